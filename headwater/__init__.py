@@ -1,0 +1,1 @@
+"""Headwater: an ingestion pipeline for OpenLineage that loses nothing and answers column-level questions."""

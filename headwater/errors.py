@@ -1,0 +1,37 @@
+"""Every error this package raises on purpose, by what the caller should do: give up or retry."""
+
+
+class HeadwaterError(Exception):
+    """Base of all our errors. The message says what is wrong, why, and what to do."""
+
+
+class GiveUp(HeadwaterError):
+    """The same call can never succeed: report it, quarantine the event, or change the setting."""
+
+
+class Retry(HeadwaterError):
+    """The outside world did not answer: the same call may succeed later."""
+
+
+class InvalidEvent(GiveUp):
+    """This body is no OpenLineage event, or one that cannot be stored.
+
+    field: dotted path of the first part that does not fit, or None where the whole body is meant.
+    """
+
+    def __init__(self, reason: str, what: str, field: str | None = None) -> None:
+        super().__init__(what)
+        self.reason = reason
+        self.field = field
+
+
+class WrongSetting(GiveUp):
+    """A setting, a file or a folder is not usable as it stands; the message names the fix."""
+
+
+class LogUnavailable(Retry):
+    """The event log cannot take or give events now: nothing was acknowledged."""
+
+
+class LakeUnavailable(Retry):
+    """The storage of the Delta tables did not answer: sending the same batch again is safe."""

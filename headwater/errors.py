@@ -14,14 +14,17 @@ class Retry(HeadwaterError):
 
 
 class InvalidEvent(GiveUp):
-    """This body is no OpenLineage event, or one that cannot be stored.
+    """This body is no OpenLineage event, or one that cannot be stored: quarantine it, do not retry.
 
+    reason: a short name for counting, such as `not_json`.
     field: dotted path of the first part that does not fit, or None where the whole body is meant.
     """
 
-    def __init__(self, reason: str, what: str, field: str | None = None) -> None:
-        super().__init__(what)
+    def __init__(self, reason: str, what: str, fix: str, field: str | None = None) -> None:
+        super().__init__(f"{what} {fix}")
         self.reason = reason
+        self.what = what
+        self.fix = fix
         self.field = field
 
 

@@ -1,0 +1,119 @@
+"""The files of the SQLite log: `DIR/{first sequence}.sqlite`, each with its own header, oldest first."""
+
+import os
+import secrets
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+from headwater.errors import LogUnavailable, WrongSetting
+
+FORMAT = 1
+PAGE_BYTES = 16384  # a 15 KB event fills one page instead of a chain of overflow pages
+
+_SCHEMA = """
+CREATE TABLE header(format INTEGER, incarnation TEXT, first_sequence INTEGER, refusals_before INTEGER) STRICT;
+CREATE TABLE past(incarnation TEXT, received INTEGER, ended_us INTEGER) STRICT;
+CREATE TABLE records(
+  sequence INTEGER PRIMARY KEY, received_us INTEGER NOT NULL, kind INTEGER NOT NULL,
+  http TEXT NOT NULL, body BLOB NOT NULL) STRICT;
+CREATE INDEX refusals ON records(sequence) WHERE kind = 2;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A segment's first row: which log it belongs to and what came before it."""
+
+    incarnation: str
+    first_sequence: int
+    refusals_before: int
+
+
+def segment_files(folder: Path) -> list[Path]:
+    """List the segments, oldest first."""
+    return sorted(folder.glob("[0-9]*.sqlite"))
+
+
+def new_incarnation() -> str:
+    """Mint the name of a log's life: sequence numbers of two incarnations never mean the same record."""
+    return secrets.token_hex(8)
+
+
+def open_writable(path: Path) -> sqlite3.Connection:
+    """Open a segment for the one process that writes; a commit returns after fdatasync."""
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=16)
+    connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA wal_autocheckpoint=0")  # the writer checkpoints between two groups, never inside one
+    return connection
+
+
+def open_readonly(path: Path) -> sqlite3.Connection:
+    """Open a segment beside the writer; never checkpoints (SQLite before 3.51.3: two checkpointers may lose pages)."""
+    connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=5)
+    connection.execute("PRAGMA query_only=1")
+    return connection
+
+
+def create_segment(folder: Path, header: Header, past: list[tuple[str, int, int]]) -> sqlite3.Connection:
+    """Create the segment that starts at `header.first_sequence`; it exists on disk when this returns."""
+    path = folder / f"{header.first_sequence:020d}.sqlite"
+    connection = open_writable(path)
+    connection.executescript("BEGIN;" + _SCHEMA)
+    row = (FORMAT, header.incarnation, header.first_sequence, header.refusals_before)
+    connection.execute("INSERT INTO header VALUES (?,?,?,?)", row)
+    connection.executemany("INSERT INTO past VALUES (?,?,?)", past)
+    connection.execute("COMMIT")
+    sync_folder(folder)
+    return connection
+
+
+def read_header(connection: sqlite3.Connection) -> Header | None:
+    """Read a segment's header, None if its creation was cut off. Raises WrongSetting for a newer format."""
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'header'").fetchone():
+        return None
+    row = connection.execute("SELECT format, incarnation, first_sequence, refusals_before FROM header").fetchone()
+    if row[0] > FORMAT:
+        raise WrongSetting(
+            f"The event log has format {row[0]}, this Headwater reads up to {FORMAT}. Use the newer Headwater."
+        )
+    return Header(*row[1:])
+
+
+def read_past(connection: sqlite3.Connection) -> list[tuple[str, int, int]]:
+    """Read the ended incarnations: name, sequences that the lake has of it, when it ended (us)."""
+    return connection.execute("SELECT incarnation, received, ended_us FROM past").fetchall()
+
+
+def last_sequence(connection: sqlite3.Connection, header: Header) -> int:
+    """Return the newest sequence of a segment, or the one before its first."""
+    newest: int | None = connection.execute("SELECT max(sequence) FROM records").fetchone()[0]
+    return header.first_sequence - 1 if newest is None else newest
+
+
+def refusals_behind(connection: sqlite3.Connection, sequence: int) -> int:
+    """Count the records of a segment behind `sequence` that note refusals."""
+    query = "SELECT count(*) FROM records WHERE kind = 2 AND sequence > ?"
+    count: int = connection.execute(query, (sequence,)).fetchone()[0]
+    return count
+
+
+def remove_segment(path: Path) -> None:
+    """Delete a segment and its side files."""
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make created and deleted names in a folder durable."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise LogUnavailable(f"Cannot open the log folder {folder}: {error}. Restore it.") from error
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,131 @@
+"""The laptop's event log, reading side: read-only beside the writer, across segments."""
+
+import contextlib
+import sqlite3
+from pathlib import Path
+
+from headwater.errors import LogUnavailable
+from headwater.eventlog import Kind, LoggedRecord, Source
+from headwater.eventlog.segments import (
+    Header,
+    last_sequence,
+    open_readonly,
+    read_header,
+    read_past,
+    refusals_behind,
+    segment_files,
+)
+
+
+class SqliteLogReader:
+    """Reads a log folder that another process may be writing. Not for two threads at once."""
+
+    def __init__(self, folder: Path):
+        """Open nothing yet: connections follow the segments as they come and go."""
+        self._folder = folder.resolve()
+        self._open: dict[Path, tuple[sqlite3.Connection, Header]] = {}
+
+    @property
+    def source(self) -> Source:
+        """Name of the log, incarnation and partition; raises LogUnavailable while no log is there."""
+        return Source("local", self._newest()[1].incarnation, "0")
+
+    def read(self, after: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
+        """Return the records behind `after`, at most `limit` and about `max_bytes`; the first may leave a gap."""
+        found: list[LoggedRecord] = []
+        files = self._segments()
+        for path, following in zip(files, [*files[1:], None], strict=True):
+            if following and int(following.stem) <= after + 1:
+                continue
+            opened = self._connection(path)
+            if opened:
+                found += _read(opened[0], after, limit - len(found), max_bytes)
+            if len(found) >= limit or sum(len(record.body) for record in found) >= max_bytes:
+                break
+        return found
+
+    def tail(self) -> int:
+        """Return the newest sequence number, 0 for a log that never held a record."""
+        return last_sequence(*self._newest())
+
+    def head(self) -> int:
+        """Return the oldest sequence number still kept."""
+        return int(self._segments()[0].stem)
+
+    def received(self) -> int:
+        """Count the events ever appended in this incarnation: sequences less those that only note refusals."""
+        connection, header = self._newest()
+        return last_sequence(connection, header) - header.refusals_before - refusals_behind(connection, 0)
+
+    def pending(self, passed: int) -> int:
+        """Count the events behind sequence `passed`."""
+        tail = self.tail()
+        notes = 0
+        for path in self._segments():
+            opened = self._connection(path)
+            notes += refusals_behind(opened[0], passed) if opened else 0
+        return max(0, tail - passed - notes)
+
+    def received_us(self, sequence: int) -> int | None:
+        """Return when a record was received (us, UTC), None if it is not there."""
+        records = self.read(sequence - 1, limit=1, max_bytes=1)
+        return records[0].received_us if records and records[0].sequence == sequence else None
+
+    def past(self) -> list[tuple[str, int, int]]:
+        """List the ended incarnations: name, sequences the lake has of it, when it ended (us)."""
+        return read_past(self._newest()[0])
+
+    def size_bytes(self) -> int:
+        """Return the bytes of all segments on disk."""
+        return sum(path.stat().st_size for path in self._folder.glob("*.sqlite*"))
+
+    def close(self) -> None:
+        """Close every connection."""
+        for connection, _ in self._open.values():
+            connection.close()
+        self._open.clear()
+
+    def _newest(self) -> tuple[sqlite3.Connection, Header]:
+        for path in reversed(self._segments()):
+            if opened := self._connection(path):
+                return opened
+        raise LogUnavailable(f"No event log at {self._folder} yet. Start `headwater up` with this data folder.")
+
+    def _segments(self) -> list[Path]:
+        files = segment_files(self._folder)
+        for gone in self._open.keys() - set(files):
+            self._open.pop(gone)[0].close()
+        return files
+
+    def _connection(self, path: Path) -> tuple[sqlite3.Connection, Header] | None:
+        """Open a segment once; None while its writer has not finished creating it, or if retention took it."""
+        if path not in self._open:
+            try:
+                connection = open_readonly(path)
+                header = read_header(connection)
+            except sqlite3.OperationalError as error:
+                if not path.exists() or "locked" in str(error):
+                    return None
+                raise LogUnavailable(f"Cannot read the log segment {path}: {error}. Restore it.") from error
+            if header is None:
+                with contextlib.suppress(sqlite3.Error):
+                    connection.close()
+                return None
+            self._open[path] = (connection, header)
+        return self._open[path]
+
+
+def _read(connection: sqlite3.Connection, after: int, limit: int, max_bytes: int) -> list[LoggedRecord]:
+    found, size = [], 0
+    query = "SELECT sequence, received_us, kind, http, body FROM records WHERE sequence > ? ORDER BY sequence LIMIT ?"
+    try:
+        rows = connection.execute(query, (after, limit))
+        for sequence, received_us, kind, http, body in rows:
+            found.append(LoggedRecord(sequence, received_us, Kind(kind), http, body))
+            size += len(body)
+            if size >= max_bytes:
+                break
+        rows.close()  # ends the read transaction, so that the writer's checkpoints may pass it
+    except sqlite3.Error as error:
+        raise LogUnavailable(f"Cannot read the event log: {error}. It is tried again.") from error
+    return found

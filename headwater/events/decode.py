@@ -1,0 +1,82 @@
+"""JSON as producers really send it: strict where a mistake loses data, lenient where it only looks odd.
+
+msgspec refuses lone surrogates and numbers beyond a double; both occur in accepted events (design, section 5), so
+each has its way back here. Python's own `json` never sees a body: it takes NaN, a BOM and UTF-16.
+"""
+
+import json
+import re
+import sys
+from typing import Any
+
+import msgspec
+
+from headwater.errors import InvalidEvent
+
+MAX_NESTING = 512
+
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+
+
+def repair_surrogates(text: bytes) -> bytes:
+    r"""Replace each escaped lone surrogate (`\ud800` without its half) by the escaped replacement character.
+
+    Returns the very same object when there is none.
+    """
+    if b"\\ud" not in text and b"\\uD" not in text:
+        return text
+    return _ESCAPE.sub(lambda found: b"\\ufffd" if found[1] else found[0], text)
+
+
+def decode(text: bytes) -> Any:
+    """Decode one JSON value that the receiver accepted; a number beyond a double becomes the largest double.
+
+    Raises InvalidEvent (reason `not_json`) when even the lenient way finds no JSON value.
+    """
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _decode_odd(text)
+
+
+def check_nesting(body: bytes) -> None:
+    """Raise InvalidEvent (reason `nesting`) if arrays and objects nest deeper than 512.
+
+    Counting brackets is an upper bound that costs 0.8 ns a byte; only bodies above it are walked.
+    """
+    if body.count(b"{") + body.count(b"[") <= MAX_NESTING:
+        return
+    depth = deepest = 0
+    for bracket in _STRING.sub(b"", body).translate(None, _NOT_BRACKETS):
+        depth += 1 if bracket in b"[{" else -1
+        deepest = max(deepest, depth)
+    if deepest > MAX_NESTING:
+        raise InvalidEvent(
+            "nesting", f"The JSON nests {deepest} levels deep; at most {MAX_NESTING} are read.", "Flatten the event."
+        )
+
+
+def _decode_odd(text: bytes) -> Any:
+    try:
+        return json.loads(
+            repair_surrogates(text).decode(), parse_float=_finite, parse_int=_finite_int, parse_constant=_refuse
+        )
+    except (ValueError, RecursionError) as error:
+        raise InvalidEvent("not_json", f"Not JSON: {error}.", "Send one JSON object as UTF-8.") from error
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    return max(-sys.float_info.max, min(number, sys.float_info.max))
+
+
+def _finite_int(digits: str) -> int | float:
+    return int(digits) if len(digits) < 400 else _finite(digits)
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON number")

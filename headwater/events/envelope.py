@@ -1,0 +1,136 @@
+"""The envelope of an event: all that must hold before it is acknowledged. Facets are skipped, not read."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from headwater.errors import InvalidEvent
+from headwater.events.decode import check_nesting, repair_surrogates
+
+Kind = Literal["RUN", "JOB", "DATASET"]
+Text = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class _Run(msgspec.Struct):
+    runId: Text  # noqa: N815 - the name on the wire
+
+
+class _Named(msgspec.Struct):
+    namespace: Text
+    name: Text
+
+
+class _Event(msgspec.Struct):
+    eventTime: Text  # noqa: N815
+    producer: Text
+    run: _Run | None = None
+    job: _Named | None = None
+    dataset: msgspec.Raw = msgspec.Raw(b"null")  # read only when it is what the event is about
+
+
+class Envelope(msgspec.Struct, frozen=True):
+    """Who an event is about: `key` keeps its log partition, `namespace` decides who may send it."""
+
+    kind: Kind
+    namespace: str
+    key: str
+
+
+def read_envelope(body: bytes) -> Envelope:
+    """Read the envelope of one OpenLineage event (spec 2-0-2, `RunEvent`, `JobEvent`, `DatasetEvent`).
+
+    Costs 6 us at 15 KB because facets are skipped. Raises InvalidEvent with the reasons `not_utf8`, `not_json`,
+    `nesting`, `not_an_object` or `shape`, and the first field that does not fit.
+    """
+    check_utf8(body)
+    return _envelope(_decode(body))
+
+
+def check_utf8(body: bytes) -> None:
+    """Raise InvalidEvent (`not_utf8`) for a BOM or bytes that are not UTF-8: skipped parts are not checked later."""
+    if body.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
+        raise InvalidEvent("not_utf8", "The body starts with a byte order mark.", "Send plain UTF-8 without it.")
+    if not body.isascii():
+        try:
+            body.decode()
+        except UnicodeDecodeError as error:
+            raise InvalidEvent(
+                "not_utf8", f"The body is not UTF-8 at byte {error.start}.", "Encode it as UTF-8."
+            ) from error
+
+
+def split_batch(body: bytes) -> list[bytes]:
+    """Split a JSON array into the raw text of its items; raises InvalidEvent for anything but an array."""
+    check_utf8(body)
+    try:
+        return [bytes(item) for item in _items.decode(body)]
+    except msgspec.ValidationError as error:
+        raise InvalidEvent("not_an_array", "The batch is not a JSON array.", "Send `[event, event, ...]`.") from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        repaired = repair_surrogates(body)
+        if repaired is not body:
+            return split_batch(repaired)
+        raise _not_json(error) from error
+
+
+_ABSENT = msgspec.Raw(b"null")
+_event = msgspec.json.Decoder(_Event)
+_named = msgspec.json.Decoder(_Named)
+_items = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+def _decode(body: bytes) -> _Event:
+    try:
+        event = _event.decode(body)
+    except msgspec.ValidationError as error:
+        raise _misfit(error) from error
+    except msgspec.DecodeError as error:
+        repaired = repair_surrogates(body)
+        if repaired is not body:
+            return _decode(repaired)
+        raise _not_json(error) from error
+    except RecursionError as error:
+        raise InvalidEvent(
+            "nesting", "The JSON nests too deep; at most 512 levels are read.", "Flatten the event."
+        ) from error
+    check_nesting(body)
+    return event
+
+
+def _envelope(event: _Event) -> Envelope:
+    if event.run is not None:
+        if event.job is None:
+            raise InvalidEvent("shape", "A run event without a job.", "Add `job` with `namespace` and `name`.", "job")
+        return Envelope("RUN", event.job.namespace, event.run.runId.lower())
+    if event.job is not None:
+        return Envelope("JOB", event.job.namespace, f"{event.job.namespace}\n{event.job.name}")
+    if event.dataset != _ABSENT:
+        dataset = _dataset(event.dataset)
+        return Envelope("DATASET", dataset.namespace, f"{dataset.namespace}\n{dataset.name}")
+    raise InvalidEvent("shape", "Neither `run`, `job` nor `dataset`: this is no OpenLineage event.", "Add one.", "run")
+
+
+def _dataset(raw: msgspec.Raw) -> _Named:
+    try:
+        return _named.decode(raw)
+    except msgspec.ValidationError as error:
+        raise _misfit(error, "dataset") from error
+
+
+def _misfit(error: msgspec.ValidationError, inside: str = "") -> InvalidEvent:
+    what, _, path = str(error).partition(" - at `$")
+    parts = [inside, path.strip("`").lstrip(".")]
+    if not any(parts) and what.startswith("Expected `object`"):
+        return InvalidEvent(
+            "not_an_object", f"{what}.", "Send one JSON object here; arrays go to /api/v1/lineage/batch."
+        )
+    if "missing required field" in what:
+        parts.append(what.rpartition("`")[0].rpartition("`")[2])
+    field = ".".join(part for part in parts if part)
+    return InvalidEvent(
+        "shape", f"{what} at `{field}`.", "Send it as the specification says: non-empty.", field or None
+    )
+
+
+def _not_json(error: Exception) -> InvalidEvent:
+    return InvalidEvent("not_json", f"Not JSON: {error}.", "Send one JSON value as UTF-8.")

@@ -1,0 +1,42 @@
+"""One posted request to the event log: bytes and headers in, status and body out. Knows no web framework."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request as any server can hand it over; header names are lower-case."""
+
+    method: str
+    headers: Mapping[str, str]
+    query: str
+    chunks: AsyncIterator[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What to send back; an empty body has no content type."""
+
+    status: int
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Refusal(Exception):
+    """A request that is answered with a 4xx or 503 and counted under its reason."""
+
+    def __init__(self, status: int, reason: str, what: str, fix: str, field: str | None = None) -> None:
+        super().__init__(f"{what} {fix}")
+        self.status = status
+        self.reason = reason
+        self.what = what
+        self.fix = fix
+        self.field = field
+
+    def answer(self) -> Answer:
+        """Say what is wrong, where, and what to do (design, section 5)."""
+        body = msgspec.json.encode({"error": self.what, "field": self.field, "fix": self.fix})
+        return Answer(self.status, body, {"allow": "POST"} if self.status == 405 else {})

@@ -1,0 +1,81 @@
+"""The body of a request, counted while it inflates: a gzip body comes chunked, without a length."""
+
+import zlib
+from collections.abc import AsyncIterator, Mapping
+
+from headwater.receiver import Refusal
+
+_GZIP = 16 + zlib.MAX_WBITS
+_STEP = 1 << 20
+
+
+def check_headers(headers: Mapping[str, str]) -> None:
+    """Refuse a media type or content encoding that is not read here (415)."""
+    media, _, parameters = headers.get("content-type", "").partition(";")
+    media = media.strip().lower()
+    if media and media != "application/json" and not media.endswith("+json"):
+        raise Refusal(415, "media_type", f"Content-Type {media!r} is not read.", "Send application/json.")
+    charset = parameters.partition("charset=")[2].strip(' "').lower()
+    if charset and charset not in ("utf-8", "utf8", "us-ascii"):
+        raise Refusal(415, "media_type", f"Charset {charset!r} is not read.", "Send UTF-8.")
+    encoding = headers.get("content-encoding", "").strip().lower()
+    if encoding not in ("", "identity", "gzip", "x-gzip"):
+        raise Refusal(415, "encoding", f"Content-Encoding {encoding!r} is not read.", "Send plain or gzip.")
+
+
+async def read_body(headers: Mapping[str, str], chunks: AsyncIterator[bytes], max_bytes: int) -> bytes:
+    """Read and inflate a body of at most `max_bytes` inflated bytes.
+
+    Raises Refusal: 413 as soon as it is known to be larger, 400 for a broken gzip stream.
+    """
+    if int(headers.get("content-length", 0) or 0) > max_bytes:
+        raise _too_large(max_bytes)
+    if headers.get("content-encoding", "").strip().lower() in ("gzip", "x-gzip"):
+        return await _inflate(chunks, max_bytes)
+    parts, size = [], 0
+    async for chunk in chunks:
+        size += len(chunk)
+        if size > max_bytes:
+            raise _too_large(max_bytes)
+        parts.append(chunk)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+async def _inflate(chunks: AsyncIterator[bytes], max_bytes: int) -> bytes:
+    inflater = zlib.decompressobj(_GZIP)
+    parts, room = [], max_bytes
+    async for chunk in chunks:
+        left = chunk
+        while left:
+            if inflater.eof:
+                inflater = zlib.decompressobj(_GZIP)  # gzip files may be joined end to end
+            part, left = _step(inflater, left)
+            room -= len(part)
+            if room < 0:
+                raise _too_large(max_bytes)
+            parts.append(part)
+    if not inflater.eof:
+        raise _broken("it ends too early")
+    return b"".join(parts)
+
+
+def _step(inflater: "zlib._Decompress", chunk: bytes) -> tuple[bytes, bytes]:
+    """Inflate at most one step, so that a bomb never fills the memory; return it and what is left to do."""
+    try:
+        part = inflater.decompress(chunk, _STEP)
+    except zlib.error as error:
+        raise _broken(str(error)) from error
+    return part, inflater.unconsumed_tail or inflater.unused_data
+
+
+def _broken(why: str) -> Refusal:
+    return Refusal(400, "bad_gzip", f"The gzip stream is broken: {why}.", "Send a whole gzip stream or none.")
+
+
+def _too_large(max_bytes: int) -> Refusal:
+    return Refusal(
+        413,
+        "too_large",
+        f"The body is larger than {max_bytes} bytes inflated.",
+        "Send fewer events at once, leave out facets such as spark.logicalPlan, or raise `max_body_bytes`.",
+    )

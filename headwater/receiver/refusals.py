@@ -1,0 +1,72 @@
+"""What was refused, counted by reason and kept as notes: a few records a second however many requests are refused."""
+
+import time
+from dataclasses import dataclass
+
+import msgspec
+from prometheus_client import Counter
+
+from headwater.eventlog import Kind, Record
+from headwater.receiver import Refusal
+
+MAX_NOTES = 100
+
+REFUSED = Counter("headwater_refused", "Requests and batch items that were not taken.", ["reason"])
+
+
+@dataclass(slots=True)
+class _Note:
+    """Refusals of one kind since the last flush."""
+
+    status: int
+    reason: str
+    route: str
+    key: str | None
+    field: str | None
+    message: str
+    user_agent: str | None
+    first_us: int
+    count: int = 0
+
+
+class Refusals:
+    """Collects refusals between two flushes; what a kill loses of it was never acknowledged."""
+
+    def __init__(self) -> None:
+        """Start with no notes."""
+        self._notes: dict[tuple[str, str, str | None, str | None], _Note] = {}
+
+    def add(self, refusal: Refusal, route: str, key: str | None, user_agent: str | None) -> None:
+        """Count one refusal. The message never quotes the body: it may hold a secret."""
+        REFUSED.labels(refusal.reason).inc()
+        kind = (refusal.reason, route, key, refusal.field)
+        if kind not in self._notes and len(self._notes) >= MAX_NOTES:
+            kind = ("other", route, None, None)
+        note = self._notes.get(kind)
+        if note is None:
+            note = self._notes[kind] = _Note(
+                status=refusal.status,
+                reason=kind[0],
+                route=route,
+                key=kind[2],
+                field=kind[3] and kind[3][:200],
+                message=refusal.what[:500],
+                user_agent=user_agent and user_agent[:200],
+                first_us=time.time_ns() // 1000,
+            )
+        note.count += 1
+
+    def take(self) -> list[Record]:
+        """Return the notes as log records and start anew."""
+        notes, self._notes = self._notes, {}
+        return [Record(Kind.REFUSAL, msgspec.json.encode(note)) for note in notes.values()]
+
+    def give_back(self, records: list[Record]) -> None:
+        """Keep notes that the log did not take for the next flush."""
+        for record in records:
+            note = msgspec.json.decode(record.body, type=_Note)
+            kind = (note.reason, note.route, note.key, note.field)
+            if kind in self._notes:
+                self._notes[kind].count += note.count
+            else:
+                self._notes[kind] = note

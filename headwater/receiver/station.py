@@ -1,0 +1,187 @@
+"""The receiver: check a posted request in the documented order, put its events on the log, acknowledge.
+
+A 2xx answer means durable (promise P1). Overload and a failing log answer 503 without Retry-After, because Java
+producers retry only 503 and 429, once, and Python producers never 429 (measured; design, section 5).
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeVar
+
+import msgspec
+from prometheus_client import Counter, Histogram
+
+from headwater.access import Access, Key
+from headwater.errors import InvalidEvent, LogUnavailable
+from headwater.eventlog import Kind, LogWriter, Record
+from headwater.events.envelope import Envelope, read_envelope, split_batch
+from headwater.receiver import Answer, Refusal, Request
+from headwater.receiver.body import check_headers, read_body
+from headwater.receiver.refusals import Refusals
+
+MAX_BATCH = 10_000
+LARGE = 1 << 20  # bodies above it are checked on a thread, so that small ones do not wait
+
+RECEIVED = Counter("headwater_events_acknowledged", "Events that were answered with 2xx.")
+APPEND = Histogram(
+    "headwater_append_seconds", "Time to a durable record.", buckets=(0.001, 0.002, 0.005, 0.01, 0.03, 0.1, 0.5, 2.5)
+)
+
+T = TypeVar("T")
+
+_TAKEN = Answer(200, b"{}")
+_TAKEN_ALL = Answer(204)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bytes of an inflated body; seconds until an answer after the body has arrived."""
+
+    max_body_bytes: int = 32 << 20
+    deadline_s: float = 2.4
+
+
+class Receiver:
+    """Takes requests for one event log."""
+
+    def __init__(self, log: LogWriter, access: Access, limits: Limits = Limits()):
+        """Share one receiver between all requests of a process."""
+        self._log = log
+        self._access = access
+        self._limits = limits
+        self.refusals = Refusals()
+
+    async def one(self, request: Request) -> Answer:
+        """Take one event: 200 `{}`, or the status that section 5 of the design states."""
+        key = None
+        try:
+            key = self._admit(request)
+            body = await read_body(request.headers, request.chunks, self._limits.max_body_bytes)
+            envelope = await _in_thread_if_large(body, _checked_envelope, key, body)
+            await self._append([Record(Kind.EVENT, body, _metadata(request, key))], envelope.key)
+        except Refusal as refusal:
+            return self._refused(refusal, request, "lineage", key)
+        return _TAKEN
+
+    async def batch(self, request: Request) -> Answer:
+        """Take a JSON array: 204 if all is well, else 200 naming the items that were not taken, each by index."""
+        key = None
+        try:
+            key = self._admit(request)
+            body = await read_body(request.headers, request.chunks, self._limits.max_body_bytes)
+            items = await _in_thread_if_large(body, _items, body)
+            good, bad = await _in_thread_if_large(body, _sort_out, key, items)
+            if good:
+                metadata = _metadata(request, key)
+                await self._append([Record(Kind.EVENT, item, metadata) for item in good], "batch")
+        except Refusal as refusal:
+            return self._refused(refusal, request, "batch", key)
+        for item_refusal in bad.values():
+            self.refusals.add(item_refusal, "batch", key.name, request.headers.get("user-agent"))
+        return _batch_answer(len(items), bad) if bad else _TAKEN_ALL
+
+    async def flush_refusals(self) -> None:
+        """Send the collected notes of refusals to the log; a log that does not take them gets them next time."""
+        notes = self.refusals.take()
+        if notes:
+            try:
+                await self._log.append(notes, "refusals", timeout_s=self._limits.deadline_s)
+            except LogUnavailable:
+                self.refusals.give_back(notes)
+
+    def _admit(self, request: Request) -> Key:
+        if request.method != "POST":
+            raise Refusal(405, "method", f"{request.method} is not taken here.", "Use POST.")
+        check_headers(request.headers)
+        key = self._access.find(request.headers, request.query)
+        if key is None:
+            raise Refusal(
+                401,
+                "credentials",
+                "The key is missing or wrong.",
+                "Send `Authorization: Bearer KEY` or `x-functions-key`.",
+            )
+        if not key.may("write"):
+            raise Refusal(403, "role", f"Key {key.name!r} may not write.", "Use a key with the role `write`.")
+        return key
+
+    async def _append(self, records: Sequence[Record], key: str) -> None:
+        try:
+            with APPEND.time():
+                await self._log.append(records, key, timeout_s=self._limits.deadline_s)
+        except LogUnavailable as error:
+            what, _, fix = str(error).partition(". ")
+            raise Refusal(503, "log_unavailable", f"{what}.", fix) from error
+        RECEIVED.inc(len(records))
+
+    def _refused(self, refusal: Refusal, request: Request, route: str, key: Key | None) -> Answer:
+        self.refusals.add(refusal, route, key.name if key else None, request.headers.get("user-agent"))
+        return refusal.answer()
+
+
+async def _in_thread_if_large(body: bytes, work: Callable[..., T], *arguments: object) -> T:
+    return work(*arguments) if len(body) < LARGE else await asyncio.to_thread(work, *arguments)
+
+
+def _checked_envelope(key: Key, body: bytes) -> Envelope:
+    try:
+        envelope = read_envelope(body)
+    except InvalidEvent as error:
+        raise Refusal(400, error.reason, error.what, error.fix, error.field) from error
+    if not key.may_write(envelope.namespace):
+        raise Refusal(
+            403,
+            "namespace",
+            f"Key {key.name!r} may not write namespace {envelope.namespace[:200]!r}.",
+            "Use a key for it, or add the namespace to this key.",
+            "job.namespace" if envelope.kind != "DATASET" else "dataset.namespace",
+        )
+    return envelope
+
+
+def _items(body: bytes) -> list[bytes]:
+    try:
+        items = split_batch(body)
+    except InvalidEvent as error:
+        raise Refusal(400, error.reason, error.what, error.fix, error.field) from error
+    if len(items) > MAX_BATCH:
+        raise Refusal(400, "batch_size", f"{len(items)} events in one batch.", f"Send at most {MAX_BATCH} at once.")
+    return items
+
+
+def _sort_out(key: Key, items: Sequence[bytes]) -> tuple[list[bytes], dict[int, Refusal]]:
+    good, bad = [], {}
+    for index, item in enumerate(items):
+        try:
+            _checked_envelope(key, item)
+            good.append(item)
+        except Refusal as refusal:
+            bad[index] = refusal
+    return good, bad
+
+
+def _batch_answer(received: int, bad: dict[int, Refusal]) -> Answer:
+    """Build the body of the spec's batch operation (OpenLineage.openapi.yml, `postEventBatch`)."""
+    failed = [{"index": index, "reason": str(refusal), "retriable": False} for index, refusal in bad.items()]
+    summary = {
+        "received": received,
+        "successful": received - len(bad),
+        "failed": len(bad),
+        "retriable": 0,
+        "non_retriable": len(bad),
+    }
+    return Answer(200, msgspec.json.encode({"status": "partial_success", "summary": summary, "failed_events": failed}))
+
+
+def _metadata(request: Request, key: Key) -> str:
+    return _encoded_metadata(
+        key.name, request.headers.get("user-agent", "")[:200], request.headers.get("content-encoding", "")[:20]
+    )
+
+
+@lru_cache(maxsize=1024)
+def _encoded_metadata(key: str, user_agent: str, encoding: str) -> str:
+    """Encode what is kept of a request: which key by name, which client, which encoding; never a credential."""
+    return msgspec.json.encode({"key": key, "user_agent": user_agent, "encoding": encoding}).decode()

@@ -52,7 +52,9 @@ def open_writable(path: Path) -> sqlite3.Connection:
 
 def open_readonly(path: Path) -> sqlite3.Connection:
     """Open a segment beside the writer; never checkpoints (SQLite before 3.51.3: two checkpointers may lose pages)."""
-    connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=5)
+    connection = sqlite3.connect(
+        f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=5, check_same_thread=False
+    )
     connection.execute("PRAGMA query_only=1")
     return connection
 
@@ -93,10 +95,10 @@ def last_sequence(connection: sqlite3.Connection, header: Header) -> int:
     return header.first_sequence - 1 if newest is None else newest
 
 
-def refusals_behind(connection: sqlite3.Connection, sequence: int) -> int:
-    """Count the records of a segment behind `sequence` that note refusals."""
-    query = "SELECT count(*) FROM records WHERE kind = 2 AND sequence > ?"
-    count: int = connection.execute(query, (sequence,)).fetchone()[0]
+def refusals_between(connection: sqlite3.Connection, after: int, until: int) -> int:
+    """Count the records of a segment, behind `after` and up to `until`, that note refusals."""
+    query = "SELECT count(*) FROM records WHERE kind = 2 AND sequence > ? AND sequence <= ?"
+    count: int = connection.execute(query, (after, until)).fetchone()[0]
     return count
 
 

@@ -24,7 +24,7 @@ from headwater.eventlog.segments import (
     open_writable,
     read_header,
     read_past,
-    refusals_behind,
+    refusals_between,
     remove_segment,
     segment_files,
 )
@@ -208,7 +208,7 @@ class SqliteLog:
         self._retention = None
 
     def _roll(self) -> None:
-        refusals = self._header.refusals_before + refusals_behind(self._connection, 0)
+        refusals = self._header.refusals_before + refusals_between(self._connection, 0, self._next)
         header = Header(self._header.incarnation, self._next, refusals)
         old, past = self._connection, read_past(self._connection)
         self._connection = create_segment(self._folder, header, past)

@@ -2,6 +2,7 @@
 
 import contextlib
 import sqlite3
+from dataclasses import dataclass
 from pathlib import Path
 
 from headwater.errors import LogUnavailable
@@ -12,9 +13,18 @@ from headwater.eventlog.segments import (
     open_readonly,
     read_header,
     read_past,
-    refusals_behind,
+    refusals_between,
     segment_files,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Events a log has taken, those the parser has not passed, and the newest sequence number counted."""
+
+    received: int
+    pending: int
+    tail: int
 
 
 class SqliteLogReader:
@@ -52,19 +62,14 @@ class SqliteLogReader:
         """Return the oldest sequence number still kept."""
         return int(self._segments()[0].stem)
 
-    def received(self) -> int:
-        """Count the events ever appended in this incarnation: sequences less those that only note refusals."""
+    def tally(self, passed: int) -> Tally:
+        """Count the events of this incarnation and those behind sequence `passed`, at one moment."""
         connection, header = self._newest()
-        return last_sequence(connection, header) - header.refusals_before - refusals_behind(connection, 0)
-
-    def pending(self, passed: int) -> int:
-        """Count the events behind sequence `passed`."""
-        tail = self.tail()
-        notes = 0
-        for path in self._segments():
-            opened = self._connection(path)
-            notes += refusals_behind(opened[0], passed) if opened else 0
-        return max(0, tail - passed - notes)
+        tail = last_sequence(connection, header)
+        received = tail - header.refusals_before - refusals_between(connection, 0, tail)
+        segments = [opened for path in self._segments() if (opened := self._connection(path))]
+        notes = sum(refusals_between(opened[0], passed, tail) for opened in segments)
+        return Tally(received, max(0, tail - passed - notes), tail)
 
     def received_us(self, sequence: int) -> int | None:
         """Return when a record was received (us, UTC), None if it is not there."""

@@ -1,0 +1,1 @@
+"""HTTP for reading: what the lake and the log can answer."""

@@ -1,0 +1,109 @@
+"""Audit, freshness and lists, answered from log and lake; the HTTP routes and the command line share them."""
+
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from headwater.errors import GiveUp
+from headwater.eventlog.sqlite_reader import SqliteLogReader
+from headwater.events.times import parse_time
+from headwater.lake.bronze import Bronze
+from headwater.tables import EVENTS, REJECTED
+
+MAX_LIMIT = 1000
+_SHOWN = (
+    "event_id, incarnation, partition, sequence, received_at, event_time, event_kind, event_type, run_id, "
+    "job_namespace, job_name, producer, flags"
+)
+
+
+class WrongQuestion(GiveUp):
+    """A parameter is not of its form; the message names the form."""
+
+
+def audit(reader: SqliteLogReader, bronze: Bronze) -> dict[str, Any]:
+    """Hold the log's count against the lake's (promise P2): every acknowledged event is in exactly one table.
+
+    `balanced` is false when events are missing or stored twice. Nothing is computed as a remainder.
+    """
+    source = reader.source
+    counts = bronze.counts(source)
+    tally = reader.tally(counts.watermark)
+    received = tally.received + sum(past[1] for past in reader.past())
+    accounted = counts.stored + counts.duplicates + counts.rejected + tally.pending
+    return {
+        "received": received,
+        "stored": counts.stored,
+        "duplicates": counts.duplicates,
+        "rejected": counts.rejected,
+        "refused": counts.refused,
+        "pending": tally.pending,
+        "balanced": received == accounted,
+    }
+
+
+def freshness(reader: SqliteLogReader, bronze: Bronze) -> dict[str, float]:
+    """Return the age of the oldest acknowledged event that is not yet readable, in seconds; 0 when caught up."""
+    oldest = reader.received_us(bronze.watermark(reader.source) + 1)
+    return {"seconds": 0.0 if oldest is None else max(0.0, time.time() - oldest / 1e6)}
+
+
+def list_events(bronze: Bronze, *, run: str | None, job: str | None, since: str | None, limit: int) -> dict[str, Any]:
+    """List stored events, newest first, bodies included.
+
+    run: a run id; job: a name, or `namespace/name`; since: received at or after, ISO 8601, UTC without a zone.
+    """
+    conditions = ["true"]
+    if run:
+        conditions.append(f"lower(run_id) = {_quoted(run.lower())}")
+    if job:
+        name = _quoted(job)
+        conditions.append(f"(job_name = {name} OR concat(job_namespace, '/', job_name) = {name})")
+    return _page(bronze, EVENTS.name, _SHOWN, [*conditions, *_since(since)], limit)
+
+
+def list_rejected(bronze: Bronze, *, since: str | None, limit: int) -> dict[str, Any]:
+    """List quarantined records and gaps, newest first."""
+    shown = "incarnation, partition, sequence, to_sequence, received_at, reason, field, message, http"
+    return _page(bronze, REJECTED.name, shown, ["true", *_since(since)], limit)
+
+
+def _page(bronze: Bronze, name: str, shown: str, conditions: list[str], limit: int) -> dict[str, Any]:
+    if not 1 <= limit <= MAX_LIMIT:
+        raise WrongQuestion(f"limit={limit} is not between 1 and {MAX_LIMIT}. Ask for fewer, and use `since`.")
+    table, where = bronze.tables[name], " AND ".join(conditions)
+    total = table.query(f"SELECT count(*) AS n FROM t WHERE {where}").column("n")[0].as_py()
+    newest = f"SELECT {shown} FROM t WHERE {where} ORDER BY received_at DESC, sequence DESC LIMIT {limit}"
+    items = table.query(newest).to_pylist()
+    bodies = _bodies(bronze, name, items) if items else {}
+    for item in items:
+        item["body"] = bodies.get((item["incarnation"], item["partition"], item["sequence"]))
+        item.update({key: _iso(value) for key, value in item.items() if isinstance(value, datetime)})
+    return {"items": items, "totalCount": total, "truncated": total > len(items)}
+
+
+def _bodies(bronze: Bronze, name: str, items: Iterable[dict[str, Any]]) -> dict[tuple[str, str, int], str]:
+    """Read the bodies of a page only: sorting whole bodies would read the whole table."""
+    sequences = ",".join(str(item["sequence"]) for item in items)
+    found = bronze.tables[name].query(
+        f"SELECT incarnation, partition, sequence, body FROM t WHERE sequence IN ({sequences})"
+    )
+    return {(row["incarnation"], row["partition"], row["sequence"]): row["body"] for row in found.to_pylist()}
+
+
+def _since(text: str | None) -> list[str]:
+    if not text:
+        return []
+    moment, _ = parse_time(text)
+    if moment is None:
+        raise WrongQuestion(f"since={text!r} is no time. Write it like 2026-03-01T12:00:00Z.")
+    return [f"received_at >= to_timestamp_micros({moment})"]
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _iso(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,218 @@
+"""The command line. Tables for people, `--json` for programs; exit status 0 well, 1 answered no, 2 usage, 3 failed."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headwater.errors import HeadwaterError
+from headwater.settings import Settings, load_settings
+
+app = typer.Typer(
+    help="Headwater takes OpenLineage events in, loses none, and answers column questions from open Delta tables.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+log_app = typer.Typer(help="Look at the event log, or begin a new life of it.", no_args_is_help=True)
+app.add_typer(log_app, name="log")
+
+Data = Annotated[Path | None, typer.Option("--data", help="Data folder; default headwater-data.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+
+def main() -> None:
+    """Run the command line; our own errors become one line and status 3."""
+    try:
+        app(standalone_mode=True)
+    except HeadwaterError as error:
+        sys.stderr.write(f"headwater: {error}\n")
+        sys.exit(3)
+
+
+@app.command()
+def up(
+    data: Data = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on; default 5000, 0 picks a free one.")] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on; default 127.0.0.1.")] = None,
+    tick: Annotated[str | None, typer.Option(help="Time between two looks at the log, such as 1s or 250ms.")] = None,
+) -> None:
+    """Run receiver, parser and API in the foreground, until Ctrl-C."""
+    from headwater.local.up import up as run
+
+    overrides = {"data": data, "port": port, "host": host, "tick_s": _seconds(tick) if tick else None}
+    sys.exit(run(_settings(overrides)))
+
+
+@app.command()
+def send(
+    files: Annotated[list[Path], typer.Argument(help="NDJSON files, one event a line; - for standard input.")],
+    to: Annotated[str, typer.Option("--to", help="Address of a running Headwater.")] = "http://127.0.0.1:5000",
+    key: Annotated[str | None, typer.Option(envvar="HEADWATER_KEY", help="Key with the role write.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Send events from files; prints what was taken and what was refused."""
+    from headwater.local.send import send_files
+
+    outcome = send_files(files, to, key, progress=not as_json)
+    _show(outcome, as_json, lambda: _pairs("Sent", outcome))
+    sys.exit(0 if not outcome["refused"] and not outcome["failed"] else 1)
+
+
+@app.command()
+def audit(data: Data = None, as_json: Json = False) -> None:
+    """Hold the log against the lake: is every acknowledged event in exactly one table? Status 1 if not."""
+    from headwater.api.questions import audit as ask
+
+    folder = _folder(data)
+    found = ask(_reader(folder), _bronze(folder))
+    _show(found, as_json, lambda: _pairs("Audit", found))
+    sys.exit(0 if found["balanced"] else 1)
+
+
+@app.command()
+def events(
+    run: Annotated[str | None, typer.Option(help="Run id.")] = None,
+    job: Annotated[str | None, typer.Option(help="Job name, or namespace/name.")] = None,
+    since: Annotated[str | None, typer.Option(help="Received at or after, such as 2026-03-01T12:00:00Z.")] = None,
+    limit: Annotated[int, typer.Option(help="At most so many, newest first.")] = 100,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """List stored events, newest first."""
+    from headwater.api.questions import list_events
+
+    found = list_events(_bronze(_folder(data)), run=run, job=job, since=since, limit=limit)
+    columns = ("received_at", "event_kind", "event_type", "job_namespace", "job_name", "run_id", "flags")
+    _show(found, as_json, lambda: _table("Events", found, columns))
+
+
+@app.command()
+def rejected(
+    retry: Annotated[bool, typer.Option("--retry", help="Send them again to a running Headwater.")] = False,
+    to: Annotated[str, typer.Option("--to", help="Where to send them.")] = "http://127.0.0.1:5000",
+    key: Annotated[str | None, typer.Option(envvar="HEADWATER_KEY", help="Key with the role write.")] = None,
+    since: Annotated[str | None, typer.Option(help="Received at or after.")] = None,
+    limit: Annotated[int, typer.Option(help="At most so many, newest first.")] = 100,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """List what was acknowledged but could not be stored, and why; or send it again."""
+    from headwater.api.questions import list_rejected
+    from headwater.local.send import send_bodies
+
+    found = list_rejected(_bronze(_folder(data)), since=since, limit=limit)
+    if retry:
+        bodies = [item["body"].encode() for item in found["items"] if item["body"]]
+        outcome = send_bodies(bodies, to, key, progress=not as_json)
+        _show(outcome, as_json, lambda: _pairs("Sent again", outcome))
+        sys.exit(0 if not outcome["refused"] and not outcome["failed"] else 1)
+    columns = ("received_at", "sequence", "to_sequence", "reason", "field", "message")
+    _show(found, as_json, lambda: _table("Rejected", found, columns))
+
+
+@app.command()
+def check(data: Data = None, as_json: Json = False) -> None:
+    """Print the effective settings and where each came from; keys are shown by name only."""
+    settings, sources = load_settings({"data": data})
+    values = settings.model_dump(mode="json")
+    items = [{"setting": name, "value": values[name], "from": sources[name]} for name in values]
+    for item in items:
+        if item["setting"] == "keys":
+            item["value"] = [{**key, "key": "***"} for key in item["value"]]
+    _show({"items": items}, as_json, lambda: _table("Settings", {"items": items}, ("setting", "value", "from")))
+
+
+@log_app.command("show")
+def log_show(data: Data = None, as_json: Json = False) -> None:
+    """Print incarnation, first and newest sequence number, what the lake has passed, and bytes on disk."""
+    folder = _folder(data)
+    reader, bronze = _reader(folder), _bronze(folder)
+    source = reader.source
+    passed = bronze.watermark(source) if bronze.events.exists() else 0
+    found = {
+        "incarnation": source.incarnation,
+        "head": reader.head(),
+        "tail": reader.tail(),
+        "passed": passed,
+        "pending": reader.tally(passed).pending,
+        "bytes": reader.size_bytes(),
+        "past": [{"incarnation": past[0], "received": past[1]} for past in reader.past()],
+    }
+    _show(found, as_json, lambda: _pairs("Event log", found))
+
+
+@log_app.command("new-incarnation")
+def log_new_incarnation(data: Data = None, as_json: Json = False) -> None:
+    """Go on with a log that was deleted or restored behind its lake. Stop `headwater up` first.
+
+    Everything in the log is parsed again; what the lake already has is recognised and counted as duplicate.
+    """
+    from headwater.local.incarnation import begin_incarnation
+
+    found = begin_incarnation(_settings({"data": data}))
+    _show(found, as_json, lambda: _pairs("New incarnation", found))
+
+
+def _settings(overrides: dict[str, Any]) -> Settings:
+    return load_settings(overrides)[0]
+
+
+def _folder(data: Path | None) -> Path:
+    from headwater.runtime import existing_folder
+
+    return existing_folder(_settings({"data": data}))
+
+
+def _reader(folder: Path) -> Any:
+    from headwater.runtime import open_log_reader
+
+    return open_log_reader(folder)
+
+
+def _bronze(folder: Path) -> Any:
+    from headwater.runtime import open_bronze
+
+    return open_bronze(folder)
+
+
+def _seconds(text: str) -> float:
+    number, unit = (text[:-2], 0.001) if text.endswith("ms") else (text.removesuffix("s"), 1.0)
+    try:
+        return float(number) * unit
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no time. Write it like 1s or 250ms.", param_hint="--tick") from None
+
+
+def _show(value: Any, as_json: bool, table: Callable[[], Any]) -> None:
+    if as_json:
+        sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
+        return
+    from rich.console import Console
+
+    Console().print(table())
+
+
+def _pairs(title: str, values: dict[str, Any]) -> Any:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table("", "", title=title, show_header=False, title_justify="left")
+    for name, value in values.items():
+        table.add_row(name, escape(str(value)))
+    return table
+
+
+def _table(title: str, found: dict[str, Any], columns: tuple[str, ...]) -> Any:
+    from rich.markup import escape
+    from rich.table import Table
+
+    shown, total = len(found["items"]), found.get("totalCount", len(found["items"]))
+    table = Table(*columns, title=f"{title}: {shown} of {total}", title_justify="left")
+    for item in found["items"]:
+        table.add_row(*("" if item.get(name) is None else escape(str(item[name])) for name in columns))
+    return table

@@ -1,0 +1,77 @@
+"""Claim check: bodies too large for the log lie in a folder, the log holds their key."""
+
+import asyncio
+import os
+import secrets
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from headwater.errors import GiveUp, LogUnavailable
+from headwater.eventlog import Kind, LogWriter, Record
+from headwater.eventlog.segments import sync_folder
+
+
+class FolderClaims:
+    """Claims as files of one folder; raw bodies, so as short-lived as the log."""
+
+    def __init__(self, folder: Path):
+        """Create the folder if it is missing."""
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def put(self, body: bytes) -> bytes:
+        """Keep a body; durable when this returns. Returns its key; raises LogUnavailable."""
+        key = secrets.token_hex(16)
+        try:
+            with (self._folder / key).open("xb") as file:
+                file.write(body)
+                file.flush()
+                os.fsync(file.fileno())
+            sync_folder(self._folder)
+        except OSError as error:
+            self.remove(key.encode())
+            raise LogUnavailable(f"Cannot keep a large body in {self._folder}: {error}. Free its disk.") from error
+        return key.encode()
+
+    def get(self, key: bytes) -> bytes:
+        """Return a body; raises GiveUp if it is gone."""
+        try:
+            return (self._folder / key.decode()).read_bytes()
+        except OSError as error:
+            raise GiveUp(f"The body of this event is gone from {self._folder}: {error}.") from error
+
+    def remove(self, key: bytes) -> None:
+        """Forget a body."""
+        (self._folder / key.decode()).unlink(missing_ok=True)
+
+    def keep_only(self, keys: Iterable[bytes]) -> None:
+        """Forget every body that no record of the log names: its request was never acknowledged."""
+        known = {key.decode() for key in keys}
+        for path in self._folder.iterdir():
+            if path.name not in known:
+                path.unlink(missing_ok=True)
+
+
+class ClaimCheck:
+    """A log that keeps bodies above `limit_bytes` as claims."""
+
+    def __init__(self, log: LogWriter, claims: FolderClaims, limit_bytes: int):
+        """Wrap a log; small records pass untouched."""
+        self._log = log
+        self._claims = claims
+        self._limit = limit_bytes
+
+    async def append(self, records: Sequence[Record], key: str, *, timeout_s: float) -> None:
+        """Append like the log itself, large bodies first; raises LogUnavailable."""
+        if any(len(record.body) > self._limit for record in records):
+            records = [await self._checked(record) for record in records]
+        await self._log.append(records, key, timeout_s=timeout_s)
+
+    def trouble(self) -> str | None:
+        """Say why nothing can be acknowledged right now, or None."""
+        return self._log.trouble()
+
+    async def _checked(self, record: Record) -> Record:
+        if len(record.body) <= self._limit:
+            return record
+        return Record(Kind.CLAIM, await asyncio.to_thread(self._claims.put, record.body), record.http)

@@ -1,0 +1,77 @@
+"""Facets by content: a digest of each, and a hash that schema and lineage facets share across runs and producers.
+
+A job that runs a million times sends the same facets a million times: what was worked out of a facet's raw text is
+remembered, so that recurring facets cost one dictionary look-up (2 us instead of 30 us at 8 KB).
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from headwater.events.decode import decode
+
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """What the rest of the pipeline needs of a facet.
+
+    digest: of the whole facet, keys sorted; part of the event id.
+    content_hash: the same without `_producer` and `_schemaURL`, as hex; names the rows of schemas and lineage.
+    """
+
+    digest: bytes
+    content_hash: str
+
+
+class Memo(Generic[V]):
+    """Remembers results by raw text, at most two generations of `max_bytes` raw text each."""
+
+    def __init__(self, max_bytes: int = 32 << 20):
+        """Start empty."""
+        self._young: dict[bytes, V] = {}
+        self._old: dict[bytes, V] = {}
+        self._bytes = 0
+        self._max_bytes = max_bytes
+
+    def get(self, raw: bytes) -> V | None:
+        """Return what was remembered for this text."""
+        found = self._young.get(raw)
+        if found is None and (found := self._old.get(raw)) is not None:
+            self.put(raw, found)
+        return found
+
+    def put(self, raw: bytes, value: V) -> V:
+        """Remember a result; returns it."""
+        if self._bytes > self._max_bytes:
+            self._old, self._young, self._bytes = self._young, {}, 0
+        self._young[raw] = value
+        self._bytes += len(raw) + 100
+        return value
+
+
+def read_facet(raw: bytes) -> Facet:
+    """Digest one facet. A facet is any JSON value: producers send null and strings too."""
+    value = decode(raw)
+    digest = digest_of(canonical(value))
+    if isinstance(value, dict) and ("_producer" in value or "_schemaURL" in value):
+        content = {key: part for key, part in value.items() if key not in ("_producer", "_schemaURL")}
+        return Facet(digest, digest_of(canonical(content)).hex())
+    return Facet(digest, digest.hex())
+
+
+def canonical(value: Any) -> bytes:
+    """Encode JSON with sorted keys and no spaces; the same value always gives the same bytes."""
+    try:
+        return msgspec.json.encode(value, order="sorted")
+    except (OverflowError, ValueError, RecursionError):  # integers beyond 64 bits
+        return json.dumps(value, sort_keys=True, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def digest_of(data: bytes) -> bytes:
+    """Return 128 bits of SHA-256, which the measured CPUs compute twice as fast as BLAKE2b."""
+    return hashlib.sha256(data).digest()[:16]

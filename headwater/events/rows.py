@@ -1,0 +1,147 @@
+"""One event to table rows: plain tuples in the column order of `tables.py`, for delta-rs and Spark alike."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from headwater.errors import InvalidEvent
+from headwater.events.decode import decode
+from headwater.events.event import Content, Event
+
+Row = tuple[Any, ...]
+"""Timestamps are integers: microseconds since 1970-01-01 UTC; dates are days since then."""
+
+AHEAD_US = 24 * 3600 * 1_000_000
+_DAY_US = 24 * 3600 * 1_000_000
+
+
+class Position(msgspec.Struct, frozen=True):
+    """Where a record stood in its log and when it came (us, UTC)."""
+
+    log: str
+    incarnation: str
+    partition: str
+    sequence: int
+    received_us: int
+
+    def cells(self) -> Row:
+        """Return the five columns that begin the rows of all tables by position."""
+        return (self.log, self.incarnation, self.partition, self.sequence, self.received_us)
+
+
+def event_row(position: Position, http: str, event: Event) -> Row:
+    """Return the row of table `events`."""
+    flags = event.flags
+    if event.event_time_us is not None and event.event_time_us > position.received_us + AHEAD_US:
+        flags = (*flags, "time_ahead")
+    return (
+        event.id.hex(),
+        *position.cells(),
+        position.received_us // _DAY_US,
+        event.event_time_us,
+        event.kind,
+        event.event_type,
+        event.run_id,
+        event.job_namespace,
+        event.job_name,
+        event.parent_run_id,
+        event.root_run_id,
+        event.producer,
+        event.inputs,
+        event.outputs,
+        event.lineage_hashes,
+        flags,
+        http,
+        event.body.decode(),
+    )
+
+
+def duplicate_row(position: Position, event: Event) -> Row:
+    """Return the row of table `duplicates`."""
+    return (*position.cells(), event.id.hex())
+
+
+def rejected_row(position: Position, error: InvalidEvent, http: str, body: str) -> Row:
+    """Return the row of table `rejected` for one record; `body` is redacted."""
+    return (*position.cells(), position.sequence, error.reason, error.field, str(error)[:2000], http, body)
+
+
+def gap_row(position: Position, to_sequence: int) -> Row:
+    """Return the row of table `rejected` for sequences that the log no longer holds."""
+    message = "The log no longer holds these sequence numbers: its retention or its disk took them before the parser."
+    return (*position.cells(), to_sequence, "gap", None, message, "{}", None)
+
+
+def refused_row(position: Position, body: bytes) -> Row:
+    """Return the row of table `refused` for one note of the receiver."""
+    note = decode(body)
+    names = ("status", "reason", "route", "key", "field", "message", "user_agent", "first_us", "count")
+    return (*position.cells(), *(note[name] for name in names))
+
+
+def content_rows(content: Content) -> list[Row]:
+    """Return the rows of a schema or lineage facet for the table it names; none if it holds no field or edge."""
+    value = decode(content.raw)
+    if not isinstance(value, dict):
+        return []
+    rows = {"schema": _schema, "columnLineage": _column_lineage, "lineage": _lineage}[content.key](value)
+    return [(content.content_hash, ordinal, *row) for ordinal, row in enumerate(rows)]
+
+
+def _schema(facet: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[Row]:
+    for field in _dicts(facet.get("fields")):
+        name = _text(field.get("name"))
+        if name is not None:
+            yield ((*path, name), _text(field.get("type")), _text(field.get("description")))
+            yield from _schema(field, (*path, name))
+
+
+def _column_lineage(facet: Mapping[str, Any]) -> Iterator[Row]:
+    """Spec facets/1-2-0/ColumnLineageDatasetFacet; `dataset` entries have no output field and stay unexpanded."""
+    own = ("columnLineage", None, None, None, None)
+    for name, entry in _items(facet.get("fields")):
+        old = {"type": entry.get("transformationType"), "description": entry.get("transformationDescription")}
+        for edge in _inputs(entry.get("inputFields"), old if any(old.values()) else None):
+            yield (*own, name, *edge)
+    for edge in _inputs(facet.get("dataset"), None):
+        yield (*own, None, *edge)
+
+
+def _lineage(facet: Mapping[str, Any]) -> Iterator[Row]:
+    """Spec facets/1-0-0/LineageFacet: on a dataset it is its own entry, on a job or run it lists them."""
+    entries = _dicts(facet.get("entries")) if "entries" in facet else [facet]
+    for entry in entries:
+        target = tuple(_text(entry.get(key)) for key in ("type", "namespace", "name", "runId"))
+        for edge in _inputs(entry.get("inputs"), None) or [_NO_INPUT]:
+            yield ("lineage", *target, None, *edge)
+        for name, field in _items(entry.get("fields")):
+            for edge in _inputs(field.get("inputs"), None) or [_NO_INPUT]:
+                yield ("lineage", *target, name, *edge)
+
+
+_NO_INPUT: Row = (None,) * 9
+
+
+def _inputs(value: Any, old: Mapping[str, Any] | None) -> list[Row]:
+    """Return one row for each transformation of each input; `old` is the transformation of facets before 1-1-0."""
+    rows = []
+    for source in _dicts(value):
+        names = tuple(_text(source.get(key)) for key in ("type", "namespace", "name", "field", "runId"))
+        for step in _dicts(source.get("transformations")) or [old or {}]:
+            masking = step.get("masking")
+            steps = tuple(_text(step.get(key)) for key in ("type", "subtype", "description"))
+            rows.append((*names, *steps, masking if isinstance(masking, bool) else None))
+    return rows
+
+
+def _dicts(value: Any) -> list[Mapping[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _items(value: Any) -> list[tuple[str, Mapping[str, Any]]]:
+    return [(key, item) for key, item in value.items() if isinstance(item, dict)] if isinstance(value, dict) else []
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,20 @@
+"""Times as producers write them: 20 to 35 characters, any precision, sometimes without a zone."""
+
+from datetime import UTC, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def parse_time(text: str) -> tuple[int | None, str | None]:
+    """Return microseconds since 1970-01-01 UTC and a flag, None where there is nothing to remark.
+
+    A time without a zone is UTC, flagged `time_no_zone`; text that is no time gives (None, `time_invalid`).
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is not None:
+            return (moment - _EPOCH) // _MICROSECOND, None
+        return (moment.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND, "time_no_zone"
+    except (ValueError, OverflowError):
+        return None, "time_invalid"

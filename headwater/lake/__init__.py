@@ -1,0 +1,1 @@
+"""Delta tables with delta-rs: write once, read by position, keep small."""

@@ -1,0 +1,52 @@
+"""Rows to Arrow: nested columns are flattened first, so that no dictionary is built per dataset."""
+
+from collections.abc import Sequence
+from itertools import accumulate, chain
+from operator import attrgetter
+from typing import Any
+
+import pyarrow as pa
+
+from headwater.tables import ListOf, StructOf, Table, Type
+
+_SCALARS = {
+    "string": pa.string(),
+    "long": pa.int64(),
+    "int": pa.int32(),
+    "boolean": pa.bool_(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "date": pa.date32(),
+}
+
+
+def arrow_schema(table: Table) -> pa.Schema:
+    """Return the Arrow schema of a table; every column may be null."""
+    return pa.schema([(name, _arrow_type(kind)) for name, kind in table.columns.items()])
+
+
+def arrow_batch(table: Table, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
+    """Build a record batch from rows in column order.
+
+    Raises ValueError or TypeError (both pyarrow's) if a value does not fit its column.
+    """
+    columns = zip(*rows, strict=True) if rows else [()] * len(table.columns)
+    arrays = [_array(values, kind) for values, kind in zip(columns, table.columns.values(), strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(table))
+
+
+def _array(values: Sequence[Any], kind: Type) -> pa.Array:
+    if isinstance(kind, ListOf):
+        offsets = pa.array(accumulate(map(len, values), initial=0), pa.int32())
+        return pa.ListArray.from_arrays(offsets, _array(list(chain.from_iterable(values)), kind.item))
+    if isinstance(kind, StructOf):
+        arrays = [_array(list(map(attrgetter(name), values)), part) for name, part in kind.fields.items()]
+        return pa.StructArray.from_arrays(arrays, fields=list(_arrow_type(kind)))
+    return pa.array(values, _SCALARS[kind])
+
+
+def _arrow_type(kind: Type) -> pa.DataType:
+    if isinstance(kind, ListOf):
+        return pa.list_(_arrow_type(kind.item))
+    if isinstance(kind, StructOf):
+        return pa.struct([(name, _arrow_type(part)) for name, part in kind.fields.items()])
+    return _SCALARS[kind]

@@ -1,0 +1,112 @@
+"""The bronze tables as one thing: who owns them, how far they are, what they hold."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from headwater.errors import WrongSetting
+from headwater.eventlog import Source
+from headwater.events.rows import Row
+from headwater.failpoints import reach
+from headwater.lake.delta import LakeTable
+from headwater.tables import BRONZE, COLUMN_LINEAGE, DUPLICATES, EVENTS, REFUSED, REJECTED, SCHEMAS, Table
+
+Rows = Mapping[str, Sequence[tuple[int, Row]]]
+"""Table name to rows, each beside its sequence number."""
+
+OWNER = "headwater.owner"
+INCARNATION = "headwater.incarnation"
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Rows of the lake up to the watermark; a gap counts by its length, refused requests one by one."""
+
+    stored: int
+    duplicates: int
+    rejected: int
+    refused: int
+    watermark: int
+
+
+class Bronze:
+    """Bronze at a folder or URI; one parser writes, anybody reads."""
+
+    def __init__(self, root: str, storage_options: Mapping[str, str] | None = None):
+        """Touch nothing yet. root: holds one folder per table."""
+        self.tables = {table.name: LakeTable(f"{root}/{table.name}", table, storage_options) for table in BRONZE}
+        self.events = self.tables[EVENTS.name]
+
+    def create(self, owner: str, incarnation: str) -> None:
+        """Create the tables that are missing, owned by one ingest route."""
+        for table in self.tables.values():
+            table.create({OWNER: owner, INCARNATION: incarnation})
+
+    def check_owner(self, owner: str) -> None:
+        """Raise WrongSetting if another ingest route owns these tables: two would store every event twice."""
+        found = self.events.property(OWNER)
+        if found != owner:
+            raise WrongSetting(
+                f"The lake belongs to the ingest route {found!r}, this is {owner!r}. Stop that one, then hand over "
+                f"with `headwater log new-incarnation`."
+            )
+
+    def watermark(self, source: Source) -> int:
+        """Return the newest sequence number that is in the lake, 0 before the first."""
+        return self.events.watermark(source.app_id) or 0
+
+    def commit(self, source: Source, rows: Rows, last: int) -> None:
+        """Commit a batch table by table, `events` last: only its transaction counts as done."""
+        for name, table in self.tables.items():
+            if rows.get(name) or table is self.events:
+                table.append_once(source.app_id, rows.get(name, ()), last)
+                reach(f"parser.after_{name}")
+
+    def recent_ids(self, source: Source, since_us: int, limit: int) -> Iterator[tuple[int, bytes]]:
+        """Return the newest event ids of a partition, oldest first, with the time each was received (us)."""
+        found = self.events.query(
+            "SELECT event_id, cast(received_at as bigint) AS received_us FROM t "
+            f"WHERE log = '{source.log}' AND partition = '{source.partition}' "
+            f"AND received_at >= to_timestamp_micros({since_us}) ORDER BY received_at DESC, sequence DESC LIMIT {limit}"
+        )
+        times, ids = found.column("received_us").to_pylist(), found.column("event_id").to_pylist()
+        return zip(reversed(times), map(bytes.fromhex, reversed(ids)), strict=True)
+
+    def known_hashes(self, limit: int) -> set[bytes]:
+        """Return hashes of schema and lineage facets whose rows are stored, at most `limit` of each."""
+        known: set[bytes] = set()
+        for table, column in ((COLUMN_LINEAGE, "lineage_hash"), (SCHEMAS, "schema_hash")):
+            found = self.tables[table.name].query(f"SELECT DISTINCT {column} AS hash FROM t LIMIT {limit}")
+            known.update(map(bytes.fromhex, found.column("hash").to_pylist()))
+        return known
+
+    def decided(self, source: Source, watermark: int) -> tuple[int, dict[int, str]]:
+        """Return what a batch cut off before its last commit had already decided beyond the watermark.
+
+        Gives the sequence up to which duplicates are settled, and the table of each sequence found in one.
+        """
+        found = {}
+        for name in (REJECTED.name, DUPLICATES.name):
+            until = self.tables[name].watermark(source.app_id) or 0
+            if until > watermark:
+                rows = self.tables[name].query(
+                    f"SELECT sequence FROM t WHERE log = '{source.log}' AND incarnation = '{source.incarnation}' "
+                    f"AND partition = '{source.partition}' AND sequence > {watermark}"
+                )
+                found.update(dict.fromkeys(rows.column("sequence").to_pylist(), name))
+        return max(watermark, self.tables[DUPLICATES.name].watermark(source.app_id) or 0), found
+
+    def counts(self, source: Source) -> Counts:
+        """Count what the lake holds up to its watermark, all of one moment."""
+        stored, watermark = self.events.rows_and_watermark(source.app_id)
+        done = f"NOT (incarnation = '{source.incarnation}' AND sequence > {watermark})"
+        return Counts(
+            stored=stored,
+            duplicates=self._number(DUPLICATES, "count(*)", done),
+            rejected=self._number(REJECTED, "sum(to_sequence - sequence + 1)", done),
+            refused=self._number(REFUSED, "sum(count)", done),
+            watermark=watermark,
+        )
+
+    def _number(self, table: Table, expression: str, condition: str) -> int:
+        found = self.tables[table.name].query(f"SELECT {expression} AS n FROM t WHERE {condition}")
+        return found.column("n")[0].as_py() or 0

@@ -1,0 +1,142 @@
+"""One Delta table: created once, appended to exactly once per sequence number, its handle kept young."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from deltalake import (
+    ColumnProperties,
+    CommitProperties,
+    DeltaTable,
+    QueryBuilder,
+    Transaction,
+    WriterProperties,
+    write_deltalake,
+)
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+
+from headwater.errors import GiveUp, LakeUnavailable
+from headwater.lake.arrow import arrow_batch, arrow_schema
+from headwater.tables import Table
+
+T = TypeVar("T")
+
+REOPEN_AFTER = 100
+"""Commits on one handle: measured 44 ms an append on a handle 518 versions old, 11 ms on a new one."""
+
+_RACES = 20
+_PLAIN = ColumnProperties(dictionary_enabled=False, statistics_enabled="NONE")
+_WRITER = WriterProperties(compression="ZSTD", compression_level=1, column_properties={"body": _PLAIN, "http": _PLAIN})
+_STATISTICS = ("log", "incarnation", "partition", "sequence", "received_at", "event_time", "event_kind", "event_id")
+
+
+class LakeTable:
+    """A table of the lake at `uri`: a folder or `abfss://container@account.dfs.core.windows.net/path`."""
+
+    def __init__(self, uri: str, table: Table, storage_options: Mapping[str, str] | None = None):
+        """Touch nothing yet."""
+        self.uri = uri
+        self.table = table
+        self._options = dict(storage_options or {})
+        self._handle: DeltaTable | None = None
+        self.commits = 0
+
+    def create(self, properties: Mapping[str, str]) -> None:
+        """Create the table unless it is there."""
+        statistics = [name for name in self.table.columns if name in _STATISTICS or name.endswith("_hash")]
+        self._guarded(
+            lambda: DeltaTable.create(
+                self.uri,
+                arrow_schema(self.table),
+                mode="ignore",
+                partition_by=list(self.table.partition_by),
+                configuration={"delta.dataSkippingStatsColumns": ",".join(statistics), **properties},
+                raise_if_key_not_exists=False,
+                storage_options=self._options or None,
+            )
+        )
+
+    def exists(self) -> bool:
+        """Tell whether the table has been created."""
+        return self._guarded(lambda: DeltaTable.is_deltatable(self.uri, self._options or None))
+
+    def handle(self) -> DeltaTable:
+        """Return a handle at the newest version."""
+        if self._handle is None or self.commits >= REOPEN_AFTER:
+            return self.reopen()
+        handle = self._handle
+        self._guarded(handle.update_incremental)
+        return handle
+
+    def reopen(self) -> DeltaTable:
+        """Read the table's log anew."""
+        self._handle = self._guarded(lambda: DeltaTable(self.uri, storage_options=self._options or None))
+        self.commits = 0
+        return self._handle
+
+    def watermark(self, app_id: str) -> int | None:
+        """Return the newest sequence number committed under `app_id`, None before the first."""
+        return self.handle().transaction_version(app_id)
+
+    def append_once(self, app_id: str, rows: Sequence[tuple[int, tuple[Any, ...]]], last: int) -> int:
+        """Append rows, each with its sequence number, in one commit that moves the watermark to `last`.
+
+        Rows at or below the table's watermark are left out: they are there. Returns the number of rows written.
+        A racing commit under the same `app_id` conflicts; then the watermark is read again, on a new handle.
+        Raises LakeUnavailable; sending the same rows again is safe.
+        """
+        handle = self._handle if self._handle is not None and self.commits < REOPEN_AFTER else self.reopen()
+        for _ in range(_RACES):
+            done = handle.transaction_version(app_id)
+            if done is not None and done >= last:
+                return 0
+            fresh = [row for sequence, row in rows if done is None or sequence > done]
+            if self._commit(handle, arrow_batch(self.table, fresh), Transaction(app_id, last)):
+                return len(fresh)
+            handle = self.reopen()
+        raise LakeUnavailable(f"{_RACES} other writers won the race for {self.uri}. Stop all but one parser.")
+
+    def query(self, sql: str) -> pa.Table:
+        """Run SQL over the table, named `t`, at its newest version."""
+        handle = self.handle()
+        return self._guarded(lambda: pa.table(QueryBuilder().register("t", handle).execute(sql)))
+
+    def rows_and_watermark(self, app_id: str) -> tuple[int, int]:
+        """Count rows by the statistics of the files of one version, and return that version's watermark."""
+        handle = self.handle()
+        actions = self._guarded(lambda: pa.table(handle.get_add_actions(flatten=True)))
+        rows = sum(actions.column("num_records").to_pylist()) if actions.num_rows else 0
+        return rows, handle.transaction_version(app_id) or 0
+
+    def property(self, name: str) -> str | None:
+        """Return a table property."""
+        return self.handle().metadata().configuration.get(name)
+
+    def set_property(self, name: str, value: str) -> None:
+        """Set a table property, in a commit of its own."""
+        handle = self.handle()
+        self._guarded(lambda: handle.alter.set_table_properties({name: value}, raise_if_not_exists=False))
+
+    def _commit(self, handle: DeltaTable, batch: pa.RecordBatch, transaction: Transaction) -> bool:
+        """Commit one append; False if another commit was faster."""
+        properties = CommitProperties(app_transactions=[transaction])
+        try:
+            write_deltalake(handle, batch, mode="append", writer_properties=_WRITER, commit_properties=properties)
+        except CommitFailedError:
+            return False
+        except (DeltaError, OSError) as error:
+            raise self._unavailable(error) from error
+        self.commits += 1
+        return True
+
+    def _guarded(self, call: Callable[[], T]) -> T:
+        try:
+            return call()
+        except TableNotFoundError as error:
+            raise GiveUp(f"No Delta table at {self.uri}. Start `headwater up` once, or check --data.") from error
+        except (DeltaError, OSError) as error:
+            raise self._unavailable(error) from error
+
+    def _unavailable(self, error: Exception) -> LakeUnavailable:
+        self._handle = None
+        return LakeUnavailable(f"Cannot use the Delta table at {self.uri}: {error}. It is tried again.")

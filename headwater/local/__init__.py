@@ -1,0 +1,1 @@
+"""`headwater up`: one machine, one command, three processes."""

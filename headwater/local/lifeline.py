@@ -1,0 +1,46 @@
+"""How a child knows its settings and its parent's end: a pipe on standard input.
+
+The first line is the settings as JSON (no secret on a command line); the pipe closes when the supervisor goes,
+however it goes, and then the child ends in order.
+"""
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from headwater.settings import Settings
+
+
+def read_settings() -> Settings:
+    """Read the settings that the supervisor sent."""
+    return Settings.model_validate_json(sys.stdin.buffer.readline())
+
+
+def when_parent_ends(call: Callable[[], None]) -> None:
+    """Call once, from a thread, when the supervisor has gone or asks to stop."""
+
+    def wait() -> None:
+        while sys.stdin.buffer.read(1024):
+            pass
+        call()
+
+    threading.Thread(target=wait, name="lifeline", daemon=True).start()
+
+
+def write_pid(folder: Path, name: str) -> None:
+    """Say which process plays a role, for people and tests."""
+    path = folder / "run" / f"{name}.pid"
+    fresh = path.with_suffix(".new")
+    fresh.write_text(f"{os.getpid()}\n")
+    fresh.replace(path)
+
+
+def settings_line(settings: Settings) -> bytes:
+    """Encode settings, keys included, for a child's standard input."""
+    values = settings.model_dump(mode="json")
+    for encoded, key in zip(values["keys"], settings.keys, strict=True):
+        encoded["key"] = key.key.get_secret_value()
+    return json.dumps(values).encode() + b"\n"

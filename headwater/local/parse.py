@@ -1,0 +1,84 @@
+"""The process `parser`: log to lake every tick, and the lake's maintenance in between."""
+
+import logging
+import sys
+import threading
+import time
+from pathlib import Path
+
+from headwater.errors import HeadwaterError, Retry
+from headwater.lake.bronze import Bronze
+from headwater.lake.delta import REOPEN_AFTER
+from headwater.lake.maintain import compact, vacuum
+from headwater.local.lifeline import read_settings, when_parent_ends, write_pid
+from headwater.parser.ingest import BATCH_RECORDS, Parser
+from headwater.runtime import OWNER, folder_lock, open_bronze, open_claims, open_log_reader, prepare_folder
+from headwater.settings import Settings
+
+log = logging.getLogger(__name__)
+
+VACUUM_EVERY_S = 3600.0
+MAX_PAUSE_S = 30.0
+
+
+class Loop:
+    """One parser and its maintenance, until told to stop."""
+
+    def __init__(self, settings: Settings, folder: Path, stop: threading.Event):
+        """Open nothing that may not be there yet: the log is made by `serve`."""
+        self._settings = settings
+        self._folder = folder
+        self._stop = stop
+        self._bronze: Bronze = open_bronze(folder)
+        self._parser: Parser | None = None
+        self._commits = 0
+        self._vacuumed = time.monotonic()
+
+    def run(self) -> None:
+        """Parse until stopped; faults of log or lake are tried again, ever more slowly."""
+        pause = 0.0
+        while not self._stop.is_set():
+            started = time.monotonic()
+            try:
+                taken = self._tick()
+                pause = 0.0
+            except Retry as error:
+                log.warning("%s", error)
+                self._parser, taken = None, 0
+                pause = min(MAX_PAUSE_S, max(0.2, pause * 2))
+            if taken < BATCH_RECORDS:
+                self._stop.wait(pause or max(0.0, self._settings.tick_s - (time.monotonic() - started)))
+
+    def _tick(self) -> int:
+        if self._parser is None:
+            reader, claims = open_log_reader(self._folder), open_claims(self._folder)
+            self._parser = Parser(reader, self._bronze, claims, OWNER)
+        taken = self._parser.step()
+        self._commits += bool(taken)
+        if self._commits >= REOPEN_AFTER:
+            self._commits = 0
+            compact(self._bronze)
+        if time.monotonic() - self._vacuumed > VACUUM_EVERY_S:
+            self._vacuumed = time.monotonic()
+            vacuum(self._bronze, self._settings.vacuum_hours)
+        return taken
+
+
+def main() -> None:
+    """Run as a child of `headwater up`."""
+    logging.basicConfig(level=logging.INFO, format="parser: %(message)s", stream=sys.stderr)
+    settings = read_settings()
+    stop = threading.Event()
+    when_parent_ends(stop.set)
+    try:
+        folder = prepare_folder(settings)
+        with folder_lock(folder, "parser", wait_s=15):
+            write_pid(folder, "parser")
+            Loop(settings, folder, stop).run()
+    except HeadwaterError as error:
+        log.error("%s", error)
+        sys.exit(1 if isinstance(error, Retry) else 3)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""`headwater up`: a small supervisor. It owns the port and the folder, and keeps two children alive."""
+
+import http.client
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from headwater.errors import WrongSetting
+from headwater.local.lifeline import settings_line
+from headwater.runtime import folder_lock, prepare_folder
+from headwater.settings import Settings
+
+GIVE_UP = 3
+"""Exit status of a child that no restart can help: a wrong setting, a log that does not match its lake."""
+
+_BACK_OFF_S = (0.0, 0.2, 0.5, 1.0, 2.0)
+_CALM_S = 30.0
+_STOP_S = 15.0
+
+
+@dataclass(slots=True)
+class _Child:
+    """A process of ours and how often it died lately."""
+
+    name: str
+    command: list[str]
+    process: subprocess.Popen[bytes]
+    started: float
+    deaths: int = 0
+
+
+class Supervisor:
+    """Starts `serve` and `parser`, restarts a dead one within 2 s, ends with both."""
+
+    def __init__(self, settings: Settings, listener: socket.socket):
+        """Children inherit the listening socket: requests wait in it while `serve` starts anew."""
+        self._settings = settings
+        self._listener = listener
+        self._ended: queue.Queue[_Child | None] = queue.Queue()
+        self._children: dict[str, _Child] = {}
+
+    def stop(self) -> None:
+        """Ask to end; safe from a signal handler."""
+        self._ended.put(None)
+
+    def run(self) -> int:
+        """Keep the children alive until asked to stop; returns the exit status."""
+        descriptor = str(self._listener.fileno())
+        self._start("serve", [sys.executable, "-m", "headwater.local.serve", descriptor], 0)
+        self._start("parser", [sys.executable, "-m", "headwater.local.parse"], 0)
+        status = 0
+        while (child := self._ended.get()) is not None:
+            if child.process.returncode == GIVE_UP:
+                status = GIVE_UP
+                break
+            deaths = child.deaths + 1 if time.monotonic() - child.started < _CALM_S else 1
+            say(f"headwater: {child.name} ended with status {child.process.returncode}; it starts again.")
+            time.sleep(_BACK_OFF_S[min(deaths, len(_BACK_OFF_S)) - 1])
+            self._start(child.name, child.command, deaths)
+        self._end_children()
+        return status
+
+    def _start(self, name: str, command: list[str], deaths: int) -> None:
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, pass_fds=[self._listener.fileno()], start_new_session=True
+        )
+        child = _Child(name, command, process, time.monotonic(), deaths)
+        self._children[name] = child
+        assert process.stdin  # noqa: S101 - it is a pipe
+        try:
+            process.stdin.write(settings_line(self._settings))
+            process.stdin.flush()
+        except BrokenPipeError:
+            pass  # it died at once: the waiting thread says so
+        threading.Thread(target=self._wait, args=(child,), name=f"wait-{name}", daemon=True).start()
+
+    def _wait(self, child: _Child) -> None:
+        child.process.wait()
+        self._ended.put(child)
+
+    def _end_children(self) -> None:
+        for child in self._children.values():
+            if child.process.stdin:
+                try:
+                    child.process.stdin.close()
+                except BrokenPipeError:
+                    continue
+        deadline = time.monotonic() + _STOP_S
+        for child in self._children.values():
+            try:
+                child.process.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                child.process.kill()
+
+
+def up(settings: Settings) -> int:
+    """Run Headwater in the foreground until SIGINT or SIGTERM; returns the exit status."""
+    folder = prepare_folder(settings)
+    with folder_lock(folder, "up", wait_s=1.0):
+        listener = _listen(settings)
+        supervisor = Supervisor(settings, listener)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: supervisor.stop())
+        threading.Thread(target=_announce, args=(listener, folder), daemon=True).start()
+        try:
+            return supervisor.run()
+        finally:
+            listener.close()
+
+
+def say(line: str) -> None:
+    """Print one line for the person who started us."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def _listen(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        return socket.create_server((settings.host, settings.port), family=family, backlog=2048)
+    except OSError as error:
+        raise WrongSetting(
+            f"Cannot listen on {settings.host}:{settings.port}: {error.strerror}. Choose another with --port."
+        ) from error
+
+
+def _announce(listener: socket.socket, folder: Path) -> None:
+    """Say where it listens once it answers."""
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    reachable = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104 - compared, not bound
+    connection = http.client.HTTPConnection(reachable, port, timeout=60)
+    try:
+        connection.request("GET", "/health/live", headers={"Host": "localhost"})
+        connection.getresponse().read()
+    except OSError:
+        return  # it could not start: its own line says why
+    say(f"Headwater listens on http://{shown}:{port} · data in {folder} · stop with Ctrl-C")

@@ -1,0 +1,1 @@
+"""A batch from the log into bronze, once."""

@@ -1,0 +1,166 @@
+"""Records of the log to rows of every table: each record ends in exactly one of them."""
+
+import time
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from headwater.errors import GiveUp, InvalidEvent
+from headwater.eventlog import Kind, LoggedRecord, Source
+from headwater.events.decode import decode
+from headwater.events.event import Content, Event
+from headwater.events.facets import canonical
+from headwater.events.reader import EventReader
+from headwater.events.redaction import redact
+from headwater.events.rows import (
+    Position,
+    Row,
+    content_rows,
+    duplicate_row,
+    event_row,
+    gap_row,
+    refused_row,
+    rejected_row,
+)
+from headwater.tables import DUPLICATES, EVENTS, REFUSED, REJECTED
+
+MAX_REJECTED_BODY = 1 << 20
+
+
+class Claims(Protocol):
+    """Where bodies lie that were too large for the log."""
+
+    def get(self, key: bytes) -> bytes:
+        """Return a body; raises GiveUp if it is gone."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """The rows of some records, ready to commit."""
+
+    last: int
+    received_us: int
+    rows: dict[str, list[tuple[int, Row]]] = field(default_factory=dict)
+    ids: dict[bytes, None] = field(default_factory=dict)
+    hashes: set[bytes] = field(default_factory=set)
+
+    def add(self, table: str, sequence: int, row: Row) -> None:
+        """Put one row into a table."""
+        self.rows.setdefault(table, []).append((sequence, row))
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What is known when a batch begins.
+
+    ids: events stored lately; hashes: facets whose rows are stored; settled and decided: what an earlier attempt at
+    these records has committed (see `Bronze.decided`).
+    """
+
+    watermark: int
+    ids: Container[bytes]
+    hashes: Container[bytes]
+    settled: int
+    decided: dict[int, str]
+
+
+def build_batch(
+    source: Source, records: Sequence[LoggedRecord], before: Before, reader: EventReader, claims: Claims
+) -> Batch:
+    """Sort records, in order and behind the watermark, into tables. Missing sequence numbers become gaps."""
+    batch = Batch(records[-1].sequence, records[-1].received_us)
+    _note_gaps(batch, source, records, before)
+    events = [record for record in records if record.kind is not Kind.REFUSAL]
+    bodies = [_body(record, claims) for record in events]
+    found = iter(reader.read([body if isinstance(body, bytes) else b"" for body in bodies]))
+    for record, body in zip(events, bodies, strict=True):
+        read = next(found)
+        outcome = body if isinstance(body, InvalidEvent) else read
+        _sort_in(batch, _position(source, record), record, before, outcome)
+    for record in records:
+        if record.kind is Kind.REFUSAL:
+            batch.add(REFUSED.name, record.sequence, refused_row(_position(source, record), record.body))
+    return batch
+
+
+def lost_batch(source: Source, watermark: int, tail: int) -> Batch:
+    """Build the batch that passes over everything up to `tail` as one gap."""
+    now = time.time_ns() // 1000
+    batch = Batch(tail, now)
+    position = Position(source.log, source.incarnation, source.partition, watermark + 1, now)
+    batch.add(REJECTED.name, watermark + 1, gap_row(position, tail))
+    return batch
+
+
+def reject(batch: Batch, source: Source, record: LoggedRecord, error: InvalidEvent) -> None:
+    """Quarantine one record, its body redacted."""
+    position = _position(source, record)
+    row = rejected_row(position, error, record.http, readable(record.body))
+    batch.add(REJECTED.name, record.sequence, row)
+
+
+def readable(body: bytes) -> str:
+    """Return a rejected body without secrets, as text whatever its bytes are."""
+    try:
+        text = canonical(redact(decode(body))).decode()
+    except InvalidEvent:
+        text = redact(body.decode("utf-8", "replace"))
+    return text[:MAX_REJECTED_BODY]
+
+
+def _sort_in(
+    batch: Batch, position: Position, record: LoggedRecord, before: Before, outcome: Event | InvalidEvent
+) -> None:
+    sequence = record.sequence
+    decided = before.decided.get(sequence)
+    if isinstance(outcome, InvalidEvent) or decided == REJECTED.name:
+        error = outcome if isinstance(outcome, InvalidEvent) else InvalidEvent("rejected_before", "Rejected.", "")
+        reject(batch, Source(position.log, position.incarnation, position.partition), record, error)
+    elif _is_duplicate(batch, sequence, outcome, before):
+        batch.add(DUPLICATES.name, sequence, duplicate_row(position, outcome))
+    else:
+        batch.add(EVENTS.name, sequence, event_row(position, record.http, outcome))
+        batch.ids[outcome.id] = None
+        for content in _contents(outcome):
+            _add_content(batch, sequence, content, before)
+
+
+def _is_duplicate(batch: Batch, sequence: int, event: Event, before: Before) -> bool:
+    if sequence <= before.settled:
+        return before.decided.get(sequence) == DUPLICATES.name
+    return event.id in before.ids or event.id in batch.ids
+
+
+def _contents(event: Event) -> list[Content]:
+    datasets = (*event.inputs, *event.outputs)
+    return [*event.contents, *(content for dataset in datasets for content in dataset.contents)]
+
+
+def _add_content(batch: Batch, sequence: int, content: Content, before: Before) -> None:
+    key = bytes.fromhex(content.content_hash)
+    if key not in before.hashes and key not in batch.hashes:
+        batch.hashes.add(key)
+        for row in content_rows(content):
+            batch.add(content.table, sequence, row)
+
+
+def _note_gaps(batch: Batch, source: Source, records: Sequence[LoggedRecord], before: Before) -> None:
+    expected = before.watermark + 1
+    for record in records:
+        if record.sequence > expected:
+            position = Position(source.log, source.incarnation, source.partition, expected, record.received_us)
+            batch.add(REJECTED.name, expected, gap_row(position, record.sequence - 1))
+        expected = record.sequence + 1
+
+
+def _body(record: LoggedRecord, claims: Claims) -> bytes | InvalidEvent:
+    if record.kind is not Kind.CLAIM:
+        return record.body
+    try:
+        return claims.get(record.body)
+    except GiveUp as error:
+        return InvalidEvent("claim_missing", str(error), "Send the event again.")
+
+
+def _position(source: Source, record: LoggedRecord) -> Position:
+    return Position(source.log, source.incarnation, source.partition, record.sequence, record.received_us)

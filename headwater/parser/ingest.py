@@ -1,0 +1,139 @@
+"""The parser: takes what is behind the watermark, commits it, and knows what to do when either fails."""
+
+import logging
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from headwater.errors import InvalidEvent, WrongSetting
+from headwater.eventlog import LoggedRecord, LogReader
+from headwater.events.reader import EventReader
+from headwater.lake.bronze import INCARNATION, Bronze
+from headwater.parser.batch import Batch, Before, Claims, build_batch, lost_batch, reject
+from headwater.parser.window import MAX_AGE_US, MAX_IDS, Window
+
+log = logging.getLogger(__name__)
+
+BATCH_RECORDS = 2000
+BATCH_BYTES = 16 << 20
+MAX_HASHES = 500_000
+_DATA_FAULTS = (ValueError, TypeError, OverflowError, KeyError, pa.ArrowException)
+
+
+class Parser:
+    """Moves one partition of a log into bronze. Two of them on one partition are safe, only wasteful."""
+
+    def __init__(self, reader: LogReader, bronze: Bronze, claims: Claims, owner: str):
+        """Create the tables if they are missing and check that they belong to this log.
+
+        Raises WrongSetting when another route owns the lake, or when the log was deleted or restored behind it.
+        """
+        self._reader = reader
+        self._bronze = bronze
+        self._claims = claims
+        self._source = reader.source
+        self._event_reader = EventReader()
+        self._window = Window()
+        self._hashes: set[bytes] = set()
+        self._settled = 0
+        self._decided: dict[int, str] = {}
+        self._committed: int | None = None
+        bronze.create(owner, self._source.incarnation)
+        bronze.check_owner(owner)
+        check_log_matches(reader, bronze)
+
+    def step(self) -> int:
+        """Commit the next records of the log; returns how many, 0 when caught up.
+
+        Raises LogUnavailable or LakeUnavailable; the next call starts again from the table's watermark.
+        """
+        watermark = self._start_from_watermark()
+        records = self._reader.read(watermark, limit=BATCH_RECORDS, max_bytes=BATCH_BYTES)
+        if not records and self._reader.tail() > watermark:
+            return self._skip_lost(watermark)
+        return self._take(records, watermark)
+
+    def take(self, delivered: Sequence[LoggedRecord]) -> int:
+        """Commit a batch that a trigger delivered: what is done is left out, what is missing is read from the log."""
+        watermark = self._start_from_watermark()
+        fresh = [record for record in delivered if record.sequence > watermark]
+        while fresh and fresh[0].sequence > watermark + 1:
+            missing = self._reader.read(
+                watermark, limit=min(BATCH_RECORDS, fresh[0].sequence - 1 - watermark), max_bytes=BATCH_BYTES
+            )
+            missing = [record for record in missing if record.sequence < fresh[0].sequence]
+            if not missing:
+                break  # the log no longer has them: a gap
+            self._take(missing, watermark)
+            watermark = missing[-1].sequence
+        return self._take(fresh, watermark)
+
+    def _take(self, records: Sequence[LoggedRecord], watermark: int) -> int:
+        if records:
+            self._commit_or_bisect(records, watermark)
+        return len(records)
+
+    def _skip_lost(self, watermark: int) -> int:
+        """Note as a gap what the log has counted but no longer holds, unless it came only just now."""
+        if self._reader.read(watermark, limit=1, max_bytes=1):
+            return 1
+        tail = self._reader.tail()
+        batch = lost_batch(self._source, watermark, tail)
+        self._bronze.commit(self._source, batch.rows, batch.last)
+        self._remember(batch)
+        return tail - watermark
+
+    def _commit_or_bisect(self, records: Sequence[LoggedRecord], watermark: int) -> None:
+        """Commit; where the data itself is at fault, halve the batch until only the bad records are rejected."""
+        before = Before(watermark, self._window, self._hashes, self._settled, self._decided)
+        try:
+            batch = build_batch(self._source, records, before, self._event_reader, self._claims)
+            self._bronze.commit(self._source, batch.rows, batch.last)
+        except _DATA_FAULTS as error:
+            if len(records) > 1:
+                middle = len(records) // 2
+                self._commit_or_bisect(records[:middle], watermark)
+                self._commit_or_bisect(records[middle:], records[middle - 1].sequence)
+                return
+            log.warning("Record %d cannot be stored: %s. It is in table rejected.", records[0].sequence, error)
+            batch = Batch(records[0].sequence, records[0].received_us)
+            fault = InvalidEvent("unstorable", f"No row fits it: {type(error).__name__}: {error}.", "Report it.")
+            reject(batch, self._source, records[0], fault)
+            self._bronze.commit(self._source, batch.rows, batch.last)
+        self._remember(batch)
+
+    def _remember(self, batch: Batch) -> None:
+        self._window.add(batch.received_us, list(batch.ids))
+        self._hashes |= batch.hashes
+        if len(self._hashes) > MAX_HASHES:
+            self._hashes = set(batch.hashes)  # a forgotten hash is stored once more: readers count it once
+        self._committed = batch.last
+
+    def _start_from_watermark(self) -> int:
+        """Return the table's watermark; reload what is remembered unless this process made it."""
+        watermark = self._bronze.watermark(self._source)
+        if watermark != self._committed:
+            newest = self._reader.read(watermark, limit=1, max_bytes=1)
+            since = (newest[0].received_us - MAX_AGE_US) if newest else 0
+            self._window = Window(self._bronze.recent_ids(self._source, since, MAX_IDS))
+            self._hashes = self._bronze.known_hashes(MAX_HASHES)
+            self._settled, self._decided = self._bronze.decided(self._source, watermark)
+            self._committed = watermark
+        return watermark
+
+
+def check_log_matches(reader: LogReader, bronze: Bronze) -> None:
+    """Raise WrongSetting if the lake has seen another life of this log, or more of it than the log holds."""
+    source, expected = reader.source, bronze.events.property(INCARNATION)
+    if expected != source.incarnation:
+        raise _changed(f"the lake was fed by log {expected}, this is {source.incarnation}: it was deleted or replaced")
+    tail, watermark = reader.tail(), bronze.watermark(source)
+    if tail < watermark:
+        raise _changed(f"the lake holds sequence {watermark}, the log ends at {tail}: an older log was restored")
+
+
+def _changed(what: str) -> WrongSetting:
+    return WrongSetting(
+        f"Log and lake do not belong together: {what}. Run `headwater log new-incarnation` to go on with this log; "
+        "events that both hold are recognised as duplicates."
+    )

@@ -1,0 +1,120 @@
+"""The settings: one model, read from `headwater.toml`, overridden by `HEADWATER_*`, then by the command line."""
+
+import ipaddress
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from headwater.access import Key
+from headwater.errors import WrongSetting
+
+FILE = "headwater.toml"
+PREFIX = "HEADWATER_"
+
+
+class Settings(BaseModel):
+    """Everything that can be set. Unknown names are errors: a misspelt setting must not be silently ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    data: Path = Field(Path("headwater-data"), description="Folder of log, lake and claims.")
+    host: str = Field("127.0.0.1", description="Address to listen on; any but loopback needs `keys`.")
+    port: int = Field(5000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
+    tick_s: float = Field(1.0, gt=0, le=3600, description="Seconds between two looks of the parser at the log.")
+    keys: tuple[Key, ...] = Field((), description="Keys of producers and readers: name, key, roles, namespaces.")
+    allowed_hosts: tuple[str, ...] = Field(
+        ("localhost", "127.0.0.1", "::1"), description="Host headers taken while there are no keys."
+    )
+    max_body_bytes: int = Field(32 << 20, gt=0, description="Largest inflated body of one request.")
+    claim_bytes: int = Field(1 << 20, gt=0, description="Bodies above it are kept beside the log, in `claims/`.")
+    segment_bytes: int = Field(256 << 20, gt=0, description="A log segment is closed when it holds this much.")
+    queued_bytes: int = Field(64 << 20, gt=0, description="Bodies that may wait for the disk before requests get 503.")
+    min_free_bytes: int = Field(256 << 20, ge=0, description="Free disk space below which requests get 503.")
+    retain_hours: float = Field(72, ge=0, description="Log segments older than this go, once parsed.")
+    retain_bytes: int = Field(4 << 30, ge=0, description="Oldest passed segments go while the log is larger than this.")
+    vacuum_hours: int = Field(
+        24, ge=24, description="Files that the lake no longer uses are deleted after this; 168 behind a shortcut."
+    )
+
+
+def load_settings(
+    overrides: Mapping[str, Any], *, folder: Path = Path(), environment: Mapping[str, str] = os.environ
+) -> tuple[Settings, dict[str, str]]:
+    """Read the settings and where each came from: `default`, the file, the variable or `command line`.
+
+    overrides: from the command line; None means not given.
+    Raises WrongSetting naming the setting, its source and what fits.
+    """
+    values: dict[str, Any] = {}
+    sources = dict.fromkeys(Settings.model_fields, "default")
+    for source, found in (
+        (FILE, _from_file(folder / FILE)),
+        ("environment", _from_environment(environment)),
+        ("command line", {name: value for name, value in overrides.items() if value is not None}),
+    ):
+        values |= found
+        sources |= {name: PREFIX + name.upper() if source == "environment" else source for name in found}
+    try:
+        settings = Settings.model_validate(values)
+    except ValidationError as error:
+        raise _wrong(error, sources) from error
+    _check_open_to_others(settings)
+    return settings, sources
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text()) if path.exists() else {}
+    except (OSError, ValueError) as error:
+        raise WrongSetting(f"Cannot read {path}: {error}. Correct it or remove it.") from error
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    """Read `HEADWATER_NAME`; lists are JSON. Variables of other names are other programs' business."""
+    found: dict[str, Any] = {}
+    for name, field in Settings.model_fields.items():
+        text = environment.get(PREFIX + name.upper())
+        if text is not None:
+            found[name] = _json(name, text) if field.annotation in (tuple[Key, ...], tuple[str, ...]) else text
+    return found
+
+
+def _json(name: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise WrongSetting(
+            f"{PREFIX}{name.upper()} is no JSON list: {error}. Example: "
+            '[{"name": "spark", "key": "at-least-8-characters", "roles": ["write"]}].'
+        ) from error
+
+
+def _wrong(error: ValidationError, sources: Mapping[str, str]) -> WrongSetting:
+    first = error.errors(include_input=False, include_url=False)[0]
+    name = str(first["loc"][0])
+    where = ".".join(map(str, first["loc"]))
+    if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
+        known = ", ".join(Settings.model_fields)
+        return WrongSetting(f"Unknown setting {name!r} in {sources.get(name, FILE)}. Known settings: {known}.")
+    return WrongSetting(f"Setting {where!r} from {sources.get(name, FILE)}: {first['msg']}. See docs/settings.md.")
+
+
+def _check_open_to_others(settings: Settings) -> None:
+    if not settings.keys and not is_loopback(settings.host):
+        raise WrongSetting(
+            f"Host {settings.host!r} can be reached by others, but there are no keys. Add [[keys]] to {FILE} "
+            f"(name, key, roles) or set {PREFIX}KEYS; without keys only loopback is allowed."
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine reaches an address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
+from headwater.events.position import Source
+
 
 class Kind(IntEnum):
     """What a record's body is: an event, the key of a claim that holds one, or a note of refused requests."""
@@ -32,20 +34,6 @@ class LoggedRecord:
     kind: Kind
     http: str
     body: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where sequence numbers come from: they mean something only together with these three."""
-
-    log: str
-    incarnation: str
-    partition: str
-
-    @property
-    def app_id(self) -> str:
-        """The Delta transaction identifier under which the parser commits."""
-        return f"parser/{self.log}/{self.incarnation}/{self.partition}"
 
 
 class LogWriter(Protocol):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headwater.errors import LogUnavailable
-from headwater.eventlog import Kind, LoggedRecord, Source
+from headwater.eventlog import Kind, LoggedRecord
 from headwater.eventlog.segments import (
     Header,
     last_sequence,
@@ -16,6 +16,7 @@ from headwater.eventlog.segments import (
     refusals_between,
     segment_files,
 )
+from headwater.events.position import Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Secrets leave events before they reach the lake. The rule set follows in its own commit; until then none are known."""
+"""Secrets leave events before they reach the lake. The rules follow in their own commit."""
 
 from collections.abc import Sequence
 from typing import TypeVar

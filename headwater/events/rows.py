@@ -3,31 +3,16 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import msgspec
-
 from headwater.errors import InvalidEvent
 from headwater.events.decode import decode
 from headwater.events.event import Content, Event
+from headwater.events.position import Position
 
 Row = tuple[Any, ...]
 """Timestamps are integers: microseconds since 1970-01-01 UTC; dates are days since then."""
 
 AHEAD_US = 24 * 3600 * 1_000_000
 _DAY_US = 24 * 3600 * 1_000_000
-
-
-class Position(msgspec.Struct, frozen=True):
-    """Where a record stood in its log and when it came (us, UTC)."""
-
-    log: str
-    incarnation: str
-    partition: str
-    sequence: int
-    received_us: int
-
-    def cells(self) -> Row:
-        """Return the five columns that begin the rows of all tables by position."""
-        return (self.log, self.incarnation, self.partition, self.sequence, self.received_us)
 
 
 def event_row(position: Position, http: str, event: Event) -> Row:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from headwater.errors import WrongSetting
-from headwater.eventlog import Source
+from headwater.events.position import Source
 from headwater.events.rows import Row
 from headwater.failpoints import reach
 from headwater.lake.delta import LakeTable

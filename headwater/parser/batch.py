@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from headwater.errors import GiveUp, InvalidEvent
-from headwater.eventlog import Kind, LoggedRecord, Source
+from headwater.eventlog import Kind, LoggedRecord
 from headwater.events.decode import decode
 from headwater.events.event import Content, Event
 from headwater.events.facets import canonical
+from headwater.events.position import Position, Source
 from headwater.events.reader import EventReader
 from headwater.events.redaction import redact
 from headwater.events.rows import (
-    Position,
     Row,
     content_rows,
     duplicate_row,
@@ -87,7 +87,7 @@ def lost_batch(source: Source, watermark: int, tail: int) -> Batch:
     """Build the batch that passes over everything up to `tail` as one gap."""
     now = time.time_ns() // 1000
     batch = Batch(tail, now)
-    position = Position(source.log, source.incarnation, source.partition, watermark + 1, now)
+    position = Position(source, watermark + 1, now)
     batch.add(REJECTED.name, watermark + 1, gap_row(position, tail))
     return batch
 
@@ -115,7 +115,7 @@ def _sort_in(
     decided = before.decided.get(sequence)
     if isinstance(outcome, InvalidEvent) or decided == REJECTED.name:
         error = outcome if isinstance(outcome, InvalidEvent) else InvalidEvent("rejected_before", "Rejected.", "")
-        reject(batch, Source(position.log, position.incarnation, position.partition), record, error)
+        reject(batch, position.source, record, error)
     elif _is_duplicate(batch, sequence, outcome, before):
         batch.add(DUPLICATES.name, sequence, duplicate_row(position, outcome))
     else:
@@ -148,7 +148,7 @@ def _note_gaps(batch: Batch, source: Source, records: Sequence[LoggedRecord], be
     expected = before.watermark + 1
     for record in records:
         if record.sequence > expected:
-            position = Position(source.log, source.incarnation, source.partition, expected, record.received_us)
+            position = Position(source, expected, record.received_us)
             batch.add(REJECTED.name, expected, gap_row(position, record.sequence - 1))
         expected = record.sequence + 1
 
@@ -163,4 +163,4 @@ def _body(record: LoggedRecord, claims: Claims) -> bytes | InvalidEvent:
 
 
 def _position(source: Source, record: LoggedRecord) -> Position:
-    return Position(source.log, source.incarnation, source.partition, record.sequence, record.received_us)
+    return Position(source, record.sequence, record.received_us)

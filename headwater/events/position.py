@@ -1,0 +1,31 @@
+"""Where a record stands: which log, which life of it, which partition, which sequence number."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where sequence numbers come from: they mean something only together with these three."""
+
+    log: str
+    incarnation: str
+    partition: str
+
+    @property
+    def app_id(self) -> str:
+        """The Delta transaction identifier under which the parser commits."""
+        return f"parser/{self.log}/{self.incarnation}/{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """One record's place and the time it was received (us, UTC)."""
+
+    source: Source
+    sequence: int
+    received_us: int
+
+    def cells(self) -> tuple[str, str, str, int, int]:
+        """Return the five columns that begin the rows of all tables by position."""
+        source = self.source
+        return (source.log, source.incarnation, source.partition, self.sequence, self.received_us)

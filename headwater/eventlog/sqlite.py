@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headwater.errors import LogUnavailable
-from headwater.eventlog import Kind, Record
+from headwater.eventlog import Record
 from headwater.eventlog.segments import (
     Header,
+    claim_keys,
     create_segment,
     last_sequence,
     new_incarnation,
@@ -230,7 +231,7 @@ class SqliteLog:
     def _forget_claims(self, path: Path) -> None:
         if self._on_remove:
             connection = open_writable(path)
-            for (key,) in connection.execute("SELECT body FROM records WHERE kind = ?", (int(Kind.CLAIM),)):
+            for key in claim_keys(connection):
                 self._on_remove(key)
             connection.close()
 

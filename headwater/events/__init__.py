@@ -1,0 +1,1 @@
+"""What an OpenLineage event is: its shape, its facets, and whether both keep to the published schemas."""

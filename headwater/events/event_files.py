@@ -1,23 +1,26 @@
 """Events in a file: one per line, or one pretty-printed, or an array; plain or gzip."""
 
 import gzip
+import re
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
 
 from headwater.errors import InvalidEvent, WrongSetting
+from headwater.events.core_part import event_kind
 from headwater.events.event_json import decode_event
 
 LONGEST_LINE = 64 * 2**20
 LARGEST_DOCUMENT = 256 * 2**20
 
 _GZIP = b"\x1f\x8b"
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 _Bytes = BinaryIO | gzip.GzipFile
 
 
@@ -91,17 +94,21 @@ def _has_an_event_per_line(head: Iterable[EventText]) -> bool:
         return True
     if first.lstrip().startswith(b"["):
         return False
-    # In a pretty-printed event, `{` can follow a line break only after `[`, `,` or `:`.
-    broken_only = second.lstrip().startswith(b"{") and not first.rstrip().endswith((b"[", b",", b":"))
-    return not second or broken_only or _is_json(first)
+    # In a pretty-printed event, `{` follows a line break only after `[`, `,` or `:`.
+    after_break = second.lstrip().startswith(b"{") and not first.rstrip().endswith((b"[", b",", b":"))
+    return not second or after_break or _decoded(first) is not None or _is_event(second)
 
 
-def _is_json(text: bytes) -> bool:
+def _is_event(line: bytes) -> bool:
+    event = _decoded(line)
+    return event is not None and event_kind(event) is not None
+
+
+def _decoded(line: bytes) -> dict[str, Any] | None:
     try:
-        decode_event(text)
+        return decode_event(line)
     except InvalidEvent:
-        return False
-    return True
+        return None
 
 
 def _whole(path: Path, head: Iterable[EventText], file: _Bytes) -> bytes:
@@ -113,22 +120,24 @@ def _whole(path: Path, head: Iterable[EventText], file: _Bytes) -> bytes:
 
 
 def _events_of_document(path: Path, text: bytes) -> Iterator[EventText]:
-    start = len(text) - len(text.lstrip())
+    # msgspec refuses half a surrogate pair, which JSON allows: to find where events end, any letter will do.
+    plain = _SURROGATE.sub(rb"\\u0041", text)
     try:
-        events = msgspec.json.decode(text, type=list[msgspec.Raw])
+        events = msgspec.json.decode(plain, type=list[msgspec.Raw])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        start = len(text) - len(text.lstrip())
         yield EventText(text.count(b"\n", 0, start) + 1, text)  # no array: one event, or broken
         return
     if not events:
         raise WrongSetting(f"{path} holds an empty array. Give a file with OpenLineage events.")
-    yield from _elements(text, events)
+    yield from _elements(text, plain, events)
 
 
-def _elements(text: bytes, events: Iterable[msgspec.Raw]) -> Iterator[EventText]:
+def _elements(text: bytes, plain: bytes, events: Iterable[msgspec.Raw]) -> Iterator[EventText]:
     line, end = 1, 0
     for event in map(bytes, events):
-        start = text.index(event, end)
+        start = plain.index(event, end)
         line += text.count(b"\n", end, start)
-        yield EventText(line, event)
         end = start + len(event)
+        yield EventText(line, text[start:end])
         line += event.count(b"\n")

@@ -123,7 +123,7 @@ def test_what_the_spark_listener_really_sends_has_two_kinds_of_problems_only() -
     assert found == {
         ("debug", '"_producer" is required, but missing'): 8,
         ("debug", '"_schemaURL" is required, but missing'): 8,
-        ("dataSource", 'is "file", expected an absolute URI, like https://example.com/producer'): 25,
+        ("dataSource", 'is "file", expected an absolute URI, like https://example.com'): 25,
     }
 
 

@@ -17,7 +17,7 @@ _LONGEST_PATH = 240
 _LONGEST_MESSAGE = 400
 _EXPECTED = {
     "date-time": "a time with its zone, like 2024-01-31T12:00:00Z",
-    "uri": "an absolute URI, like https://example.com/producer",
+    "uri": "an absolute URI, like https://example.com",
     "uuid": "a UUID, like 019a2b3c-0000-7000-8000-000000000000",
 }
 

@@ -16,6 +16,7 @@ from headwater.events.rows import content_rows, event_row
 from headwater.tables import COLUMN_LINEAGE, EVENTS, SCHEMAS
 from tests.samples import body, dataset, run_event, sample_lines
 
+TYPED = ("schema", "columnLineage", "lineage", "symlinks", "parent")
 PLACE = Position(Source("local", "life", "0"), 7, 1_795_000_000_000_000)
 
 
@@ -101,7 +102,9 @@ def test_what_is_odd_about_an_event_becomes_a_flag(changes: dict[str, Any], flag
 
 
 def test_a_time_far_ahead_of_receipt_is_flagged() -> None:
-    row = dict(zip(EVENTS.columns, event_row(PLACE, "{}", read(run_event(eventTime="2099-01-01T00:00:00Z"))), strict=True))
+    row = dict(
+        zip(EVENTS.columns, event_row(PLACE, "{}", read(run_event(eventTime="2099-01-01T00:00:00Z"))), strict=True)
+    )
     assert row["flags"] == ("time_ahead",)
 
 
@@ -138,9 +141,14 @@ def test_schema_and_lineage_of_equal_content_share_a_hash_across_producers() -> 
 
 
 def test_nested_columns_keep_their_path() -> None:
-    schema = {"fields": [{"name": "a.b", "fields": [{"name": "c", "type": "int", "description": "d"}]}, {"name": "x"}]}
+    nested = {"name": "c", "type": "int", "description": "d"}
+    schema = {"fields": [{"name": "a.b", "fields": [nested]}, {"name": "x"}]}
     rows = rows_of(read(run_event(outputs=[dataset("b", schema=schema)])), "schemas")
-    assert [(row["field_path"], row["type"]) for row in rows] == [(("a.b",), None), (("a.b", "c"), "int"), (("x",), None)]
+    assert [(row["field_path"], row["type"]) for row in rows] == [
+        (("a.b",), None),
+        (("a.b", "c"), "int"),
+        (("x",), None),
+    ]
 
 
 def test_each_transformation_of_each_input_is_a_row_and_dataset_wide_inputs_have_no_output_field() -> None:
@@ -201,7 +209,9 @@ json_values = st.recursive(
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.dictionaries(st.sampled_from(["schema", "columnLineage", "lineage", "symlinks", "parent", "own"]), json_values))
+@given(
+    st.dictionaries(st.sampled_from(["schema", "columnLineage", "lineage", "symlinks", "parent", "own"]), json_values)
+)
 def test_no_value_of_a_facet_stops_the_reader(facets: dict[str, Any]) -> None:
     event = read(
         run_event(run={"runId": "r", "facets": facets}, outputs=[{"namespace": "n", "name": "o", "facets": facets}])

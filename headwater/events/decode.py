@@ -65,7 +65,9 @@ def _decode_odd(text: bytes) -> Any:
         return json.loads(
             repair_surrogates(text).decode(), parse_float=_finite, parse_int=_finite_int, parse_constant=_refuse
         )
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise InvalidEvent("nesting", "The JSON nests too deep to be read.", "Flatten the event.") from error
+    except ValueError as error:
         raise InvalidEvent("not_json", f"Not JSON: {error}.", "Send one JSON object as UTF-8.") from error
 
 

@@ -16,7 +16,6 @@ from headwater.events.rows import content_rows, event_row
 from headwater.tables import COLUMN_LINEAGE, EVENTS, SCHEMAS
 from tests.samples import body, dataset, run_event, sample_lines
 
-TYPED = ("schema", "columnLineage", "lineage", "symlinks", "parent")
 PLACE = Position(Source("local", "life", "0"), 7, 1_795_000_000_000_000)
 
 

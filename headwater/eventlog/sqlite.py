@@ -103,15 +103,9 @@ class SqliteLog:
         loop = asyncio.get_running_loop()
         waiting = _Waiting(records, sum(len(r.body) for r in records), loop, loop.create_future())
         self._enqueue(waiting)
-        timer = loop.call_later(timeout_s, waiting.done.cancel)
+        timer = loop.call_later(timeout_s, _expire, waiting, timeout_s)
         try:
             await waiting.done
-        except asyncio.CancelledError:
-            if waiting.done.cancelled():
-                raise LogUnavailable(
-                    f"The log did not answer within {timeout_s:.1f} s. Send the event again."
-                ) from None
-            raise
         finally:
             timer.cancel()
 

@@ -159,7 +159,7 @@ def log_show(data: Data = None, as_json: Json = False) -> None:
     folder = _folder(data)
     reader, bronze = _reader(folder), _bronze(folder)
     source = reader.source
-    passed = bronze.watermark(source) if bronze.events.exists() else 0
+    passed = bronze.watermark(source)
     found = {
         "incarnation": source.incarnation,
         "head": reader.head(),

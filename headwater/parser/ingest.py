@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 BATCH_BYTES = 16 << 20
 MAX_HASHES = 500_000
-_DATA_FAULTS = (ValueError, TypeError, OverflowError, KeyError, pa.ArrowException)
+_DATA_FAULTS = (ValueError, TypeError, OverflowError, KeyError, RecursionError, MemoryError, pa.ArrowException)
 
 
 class Parser:

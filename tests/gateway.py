@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -80,12 +80,13 @@ class Gateway:
         with self.client(**headers) as client:
             deadline, before = time.monotonic() + SETTLE_S, None
             while True:
-                audit: dict[str, Any] = client.get("/api/headwater/v1/audit").raise_for_status().json()
+                answer = client.get("/api/headwater/v1/audit")  # 503 until the parser has made the tables
+                audit: dict[str, Any] = answer.json()
                 counted = refused_by_metrics(client)
-                if audit["pending"] == 0 and audit["refused"] == counted and audit == before:
+                if answer.status_code == 200 and not audit["pending"] and audit["refused"] == counted == before:
                     return audit
                 assert time.monotonic() < deadline, f"Never at rest: {audit}, refused by metrics: {counted}"
-                before = audit
+                before = counted
                 time.sleep(0.05)  # the audit is only to be asked for, it calls nobody
 
     def _read(self) -> None:
@@ -129,10 +130,8 @@ class Wire:
 
     def send(self, data: bytes) -> Self:
         """Send bytes; a server that has already answered and closed is none of this method's worries."""
-        try:
+        with suppress(BrokenPipeError, ConnectionResetError):  # it answered before it closed: that is read next
             self.socket.sendall(data)
-        except (BrokenPipeError, ConnectionResetError):
-            pass  # the answer was sent before it closed, and is read next
         return self
 
     def end(self) -> Self:

@@ -277,15 +277,21 @@ class SqliteLog:
         now = time.monotonic()
         if now - self._free_checked > 0.5:
             self._free_checked = now
-            free = shutil.disk_usage(self._folder).free
-            low = free < self._limits.min_free_bytes
-            self._low_disk = (
-                f"Only {free >> 20} MiB are free at {self._folder}; "
-                f"below {self._limits.min_free_bytes >> 20} MiB nothing is accepted. Free some space."
-                if low
-                else None
-            )
+            self._low_disk = _low_disk(self._folder, self._limits.min_free_bytes)
         return self._low_disk
+
+
+def _low_disk(folder: Path, min_free_bytes: int) -> str | None:
+    try:
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        return f"The log folder {folder} is not there: {error.strerror}. Restore it."
+    if free >= min_free_bytes:
+        return None
+    return (
+        f"Only {free >> 20} MiB are free at {folder}; below {min_free_bytes >> 20} MiB nothing is accepted. "
+        "Free some space."
+    )
 
 
 def _expire(waiting: _Waiting, timeout_s: float) -> None:

@@ -29,7 +29,8 @@ def repair_surrogates(text: bytes) -> bytes:
     """
     if b"\\ud" not in text and b"\\uD" not in text:
         return text
-    return _ESCAPE.sub(lambda found: b"\\ufffd" if found[1] else found[0], text)
+    repaired = _ESCAPE.sub(lambda found: b"\\ufffd" if found[1] else found[0], text)
+    return text if repaired == text else repaired
 
 
 def decode(text: bytes) -> Any:

@@ -16,8 +16,10 @@ from headwater.api.app import ReadApi
 from headwater.errors import HeadwaterError, Retry
 from headwater.eventlog.claims import ClaimCheck
 from headwater.eventlog.sqlite import SqliteLog
+from headwater.local.connection import connection_class
 from headwater.local.health import Health
 from headwater.local.lifeline import read_settings, when_parent_ends, write_pid
+from headwater.receiver import Answer, Refusal, Request
 from headwater.receiver.asgi import Receive, Scope, Send, answer_intake, intake_routes
 from headwater.receiver.station import Limits, Receiver
 from headwater.runtime import folder_lock, open_bronze, open_claims, open_log, open_log_reader, prepare_folder
@@ -50,14 +52,19 @@ class Serve:
         if scope["type"] != "http":
             await self._read(scope, receive, send)
         elif not self._settings.keys and not _allowed(scope, self._settings.allowed_hosts):
-            await send(
-                {"type": "http.response.start", "status": 403, "headers": [(b"content-type", b"application/json")]}
-            )
-            await send({"type": "http.response.body", "body": _FOREIGN_HOST})
+            await answer_intake(self._foreign_host, scope, receive, send, self._settings.request_timeout_s)
         elif take := self._intake.get(scope["path"]):
-            await answer_intake(take, scope, receive, send)
+            await answer_intake(take, scope, receive, send, self._settings.request_timeout_s)
         else:
             await self._read(scope, receive, send)
+
+    async def _foreign_host(self, _: Request) -> Answer:
+        self.refuse(_FOREIGN_HOST)
+        return _FOREIGN_HOST.answer()
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Count a refusal of the connection, before any station sees the request."""
+        self.receiver.refusals.add(refusal, "connection", None, None)
 
     async def housekeeping(self) -> None:
         """Flush notes of refusals and let retention look at the log, until cancelled."""
@@ -75,9 +82,11 @@ class Serve:
             self._log.request_retention(self._health.watermark(), oldest_us, self._settings.retain_bytes)
 
 
-_FOREIGN_HOST = (
-    b'{"error": "This Host header is not on the list.", "field": null, '
-    b'"fix": "Use localhost, add the name to `allowed_hosts`, or set keys."}'
+_FOREIGN_HOST = Refusal(
+    403,
+    "host",
+    "This Host header is not on the list.",
+    "Use localhost, add the name to `allowed_hosts`, or set keys.",
 )
 
 
@@ -93,7 +102,8 @@ async def run(settings: Settings, folder: Path, listener: socket.socket) -> None
     event_log = open_log(settings, folder, open_claims(folder))
     serve = Serve(settings, folder, event_log)
     config = uvicorn.Config(
-        serve, http="httptools", loop="uvloop", lifespan="off", access_log=False, log_level="warning",
+        serve, http=connection_class(settings.request_timeout_s, serve.refuse), ws="none", loop="uvloop",
+        lifespan="off", access_log=False, log_level="error",  # a warning for each bad request would fill a disk
         timeout_keep_alive=75, timeout_graceful_shutdown=10, server_header=False, date_header=False, backlog=2048,
     )  # fmt: skip
     server = uvicorn.Server(config)

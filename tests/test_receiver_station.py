@@ -356,7 +356,8 @@ def test_what_is_no_event_is_400_names_the_field_and_leaves_no_trace(
 def test_what_is_no_json_is_read_once_although_it_holds_pairs_of_surrogates(station: Station) -> None:
     """Each attempt at repairing it once began another, a thousand times."""
     for batch in (False, True):
-        answer = station.post(with_raw(run_event(), rb'["\ud83d\ude00",NaN]'), batch=batch)
+        data = with_raw(run_event(), rb'["\ud83d\ude00",NaN]')
+        answer = station.post(b"[" + data + b"]" if batch else data, batch=batch)
         assert refused(answer)["error"].startswith("Not JSON")
 
 

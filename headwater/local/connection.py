@@ -1,13 +1,14 @@
 """A connection of `serve`: uvicorn's, with the limits it lacks and our form of refusing.
 
-uvicorn waits for ever for headers that trickle, keeps headers of any size, and hangs up on a client that has closed
-its half; each lets a client do harm or lose an answer.
+uvicorn waits for ever for headers that trickle, keeps headers of any size, hangs up on a client that has closed its
+half, and drops the body behind an offer to upgrade; each lets a client do harm or lose an answer.
 """
 
 import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from headwater.receiver import Refusal
@@ -33,6 +34,7 @@ class _Connection(HttpToolsProtocol):
         super().__init__(*args, **kwargs)
         self._timer: asyncio.TimerHandle | None = None
         self._silent = 0
+        self._again = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
         super().connection_made(transport)
@@ -44,7 +46,13 @@ class _Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         self._silent += len(data)
-        super().data_received(data)
+        self._unset_keepalive_if_required()
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as offer:
+            self._pass_over(offer.args[0], data)
+        except httptools.HttpParserError:
+            self._refuse(400, "not_http", "This is no HTTP request.", "Send HTTP/1.1 as RFC 9112 says.")
         if self.transport.is_closing():
             return
         if self._silent > MAX_SILENT_BYTES:
@@ -64,10 +72,23 @@ class _Connection(HttpToolsProtocol):
         self.cycle.keep_alive = False
         return True
 
+    def on_message_begin(self) -> None:
+        if not self._again:
+            super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        if not self._again:
+            super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._again:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         self._silent = 0
         self._stop_timer()
-        super().on_headers_complete()
+        if not self._again:
+            super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         self._silent = 0
@@ -75,10 +96,22 @@ class _Connection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._silent = 0
-        super().on_message_complete()
+        if not self.parser.should_upgrade():
+            super().on_message_complete()
 
-    def send_400_response(self, msg: str) -> None:
-        self._refuse(400, "not_http", msg, "Send HTTP/1.1 as RFC 9112 says.")
+    def _pass_over(self, end: int, data: bytes) -> None:
+        """Go on without the upgrade that the client offers, as HTTP allows: Java's own client offers h2c with a POST.
+
+        The parser ends at such headers, before the body; another one is told how long the body is and goes on.
+        """
+        framing = [line for line in self.headers if line[0] in (b"content-length", b"transfer-encoding")]
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
+        self._again = True
+        self.parser.feed_data(b"POST / HTTP/1.1\r\n" + b"".join(b"%b: %b\r\n" % line for line in framing) + b"\r\n")
+        self._again = False
+        if end < len(data):
+            self.data_received(data[end:])
 
     def _between_requests(self) -> bool:
         return self.cycle is None or self.cycle.response_complete

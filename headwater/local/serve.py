@@ -103,7 +103,7 @@ async def run(settings: Settings, folder: Path, listener: socket.socket) -> None
     serve = Serve(settings, folder, event_log)
     config = uvicorn.Config(
         serve, http=connection_class(settings.request_timeout_s, serve.refuse), ws="none", loop="uvloop",
-        lifespan="off", access_log=False, log_level="error",  # a warning for each bad request would fill a disk
+        lifespan="off", access_log=False, log_level="warning",
         timeout_keep_alive=75, timeout_graceful_shutdown=10, server_header=False, date_header=False, backlog=2048,
     )  # fmt: skip
     server = uvicorn.Server(config)

@@ -23,6 +23,7 @@ class _Body:
         self._receive = receive
         self._timeout_s = timeout_s
         self._more = True
+        self._late = False
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield the body as it comes; one that does not end in time is refused with 408."""
@@ -40,6 +41,7 @@ class _Body:
             async with asyncio.timeout_at(deadline):
                 return await self._receive()
         except TimeoutError:
+            self._late = True
             raise Refusal(
                 408, "slow_body", f"The body did not come within {self._timeout_s:g} s.", "Send it again, faster."
             ) from None
@@ -48,6 +50,8 @@ class _Body:
 
     async def drain(self) -> bool:
         """Read what is left, so that the answer is not lost with the connection; False if too much is left."""
+        if self._late:
+            return False
         try:
             async with asyncio.timeout(DRAIN_S):
                 while self._more:

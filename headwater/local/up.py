@@ -1,6 +1,7 @@
 """`headwater up`: a small supervisor. It owns the port and the folder, and keeps two children alive."""
 
 import http.client
+import os
 import queue
 import signal
 import socket
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headwater.errors import WrongSetting
+from headwater.failpoints import VARIABLE as FAILPOINT
 from headwater.local.lifeline import settings_line
 from headwater.runtime import folder_lock, prepare_folder
 from headwater.settings import Settings
@@ -61,6 +63,7 @@ class Supervisor:
                 break
             deaths = child.deaths + 1 if time.monotonic() - child.started < _CALM_S else 1
             say(f"headwater: {child.name} ended with status {child.process.returncode}; it starts again.")
+            os.environ.pop(FAILPOINT, None)  # a fail point kills a child once
             time.sleep(_BACK_OFF_S[min(deaths, len(_BACK_OFF_S)) - 1])
             self._start(child.name, child.command, deaths)
         self._end_children()

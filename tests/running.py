@@ -87,11 +87,16 @@ class Running:
         """What it and its children have printed on standard error so far."""
         return "".join(self._errors)
 
-    def wait_line(self, text: str, *, after: int = 0, timeout_s: float = TIMEOUT_S) -> str:
-        """Wait until a line that contains `text` is printed, behind the first `after` lines; return it."""
+    def wait_line(self, text: str, *, timeout_s: float = TIMEOUT_S) -> str:
+        """Wait until a line that contains `text` is printed; return it."""
+        return self.wait_next(text, after=0, timeout_s=timeout_s)[1]
 
-        def found() -> str | None:
-            return next((line for line in self._lines[after:] if text in line), None)
+    def wait_next(self, text: str, *, after: int, timeout_s: float = TIMEOUT_S) -> tuple[int, str]:
+        """Wait for a line with `text` behind the first `after` lines; return its number, from 1, and it."""
+
+        def found() -> tuple[int, str] | None:
+            lines = enumerate(self._lines[after:], after + 1)
+            return next((numbered for numbered in lines if text in numbered[1]), None)
 
         with self._more:
             self._more.wait_for(lambda: found() or self._ended, timeout_s)

@@ -41,7 +41,7 @@ class Supervisor:
     """Starts `serve` and `parser`, restarts a dead one within 2 s, ends with both."""
 
     def __init__(self, settings: Settings, listener: socket.socket):
-        """Children inherit the listening socket: requests wait in it while `serve` starts anew."""
+        """`serve` inherits the listening socket: requests wait in it while it starts anew."""
         self._settings = settings
         self._listener = listener
         self._ended: queue.Queue[_Child | None] = queue.Queue()
@@ -70,9 +70,9 @@ class Supervisor:
         return status
 
     def _start(self, name: str, command: list[str], deaths: int) -> None:
-        process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, pass_fds=[self._listener.fileno()], start_new_session=True
-        )
+        # the parser has no part in the port: outliving a killed supervisor, it would keep the next one from listening
+        inherited = [self._listener.fileno()] if name == "serve" else []
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=inherited, start_new_session=True)
         child = _Child(name, command, process, time.monotonic(), deaths)
         self._children[name] = child
         assert process.stdin  # noqa: S101 - it is a pipe

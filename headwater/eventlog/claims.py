@@ -63,8 +63,10 @@ class ClaimCheck:
 
     async def append(self, records: Sequence[Record], key: str, *, timeout_s: float) -> None:
         """Append like the log itself, large bodies first; raises LogUnavailable."""
-        if any(len(record.body) > self._limit for record in records):
-            records = [await self._checked(record) for record in records]
+        for record in records:
+            if len(record.body) > self._limit:
+                records = [await self._checked(record) for record in records]
+                break
         await self._log.append(records, key, timeout_s=timeout_s)
 
     def trouble(self) -> str | None:

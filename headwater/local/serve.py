@@ -2,11 +2,14 @@
 
 import asyncio
 import contextlib
+import gc
 import logging
 import socket
 import sys
 import time
+from functools import partial
 from pathlib import Path
+from typing import cast
 
 import uvicorn
 import uvloop
@@ -18,6 +21,7 @@ from headwater.eventlog.claims import ClaimCheck
 from headwater.eventlog.sqlite import SqliteLog
 from headwater.local.health import Health
 from headwater.local.lifeline import read_settings, when_parent_ends, write_pid
+from headwater.local.short_way import ShortWay, Take
 from headwater.receiver.asgi import Receive, Scope, Send, answer_intake, intake_routes
 from headwater.receiver.station import Limits, Receiver
 from headwater.runtime import folder_lock, open_bronze, open_claims, open_log, open_log_reader, prepare_folder
@@ -49,7 +53,7 @@ class Serve:
         """Answer one request."""
         if scope["type"] != "http":
             await self._read(scope, receive, send)
-        elif not self._settings.keys and not _allowed(scope, self._settings.allowed_hosts):
+        elif not self._host_fits(_host(scope)):
             await send(
                 {"type": "http.response.start", "status": 403, "headers": [(b"content-type", b"application/json")]}
             )
@@ -58,6 +62,18 @@ class Serve:
             await answer_intake(take, scope, receive, send)
         else:
             await self._read(scope, receive, send)
+
+    def intake(self, path: str, host: str) -> Take | None:
+        """Return which of the receiver's routes takes a request, None if another answer is due."""
+        take = self._intake.get(path)
+        return take if take and self._host_fits(host) else None
+
+    def _host_fits(self, host: str) -> bool:
+        """Check the Host header: without keys, no web page must reach us under a name of its own (DNS rebinding)."""
+        if self._settings.keys:
+            return True
+        name = host.rpartition("]")[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
+        return name.lower() in self._settings.allowed_hosts
 
     async def housekeeping(self) -> None:
         """Flush notes of refusals and let retention look at the log, until cancelled."""
@@ -81,11 +97,8 @@ _FOREIGN_HOST = (
 )
 
 
-def _allowed(scope: Scope, hosts: tuple[str, ...]) -> bool:
-    """Check the Host header: without keys, a web page must not reach us under a name of its own (DNS rebinding)."""
-    host = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "")
-    name = host.rpartition("]")[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
-    return name.lower() in hosts
+def _host(scope: Scope) -> str:
+    return next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "")
 
 
 async def run(settings: Settings, folder: Path, listener: socket.socket) -> None:
@@ -93,7 +106,8 @@ async def run(settings: Settings, folder: Path, listener: socket.socket) -> None
     event_log = open_log(settings, folder, open_claims(folder))
     serve = Serve(settings, folder, event_log)
     config = uvicorn.Config(
-        serve, http="httptools", loop="uvloop", lifespan="off", access_log=False, log_level="warning",
+        serve, http=cast("type[asyncio.Protocol]", partial(ShortWay, serve.intake)),
+        loop="uvloop", lifespan="off", ws="none", proxy_headers=False, access_log=False, log_level="warning",
         timeout_keep_alive=75, timeout_graceful_shutdown=10, server_header=False, date_header=False, backlog=2048,
     )  # fmt: skip
     server = uvicorn.Server(config)
@@ -104,6 +118,8 @@ async def run(settings: Settings, folder: Path, listener: socket.socket) -> None
 
     when_parent_ends(stop)
     housekeeping = asyncio.create_task(serve.housekeeping())
+    gc.collect()
+    gc.freeze()  # what start-up made stays: the collector need not look at it again and again
     try:
         await server.serve(sockets=[listener])
     finally:

@@ -116,7 +116,7 @@ def _facet(name: str, /, **members: Any) -> dict[str, Any]:
 
 
 def _run_id(run: int) -> str:
-    """A run id that `load.py` makes another by changing its first eight digits."""
+    """Return a run id that `load.py` makes another by changing its first eight digits."""
     return str(UUID(int=run, version=4))
 
 

@@ -66,8 +66,8 @@ def _measure(name: str, rounds: int, *, goal: float, new_lineage: bool) -> list[
         log.close()
     ours, floor = middle([pair[0] for pair in pairs]), middle([pair[1] for pair in pairs])
     ratio = middle([pair[0] / pair[1] for pair in pairs])
-    first = Figure(f"{name}: events/s on one core", 1e6 / ours, "1/s", goal, ">=", 1e6 / floor, ratio, ours)
-    return [first, *(Figure(f"  {stage}", cpu_us, "us", cpu_us=cpu_us) for stage, cpu_us in stages.figures())]
+    rate = Figure(f"{name}: events/s on one core", 1e6 / ours, "1/s", goal, ">=", 1e6 / floor, ratio, ours)
+    return [rate, *(Figure(f"  {stage}", cpu_us, "us", cpu_us=cpu_us) for stage, cpu_us in stages.figures())]
 
 
 def fill_log(folder: Path, bodies: Iterator[bytes]) -> SqliteLogReader:

@@ -50,9 +50,11 @@ def headwater(*, tick: str) -> Iterator[Server]:
 @contextmanager
 def floor_receiver() -> Iterator[Server]:
     """Run the receiver's floor."""
-    with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name:
-        with _started(["-m", "bench.floor_receiver", name], "http://") as (process, line):
-            yield Server(line.strip(), psutil.Process(process.pid))
+    with (
+        tempfile.TemporaryDirectory(prefix="headwater-bench-") as name,
+        _started(["-m", "bench.floor_receiver", name], "http://") as (process, line),
+    ):
+        yield Server(line.strip(), psutil.Process(process.pid))
 
 
 @contextmanager

@@ -64,7 +64,7 @@ class ClaimCheck:
 
     async def append(self, records: Sequence[Record], key: str, *, timeout_s: float) -> None:
         """Append like the log itself, large bodies first, both within the timeout; raises LogUnavailable."""
-        if any(len(record.body) > self._limit for record in records):
+        if max(len(record.body) for record in records) > self._limit:
             if trouble := self._log.trouble():  # a full disk gets no large bodies either
                 raise LogUnavailable(trouble)
             started = time.monotonic()

@@ -5,30 +5,43 @@ half, and drops the body behind an offer to upgrade; each lets a client do harm 
 """
 
 import asyncio
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol, cast
+from urllib.parse import unquote
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from headwater.local.intake import IntakeCycle, Take
 from headwater.receiver import Refusal
 
 MAX_SILENT_BYTES = 64 << 10
 """Bytes that may come without a request, or a part of a body, coming out of them."""
 
 
-def connection_class(timeout_s: float, refused: Callable[[Refusal], None]) -> type[HttpToolsProtocol]:
-    """Return the connections of one server.
+Headers = Mapping[str, str]
 
-    timeout_s: from connecting, or from a request's first byte, to the end of its headers; refused: called for what
-    never becomes a request.
-    """
-    return type("Connection", (_Connection,), {"timeout_s": timeout_s, "refused": staticmethod(refused)})
+
+class Host(Protocol):
+    """What a connection asks of the server it belongs to."""
+
+    timeout_s: float
+    """From connecting, or from a request's first byte, to the end of its headers; then as long again for its body."""
+
+    def find(self, path: str, headers: Headers) -> Take | None:
+        """Return the receiver's route for a request, None for what the ASGI application answers."""
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Count what never becomes a request."""
+
+
+def connection_class(host: Host) -> type[HttpToolsProtocol]:
+    """Return the connections of one server."""
+    return type("Connection", (_Connection,), {"host": host})
 
 
 class _Connection(HttpToolsProtocol):
-    timeout_s: float
-    refused: Callable[[Refusal], None]
+    host: Host
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -38,7 +51,7 @@ class _Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
         super().connection_made(transport)
-        self._timer = self.loop.call_later(self.timeout_s, self._too_slow)
+        self._timer = self.loop.call_later(self.host.timeout_s, self._too_slow)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
@@ -58,7 +71,7 @@ class _Connection(HttpToolsProtocol):
         if self._silent > MAX_SILENT_BYTES:
             self._refuse(431, "headers_too_large", f"More than {MAX_SILENT_BYTES} bytes of headers.", "Send fewer.")
         elif self._timer is None and self._between_requests():
-            self._timer = self.loop.call_later(self.timeout_s, self._too_slow)
+            self._timer = self.loop.call_later(self.host.timeout_s, self._too_slow)
 
     def eof_received(self) -> bool:  # type: ignore[override] # asyncio: true keeps our half open
         """Answer what was asked before the client closed its half, then close."""
@@ -87,7 +100,7 @@ class _Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._silent = 0
         self._stop_timer()
-        if not self._again:
+        if not self._again and not self._begin_intake():
             super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -113,6 +126,24 @@ class _Connection(HttpToolsProtocol):
         if end < len(data):
             self.data_received(data[end:])
 
+    def _begin_intake(self) -> bool:
+        """Start a posted event on its short way; false for any other request."""
+        url = httptools.parse_url(self.url)
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self.headers}
+        take = self.host.find(unquote(url.path.decode("ascii")), headers)
+        if take is None:
+            return False
+        keep_alive = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
+        cycle = IntakeCycle(take, self, keep_alive=keep_alive, timeout_s=self.host.timeout_s)
+        cycle.begin(headers, (url.query or b"").decode("latin-1"))
+        before, self.cycle = self.cycle, cast("RequestResponseCycle", cycle)
+        if before is None or before.response_complete:
+            self._start_asgi_task(self.cycle, self.app)
+        else:  # sent before the answer to the last one
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self.app))
+        return True
+
     def _between_requests(self) -> bool:
         return self.cycle is None or self.cycle.response_complete
 
@@ -124,7 +155,7 @@ class _Connection(HttpToolsProtocol):
     def _too_slow(self) -> None:
         self._timer = None
         if self._silent:
-            what = f"The headers did not come within {self.timeout_s:g} s."
+            what = f"The headers did not come within {self.host.timeout_s:g} s."
             self._refuse(408, "slow_headers", what, "Send them at once.")
         else:
             self.transport.close()
@@ -134,7 +165,7 @@ class _Connection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         refusal = Refusal(status, reason, what, fix)
-        self.refused(refusal)
+        self.host.refuse(refusal)
         answer = refusal.answer()
         self.transport.write(
             b"HTTP/1.1 %d %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%b"

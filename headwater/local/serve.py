@@ -2,14 +2,19 @@
 
 import asyncio
 import contextlib
+import gc
 import logging
 import socket
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import uvicorn
 import uvloop
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from headwater.access import Access
 from headwater.api.app import ReadApi
@@ -18,9 +23,9 @@ from headwater.eventlog.claims import ClaimCheck
 from headwater.eventlog.sqlite import SqliteLog
 from headwater.local.connection import connection_class
 from headwater.local.health import Health
+from headwater.local.intake import Take
 from headwater.local.lifeline import read_settings, when_parent_ends, write_pid
-from headwater.receiver import Answer, Refusal, Request
-from headwater.receiver.asgi import Receive, Scope, Send, answer_intake, intake_routes
+from headwater.receiver import Refusal
 from headwater.receiver.station import Limits, Receiver
 from headwater.runtime import folder_lock, open_bronze, open_claims, open_log, open_log_reader, prepare_folder
 from headwater.settings import Settings
@@ -41,26 +46,36 @@ class Serve:
         access = Access(settings.keys)
         claims = ClaimCheck(event_log, open_claims(folder), settings.claim_bytes)
         self.receiver = Receiver(claims, access, Limits(max_body_bytes=settings.max_body_bytes))
-        self._intake = intake_routes(self.receiver)
+        self.timeout_s = settings.request_timeout_s
+        self._intake: dict[str, Take] = {
+            "/api/v1/lineage": self.receiver.one,
+            "/api/v1/lineage/batch": self.receiver.batch,
+        }
         bronze, reader = open_bronze(folder), open_log_reader(folder)
         self._health = Health(event_log, reader, bronze)
         self._read = ReadApi(reader, bronze, access).app()
         self._read.routes.extend(self._health.routes())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["type"] != "http":
-            await self._read(scope, receive, send)
-        elif not self._settings.keys and not _allowed(scope, self._settings.allowed_hosts):
-            await answer_intake(self._foreign_host, scope, receive, send, self._settings.request_timeout_s)
-        elif take := self._intake.get(scope["path"]):
-            await answer_intake(take, scope, receive, send, self._settings.request_timeout_s)
+        """Answer what is asked; what is posted goes its own way from the connection to the receiver."""
+        if scope["type"] == "http" and not self._host_fits(Headers(scope=scope).get("host", "")):
+            self.refuse(_FOREIGN_HOST)
+            answer = _FOREIGN_HOST.answer()
+            await Response(answer.body, answer.status, media_type="application/json")(scope, receive, send)
         else:
             await self._read(scope, receive, send)
 
-    async def _foreign_host(self, _: Request) -> Answer:
-        self.refuse(_FOREIGN_HOST)
-        return _FOREIGN_HOST.answer()
+    def find(self, path: str, headers: Mapping[str, str]) -> Take | None:
+        """Return the receiver's route of a path, None if the reading API has it or the Host header is foreign."""
+        take = self._intake.get(path)
+        return take if take and self._host_fits(headers.get("host", "")) else None
+
+    def _host_fits(self, host: str) -> bool:
+        """Check the Host header: without keys, no web page must reach us under a name of its own (DNS rebinding)."""
+        if self._settings.keys:
+            return True
+        name = host.rpartition("]")[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
+        return name.lower() in self._settings.allowed_hosts
 
     def refuse(self, refusal: Refusal) -> None:
         """Count a refusal of the connection, before any station sees the request."""
@@ -90,20 +105,13 @@ _FOREIGN_HOST = Refusal(
 )
 
 
-def _allowed(scope: Scope, hosts: tuple[str, ...]) -> bool:
-    """Check the Host header: without keys, a web page must not reach us under a name of its own (DNS rebinding)."""
-    host = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "")
-    name = host.rpartition("]")[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
-    return name.lower() in hosts
-
-
 async def run(settings: Settings, folder: Path, listener: socket.socket) -> None:
     """Serve until the supervisor ends; what was received is then answered and the log closed."""
     event_log = open_log(settings, folder, open_claims(folder))
     serve = Serve(settings, folder, event_log)
     config = uvicorn.Config(
-        serve, http=connection_class(settings.request_timeout_s, serve.refuse), ws="none", loop="uvloop",
-        lifespan="off", access_log=False, log_level="warning",
+        serve, http=connection_class(serve), loop="uvloop", lifespan="off", ws="none", proxy_headers=False,
+        access_log=False, log_level="warning",
         timeout_keep_alive=75, timeout_graceful_shutdown=10, server_header=False, date_header=False, backlog=2048,
     )  # fmt: skip
     server = uvicorn.Server(config)
@@ -114,6 +122,8 @@ async def run(settings: Settings, folder: Path, listener: socket.socket) -> None
 
     when_parent_ends(stop)
     housekeeping = asyncio.create_task(serve.housekeeping())
+    gc.collect()
+    gc.freeze()  # what start-up made stays: the collector need not look at it again and again
     try:
         await server.serve(sockets=[listener])
     finally:

@@ -1,0 +1,97 @@
+"""Processes under measurement: Headwater itself, floors, and the load on them."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from bench.figures import percentile
+from bench.generate import generate
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that takes events, and the process whose cost counts."""
+
+    url: str
+    process: psutil.Process
+    parser: psutil.Process | None = None
+    folder: Path = Path()
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What came of a load: CPU of the server per event (us), waits of the clients (ms)."""
+
+    cpu_us: float
+    p50_ms: float
+    p99_ms: float
+    events_per_s: float
+
+
+@contextmanager
+def headwater(*, tick: str) -> Iterator[Server]:
+    """Run `headwater up` on a free port with a folder of its own."""
+    with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name:
+        folder = Path(name)
+        command = ["-c", "from headwater.cli import main; main()", "up", "--data", name, "--port", "0", "--tick", tick]
+        with _started(command, " listens on ") as (_, line):
+            url = line.split(" listens on ")[1].split()[0]
+            pids = {role: int((folder / "run" / f"{role}.pid").read_text()) for role in ("serve", "parser")}
+            yield Server(url, psutil.Process(pids["serve"]), psutil.Process(pids["parser"]), folder)
+
+
+@contextmanager
+def floor_receiver() -> Iterator[Server]:
+    """Run the receiver's floor."""
+    with (
+        tempfile.TemporaryDirectory(prefix="headwater-bench-") as name,
+        _started(["-m", "bench.floor_receiver", name], "http://") as (process, line),
+    ):
+        yield Server(line.strip(), psutil.Process(process.pid))
+
+
+@contextmanager
+def _started(arguments: list[str], wanted: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    process = subprocess.Popen([sys.executable, *arguments], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout
+        line = next((line for line in process.stdout if wanted in line), None)
+        if line is None:
+            raise SystemExit(f"{arguments} ended before it listened; its own lines say why.")
+        yield process, line
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def write_events(file: Path, count: int, kilobytes: int, *, jobs: int = 300) -> Path:
+    """Write generated events as NDJSON."""
+    file.write_bytes(b"\n".join(generate(count, kilobytes, jobs=jobs)))
+    return file
+
+
+def load(server: Server, file: Path, **options: float) -> Load:
+    """Send events from a process of its own; raises SystemExit unless all of them are acknowledged."""
+    before = server.process.cpu_times()
+    flags = [f"--{name}={value}" for name, value in options.items() if value is not True]
+    flags += [f"--{name}" for name, value in options.items() if value is True]
+    command = [sys.executable, "-m", "bench.load", server.url, str(file), *flags]
+    found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    after = server.process.cpu_times()
+    if not found["statuses"].keys() <= {"200", "204"}:
+        raise SystemExit(f"{server.url} answered {found['statuses']}: nothing to measure.")
+    cpu_s = after.user + after.system - before.user - before.system
+    waits = found["waits_ms"]
+    return Load(
+        cpu_us=cpu_s * 1e6 / found["events"],
+        p50_ms=percentile(waits, 0.5),
+        p99_ms=percentile(waits, 0.99),
+        events_per_s=found["events"] / found["seconds"],
+    )

@@ -82,9 +82,9 @@ class Serve:
         self.receiver.refusals.add(refusal, "connection", None, None)
 
     async def housekeeping(self) -> None:
-        """Flush notes of refusals and let retention look at the log, until cancelled."""
+        """Flush notes of refusals and let retention look at the log; ends only when the log's writer has died."""
         looked = 0.0
-        while True:
+        while self._log.is_writing():
             await asyncio.sleep(FLUSH_REFUSALS_S)
             await self.receiver.flush_refusals()
             if time.monotonic() - looked > RETENTION_S:
@@ -122,6 +122,7 @@ async def run(settings: Settings, folder: Path, listener: socket.socket) -> None
 
     when_parent_ends(stop)
     housekeeping = asyncio.create_task(serve.housekeeping())
+    housekeeping.add_done_callback(lambda _: setattr(server, "should_exit", True))  # a fault of ours: start anew
     gc.collect()
     gc.freeze()  # what start-up made stays: the collector need not look at it again and again
     try:

@@ -8,7 +8,9 @@ import re
 from functools import lru_cache
 
 _GAP = r"[._ -]?"
-_KEY_OF = "api|access|account|private|master|storage|signing|encryption|functions?|subscription|app|application|auth|secret"
+_KEY_OF = (
+    "api|access|account|private|master|storage|signing|encryption|functions?|subscription|app|application|auth|secret"
+)
 
 WORD = "|".join(
     [

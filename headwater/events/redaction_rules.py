@@ -98,9 +98,7 @@ def _assigns_no_secret(found: _Found) -> bool:
     return is_harmless(value) or value.rpartition(".")[2].lower() == (found["word"] or "").lower()
 
 
-def _rule(
-    name: str, needles: str, pattern: str, spare: Callable[[_Found], bool] = _nothing, *, flags: int = 0
-) -> Rule:
+def _rule(name: str, needles: str, pattern: str, spare: Callable[[_Found], bool] = _nothing, *, flags: int = 0) -> Rule:
     return Rule(name, tuple(needles.split("|")), re.compile(pattern, re.ASCII | re.DOTALL | flags), spare)
 
 
@@ -115,7 +113,7 @@ _ASSIGNED = rf"""
     (?P<close>\\*["'`])?+
     (?:
         (?:\s*(?:=>|={{1,3}}|:=?)\s*|\s*,\s*\\*["']value\\*["']\s*:\s*|\s*\(\s*|\s+) {_QUOTED}
-      | (?:=|%3D) (?:\{{(?P<braced>[^}}]*+)|(?P<bare>{_BARE}++))
+      | (?:=|%3D) (?:\{{(?!\{{)(?P<braced>[^}}]*+)|(?P<bare>{_BARE}++))
       | [ \t]*=[ \t]* (?P<spaced>{_BARE}++) (?=[ \t]*(?:[;\r\n]|\Z))
       | :[ \t]+ (?P<told>{_BARE}++)
     )
@@ -153,9 +151,7 @@ RULES = [
     ),
     _rule("basic", "basic", r"(?i:basic)\s+(?P<basic>[A-Za-z0-9+/]{8,}={0,2})", _is_not_basic),
     _rule("aws-key-id", "akia|asia", r"(?<![A-Za-z0-9])(?P<aws>A[KS]IA[A-Z0-9]{16})(?![A-Za-z0-9])"),
-    _rule(
-        "google-key", "aiza|ya29.|gocspx-", r"(?P<google>AIza[\w-]{30,}|ya29\.[\w-]{20,}|GOCSPX-[\w-]{20,})"
-    ),
+    _rule("google-key", "aiza|ya29.|gocspx-", r"(?P<google>AIza[\w-]{30,}|ya29\.[\w-]{20,}|GOCSPX-[\w-]{20,})"),
     _rule("databricks-token", "dapi", r"(?<![A-Za-z0-9])(?P<dapi>dapi[0-9a-zA-Z]{28,}(?:-\d+)?)"),
     _rule("github-token", "gh|github_pat_", r"(?P<github>gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,})"),
     _rule("slack-token", "xox", r"(?P<slack>xox[abeoprs]-[A-Za-z0-9-]{10,})"),

@@ -135,6 +135,9 @@ def _in_text() -> list[_Text]:
         "pair in json in text": '[{{"name": "DB_PASSWORD", "value": "{}"}}]',
         "java map": "{{user=bob, secret={}, x=1}}",
         "yaml": "user: bob\npassword: {}\nport: 1",
+        "xml element": "<connection><password>{}</password></connection>",
+        "hadoop xml": "<property><name>fs.s3a.secret.key</name>\n<value>{}</value></property>",
+        "short name": "user=bob db_pass={} port=1",
         "bearer": "header was Bearer {}",
         "authorization header": "Authorization: Token {}",
     }

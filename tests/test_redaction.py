@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,7 +49,7 @@ CLEAN: dict[str, Any] = {
     "python": 'df.select("password", "email").withColumn("token", col("t"))',
     "reference to a secret": {"spark.secret.name": "kv-x", "token_type": "x", "spark.token.provider.class": "a.b.C"},
     "provider class": {"fs.azure.sas.token.provider.type": "org.apache.hadoop.Provider"},
-    "working folder": [{"name": "PWD", "value": "/opt"}, {"name": "GOOGLE_APPLICATION_CREDENTIALS", "value": "/x.json"}],
+    "working folder": [{"name": "PWD", "value": "/opt"}, {"name": "GOOGLE_CREDENTIALS", "value": "/x.json"}],
     "tag": [{"key": "token", "value": "true", "source": "x"}],
     "short code": "https://example.com/?code=DE&country=1",
     "delta schema": '{"fields":[{"name":"token","type":"string","nullable":true}]}',
@@ -100,7 +101,7 @@ WORDS = st.sampled_from(
         ),
         *("jdbc:oracle:thin:", "identified by ", "Bearer ", "Basic dTpw", "sig=", "?code=", "option(", "name", "value"),
         *("-----BEGIN PRIVATE KEY-----", "eyJhbGciOiJI", ".", "A" * 86 + "==", "AKIA" + "A" * 16, "dapi" + "a" * 32),
-        *("abc8Q~" + "a" * 33, "%3D", "\u2028", "string", "N", "x_", "1"),
+        *("abc8Q~" + "a" * 33, "%3D", "\u2028", ">", "</", "</name><value>", "_pass", "string", "N", "x_", "1"),
     ]
 )
 TEXTS = st.lists(WORDS | st.text(max_size=3), max_size=14).map("".join)
@@ -193,7 +194,19 @@ def test_the_deepest_event_that_is_read_is_redacted_to_the_bottom() -> None:
     [
         *("://u:", "jdbc:oracle:thin:a/", "token1", "password ", "password='", '\\"token', "eyJ", "--a--token "),
         *("account.key.", "user x identified ", "set('", "-----BEGIN ", "/a_token=", "A", "==", "Bearer ", "password="),
-        *("password=\\", "password: ", "basic ", "0Q~", "{{", "jdbc:oracle:", "authorization:", "?code=", "xox", "'"),
+        *(
+            "password=\\",
+            "password: ",
+            "basic ",
+            "0Q~",
+            "{{",
+            "jdbc:oracle:",
+            "authorization:",
+            "?code=",
+            "xox",
+            "'",
+            "token>",
+        ),
     ],
 )
 def test_a_megabyte_built_to_be_slow_is_settled_all_the_same(seed: str, size: int) -> None:
@@ -226,6 +239,23 @@ def test_an_ordinary_place_for_each_text_keeps_the_words_around_the_secret() -> 
 def test_a_name_ends_in_the_word_that_tells(name: str) -> None:
     assert is_secret_name(name)
     assert not is_secret_name(f"{name.replace('.secret.', '.secretx.')}_count")
+
+
+def test_the_documented_examples_come_out_as_documented() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "redaction.md").read_text(encoding="utf-8")
+    rows = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("| `")]
+    examples = [(cells[2].strip(" `"), cells[3].strip(" `")) for cells in rows]
+    wrong = [(before, after) for before, after in examples if "\u2026" not in before and show(before) != after]
+
+    assert {cells[0].strip(" `") for cells in rows} >= {rule.name for rule in RULES}
+    assert wrong == []
+
+
+def show(before: str) -> str:
+    """Return a documented example redacted: as JSON where it is JSON, else as text."""
+    value = json.loads(before) if before[0] in "{[" else before
+    clean = redact(value)
+    return clean if isinstance(clean, str) else json.dumps(clean)
 
 
 def spellings(value: Any) -> list[bytes]:

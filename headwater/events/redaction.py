@@ -27,7 +27,7 @@ _TRIGGERS = "|".join(
         r"jdbc:oracle:\w+:[^/\s\x22@:]*/[^\s\x22]*@",
         rf"{_NAME}\x22\s*:\s*\x22",
         rf"{_NAME}\x22.*\x22value\x22|\x22value\x22.*{_NAME}\x22",
-        rf"{_NAME}{_BETWEEN}(?:[=:('`]|%3D|\\\x22)",
+        rf"{_NAME}{_BETWEEN}(?:[=:('`>]|%3D|\\\x22|</name>)",
         rf"--[\w.-]*{_NAME}",
         FOLLOWED,
         r"bearer(?:[\s%+]|\\)|basic[\s\\]|identified[\s\\]",
@@ -73,6 +73,8 @@ def _redact_object(found: dict[str, Any]) -> dict[str, Any]:
 
 def _without_paired_secret(found: dict[str, Any]) -> dict[str, Any]:
     """Hide the value of `{"name": "db.password", "value": "..."}`."""
+    if "value" not in found and "Value" not in found:
+        return found
     for name, value in _PAIRS:
         if isinstance(found.get(name), str) and isinstance(found.get(value), str):
             return {**found, value: REDACTED} if is_secret(found[name], found[value]) else found

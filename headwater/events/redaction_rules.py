@@ -116,6 +116,7 @@ _ASSIGNED = rf"""
       | (?:=|%3D) (?:\{{(?!\{{)(?P<braced>[^}}]*+)|(?P<bare>{_BARE}++))
       | [ \t]*=[ \t]* (?P<spaced>{_BARE}++) (?=[ \t]*(?:[;\r\n]|\Z))
       | :[ \t]+ (?P<told>{_BARE}++)
+      | (?:>|</name>\s*<value>) (?P<element>[^<>]++) (?=</)
     )
 """
 

@@ -27,12 +27,12 @@ _TRIGGERS = "|".join(
         r"jdbc:oracle:\w+:[^/\s\x22@:]*/[^\s\x22]*@",
         rf"{_NAME}\x22\s*:\s*\x22",
         rf"{_NAME}\x22.*\x22value\x22|\x22value\x22.*{_NAME}\x22",
-        rf"{_NAME}{_BETWEEN}(?:[=:('`]|%3D|\\\x22)",
+        rf"{_NAME}{_BETWEEN}(?:[=:('`>]|%3D|\\\x22|</name>)",
         rf"--[\w.-]*{_NAME}",
         FOLLOWED,
         r"bearer(?:[\s%+]|\\)|basic[\s\\]|identified[\s\\]",
         r"PRIVATE KEY(?: BLOCK)?-----",
-        r"sig(?:nature)?(?:=|%3D)|[?&]code=",
+        r"sig(?:nature)?(?:=|%3D)|[?&]code=[^\s&\x22]{8}",
         r"(?-i:A[KS]IA[A-Z0-9]{4}|AIza|ya29\.|GOCSPX-|dapi[0-9a-zA-Z]{8}|gh[pousr]_[A-Za-z0-9]{4}|github_pat_)",
         r"(?-i:xox[abeoprs]-|eyJ[\w-]*\.[\w-]|[0-9]Q~[\w~.-]|[A-Za-z0-9+/]==(?:[^\w=]|$))",
     ]
@@ -73,6 +73,8 @@ def _redact_object(found: dict[str, Any]) -> dict[str, Any]:
 
 def _without_paired_secret(found: dict[str, Any]) -> dict[str, Any]:
     """Hide the value of `{"name": "db.password", "value": "..."}`."""
+    if "value" not in found and "Value" not in found:
+        return found
     for name, value in _PAIRS:
         if isinstance(found.get(name), str) and isinstance(found.get(value), str):
             return {**found, value: REDACTED} if is_secret(found[name], found[value]) else found

@@ -16,6 +16,7 @@ WORD = "|".join(
     [
         r"passw(?:or)?d",
         r"pass(?:phrase|code)",
+        r"[._&?;-]pass",
         r"pwd",
         rf"secret(?:{_GAP}(?:value|string))?",
         rf"secret{_GAP}access{_GAP}key",

@@ -11,6 +11,7 @@ from typing import Any
 from headwater.api.questions import audit
 from headwater.eventlog import Kind, LoggedRecord, Record
 from headwater.eventlog.claims import FolderClaims
+from headwater.eventlog.segments import open_writable
 from headwater.eventlog.sqlite import Limits, SqliteLog
 from headwater.eventlog.sqlite_reader import SqliteLogReader
 from headwater.parser.ingest import Parser
@@ -25,7 +26,10 @@ from tests.parsing import World
 world = World(Path(sys.argv[1]))
 while time.time() < float(sys.argv[2]):
     pass
-world.parser().step()
+parser = world.parser()
+for last in sys.argv[3:]:
+    parser.take(world.records(1, int(last)))
+parser.step()
 """
 
 
@@ -54,6 +58,12 @@ class World:
         self.append(*bodies, segment_bytes=0)
         return full or min(self.log.glob("*.sqlite"))
 
+    def age(self, days: int) -> None:
+        """Let what is in the log have been received so many days ago."""
+        connection = open_writable(max(self.log.glob("*.sqlite")))
+        connection.execute("UPDATE records SET received_us = received_us - ?", (days * 86_400_000_000,))
+        connection.close()
+
     def claim(self, body: bytes) -> Path:
         """Append an event whose body lies beside the log; return the body's file."""
         key = FolderClaims(self.folder / "claims").put(body)
@@ -72,9 +82,11 @@ class World:
     def audit(self) -> dict[str, Any]:
         return audit(self.reader(), self.bronze)
 
-    def step_elsewhere(self, environment: dict[str, str], start_at: float = 0.0) -> subprocess.Popen[bytes]:
-        """Let another process parse what there is."""
-        command = [sys.executable, "-c", _STEP, str(self.folder), str(start_at)]
+    def step_elsewhere(
+        self, environment: dict[str, str], *batches: int, start_at: float = 0.0
+    ) -> subprocess.Popen[bytes]:
+        """Let another process parse what there is, first in batches that end at these sequences."""
+        command = [sys.executable, "-c", _STEP, str(self.folder), str(start_at), *map(str, batches)]
         return subprocess.Popen(command, env=environment, cwd=Path(__file__).parents[1])
 
     def sequences(self, table: str) -> list[int]:

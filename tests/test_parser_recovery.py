@@ -54,7 +54,7 @@ def test_two_parsers_racing_on_one_partition_lose_nothing_and_double_nothing(tmp
         world.append(*bodies, b"{}", note(), kind=Kind.EVENT)
         world.append(note(), kind=Kind.REFUSAL)
         start = time.time() + 1.0
-        rivals = [world.step_elsewhere(dict(os.environ), start) for _ in range(3)]
+        rivals = [world.step_elsewhere(dict(os.environ), start_at=start) for _ in range(3)]
         assert [rival.wait(60) for rival in rivals] == [0, 0, 0]
         assert world.placed() == list(range(1, 103 * (burst + 1) + 1))
     assert world.audit() | {"duplicates": 60, "rejected": 6, "pending": 0, "balanced": True} == world.audit()
@@ -132,6 +132,40 @@ def test_a_repeat_is_recognised_by_a_parser_that_began_later(tmp_path: Path) -> 
     assert world.sequences("duplicates") == [3]
 
 
+def test_a_parser_that_fell_behind_another_learns_what_that_one_stored(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.append(event(1))
+    behind, ahead = world.parser(), world.parser()
+    behind.step()
+    world.append(event(2))
+    ahead.step()
+    world.append(event(2), event(1))
+    behind.step()
+    assert world.sequences("duplicates") == [3, 4]
+
+
+def test_a_repeat_beyond_the_window_stays_the_duplicate_that_a_crashed_attempt_made_it(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.append(event(1))
+    world.age(days=3)
+    world.append(event(1), event(2))
+    crash(world, "parser.after_duplicates", 1)  # this process still remembers what is three days old
+    world.parser().step()  # this one does not
+    assert world.placed() == [1, 2, 3]
+    assert world.sequences("duplicates") == [2]
+    assert world.audit()["balanced"]
+
+
+def test_a_repeat_after_the_window_is_stored_again_by_a_parser_that_began_since(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.append(event(1))
+    world.age(days=3)
+    world.parser().step()
+    world.append(event(1))
+    world.parser().step()
+    assert world.sequences("events") == [1, 2]
+
+
 def test_a_lake_that_fails_for_a_while_is_tried_again_and_nothing_is_lost(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.append(event(1), event(1), b"{}")
@@ -152,7 +186,7 @@ def test_a_lake_that_fails_for_a_while_is_tried_again_and_nothing_is_lost(tmp_pa
     assert world.audit()["balanced"]
 
 
-def crash(world: World, point: str) -> None:
+def crash(world: World, point: str, *batches: int) -> None:
     """Parse in another process, which a power cut ends at a named point."""
-    killed = world.step_elsewhere({**os.environ, "HEADWATER_FAILPOINT": point})
+    killed = world.step_elsewhere({**os.environ, "HEADWATER_FAILPOINT": point}, *batches)
     assert killed.wait(60) == -signal.SIGKILL

@@ -6,6 +6,7 @@ import http.client
 import json
 import random
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,10 @@ from pathlib import Path
 CLAIM_BYTES = 4096
 """Set as HEADWATER_CLAIM_BYTES: the large events below become claims."""
 
-_PAUSE_S = 0.025
+RATE = 300
+"""Events a second of all producers together: what an outage held up follows in larger batches."""
+
+_PAUSE_S = 0.02
 _AGAIN_S = 0.05
 _SABOTAGE = b'"sabotage"'
 
@@ -63,7 +67,7 @@ class Producers:
         self._claims = folder / "claims"
         self._stop = threading.Event()
         works: list[Callable[[], None]] = [
-            _Producer(self.ledger, port, seed + n, self._stop).run for n in range(threads)
+            _Producer(self.ledger, port, seed + n, RATE / threads, self._stop).run for n in range(threads)
         ]
         self._threads = [threading.Thread(target=work, daemon=True) for work in [*works, self._take_claims_away]]
 
@@ -95,20 +99,23 @@ class Producers:
 class _Producer:
     """One producer: one connection, one thread."""
 
-    def __init__(self, ledger: Ledger, port: int, seed: int, stop: threading.Event) -> None:
+    def __init__(self, ledger: Ledger, port: int, seed: int, rate: float, stop: threading.Event) -> None:
         self._ledger = ledger
         self._random = random.Random(seed)
         self._stop = stop
         self._port = port
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=15)
         self._recent: list[tuple[str, bytes]] = []
+        self._rate = rate
+        self._made = 0
 
     def run(self) -> None:
+        started = time.monotonic()
         while not self._stop.wait(_PAUSE_S):
-            self._step()
+            self._step(behind=int(self._rate * (time.monotonic() - started)) - self._made)
         self._connection.close()
 
-    def _step(self) -> None:
+    def _step(self, behind: int) -> None:
         dice = self._random.random()
         if dice < 0.06:
             self._refused()
@@ -117,7 +124,7 @@ class _Producer:
         elif dice < 0.20:
             self._single(self._event(size=CLAIM_BYTES + 500, sabotage=dice < 0.18))
         elif dice < 0.40:
-            self._batch([self._event() for _ in range(self._random.randint(1, 20))])
+            self._batch([self._event() for _ in range(max(1, min(behind, 500)))])
         else:
             self._single(self._event())
 
@@ -162,6 +169,7 @@ class _Producer:
         return answer.status
 
     def _event(self, size: int = 0, *, sabotage: bool = False) -> tuple[str, bytes]:
+        self._made += 1
         key = str(uuid.UUID(int=self._random.getrandbits(128), version=4))
         number = self._random.randrange(10) if self._random.random() < 0.7 else self._random.randrange(1 << 40)
         marker = {"padding": "x" * size, **({"sabotage": key} if sabotage else {})}

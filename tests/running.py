@@ -109,7 +109,7 @@ class Running:
         return int((self.folder / "run" / f"{name}.pid").read_text())
 
     def wait_pid(self, name: str, *, other_than: int = 0, timeout_s: float = TIMEOUT_S) -> int:
-        """Wait until a child of ours, not the process `other_than`, plays a role."""
+        """Wait until a living child of ours, not the process `other_than`, plays a role."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             with contextlib.suppress(FileNotFoundError, psutil.NoSuchProcess):

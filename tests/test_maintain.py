@@ -6,6 +6,7 @@ import pytest
 from deltalake import DeltaTable
 
 from headwater.events.position import Position, Source
+from headwater.lake.arrow import arrow_batch
 from headwater.lake.bronze import Bronze
 from headwater.lake.delta import LakeTable
 from headwater.lake.maintain import compact, vacuum
@@ -16,15 +17,17 @@ from tests.samples import body, run_event
 SOURCE = Source("local", "life", "0")
 
 
-def row(sequence: int) -> tuple[int, tuple[object, ...]]:
-    return sequence, (*Position(SOURCE, sequence, 1_795_000_000_000_000 + sequence).cells(), f"{sequence:032x}")
+def append(table: LakeTable, *sequences: int) -> int:
+    positions = [Position(SOURCE, sequence, 1_795_000_000_000_000 + sequence) for sequence in sequences]
+    batch = arrow_batch(DUPLICATES, [(*position.cells(), f"{position.sequence:032x}") for position in positions])
+    return table.append_once(SOURCE.app_id, sequences, batch, sequences[-1])
 
 
 def small_commits(lake: Bronze, count: int) -> LakeTable:
     lake.create("parser/local", "life")
     table = lake.tables[DUPLICATES.name]
     for sequence in range(1, count + 1):
-        table.append_once(SOURCE.app_id, [row(sequence)], sequence)
+        append(table, sequence)
     return table
 
 
@@ -43,7 +46,7 @@ def test_an_append_after_compaction_by_another_process_still_counts_once(tmp_pat
     lake = bronze(tmp_path)
     table = small_commits(lake, 10)
     compact(bronze(tmp_path))
-    assert table.append_once(SOURCE.app_id, [row(10), row(11)], 11) == 1
+    assert append(table, 10, 11) == 1
     assert [found["sequence"] for found in rows(tmp_path, "duplicates")] == list(range(1, 12))
 
 

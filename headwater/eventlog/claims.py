@@ -35,11 +35,13 @@ class FolderClaims:
         return key.encode()
 
     def get(self, key: bytes) -> bytes:
-        """Return a body; raises GiveUp if it is gone."""
+        """Return a body; raises GiveUp if it is gone, LogUnavailable if it cannot be read right now."""
         try:
             return (self._folder / key.decode()).read_bytes()
-        except OSError as error:
+        except FileNotFoundError as error:
             raise GiveUp(f"The body of this event is gone from {self._folder}: {error}.") from error
+        except OSError as error:
+            raise LogUnavailable(f"Cannot read a large body in {self._folder}: {error}. It is tried again.") from error
 
     def remove(self, key: bytes) -> None:
         """Forget a body."""

@@ -85,7 +85,7 @@ def read_header(connection: sqlite3.Connection) -> Header | None:
 
 
 def read_past(connection: sqlite3.Connection) -> list[tuple[str, int, int]]:
-    """Read the ended incarnations: name, sequences that the lake has of it, when it ended (us)."""
+    """Read the ended incarnations: name, events in the lake that this log does not count, when it ended (us)."""
     return connection.execute("SELECT incarnation, received, ended_us FROM past").fetchall()
 
 

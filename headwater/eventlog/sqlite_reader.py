@@ -73,13 +73,19 @@ class SqliteLogReader:
         notes = sum(refusals_between(opened[0], passed, tail) for opened in segments)
         return Tally(received, max(0, tail - passed - notes), tail)
 
+    def forgotten(self) -> int:
+        """Count the events that the log has numbered but retention has taken."""
+        opened = filter(None, map(self._connection, self._segments()))
+        oldest = next(opened)[1]
+        return oldest.first_sequence - 1 - oldest.refusals_before
+
     def received_us(self, sequence: int) -> int | None:
         """Return when a record was received (us, UTC), None if it is not there."""
         records = self.read(sequence - 1, limit=1, max_bytes=1)
         return records[0].received_us if records and records[0].sequence == sequence else None
 
     def past(self) -> list[tuple[str, int, int]]:
-        """List the ended incarnations: name, sequences the lake has of it, when it ended (us)."""
+        """List the ended incarnations: name, events in the lake that this log does not count, when it ended (us)."""
         return read_past(self._newest()[0])
 
     def claims(self) -> list[bytes]:

@@ -14,7 +14,7 @@ def parse_time(text: str) -> tuple[int | None, str | None]:
     try:
         moment = datetime.fromisoformat(text)
         if moment.tzinfo is not None:
-            return (moment - _EPOCH) // _MICROSECOND, None
+            return (moment.astimezone(UTC) - _EPOCH) // _MICROSECOND, None  # overflows beyond the year 9999 in UTC
         return (moment.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND, "time_no_zone"
     except (ValueError, OverflowError):
         return None, "time_invalid"

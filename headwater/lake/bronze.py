@@ -3,15 +3,20 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from headwater.errors import WrongSetting
 from headwater.events.position import Source
 from headwater.events.rows import Row
 from headwater.failpoints import reach
+from headwater.lake.arrow import arrow_batch
 from headwater.lake.delta import LakeTable
 from headwater.tables import BRONZE, COLUMN_LINEAGE, DUPLICATES, EVENTS, REFUSED, REJECTED, SCHEMAS, Table
 
 Rows = Mapping[str, Sequence[tuple[int, Row]]]
 """Table name to rows, each beside its sequence number."""
+
+_ONE_ROW_EACH = frozenset({REJECTED.name, DUPLICATES.name, REFUSED.name})
 
 OWNER = "headwater.owner"
 INCARNATION = "headwater.incarnation"
@@ -61,10 +66,16 @@ class Bronze:
         return (self.events.watermark(source.app_id) or 0) if self.exists() else 0
 
     def commit(self, source: Source, rows: Rows, last: int) -> None:
-        """Commit a batch table by table, `events` last: only its transaction counts as done."""
+        """Commit a batch table by table, `events` last: only its transaction counts as done.
+
+        Raises ValueError or TypeError if a value fits no column; then nothing of the batch has been committed.
+        """
+        ready = {name: _prepared(self.tables[name].table, rows.get(name, ())) for name in self.tables}
         for name, table in self.tables.items():
-            if rows.get(name) or table is self.events:
-                table.append_once(source.app_id, rows.get(name, ()), last)
+            sequences, batch = ready[name]
+            if sequences or table is self.events:
+                append = table.append_missing if name in _ONE_ROW_EACH else table.append_once
+                append(source.app_id, sequences, batch, last)
                 reach(f"parser.after_{name}")
 
     def recent_ids(self, source: Source, since_us: int, limit: int) -> Iterator[tuple[int, bytes]]:
@@ -85,21 +96,17 @@ class Bronze:
             known.update(map(bytes.fromhex, found.column("hash").to_pylist()))
         return known
 
-    def decided(self, source: Source, watermark: int) -> tuple[int, dict[int, str]]:
-        """Return what a batch cut off before its last commit had already decided beyond the watermark.
-
-        Gives the sequence up to which duplicates are settled, and the table of each sequence found in one.
-        """
-        found = {}
+    def decided(self, source: Source, watermark: int) -> set[int]:
+        """Return the sequences beyond the watermark that a batch cut off before its last commit has put in a table."""
+        found: set[int] = set()
         for name in (REJECTED.name, DUPLICATES.name):
-            until = self.tables[name].watermark(source.app_id) or 0
-            if until > watermark:
+            if (self.tables[name].watermark(source.app_id) or 0) > watermark:
                 rows = self.tables[name].query(
                     f"SELECT sequence FROM t WHERE log = '{source.log}' AND incarnation = '{source.incarnation}' "
                     f"AND partition = '{source.partition}' AND sequence > {watermark}"
                 )
-                found.update(dict.fromkeys(rows.column("sequence").to_pylist(), name))
-        return max(watermark, self.tables[DUPLICATES.name].watermark(source.app_id) or 0), found
+                found.update(rows.column("sequence").to_pylist())
+        return found
 
     def counts(self, source: Source) -> Counts:
         """Count what the lake holds up to its watermark, all of one moment."""
@@ -118,3 +125,7 @@ class Bronze:
     def _number(self, table: Table, expression: str, condition: str) -> int:
         found = self.tables[table.name].query(f"SELECT {expression} AS n FROM t WHERE {condition}")
         return found.column("n")[0].as_py() or 0
+
+
+def _prepared(table: Table, rows: Sequence[tuple[int, Row]]) -> tuple[list[int], pa.RecordBatch]:
+    return [sequence for sequence, _ in rows], arrow_batch(table, [row for _, row in rows])

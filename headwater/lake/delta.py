@@ -1,7 +1,7 @@
 """One Delta table: created once, appended to exactly once per sequence number, its handle kept young."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
 from deltalake import (
@@ -16,7 +16,7 @@ from deltalake import (
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from headwater.errors import GiveUp, LakeUnavailable
-from headwater.lake.arrow import arrow_batch, arrow_schema
+from headwater.lake.arrow import arrow_schema
 from headwater.tables import Table
 
 T = TypeVar("T")
@@ -82,23 +82,28 @@ class LakeTable:
         """Return the newest sequence number committed under `app_id`, None before the first."""
         return self.handle().transaction_version(app_id)
 
-    def append_once(self, app_id: str, rows: Sequence[tuple[int, tuple[Any, ...]]], last: int) -> int:
+    def append_once(self, app_id: str, sequences: Sequence[int], batch: pa.RecordBatch, last: int) -> int:
         """Append rows, each with its sequence number, in one commit that moves the watermark to `last`.
 
         Rows at or below the table's watermark are left out: they are there. Returns the number of rows written.
         A racing commit under the same `app_id` conflicts; then the watermark is read again, on a new handle.
         Raises LakeUnavailable; sending the same rows again is safe.
         """
-        handle = self._handle if self._handle is not None and self.commits < REOPEN_AFTER else self.reopen()
-        for _ in range(_RACES):
-            done = handle.transaction_version(app_id)
-            if done is not None and done >= last:
-                return 0
-            fresh = [row for sequence, row in rows if done is None or sequence > done]
-            if self._commit(handle, arrow_batch(self.table, fresh), Transaction(app_id, last)):
-                return len(fresh)
-            handle = self.reopen()
-        raise LakeUnavailable(f"{_RACES} other writers won the race for {self.uri}. Stop all but one parser.")
+        return self._append(app_id, batch, last, lambda _, done: [sequence > done for sequence in sequences])
+
+    def append_missing(self, app_id: str, sequences: Sequence[int], batch: pa.RecordBatch, last: int) -> int:
+        """Append like `append_once`, but look rows at or below the watermark up instead of taking them for granted.
+
+        For tables that a cut-off attempt may have passed without these rows: a record can be rejected the second
+        time only, because its claim has vanished or because it killed the process.
+        """
+
+        def absent(handle: DeltaTable, done: int) -> list[bool]:
+            old = [sequence for sequence in sequences if sequence <= done]
+            present = self._present(handle, batch, old) if old else set()
+            return [sequence not in present for sequence in sequences]
+
+        return self._append(app_id, batch, last, absent)
 
     def query(self, sql: str) -> pa.Table:
         """Run SQL over the table, named `t`, at its newest version."""
@@ -120,6 +125,28 @@ class LakeTable:
         """Set a table property, in a commit of its own."""
         handle = self.handle()
         self._guarded(lambda: handle.alter.set_table_properties({name: value}, raise_if_not_exists=False))
+
+    def _append(
+        self, app_id: str, batch: pa.RecordBatch, last: int, absent: Callable[[DeltaTable, int], list[bool]]
+    ) -> int:
+        handle = self._handle if self._handle is not None and self.commits < REOPEN_AFTER else self.reopen()
+        for _ in range(_RACES):
+            done = handle.transaction_version(app_id)
+            fresh = batch if done is None else batch.filter(pa.array(absent(handle, done), pa.bool_()))
+            if done is not None and done >= last and not fresh.num_rows:
+                return 0
+            if self._commit(handle, fresh, Transaction(app_id, max(last, done or 0))):
+                return int(fresh.num_rows)
+            handle = self.reopen()
+        raise LakeUnavailable(f"{_RACES} other writers won the race for {self.uri}. Stop all but one parser.")
+
+    def _present(self, handle: DeltaTable, batch: pa.RecordBatch, sequences: Sequence[int]) -> set[int]:
+        """Tell which of these sequences of the batch's partition the table holds, on the handle that will commit."""
+        same = " AND ".join(f"{name} = '{batch.column(name)[0]}'" for name in ("log", "incarnation", "partition"))
+        between = f"sequence BETWEEN {min(sequences)} AND {max(sequences)}"
+        sql = f"SELECT sequence FROM t WHERE {same} AND {between}"
+        found = self._guarded(lambda: pa.table(QueryBuilder().register("t", handle).execute(sql)))
+        return set(found.column("sequence").to_pylist())
 
     def _commit(self, handle: DeltaTable, batch: pa.RecordBatch, transaction: Transaction) -> bool:
         """Commit one append; False if another commit was faster."""

@@ -31,7 +31,7 @@ class Claims(Protocol):
     """Where bodies lie that were too large for the log."""
 
     def get(self, key: bytes) -> bytes:
-        """Return a body; raises GiveUp if it is gone."""
+        """Return a body; raises GiveUp if it is gone, LogUnavailable if it cannot be read right now."""
 
 
 @dataclass(slots=True)
@@ -53,15 +53,14 @@ class Batch:
 class Before:
     """What is known when a batch begins.
 
-    ids: events stored lately; hashes: facets whose rows are stored; settled and decided: what an earlier attempt at
-    these records has committed (see `Bronze.decided`).
+    ids: events stored lately; hashes: facets whose rows are stored; decided: sequences that an earlier attempt, cut
+    off before its last commit, has put into a table where they stay (see `Bronze.decided`).
     """
 
     watermark: int
     ids: Container[bytes]
     hashes: Container[bytes]
-    settled: int
-    decided: dict[int, str]
+    decided: Container[int]
 
 
 def build_batch(
@@ -70,14 +69,15 @@ def build_batch(
     """Sort records, in order and behind the watermark, into tables. Missing sequence numbers become gaps."""
     batch = Batch(records[-1].sequence, records[-1].received_us)
     _note_gaps(batch, source, records, before.watermark)
-    events = [record for record in records if record.kind is not Kind.REFUSAL]
+    open_ = [record for record in records if record.sequence not in before.decided]
+    events = [record for record in open_ if record.kind is not Kind.REFUSAL]
     bodies = [_body(record, claims) for record in events]
     found = iter(reader.read([body if isinstance(body, bytes) else b"" for body in bodies]))
     for record, body in zip(events, bodies, strict=True):
         read = next(found)
         outcome = body if isinstance(body, InvalidEvent) else read
         _sort_in(batch, _position(source, record), record, before, outcome)
-    for record in records:
+    for record in open_:
         if record.kind is Kind.REFUSAL:
             batch.add(REFUSED.name, record.sequence, refused_row(_position(source, record), record.body))
     return batch
@@ -118,23 +118,15 @@ def _sort_in(
     batch: Batch, position: Position, record: LoggedRecord, before: Before, outcome: Event | InvalidEvent
 ) -> None:
     sequence = record.sequence
-    decided = before.decided.get(sequence)
-    if isinstance(outcome, InvalidEvent) or decided == REJECTED.name:
-        error = outcome if isinstance(outcome, InvalidEvent) else InvalidEvent("rejected_before", "Rejected.", "")
-        _reject(batch, position, record, error)
-    elif _is_duplicate(batch, sequence, outcome, before):
+    if isinstance(outcome, InvalidEvent):
+        _reject(batch, position, record, outcome)
+    elif outcome.id in before.ids or outcome.id in batch.ids:
         batch.add(DUPLICATES.name, sequence, duplicate_row(position, outcome))
     else:
         batch.add(EVENTS.name, sequence, event_row(position, record.http, outcome))
         batch.ids[outcome.id] = None
         for content in _contents(outcome):
             _add_content(batch, sequence, content, before)
-
-
-def _is_duplicate(batch: Batch, sequence: int, event: Event, before: Before) -> bool:
-    if sequence <= before.settled:
-        return before.decided.get(sequence) == DUPLICATES.name
-    return event.id in before.ids or event.id in batch.ids
 
 
 def _contents(event: Event) -> list[Content]:

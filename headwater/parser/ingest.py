@@ -36,8 +36,7 @@ class Parser:
         self._event_reader = EventReader()
         self._window = Window()
         self._hashes: set[bytes] = set()
-        self._settled = 0
-        self._decided: dict[int, str] = {}
+        self._decided: set[int] = set()
         self._committed: int | None = None
         bronze.create(owner, self._source.incarnation)
         bronze.check_owner(owner)
@@ -83,6 +82,7 @@ class Parser:
 
     def _take(self, records: Sequence[LoggedRecord], watermark: int) -> int:
         if records:
+            self._committed = None  # whatever stops this attempt, the next one looks at what it has left behind
             self._commit_or_bisect(records, watermark)
         return len(records)
 
@@ -98,7 +98,7 @@ class Parser:
 
     def _commit_or_bisect(self, records: Sequence[LoggedRecord], watermark: int) -> None:
         """Commit; where the data itself is at fault, halve the batch until only the bad records are rejected."""
-        before = Before(watermark, self._window, self._hashes, self._settled, self._decided)
+        before = Before(watermark, self._window, self._hashes, self._decided)
         try:
             batch = build_batch(self._source, records, before, self._event_reader, self._claims)
             self._bronze.commit(self._source, batch.rows, batch.last)
@@ -134,7 +134,7 @@ class Parser:
             since = (newest[0].received_us - MAX_AGE_US) if newest else 0
             self._window = Window(self._bronze.recent_ids(self._source, since, MAX_IDS))
             self._hashes = self._bronze.known_hashes(MAX_HASHES)
-            self._settled, self._decided = self._bronze.decided(self._source, watermark)
+            self._decided = self._bronze.decided(self._source, watermark)
             self._committed = watermark
         return watermark
 

@@ -1,0 +1,123 @@
+"""A log, a lake and a parser in one folder, without servers: what the parser's own tests are about."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from headwater.api.questions import audit
+from headwater.eventlog import Kind, LoggedRecord, Record
+from headwater.eventlog.claims import FolderClaims
+from headwater.eventlog.segments import open_writable
+from headwater.eventlog.sqlite import Limits, SqliteLog
+from headwater.eventlog.sqlite_reader import SqliteLogReader
+from headwater.parser.ingest import Parser
+from headwater.runtime import OWNER, open_bronze, prepare_folder
+from headwater.settings import load_settings
+from tests.lake_check import rows
+
+_STEP = """
+import sys, time
+from pathlib import Path
+from tests.parsing import World
+world = World(Path(sys.argv[1]))
+while time.time() < float(sys.argv[2]):
+    pass
+parser = world.parser()
+for last in sys.argv[3:]:
+    parser.take(world.records(1, int(last)))
+parser.step()
+"""
+
+
+class World:
+    """The data folder as `headwater up` lays it out."""
+
+    def __init__(self, folder: Path) -> None:
+        self.settings = load_settings({"data": folder}, folder=folder, environment={})[0]
+        self.folder = prepare_folder(self.settings)
+        self.bronze = open_bronze(folder)
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "log"
+
+    def append(self, *bodies: bytes, kind: Kind = Kind.EVENT, segment_bytes: int = 1 << 30) -> None:
+        log = SqliteLog(self.log, Limits(segment_bytes=segment_bytes, min_free_bytes=0))
+        try:
+            asyncio.run(log.append([Record(kind, body) for body in bodies], "key", timeout_s=10))
+        finally:
+            log.close()
+
+    def append_to_end_of_segment(self, *bodies: bytes) -> Path:
+        """Append, and let the next record begin another segment; return the one that is full."""
+        full = max(self.log.glob("*.sqlite"), default=None)
+        self.append(*bodies, segment_bytes=0)
+        return full or min(self.log.glob("*.sqlite"))
+
+    def age(self, days: int) -> None:
+        """Let what is in the log have been received so many days ago."""
+        connection = open_writable(max(self.log.glob("*.sqlite")))
+        connection.execute("UPDATE records SET received_us = received_us - ?", (days * 86_400_000_000,))
+        connection.close()
+
+    def claim(self, body: bytes) -> Path:
+        """Append an event whose body lies beside the log; return the body's file."""
+        key = FolderClaims(self.folder / "claims").put(body)
+        self.append(key, kind=Kind.CLAIM)
+        return self.folder / "claims" / key.decode()
+
+    def reader(self) -> SqliteLogReader:
+        return SqliteLogReader(self.log)
+
+    def parser(self) -> Parser:
+        return Parser(self.reader(), self.bronze, FolderClaims(self.folder / "claims"), OWNER)
+
+    def records(self, first: int, last: int) -> list[LoggedRecord]:
+        return self.reader().read(first - 1, limit=last - first + 1, max_bytes=1 << 30)
+
+    def audit(self) -> dict[str, Any]:
+        return audit(self.reader(), self.bronze)
+
+    def step_elsewhere(
+        self, environment: dict[str, str], *batches: int, start_at: float = 0.0
+    ) -> subprocess.Popen[bytes]:
+        """Let another process parse what there is, first in batches that end at these sequences."""
+        command = [sys.executable, "-c", _STEP, str(self.folder), str(start_at), *map(str, batches)]
+        return subprocess.Popen(command, env=environment, cwd=Path(__file__).parents[1])
+
+    def sequences(self, table: str) -> list[int]:
+        return sorted(row["sequence"] for row in rows(self.folder, table, ["sequence"]))
+
+    def placed(self) -> list[int]:
+        """List every sequence of every table, gaps spelled out: without a doubt when each occurs once."""
+        found = [*self.sequences("events"), *self.sequences("duplicates"), *self.sequences("refused")]
+        for row in rows(self.folder, "rejected", ["sequence", "to_sequence"]):
+            found += range(row["sequence"], row["to_sequence"] + 1)
+        return sorted(found)
+
+    def reasons(self) -> dict[int, str]:
+        return {row["sequence"]: row["reason"] for row in rows(self.folder, "rejected")}
+
+
+def event(run: object, schema: Sequence[str] = ("a",)) -> bytes:
+    """Encode an event of a run, whose output has a schema and column lineage."""
+    edges = {name: {"inputFields": [{"namespace": "n", "name": "source", "field": name}]} for name in schema}
+    facets = {"schema": {"fields": [{"name": name} for name in schema]}, "columnLineage": {"fields": edges}}
+    value = {
+        "eventType": "COMPLETE", "eventTime": "2026-03-01T12:00:00Z", "producer": "https://headwater.test",
+        "run": {"runId": str(run)}, "job": {"namespace": "n", "name": "j"}, "inputs": [],
+        "outputs": [{"namespace": "n", "name": "target", "facets": facets}],
+    }  # fmt: skip
+    return json.dumps(value).encode()
+
+
+def note(count: object = 1) -> bytes:
+    """Encode the receiver's note of refused requests."""
+    names = ("route", "key", "field", "message", "user_agent")
+    return json.dumps(
+        {"status": 400, "reason": "shape", "first_us": 1, "count": count, **dict.fromkeys(names)}
+    ).encode()

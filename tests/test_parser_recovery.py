@@ -1,0 +1,192 @@
+"""The parser against redelivery, gaps, rivals, crashes and bad records: each record in one table, once."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from headwater.errors import LakeUnavailable
+from headwater.eventlog import Kind
+from tests.parsing import World, event, note
+
+COMMITS = ("column_lineage", "schemas", "rejected", "duplicates", "refused", "events")
+
+
+def test_redelivered_and_overlapping_batches_are_stored_once(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.append(*map(event, range(10)))
+    parser = world.parser()
+    for first, last in ((1, 4), (1, 4), (3, 6), (2, 5), (5, 10), (1, 10)):
+        parser.take(world.records(first, last))
+    world.parser().take(world.records(1, 10))
+    assert world.sequences("events") == list(range(1, 11))
+    assert world.audit()["balanced"]
+
+
+def test_a_gap_in_delivery_is_filled_from_the_log(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.append(*map(event, range(10)))
+    world.parser().take(world.records(8, 9))
+    assert world.sequences("events") == list(range(1, 10))
+    assert world.audit()["pending"] == 1
+
+
+@pytest.mark.parametrize("cut", [(1, 9), (8, 9)], ids=["whole", "behind the gap"])
+def test_what_the_log_no_longer_has_is_rejected_as_a_gap(tmp_path: Path, cut: tuple[int, int]) -> None:
+    world = World(tmp_path)
+    world.append_to_end_of_segment(*map(event, range(3)))
+    lost = world.append_to_end_of_segment(*map(event, range(3, 6)))
+    world.append(*map(event, range(6, 9)))
+    lost.unlink()
+    world.parser().take(world.records(*cut))
+    assert world.sequences("events") == [1, 2, 3, 7, 8, 9]
+    assert world.placed() == list(range(1, 10))
+    assert world.reasons() == {4: "gap"}
+    assert world.audit() | {"rejected": 3, "balanced": True} == world.audit()
+
+
+def test_two_parsers_racing_on_one_partition_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    for burst in range(3):
+        bodies = [event(f"{burst}-{number % 80}", (f"c{number % 80}",)) for number in range(100)]
+        world.append(*bodies, b"{}", note(), kind=Kind.EVENT)
+        world.append(note(), kind=Kind.REFUSAL)
+        start = time.time() + 1.0
+        rivals = [world.step_elsewhere(dict(os.environ), start_at=start) for _ in range(3)]
+        assert [rival.wait(60) for rival in rivals] == [0, 0, 0]
+        assert world.placed() == list(range(1, 103 * (burst + 1) + 1))
+    assert world.audit() | {"duplicates": 60, "rejected": 6, "pending": 0, "balanced": True} == world.audit()
+
+
+@pytest.mark.parametrize("commit", COMMITS)
+def test_a_crash_between_two_commits_leaves_each_record_in_one_table_however_the_next_batch_is_cut(
+    tmp_path: Path, commit: str
+) -> None:
+    world = World(tmp_path)
+    world.append(event(1), event(2, ("x",)), event(1), b"{}", event(3), event(2, ("x",)), b"[]", event(4), event(3))
+    world.append(note(), kind=Kind.REFUSAL)
+    crash(world, f"parser.after_{commit}")
+    world.append(event(4), event(5), event(1))
+    parser = world.parser()
+    for last in (2, 5, 6, 9, 13):
+        parser.take(world.records(1, last))
+        assert [sequence for sequence in world.placed() if sequence <= last] == list(range(1, last + 1))
+    assert world.placed() == list(range(1, 14))
+    assert world.sequences("events") == [1, 2, 5, 8, 12]
+    assert world.sequences("duplicates") == [3, 6, 9, 11, 13]
+    assert world.audit()["balanced"]
+
+
+def test_a_claim_that_vanishes_between_two_attempts_costs_only_its_own_event(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.append(b"{}", event(1))
+    original = world.claim(event(2))
+    repeat = world.claim(event(2))
+    world.append(event(3))
+    crash(world, "parser.after_duplicates")
+    for path in (original, repeat):
+        path.unlink()
+    world.parser().step()
+    assert world.placed() == [1, 2, 3, 4, 5]
+    assert world.sequences("duplicates") == [4]
+    assert world.reasons() == {1: "shape", 3: "claim_missing"}
+    assert world.audit()["balanced"]
+
+
+def test_a_claim_that_cannot_be_read_right_now_is_tried_again_not_rejected(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    claim = world.claim(event(1))
+    hidden = claim.rename(tmp_path / "hidden")
+    claim.mkdir()  # reading a folder fails as a failing disk does
+    parser = world.parser()
+    with pytest.raises(Exception, match="tried again"):
+        parser.step()
+    claim.rmdir()
+    hidden.rename(claim)
+    assert parser.step() == 1
+    assert world.sequences("events") == [1]
+
+
+def test_a_record_that_fits_no_row_is_rejected_alone(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.append(event(1), b"{}", event(2), event(1))
+    world.append(note("many"), kind=Kind.REFUSAL)
+    world.append(event(3), event(2))
+    world.append(note(1 << 70), kind=Kind.REFUSAL)
+    world.append(event(4), event(1))
+    assert world.parser().step() == 10
+    assert world.placed() == list(range(1, 11))
+    assert world.sequences("events") == [1, 3, 6, 9]
+    assert world.sequences("duplicates") == [4, 7, 10]
+    assert world.reasons() == {2: "shape", 5: "unstorable", 8: "unstorable"}
+
+
+def test_a_repeat_is_recognised_by_a_parser_that_began_later(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.append(event(1), event(2))
+    world.parser().step()
+    world.append(event(2), event(3))
+    world.parser().step()
+    assert world.sequences("duplicates") == [3]
+
+
+def test_a_parser_that_fell_behind_another_learns_what_that_one_stored(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.append(event(1))
+    behind, ahead = world.parser(), world.parser()
+    behind.step()
+    world.append(event(2))
+    ahead.step()
+    world.append(event(2), event(1))
+    behind.step()
+    assert world.sequences("duplicates") == [3, 4]
+
+
+def test_a_repeat_beyond_the_window_stays_the_duplicate_that_a_crashed_attempt_made_it(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.append(event(1))
+    world.age(days=3)
+    world.append(event(1), event(2))
+    crash(world, "parser.after_duplicates", 1)  # this process still remembers what is three days old
+    world.parser().step()  # this one does not
+    assert world.placed() == [1, 2, 3]
+    assert world.sequences("duplicates") == [2]
+    assert world.audit()["balanced"]
+
+
+def test_a_repeat_after_the_window_is_stored_again_by_a_parser_that_began_since(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.append(event(1))
+    world.age(days=3)
+    world.parser().step()
+    world.append(event(1))
+    world.parser().step()
+    assert world.sequences("events") == [1, 2]
+
+
+def test_a_lake_that_fails_for_a_while_is_tried_again_and_nothing_is_lost(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.append(event(1), event(1), b"{}")
+    parser = world.parser()
+    parser.step()
+    world.append(event(2), event(1), b"[]")
+    lake = tmp_path / "lake" / "bronze" / "events"
+    away = lake.rename(tmp_path / "away")
+    lake.write_bytes(b"in the way")
+    with pytest.raises(LakeUnavailable, match="tried again"):
+        parser.step()
+    lake.unlink()
+    away.rename(lake)
+    world.append(event(3))
+    assert parser.step() == 4
+    assert world.placed() == list(range(1, 8))
+    assert world.sequences("events") == [1, 4, 7]
+    assert world.audit()["balanced"]
+
+
+def crash(world: World, point: str, *batches: int) -> None:
+    """Parse in another process, which a power cut ends at a named point."""
+    killed = world.step_elsewhere({**os.environ, "HEADWATER_FAILPOINT": point}, *batches)
+    assert killed.wait(60) == -signal.SIGKILL

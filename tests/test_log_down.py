@@ -91,21 +91,24 @@ def test_the_log_under_a_crowd_loses_nothing_when_writes_fail_in_between(
 async def _crowd(gateway: Gateway) -> set[str]:
     """Post from 16 clients while writes fail three times; return the runs that were acknowledged."""
     pid, acknowledged = gateway.serve_pid(), set()
+    reached = {enough: asyncio.Event() for enough in (50, 150, 250)}
     async with httpx.AsyncClient(base_url=gateway.url, timeout=20) as client:
 
         async def post_many() -> None:
-            for _ in range(60):
+            for _ in range(40):
                 event = run_event()
                 answer = await client.post(ONE, content=body(event))
                 assert answer.status_code in (200, 503)
                 if answer.status_code == 200:
                     acknowledged.add(event["run"]["runId"])
+                for enough, event_reached in reached.items():
+                    if len(acknowledged) >= enough:
+                        event_reached.set()
 
         async def spoil() -> None:
             before = resource.prlimit(pid, resource.RLIMIT_FSIZE)
-            for enough in (100, 200, 300):
-                while len(acknowledged) < enough:
-                    await asyncio.sleep(0)
+            for event_reached in reached.values():
+                await event_reached.wait()
                 resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, before[1]))
                 while (await client.post(ONE, content=body(run_event()))).status_code == 200:
                     pass

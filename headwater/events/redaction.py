@@ -32,7 +32,7 @@ _TRIGGERS = "|".join(
         FOLLOWED,
         r"bearer(?:[\s%+]|\\)|basic[\s\\]|identified[\s\\]",
         r"PRIVATE KEY(?: BLOCK)?-----",
-        r"sig(?:nature)?(?:=|%3D)|[?&]code=[^\s&\x22]{8}",
+        r"sig(?:nature)?(?:=|%3D)|[?&]code=",
         r"(?-i:A[KS]IA[A-Z0-9]{4}|AIza|ya29\.|GOCSPX-|dapi[0-9a-zA-Z]{8}|gh[pousr]_[A-Za-z0-9]{4}|github_pat_)",
         r"(?-i:xox[abeoprs]-|eyJ[\w-]*\.[\w-]|[0-9]Q~[\w~.-]|[A-Za-z0-9+/]==(?:[^\w=]|$))",
     ]

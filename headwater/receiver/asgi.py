@@ -46,7 +46,6 @@ class _Body:
                 408, "slow_body", f"The body did not come within {self._timeout_s:g} s.", "Send it again, faster."
             ) from None
         except asyncio.CancelledError:  # the server ends and has waited long enough
-            self._late = True
             raise Refusal(503, "stopping", "Headwater is stopping.", "Send the event again in a moment.") from None
 
     async def drain(self) -> bool:

@@ -25,6 +25,9 @@ STORED_AND_REFUSED: dict[str, tuple[int, int]] = {
 }
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
     with running(tmp_path_factory.mktemp("samples") / "data") as started:

@@ -13,6 +13,7 @@ from tests.gateway import Gateway, running
 from tests.made_events import body, run_event, with_raw
 from tests.planted import planted_events
 
+pytestmark = pytest.mark.slow
 ONE, BATCH = "/api/v1/lineage", "/api/v1/lineage/batch"
 KEY, READ_KEY, FENCED_KEY = "pLanted7WriterKey", "pLanted7ReaderKey", "pLanted7FencedKey"
 KEYS = [

@@ -63,6 +63,17 @@ def check_nesting(body: bytes) -> None:
         )
 
 
+def repeats_keys(text: bytes, value: Any) -> bool:
+    """Tell whether an object of a JSON text names a member twice, so that its decoded value holds less than it."""
+    return _STRING.sub(b"", text).count(b":") > _members(value)
+
+
+def _members(value: Any) -> int:
+    if isinstance(value, dict):
+        return len(value) + sum(map(_members, value.values()))
+    return sum(map(_members, value)) if isinstance(value, list) else 0
+
+
 def _decode_odd(text: bytes) -> Any:
     try:
         return json.loads(

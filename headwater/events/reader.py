@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import UNSET, Raw, UnsetType, msgpack
 
 from headwater.errors import InvalidEvent
-from headwater.events.decode import decode, repair_surrogates
+from headwater.events.decode import decode, repair_surrogates, repeats_keys
 from headwater.events.envelope import Kind, check_utf8
 from headwater.events.event import Content, Dataset, Event, Symlink
 from headwater.events.facets import Facet, Memo, canonical, digest_of, read_facet
@@ -135,10 +135,13 @@ class EventReader:
 
 
 def redacted(body: bytes) -> bytes:
-    """Return the body without secrets: the very same text where there are none, else encoded anew."""
+    """Return the body without secrets: the very same text where there are none, else encoded anew.
+
+    A repeated key hides its first values from decoding, so text that has one is encoded anew as well.
+    """
     value = decode(body)
     clean = redact(value)
-    return body if clean is value else canonical(clean)
+    return body if clean is value and not repeats_keys(body, value) else canonical(clean)
 
 
 def _parents(facets: Facets) -> tuple[str | None, str | None]:

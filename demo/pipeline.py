@@ -1,20 +1,22 @@
 """A shop's medallion pipeline: files, bronze, silver, gold, platinum; run with the real OpenLineage listener.
 
-    python demo/pipeline.py --url http://127.0.0.1:5000 --api-key KEY --listener 1.53.0 --lake DIR
+python demo/pipeline.py --url http://127.0.0.1:5000 --api-key KEY --listener 1.53.0 --lake DIR
 """
 
 import argparse
+import os
+import shutil
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from delta.tables import DeltaTable
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped] # it has no types
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession, Window
-from pyspark.sql import functions as F
-from pyspark.sql import types as T
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark text gives it
+from pyspark.sql import types as T  # noqa: N812 - likewise
 
 from demo.session import LAKEHOUSE, fabric_session
 from demo.sources import land_sources
@@ -33,22 +35,22 @@ CLICK = "click_id INT, customer_id INT, page STRING"
 
 
 def bronze_customers(spark: SparkSession) -> None:
-    """Csv, as it came."""
+    """Take csv as it came."""
     overwrite(read_csv(spark, "customers"), "bronze/customers")
 
 
 def bronze_orders(spark: SparkSession) -> None:
-    """Json with nested order lines."""
+    """Take json with nested order lines."""
     overwrite(spark.read.schema(ORDER).json(f"{LANDING}/orders"), "bronze/orders")
 
 
 def bronze_products(spark: SparkSession) -> None:
-    """Parquet."""
+    """Take parquet."""
     overwrite(spark.read.parquet(f"{LANDING}/products"), "bronze/products")
 
 
 def bronze_clicks(spark: SparkSession) -> None:
-    """A stream that takes what is there, one file a batch, and ends."""
+    """Stream what is there, one file a batch, and end."""
     clicks = spark.readStream.schema(CLICK).option("maxFilesPerTrigger", 1).json(f"{LANDING}/clicks")
     writer = clicks.writeStream.format("delta").option("checkpointLocation", f"{LAKEHOUSE}/Files/checkpoints/clicks")
     writer.trigger(availableNow=True).start(path("bronze/clicks")).awaitTermination()
@@ -61,14 +63,14 @@ def silver_customers(spark: SparkSession) -> None:
 
 
 def silver_orders(spark: SparkSession) -> None:
-    """One row per order line with its price; of an order that came twice, the newest."""
+    """Keep the newest of an order that came twice; give each line a row with its price."""
     newest = Window.partitionBy("order_id").orderBy(F.desc("ordered_on"))
     orders = table(spark, "bronze/orders").withColumn("version", F.row_number().over(newest)).where("version = 1")
     overwrite(priced_lines(orders, table(spark, "bronze/products")), "silver/orders")
 
 
 def merge_customer_changes(spark: SparkSession) -> None:
-    """MERGE by SQL: changed customers are updated, new ones inserted."""
+    """MERGE by SQL: update changed customers, insert new ones."""
     changes = read_csv(spark, "customer_changes").withColumn("customer_email", F.lower(F.trim("customer_email")))
     with_derived(changes).createOrReplaceTempView("changes")
     spark.sql(
@@ -84,7 +86,7 @@ def merge_customer_changes(spark: SparkSession) -> None:
 
 
 def merge_late_orders(spark: SparkSession) -> None:
-    """MERGE by the DeltaTable API: late orders replace what was known of them."""
+    """MERGE by the DeltaTable API: replace what was known of late orders."""
     late = spark.read.schema(ORDER).json(f"{LANDING}/late_orders")
     lines = priced_lines(late, table(spark, "bronze/products")).dropDuplicates(["order_id", "line"])
     target = DeltaTable.forPath(spark, path("silver/orders"))
@@ -137,26 +139,28 @@ def gold_corrections(spark: SparkSession) -> None:
 
 
 def platinum_top_customers(spark: SparkSession) -> None:
-    """The ten best customers: a rank over a window."""
+    """Rank customers over a window, keep ten."""
     by_spending = Window.orderBy(F.desc("spent"), "customer_id")
     best = spark.table("gold.customer_360").withColumn("place", F.rank().over(by_spending)).where("place <= 10")
     overwrite(best.select("place", "customer_id", "customer_hash", "spent"), "platinum/top_customers")
 
 
 def platinum_mailing(spark: SparkSession) -> None:
-    """A mailing list, under another name: here the address is readable again."""
+    """Make a mailing list: here the address is readable again, under another name."""
     top = table(spark, "platinum/top_customers")
     mailing = top.join(table(spark, "silver/customers"), "customer_id")
     overwrite(mailing.select("place", F.col("customer_email").alias("contact"), greeting("name")), "platinum/mailing")
 
 
 def failing_export(spark: SparkSession) -> None:
-    """A write that dies in a UDF. The listener reports COMPLETE all the same."""
-    must_fail(lambda: table(spark, "silver/orders").select(broken("amount")).write.parquet(path("export/broken", "Files")))
+    """Die in a UDF while writing. The listener reports COMPLETE all the same."""
+    must_fail(
+        lambda: table(spark, "silver/orders").select(broken("amount")).write.parquet(path("export/broken", "Files"))
+    )
 
 
 def failing_job(spark: SparkSession) -> None:
-    """A job below DataFrames that dies: the one kind of failure that the listener reports as FAIL."""
+    """Die below DataFrames: the one kind of failure that the listener reports as FAIL."""
     must_fail(lambda: spark.sparkContext.parallelize([1, 0], 2).map(lambda number: 1 // number).collect())
 
 
@@ -258,14 +262,18 @@ def main() -> int:
     """Read the command line, land the sources, run the stages."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--url", required=True, help="where Headwater listens")
-    parser.add_argument("--api-key", required=True, help="a key with the role write")
+    parser.add_argument("--api-key", default=os.environ.get("HEADWATER_KEY"), help="its key; default HEADWATER_KEY")
     parser.add_argument("--listener", default="1.53.0", help="version of the OpenLineage Spark listener")
-    parser.add_argument("--lake", required=True, type=Path, help="folder that stands for OneLake; made anew")
+    parser.add_argument("--lake", required=True, type=Path, help="folder that stands for OneLake")
     options = parser.parse_args()
+    if not options.api_key:
+        parser.error("name a key with the role write: --api-key, or HEADWATER_KEY in the environment")
     lake = options.lake.resolve()
+    files = lake / "Sales" / "Shop.Lakehouse"
     try:
         with fabric_session(options.url, options.api_key, options.listener, lake) as spark:
-            land_sources(lake / "Sales/Shop.Lakehouse/Files/landing")
+            shutil.rmtree(files, ignore_errors=True)  # of an earlier run
+            land_sources(files / "Files" / "landing")
             run(spark)
     except Missing as error:
         sys.stderr.write(f"pipeline: {error}\n")

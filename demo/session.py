@@ -52,7 +52,7 @@ def _start(conf: dict[str, str]) -> SparkSession:
 def _spark(listener: str, lake: Path) -> dict[str, str]:
     return {
         "spark.driver.extraClassPath": class_path(listener),
-        "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC -Dderby.system.home={lake}",
+        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.hadoop.fs.abfss.impl": "headwater.demo.OneLakeOnDisk",

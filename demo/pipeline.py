@@ -1,0 +1,285 @@
+"""A shop's medallion pipeline: files, bronze, silver, gold, platinum; run with the real OpenLineage listener.
+
+python demo/pipeline.py --url http://127.0.0.1:5000 --api-key KEY --listener 1.53.0 --lake DIR
+"""
+
+import argparse
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from delta.tables import DeltaTable
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped] # it has no types
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark text gives it
+from pyspark.sql import types as T  # noqa: N812 - likewise
+
+from demo.session import LAKEHOUSE, fabric_session
+from demo.sources import land_sources
+from tools.jars import Missing
+
+Stage = Callable[[SparkSession], None]
+
+LANDING = f"{LAKEHOUSE}/Files/landing"
+
+CUSTOMER = "customer_id INT, name STRING, customer_email STRING, country STRING, birth_year INT"
+ORDER = "order_id INT, customer_id INT, ordered_on DATE, lines ARRAY<STRUCT<product_id: INT, quantity: INT>>"
+CLICK = "click_id INT, customer_id INT, page STRING"
+
+
+# Notebook 1: from files to silver
+
+
+def bronze_customers(spark: SparkSession) -> None:
+    """Take csv as it came."""
+    overwrite(read_csv(spark, "customers"), "bronze/customers")
+
+
+def bronze_orders(spark: SparkSession) -> None:
+    """Take json with nested order lines."""
+    overwrite(spark.read.schema(ORDER).json(f"{LANDING}/orders"), "bronze/orders")
+
+
+def bronze_products(spark: SparkSession) -> None:
+    """Take parquet."""
+    overwrite(spark.read.parquet(f"{LANDING}/products"), "bronze/products")
+
+
+def bronze_clicks(spark: SparkSession) -> None:
+    """Stream what is there, one file a batch, and end."""
+    clicks = spark.readStream.schema(CLICK).option("maxFilesPerTrigger", 1).json(f"{LANDING}/clicks")
+    writer = clicks.writeStream.format("delta").option("checkpointLocation", f"{LAKEHOUSE}/Files/checkpoints/clicks")
+    writer.trigger(availableNow=True).start(path("bronze/clicks")).awaitTermination()
+
+
+def silver_customers(spark: SparkSession) -> None:
+    """Clean, derive, and mask the address for everybody who needs no address."""
+    customers = table(spark, "bronze/customers").withColumn("customer_email", F.lower(F.trim("customer_email")))
+    overwrite(with_derived(customers), "silver/customers")
+
+
+def silver_orders(spark: SparkSession) -> None:
+    """Keep the newest of an order that came twice; give each line a row with its price."""
+    newest = Window.partitionBy("order_id").orderBy(F.desc("ordered_on"))
+    orders = table(spark, "bronze/orders").withColumn("version", F.row_number().over(newest)).where("version = 1")
+    overwrite(priced_lines(orders, table(spark, "bronze/products")), "silver/orders")
+
+
+def merge_customer_changes(spark: SparkSession) -> None:
+    """MERGE by SQL: update changed customers, insert new ones."""
+    changes = read_csv(spark, "customer_changes").withColumn("customer_email", F.lower(F.trim("customer_email")))
+    with_derived(changes).createOrReplaceTempView("changes")
+    spark.sql(
+        f"""
+        MERGE INTO delta.`{path("silver/customers")}` AS t
+        USING changes AS s ON t.customer_id = s.customer_id
+        WHEN MATCHED THEN UPDATE SET
+          name = s.name, customer_email = s.customer_email, email_sha = sha2(s.customer_email, 256),
+          country = s.country, region = s.region
+        WHEN NOT MATCHED THEN INSERT *
+        """
+    )
+
+
+def merge_late_orders(spark: SparkSession) -> None:
+    """MERGE by the DeltaTable API: replace what was known of late orders."""
+    late = spark.read.schema(ORDER).json(f"{LANDING}/late_orders")
+    lines = priced_lines(late, table(spark, "bronze/products")).dropDuplicates(["order_id", "line"])
+    target = DeltaTable.forPath(spark, path("silver/orders"))
+    merge = target.alias("t").merge(lines.alias("s"), "t.order_id = s.order_id AND t.line = s.line")
+    merge.whenMatchedUpdate(set={"quantity": "s.quantity", "amount": "s.amount"}).whenNotMatchedInsertAll().execute()
+
+
+# Notebook 2, in the same session: from silver to platinum
+
+
+def gold_revenue(spark: SparkSession) -> None:
+    """CREATE TABLE AS SELECT: revenue per day and country."""
+    views(spark)
+    spark.sql("CREATE DATABASE IF NOT EXISTS gold")
+    spark.sql(
+        """
+        CREATE TABLE gold.revenue USING delta AS
+        SELECT o.ordered_on, c.country, c.region, sum(o.amount) AS revenue, count(DISTINCT o.order_id) AS orders
+        FROM orders o JOIN customers c ON o.customer_id = c.customer_id
+        GROUP BY o.ordered_on, c.country, c.region
+        """
+    )
+
+
+def gold_customer_360(spark: SparkSession) -> None:
+    """CREATE OR REPLACE TABLE AS SELECT: a customer at a glance, known by a hash only."""
+    spark.sql(
+        """
+        CREATE OR REPLACE TABLE gold.customer_360 USING delta AS
+        SELECT c.customer_id, sha2(c.customer_email, 256) AS customer_hash, c.email_domain, c.region,
+               coalesce(sum(o.amount), 0) AS spent, max(o.ordered_on) AS last_order
+        FROM customers c LEFT JOIN orders o ON o.customer_id = c.customer_id
+        GROUP BY c.customer_id, c.customer_email, c.email_domain, c.region
+        """
+    )
+
+
+def gold_insert(spark: SparkSession) -> None:
+    """INSERT what a first load did not have, then INSERT OVERWRITE it all."""
+    spark.sql("CREATE TABLE gold.sales_by_category (category STRING, revenue DOUBLE) USING delta")
+    totals = "SELECT category, sum(amount) AS revenue FROM orders GROUP BY category"
+    spark.sql(f"INSERT INTO gold.sales_by_category {totals}")
+    spark.sql(f"INSERT OVERWRITE gold.sales_by_category {totals}")
+
+
+def gold_corrections(spark: SparkSession) -> None:
+    """UPDATE and DELETE."""
+    spark.sql("UPDATE gold.revenue SET revenue = round(revenue, 2)")
+    spark.sql("DELETE FROM gold.revenue WHERE orders = 0")
+
+
+def platinum_top_customers(spark: SparkSession) -> None:
+    """Rank customers over a window, keep ten."""
+    by_spending = Window.orderBy(F.desc("spent"), "customer_id")
+    best = spark.table("gold.customer_360").withColumn("place", F.rank().over(by_spending)).where("place <= 10")
+    overwrite(best.select("place", "customer_id", "customer_hash", "spent"), "platinum/top_customers")
+
+
+def platinum_mailing(spark: SparkSession) -> None:
+    """Make a mailing list: here the address is readable again, under another name."""
+    top = table(spark, "platinum/top_customers")
+    mailing = top.join(table(spark, "silver/customers"), "customer_id")
+    overwrite(mailing.select("place", F.col("customer_email").alias("contact"), greeting("name")), "platinum/mailing")
+
+
+def failing_export(spark: SparkSession) -> None:
+    """Die in a UDF while writing. The listener reports COMPLETE all the same."""
+    must_fail(
+        lambda: table(spark, "silver/orders").select(broken("amount")).write.parquet(path("export/broken", "Files"))
+    )
+
+
+def failing_job(spark: SparkSession) -> None:
+    """Die below DataFrames: the one kind of failure that the listener reports as FAIL."""
+    must_fail(lambda: spark.sparkContext.parallelize([1, 0], 2).map(lambda number: 1 // number).collect())
+
+
+STAGES: tuple[Stage, ...] = (
+    bronze_customers,
+    bronze_orders,
+    bronze_products,
+    bronze_clicks,
+    silver_customers,
+    silver_orders,
+    merge_customer_changes,
+    merge_late_orders,
+    gold_revenue,
+    gold_customer_360,
+    gold_insert,
+    gold_corrections,
+    platinum_top_customers,
+    platinum_mailing,
+    failing_export,
+    failing_job,
+)
+
+
+# What the stages share
+
+
+def path(name: str, area: str = "Tables") -> str:
+    return f"{LAKEHOUSE}/{area}/{name}"
+
+
+def table(spark: SparkSession, name: str) -> DataFrame:
+    return spark.read.format("delta").load(path(name))
+
+
+def overwrite(rows: DataFrame, name: str) -> None:
+    rows.write.format("delta").mode("overwrite").save(path(name))
+
+
+def read_csv(spark: SparkSession, name: str) -> DataFrame:
+    return spark.read.schema(CUSTOMER).option("header", "true").csv(f"{LANDING}/{name}")
+
+
+def views(spark: SparkSession) -> None:
+    for name in ("customers", "orders"):
+        table(spark, f"silver/{name}").createOrReplaceTempView(name)
+
+
+def with_derived(customers: DataFrame) -> DataFrame:
+    """Add a masked address, its domain, and the sales region."""
+    region = F.when(F.col("country").isin("DE", "AT", "CH"), "DACH").otherwise("rest")
+    return (
+        customers.withColumn("email_sha", F.sha2("customer_email", 256))
+        .withColumn("email_domain", domain("customer_email"))
+        .withColumn("region", region)
+    )
+
+
+def priced_lines(orders: DataFrame, products: DataFrame) -> DataFrame:
+    """Give each order line a row of its own, with its product and amount."""
+    exploded = orders.select("order_id", "customer_id", "ordered_on", F.posexplode("lines").alias("line", "item"))
+    lines = exploded.select("order_id", "line", "customer_id", "ordered_on", "item.product_id", "item.quantity")
+    return lines.join(products, "product_id").withColumn("amount", F.expr("round(quantity * price, 2)"))
+
+
+@F.udf(T.StringType())
+def domain(address: str) -> str:
+    """Return what follows the @."""
+    return address.rpartition("@")[2]
+
+
+@F.udf(T.DoubleType())
+def broken(_: float) -> float:
+    """Fail in the middle of a write."""
+    return 1 / 0
+
+
+def greeting(name: str) -> Column:
+    return F.concat(F.lit("Dear "), F.col(name)).alias("greeting")
+
+
+def must_fail(action: Callable[[], object]) -> None:
+    """Run what is meant to fail; the pipeline goes on, as a notebook with a try block would."""
+    try:
+        action()
+    except (PySparkException, Py4JJavaError):
+        return
+    raise AssertionError("this stage was meant to fail")
+
+
+def run(spark: SparkSession) -> None:
+    """Run all stages, one line for each."""
+    for number, stage in enumerate(STAGES, 1):
+        started = time.monotonic()
+        stage(spark)
+        print(f"  {number:2}/{len(STAGES)} {stage.__name__:<24} {time.monotonic() - started:4.1f} s", flush=True)
+
+
+def main() -> int:
+    """Read the command line, land the sources, run the stages."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--url", required=True, help="where Headwater listens")
+    parser.add_argument("--api-key", default=os.environ.get("HEADWATER_KEY"), help="its key; default HEADWATER_KEY")
+    parser.add_argument("--listener", default="1.53.0", help="version of the OpenLineage Spark listener")
+    parser.add_argument("--lake", required=True, type=Path, help="folder that stands for OneLake")
+    options = parser.parse_args()
+    if not options.api_key:
+        parser.error("name a key with the role write: --api-key, or HEADWATER_KEY in the environment")
+    lake = options.lake.resolve()
+    files = lake / "Sales" / "Shop.Lakehouse"
+    try:
+        with fabric_session(options.url, options.api_key, options.listener, lake) as spark:
+            shutil.rmtree(files, ignore_errors=True)  # of an earlier run
+            land_sources(files / "Files" / "landing")
+            run(spark)
+    except Missing as error:
+        sys.stderr.write(f"pipeline: {error}\n")
+        return 3
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""A Spark session as Fabric would give one: Delta, OneLake names, and the OpenLineage listener posting to Headwater."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from tools.jars import Missing, class_path, require_java
+
+ONELAKE = "abfss://Sales@onelake.dfs.fabric.microsoft.com"
+LAKEHOUSE = f"{ONELAKE}/Shop.Lakehouse"
+
+FABRIC = {
+    "spark.synapse.context.notebookname": "nb_shop_medallion",
+    "spark.synapse.workspace.name": "Sales",
+    "trident.workspace.id": "3f2a9c1e-0000-4000-8000-00000000aa01",
+    "trident.artifact.id": "7c1d5b20-0000-4000-8000-0000000000c1",
+    "trident.artifact.type": "SynapseNotebook",
+    "trident.activity.id": "90e4a7d3-0000-4000-8000-0000000000e1",
+}
+"""What Fabric's runtime sets in every session; the listener reports only what `capturedProperties` names."""
+
+
+@contextlib.contextmanager
+def fabric_session(url: str, api_key: str, listener: str, lake: Path) -> Iterator[SparkSession]:
+    """Give a session whose OneLake is the folder `lake`; all lineage is sent when the block is left.
+
+    Spark's own talk goes to `lake/spark.log`. Raises Missing without Java or jars.
+    """
+    require_java()
+    lake.mkdir(parents=True, exist_ok=True)
+    conf = _spark(listener, lake) | _listener(url, api_key) | FABRIC
+    with _noise_in(lake / "spark.log"):
+        spark = _start(conf)
+    try:
+        yield spark
+    finally:
+        spark.stop()  # waits until the listener has posted its last event
+
+
+def _start(conf: dict[str, str]) -> SparkSession:
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # the UDFs' workers: the very Python of this script
+    builder = SparkSession.builder.master("local[2]").appName(FABRIC["spark.synapse.context.notebookname"])
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _spark(listener: str, lake: Path) -> dict[str, str]:
+    return {
+        "spark.driver.extraClassPath": class_path(listener),
+        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.hadoop.fs.abfss.impl": "headwater.demo.OneLakeOnDisk",
+        "spark.hadoop.headwater.demo.root": str(lake),
+        "spark.sql.warehouse.dir": f"{LAKEHOUSE}/Tables",
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.streaming.checkpointFileManagerClass": (
+            "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
+        ),
+        "spark.sql.session.timeZone": "UTC",
+        # small data on a small machine
+        "spark.sql.shuffle.partitions": "1",
+        "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+
+
+def _listener(url: str, api_key: str) -> dict[str, str]:
+    captured = ["spark.master", "spark.app.name", "spark.app.id", *FABRIC]
+    return {
+        "spark.extraListeners": "io.openlineage.spark.agent.OpenLineageSparkListener",
+        "spark.openlineage.namespace": "fabric/Sales",
+        "spark.openlineage.transport.type": "http",
+        "spark.openlineage.transport.url": url,
+        "spark.openlineage.transport.endpoint": "/api/v1/lineage",
+        "spark.openlineage.transport.compression": "gzip",
+        "spark.openlineage.transport.timeoutInMillis": "5000",
+        "spark.openlineage.transport.auth.type": "api_key",
+        "spark.openlineage.transport.auth.apiKey": api_key,
+        "spark.openlineage.columnLineage.datasetLineageEnabled": "true",
+        "spark.openlineage.capturedProperties": ",".join(captured),
+    }
+
+
+@contextlib.contextmanager
+def _noise_in(log: Path) -> Iterator[None]:
+    """Start children with their standard error in a file: the JVM inherits it and keeps it."""
+    ours = os.dup(2)
+    try:
+        with log.open("wb") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    except Exception as error:
+        raise Missing(f"Spark did not start: {str(error).splitlines()[0]}. Its reasons are in {log}.") from error
+    finally:
+        os.dup2(ours, 2)
+        os.close(ours)

@@ -1,0 +1,169 @@
+"""The jars that Spark needs on top of pyspark: fetched once with Maven, checked by sha256, our own one compiled.
+
+Run by `make setup`. They lie in `.cache/jars/`, one folder per thing, so that a class path names exactly one listener.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+CACHE = ROOT / ".cache" / "jars"
+LIST = ROOT / "jvm" / "jars.sha256"
+POM = ROOT / "jvm" / "jars" / "pom.xml"
+DEMO_FS_SOURCE = ROOT / "jvm" / "demo-fs" / "OneLakeOnDisk.java"
+DEMO_FS = CACHE / "demo-fs" / "headwater-demo-fs.jar"
+
+JAVA = 17
+INSTALL = "Debian or Ubuntu: `sudo apt-get install openjdk-17-jdk-headless maven`. Then run `make setup` again."
+
+
+class Missing(Exception):
+    """Something of this machine is missing or wrong; the message is one line and names the fix."""
+
+
+def class_path(listener: str) -> str:
+    """Return what goes on `spark.driver.extraClassPath` for one listener version, such as 1.53.0.
+
+    Raises Missing for a version that is not in the list, or if the jars were not fetched.
+    """
+    known = sorted(name.partition("-")[2] for name in {path.parts[0] for path in _listed()} if "openlineage" in name)
+    if listener not in known:
+        raise Missing(f"There is no listener {listener!r} in {LIST.relative_to(ROOT)}. Known: {', '.join(known)}.")
+    wanted = [CACHE / path for path in _listed() if path.parts[0] in ("delta", f"openlineage-{listener}")]
+    wanted.append(DEMO_FS)
+    absent = [path for path in wanted if not path.exists()]
+    if absent:
+        raise Missing(f"{absent[0].name} is not in {CACHE.relative_to(ROOT)}. Run `make setup`.")
+    return os.pathsep.join(map(str, wanted))
+
+
+def require_java() -> str:
+    """Return the `java` that Spark will use; raise Missing if there is none, or one older than 17."""
+    return _require_tool("java")
+
+
+def main() -> int:
+    """Bring the cache in order; does nothing but hash when it already is."""
+    try:
+        fetched = _fetch_wrong()
+        built = _build_demo_fs()
+    except Missing as error:
+        sys.stderr.write(f"jars: {error}\n")
+        return 3
+    jars = [CACHE / path for path in _listed()] + [DEMO_FS]
+    size_mb = sum(path.stat().st_size for path in jars) / 1e6
+    done = ", ".join(text for text, true in (("fetched", fetched), ("built", built)) if true) or "checked"
+    print(f"Jars {done}: {len(jars)} in {CACHE.relative_to(ROOT)}, {size_mb:.0f} MB.")
+    return 0
+
+
+def _listed() -> dict[Path, str]:
+    """Read the committed list: path below the cache to sha256."""
+    lines = (line.split() for line in LIST.read_text().splitlines() if line)
+    return {Path(path): digest for digest, path in lines}
+
+
+def _wrong(folder: Path) -> list[Path]:
+    return [path for path, digest in _listed().items() if _digest(folder / path) != digest]
+
+
+def _digest(path: Path) -> str | None:
+    if not path.exists():
+        return None
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _fetch_wrong() -> bool:
+    if not _wrong(CACHE):
+        return False
+    _require_tool("java")
+    maven = shutil.which("mvn")
+    if not maven:
+        raise Missing(f"Maven (`mvn`) is missing: it fetches the jars of Spark's listener and Delta. {INSTALL}")
+    print("Fetching jars with Maven (about 83 MB, once)", flush=True)
+    fresh = CACHE.with_name("jars.new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    _run_maven([maven, "-B", "-q", "-f", str(POM), f"-Djars={fresh}", "dependency:copy"])
+    _check_fetched(fresh)
+    for path in _listed():
+        (CACHE / path).parent.mkdir(parents=True, exist_ok=True)
+        (fresh / path).replace(CACHE / path)
+    shutil.rmtree(fresh)
+    return True
+
+
+def _run_maven(command: list[str]) -> None:
+    log = CACHE.with_name("maven.log")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w") as output:
+        status = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False).returncode
+    if status:
+        errors = [line for line in log.read_text().splitlines() if "[ERROR]" in line or "ERROR" in line]
+        reason = re.sub(r"\x1b\[[0-9;]*m", "", errors[0]) if errors else f"status {status}"
+        raise Missing(f"Maven could not fetch the jars: {reason[:300]} All of it: {log.relative_to(ROOT)}.")
+
+
+def _check_fetched(folder: Path) -> None:
+    wrong = _wrong(folder)
+    if wrong:
+        found = _digest(folder / wrong[0]) or "no file"
+        raise Missing(
+            f"{wrong[0].name} is not the file this project was tested with (sha256 {found[:12]}…, wanted "
+            f"{_listed()[wrong[0]][:12]}…) and was not installed. Delete Maven's copy "
+            f"(~/.m2/repository, the folder {wrong[0].stem}) and run `make setup` again."
+        )
+
+
+def _build_demo_fs() -> bool:
+    """Compile the demo's file system against pyspark's own Hadoop; once per state of its source."""
+    stamp = DEMO_FS.with_suffix(".source")
+    source = _digest(DEMO_FS_SOURCE) or ""
+    if DEMO_FS.exists() and stamp.exists() and stamp.read_text() == source:
+        return False
+    javac = _require_tool("javac")
+    classes = DEMO_FS.parent / "classes"
+    shutil.rmtree(classes, ignore_errors=True)
+    classes.mkdir(parents=True)
+    command = [javac, "--release", str(JAVA), "-nowarn", "-proc:none", "-Xlint:none", "-cp", _hadoop(), "-d"]
+    done = subprocess.run([*command, str(classes), str(DEMO_FS_SOURCE)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Missing(f"javac does not take {DEMO_FS_SOURCE.relative_to(ROOT)}: {done.stderr.splitlines()[0]}")
+    with zipfile.ZipFile(DEMO_FS, "w") as jar:
+        for path in sorted(classes.rglob("*.class")):
+            jar.write(path, path.relative_to(classes))
+    shutil.rmtree(classes)
+    stamp.write_text(source)
+    return True
+
+
+def _hadoop() -> str:
+    found = find_spec("pyspark")
+    if not found or not found.origin:
+        raise Missing("pyspark is not installed for this Python. Run `make setup`, or use .venv/bin/python.")
+    return str(Path(found.origin).parent / "jars" / "*")
+
+
+def _require_tool(name: str) -> str:
+    """Find `java` or `javac` where Spark looks: JAVA_HOME first, then PATH."""
+    home = os.environ.get("JAVA_HOME")
+    tool = str(Path(home) / "bin" / name) if home else shutil.which(name)
+    if not tool or not Path(tool).exists():
+        where = f"in JAVA_HOME ({home})" if home else "on this machine"
+        raise Missing(f"There is no `{name}` {where}; Spark 3.5 needs Java {JAVA}. {INSTALL}")
+    done = subprocess.run([tool, "-version"], capture_output=True, text=True, check=False)
+    version = re.search(r'(?:version "|javac )(\d+)', done.stdout + done.stderr)
+    if not version or int(version[1]) < JAVA:
+        raise Missing(f"{tool} is Java {version[1] if version else 'of no known version'}; {JAVA} is needed. {INSTALL}")
+    return tool
+
+
+if __name__ == "__main__":
+    sys.exit(main())

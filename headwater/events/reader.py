@@ -10,7 +10,7 @@ from headwater.errors import InvalidEvent
 from headwater.events.decode import decode, repair_surrogates
 from headwater.events.envelope import Kind, check_utf8
 from headwater.events.event import Content, Dataset, Event, Symlink
-from headwater.events.facets import Facet, Memo, canonical, digest_of, read_facet
+from headwater.events.facets import Memo, canonical, content_digests, digest_of, facet_digest
 from headwater.events.redaction import redact, suspicious
 from headwater.events.times import parse_time
 from headwater.events.wire import Facets, WireEvent, read_wire_dataset, read_wire_event
@@ -27,7 +27,8 @@ class EventReader:
 
     def __init__(self) -> None:
         """Start with nothing remembered."""
-        self._facets: Memo[Facet] = Memo()
+        self._digests: Memo[bytes] = Memo()
+        self._contents: dict[str, Memo[Content]] = {key: Memo() for key in _TABLES}
         self._datasets: Memo[Dataset] = Memo()
 
     def read(self, bodies: Sequence[bytes]) -> list[Event | InvalidEvent]:
@@ -104,9 +105,9 @@ class EventReader:
             return _NO_DATASET
         wire, digest = read
         facets = wire.facets or {}
-        parts = (wire.namespace, wire.name, *map(self._facet_digests, (facets, wire.inputFacets, wire.outputFacets)))
         contents = {key: self._content(key, facets[key]) for key in _TABLES if facets.get(key, b"null") != b"null"}
         hashes = {key: content.content_hash for key, content in contents.items()}
+        parts = (wire.namespace, wire.name, *map(self._facet_digests, (facets, wire.inputFacets, wire.outputFacets)))
         return Dataset(
             digest or digest_of(msgpack.encode(parts)),
             wire.namespace,
@@ -120,18 +121,23 @@ class EventReader:
         )
 
     def _content(self, key: str, raw: Raw) -> Content:
-        text = bytes(raw)
-        return Content(_TABLES[key], self._facet(text).content_hash, key, text)
+        text, known = bytes(raw), self._contents[key]
+        return known.get(text) or known.put(text, self._new_content(key, text))
+
+    def _new_content(self, key: str, raw: bytes) -> Content:
+        digest, content_hash = content_digests(raw)
+        self._digests.put(raw, digest)
+        return Content(_TABLES[key], content_hash, key, raw)
 
     def _declared(self, facets: Facets) -> tuple[Content, ...]:
         raw = (facets or {}).get("lineage")
         return (self._content("lineage", raw),) if raw and raw != b"null" else ()
 
     def _facet_digests(self, facets: Facets) -> list[tuple[str, bytes]]:
-        return [(key, self._facet(bytes(raw)).digest) for key, raw in sorted((facets or {}).items())]
+        return [(key, self._digest_of_facet(bytes(raw))) for key, raw in sorted((facets or {}).items())]
 
-    def _facet(self, raw: bytes) -> Facet:
-        return self._facets.get(raw) or self._facets.put(raw, read_facet(raw))
+    def _digest_of_facet(self, raw: bytes) -> bytes:
+        return self._digests.get(raw) or self._digests.put(raw, facet_digest(raw))
 
 
 def redacted(body: bytes) -> bytes:

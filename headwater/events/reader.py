@@ -96,7 +96,7 @@ class EventReader:
         found = []
         for raw in raws or ():
             text = bytes(raw)
-            found.append(self._datasets.get(text) or self._datasets.put(text, self._read_dataset(text)))
+            found.append(self._datasets.get(text) or self._read_dataset(text))
         return found
 
     def _read_dataset(self, raw: bytes) -> Dataset:
@@ -108,7 +108,7 @@ class EventReader:
         contents = {key: self._content(key, facets[key]) for key in _TABLES if facets.get(key, b"null") != b"null"}
         hashes = {key: content.content_hash for key, content in contents.items()}
         parts = (wire.namespace, wire.name, *map(self._facet_digests, (facets, wire.inputFacets, wire.outputFacets)))
-        return Dataset(
+        dataset = Dataset(
             digest or digest_of(msgpack.encode(parts)),
             wire.namespace,
             wire.name,
@@ -119,6 +119,9 @@ class EventReader:
             facets=tuple(sorted({*facets, *(wire.inputFacets or ()), *(wire.outputFacets or ())})),
             contents=tuple(contents.values()),
         )
+        if wire.inputFacets or wire.outputFacets:
+            return dataset  # statistics of one run: this text never comes again
+        return self._datasets.put(raw, dataset)
 
     def _content(self, key: str, raw: Raw) -> Content:
         text, known = bytes(raw), self._contents[key]
@@ -134,10 +137,13 @@ class EventReader:
         return (self._content("lineage", raw),) if raw and raw != b"null" else ()
 
     def _facet_digests(self, facets: Facets) -> list[tuple[str, bytes]]:
-        return [(key, self._digest_of_facet(bytes(raw))) for key, raw in sorted((facets or {}).items())]
-
-    def _digest_of_facet(self, raw: bytes) -> bytes:
-        return self._digests.get(raw) or self._digests.put(raw, facet_digest(raw))
+        if not facets:
+            return []
+        found = []
+        for key in sorted(facets):
+            raw = bytes(facets[key])
+            found.append((key, self._digests.get(raw) or self._digests.put(raw, facet_digest(raw))))
+        return found
 
 
 def redacted(body: bytes) -> bytes:

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -50,7 +51,7 @@ def up(
 
 @app.command()
 def send(
-    files: Annotated[list[Path], typer.Argument(help="NDJSON files, one event a line; - for standard input.")],
+    files: Annotated[list[Path], typer.Argument(help="NDJSON, one document or an array; plain or gzip.")],
     to: Annotated[str, typer.Option("--to", help="Address of a running Headwater.")] = "http://127.0.0.1:5000",
     key: Annotated[str | None, typer.Option(envvar="HEADWATER_KEY", help="Key with the role write.")] = None,
     as_json: Json = False,
@@ -116,6 +117,31 @@ def rejected(
 
 
 @app.command()
+def validate(
+    files: Annotated[list[Path], typer.Argument(help="Files of events: NDJSON, one document or an array.")],
+    infos: Annotated[bool, typer.Option("--infos", help="Also show what is only remarkable.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Check events and facets against the published schemas, offline. Status 1 if any is not valid."""
+    from headwater.events.file_validation import validate_file
+
+    items = []
+    checked = invalid = 0
+    for path in files:
+        for event in validate_file(path):
+            checked += 1
+            invalid += not event.is_valid
+            shown = [problem for problem in event.problems if infos or problem.severity == "error"]
+            items += [{"file": str(path), "line": event.line, **asdict(problem)} for problem in shown]
+    found = {"checked": checked, "invalid": invalid, "items": items}
+    _show(found, as_json, lambda: _table(f"{checked} events checked, {invalid} not valid", found, _PROBLEM))
+    sys.exit(1 if invalid else 0)
+
+
+_PROBLEM = ("file", "line", "path", "message")
+
+
+@app.command()
 def check(data: Data = None, as_json: Json = False) -> None:
     """Print the effective settings and where each came from; keys are shown by name only."""
     settings, sources = load_settings({"data": data})
@@ -133,7 +159,7 @@ def log_show(data: Data = None, as_json: Json = False) -> None:
     folder = _folder(data)
     reader, bronze = _reader(folder), _bronze(folder)
     source = reader.source
-    passed = bronze.watermark(source) if bronze.events.exists() else 0
+    passed = bronze.watermark(source)
     found = {
         "incarnation": source.incarnation,
         "head": reader.head(),

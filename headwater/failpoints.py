@@ -1,17 +1,21 @@
-"""Named places where the kill tests end the process: `HEADWATER_FAILPOINT=name:n` kills at the n-th pass."""
+"""Named places where the kill tests end the process.
+
+`HEADWATER_FAILPOINT=name:n,other:m` kills at the n-th pass of the one place or the m-th of the other.
+"""
 
 import os
 import signal
 
-_name, _, _count = os.environ.get("HEADWATER_FAILPOINT", "").partition(":")
-_left = int(_count or 1)
+VARIABLE = "HEADWATER_FAILPOINT"
+
+_parts = [part.partition(":") for part in os.environ.get(VARIABLE, "").split(",") if part]
+_left = {name: int(count or 1) for name, _, count in _parts}
 
 
 def reach(name: str) -> None:
     """Kill this process, as a power cut would, if the environment names this place."""
-    global _left  # noqa: PLW0603 - one countdown for the life of the process
-    if name != _name:
+    if name not in _left:
         return
-    _left -= 1
-    if _left <= 0:
+    _left[name] -= 1
+    if _left[name] <= 0:
         os.kill(os.getpid(), signal.SIGKILL)

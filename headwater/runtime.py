@@ -70,9 +70,13 @@ def folder_lock(folder: Path, name: str, *, wait_s: float) -> Iterator[None]:
 
 
 def open_log(settings: Settings, folder: Path, claims: FolderClaims) -> SqliteLog:
-    """Open the log for writing; the caller holds the lock `serve`."""
+    """Open the log for writing; the caller holds the lock `serve`. Large bodies of no record go."""
     limits = Limits(settings.segment_bytes, settings.queued_bytes, settings.min_free_bytes)
-    return SqliteLog(folder / "log", limits, on_remove=claims.remove)
+    log = SqliteLog(folder / "log", limits, on_remove=claims.remove)
+    reader = open_log_reader(folder)
+    claims.keep_only(reader.claims())
+    reader.close()
+    return log
 
 
 def open_claims(folder: Path) -> FolderClaims:

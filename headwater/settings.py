@@ -31,6 +31,9 @@ class Settings(BaseModel):
         ("localhost", "127.0.0.1", "::1"), description="Host headers taken while there are no keys."
     )
     max_body_bytes: int = Field(32 << 20, gt=0, description="Largest inflated body of one request.")
+    request_timeout_s: float = Field(
+        30.0, gt=0, le=3600, description="Seconds in which a request's headers, and then its body, must arrive."
+    )
     claim_bytes: int = Field(1 << 20, gt=0, description="Bodies above it are kept beside the log, in `claims/`.")
     segment_bytes: int = Field(256 << 20, gt=0, description="A log segment is closed when it holds this much.")
     queued_bytes: int = Field(64 << 20, gt=0, description="Bodies that may wait for the disk before requests get 503.")

@@ -72,6 +72,8 @@ def list_rejected(bronze: Bronze, *, since: str | None, limit: int) -> dict[str,
 def _page(bronze: Bronze, name: str, shown: str, conditions: list[str], limit: int) -> dict[str, Any]:
     if not 1 <= limit <= MAX_LIMIT:
         raise WrongQuestion(f"limit={limit} is not between 1 and {MAX_LIMIT}. Ask for fewer, and use `since`.")
+    if not bronze.exists():
+        return {"items": [], "totalCount": 0, "truncated": False}
     table, where = bronze.tables[name], " AND ".join(conditions)
     total = table.query(f"SELECT count(*) AS n FROM t WHERE {where}").column("n")[0].as_py()
     newest = f"SELECT {shown} FROM t WHERE {where} ORDER BY received_at DESC, sequence DESC LIMIT {limit}"

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import secrets
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -62,16 +63,27 @@ class ClaimCheck:
         self._limit = limit_bytes
 
     async def append(self, records: Sequence[Record], key: str, *, timeout_s: float) -> None:
-        """Append like the log itself, large bodies first; raises LogUnavailable."""
-        for record in records:
-            if len(record.body) > self._limit:
-                records = [await self._checked(record) for record in records]
-                break
+        """Append like the log itself, large bodies first, both within the timeout; raises LogUnavailable."""
+        if max(len(record.body) for record in records) > self._limit:
+            if trouble := self._log.trouble():  # a full disk gets no large bodies either
+                raise LogUnavailable(trouble)
+            started = time.monotonic()
+            records = await self._all_checked(records, timeout_s)
+            timeout_s = max(0.0, timeout_s - (time.monotonic() - started))
         await self._log.append(records, key, timeout_s=timeout_s)
 
     def trouble(self) -> str | None:
         """Say why nothing can be acknowledged right now, or None."""
         return self._log.trouble()
+
+    async def _all_checked(self, records: Sequence[Record], timeout_s: float) -> list[Record]:
+        try:
+            async with asyncio.timeout(timeout_s):
+                return [await self._checked(record) for record in records]
+        except TimeoutError:
+            raise LogUnavailable(
+                f"The disk did not take a large body within {timeout_s:.1f} s. Send the event again."
+            ) from None
 
     async def _checked(self, record: Record) -> Record:
         if len(record.body) <= self._limit:

@@ -17,7 +17,7 @@ CREATE TABLE past(incarnation TEXT, received INTEGER, ended_us INTEGER) STRICT;
 CREATE TABLE records(
   sequence INTEGER PRIMARY KEY, received_us INTEGER NOT NULL, kind INTEGER NOT NULL,
   http TEXT NOT NULL, body BLOB NOT NULL) STRICT;
-CREATE INDEX refusals ON records(sequence) WHERE kind = 2;
+CREATE INDEX not_plain ON records(kind, sequence) WHERE kind > 0;
 """
 
 
@@ -97,9 +97,14 @@ def last_sequence(connection: sqlite3.Connection, header: Header) -> int:
 
 def refusals_between(connection: sqlite3.Connection, after: int, until: int) -> int:
     """Count the records of a segment, behind `after` and up to `until`, that note refusals."""
-    query = "SELECT count(*) FROM records WHERE kind = 2 AND sequence > ? AND sequence <= ?"
+    query = "SELECT count(*) FROM records WHERE kind > 0 AND kind = 2 AND sequence > ? AND sequence <= ?"
     count: int = connection.execute(query, (after, until)).fetchone()[0]
     return count
+
+
+def claim_keys(connection: sqlite3.Connection) -> list[bytes]:
+    """List the keys of the large bodies that a segment's records stand for."""
+    return [key for (key,) in connection.execute("SELECT body FROM records WHERE kind > 0 AND kind = 1")]
 
 
 def remove_segment(path: Path) -> None:

@@ -4,7 +4,6 @@ While a commit waits for the disk, the next group gathers; so a busy log pays on
 """
 
 import asyncio
-import itertools
 import shutil
 import sqlite3
 import threading
@@ -14,28 +13,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from headwater.errors import LogUnavailable
-from headwater.eventlog import Kind, Record
-from headwater.eventlog.segments import (
-    Header,
-    create_segment,
-    last_sequence,
-    new_incarnation,
-    open_writable,
-    read_header,
-    read_past,
-    refusals_between,
-    remove_segment,
-    segment_files,
-)
-from headwater.failpoints import reach
+from headwater.errors import LogUnavailable, WrongSetting
+from headwater.eventlog import Record
+from headwater.eventlog.segment_writer import SegmentWriter
 
 GROUP_RECORDS = 512
 GROUP_BYTES = 16 << 20
-CHECKPOINT_BYTES = 4 << 20  # about 8 ms on the measured disk: a longer pause would be seen at p99
-_Row = tuple[int, int, int, str, bytes]
-_CHUNKS = (64, 16, 4, 1)  # rows in one INSERT: each statement hands the interpreter over once
-_INSERT = {rows: "INSERT INTO records VALUES " + ",".join(["(?,?,?,?,?)"] * rows) for rows in _CHUNKS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +43,6 @@ class _Waiting:
 class SqliteLog:
     """The one writer of a log folder. Open it once per folder; the caller holds the folder's lock."""
 
-    _connection: sqlite3.Connection
-    _header: Header
-    _next: int
-    _last_us: int
-    _segment_bytes: int
-
     def __init__(self, folder: Path, limits: Limits = Limits(), *, on_remove: Callable[[bytes], None] | None = None):
         """Open or create the log.
 
@@ -74,7 +51,7 @@ class SqliteLog:
         self._folder = folder.resolve()
         self._folder.mkdir(parents=True, exist_ok=True)
         self._limits = limits
-        self._on_remove = on_remove
+        self._on_remove = on_remove or _keep
         self._queue: deque[_Waiting] = deque()
         self._queued_bytes = 0
         self._wake = threading.Condition()
@@ -82,16 +59,15 @@ class SqliteLog:
         self._error: str | None = None
         self._free_checked = 0.0
         self._low_disk: str | None = None
-        self._unchecked_bytes = 0
         self._retention: tuple[int, float, int] | None = None
-        self._open_newest()
+        self._writer = SegmentWriter(self._folder, limits.segment_bytes)
         self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
         self._thread.start()
 
     @property
     def incarnation(self) -> str:
         """The name of this log's life."""
-        return self._header.incarnation
+        return self._writer.header.incarnation
 
     async def append(self, records: Sequence[Record], key: str, *, timeout_s: float) -> None:  # noqa: ARG002 - one partition
         """Keep the records, all or none; return after fdatasync.
@@ -102,23 +78,21 @@ class SqliteLog:
         loop = asyncio.get_running_loop()
         waiting = _Waiting(records, sum(len(r.body) for r in records), loop, loop.create_future())
         self._enqueue(waiting)
-        timer = loop.call_later(timeout_s, waiting.done.cancel)
+        timer = loop.call_later(timeout_s, _expire, waiting, timeout_s)
         try:
             await waiting.done
-        except asyncio.CancelledError:
-            if waiting.done.cancelled():
-                raise LogUnavailable(
-                    f"The log did not answer within {timeout_s:.1f} s. Send the event again."
-                ) from None
-            raise
         finally:
             timer.cancel()
 
     def trouble(self) -> str | None:
         """Say why nothing can be acknowledged right now, or None."""
-        if self._closing or not self._thread.is_alive():
+        if self._closing or not self.is_writing():
             return "The log is closed. Start Headwater again."
         return self._disk_trouble() or self._error
+
+    def is_writing(self) -> bool:
+        """Tell whether the writer lives; only a fault of ours ends it before `close`."""
+        return self._thread.is_alive()
 
     def request_retention(self, passed: int, older_than_us: float, keep_bytes: int) -> None:
         """Ask the writer to delete, soon, whole segments that the parser has passed and that are too old or too many.
@@ -135,7 +109,7 @@ class SqliteLog:
             self._closing = True
             self._wake.notify()
         self._thread.join()
-        self._connection.close()
+        self._writer.close()
 
     # The writer thread
 
@@ -164,105 +138,32 @@ class SqliteLog:
         return group
 
     def _commit(self, group: list[_Waiting]) -> None:
+        failure = None
         try:
-            self._write([record for waiting in group for record in waiting.records])
-            failure = None
-        except (sqlite3.Error, OSError) as error:
-            self._error = f"The event log at {self._folder} cannot be written: {error}. Free its disk or move --data."
-            self._reopen()
-            failure = LogUnavailable(self._error)
-        else:
+            self._writer.write([record for waiting in group for record in waiting.records])
             self._error = None
+        except (sqlite3.Error, OSError) as error:
+            self._failed("written", error)
+            failure = LogUnavailable(self._error)
         loop = group[0].loop
         if not loop.is_closed():
             loop.call_soon_threadsafe(_settle, group, failure)
 
-    def _write(self, records: Sequence[Record]) -> None:
-        now = max(self._last_us, time.time_ns() // 1000)
-        values = [
-            (sequence, now, int(record.kind), record.http, record.body)
-            for sequence, record in enumerate(records, self._next)
-        ]
-        self._connection.execute("BEGIN IMMEDIATE")
-        for rows in _chunks(values):
-            self._connection.execute(_INSERT[len(rows)], [cell for row in rows for cell in row])
-        reach("log.before_sync")
-        self._connection.execute("COMMIT")
-        reach("log.after_sync")
-        self._next += len(records)
-        self._last_us = now
-        self._unchecked_bytes += sum(len(record.body) for record in records)
-        self._segment_bytes += sum(len(record.body) for record in records)
-
     def _tidy(self) -> None:
+        retention, self._retention = self._retention, None
         try:
-            if self._segment_bytes > self._limits.segment_bytes:
-                self._roll()
-            elif self._unchecked_bytes > CHECKPOINT_BYTES:
-                self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-                self._unchecked_bytes = 0
-            if self._retention:
-                self._retain(*self._retention)
+            self._writer.tidy()
+            if retention:
+                self._writer.retain(*retention, self._on_remove)
         except (sqlite3.Error, OSError) as error:
-            self._error = f"The event log at {self._folder} cannot be maintained: {error}. Free its disk."
-        self._retention = None
+            self._failed("kept in order", error)
 
-    def _roll(self) -> None:
-        refusals = self._header.refusals_before + refusals_between(self._connection, 0, self._next)
-        header = Header(self._header.incarnation, self._next, refusals)
-        old, past = self._connection, read_past(self._connection)
-        self._connection = create_segment(self._folder, header, past)
-        old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        old.close()
-        self._header, self._segment_bytes, self._unchecked_bytes = header, 0, 0
-
-    def _retain(self, passed: int, older_than_us: float, keep_bytes: int) -> None:
-        files = segment_files(self._folder)
-        total = sum(path.stat().st_size for path in files)
-        for path, following in itertools.pairwise(files):
-            too_old = path.stat().st_mtime * 1e6 < older_than_us
-            if int(following.stem) - 1 > passed or not (too_old or total > keep_bytes):
-                return
-            total -= path.stat().st_size
-            self._forget_claims(path)
-            remove_segment(path)
-
-    def _forget_claims(self, path: Path) -> None:
-        if self._on_remove:
-            connection = open_writable(path)
-            for (key,) in connection.execute("SELECT body FROM records WHERE kind = ?", (int(Kind.CLAIM),)):
-                self._on_remove(key)
-            connection.close()
-
-    # Opening
-
-    def _open_newest(self) -> None:
-        for path in reversed(segment_files(self._folder)):
-            connection = open_writable(path)
-            header = read_header(connection)
-            if header:
-                self._use(connection, header)
-                return
-            connection.close()  # its creation was cut off: it never held a record
-            remove_segment(path)
-        header = Header(new_incarnation(), 1, 0)
-        self._use(create_segment(self._folder, header, []), header)
-
-    def _use(self, connection: sqlite3.Connection, header: Header) -> None:
-        self._connection, self._header = connection, header
-        self._next = last_sequence(connection, header) + 1
-        row = connection.execute("SELECT received_us FROM records WHERE sequence = ?", (self._next - 1,)).fetchone()
-        self._last_us = row[0] if row else 0
-        pages = connection.execute("PRAGMA page_count").fetchone()[0]
-        self._segment_bytes = pages * connection.execute("PRAGMA page_size").fetchone()[0]
-
-    def _reopen(self) -> None:
-        """After a failed commit nobody knows what reached the disk: read it back instead of guessing."""
+    def _failed(self, what: str, error: Exception) -> None:
+        self._error = f"The event log at {self._folder} cannot be {what}: {error}. Free its disk or move --data."
         try:
-            self._connection.close()
-            self._open_newest()
-        except (sqlite3.Error, OSError) as error:
-            self._error = f"The event log at {self._folder} cannot be opened: {error}. Restore its disk."
+            self._writer.reopen()
+        except (sqlite3.Error, OSError, WrongSetting) as worse:
+            self._error = f"The event log at {self._folder} cannot be opened: {worse}. Restore its disk."
 
     # The caller's thread
 
@@ -282,15 +183,25 @@ class SqliteLog:
         now = time.monotonic()
         if now - self._free_checked > 0.5:
             self._free_checked = now
-            free = shutil.disk_usage(self._folder).free
-            low = free < self._limits.min_free_bytes
-            self._low_disk = (
-                f"Only {free >> 20} MiB are free at {self._folder}; "
-                f"below {self._limits.min_free_bytes >> 20} MiB nothing is accepted. Free some space."
-                if low
-                else None
-            )
+            self._low_disk = _low_disk(self._folder, self._limits.min_free_bytes)
         return self._low_disk
+
+
+def _low_disk(folder: Path, min_free_bytes: int) -> str | None:
+    try:
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        return f"The log folder {folder} is not there: {error.strerror}. Restore it."
+    if free >= min_free_bytes:
+        return None
+    return (
+        f"Only {free >> 20} MiB are free at {folder}; below {min_free_bytes >> 20} MiB nothing is accepted. "
+        "Free some space."
+    )
+
+
+def _keep(_: bytes) -> None:
+    """Keep large bodies: nobody asked to be told."""
 
 
 def _expire(waiting: _Waiting, timeout_s: float) -> None:
@@ -308,12 +219,3 @@ def _settle(group: list[_Waiting], failure: LogUnavailable | None) -> None:
             waiting.done.set_exception(failure)
         else:
             waiting.done.set_result(None)
-
-
-def _chunks(values: list[_Row]) -> list[list[_Row]]:
-    chunks, start = [], 0
-    for size in _CHUNKS:
-        while len(values) - start >= size:
-            chunks.append(values[start : start + size])
-            start += size
-    return chunks

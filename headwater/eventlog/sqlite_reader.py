@@ -9,6 +9,7 @@ from headwater.errors import LogUnavailable
 from headwater.eventlog import Kind, LoggedRecord
 from headwater.eventlog.segments import (
     Header,
+    claim_keys,
     last_sequence,
     open_readonly,
     read_header,
@@ -80,6 +81,11 @@ class SqliteLogReader:
     def past(self) -> list[tuple[str, int, int]]:
         """List the ended incarnations: name, sequences the lake has of it, when it ended (us)."""
         return read_past(self._newest()[0])
+
+    def claims(self) -> list[bytes]:
+        """List the keys of large bodies that records still kept stand for."""
+        opened = [self._connection(path) for path in self._segments()]
+        return [key for pair in opened if pair for key in claim_keys(pair[0])]
 
     def size_bytes(self) -> int:
         """Return the bytes of all segments on disk."""

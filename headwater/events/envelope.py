@@ -66,7 +66,9 @@ def split_batch(body: bytes) -> list[bytes]:
         return [bytes(item) for item in _items.decode(body)]
     except msgspec.ValidationError as error:
         raise InvalidEvent("not_an_array", "The batch is not a JSON array.", "Send `[event, event, ...]`.") from error
-    except (msgspec.DecodeError, RecursionError) as error:
+    except RecursionError as error:
+        raise _too_deep() from error
+    except msgspec.DecodeError as error:
         repaired = repair_surrogates(body)
         if repaired is not body:
             return split_batch(repaired)
@@ -90,9 +92,7 @@ def _decode(body: bytes) -> _Event:
             return _decode(repaired)
         raise _not_json(error) from error
     except RecursionError as error:
-        raise InvalidEvent(
-            "nesting", "The JSON nests too deep; at most 512 levels are read.", "Flatten the event."
-        ) from error
+        raise _too_deep() from error
     check_nesting(body)
     return event
 
@@ -130,6 +130,10 @@ def _misfit(error: msgspec.ValidationError, inside: str = "") -> InvalidEvent:
     return InvalidEvent(
         "shape", f"{what} at `{field}`.", "Send it as the specification says: non-empty.", field or None
     )
+
+
+def _too_deep() -> InvalidEvent:
+    return InvalidEvent("nesting", "The JSON nests too deep; at most 512 levels are read.", "Flatten the event.")
 
 
 def _not_json(error: Exception) -> InvalidEvent:

@@ -35,6 +35,12 @@ class Bronze:
         """Touch nothing yet. root: holds one folder per table."""
         self.tables = {table.name: LakeTable(f"{root}/{table.name}", table, storage_options) for table in BRONZE}
         self.events = self.tables[EVENTS.name]
+        self._created = False
+
+    def exists(self) -> bool:
+        """Tell whether a parser has created the tables; `events` is the last of them."""
+        self._created = self._created or self.events.exists()
+        return self._created
 
     def create(self, owner: str, incarnation: str) -> None:
         """Create the tables that are missing, owned by one ingest route."""
@@ -52,7 +58,7 @@ class Bronze:
 
     def watermark(self, source: Source) -> int:
         """Return the newest sequence number that is in the lake, 0 before the first."""
-        return self.events.watermark(source.app_id) or 0
+        return (self.events.watermark(source.app_id) or 0) if self.exists() else 0
 
     def commit(self, source: Source, rows: Rows, last: int) -> None:
         """Commit a batch table by table, `events` last: only its transaction counts as done."""
@@ -97,6 +103,8 @@ class Bronze:
 
     def counts(self, source: Source) -> Counts:
         """Count what the lake holds up to its watermark, all of one moment."""
+        if not self.exists():
+            return Counts(0, 0, 0, 0, 0)
         stored, watermark = self.events.rows_and_watermark(source.app_id)
         done = f"NOT (incarnation = '{source.incarnation}' AND sequence > {watermark})"
         return Counts(

@@ -50,7 +50,11 @@ class LakeTable:
                 arrow_schema(self.table),
                 mode="ignore",
                 partition_by=list(self.table.partition_by),
-                configuration={"delta.dataSkippingStatsColumns": ",".join(statistics), **properties},
+                configuration={
+                    "delta.dataSkippingStatsColumns": ",".join(statistics),
+                    "delta.logRetentionDuration": "interval 6 hours",  # nobody keeps versions, everybody positions
+                    **properties,
+                },
                 raise_if_key_not_exists=False,
                 storage_options=self._options or None,
             )

@@ -6,12 +6,13 @@ import threading
 import time
 from pathlib import Path
 
-from headwater.errors import HeadwaterError, Retry
+from headwater.errors import HeadwaterError, InvalidEvent, Retry
 from headwater.lake.bronze import Bronze
 from headwater.lake.delta import REOPEN_AFTER
 from headwater.lake.maintain import compact, vacuum
 from headwater.local.lifeline import read_settings, when_parent_ends, write_pid
-from headwater.parser.ingest import BATCH_RECORDS, Parser
+from headwater.parser.attempts import BATCH_RECORDS, Attempts
+from headwater.parser.ingest import Parser
 from headwater.runtime import OWNER, folder_lock, open_bronze, open_claims, open_log_reader, prepare_folder
 from headwater.settings import Settings
 
@@ -31,11 +32,14 @@ class Loop:
         self._stop = stop
         self._bronze: Bronze = open_bronze(folder)
         self._parser: Parser | None = None
+        self._attempts = Attempts(folder / "run" / "attempts.json")
         self._commits = 0
         self._vacuumed = time.monotonic()
 
     def run(self) -> None:
         """Parse until stopped; faults of log or lake are tried again, ever more slowly."""
+        while not (list((self._folder / "log").glob("*.sqlite")) or self._stop.wait(0.05)):
+            pass  # `serve`, started beside us, makes the log
         pause = 0.0
         while not self._stop.is_set():
             started = time.monotonic()
@@ -53,7 +57,7 @@ class Loop:
         if self._parser is None:
             reader, claims = open_log_reader(self._folder), open_claims(self._folder)
             self._parser = Parser(reader, self._bronze, claims, OWNER)
-        taken = self._parser.step()
+        taken = self._step(self._parser)
         self._commits += bool(taken)
         if self._commits >= REOPEN_AFTER:
             self._commits = 0
@@ -62,6 +66,20 @@ class Loop:
             self._vacuumed = time.monotonic()
             vacuum(self._bronze, self._settings.vacuum_hours)
         return taken
+
+    def _step(self, parser: Parser) -> int:
+        limit = self._attempts.begin(parser.watermark())
+        try:
+            return parser.step(limit) if limit else parser.reject_next(_KILLS)
+        finally:
+            self._attempts.end()
+
+
+_KILLS = InvalidEvent(
+    "kills_parser",
+    "The parser died each time it came to this record, mostly for want of memory.",
+    "Its body is in the event log until retention takes it; send the event smaller.",
+)
 
 
 def main() -> None:

@@ -1,26 +1,27 @@
 """Sending events from files to a running Headwater, in batches, with what became of each."""
 
-import gzip
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import httpx
 from rich.progress import Progress
 
 from headwater.errors import Retry, WrongSetting
+from headwater.events.event_files import read_event_texts
 
 BATCH = 500
 BATCH_BYTES = 8 << 20
 
 
 def send_files(files: Sequence[Path], url: str, key: str | None, *, progress: bool) -> dict[str, Any]:
-    """Send NDJSON files, plain or gzip, in order; empty lines are passed over.
+    """Send files of events (one a line, one document, or an array; plain or gzip), in order.
 
     Returns `sent`, `accepted`, `refused` (with a reason each, the first 20) and `failed` (no answer).
     """
-    return send_bodies(_lines(files), url, key, progress=progress)
+    return send_bodies(
+        (event.text for path in files for event in read_event_texts(path) if event.text), url, key, progress=progress
+    )
 
 
 def send_bodies(bodies: Iterable[bytes], url: str, key: str | None, *, progress: bool) -> dict[str, Any]:
@@ -77,18 +78,3 @@ def _batches(bodies: Iterable[bytes]) -> Iterator[list[bytes]]:
         size += len(body)
     if batch:
         yield batch
-
-
-def _lines(files: Sequence[Path]) -> Iterator[bytes]:
-    for path in files:
-        try:
-            with _open(path) as file:
-                yield from (line.strip() for line in file if line.strip())
-        except (OSError, EOFError) as error:
-            raise WrongSetting(f"Cannot read {path}: {error}. Name an NDJSON file, one event a line.") from error
-
-
-def _open(path: Path) -> IO[bytes]:
-    if str(path) == "-":
-        return sys.stdin.buffer
-    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value] # GzipFile reads bytes

@@ -7,22 +7,25 @@ import logging
 import socket
 import sys
 import time
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
 
 import uvicorn
 import uvloop
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from headwater.access import Access
 from headwater.api.app import ReadApi
 from headwater.errors import HeadwaterError, Retry
 from headwater.eventlog.claims import ClaimCheck
 from headwater.eventlog.sqlite import SqliteLog
+from headwater.local.connection import connection_class
 from headwater.local.health import Health
+from headwater.local.intake import Take
 from headwater.local.lifeline import read_settings, when_parent_ends, write_pid
-from headwater.local.short_way import ShortWay, Take
-from headwater.receiver.asgi import Receive, Scope, Send, answer_intake, intake_routes
+from headwater.receiver import Refusal
 from headwater.receiver.station import Limits, Receiver
 from headwater.runtime import folder_lock, open_bronze, open_claims, open_log, open_log_reader, prepare_folder
 from headwater.settings import Settings
@@ -43,30 +46,29 @@ class Serve:
         access = Access(settings.keys)
         claims = ClaimCheck(event_log, open_claims(folder), settings.claim_bytes)
         self.receiver = Receiver(claims, access, Limits(max_body_bytes=settings.max_body_bytes))
-        self._intake = intake_routes(self.receiver)
+        self.timeout_s = settings.request_timeout_s
+        self._intake: dict[str, Take] = {
+            "/api/v1/lineage": self.receiver.one,
+            "/api/v1/lineage/batch": self.receiver.batch,
+        }
         bronze, reader = open_bronze(folder), open_log_reader(folder)
         self._health = Health(event_log, reader, bronze)
         self._read = ReadApi(reader, bronze, access).app()
         self._read.routes.extend(self._health.routes())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["type"] != "http":
-            await self._read(scope, receive, send)
-        elif not self._host_fits(_host(scope)):
-            await send(
-                {"type": "http.response.start", "status": 403, "headers": [(b"content-type", b"application/json")]}
-            )
-            await send({"type": "http.response.body", "body": _FOREIGN_HOST})
-        elif take := self._intake.get(scope["path"]):
-            await answer_intake(take, scope, receive, send)
+        """Answer what is asked; what is posted goes its own way from the connection to the receiver."""
+        if scope["type"] == "http" and not self._host_fits(Headers(scope=scope).get("host", "")):
+            self.refuse(_FOREIGN_HOST)
+            answer = _FOREIGN_HOST.answer()
+            await Response(answer.body, answer.status, media_type="application/json")(scope, receive, send)
         else:
             await self._read(scope, receive, send)
 
-    def intake(self, path: str, host: str) -> Take | None:
-        """Return which of the receiver's routes takes a request, None if another answer is due."""
+    def find(self, path: str, headers: Mapping[str, str]) -> Take | None:
+        """Return the receiver's route of a path, None if the reading API has it or the Host header is foreign."""
         take = self._intake.get(path)
-        return take if take and self._host_fits(host) else None
+        return take if take and self._host_fits(headers.get("host", "")) else None
 
     def _host_fits(self, host: str) -> bool:
         """Check the Host header: without keys, no web page must reach us under a name of its own (DNS rebinding)."""
@@ -75,10 +77,14 @@ class Serve:
         name = host.rpartition("]")[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
         return name.lower() in self._settings.allowed_hosts
 
+    def refuse(self, refusal: Refusal) -> None:
+        """Count a refusal of the connection, before any station sees the request."""
+        self.receiver.refusals.add(refusal, "connection", None, None)
+
     async def housekeeping(self) -> None:
-        """Flush notes of refusals and let retention look at the log, until cancelled."""
+        """Flush notes of refusals and let retention look at the log; ends only when the log's writer has died."""
         looked = 0.0
-        while True:
+        while self._log.is_writing():
             await asyncio.sleep(FLUSH_REFUSALS_S)
             await self.receiver.flush_refusals()
             if time.monotonic() - looked > RETENTION_S:
@@ -91,14 +97,12 @@ class Serve:
             self._log.request_retention(self._health.watermark(), oldest_us, self._settings.retain_bytes)
 
 
-_FOREIGN_HOST = (
-    b'{"error": "This Host header is not on the list.", "field": null, '
-    b'"fix": "Use localhost, add the name to `allowed_hosts`, or set keys."}'
+_FOREIGN_HOST = Refusal(
+    403,
+    "host",
+    "This Host header is not on the list.",
+    "Use localhost, add the name to `allowed_hosts`, or set keys.",
 )
-
-
-def _host(scope: Scope) -> str:
-    return next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "")
 
 
 async def run(settings: Settings, folder: Path, listener: socket.socket) -> None:
@@ -106,8 +110,8 @@ async def run(settings: Settings, folder: Path, listener: socket.socket) -> None
     event_log = open_log(settings, folder, open_claims(folder))
     serve = Serve(settings, folder, event_log)
     config = uvicorn.Config(
-        serve, http=cast("type[asyncio.Protocol]", partial(ShortWay, serve.intake)),
-        loop="uvloop", lifespan="off", ws="none", proxy_headers=False, access_log=False, log_level="warning",
+        serve, http=connection_class(serve), loop="uvloop", lifespan="off", ws="none", proxy_headers=False,
+        access_log=False, log_level="warning",
         timeout_keep_alive=75, timeout_graceful_shutdown=10, server_header=False, date_header=False, backlog=2048,
     )  # fmt: skip
     server = uvicorn.Server(config)
@@ -118,6 +122,7 @@ async def run(settings: Settings, folder: Path, listener: socket.socket) -> None
 
     when_parent_ends(stop)
     housekeeping = asyncio.create_task(serve.housekeeping())
+    housekeeping.add_done_callback(lambda _: setattr(server, "should_exit", True))  # a fault of ours: start anew
     gc.collect()
     gc.freeze()  # what start-up made stays: the collector need not look at it again and again
     try:

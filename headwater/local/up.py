@@ -1,6 +1,7 @@
 """`headwater up`: a small supervisor. It owns the port and the folder, and keeps two children alive."""
 
 import http.client
+import os
 import queue
 import signal
 import socket
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headwater.errors import WrongSetting
+from headwater.failpoints import VARIABLE as FAILPOINT
 from headwater.local.lifeline import settings_line
 from headwater.runtime import folder_lock, prepare_folder
 from headwater.settings import Settings
@@ -39,7 +41,7 @@ class Supervisor:
     """Starts `serve` and `parser`, restarts a dead one within 2 s, ends with both."""
 
     def __init__(self, settings: Settings, listener: socket.socket):
-        """Children inherit the listening socket: requests wait in it while `serve` starts anew."""
+        """`serve` inherits the listening socket: requests wait in it while it starts anew."""
         self._settings = settings
         self._listener = listener
         self._ended: queue.Queue[_Child | None] = queue.Queue()
@@ -61,15 +63,16 @@ class Supervisor:
                 break
             deaths = child.deaths + 1 if time.monotonic() - child.started < _CALM_S else 1
             say(f"headwater: {child.name} ended with status {child.process.returncode}; it starts again.")
+            os.environ.pop(FAILPOINT, None)  # a fail point kills a child once
             time.sleep(_BACK_OFF_S[min(deaths, len(_BACK_OFF_S)) - 1])
             self._start(child.name, child.command, deaths)
         self._end_children()
         return status
 
     def _start(self, name: str, command: list[str], deaths: int) -> None:
-        process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, pass_fds=[self._listener.fileno()], start_new_session=True
-        )
+        # the parser has no part in the port: outliving a killed supervisor, it would keep the next one from listening
+        inherited = [self._listener.fileno()] if name == "serve" else []
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=inherited, start_new_session=True)
         child = _Child(name, command, process, time.monotonic(), deaths)
         self._children[name] = child
         assert process.stdin  # noqa: S101 - it is a pipe

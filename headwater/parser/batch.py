@@ -69,7 +69,7 @@ def build_batch(
 ) -> Batch:
     """Sort records, in order and behind the watermark, into tables. Missing sequence numbers become gaps."""
     batch = Batch(records[-1].sequence, records[-1].received_us)
-    _note_gaps(batch, source, records, before)
+    _note_gaps(batch, source, records, before.watermark)
     events = [record for record in records if record.kind is not Kind.REFUSAL]
     bodies = [_body(record, claims) for record in events]
     found = reader.read([body if isinstance(body, bytes) else b"" for body in bodies])
@@ -91,9 +91,15 @@ def lost_batch(source: Source, watermark: int, tail: int) -> Batch:
     return batch
 
 
-def reject(batch: Batch, source: Source, record: LoggedRecord, error: InvalidEvent) -> None:
-    """Quarantine one record, its body redacted."""
-    position = _position(source, record)
+def rejected_batch(source: Source, record: LoggedRecord, watermark: int, error: InvalidEvent) -> Batch:
+    """Build the batch that quarantines one record."""
+    batch = Batch(record.sequence, record.received_us)
+    _note_gaps(batch, source, [record], watermark)
+    _reject(batch, _position(source, record), record, error)
+    return batch
+
+
+def _reject(batch: Batch, position: Position, record: LoggedRecord, error: InvalidEvent) -> None:
     row = rejected_row(position, error, record.http, readable(record.body))
     batch.add(REJECTED.name, record.sequence, row)
 
@@ -114,7 +120,7 @@ def _sort_in(
     decided = before.decided.get(sequence)
     if isinstance(outcome, InvalidEvent) or decided == REJECTED.name:
         error = outcome if isinstance(outcome, InvalidEvent) else InvalidEvent("rejected_before", "Rejected.", "")
-        reject(batch, position.source, record, error)
+        _reject(batch, position, record, error)
     elif _is_duplicate(batch, sequence, outcome, before):
         batch.add(DUPLICATES.name, sequence, duplicate_row(position, outcome))
     else:
@@ -143,8 +149,8 @@ def _add_content(batch: Batch, sequence: int, content: Content, before: Before) 
             batch.add(content.table, sequence, row)
 
 
-def _note_gaps(batch: Batch, source: Source, records: Sequence[LoggedRecord], before: Before) -> None:
-    expected = before.watermark + 1
+def _note_gaps(batch: Batch, source: Source, records: Sequence[LoggedRecord], watermark: int) -> None:
+    expected = watermark + 1
     for record in records:
         if record.sequence > expected:
             position = Position(source, expected, record.received_us)

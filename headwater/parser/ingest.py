@@ -2,22 +2,23 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
 from headwater.errors import InvalidEvent, WrongSetting
-from headwater.eventlog import LoggedRecord, LogReader
+from headwater.eventlog import Kind, LoggedRecord, LogReader
 from headwater.events.reader import EventReader
 from headwater.lake.bronze import INCARNATION, Bronze
-from headwater.parser.batch import Batch, Before, Claims, build_batch, lost_batch, reject
+from headwater.parser.attempts import BATCH_RECORDS
+from headwater.parser.batch import Batch, Before, Claims, build_batch, lost_batch, rejected_batch
 from headwater.parser.window import MAX_AGE_US, MAX_IDS, Window
 
 log = logging.getLogger(__name__)
 
-BATCH_RECORDS = 2000
 BATCH_BYTES = 16 << 20
 MAX_HASHES = 500_000
-_DATA_FAULTS = (ValueError, TypeError, OverflowError, KeyError, pa.ArrowException)
+_DATA_FAULTS = (ValueError, TypeError, OverflowError, KeyError, RecursionError, MemoryError, pa.ArrowException)
 
 
 class Parser:
@@ -42,16 +43,28 @@ class Parser:
         bronze.check_owner(owner)
         check_log_matches(reader, bronze)
 
-    def step(self) -> int:
-        """Commit the next records of the log; returns how many, 0 when caught up.
+    def watermark(self) -> int:
+        """Return the newest sequence number that is in the lake."""
+        return self._bronze.watermark(self._source)
+
+    def step(self, limit: int = BATCH_RECORDS) -> int:
+        """Commit the next records of the log, at most `limit`; returns how many, 0 when caught up.
 
         Raises LogUnavailable or LakeUnavailable; the next call starts again from the table's watermark.
         """
         watermark = self._start_from_watermark()
-        records = self._reader.read(watermark, limit=BATCH_RECORDS, max_bytes=BATCH_BYTES)
+        records = self._reader.read(watermark, limit=limit, max_bytes=BATCH_BYTES)
         if not records and self._reader.tail() > watermark:
             return self._skip_lost(watermark)
         return self._take(records, watermark)
+
+    def reject_next(self, error: InvalidEvent) -> int:
+        """Quarantine the next record without reading its body, which may be what kills the process."""
+        watermark = self._start_from_watermark()
+        records = self._reader.read(watermark, limit=1, max_bytes=1)
+        for record in records:
+            self._reject(replace(record, kind=Kind.EVENT, body=b""), watermark, error)
+        return len(records)
 
     def take(self, delivered: Sequence[LoggedRecord]) -> int:
         """Commit a batch that a trigger delivered: what is done is left out, what is missing is read from the log."""
@@ -95,11 +108,15 @@ class Parser:
                 self._commit_or_bisect(records[:middle], watermark)
                 self._commit_or_bisect(records[middle:], records[middle - 1].sequence)
                 return
-            log.warning("Record %d cannot be stored: %s. It is in table rejected.", records[0].sequence, error)
-            batch = Batch(records[0].sequence, records[0].received_us)
             fault = InvalidEvent("unstorable", f"No row fits it: {type(error).__name__}: {error}.", "Report it.")
-            reject(batch, self._source, records[0], fault)
-            self._bronze.commit(self._source, batch.rows, batch.last)
+            self._reject(records[0], watermark, fault)
+        else:
+            self._remember(batch)
+
+    def _reject(self, record: LoggedRecord, watermark: int, error: InvalidEvent) -> None:
+        log.warning("Record %d is rejected: %s", record.sequence, error)
+        batch = rejected_batch(self._source, record, watermark, error)
+        self._bronze.commit(self._source, batch.rows, batch.last)
         self._remember(batch)
 
     def _remember(self, batch: Batch) -> None:

@@ -137,7 +137,7 @@ def _checked_envelope(key: Key, body: bytes) -> Envelope:
         raise Refusal(
             403,
             "namespace",
-            f"Key {key.name!r} may not write namespace {envelope.namespace[:200]!r}.",
+            f"Key {key.name!r} may not write this namespace.",  # not quoted: it may hold a secret
             "Use a key for it, or add the namespace to this key.",
             "job.namespace" if envelope.kind != "DATASET" else "dataset.namespace",
         )

@@ -1,0 +1,78 @@
+"""The part of an event that the core schema speaks about, and the facets beside it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Step = str | int
+Path = tuple[Step, ...]
+
+FACET_MAPS = ("facets", "inputFacets", "outputFacets")
+
+_ENTITIES = ("run", "job", "dataset")
+_DATASETS = ("inputs", "outputs")
+_EVENT_KEYS = ("eventTime", "eventType", "producer", "schemaURL")
+_ENTITY_KEYS = frozenset({"runId", "namespace", "name", *FACET_MAPS})
+_BASE_KEYS = ("_producer", "_schemaURL", "_deleted")
+
+
+def event_kind(event: Mapping[str, Any]) -> str | None:
+    """Name the event type by shape, or None: `schemaURL` is often missing or wrong."""
+    if "run" in event and ("job" in event or "dataset" not in event):
+        return "RunEvent"
+    if "job" in event:
+        return "JobEvent"
+    return "DatasetEvent" if "dataset" in event else None
+
+
+def core_part(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy what the core schema speaks about; facets, the bulk of an event, keep only their base.
+
+    So custom facets of any size and depth cost nothing and cannot keep the rest from being checked.
+    """
+    core = {key: _leaf(event[key]) for key in _EVENT_KEYS if key in event}
+    core |= {key: _entity(event[key]) for key in _ENTITIES if key in event}
+    core |= {key: _datasets(event[key]) for key in _DATASETS if key in event}
+    return core
+
+
+def facets_of(event: Mapping[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield every facet that is an object, with its path, of which the last step is the facet's key."""
+    for path, entity in _entities(event):
+        for kind in FACET_MAPS:
+            facets = entity.get(kind)
+            if isinstance(facets, dict):
+                yield from (((*path, kind, key), each) for key, each in facets.items() if isinstance(each, dict))
+
+
+def _entities(event: Mapping[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    for key in _ENTITIES:
+        if isinstance(event.get(key), dict):
+            yield (key,), event[key]
+    for key in _DATASETS:
+        if isinstance(event.get(key), list):
+            yield from (((key, at), each) for at, each in enumerate(event[key]) if isinstance(each, dict))
+
+
+def _datasets(value: object) -> object:
+    return [_entity(each) for each in value] if isinstance(value, list) else _leaf(value)
+
+
+def _entity(value: object) -> object:
+    if not isinstance(value, dict):
+        return _leaf(value)
+    return {k: _bases(v) if k in FACET_MAPS else _leaf(v) for k, v in value.items() if k in _ENTITY_KEYS}
+
+
+def _bases(facets: object) -> object:
+    return {key: _base(facet) for key, facet in facets.items()} if isinstance(facets, dict) else _leaf(facets)
+
+
+def _base(facet: object) -> object:
+    if not isinstance(facet, dict):
+        return _leaf(facet)
+    return {key: _leaf(facet[key]) for key in _BASE_KEYS if key in facet}
+
+
+def _leaf(value: object) -> object:
+    """Keep a scalar; an object or array, wrong in this place, keeps only its type."""
+    return type(value)() if isinstance(value, dict | list) else value

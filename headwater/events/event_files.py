@@ -1,0 +1,141 @@
+"""Events in a file: one per line, or one pretty-printed, or an array; plain or gzip."""
+
+import gzip
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from headwater.errors import InvalidEvent, WrongSetting
+from headwater.events.core_part import event_kind
+from headwater.events.decode import repair_surrogates
+from headwater.events.event_json import decode_event
+
+LONGEST_LINE = 64 * 2**20
+LARGEST_DOCUMENT = 256 * 2**20
+
+_GZIP = b"\x1f\x8b"
+_Bytes = BinaryIO | gzip.GzipFile
+
+
+@dataclass(frozen=True)
+class EventText:
+    """The bytes of one event, not decoded, and the line it begins at, counted from 1.
+
+    text: None if the line is longer than LONGEST_LINE bytes.
+    """
+
+    line: int
+    text: bytes | None
+
+
+def read_event_texts(path: Path) -> Iterator[EventText]:
+    """Yield the events of a file in order, a line at a time; only one document (or array) is read whole.
+
+    Raises WrongSetting if the file is missing, unreadable, damaged, without events, or one document larger
+    than LARGEST_DOCUMENT bytes.
+    """
+    with _opened(path) as file:
+        lines = _lines(file)
+        head = list(_first_two_filled(lines))
+        if not any(map(_is_filled, head)):
+            raise WrongSetting(f"{path} is empty. Give a file with OpenLineage events, one per line.")
+        if _has_an_event_per_line(head):
+            yield from filter(_is_filled, chain(head, lines))
+        else:
+            yield from _events_of_document(path, _whole(path, head, file))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[_Bytes]:
+    try:
+        with path.open("rb") as file:
+            if file.peek(2).startswith(_GZIP):
+                with gzip.GzipFile(fileobj=file) as inflated:
+                    yield inflated
+            else:
+                yield file
+    except (OSError, EOFError, zlib.error) as error:
+        raise WrongSetting(f"Cannot read {path}: {error}. Give a readable file, plain or gzip.") from error
+
+
+def _lines(file: _Bytes) -> Iterator[EventText]:
+    number = 0
+    while line := file.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) <= LONGEST_LINE:
+            yield EventText(number, line)
+        else:
+            yield EventText(number, None)
+            while line and not line.endswith(b"\n"):
+                line = file.readline(2**20)
+
+
+def _first_two_filled(lines: Iterator[EventText]) -> Iterator[EventText]:
+    wanted = 2
+    while wanted and (line := next(lines, None)):
+        yield line
+        wanted -= _is_filled(line)
+
+
+def _is_filled(line: EventText) -> bool:
+    return line.text is None or bool(line.text.strip())
+
+
+def _has_an_event_per_line(head: Iterable[EventText]) -> bool:
+    first, second = ([*(line.text for line in head if _is_filled(line)), b""])[:2]
+    if first is None or second is None:
+        return True
+    if first.lstrip().startswith(b"["):
+        return False
+    # In a pretty-printed event, `{` follows a line break only after `[`, `,` or `:`.
+    after_break = second.lstrip().startswith(b"{") and not first.rstrip().endswith((b"[", b",", b":"))
+    return not second or after_break or _decoded(first) is not None or _is_event(second)
+
+
+def _is_event(line: bytes) -> bool:
+    event = _decoded(line)
+    return event is not None and event_kind(event) is not None
+
+
+def _decoded(line: bytes) -> dict[str, Any] | None:
+    try:
+        return decode_event(line)
+    except InvalidEvent:
+        return None
+
+
+def _whole(path: Path, head: Iterable[EventText], file: _Bytes) -> bytes:
+    text = b"".join([*(line.text or b"" for line in head), file.read(LARGEST_DOCUMENT)])
+    if len(text) > LARGEST_DOCUMENT or file.read(1):
+        limit = f"{LARGEST_DOCUMENT // 2**20} MiB"
+        raise WrongSetting(f"{path} is one JSON document of more than {limit}. Put one event on each line.")
+    return text
+
+
+def _events_of_document(path: Path, text: bytes) -> Iterator[EventText]:
+    plain = repair_surrogates(text)  # of the same length
+    try:
+        events = msgspec.json.decode(plain, type=list[msgspec.Raw])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        start = len(text) - len(text.lstrip())
+        yield EventText(text.count(b"\n", 0, start) + 1, text)  # no array: one event, or broken
+        return
+    if not events:
+        raise WrongSetting(f"{path} holds an empty array. Give a file with OpenLineage events.")
+    yield from _elements(text, plain, events)
+
+
+def _elements(text: bytes, plain: bytes, events: Iterable[msgspec.Raw]) -> Iterator[EventText]:
+    line, end = 1, 0
+    for event in map(bytes, events):
+        start = plain.index(event, end)
+        line += text.count(b"\n", end, start)
+        end = start + len(event)
+        yield EventText(line, text[start:end])
+        line += event.count(b"\n")

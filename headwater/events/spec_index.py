@@ -1,0 +1,131 @@
+"""The published OpenLineage schemas, carried in this package: which one a schema URL means, offline."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any, Literal
+
+import msgspec
+
+PUBLISHED = "https://openlineage.io/"
+CORE_VERSION = "2-0-2"
+CORE = f"{PUBLISHED}spec/{CORE_VERSION}/OpenLineage.json"
+
+Lookup = Literal["exact", "newest", "base", "unmapped", "missing"]
+
+_LONGEST_URL = 500
+_UNTYPED = ("BaseFacet", "RunFacet", "JobFacet", "DatasetFacet", "InputDatasetFacet", "OutputDatasetFacet")
+# Only OpenLineage's own addresses and `file:` (builds of its clients, as in Microsoft Fabric) name its
+# schemas: a company may well publish a TagsJobFacet.json of its own.
+_OPENLINEAGE = re.compile(
+    r"(?:https?://openlineage\.io/|https?://github\.com/OpenLineage/"
+    r"|https?://raw\.githubusercontent\.com/OpenLineage/|file:)"
+    r"(?:[^#]*/)?(?P<file>\w+)\.json(?:#(?P<pointer>.*))?"
+)
+_VERSION = re.compile(r"/(\d+-\d+-\d+)/\w+\.json")
+
+
+@dataclass(frozen=True)
+class FacetSchema:
+    """What a facet's `_schemaURL` led to.
+
+    lookup: `exact` (that file, that version), `newest` (that file, but of no version or one we do not have),
+        `base` (an untyped custom facet), `unmapped` (not a schema we know) or `missing`.
+    url: the published definition to check against, fragment included; None unless `exact` or `newest`.
+    """
+
+    lookup: Lookup
+    url: str | None = None
+
+
+def facet_schema(schema_url: object) -> FacetSchema:
+    """Find the published schema that a facet's `_schemaURL` means; anything at all may be asked."""
+    if not isinstance(schema_url, str) or not schema_url:
+        return FacetSchema("missing")
+    if len(schema_url) > _LONGEST_URL:  # also keeps megabytes of hostile text out of the cache
+        return FacetSchema("unmapped")
+    return _find(schema_url)
+
+
+def published_schema(url: str) -> Any:
+    """Read the schema file published at `url` from this package.
+
+    Raises LookupError for every other address: the validator asks here instead of the network.
+    """
+    path = url.removeprefix(PUBLISHED).partition("#")[0]
+    if not url.startswith(PUBLISHED) or path not in _published_paths():
+        raise LookupError(f"{url[:_LONGEST_URL]!r} is no published OpenLineage schema")
+    return _read(path)
+
+
+@lru_cache(maxsize=2048)
+def _find(schema_url: str) -> FacetSchema:
+    match = _OPENLINEAGE.fullmatch(schema_url)
+    if match is None:
+        return FacetSchema("unmapped")
+    wanted = match["pointer"] or ""
+    if match["file"] == "OpenLineage":
+        untyped = wanted.removeprefix("/$defs/") in _UNTYPED
+        return FacetSchema("base" if untyped else "unmapped")
+    name = _names().get(match["file"].casefold())
+    version = _VERSION.search(schema_url.partition("#")[0])
+    return _published(name, version[1] if version else None, wanted) if name else FacetSchema("unmapped")
+
+
+def _published(name: str, version: str | None, pointer: str) -> FacetSchema:
+    lookup, version = _version(_facets()[name], version)
+    path = f"spec/facets/{version}/{name}.json"
+    definition = _definition(path, name, pointer.rpartition("/")[2]) if version else None
+    if definition is None:
+        return FacetSchema("unmapped")
+    return FacetSchema(lookup, f"{PUBLISHED}{path}#/$defs/{definition}")
+
+
+def _version(entry: Mapping[str, Any], version: str | None) -> tuple[Lookup, str | None]:
+    newest: str = entry["newest"]
+    if version in entry["versions"]:
+        return "exact", version
+    if version is None or _major(version) == _major(newest):
+        return "newest", newest
+    return "unmapped", None  # another major version may demand quite other things
+
+
+def _major(version: str) -> str:
+    return version.partition("-")[0]
+
+
+def _definition(path: str, name: str, wanted: str) -> str | None:
+    """Return the facet definition asked for, else the one named like its file, else None."""
+    definitions = _read(path)["$defs"]
+    facets = [each for each in (wanted, name) if each in definitions and each.endswith("Facet")]
+    return facets[0] if facets else None
+
+
+@cache
+def _names() -> Mapping[str, str]:
+    """Map names in lower case to names: SqlJobFacet.json is an old spelling of SQLJobFacet.json."""
+    return {name.casefold(): name for name in _facets()}
+
+
+@cache
+def _published_paths() -> frozenset[str]:
+    core = {f"spec/{version}/OpenLineage.json" for version in _index()["core"]["versions"]}
+    facets = {f"spec/facets/{v}/{name}.json" for name, entry in _facets().items() for v in entry["versions"]}
+    return frozenset(core | facets)
+
+
+def _facets() -> Mapping[str, Any]:
+    facets: Mapping[str, Any] = _index()["facets"]
+    return facets
+
+
+@cache
+def _index() -> Any:
+    return _read("index.json")
+
+
+@cache
+def _read(path: str) -> Any:
+    return msgspec.json.decode(files("headwater.events").joinpath("spec", path).read_bytes())

@@ -1,0 +1,177 @@
+"""A connection of `serve`: uvicorn's, with the limits it lacks and our form of refusing.
+
+uvicorn waits for ever for headers that trickle, keeps headers of any size, hangs up on a client that has closed its
+half, and drops the body behind an offer to upgrade; each lets a client do harm or lose an answer.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Protocol, cast
+from urllib.parse import unquote
+
+import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from headwater.local.intake import IntakeCycle, Take
+from headwater.receiver import Refusal
+
+MAX_SILENT_BYTES = 64 << 10
+"""Bytes that may come without a request, or a part of a body, coming out of them."""
+
+
+Headers = Mapping[str, str]
+
+
+class Host(Protocol):
+    """What a connection asks of the server it belongs to."""
+
+    timeout_s: float
+    """From connecting, or from a request's first byte, to the end of its headers; then as long again for its body."""
+
+    def find(self, path: str, headers: Headers) -> Take | None:
+        """Return the receiver's route for a request, None for what the ASGI application answers."""
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Count what never becomes a request."""
+
+
+def connection_class(host: Host) -> type[HttpToolsProtocol]:
+    """Return the connections of one server."""
+    return type("Connection", (_Connection,), {"host": host})
+
+
+class _Connection(HttpToolsProtocol):
+    host: Host
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._timer: asyncio.TimerHandle | None = None
+        self._silent = 0
+        self._again = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
+        super().connection_made(transport)
+        self._timer = self.loop.call_later(self.host.timeout_s, self._too_slow)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self._silent += len(data)
+        self._unset_keepalive_if_required()
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as offer:
+            self._pass_over(offer.args[0], data)
+        except httptools.HttpParserError:
+            self._refuse(400, "not_http", "This is no HTTP request.", "Send HTTP/1.1 as RFC 9112 says.")
+        if self.transport.is_closing():
+            return
+        if self._silent > MAX_SILENT_BYTES:
+            self._refuse(431, "headers_too_large", f"More than {MAX_SILENT_BYTES} bytes of headers.", "Send fewer.")
+        elif self._timer is None and self._between_requests():
+            self._timer = self.loop.call_later(self.host.timeout_s, self._too_slow)
+
+    def eof_received(self) -> bool:  # type: ignore[override] # asyncio: true keeps our half open
+        """Answer what was asked before the client closed its half, then close."""
+        if self._between_requests():
+            if self._silent:
+                self._refuse(400, "cut_off", "The connection ended before the headers did.", "Send the request whole.")
+            return False
+        if self.cycle.more_body:
+            self._refuse(400, "cut_off", "The connection ended before the body did.", "Send the request whole.")
+            return False
+        self.cycle.keep_alive = False
+        return True
+
+    def on_message_begin(self) -> None:
+        if not self._again:
+            super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        if not self._again:
+            super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._again:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._silent = 0
+        self._stop_timer()
+        if not self._again and not self._begin_intake():
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._silent = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._silent = 0
+        if not self.parser.should_upgrade():
+            super().on_message_complete()
+
+    def _pass_over(self, end: int, data: bytes) -> None:
+        """Go on without the upgrade that the client offers, as HTTP allows: Java's own client offers h2c with a POST.
+
+        The parser ends at such headers, before the body; another one is told how long the body is and goes on.
+        """
+        framing = [line for line in self.headers if line[0] in (b"content-length", b"transfer-encoding")]
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
+        self._again = True
+        self.parser.feed_data(b"POST / HTTP/1.1\r\n" + b"".join(b"%b: %b\r\n" % line for line in framing) + b"\r\n")
+        self._again = False
+        if end < len(data):
+            self.data_received(data[end:])
+
+    def _begin_intake(self) -> bool:
+        """Start a posted event on its short way; false for any other request."""
+        url = httptools.parse_url(self.url)
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self.headers}
+        take = self.host.find(unquote(url.path.decode("ascii")), headers)
+        if take is None:
+            return False
+        keep_alive = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
+        cycle = IntakeCycle(take, self, keep_alive=keep_alive, timeout_s=self.host.timeout_s)
+        cycle.begin(headers, (url.query or b"").decode("latin-1"))
+        before, self.cycle = self.cycle, cast("RequestResponseCycle", cycle)
+        if before is None or before.response_complete:
+            self._start_asgi_task(self.cycle, self.app)
+        else:  # sent before the answer to the last one
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self.app))
+        return True
+
+    def _between_requests(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _too_slow(self) -> None:
+        self._timer = None
+        if self._silent:
+            what = f"The headers did not come within {self.host.timeout_s:g} s."
+            self._refuse(408, "slow_headers", what, "Send them at once.")
+        else:
+            self.transport.close()
+
+    def _refuse(self, status: int, reason: str, what: str, fix: str) -> None:
+        """Answer on the bare connection and close it: there is no request that could be answered."""
+        if self.transport.is_closing():
+            return
+        refusal = Refusal(status, reason, what, fix)
+        self.host.refuse(refusal)
+        answer = refusal.answer()
+        self.transport.write(
+            b"HTTP/1.1 %d %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%b"
+            % (status, _PHRASES[status], len(answer.body), answer.body)
+        )
+        self.transport.close()
+
+
+_PHRASES = {400: b"Bad Request", 408: b"Request Timeout", 431: b"Request Header Fields Too Large"}

@@ -1,0 +1,135 @@
+"""Kills, half at named fail points and half at random moments, while producers post; then the reckoning."""
+
+import json
+import os
+import random
+import signal
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deltalake import DeltaTable
+
+from tests.lake_check import Found, check_lake, log_tail
+from tests.producers import CLAIM_BYTES, Producers
+from tests.running import Running, headwater
+
+SERVE_POINTS = ("log.before_sync", "log.after_sync")
+PARSER_POINTS = (
+    "parser.after_column_lineage",
+    "parser.after_schemas",
+    "parser.after_rejected",
+    "parser.after_duplicates",
+    "parser.after_refused",
+    "parser.after_events",
+)
+COMPACTED = "maintain.compacted"
+_ENVIRONMENT = {
+    "HEADWATER_TICK_S": "0.05",
+    "HEADWATER_CLAIM_BYTES": str(CLAIM_BYTES),
+    "HEADWATER_SEGMENT_BYTES": str(4 << 20),
+}
+
+
+@dataclass(slots=True)
+class Kills:
+    """What was killed where, how much was in flight then, and how long each restart took (s)."""
+
+    places: Counter[str] = field(default_factory=Counter)
+    in_flight: list[int] = field(default_factory=list)
+    restarts_s: list[float] = field(default_factory=list)
+
+    def total(self) -> int:
+        return sum(self.places.values())
+
+    def at_random(self) -> int:
+        return sum(count for place, count in self.places.items() if place.startswith("random"))
+
+
+class Siege:
+    """One data folder, one port, producers that never rest, and four or more kills each time it is started."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.kills = Kills()
+        self._folder = folder
+        self._random = random.Random(seed)
+        with Running(folder, environment=_ENVIRONMENT) as first:
+            self._port = first.port
+        self._producers = Producers(self._port, seed, folder)
+        self._started = time.monotonic()
+        self._producers.start()
+
+    def run(self, serve_point: str, parser_point: str) -> None:
+        """Start, kill each child at a fail point and one at random, then the supervisor or all three."""
+        points = {"serve": serve_point, "parser": parser_point}
+        passes = {"serve": self._random.randint(1, 60), "parser": self._random.randint(1, 3)}
+        armed = ",".join(f"{point}:{1 if point == COMPACTED else passes[name]}" for name, point in points.items())
+        with self._start({"HEADWATER_FAILPOINT": armed}) as running:
+            self._await_fail_points(running, points)
+            self._kill_child(running, self._random.choice(("serve", "parser")))
+            self._pause()
+            place, kill = self._random.choice((("supervisor", running.kill), ("all at once", running.kill_all)))
+            self._note(f"random: {place}")
+            kill()
+
+    def reckon(self) -> tuple[Found, float]:
+        """Let everything arrive, then compare; returns what the lake holds and acknowledged events per second."""
+        with self._start({}) as running:
+            self._producers.stop()
+            rate = self._producers.ledger.acknowledged() / (time.monotonic() - self._started)
+            while json.loads(headwater("audit", "--json", "--data", str(self._folder)).stdout)["pending"]:
+                assert running.process.poll() is None
+            running.stop()
+        audit = headwater("audit", "--json", "--data", str(self._folder))
+        assert audit.returncode == 0, audit.stdout
+        return check_lake(self._folder, self._producers.ledger), rate
+
+    def _start(self, more: dict[str, str]) -> Running:
+        return Running(self._folder, port=self._port, environment={**_ENVIRONMENT, **more})
+
+    def _await_fail_points(self, running: Running, points: dict[str, str]) -> None:
+        waiting = dict(points)
+        before = dict.fromkeys(points, 0)
+        seen = 0
+        while waiting:
+            seen, line = running.wait_next("ended with status -9", after=seen)
+            name = line.split()[1]
+            self._note(waiting.pop(name))
+            self._await_restart(running, name, before[name])
+
+    def _kill_child(self, running: Running, name: str) -> None:
+        self._pause()
+        pid = running.wait_pid(name)
+        seen = len(running.lines)
+        self._note(f"random: {name}")
+        os.kill(pid, signal.SIGKILL)
+        running.wait_next(f"{name} ended with status -9", after=seen)
+        self._await_restart(running, name, pid)
+
+    def _await_restart(self, running: Running, name: str, before: int) -> None:
+        started = time.monotonic()
+        running.wait_pid(name, other_than=before)
+        self.kills.restarts_s.append(time.monotonic() - started)
+
+    def _pause(self) -> None:
+        time.sleep(self._random.uniform(0.0, 0.5))  # a random moment is what is wanted here
+
+    def _note(self, place: str) -> None:
+        in_flight = self._in_flight()
+        assert in_flight > 0, f"Nothing was in flight at the kill {place!r}: it would prove nothing"
+        self.kills.in_flight.append(in_flight)
+        self.kills.places[place] += 1
+
+    def _in_flight(self) -> int:
+        """Count events that were posted and not answered, or acknowledged and not yet in the lake."""
+        unanswered = len(self._producers.ledger.unanswered)
+        events = DeltaTable(self._folder / "lake" / "bronze" / "events")
+        life = events.metadata().configuration["headwater.incarnation"]
+        return unanswered + log_tail(self._folder) - (events.transaction_version(f"parser/local/{life}/0") or 0)
+
+
+def points_of(session: int) -> tuple[str, str]:
+    """Take the fail points in turn; compaction, which comes after 100 commits, once in twelve."""
+    parser = COMPACTED if session % 12 == 11 else PARSER_POINTS[session % 6]
+    return SERVE_POINTS[session % 2], parser

@@ -1,0 +1,169 @@
+"""The command line as a new user meets it: one clear line where something is wrong, statuses as documented."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.samples import EVENTS, body, run_event
+
+HEADWATER = [sys.executable, "-c", "from headwater.cli import main; main()"]
+
+
+def headwater(*arguments: str | Path, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*HEADWATER, *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), "COLUMNS": "200", **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@contextmanager
+def up(folder: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    with subprocess.Popen(
+        [*HEADWATER, "up", "--data", str(folder), "--port", "0", "--tick", "100ms"],
+        cwd=folder.parent,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout
+        line = process.stdout.readline()
+        try:
+            yield line.split()[3], process
+        finally:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0
+
+
+def fails_in_one_line(outcome: subprocess.CompletedProcess[str], *words: str, status: int = 3) -> None:
+    assert outcome.returncode == status, outcome
+    lines = [line for line in outcome.stderr.splitlines() if line]
+    assert len(lines) == 1, outcome.stderr
+    assert all(word in lines[0] for word in words), lines[0]
+
+
+def test_one_command_takes_an_event_and_the_next_ones_find_it(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with up(data) as (url, _):
+        sent = headwater("send", EVENTS / "spec-full-event.ndjson", "--to", url, "--json", cwd=tmp_path)
+        assert (sent.returncode, json.loads(sent.stdout)["accepted"]) == (0, 5)
+        with httpx.Client(base_url=url) as client:
+            while client.get("/api/headwater/v1/audit").json()["pending"]:
+                pass
+            assert client.get("/api/headwater/v1/freshness").json() == {"seconds": 0}
+            found = client.get("/api/headwater/v1/events", params={"limit": 2}).json()
+        assert (len(found["items"]), found["totalCount"], found["truncated"]) == (2, 5, True)
+    audit = headwater("audit", "--data", data, "--json", cwd=tmp_path)
+    assert (audit.returncode, json.loads(audit.stdout)) == (
+        0,
+        {"received": 5, "stored": 5, "duplicates": 0, "rejected": 0, "refused": 0, "pending": 0, "balanced": True},
+    )
+    shown = headwater("events", "--data", data, "--limit", "2", cwd=tmp_path)
+    assert "Events: 2 of 5" in shown.stdout
+    log = json.loads(headwater("log", "show", "--data", data, "--json", cwd=tmp_path).stdout)
+    assert (log["head"], log["tail"], log["passed"], log["pending"]) == (1, 5, 5, 0)
+
+
+def test_events_are_found_by_run_and_job_and_time_whatever_quotes_they_hold(tmp_path: Path) -> None:
+    data, name = tmp_path / "data", 'it\'s "odd" -- ; drop'
+    with up(data) as (url, _), httpx.Client(base_url=url) as client:
+        client.post("/api/v1/lineage", content=body(run_event(job={"namespace": "n'1", "name": name})))
+        client.post("/api/v1/lineage", content=body(run_event(run_id="AAAA")))
+        while client.get("/api/headwater/v1/audit").json()["pending"]:
+            pass
+
+        def count(**query: str) -> int:
+            found: int = client.get("/api/headwater/v1/events", params=query).json()["totalCount"]
+            return found
+
+        assert (count(job=name), count(job=f"n'1/{name}"), count(job="nothing")) == (1, 1, 0)
+        assert (count(run="aaaa"), count(since="2999-01-01"), count(since="2020-01-01T00:00:00Z")) == (1, 0, 2)
+        for query in ({"limit": "0"}, {"limit": "many"}, {"limit": "99999"}, {"since": "yesterday"}):
+            answer = client.get("/api/headwater/v1/events", params=query)
+            assert (answer.status_code, set(answer.json())) == (400, {"error", "field", "fix"})
+        assert client.get("/api/headwater/v1/nothing").json()["fix"]
+
+
+def test_a_second_up_on_one_folder_is_told_so(tmp_path: Path) -> None:
+    with up(tmp_path / "data"):
+        outcome = headwater("up", "--data", tmp_path / "data", "--port", "0", cwd=tmp_path)
+        fails_in_one_line(outcome, "Another `headwater` uses", "--data")
+        outcome = headwater("log", "new-incarnation", "--data", tmp_path / "data", cwd=tmp_path)
+        fails_in_one_line(outcome, "Another `headwater` uses")
+
+
+def test_a_port_in_use_is_named(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        outcome = headwater("up", "--data", tmp_path / "data", "--port", port, cwd=tmp_path)
+        fails_in_one_line(outcome, f"127.0.0.1:{port}", "--port")
+
+
+@pytest.mark.parametrize("place", ["/proc/headwater", "file/below"])
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").write_text("")
+    outcome = headwater("up", "--data", tmp_path / place, "--port", "0", cwd=tmp_path)
+    fails_in_one_line(outcome, "Cannot use the data folder", "--data")
+
+
+def test_a_folder_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "format").write_text("99\n")
+    outcome = headwater("up", "--data", tmp_path, "--port", "0", cwd=tmp_path)
+    fails_in_one_line(outcome, "format 99", "newer Headwater")
+
+
+def test_wrong_settings_and_missing_folders_are_one_line(tmp_path: Path) -> None:
+    fails_in_one_line(headwater("audit", cwd=tmp_path), "No Headwater data in", "headwater up")
+    fails_in_one_line(headwater("check", cwd=tmp_path, env={"HEADWATER_PORT": "x"}), "HEADWATER_PORT", "integer")
+    fails_in_one_line(headwater("up", "--host", "0.0.0.0", cwd=tmp_path), "can be reached by others", "[[keys]]")
+    fails_in_one_line(headwater("validate", "missing.json", cwd=tmp_path), "missing.json")
+    nobody = headwater("send", EVENTS / "spec-full-event.ndjson", "--to", "http://127.0.0.1:9", "--json", cwd=tmp_path)
+    fails_in_one_line(nobody, "No answer from http://127.0.0.1:9", "--to")
+
+
+def test_check_shows_settings_and_sources_but_no_key(tmp_path: Path) -> None:
+    keys = '[{"name": "spark", "key": "very-secret-key"}]'
+    outcome = headwater("check", "--json", cwd=tmp_path, env={"HEADWATER_KEYS": keys})
+    found = {item["setting"]: item for item in json.loads(outcome.stdout)["items"]}
+    assert (found["keys"]["from"], found["port"]["from"]) == ("HEADWATER_KEYS", "default")
+    assert "very-secret-key" not in outcome.stdout + outcome.stderr
+
+
+def test_validate_says_where_and_what_and_its_status(tmp_path: Path) -> None:
+    good = headwater("validate", EVENTS / "compat-spark-dataproc-simple.ndjson", "--json", cwd=tmp_path)
+    bad = headwater("validate", EVENTS / "spec-full-event.ndjson", cwd=tmp_path)
+    assert (good.returncode, bad.returncode) == (0, 1)
+    assert "5 events checked, 3 not valid" in bad.stdout
+
+
+def test_keys_guard_every_route_but_health(tmp_path: Path) -> None:
+    (tmp_path / "headwater.toml").write_text(
+        "[[keys]]\nname='w'\nkey='write-key'\n[[keys]]\nname='r'\nkey='read-key-1'\nroles=['read']\n"
+    )
+    with up(tmp_path / "data") as (url, _), httpx.Client(base_url=url) as client:
+        write, read = ({"authorization": f"Bearer {key}"} for key in ("write-key", "read-key-1"))
+        event = body(run_event())
+        assert client.get("/health/live").status_code == client.get("/health/ready").status_code == 200
+        assert client.get("/api/headwater/v1/audit").status_code == 401
+        assert client.get("/api/headwater/v1/audit", headers=write).status_code == 403
+        assert client.get("/api/headwater/v1/audit", headers=read).status_code == 200
+        assert client.post("/api/v1/lineage", content=event).status_code == 401
+        assert client.post("/api/v1/lineage", content=event, headers=read).status_code == 403
+        assert client.post("/api/v1/lineage", content=event, headers=write).status_code == 200
+        sent = headwater(
+            "send", EVENTS / "spec-full-event.ndjson", "--to", url, "--key", "wrong", "--json", cwd=tmp_path
+        )
+        fails_in_one_line(sent, "key is missing or wrong", "HEADWATER_KEY")

@@ -1,0 +1,89 @@
+"""Maintenance keeps content, watermarks and what readers may still need."""
+
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from headwater.events.position import Position, Source
+from headwater.lake.bronze import Bronze
+from headwater.lake.delta import LakeTable
+from headwater.lake.maintain import compact, vacuum
+from headwater.tables import BRONZE, DUPLICATES, ListOf, StructOf, Table, Type
+from tests.lake import bronze, parser, post, rows
+from tests.samples import body, run_event
+
+SOURCE = Source("local", "life", "0")
+
+
+def row(sequence: int) -> tuple[int, tuple[object, ...]]:
+    return sequence, (*Position(SOURCE, sequence, 1_795_000_000_000_000 + sequence).cells(), f"{sequence:032x}")
+
+
+def small_commits(lake: Bronze, count: int) -> LakeTable:
+    lake.create("parser/local", "life")
+    table = lake.tables[DUPLICATES.name]
+    for sequence in range(1, count + 1):
+        table.append_once(SOURCE.app_id, [row(sequence)], sequence)
+    return table
+
+
+def test_compaction_joins_files_and_changes_no_row_and_no_watermark(tmp_path: Path) -> None:
+    lake = bronze(tmp_path)
+    table = small_commits(lake, 30)
+    before = rows(tmp_path, "duplicates")
+    compact(lake)
+    assert len(DeltaTable(table.uri).file_uris()) == 1
+    assert rows(tmp_path, "duplicates") == before
+    assert table.watermark(SOURCE.app_id) == 30
+    assert (Path(table.uri) / "_delta_log" / "_last_checkpoint").exists()
+
+
+def test_an_append_after_compaction_by_another_process_still_counts_once(tmp_path: Path) -> None:
+    lake = bronze(tmp_path)
+    table = small_commits(lake, 10)
+    compact(bronze(tmp_path))
+    assert table.append_once(SOURCE.app_id, [row(10), row(11)], 11) == 1
+    assert [found["sequence"] for found in rows(tmp_path, "duplicates")] == list(range(1, 12))
+
+
+def test_vacuum_leaves_the_files_that_a_reader_of_yesterday_still_needs(tmp_path: Path) -> None:
+    lake = bronze(tmp_path)
+    table = small_commits(lake, 5)
+    compact(lake)
+    vacuum(lake, hours=0)
+    assert DeltaTable(table.uri, version=5).to_pyarrow_table().num_rows == 5
+
+
+def test_both_delta_writers_can_use_every_table(tmp_path: Path) -> None:
+    post(tmp_path, body(run_event()))
+    parser(tmp_path).step()
+    for table in BRONZE:
+        protocol = DeltaTable(str(tmp_path / "lake" / table.name)).protocol()
+        assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)
+
+
+def test_the_log_of_a_table_holds_no_statistics_of_bodies(tmp_path: Path) -> None:
+    post(tmp_path, body(run_event(job={"namespace": "n", "name": "j" * 5000})))
+    parser(tmp_path).step()
+    assert all(len(path.read_text()) < 20_000 for path in (tmp_path / "lake/events/_delta_log").glob("*.json"))
+
+
+def test_another_route_may_not_write_the_same_lake(tmp_path: Path) -> None:
+    lake = bronze(tmp_path)
+    lake.create("spark/stream", "life")
+    with pytest.raises(Exception, match="spark/stream"):
+        lake.check_owner("parser/local")
+
+
+@pytest.mark.parametrize("table", BRONZE, ids=lambda table: table.name)
+def test_names_in_tables_are_plain(table: Table) -> None:
+    def names(kind: Type) -> list[str]:
+        if isinstance(kind, ListOf):
+            return names(kind.item)
+        if isinstance(kind, StructOf):
+            return [*kind.fields, *(name for part in kind.fields.values() for name in names(part))]
+        return []
+
+    found = [*table.columns, *(name for kind in table.columns.values() for name in names(kind))]
+    assert all(name.isidentifier() and name.islower() for name in found)

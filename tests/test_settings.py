@@ -1,0 +1,79 @@
+"""Settings: where each comes from, and one clear line where one is wrong."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headwater.errors import WrongSetting
+from headwater.settings import Settings, load_settings
+
+KEY = '[{"name": "spark", "key": "at-least-8", "roles": ["write"]}]'
+
+
+def loaded(tmp_path: Path, *, file: str = "", env: dict[str, str] | None = None, **given: Any) -> Any:
+    (tmp_path / "headwater.toml").write_text(file)
+    return load_settings(given, folder=tmp_path, environment=env or {})
+
+
+def test_the_command_line_beats_the_environment_beats_the_file_beats_the_default(tmp_path: Path) -> None:
+    settings, sources = loaded(
+        tmp_path,
+        file="port = 1\nhost = '::1'\ntick_s = 3",
+        env={"HEADWATER_PORT": "2", "HEADWATER_TICK_S": "4"},
+        port=5,
+    )
+    assert (settings.port, settings.tick_s, settings.host) == (5, 4.0, "::1")
+    assert (sources["port"], sources["tick_s"], sources["host"], sources["data"]) == (
+        "command line",
+        "HEADWATER_TICK_S",
+        "headwater.toml",
+        "default",
+    )
+
+
+def test_keys_come_as_a_table_or_as_json(tmp_path: Path) -> None:
+    file = "[[keys]]\nname = 'airflow'\nkey = 'another-secret'\nroles = ['write', 'read']\nnamespaces = ['prod']"
+    assert loaded(tmp_path, file=file)[0].keys[0].namespaces == {"prod"}
+    assert loaded(tmp_path, env={"HEADWATER_KEYS": KEY})[0].keys[0].name == "spark"
+
+
+@pytest.mark.parametrize(
+    ("file", "env", "words"),
+    [
+        ("prot = 5000", {}, ["Unknown setting 'prot'", "headwater.toml", "port"]),
+        ("port = 'high'", {}, ["'port' from headwater.toml", "integer"]),
+        ("port = 99999", {}, ["'port'", "65535"]),
+        ("port = ", {}, ["Cannot read", "headwater.toml"]),
+        ("", {"HEADWATER_TICK_S": "soon"}, ["'tick_s' from HEADWATER_TICK_S", "number"]),
+        ("", {"HEADWATER_KEYS": "secret"}, ["HEADWATER_KEYS is no JSON list"]),
+        ("", {"HEADWATER_KEYS": '[{"name": "x", "key": "short"}]'}, ["'keys.0.key'", "8"]),
+        ("host = '0.0.0.0'", {}, ["can be reached by others", "HEADWATER_KEYS"]),
+        ("vacuum_hours = 0", {}, ["'vacuum_hours'", "24"]),
+    ],
+)
+def test_a_wrong_setting_is_named_with_its_source_and_the_fix(
+    tmp_path: Path, file: str, env: dict[str, str], words: list[str]
+) -> None:
+    with pytest.raises(WrongSetting) as caught:
+        loaded(tmp_path, file=file, env=env)
+    assert all(word in str(caught.value) for word in words), caught.value
+    assert "short" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_other_addresses_are_fine_with_keys(tmp_path: Path) -> None:
+    assert loaded(tmp_path, file="host = '0.0.0.0'", env={"HEADWATER_KEYS": KEY})[0].host == "0.0.0.0"
+
+
+def test_a_key_is_never_shown() -> None:
+    settings = Settings.model_validate({"keys": [{"name": "spark", "key": "very-secret-key"}]})
+    assert "very-secret-key" not in repr(settings) + settings.model_dump_json()
+
+
+def test_every_setting_is_documented() -> None:
+    text = (Path(__file__).parents[1] / "docs" / "settings.md").read_text()
+    for name, field in Settings.model_fields.items():
+        assert f"| `{name}` |" in text, f"docs/settings.md does not say what {name} is"
+        assert field.description
+        assert field.description in text, f"docs/settings.md describes {name} otherwise than the code"

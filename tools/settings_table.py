@@ -1,0 +1,19 @@
+"""Print the table of docs/settings.md from the model, so that both say the same."""
+
+from pathlib import Path
+
+from headwater.settings import PREFIX, Settings
+
+
+def main() -> None:
+    """Write the table to standard output."""
+    print("| setting | variable | default | what it is |")
+    print("|---|---|---|---|")
+    for name, field in Settings.model_fields.items():
+        default = field.default
+        shown = str(default) if isinstance(default, Path) else repr(default).replace("'", '"')
+        print(f"| `{name}` | `{PREFIX}{name.upper()}` | `{shown}` | {field.description} |")
+
+
+if __name__ == "__main__":
+    main()

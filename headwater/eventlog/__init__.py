@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
+from msgspec import Struct
+
 from headwater.events.position import Source
 
 
@@ -16,8 +18,7 @@ class Kind(IntEnum):
     REFUSAL = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True, gc=False):
     """One thing to keep; `http` is the request's metadata as JSON, without credentials."""
 
     kind: Kind

@@ -1,13 +1,13 @@
 """One event as bronze needs it: names, times, datasets, and the id that recognises it when it is sent again."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from headwater.events.envelope import Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(Struct, frozen=True, gc=False):
     """A schema or lineage facet, whose rows are stored once however often it is sent.
 
     table: `schemas` or `column_lineage`; key: the facet's name in the event; raw: its text.
@@ -27,8 +27,7 @@ class Symlink(NamedTuple):
     type: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Dataset:
+class Dataset(Struct, frozen=True, gc=False):
     """A dataset as one event mentions it, names as sent."""
 
     digest: bytes
@@ -42,8 +41,7 @@ class Dataset:
     contents: tuple[Content, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True, gc=False):
     """An OpenLineage event, as sent but for secrets; events of equal content have equal `id` (128 bits).
 
     event_time_us: UTC, None where `eventTime` is no time.

@@ -6,7 +6,6 @@ remembered, so that recurring facets cost one dictionary look-up (2 us instead o
 
 import hashlib
 import json
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -14,18 +13,6 @@ import msgspec
 from headwater.events.decode import decode
 
 V = TypeVar("V")
-
-
-@dataclass(frozen=True, slots=True)
-class Facet:
-    """What the rest of the pipeline needs of a facet.
-
-    digest: of the whole facet, keys sorted; part of the event id.
-    content_hash: the same without `_producer` and `_schemaURL`, as hex; names the rows of schemas and lineage.
-    """
-
-    digest: bytes
-    content_hash: str
 
 
 class Memo(Generic[V]):
@@ -54,14 +41,19 @@ class Memo(Generic[V]):
         return value
 
 
-def read_facet(raw: bytes) -> Facet:
-    """Digest one facet. A facet is any JSON value: producers send null and strings too."""
+def facet_digest(raw: bytes) -> bytes:
+    """Digest a whole facet, keys sorted: part of the event id. A facet is any JSON value, null and strings too."""
+    return digest_of(canonical(decode(raw)))
+
+
+def content_digests(raw: bytes) -> tuple[bytes, str]:
+    """Digest a facet whole, and as hex without `_producer` and `_schemaURL`: names the rows of schemas and lineage."""
     value = decode(raw)
     digest = digest_of(canonical(value))
     if isinstance(value, dict) and ("_producer" in value or "_schemaURL" in value):
         content = {key: part for key, part in value.items() if key not in ("_producer", "_schemaURL")}
-        return Facet(digest, digest_of(canonical(content)).hex())
-    return Facet(digest, digest.hex())
+        return digest, digest_of(canonical(content)).hex()
+    return digest, digest.hex()
 
 
 def canonical(value: Any) -> bytes:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -17,8 +19,7 @@ class Source:
         return f"parser/{self.log}/{self.incarnation}/{self.partition}"
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Struct, frozen=True, gc=False):
     """One record's place and the time it was received (us, UTC)."""
 
     source: Source

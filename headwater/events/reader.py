@@ -10,7 +10,7 @@ from headwater.errors import InvalidEvent
 from headwater.events.decode import decode, repair_surrogates, repeats_keys
 from headwater.events.envelope import Kind, check_utf8
 from headwater.events.event import Content, Dataset, Event, Symlink
-from headwater.events.facets import Facet, Memo, canonical, digest_of, read_facet
+from headwater.events.facets import Memo, canonical, content_digests, digest_of, facet_digest
 from headwater.events.redaction import redact, suspicious
 from headwater.events.times import parse_time
 from headwater.events.wire import Facets, WireEvent, read_wire_dataset, read_wire_event
@@ -27,7 +27,8 @@ class EventReader:
 
     def __init__(self) -> None:
         """Start with nothing remembered."""
-        self._facets: Memo[Facet] = Memo()
+        self._digests: Memo[bytes] = Memo()
+        self._contents: dict[str, Memo[Content]] = {key: Memo() for key in _TABLES}
         self._datasets: Memo[Dataset] = Memo()
 
     def read(self, bodies: Sequence[bytes]) -> list[Event | InvalidEvent]:
@@ -95,7 +96,7 @@ class EventReader:
         found = []
         for raw in raws or ():
             text = bytes(raw)
-            found.append(self._datasets.get(text) or self._datasets.put(text, self._read_dataset(text)))
+            found.append(self._datasets.get(text) or self._read_dataset(text))
         return found
 
     def _read_dataset(self, raw: bytes) -> Dataset:
@@ -104,10 +105,10 @@ class EventReader:
             return _NO_DATASET
         wire, digest = read
         facets = wire.facets or {}
-        parts = (wire.namespace, wire.name, *map(self._facet_digests, (facets, wire.inputFacets, wire.outputFacets)))
         contents = {key: self._content(key, facets[key]) for key in _TABLES if facets.get(key, b"null") != b"null"}
         hashes = {key: content.content_hash for key, content in contents.items()}
-        return Dataset(
+        parts = (wire.namespace, wire.name, *map(self._facet_digests, (facets, wire.inputFacets, wire.outputFacets)))
+        dataset = Dataset(
             digest or digest_of(msgpack.encode(parts)),
             wire.namespace,
             wire.name,
@@ -118,20 +119,31 @@ class EventReader:
             facets=tuple(sorted({*facets, *(wire.inputFacets or ()), *(wire.outputFacets or ())})),
             contents=tuple(contents.values()),
         )
+        if wire.inputFacets or wire.outputFacets:
+            return dataset  # statistics of one run: this text never comes again
+        return self._datasets.put(raw, dataset)
 
     def _content(self, key: str, raw: Raw) -> Content:
-        text = bytes(raw)
-        return Content(_TABLES[key], self._facet(text).content_hash, key, text)
+        text, known = bytes(raw), self._contents[key]
+        return known.get(text) or known.put(text, self._new_content(key, text))
+
+    def _new_content(self, key: str, raw: bytes) -> Content:
+        digest, content_hash = content_digests(raw)
+        self._digests.put(raw, digest)
+        return Content(_TABLES[key], content_hash, key, raw)
 
     def _declared(self, facets: Facets) -> tuple[Content, ...]:
         raw = (facets or {}).get("lineage")
         return (self._content("lineage", raw),) if raw and raw != b"null" else ()
 
     def _facet_digests(self, facets: Facets) -> list[tuple[str, bytes]]:
-        return [(key, self._facet(bytes(raw)).digest) for key, raw in sorted((facets or {}).items())]
-
-    def _facet(self, raw: bytes) -> Facet:
-        return self._facets.get(raw) or self._facets.put(raw, read_facet(raw))
+        if not facets:
+            return []
+        found = []
+        for key in sorted(facets):
+            raw = bytes(facets[key])
+            found.append((key, self._digests.get(raw) or self._digests.put(raw, facet_digest(raw))))
+        return found
 
 
 def redacted(body: bytes) -> bytes:

@@ -72,9 +72,8 @@ def build_batch(
     open_ = [record for record in records if record.sequence not in before.decided]
     events = [record for record in open_ if record.kind is not Kind.REFUSAL]
     bodies = [_body(record, claims) for record in events]
-    found = iter(reader.read([body if isinstance(body, bytes) else b"" for body in bodies]))
-    for record, body in zip(events, bodies, strict=True):
-        read = next(found)
+    found = reader.read([body if isinstance(body, bytes) else b"" for body in bodies])
+    for record, body, read in zip(events, bodies, found, strict=True):
         outcome = body if isinstance(body, InvalidEvent) else read
         _sort_in(batch, _position(source, record), record, before, outcome)
     for record in open_:

@@ -1,0 +1,22 @@
+"""All benchmarks: `python -m bench`, a quarter of an hour; `python -m bench --quick`, a few minutes."""
+
+import argparse
+
+from bench import freshness, longrun, parser, receiver
+from bench.figures import QUICK_ROUNDS, ROUNDS, show
+
+
+def main() -> None:
+    """Run one after the other, because two at once would measure each other; each table is printed as it is done."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--quick", action="store_true", help="fewer rounds, 100,000 events instead of a million")
+    quick = arguments.parse_args().quick
+    rounds = QUICK_ROUNDS if quick else ROUNDS
+    show("Receiver", receiver.run(rounds))
+    show("Parser", parser.run(rounds))
+    show("Freshness", freshness.run(rounds))
+    show("Long run", longrun.run(longrun.QUICK_EVENTS if quick else longrun.EVENTS))
+
+
+if __name__ == "__main__":
+    main()

@@ -10,14 +10,19 @@ help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 setup: $(READY)  ## virtual environment, packages and jars; done once
+	@$(BIN)/python -m tools.jars
 
 $(READY): requirements-dev.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.11 setup"; exit 2; }
-	@echo "Setting up $(VENV) (a few minutes the first time)"
-	@$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Python 3.11 or newer is needed: make PYTHON=python3.11 setup"; exit 2; }
+	@echo "Setting up $(VENV) (two minutes the first time)"
+	@$(PYTHON) -m venv $(VENV) || { echo "venv is missing: apt-get install python3-venv"; exit 2; }
 	@$(BIN)/pip install --quiet --require-hashes --requirement requirements-dev.lock
 	@$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
+
+demo: setup  ## a real Spark pipeline posts its lineage; see what arrived
+	@$(BIN)/python -m demo.run
 
 check: setup  ## formatting, lint, types, direction of imports
 	$(BIN)/ruff format --check .
@@ -25,8 +30,17 @@ check: setup  ## formatting, lint, types, direction of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check  ## everything: check, then all tests
+test: check  ## check, then every test
 	$(BIN)/pytest
 
 test-fast: setup  ## the quick tests, under a minute
 	$(BIN)/pytest -m "not slow"
+
+bench: setup  ## every figure beside its goal and its floor, a quarter of an hour
+	$(BIN)/python -m bench
+
+torture: setup  ## 500 kills under load, then the reckoning
+	$(BIN)/python -m bench.torture
+
+wheel: setup  ## the wheel, in dist/
+	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .

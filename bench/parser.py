@@ -128,7 +128,7 @@ class _Stages:
             suspicious(bodies)
         with self._stage("decode and digest, scan included"):
             events = self._reader.read(bodies)
-        before = Before(records[0].sequence - 1, self._window, self._hashes, 0, {})
+        before = Before(records[0].sequence - 1, self._window, self._hashes, ())
         with self._stage("rows"):
             claims = FolderClaims(Path(self._bronze.events.uri).parent / "claims")
             batch = build_batch(self._log.source, records, before, _ReadAlready(events), claims)
@@ -138,9 +138,9 @@ class _Stages:
             if not rows and table is not self._bronze.events:
                 continue
             with self._stage(f"arrow: {name}"):
-                arrow_batch(table.table, [row for _, row in rows])
-            with self._stage(f"commit: {name}, arrow included"):
-                table.append_once(self._log.source.app_id, rows, last)
+                columns = arrow_batch(table.table, [row for _, row in rows])
+            with self._stage(f"commit: {name}"):
+                table.append_once(self._log.source.app_id, [sequence for sequence, _ in rows], columns, last)
 
     def figures(self) -> list[tuple[str, float]]:
         """Return each stage and its CPU per event (us), the median of all batches."""

@@ -4,8 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,7 +38,7 @@ class Landed:
 
     def output(self, name: str) -> Json:
         """Return the newest COMPLETE output with column lineage of a table, such as silver/customers."""
-        found = [
+        found: list[Json] = [
             output
             for one in self.events
             for output in one["outputs"]
@@ -53,7 +51,7 @@ class Landed:
 
 
 @pytest.fixture(scope="module", params=["1.53.0", "1.27.0"])
-def landed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Landed]:
+def landed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Landed:
     """Run the pipeline once for each listener, against a Headwater of its own."""
     folder = tmp_path_factory.mktemp("listener")
     keys = json.dumps([{"name": "spark", "key": KEY, "roles": ["write", "read"]}])
@@ -62,8 +60,7 @@ def landed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         audit = when_caught_up(running.url, KEY)
     table = open_bronze(folder / "data").tables[EVENTS.name].query("SELECT body FROM t ORDER BY sequence")
     events = [json.loads(body) for body in table.column("body").to_pylist()]
-    print(f"\nlistener {request.param}: {Counter(one['eventType'] for one in events)} {audit}")
-    yield Landed(request.param, audit, events)
+    return Landed(request.param, audit, events)
 
 
 def run_pipeline(url: str, listener: str, onelake: Path) -> None:

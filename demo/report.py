@@ -49,7 +49,7 @@ def _outputs(bronze: Bronze) -> dict[str, set[str]]:
 
 
 def _edge(edge: dict[str, Any], output: str) -> tuple[str, ...]:
-    how = "/".join(filter(None, (edge["transformation_type"], edge["transformation_subtype"])))
+    how = " ".join(filter(None, (edge["transformation_type"], edge["transformation_subtype"]))).lower()
     target = edge["output_field"] or "(all columns)"
     source = f"{_short(edge['input_name'])}.{edge['input_field']}"
     return source, f"{_short(output)}.{target}", how, "yes" if edge["masking"] else ""

@@ -35,7 +35,7 @@ def main() -> int:
     options = parser.parse_args()
     data = options.data.resolve()
     onelake = data.with_name(data.name + "-onelake")
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
     started = time.monotonic()
     try:
         key = secrets.token_urlsafe(24)
@@ -44,12 +44,12 @@ def main() -> int:
             console.print(f"Spark runs the pipeline with listener {options.listener}, OneLake in {_short(onelake)}")
             run_pipeline(url, key, options.listener, onelake)
             audit = when_caught_up(url, key)
-    except Missing as error:
+    except (Missing, httpx.HTTPError) as error:
         sys.stderr.write(f"demo: {error}\n")
         return 3
     print_report(console, data, audit)
     console.print(f"\nAll of it took {time.monotonic() - started:.0f} s. What next:")
-    console.print(_next_steps(_short(data), _short(onelake)))
+    console.print(_next_steps(_short(data), _short(onelake)), soft_wrap=True)
     return 0 if audit["balanced"] else 1
 
 
@@ -123,15 +123,15 @@ def _short(path: Path) -> str:
 
 
 def _next_steps(data: str, onelake: str) -> str:
-    return "\n".join(
-        (
-            f"  .venv/bin/headwater events --data {data}         what was sent, newest first",
-            f"  .venv/bin/headwater audit --data {data}          is every acknowledged event in exactly one table?",
-            f"  .venv/bin/headwater up --data {data}             start it again, and point your own Spark at it",
-            f"  {data}/lake/bronze/                 the Delta tables: events, column_lineage, schemas, …",
-            f"  {onelake}/                   the pipeline's own tables, and spark.log",
-        )
-    )
+    steps = {
+        f".venv/bin/headwater events --data {data}": "what was sent, newest first",
+        f".venv/bin/headwater audit --data {data}": "is every acknowledged event in exactly one table?",
+        f".venv/bin/headwater up --data {data}": "start it again, and point your own Spark at it",
+        f"{data}/lake/bronze/": "Delta tables: events, column_lineage, schemas and others",
+        f"{onelake}/": "the pipeline's own tables, and spark.log",
+    }
+    width = max(map(len, steps))
+    return "\n".join(f"  {step:<{width}}  {what}" for step, what in steps.items())
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 KEY = "the-key-of-the-spark-tests"
 ONELAKE = "abfss://Sales@onelake.dfs.fabric.microsoft.com"
+SAVE = "execute_save_into_data_source_command."
+MERGE = "execute_merge_into_command"
 ROOT = Path(__file__).parents[1]
 Json = dict[str, Any]
 
@@ -36,18 +39,12 @@ class Landed:
         wanted = f"nb_shop_medallion.{statement}"
         return [one for one in self.events if one["job"]["name"] == wanted and one["eventType"] == kind]
 
-    def output(self, name: str) -> Json:
-        """Return the newest COMPLETE output with column lineage of a table, such as silver/customers."""
-        found: list[Json] = [
-            output
-            for one in self.events
-            for output in one["outputs"]
-            if one["eventType"] == "COMPLETE"
-            and output["name"].endswith(f"/Tables/{name}")
-            and "columnLineage" in output.get("facets", {})
-        ]
-        assert found, f"no event carries column lineage of {name}"
-        return found[-1]
+    def lineage(self, statement: str) -> Json:
+        """Return the column lineage that a statement's COMPLETE carries for its only output."""
+        (event,) = self.of(statement)
+        (output,) = event["outputs"]
+        facet: Json = output["facets"]["columnLineage"]
+        return facet
 
 
 @pytest.fixture(scope="module", params=["1.53.0", "1.27.0"])
@@ -60,6 +57,9 @@ def landed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         audit = when_caught_up(running.url, KEY)
     table = open_bronze(folder / "data").tables[EVENTS.name].query("SELECT body FROM t ORDER BY sequence")
     events = [json.loads(body) for body in table.column("body").to_pylist()]
+    types = dict(Counter(one["eventType"] for one in events))
+    reporter: Any = request.config.pluginmanager.getplugin("terminalreporter")
+    reporter.write_line(f" listener {request.param}: {len(events)} events {types}, audit {audit}")
     return Landed(request.param, audit, events)
 
 
@@ -106,21 +106,65 @@ def test_names_are_onelakes_and_only_1_27_starts_them_with_a_slash(landed: Lande
     assert {name.startswith("/Shop.Lakehouse/") for name in names} == {landed.listener == "1.27.0"}
 
 
-def test_masks_udf_and_case_are_told_apart(landed: Landed) -> None:
-    fields = landed.output("silver/customers")["facets"]["columnLineage"]["fields"]
+def test_mask_udf_and_case_are_told_apart(landed: Landed) -> None:
+    fields = landed.lineage(SAVE + "silver_customers")["fields"]
     assert ("customer_email", "DIRECT", "TRANSFORMATION", True) in sources(fields, "email_sha")
     assert ("customer_email", "DIRECT", "TRANSFORMATION", False) in sources(fields, "email_domain")
     assert ("country", "INDIRECT", "CONDITIONAL", False) in sources(fields, "region")
 
 
 def test_an_address_is_readable_again_under_another_name(landed: Landed) -> None:
-    fields = landed.output("platinum/mailing")["facets"]["columnLineage"]["fields"]
+    fields = landed.lineage(SAVE + "platinum_mailing")["fields"]
     assert sources(fields, "contact") == {("customer_email", "DIRECT", "IDENTITY", False)}
 
 
 def test_a_window_is_indirect(landed: Landed) -> None:
-    fields = landed.output("platinum/top_customers")["facets"]["columnLineage"]["fields"]
+    fields = landed.lineage(SAVE + "platinum_top_customers")["fields"]
     assert ("spent", "INDIRECT", "WINDOW", False) in sources(fields, "place")
+
+
+def test_a_mask_behind_another_step_is_not_reported_as_one(landed: Landed) -> None:
+    fields = landed.lineage(SAVE + "silver_customers")["fields"]
+    assert sources(fields, "match_key") == {("customer_email", "DIRECT", "TRANSFORMATION", False)}
+
+
+@pytest.mark.parametrize(
+    ("merge", "source"), [(f"{MERGE}.silver_customers", "customer_changes"), (MERGE, "late_orders")]
+)
+def test_the_source_of_a_merge_is_in_its_column_lineage_only(landed: Landed, merge: str, source: str) -> None:
+    (event,) = landed.of(merge)
+    assert not any(source in one["name"] for one in event["inputs"])
+    assert source in json.dumps(landed.lineage(merge))
+
+
+def test_a_column_masked_by_a_merge_vanishes_from_its_lineage_but_not_from_the_schema(landed: Landed) -> None:
+    (event,) = landed.of(f"{MERGE}.silver_customers")
+    columns = [one["name"] for one in event["outputs"][0]["facets"]["schema"]["fields"]]
+    assert "email_sha" in columns
+    assert "email_sha" not in landed.lineage(f"{MERGE}.silver_customers")["fields"]
+
+
+def test_a_write_that_failed_is_reported_complete_but_without_statistics(landed: Landed) -> None:
+    (event,) = landed.of("execute_insert_into_hadoop_fs_relation_command.export_broken")
+    assert "outputStatistics" not in event["outputs"][0].get("outputFacets", {})
+    assert len(landed.of("python_parallel_collection", "FAIL")) == 1
+
+
+@pytest.mark.parametrize("statement", ["execute_update_command", "execute_delete_command"])
+def test_update_and_delete_name_no_dataset(landed: Landed, statement: str) -> None:
+    (event,) = landed.of(statement)
+    assert (event["inputs"], event["outputs"]) == ([], [])
+
+
+def test_a_stream_reads_single_files_and_only_1_53_says_where_it_writes(landed: Landed) -> None:
+    batches = [
+        one
+        for one in landed.events
+        if one["job"]["facets"]["jobType"]["processingType"] == "STREAMING" and one["eventType"] == "COMPLETE"
+    ]
+    outputs = {Path(one["name"]).name for event in batches for one in event["outputs"]}
+    assert {Path(one["name"]).name for event in batches for one in event["inputs"]} == {"1.json", "2.json"}
+    assert outputs == ({"clicks"} if landed.listener == "1.53.0" else set())
 
 
 def sources(fields: Json, column: str) -> set[tuple[str, str, str, bool]]:

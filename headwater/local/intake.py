@@ -80,6 +80,7 @@ class IntakeCycle:
             what = f"The body did not come within {self._timeout_s:g} s."
             raise Refusal(408, "slow_body", what, "Send it again, faster.") from None
         except asyncio.CancelledError:  # the server ends and has waited long enough
+            self._late = True
             raise Refusal(503, "stopping", "Headwater is stopping.", "Send the event again in a moment.") from None
         self.message_event.clear()
         if self.disconnected:

@@ -58,7 +58,7 @@ class Serve:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer what is asked; what is posted goes its own way from the connection to the receiver."""
-        if scope["type"] == "http" and not self._host_fits(Headers(scope=scope).get("host", "")):
+        if scope["type"] == "http" and not self._is_ours(Headers(scope=scope)):
             self.refuse(_FOREIGN_HOST)
             answer = _FOREIGN_HOST.answer()
             await Response(answer.body, answer.status, media_type="application/json")(scope, receive, send)
@@ -68,12 +68,18 @@ class Serve:
     def find(self, path: str, headers: Mapping[str, str]) -> Take | None:
         """Return the receiver's route of a path, None if the reading API has it or the Host header is foreign."""
         take = self._intake.get(path)
-        return take if take and self._host_fits(headers.get("host", "")) else None
+        return take if take and self._is_ours(headers) else None
 
-    def _host_fits(self, host: str) -> bool:
-        """Check the Host header: without keys, no web page must reach us under a name of its own (DNS rebinding)."""
+    def _is_ours(self, headers: Mapping[str, str]) -> bool:
+        """Check Host and Origin while there are no keys: a web page must neither reach us under a name of its own
+        (DNS rebinding) nor post to us from another site.
+        """
         if self._settings.keys:
             return True
+        origin = headers.get("origin", "")
+        return self._is_allowed(headers.get("host", "")) and (not origin or self._is_allowed(origin.partition("//")[2]))
+
+    def _is_allowed(self, host: str) -> bool:
         name = host.rpartition("]")[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
         return name.lower() in self._settings.allowed_hosts
 
@@ -100,7 +106,7 @@ class Serve:
 _FOREIGN_HOST = Refusal(
     403,
     "host",
-    "This Host header is not on the list.",
+    "This Host or Origin header is not on the list.",
     "Use localhost, add the name to `allowed_hosts`, or set keys.",
 )
 

@@ -3,7 +3,10 @@
 from pathlib import Path
 
 from headwater.errors import InvalidEvent
+from headwater.eventlog import Kind
+from headwater.eventlog.claims import FolderClaims
 from headwater.parser.attempts import BATCH_RECORDS, MAX_DEATHS, Attempts
+from headwater.parser.ingest import BATCH_BYTES
 from tests.lake import parser, post, rows
 from tests.samples import body, run_event
 
@@ -41,3 +44,15 @@ def test_the_record_that_is_given_up_is_rejected_unread_and_the_next_is_stored(t
     [rejected] = rows(tmp_path, "rejected")
     assert (rejected["sequence"], rejected["reason"], rejected["body"]) == (1, "kills_parser", "")
     assert [row["sequence"] for row in rows(tmp_path, "events")] == [2]
+
+
+def test_large_bodies_beside_the_log_count_when_a_batch_is_cut(tmp_path: Path) -> None:
+    claims = FolderClaims(tmp_path / "claims")
+    large = body(run_event(padding="x" * (BATCH_BYTES // 2)))
+    post(tmp_path, *(claims.put(large.replace(b"daily", b"dail%d" % n)) for n in range(3)), kind=Kind.CLAIM)
+    found = parser(tmp_path)
+    steps = []
+    while taken := found.step():
+        steps.append((taken, found.filled))
+    assert steps == [(1, True), (1, True), (1, False)]
+    assert len(rows(tmp_path, "events")) == 3

@@ -128,6 +128,12 @@ def test_only_hosts_on_the_list_are_answered_while_there_are_no_keys(gateway: Ga
         assert wire.send(old).status() == 403, "no Host header at all"
 
 
+def test_pages_of_other_sites_may_not_post_while_there_are_no_keys(client: httpx.Client) -> None:
+    for origin, status in {"http://localhost:3000": 200, "https://evil.example": 403, "null": 403}.items():
+        answer = client.post(ONE, content=body(run_event()), headers={"origin": origin})
+        assert answer.status_code == status, origin
+
+
 def test_keys_open_exactly_what_their_roles_say(locked: Gateway) -> None:
     event = body(run_event())
     locked.settled(authorization="Bearer viewer-key")

@@ -43,6 +43,13 @@ class FolderClaims:
         except OSError as error:
             raise LogUnavailable(f"Cannot read a large body in {self._folder}: {error}. It is tried again.") from error
 
+    def size(self, key: bytes) -> int:
+        """Return a body's length in bytes, 0 if it is gone."""
+        try:
+            return (self._folder / key.decode()).stat().st_size
+        except OSError:
+            return 0
+
     def remove(self, key: bytes) -> None:
         """Forget a body."""
         (self._folder / key.decode()).unlink(missing_ok=True)

@@ -11,7 +11,7 @@ from headwater.lake.bronze import Bronze
 from headwater.lake.delta import REOPEN_AFTER
 from headwater.lake.maintain import compact, vacuum
 from headwater.local.lifeline import read_settings, when_parent_ends, write_pid
-from headwater.parser.attempts import BATCH_RECORDS, Attempts
+from headwater.parser.attempts import Attempts
 from headwater.parser.ingest import Parser
 from headwater.runtime import OWNER, folder_lock, open_bronze, open_claims, open_log_reader, prepare_folder
 from headwater.settings import Settings
@@ -44,16 +44,16 @@ class Loop:
         while not self._stop.is_set():
             started = time.monotonic()
             try:
-                taken = self._tick()
+                self._tick()
                 pause = 0.0
             except Retry as error:
                 log.warning("%s", error)
-                self._parser, taken = None, 0
+                self._parser = None
                 pause = min(MAX_PAUSE_S, max(0.2, pause * 2))
-            if taken < BATCH_RECORDS:
+            if not (self._parser and self._parser.filled):
                 self._stop.wait(pause or max(0.0, self._settings.tick_s - (time.monotonic() - started)))
 
-    def _tick(self) -> int:
+    def _tick(self) -> None:
         if self._parser is None:
             reader, claims = open_log_reader(self._folder), open_claims(self._folder)
             self._parser = Parser(reader, self._bronze, claims, OWNER)
@@ -65,7 +65,6 @@ class Loop:
         if time.monotonic() - self._vacuumed > VACUUM_EVERY_S:
             self._vacuumed = time.monotonic()
             vacuum(self._bronze, self._settings.vacuum_hours)
-        return taken
 
     def _step(self, parser: Parser) -> int:
         limit = self._attempts.begin(parser.watermark())

@@ -71,8 +71,9 @@ class Serve:
         return take if take and self._is_ours(headers) else None
 
     def _is_ours(self, headers: Mapping[str, str]) -> bool:
-        """Check Host and Origin while there are no keys: a web page must neither reach us under a name of its own
-        (DNS rebinding) nor post to us from another site.
+        """Check Host and Origin while there are no keys.
+
+        A web page must neither reach us under a name of its own (DNS rebinding) nor post to us from another site.
         """
         if self._settings.keys:
             return True

@@ -33,6 +33,9 @@ class Claims(Protocol):
     def get(self, key: bytes) -> bytes:
         """Return a body; raises GiveUp if it is gone, LogUnavailable if it cannot be read right now."""
 
+    def size(self, key: bytes) -> int:
+        """Return a body's length in bytes, 0 if it is gone."""
+
 
 @dataclass(slots=True)
 class Batch:

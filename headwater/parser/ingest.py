@@ -38,6 +38,8 @@ class Parser:
         self._hashes: set[bytes] = set()
         self._decided: set[int] = set()
         self._committed: int | None = None
+        self.filled = False
+        """Whether the last step took as much as one batch may hold, so that more is likely to wait."""
         bronze.create(owner, self._source.incarnation)
         bronze.check_owner(owner)
         check_log_matches(reader, bronze)
@@ -55,7 +57,9 @@ class Parser:
         records = self._reader.read(watermark, limit=limit, max_bytes=BATCH_BYTES)
         if not records and self._reader.tail() > watermark:
             return self._skip_lost(watermark)
-        return self._take(records, watermark)
+        fitting = self._fitting(records)
+        self.filled = len(fitting) == limit or len(fitting) < len(records) or _bytes(records) >= BATCH_BYTES
+        return self._take(fitting, watermark)
 
     def reject_next(self, error: InvalidEvent) -> int:
         """Quarantine the next record without reading its body, which may be what kills the process."""
@@ -85,6 +89,15 @@ class Parser:
             self._committed = None  # whatever stops this attempt, the next one looks at what it has left behind
             self._commit_or_bisect(records, watermark)
         return len(records)
+
+    def _fitting(self, records: Sequence[LoggedRecord]) -> Sequence[LoggedRecord]:
+        """Cut a batch where its bodies, large ones beside the log included, become too much memory at once."""
+        size = 0
+        for count, record in enumerate(records):
+            size += self._claims.size(record.body) if record.kind is Kind.CLAIM else len(record.body)
+            if count and size > BATCH_BYTES:
+                return records[:count]
+        return records
 
     def _skip_lost(self, watermark: int) -> int:
         """Note as a gap what the log has counted but no longer holds, unless it came only just now."""
@@ -137,6 +150,10 @@ class Parser:
             self._decided = self._bronze.decided(self._source, watermark)
             self._committed = watermark
         return watermark
+
+
+def _bytes(records: Sequence[LoggedRecord]) -> int:
+    return sum(len(record.body) for record in records)
 
 
 def check_log_matches(reader: LogReader, bronze: Bronze) -> None:

@@ -8,6 +8,7 @@ from deltalake import (
     ColumnProperties,
     CommitProperties,
     DeltaTable,
+    PostCommitHookProperties,
     QueryBuilder,
     Transaction,
     WriterProperties,
@@ -27,6 +28,9 @@ REOPEN_AFTER = 100
 _RACES = 20
 _PLAIN = ColumnProperties(dictionary_enabled=False, statistics_enabled="NONE")
 _WRITER = WriterProperties(compression="ZSTD", compression_level=1, column_properties={"body": _PLAIN, "http": _PLAIN})
+_HOOKS = PostCommitHookProperties(cleanup_expired_logs=False)
+"""Maintenance cleans the log: looking for old entries at each append took 28 of 56 ms after 2,700 commits."""
+
 _STATISTICS = ("log", "incarnation", "partition", "sequence", "received_at", "event_time", "event_kind", "event_id")
 
 
@@ -152,7 +156,14 @@ class LakeTable:
         """Commit one append; False if another commit was faster."""
         properties = CommitProperties(app_transactions=[transaction])
         try:
-            write_deltalake(handle, batch, mode="append", writer_properties=_WRITER, commit_properties=properties)
+            write_deltalake(
+                handle,
+                batch,
+                mode="append",
+                writer_properties=_WRITER,
+                commit_properties=properties,
+                post_commithook_properties=_HOOKS,
+            )
         except CommitFailedError:
             return False
         except (DeltaError, OSError) as error:

@@ -49,15 +49,15 @@ def test_what_the_log_no_longer_has_is_rejected_as_a_gap(tmp_path: Path, cut: tu
 
 def test_two_parsers_racing_on_one_partition_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
     world = World(tmp_path)
-    for burst in range(3):
+    for burst in range(2):
         bodies = [event(f"{burst}-{number % 80}", (f"c{number % 80}",)) for number in range(100)]
         world.append(*bodies, b"{}", note(), kind=Kind.EVENT)
         world.append(note(), kind=Kind.REFUSAL)
         start = time.time() + 1.0
-        rivals = [world.step_elsewhere(dict(os.environ), start_at=start) for _ in range(3)]
-        assert [rival.wait(60) for rival in rivals] == [0, 0, 0]
+        rivals = [world.step_elsewhere(dict(os.environ), start_at=start) for _ in range(2)]
+        assert [rival.wait(60) for rival in rivals] == [0, 0]
         assert world.placed() == list(range(1, 103 * (burst + 1) + 1))
-    assert world.audit() | {"duplicates": 60, "rejected": 6, "pending": 0, "balanced": True} == world.audit()
+    assert world.audit() | {"duplicates": 40, "rejected": 4, "pending": 0, "balanced": True} == world.audit()
 
 
 @pytest.mark.parametrize("commit", COMMITS)

@@ -3,13 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from headwater.errors import WrongSetting
 from headwater.events.position import Source
 from headwater.events.rows import Row
 from headwater.failpoints import reach
-from headwater.lake.arrow import arrow_batch
 from headwater.lake.delta import LakeTable
 from headwater.tables import BRONZE, COLUMN_LINEAGE, DUPLICATES, EVENTS, REFUSED, REJECTED, SCHEMAS, Table
 
@@ -70,12 +67,11 @@ class Bronze:
 
         Raises ValueError or TypeError if a value fits no column; then nothing of the batch has been committed.
         """
-        ready = {name: _prepared(self.tables[name].table, rows.get(name, ())) for name in self.tables}
+        ready = {name: table.prepare(rows.get(name, ())) for name, table in self.tables.items()}
         for name, table in self.tables.items():
-            sequences, batch = ready[name]
-            if sequences or table is self.events:
+            if rows.get(name) or table is self.events:
                 append = table.append_missing if name in _ONE_ROW_EACH else table.append_once
-                append(source.app_id, sequences, batch, last)
+                append(source.app_id, ready[name], last)
                 reach(f"parser.after_{name}")
 
     def recent_ids(self, source: Source, since_us: int, limit: int) -> Iterator[tuple[int, bytes]]:
@@ -125,7 +121,3 @@ class Bronze:
     def _number(self, table: Table, expression: str, condition: str) -> int:
         found = self.tables[table.name].query(f"SELECT {expression} AS n FROM t WHERE {condition}")
         return found.column("n")[0].as_py() or 0
-
-
-def _prepared(table: Table, rows: Sequence[tuple[int, Row]]) -> tuple[list[int], pa.RecordBatch]:
-    return [sequence for sequence, _ in rows], arrow_batch(table, [row for _, row in rows])

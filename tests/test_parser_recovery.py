@@ -47,6 +47,24 @@ def test_what_the_log_no_longer_has_is_rejected_as_a_gap(tmp_path: Path, cut: tu
     assert world.audit() | {"rejected": 3, "balanced": True} == world.audit()
 
 
+def test_notes_of_refusals_lost_in_a_gap_leave_the_audit_balanced(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.append(event(1))
+    world.append(note(), kind=Kind.REFUSAL)
+    world.append_to_end_of_segment(event(2))
+    world.append(note(), kind=Kind.REFUSAL)
+    lost = world.append_to_end_of_segment(event(3))
+    world.append(event(4))
+    world.append(note(), kind=Kind.REFUSAL)
+    lost.unlink()
+    world.parser().step()
+    assert world.placed() == list(range(1, 8))
+    assert world.audit() | {"stored": 3, "rejected": 2, "refused": 2, "balanced": True} == world.audit()
+    world.append(note(), event(5))
+    world.append(note(), kind=Kind.REFUSAL)
+    assert world.audit() | {"pending": 2, "balanced": True} == world.audit()
+
+
 def test_two_parsers_racing_on_one_partition_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
     world = World(tmp_path)
     for burst in range(2):

@@ -73,12 +73,6 @@ class SqliteLogReader:
         notes = sum(refusals_between(opened[0], passed, tail) for opened in segments)
         return Tally(received, max(0, tail - passed - notes), tail)
 
-    def forgotten(self) -> int:
-        """Count the events that the log has numbered but retention has taken."""
-        opened = filter(None, map(self._connection, self._segments()))
-        oldest = next(opened)[1]
-        return oldest.first_sequence - 1 - oldest.refusals_before
-
     def received_us(self, sequence: int) -> int | None:
         """Return when a record was received (us, UTC), None if it is not there."""
         records = self.read(sequence - 1, limit=1, max_bytes=1)

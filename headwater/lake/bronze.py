@@ -21,12 +21,16 @@ INCARNATION = "headwater.incarnation"
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Rows of the lake up to the watermark; a gap counts by its length, refused requests one by one."""
+    """Rows of the lake up to the watermark; a gap counts by its length, refused requests one by one.
+
+    notes: records of the source's present life that only note refused requests.
+    """
 
     stored: int
     duplicates: int
     rejected: int
     refused: int
+    notes: int
     watermark: int
 
 
@@ -115,6 +119,7 @@ class Bronze:
             duplicates=self._number(DUPLICATES, "count(*)", done),
             rejected=self._number(REJECTED, "sum(to_sequence - sequence + 1)", done),
             refused=self._number(REFUSED, "sum(count)", done),
+            notes=self._number(REFUSED, "count(*)", f"incarnation = '{source.incarnation}' AND {done}"),
             watermark=watermark,
         )
 

@@ -29,8 +29,8 @@ def begin_incarnation(settings: Settings) -> dict[str, Any]:
             fresh
         )  # all rows: of the life before, those beyond its watermark count as well from now on
         in_lake = counts.stored + counts.duplicates + counts.rejected
-        not_counted = in_lake - reader.forgotten() - sum(past[1] for past in reader.past())
         head = reader.head()
+        not_counted = in_lake - (head - 1) - sum(past[1] for past in reader.past())
         reader.close()
         if head > 1:
             bronze.commit(fresh, {}, head - 1)

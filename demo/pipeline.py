@@ -62,7 +62,7 @@ def silver_customers(spark: SparkSession) -> None:
     clean = masked.withColumn("customer_email", F.lower(F.trim("customer_email")))
     region = F.when(F.col("country").isin("DE", "AT", "CH"), "DACH").otherwise("rest")
     derived = (
-        clean.withColumn("match_key", F.sha2("customer_email", 256))  # the listener misses this mask: two steps
+        clean.withColumn("match_key", F.sha2("customer_email", 256))  # 1.53.0 misses this mask
         .withColumn("email_domain", domain("customer_email"))
         .withColumn("region", region)
     )

@@ -34,10 +34,10 @@ class Landed:
     audit: Json
     events: list[Json]
 
-    def of(self, statement: str, kind: str = "COMPLETE") -> list[Json]:
-        """Return events of one kind by how the job's name goes on behind the application's."""
+    def of(self, statement: str) -> list[Json]:
+        """Return COMPLETE events by how the job's name goes on behind the application's. START may be missing."""
         wanted = f"nb_shop_medallion.{statement}"
-        return [one for one in self.events if one["job"]["name"] == wanted and one["eventType"] == kind]
+        return [one for one in self.events if one["job"]["name"] == wanted and one["eventType"] == "COMPLETE"]
 
     def lineage(self, statement: str) -> Json:
         """Return the column lineage that a statement's COMPLETE carries for its only output."""
@@ -123,9 +123,9 @@ def test_a_window_is_indirect(landed: Landed) -> None:
     assert ("spent", "INDIRECT", "WINDOW", False) in sources(fields, "place")
 
 
-def test_a_mask_behind_another_step_is_not_reported_as_one(landed: Landed) -> None:
+def test_a_mask_behind_another_step_is_reported_by_1_27_only(landed: Landed) -> None:
     fields = landed.lineage(SAVE + "silver_customers")["fields"]
-    assert sources(fields, "match_key") == {("customer_email", "DIRECT", "TRANSFORMATION", False)}
+    assert sources(fields, "match_key") == {("customer_email", "DIRECT", "TRANSFORMATION", landed.listener == "1.27.0")}
 
 
 @pytest.mark.parametrize(
@@ -145,9 +145,10 @@ def test_a_column_masked_by_a_merge_vanishes_from_its_lineage_but_not_from_the_s
 
 
 def test_a_write_that_failed_is_reported_complete_but_without_statistics(landed: Landed) -> None:
+    """The one FAIL is the RDD job's; its name is a bare number if a busy machine made the listener skip its START."""
     (event,) = landed.of("execute_insert_into_hadoop_fs_relation_command.export_broken")
     assert "outputStatistics" not in event["outputs"][0].get("outputFacets", {})
-    assert len(landed.of("python_parallel_collection", "FAIL")) == 1
+    assert [one["eventType"] for one in landed.events].count("FAIL") == 1
 
 
 @pytest.mark.parametrize("statement", ["execute_update_command", "execute_delete_command"])

@@ -83,7 +83,11 @@ class Siege:
             running.stop()
         audit = headwater("audit", "--json", "--data", str(self._folder))
         assert audit.returncode == 0, audit.stdout
-        return check_lake(self._folder, self._producers.ledger), rate
+        return self.check(), rate
+
+    def check(self) -> Found:
+        """Hold the producers' list against the lake."""
+        return check_lake(self._folder, self._producers.ledger)
 
     def _start(self, more: dict[str, str]) -> Running:
         return Running(self._folder, port=self._port, environment={**_ENVIRONMENT, **more})

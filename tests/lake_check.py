@@ -76,7 +76,7 @@ def read_lake(folder: Path, claims: Mapping[str, str]) -> Found:
         found.facets.update(_facets(row))
     for row in rows(folder, "duplicates"):
         found.positions.append((row["incarnation"], row["partition"], row["sequence"]))
-        found.duplicates[found.runs[row["event_id"]]] += 1
+        found.duplicates[found.runs.get(row["event_id"], row["event_id"])] += 1
     for row in rows(folder, "rejected"):
         for sequence in range(row["sequence"], row["to_sequence"] + 1):
             found.positions.append((row["incarnation"], row["partition"], sequence))

@@ -5,6 +5,8 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.running import Running
 
 
@@ -30,6 +32,7 @@ def test_a_dead_child_starts_again(tmp_path: Path) -> None:
             assert running.wait_pid(name, other_than=before) != before
 
 
+@pytest.mark.slow
 def test_a_supervisor_follows_a_killed_one_on_the_same_port_while_its_parser_is_still_busy(tmp_path: Path) -> None:
     with Running(tmp_path) as first:
         busy = first.wait_pid("parser")

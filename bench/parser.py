@@ -24,7 +24,6 @@ from headwater.eventlog.sqlite_reader import SqliteLogReader
 from headwater.events.event import Event
 from headwater.events.reader import EventReader
 from headwater.events.redaction import suspicious
-from headwater.lake.arrow import arrow_batch
 from headwater.lake.bronze import Bronze
 from headwater.parser.batch import Before, build_batch
 from headwater.parser.ingest import Parser
@@ -138,9 +137,9 @@ class _Stages:
             if not rows and table is not self._bronze.events:
                 continue
             with self._stage(f"arrow: {name}"):
-                columns = arrow_batch(table.table, [row for _, row in rows])
+                ready = table.prepare(rows)
             with self._stage(f"commit: {name}"):
-                table.append_once(self._log.source.app_id, [sequence for sequence, _ in rows], columns, last)
+                table.append_once(self._log.source.app_id, ready, last)
 
     def figures(self) -> list[tuple[str, float]]:
         """Return each stage and its CPU per event (us), the median of all batches."""

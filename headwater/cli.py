@@ -165,7 +165,7 @@ def log_show(data: Data = None, as_json: Json = False) -> None:
         "head": reader.head(),
         "tail": reader.tail(),
         "passed": passed,
-        "pending": reader.tally(passed).pending,
+        "pending": reader.pending(passed),
         "bytes": reader.size_bytes(),
         "past": [{"incarnation": past[0], "received": past[1]} for past in reader.past()],
     }

@@ -6,7 +6,6 @@ import pytest
 from deltalake import DeltaTable
 
 from headwater.events.position import Position, Source
-from headwater.lake.arrow import arrow_batch
 from headwater.lake.bronze import Bronze
 from headwater.lake.delta import LakeTable
 from headwater.lake.maintain import compact, vacuum
@@ -19,8 +18,8 @@ SOURCE = Source("local", "life", "0")
 
 def append(table: LakeTable, *sequences: int) -> int:
     positions = [Position(SOURCE, sequence, 1_795_000_000_000_000 + sequence) for sequence in sequences]
-    batch = arrow_batch(DUPLICATES, [(*position.cells(), f"{position.sequence:032x}") for position in positions])
-    return table.append_once(SOURCE.app_id, sequences, batch, sequences[-1])
+    rows = [(place.sequence, (*place.cells(), f"{place.sequence:032x}")) for place in positions]
+    return table.append_once(SOURCE.app_id, table.prepare(rows), sequences[-1])
 
 
 def small_commits(lake: Bronze, count: int) -> LakeTable:

@@ -25,21 +25,21 @@ class WrongQuestion(GiveUp):
 def audit(reader: SqliteLogReader, bronze: Bronze) -> dict[str, Any]:
     """Hold the log's count against the lake's (promise P2): every acknowledged event is in exactly one table.
 
-    `balanced` is false when events are missing or stored twice. Nothing is computed as a remainder. Of the sequences
-    that the lake has passed, all are events but those it holds as notes of refusals: what a gap held is not known.
+    `balanced` is false when events are missing or stored twice. `received` counts sequence numbers: those the lake has
+    passed and those that wait in the log, less the ones that only note refusals.
     """
     source = reader.source
     counts = bronze.counts(source)
-    tally = reader.tally(counts.watermark)
-    received = counts.watermark - counts.notes + tally.pending + sum(past[1] for past in reader.past())
-    accounted = counts.stored + counts.duplicates + counts.rejected + tally.pending
+    pending = reader.pending(counts.watermark)
+    received = counts.watermark - counts.notes + pending + sum(past[1] for past in reader.past())
+    accounted = counts.stored + counts.duplicates + counts.rejected + pending
     return {
         "received": received,
         "stored": counts.stored,
         "duplicates": counts.duplicates,
         "rejected": counts.rejected,
         "refused": counts.refused,
-        "pending": tally.pending,
+        "pending": pending,
         "balanced": received == accounted,
     }
 

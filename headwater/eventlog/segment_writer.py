@@ -16,7 +16,6 @@ from headwater.eventlog.segments import (
     open_writable,
     read_header,
     read_past,
-    refusals_between,
     remove_segment,
     segment_files,
 )
@@ -97,8 +96,7 @@ class SegmentWriter:
         self._connection.close()
 
     def _roll(self) -> None:
-        refusals = self.header.refusals_before + refusals_between(self._connection, 0, self._next)
-        header = Header(self.header.incarnation, self._next, refusals)
+        header = Header(self.header.incarnation, self._next)
         old, past = self._connection, read_past(self._connection)
         self._use(create_segment(self._folder, header, past), header, self._last_us)
         old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -113,7 +111,7 @@ class SegmentWriter:
                 return
             connection.close()  # its creation was cut off: it never held a record
             remove_segment(path)
-        header = Header(new_incarnation(), 1, 0)
+        header = Header(new_incarnation(), 1)
         self._use(create_segment(self._folder, header, []), header, 0)
 
     def _use(self, connection: sqlite3.Connection, header: Header, last_us: int) -> None:

@@ -12,7 +12,7 @@ FORMAT = 1
 PAGE_BYTES = 16384  # a 15 KB event fills one page instead of a chain of overflow pages
 
 _SCHEMA = """
-CREATE TABLE header(format INTEGER, incarnation TEXT, first_sequence INTEGER, refusals_before INTEGER) STRICT;
+CREATE TABLE header(format INTEGER, incarnation TEXT, first_sequence INTEGER) STRICT;
 CREATE TABLE past(incarnation TEXT, received INTEGER, ended_us INTEGER) STRICT;
 CREATE TABLE records(
   sequence INTEGER PRIMARY KEY, received_us INTEGER NOT NULL, kind INTEGER NOT NULL,
@@ -23,11 +23,10 @@ CREATE INDEX not_plain ON records(kind, sequence) WHERE kind > 0;
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A segment's first row: which log it belongs to and what came before it."""
+    """A segment's first row: which log it belongs to and where it begins."""
 
     incarnation: str
     first_sequence: int
-    refusals_before: int
 
 
 def segment_files(folder: Path) -> list[Path]:
@@ -65,8 +64,8 @@ def create_segment(folder: Path, header: Header, past: list[tuple[str, int, int]
     path = folder / f"{header.first_sequence:020d}.sqlite"
     connection = open_writable(path)
     connection.executescript("BEGIN;" + _SCHEMA)
-    row = (FORMAT, header.incarnation, header.first_sequence, header.refusals_before)
-    connection.execute("INSERT INTO header VALUES (?,?,?,?)", row)
+    row = (FORMAT, header.incarnation, header.first_sequence)
+    connection.execute("INSERT INTO header VALUES (?,?,?)", row)
     connection.executemany("INSERT INTO past VALUES (?,?,?)", past)
     connection.execute("COMMIT")
     sync_folder(folder)
@@ -77,7 +76,7 @@ def read_header(connection: sqlite3.Connection) -> Header | None:
     """Read a segment's header, None if its creation was cut off. Raises WrongSetting for a newer format."""
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'header'").fetchone():
         return None
-    row = connection.execute("SELECT format, incarnation, first_sequence, refusals_before FROM header").fetchone()
+    row = connection.execute("SELECT format, incarnation, first_sequence FROM header").fetchone()
     if row[0] > FORMAT:
         raise WrongSetting(
             f"The event log has format {row[0]}, this Headwater reads up to {FORMAT}. Use the newer Headwater."

@@ -2,7 +2,6 @@
 
 import contextlib
 import sqlite3
-from dataclasses import dataclass
 from pathlib import Path
 
 from headwater.errors import LogUnavailable
@@ -18,15 +17,6 @@ from headwater.eventlog.segments import (
     segment_files,
 )
 from headwater.events.position import Source
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """Events a log has taken, those the parser has not passed, and the newest sequence number counted."""
-
-    received: int
-    pending: int
-    tail: int
 
 
 class SqliteLogReader:
@@ -64,14 +54,12 @@ class SqliteLogReader:
         """Return the oldest sequence number still kept."""
         return int(self._segments()[0].stem)
 
-    def tally(self, passed: int) -> Tally:
-        """Count the events of this incarnation and those behind sequence `passed`, at one moment."""
-        connection, header = self._newest()
-        tail = last_sequence(connection, header)
-        received = tail - header.refusals_before - refusals_between(connection, 0, tail)
+    def pending(self, passed: int) -> int:
+        """Count the events behind sequence `passed`, notes of refusals left out."""
+        tail = self.tail()
         segments = [opened for path in self._segments() if (opened := self._connection(path))]
-        notes = sum(refusals_between(opened[0], passed, tail) for opened in segments)
-        return Tally(received, max(0, tail - passed - notes), tail)
+        notes = sum(refusals_between(connection, passed, tail) for connection, _ in segments)
+        return max(0, tail - passed - notes)
 
     def received_us(self, sequence: int) -> int | None:
         """Return when a record was received (us, UTC), None if it is not there."""

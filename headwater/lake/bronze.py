@@ -111,7 +111,7 @@ class Bronze:
     def counts(self, source: Source) -> Counts:
         """Count what the lake holds up to its watermark, all of one moment."""
         if not self.exists():
-            return Counts(0, 0, 0, 0, 0)
+            return Counts(0, 0, 0, 0, 0, 0)
         stored, watermark = self.events.rows_and_watermark(source.app_id)
         done = f"NOT (incarnation = '{source.incarnation}' AND sequence > {watermark})"
         return Counts(

@@ -103,15 +103,14 @@ class LakeTable:
         """Build Arrow from rows; raises ValueError or TypeError if a value fits no column."""
         return Prepared([sequence for sequence, _ in rows], arrow_batch(self.table, [row for _, row in rows]))
 
-    def append_once(self, app_id: str, rows: NumberedRows | Prepared, last: int) -> int:
+    def append_once(self, app_id: str, rows: Prepared, last: int) -> int:
         """Append rows, each with its sequence number, in one commit that moves the watermark to `last`.
 
         Rows at or below the table's watermark are left out: they are there. Returns the number of rows written.
         A racing commit under the same `app_id` conflicts; then the watermark is read again, on a new handle.
         Raises LakeUnavailable; sending the same rows again is safe.
         """
-        ready = rows if isinstance(rows, Prepared) else self.prepare(rows)
-        return self._append(app_id, ready.batch, last, lambda _, done: [number > done for number in ready.sequences])
+        return self._append(app_id, rows.batch, last, lambda _, done: [number > done for number in rows.sequences])
 
     def append_missing(self, app_id: str, rows: Prepared, last: int) -> int:
         """Append like `append_once`, but look rows at or below the watermark up instead of taking them for granted.

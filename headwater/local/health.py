@@ -68,7 +68,7 @@ class Health:
     def _measure(self) -> None:
         try:
             with self._one_at_a_time:
-                PENDING.set(self._reader.tally(self._bronze.watermark(self._reader.source)).pending)
+                PENDING.set(self._reader.pending(self._bronze.watermark(self._reader.source)))
                 FRESHNESS.set(freshness(self._reader, self._bronze)["seconds"])
                 LOG_BYTES.set(self._reader.size_bytes())
         except HeadwaterError:

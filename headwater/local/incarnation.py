@@ -25,9 +25,7 @@ def begin_incarnation(settings: Settings) -> dict[str, Any]:
         reader, bronze = open_log_reader(folder), open_bronze(folder)
         fresh = replace(reader.source, incarnation=new_incarnation())
         before = bronze.events.property(INCARNATION) or reader.source.incarnation
-        counts = bronze.counts(
-            fresh
-        )  # all rows: of the life before, those beyond its watermark count as well from now on
+        counts = bronze.counts(fresh)  # of the life before, rows beyond its watermark count as well from now on
         in_lake = counts.stored + counts.duplicates + counts.rejected
         head = reader.head()
         not_counted = in_lake - (head - 1) - sum(past[1] for past in reader.past())

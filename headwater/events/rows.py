@@ -112,11 +112,15 @@ def _inputs(value: Any, old: Mapping[str, Any] | None) -> list[Row]:
     """Return one row for each transformation of each input; `old` is the transformation of facets before 1-1-0."""
     rows = []
     for source in _dicts(value):
-        names = tuple(_text(source.get(key)) for key in ("type", "namespace", "name", "field", "runId"))
+        get = source.get
+        names = (
+            _text(get("type")), _text(get("namespace")), _text(get("name")), _text(get("field")), _text(get("runId")),
+        )  # fmt: skip
         for step in _dicts(source.get("transformations")) or [old or {}]:
-            masking = step.get("masking")
-            steps = tuple(_text(step.get(key)) for key in ("type", "subtype", "description"))
-            rows.append((*names, *steps, masking if isinstance(masking, bool) else None))
+            get = step.get
+            masking = get("masking")
+            masks = masking if isinstance(masking, bool) else None
+            rows.append((*names, _text(get("type")), _text(get("subtype")), _text(get("description")), masks))
     return rows
 
 

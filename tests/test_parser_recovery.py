@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.errors import LakeUnavailable
+from headwater.errors import InvalidEvent, LakeUnavailable
 from headwater.eventlog import Kind
 from tests.parsing import World, event, note
 
@@ -112,6 +112,18 @@ def test_a_claim_that_vanishes_between_two_attempts_costs_only_its_own_event(tmp
     assert world.placed() == [1, 2, 3, 4, 5]
     assert world.sequences("duplicates") == [4]
     assert world.reasons() == {1: "shape", 3: "claim_missing"}
+    assert world.audit()["balanced"]
+
+
+@pytest.mark.parametrize("commit", ["rejected", "duplicates"])
+def test_a_record_that_kills_the_parser_between_two_commits_is_rejected_once(tmp_path: Path, commit: str) -> None:
+    world = World(tmp_path)
+    world.append(event(1), event(2), event(1), b"{}")
+    crash(world, f"parser.after_{commit}")
+    for _ in range(4):
+        assert world.parser().reject_next(InvalidEvent("kills_parser", "It dies.", "Send it smaller.")) == 1
+    assert world.placed() == [1, 2, 3, 4]
+    assert world.sequences("duplicates") == ([3] if commit == "duplicates" else [])
     assert world.audit()["balanced"]
 
 

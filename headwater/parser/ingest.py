@@ -18,7 +18,16 @@ log = logging.getLogger(__name__)
 
 BATCH_BYTES = 16 << 20
 MAX_HASHES = 500_000
-_DATA_FAULTS = (ValueError, TypeError, OverflowError, KeyError, RecursionError, MemoryError, pa.ArrowException)
+_DATA_FAULTS = (
+    InvalidEvent,
+    ValueError,
+    TypeError,
+    OverflowError,
+    KeyError,
+    RecursionError,
+    MemoryError,
+    pa.ArrowException,
+)
 
 
 class Parser:
@@ -128,7 +137,9 @@ class Parser:
 
     def _reject(self, record: LoggedRecord, watermark: int, error: InvalidEvent) -> None:
         log.warning("Record %d is rejected: %s", record.sequence, error)
-        batch = rejected_batch(self._source, record, watermark, error)
+        batch = Batch(record.sequence, record.received_us)
+        if record.sequence not in self._decided:  # else it has its row, and only the watermark moves
+            batch = rejected_batch(self._source, record, watermark, error)
         self._bronze.commit(self._source, batch.rows, batch.last)
         self._remember(batch)
 

@@ -58,8 +58,11 @@ def landed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     table = open_bronze(folder / "data").tables[EVENTS.name].query("SELECT body FROM t ORDER BY sequence")
     events = [json.loads(body) for body in table.column("body").to_pylist()]
     types = dict(Counter(one["eventType"] for one in events))
-    reporter: Any = request.config.pluginmanager.getplugin("terminalreporter")
-    reporter.write_line(f" listener {request.param}: {len(events)} events {types}, audit {audit}")
+    plugins = request.config.pluginmanager
+    with plugins.getplugin("capturemanager").global_and_fixture_disabled():
+        plugins.getplugin("terminalreporter").write_line(
+            f" listener {request.param}: {len(events)} events {types}, audit {audit}"
+        )
     return Landed(request.param, audit, events)
 
 

@@ -7,7 +7,7 @@ half, and drops the body behind an offer to upgrade; each lets a client do harm 
 import asyncio
 from collections.abc import Mapping
 from typing import Any, Protocol, cast
-from urllib.parse import unquote
+from urllib.parse import unquote_to_bytes
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -48,18 +48,23 @@ class _Connection(HttpToolsProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._silent = 0
         self._again = False
+        self._lines: dict[str, str] = {}
+        self._idle_from = self.loop.time()
+        self._idle: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
         super().connection_made(transport)
         self._timer = self.loop.call_later(self.host.timeout_s, self._too_slow)
+        self._idle = self.loop.call_later(self.timeout_keep_alive, self._close_if_idle)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
+        if self._idle:
+            self._idle.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         self._silent += len(data)
-        self._unset_keepalive_if_required()
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as offer:
@@ -87,21 +92,22 @@ class _Connection(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         if not self._again:
-            super().on_message_begin()
+            self.url = b""
+            self._lines = {}
 
     def on_url(self, url: bytes) -> None:
         if not self._again:
-            super().on_url(url)
+            self.url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._again:
-            super().on_header(name, value)
+            self._lines[name.lower().decode("latin-1")] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         self._silent = 0
         self._stop_timer()
         if not self._again and not self._begin_intake():
-            super().on_headers_complete()
+            self._begin_asgi()
 
     def on_body(self, body: bytes) -> None:
         self._silent = 0
@@ -117,25 +123,28 @@ class _Connection(HttpToolsProtocol):
 
         The parser ends at such headers, before the body; another one is told how long the body is and goes on.
         """
-        framing = [line for line in self.headers if line[0] in (b"content-length", b"transfer-encoding")]
+        framing = [line for line in self._lines.items() if line[0] in ("content-length", "transfer-encoding")]
         self.parser = httptools.HttpRequestParser(self)
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
         self._again = True
-        self.parser.feed_data(b"POST / HTTP/1.1\r\n" + b"".join(b"%b: %b\r\n" % line for line in framing) + b"\r\n")
+        head = "POST / HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in framing) + "\r\n"
+        self.parser.feed_data(head.encode("latin-1"))
         self._again = False
         if end < len(data):
             self.data_received(data[end:])
 
     def _begin_intake(self) -> bool:
         """Start a posted event on its short way; false for any other request."""
-        url = httptools.parse_url(self.url)
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self.headers}
-        take = self.host.find(unquote(url.path.decode("ascii")), headers)
+        path, _, query = self.url.partition(b"?")
+        if b"%" in path or not path.startswith(b"/"):
+            path = unquote_to_bytes(httptools.parse_url(self.url).path or b"")
+        take = self.host.find(path.decode("latin-1"), self._lines)
         if take is None:
             return False
         keep_alive = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
-        cycle = IntakeCycle(take, self, keep_alive=keep_alive, timeout_s=self.host.timeout_s)
-        cycle.begin(headers, (url.query or b"").decode("latin-1"))
+        cycle = IntakeCycle(
+            take, self, self._lines, query.decode("latin-1"), keep_alive=keep_alive, timeout_s=self.host.timeout_s
+        )
         before, self.cycle = self.cycle, cast("RequestResponseCycle", cycle)
         if before is None or before.response_complete:
             self._start_asgi_task(self.cycle, self.app)
@@ -143,6 +152,32 @@ class _Connection(HttpToolsProtocol):
             self.flow.pause_reading()
             self.pipeline.appendleft((self.cycle, self.app))
         return True
+
+    def _begin_asgi(self) -> None:
+        """Let uvicorn make its scope and cycle of the request."""
+        url = self.url
+        super().on_message_begin()
+        self.url = url
+        for name, value in self._lines.items():
+            super().on_header(name.encode("latin-1"), value.encode("latin-1"))
+        super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        """Go on with the next request; one timer a connection looks whether there is none (uvicorn: one a request)."""
+        self.server_state.total_requests += 1
+        self._idle_from = self.loop.time()
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+
+    def _close_if_idle(self) -> None:
+        left = self._idle_from + self.timeout_keep_alive - self.loop.time()
+        if left <= 0 and self._between_requests():
+            self.transport.close()
+        else:
+            self._idle = self.loop.call_later(max(left, 1.0), self._close_if_idle)
 
     def _between_requests(self) -> bool:
         return self.cycle is None or self.cycle.response_complete

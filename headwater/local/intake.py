@@ -6,6 +6,7 @@ Of the CPU that uvicorn and ASGI spend on a request of 2 KB, this leaves a third
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import lru_cache
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
@@ -24,7 +25,16 @@ class IntakeCycle:
     The connection fills `body` and sets `more_body`, `disconnected`, `keep_alive` and `message_event`.
     """
 
-    def __init__(self, take: Take, connection: HttpToolsProtocol, *, keep_alive: bool, timeout_s: float):
+    def __init__(
+        self,
+        take: Take,
+        connection: HttpToolsProtocol,
+        headers: Mapping[str, str],
+        query: str,
+        *,
+        keep_alive: bool,
+        timeout_s: float,
+    ):
         """Begin with the body still to come; it must be whole after `timeout_s` seconds."""
         self.body = bytearray()
         self.more_body = True
@@ -34,20 +44,19 @@ class IntakeCycle:
         self.response_complete = False
         self._take = take
         self._connection = connection
-        self._awaits_100 = connection.expect_100_continue
+        self._headers = headers
+        self._query = query
+        self._awaits_100 = headers.get("expect", "").lower() == "100-continue"
         self._deadline = connection.loop.time() + timeout_s
         self._timeout_s = timeout_s
         self._late = False
         self._method = connection.parser.get_method().decode("ascii")
 
-    def begin(self, headers: Mapping[str, str], query: str) -> None:
-        """Keep what the station will see besides the body."""
-        self._request = Request(self._method, headers, query, self._chunks())
-
     async def run_asgi(self, _: object) -> None:
         """Answer; uvicorn calls it by this name when the request's turn has come."""
         try:
-            answer = await self._take(self._request)
+            body = self._chunks() if self.more_body else bytes(self.body)
+            answer = await self._take(Request(self._method, self._headers, self._query, body))
             if self.more_body:
                 await self._drain()
             self._send(answer)
@@ -104,19 +113,23 @@ class IntakeCycle:
     def _send(self, answer: Answer) -> None:
         if self.disconnected:
             return
-        lines = [STATUS_LINE[answer.status]]
-        lines += [f"{name}: {value}\r\n".encode("latin-1") for name, value in answer.headers.items()]
-        if answer.body:
-            lines.append(b"content-type: application/json\r\n")
-        if answer.status != 204:
-            lines.append(b"content-length: %d\r\n" % len(answer.body))
-        if not self.keep_alive:
-            lines.append(b"connection: close\r\n")
-        lines.append(b"\r\n")
-        if self._method != "HEAD":
-            lines.append(answer.body)
-        self._connection.transport.write(b"".join(lines))
+        text = _encoded(answer.status, tuple(answer.headers.items()), answer.body, self.keep_alive)
+        self._connection.transport.write(text[: -len(answer.body)] if self._method == "HEAD" else text)
         self.response_complete = True
         if not self.keep_alive:
             self._connection.transport.close()
         self._connection.on_response_complete()
+
+
+@lru_cache(maxsize=64)
+def _encoded(status: int, headers: tuple[tuple[str, str], ...], body: bytes, keep_alive: bool) -> bytes:
+    """Return an answer as it goes over the wire; most of them are the same few bytes."""
+    lines = [STATUS_LINE[status]]
+    lines += [f"{name}: {value}\r\n".encode("latin-1") for name, value in headers]
+    if body:
+        lines.append(b"content-type: application/json\r\n")
+    if status != 204:
+        lines.append(b"content-length: %d\r\n" % len(body))
+    if not keep_alive:
+        lines.append(b"connection: close\r\n")
+    return b"".join((*lines, b"\r\n", body))

@@ -5,7 +5,6 @@ however it goes, and then the child ends in order.
 """
 
 import json
-import os
 import sys
 import threading
 from collections.abc import Callable
@@ -30,11 +29,11 @@ def when_parent_ends(call: Callable[[], None]) -> None:
     threading.Thread(target=wait, name="lifeline", daemon=True).start()
 
 
-def write_pid(folder: Path, name: str) -> None:
+def write_pid(folder: Path, name: str, pid: int) -> None:
     """Say which process plays a role, for people and tests."""
     path = folder / "run" / f"{name}.pid"
     fresh = path.with_suffix(".new")
-    fresh.write_text(f"{os.getpid()}\n")
+    fresh.write_text(f"{pid}\n")
     fresh.replace(path)
 
 

@@ -10,7 +10,7 @@ from headwater.errors import HeadwaterError, InvalidEvent, Retry
 from headwater.lake.bronze import Bronze
 from headwater.lake.delta import REOPEN_AFTER
 from headwater.lake.maintain import compact, vacuum
-from headwater.local.lifeline import read_settings, when_parent_ends, write_pid
+from headwater.local.lifeline import read_settings, when_parent_ends
 from headwater.parser.attempts import Attempts
 from headwater.parser.ingest import Parser
 from headwater.runtime import OWNER, folder_lock, open_bronze, open_claims, open_log_reader, prepare_folder
@@ -90,7 +90,6 @@ def main() -> None:
     try:
         folder = prepare_folder(settings)
         with folder_lock(folder, "parser", wait_s=15):
-            write_pid(folder, "parser")
             Loop(settings, folder, stop).run()
     except HeadwaterError as error:
         log.error("%s", error)

@@ -24,7 +24,7 @@ from headwater.eventlog.sqlite import SqliteLog
 from headwater.local.connection import connection_class
 from headwater.local.health import Health
 from headwater.local.intake import Take
-from headwater.local.lifeline import read_settings, when_parent_ends, write_pid
+from headwater.local.lifeline import read_settings, when_parent_ends
 from headwater.receiver import Refusal
 from headwater.receiver.station import Limits, Receiver
 from headwater.runtime import folder_lock, open_bronze, open_claims, open_log, open_log_reader, prepare_folder
@@ -147,7 +147,6 @@ def main() -> None:
     try:
         folder = prepare_folder(settings)
         with folder_lock(folder, "serve", wait_s=15):
-            write_pid(folder, "serve")
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(run(settings, folder, socket.socket(fileno=int(sys.argv[1]))))
     except HeadwaterError as error:

@@ -14,14 +14,14 @@ from pathlib import Path
 
 from headwater.errors import WrongSetting
 from headwater.failpoints import VARIABLE as FAILPOINT
-from headwater.local.lifeline import settings_line
+from headwater.local.lifeline import settings_line, write_pid
 from headwater.runtime import folder_lock, prepare_folder
 from headwater.settings import Settings
 
 GIVE_UP = 3
 """Exit status of a child that no restart can help: a wrong setting, a log that does not match its lake."""
 
-_BACK_OFF_S = (0.0, 0.2, 0.5, 1.0, 2.0)
+_BACK_OFF_S = (0.0, 0.2, 0.5, 1.0)
 _CALM_S = 30.0
 _STOP_S = 15.0
 
@@ -40,9 +40,10 @@ class _Child:
 class Supervisor:
     """Starts `serve` and `parser`, restarts a dead one within 2 s, ends with both."""
 
-    def __init__(self, settings: Settings, listener: socket.socket):
+    def __init__(self, settings: Settings, folder: Path, listener: socket.socket):
         """`serve` inherits the listening socket: requests wait in it while it starts anew."""
         self._settings = settings
+        self._folder = folder
         self._listener = listener
         self._ended: queue.Queue[_Child | None] = queue.Queue()
         self._children: dict[str, _Child] = {}
@@ -73,6 +74,7 @@ class Supervisor:
         # the parser has no part in the port: outliving a killed supervisor, it would keep the next one from listening
         inherited = [self._listener.fileno()] if name == "serve" else []
         process = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=inherited, start_new_session=True)
+        write_pid(self._folder, name, process.pid)
         child = _Child(name, command, process, time.monotonic(), deaths)
         self._children[name] = child
         assert process.stdin  # noqa: S101 - it is a pipe
@@ -107,7 +109,7 @@ def up(settings: Settings) -> int:
     folder = prepare_folder(settings)
     with folder_lock(folder, "up", wait_s=1.0):
         listener = _listen(settings)
-        supervisor = Supervisor(settings, listener)
+        supervisor = Supervisor(settings, folder, listener)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: supervisor.stop())
         threading.Thread(target=_announce, args=(listener, folder), daemon=True).start()

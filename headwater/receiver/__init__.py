@@ -8,12 +8,15 @@ import msgspec
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as any server can hand it over; header names are lower-case."""
+    """A request as any server can hand it over.
+
+    headers: names are lower-case, the last of a name wins; body: whole where the server has it whole.
+    """
 
     method: str
     headers: Mapping[str, str]
     query: str
-    chunks: AsyncIterator[bytes]
+    body: bytes | AsyncIterator[bytes]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import asyncio
 import zlib
 from collections.abc import AsyncIterator, Mapping
+from functools import lru_cache
 
 from headwater.receiver import Refusal
 
@@ -12,7 +13,32 @@ _STEP = 1 << 20
 
 def check_headers(headers: Mapping[str, str]) -> None:
     """Refuse a media type or content encoding that is not read here (415)."""
-    media, *parameters = headers.get("content-type", "").lower().split(";")
+    _check_types(headers.get("content-type", ""), headers.get("content-encoding", ""))
+
+
+async def read_body(headers: Mapping[str, str], body: bytes | AsyncIterator[bytes], max_bytes: int) -> bytes:
+    """Read and inflate a body of at most `max_bytes` inflated bytes.
+
+    Raises Refusal: 413 as soon as it is known to be larger, 400 for a broken gzip stream.
+    """
+    if (len(body) if isinstance(body, bytes) else _stated_length(headers)) > max_bytes:
+        raise _too_large(max_bytes)
+    if headers.get("content-encoding", "").strip().lower() in ("gzip", "x-gzip"):
+        return await _inflate(_once(body) if isinstance(body, bytes) else body, max_bytes)
+    if isinstance(body, bytes):
+        return body
+    parts, size = [], 0
+    async for chunk in body:
+        size += len(chunk)
+        if size > max_bytes:
+            raise _too_large(max_bytes)
+        parts.append(chunk)
+    return b"".join(parts)
+
+
+@lru_cache(maxsize=64)
+def _check_types(content_type: str, encoding: str) -> None:
+    media, *parameters = content_type.lower().split(";")
     media = media.strip()
     if media and media != "application/json" and not media.endswith("+json"):
         raise Refusal(415, "media_type", f"Content-Type {media!r} is not read.", "Send application/json.")
@@ -20,27 +46,13 @@ def check_headers(headers: Mapping[str, str]) -> None:
         name, _, charset = parameter.partition("=")
         if name.strip() == "charset" and charset.strip(' "') not in ("utf-8", "utf8", "us-ascii"):
             raise Refusal(415, "media_type", f"Charset {charset.strip()!r} is not read.", "Send UTF-8.")
-    encoding = headers.get("content-encoding", "").strip().lower()
+    encoding = encoding.strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip"):
         raise Refusal(415, "encoding", f"Content-Encoding {encoding!r} is not read.", "Send plain or gzip.")
 
 
-async def read_body(headers: Mapping[str, str], chunks: AsyncIterator[bytes], max_bytes: int) -> bytes:
-    """Read and inflate a body of at most `max_bytes` inflated bytes.
-
-    Raises Refusal: 413 as soon as it is known to be larger, 400 for a broken gzip stream.
-    """
-    if _stated_length(headers) > max_bytes:
-        raise _too_large(max_bytes)
-    if headers.get("content-encoding", "").strip().lower() in ("gzip", "x-gzip"):
-        return await _inflate(chunks, max_bytes)
-    parts, size = [], 0
-    async for chunk in chunks:
-        size += len(chunk)
-        if size > max_bytes:
-            raise _too_large(max_bytes)
-        parts.append(chunk)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+async def _once(body: bytes) -> AsyncIterator[bytes]:
+    yield body
 
 
 def _stated_length(headers: Mapping[str, str]) -> int:

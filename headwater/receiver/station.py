@@ -59,7 +59,7 @@ class Receiver:
         key = None
         try:
             key = self._admit(request)
-            body = await read_body(request.headers, request.chunks, self._limits.max_body_bytes)
+            body = await read_body(request.headers, request.body, self._limits.max_body_bytes)
             large = len(body) > LARGE
             envelope = await asyncio.to_thread(_checked_envelope, key, body) if large else _checked_envelope(key, body)
             await self._append([Record(Kind.EVENT, body, _metadata(request, key))], envelope.key)
@@ -72,7 +72,7 @@ class Receiver:
         key = None
         try:
             key = self._admit(request)
-            body = await read_body(request.headers, request.chunks, self._limits.max_body_bytes)
+            body = await read_body(request.headers, request.body, self._limits.max_body_bytes)
             items = await _in_thread_if_large(body, _items, body)
             good, bad = await _in_thread_if_large(body, _sort_out, key, items)
             if good:

@@ -146,9 +146,11 @@ def main() -> None:
     settings = read_settings()
     try:
         folder = prepare_folder(settings)
-        with folder_lock(folder, "serve", wait_s=15):
-            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(run(settings, folder, socket.socket(fileno=int(sys.argv[1]))))
+        with (
+            folder_lock(folder, "serve", wait_s=15),
+            asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+        ):
+            runner.run(run(settings, folder, socket.socket(fileno=int(sys.argv[1]))))
     except HeadwaterError as error:
         log.error("%s", error)
         sys.exit(1 if isinstance(error, Retry) else 3)

@@ -1,11 +1,7 @@
 """A running `headwater up` and a client that may break every rule of HTTP."""
 
 import json
-import os
 import socket
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -14,46 +10,30 @@ from typing import Any, Self
 
 import httpx
 
-READY_S = 30.0
+from tests.running import Running
+
 SETTLE_S = 60.0
-_UP = "from headwater.cli import main; main()"
-_LISTENS = "Headwater listens on "
 
 
 class Gateway:
-    """One `headwater up` on a free port of this machine."""
+    """One `headwater up` on a free port of this machine, and the ways in which tests ask it."""
 
     def __init__(self, folder: Path, settings: Mapping[str, object]):
         """Start it; settings become variables, lists as JSON."""
-        self.folder = folder
         own = {f"HEADWATER_{name.upper()}": _text(value) for name, value in settings.items()}
-        other = {name: value for name, value in os.environ.items() if not name.startswith("HEADWATER_")}
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", _UP, "up", "--data", str(folder), "--port", "0", "--tick", "100ms"],
-            env=other | {"PYTHONPATH": str(Path(__file__).parent.parent)} | own,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
-        self.lines: list[str] = []
-        self._listens = threading.Event()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-        assert self._listens.wait(READY_S), self.said()
-        assert self.url, self.said()
-        self.port = int(self.url.rpartition(":")[2])
-
-    @property
-    def url(self) -> str:
-        """Where it listens, empty if it never did."""
-        return next((line.split()[3] for line in self.lines if line.startswith(_LISTENS)), "")
+        self.running = Running(folder, environment=own, options=["--tick", "100ms"])
+        self.folder = folder
+        self.url = self.running.url
+        self.port = self.running.port
+        self.process = self.running.process
 
     def said(self) -> str:
         """Return all that the supervisor and its children printed."""
-        return "".join(self.lines)
+        return "\n".join(self.running.lines) + self.running.stderr
 
     def serve_pid(self) -> int:
         """Return the process that answers requests."""
-        return int((self.folder / "run" / "serve.pid").read_text())
+        return self.running.pid("serve")
 
     def peak_kib(self) -> int:
         """Return the most memory that `serve` ever held, in KiB."""
@@ -61,15 +41,9 @@ class Gateway:
         return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:"))
 
     def stop(self) -> None:
-        """Stop as a person would, and wait for the end."""
-        self.process.terminate()
-        try:
-            self.process.wait(30)
-        finally:
-            self.process.kill()
-            self._reader.join(10)
-            if self.process.stdout:
-                self.process.stdout.close()
+        """Stop it, if it still runs, and let it end well."""
+        with self.running:
+            pass
 
     def client(self, **headers: str) -> httpx.Client:
         """Return a well-behaved client."""
@@ -88,14 +62,6 @@ class Gateway:
                 assert time.monotonic() < deadline, f"Never at rest: {audit}, refused by metrics: {counted}"
                 before = counted
                 time.sleep(0.05)  # the audit is only to be asked for, it calls nobody
-
-    def _read(self) -> None:
-        assert self.process.stdout
-        for line in self.process.stdout:
-            self.lines.append(line.decode())
-            if self.url:
-                self._listens.set()
-        self._listens.set()
 
 
 @contextmanager

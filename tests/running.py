@@ -21,10 +21,12 @@ _ROOT = Path(__file__).parents[1]
 _COMMAND = [sys.executable, "-c", "from headwater.cli import main; main()"]
 
 
-def headwater(*arguments: str, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def headwater(
+    *arguments: str | Path, environment: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     """Run one command of the command line to its end."""
     return subprocess.run(
-        [*_COMMAND, *arguments],
+        [*_COMMAND, *map(str, arguments)], cwd=cwd,
         env=_environment(environment or {}), capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
     )  # fmt: skip
 
@@ -36,7 +38,13 @@ class Running:
     """
 
     def __init__(
-        self, folder: Path, *, port: int = 0, environment: Mapping[str, str] | None = None, options: Sequence[str] = ()
+        self,
+        folder: Path,
+        *,
+        port: int = 0,
+        environment: Mapping[str, str] | None = None,
+        options: Sequence[str] = (),
+        cwd: Path | None = None,
     ) -> None:
         self.folder = folder
         self._lines: list[str] = []
@@ -45,7 +53,7 @@ class Running:
         self._errors: list[str] = []
         self.process = subprocess.Popen(
             [*_COMMAND, "up", "--data", str(folder), "--port", str(port), *options],
-            env=_environment(environment or {}), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=_environment(environment or {}), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd,
         )  # fmt: skip
         self._threads = [
             threading.Thread(target=self._read_lines, daemon=True),

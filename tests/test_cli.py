@@ -1,11 +1,8 @@
 """The command line as a new user meets it: one clear line where something is wrong, statuses as documented."""
 
 import json
-import os
-import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,39 +10,14 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.running import Running, headwater
 from tests.samples import EVENTS, body, run_event
-
-HEADWATER = [sys.executable, "-c", "from headwater.cli import main; main()"]
-
-
-def headwater(*arguments: str | Path, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*HEADWATER, *map(str, arguments)],
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), "COLUMNS": "200", **(env or {})},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
 
 
 @contextmanager
-def up(folder: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    with subprocess.Popen(
-        [*HEADWATER, "up", "--data", str(folder), "--port", "0", "--tick", "100ms"],
-        cwd=folder.parent,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout
-        line = process.stdout.readline()
-        try:
-            yield line.split()[3], process
-        finally:
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(30) == 0
+def up(folder: Path) -> Iterator[str]:
+    with Running(folder, options=["--tick", "100ms"], cwd=folder.parent) as running:
+        yield running.url
 
 
 def fails_in_one_line(outcome: subprocess.CompletedProcess[str], *words: str, status: int = 3) -> None:
@@ -57,7 +29,7 @@ def fails_in_one_line(outcome: subprocess.CompletedProcess[str], *words: str, st
 
 def test_one_command_takes_an_event_and_the_next_ones_find_it(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    with up(data) as (url, _):
+    with up(data) as url:
         sent = headwater("send", EVENTS / "spec-full-event.ndjson", "--to", url, "--json", cwd=tmp_path)
         assert (sent.returncode, json.loads(sent.stdout)["accepted"]) == (0, 5)
         with httpx.Client(base_url=url) as client:
@@ -79,7 +51,7 @@ def test_one_command_takes_an_event_and_the_next_ones_find_it(tmp_path: Path) ->
 
 def test_events_are_found_by_run_and_job_and_time_whatever_quotes_they_hold(tmp_path: Path) -> None:
     data, name = tmp_path / "data", 'it\'s "odd" -- ; drop'
-    with up(data) as (url, _), httpx.Client(base_url=url) as client:
+    with up(data) as url, httpx.Client(base_url=url) as client:
         client.post("/api/v1/lineage", content=body(run_event(job={"namespace": "n'1", "name": name})))
         client.post("/api/v1/lineage", content=body(run_event(run_id="AAAA")))
         while client.get("/api/headwater/v1/audit").json()["pending"]:
@@ -127,7 +99,9 @@ def test_a_folder_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
 
 def test_wrong_settings_and_missing_folders_are_one_line(tmp_path: Path) -> None:
     fails_in_one_line(headwater("audit", cwd=tmp_path), "No Headwater data in", "headwater up")
-    fails_in_one_line(headwater("check", cwd=tmp_path, env={"HEADWATER_PORT": "x"}), "HEADWATER_PORT", "integer")
+    fails_in_one_line(
+        headwater("check", cwd=tmp_path, environment={"HEADWATER_PORT": "x"}), "HEADWATER_PORT", "integer"
+    )
     fails_in_one_line(headwater("up", "--host", "0.0.0.0", cwd=tmp_path), "can be reached by others", "[[keys]]")
     fails_in_one_line(headwater("validate", "missing.json", cwd=tmp_path), "missing.json")
     nobody = headwater("send", EVENTS / "spec-full-event.ndjson", "--to", "http://127.0.0.1:9", "--json", cwd=tmp_path)
@@ -136,7 +110,7 @@ def test_wrong_settings_and_missing_folders_are_one_line(tmp_path: Path) -> None
 
 def test_check_shows_settings_and_sources_but_no_key(tmp_path: Path) -> None:
     keys = '[{"name": "spark", "key": "very-secret-key"}]'
-    outcome = headwater("check", "--json", cwd=tmp_path, env={"HEADWATER_KEYS": keys})
+    outcome = headwater("check", "--json", cwd=tmp_path, environment={"HEADWATER_KEYS": keys})
     found = {item["setting"]: item for item in json.loads(outcome.stdout)["items"]}
     assert (found["keys"]["from"], found["port"]["from"]) == ("HEADWATER_KEYS", "default")
     assert "very-secret-key" not in outcome.stdout + outcome.stderr
@@ -153,7 +127,7 @@ def test_keys_guard_every_route_but_health(tmp_path: Path) -> None:
     (tmp_path / "headwater.toml").write_text(
         "[[keys]]\nname='w'\nkey='write-key'\n[[keys]]\nname='r'\nkey='read-key-1'\nroles=['read']\n"
     )
-    with up(tmp_path / "data") as (url, _), httpx.Client(base_url=url) as client:
+    with up(tmp_path / "data") as url, httpx.Client(base_url=url) as client:
         write, read = ({"authorization": f"Bearer {key}"} for key in ("write-key", "read-key-1"))
         event = body(run_event())
         assert client.get("/health/live").status_code == client.get("/health/ready").status_code == 200

@@ -31,7 +31,7 @@ check: setup  ## formatting, lint, types, direction of imports
 	$(BIN)/lint-imports
 
 test: check  ## check, then every test
-	$(BIN)/pytest
+	$(BIN)/pytest --durations=15
 
 test-fast: setup  ## the quick tests, under a minute
 	$(BIN)/pytest -m "not slow"

@@ -7,7 +7,8 @@ from headwater.eventlog import Kind
 from headwater.eventlog.claims import FolderClaims
 from headwater.parser.attempts import BATCH_RECORDS, MAX_DEATHS, Attempts
 from headwater.parser.ingest import BATCH_BYTES
-from tests.lake import parser, post, rows
+from tests.lake_check import rows
+from tests.parsing import World
 from tests.samples import body, run_event
 
 
@@ -37,8 +38,8 @@ def test_a_torn_count_is_no_reason_to_fail(tmp_path: Path) -> None:
 
 
 def test_the_record_that_is_given_up_is_rejected_unread_and_the_next_is_stored(tmp_path: Path) -> None:
-    post(tmp_path, b"never read", body(run_event()))
-    found = parser(tmp_path)
+    World(tmp_path).append(b"never read", body(run_event()))
+    found = World(tmp_path).parser()
     assert found.reject_next(InvalidEvent("kills_parser", "It died.", "Send it smaller.")) == 1
     assert found.step() == 1
     [rejected] = rows(tmp_path, "rejected")
@@ -49,10 +50,10 @@ def test_the_record_that_is_given_up_is_rejected_unread_and_the_next_is_stored(t
 def test_large_bodies_beside_the_log_count_when_a_batch_is_cut(tmp_path: Path) -> None:
     claims = FolderClaims(tmp_path / "claims")
     large = body(run_event(padding="x" * (BATCH_BYTES // 2)))
-    post(tmp_path, *(claims.put(large.replace(b"daily", b"dail%d" % n)) for n in range(3)), kind=Kind.CLAIM)
-    found = parser(tmp_path)
+    World(tmp_path).append(*(claims.put(large.replace(b"daily", b"dail%d" % n)) for n in range(3)), kind=Kind.CLAIM)
+    found = World(tmp_path).parser()
     steps = []
     while taken := found.step():
         steps.append((taken, found.filled))
     assert steps == [(1, True), (1, True), (1, False)]
-    assert len(rows(tmp_path, "events")) == 3
+    assert len(list(rows(tmp_path, "events"))) == 3

@@ -10,6 +10,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from headwater.errors import InvalidEvent
+from headwater.parser.batch import rejected_batch
+from tests.parsing import World
 from tests.running import Running, headwater
 from tests.samples import EVENTS, body, run_event
 
@@ -141,3 +144,26 @@ def test_keys_guard_every_route_but_health(tmp_path: Path) -> None:
             "send", EVENTS / "spec-full-event.ndjson", "--to", url, "--key", "wrong", "--json", cwd=tmp_path
         )
         fails_in_one_line(sent, "key is missing or wrong", "HEADWATER_KEY")
+
+
+def test_what_was_rejected_can_be_sent_again_and_lands_once(tmp_path: Path) -> None:
+    world = World(tmp_path / "data")
+    world.append(b"not read", body(run_event()))
+    world.parser()
+    source = world.reader().source
+    [_, good] = world.records(1, 2)
+    batch = rejected_batch(source, good, 1, InvalidEvent("unstorable", "No row fits it.", "Report it."))
+    world.parser().reject_next(InvalidEvent("kills_parser", "It died.", "Send it smaller."))
+    world.bronze.commit(source, batch.rows, batch.last)
+    with up(tmp_path / "data") as url:
+        listed = headwater("rejected", "--data", tmp_path / "data", cwd=tmp_path)
+        assert "kills_parser" in listed.stdout
+        assert "unstorable" in listed.stdout
+        for _ in range(2):
+            sent = headwater("rejected", "--retry", "--to", url, "--data", tmp_path / "data", "--json", cwd=tmp_path)
+            assert (sent.returncode, json.loads(sent.stdout)["accepted"]) == (0, 1)
+        with httpx.Client(base_url=url) as client:
+            while client.get("/api/headwater/v1/audit").json()["pending"]:
+                pass
+    audit = json.loads(headwater("audit", "--data", tmp_path / "data", "--json", cwd=tmp_path).stdout)
+    assert (audit["stored"], audit["duplicates"], audit["rejected"], audit["balanced"]) == (1, 1, 2, True)

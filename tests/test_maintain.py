@@ -10,7 +10,8 @@ from headwater.lake.bronze import Bronze
 from headwater.lake.delta import LakeTable
 from headwater.lake.maintain import compact, vacuum
 from headwater.tables import BRONZE, DUPLICATES, ListOf, StructOf, Table, Type
-from tests.lake import bronze, parser, post, rows
+from tests.lake_check import rows
+from tests.parsing import World
 from tests.samples import body, run_event
 
 SOURCE = Source("local", "life", "0")
@@ -22,6 +23,10 @@ def append(table: LakeTable, *sequences: int) -> int:
     return table.append_once(SOURCE.app_id, table.prepare(rows), sequences[-1])
 
 
+def by_sequence(folder: Path) -> list[dict[str, object]]:
+    return sorted(rows(folder, "duplicates"), key=lambda row: row["sequence"])
+
+
 def small_commits(lake: Bronze, count: int) -> LakeTable:
     lake.create("parser/local", "life")
     table = lake.tables[DUPLICATES.name]
@@ -31,26 +36,26 @@ def small_commits(lake: Bronze, count: int) -> LakeTable:
 
 
 def test_compaction_joins_files_and_changes_no_row_and_no_watermark(tmp_path: Path) -> None:
-    lake = bronze(tmp_path)
+    lake = World(tmp_path).bronze
     table = small_commits(lake, 30)
-    before = rows(tmp_path, "duplicates")
+    before = by_sequence(tmp_path)
     compact(lake)
     assert len(DeltaTable(table.uri).file_uris()) == 1
-    assert rows(tmp_path, "duplicates") == before
+    assert by_sequence(tmp_path) == before
     assert table.watermark(SOURCE.app_id) == 30
     assert (Path(table.uri) / "_delta_log" / "_last_checkpoint").exists()
 
 
 def test_an_append_after_compaction_by_another_process_still_counts_once(tmp_path: Path) -> None:
-    lake = bronze(tmp_path)
+    lake = World(tmp_path).bronze
     table = small_commits(lake, 10)
-    compact(bronze(tmp_path))
+    compact(World(tmp_path).bronze)
     assert append(table, 10, 11) == 1
-    assert [found["sequence"] for found in rows(tmp_path, "duplicates")] == list(range(1, 12))
+    assert [found["sequence"] for found in by_sequence(tmp_path)] == list(range(1, 12))
 
 
 def test_vacuum_leaves_the_files_that_a_reader_of_yesterday_still_needs(tmp_path: Path) -> None:
-    lake = bronze(tmp_path)
+    lake = World(tmp_path).bronze
     table = small_commits(lake, 5)
     compact(lake)
     vacuum(lake, hours=0)
@@ -58,21 +63,21 @@ def test_vacuum_leaves_the_files_that_a_reader_of_yesterday_still_needs(tmp_path
 
 
 def test_both_delta_writers_can_use_every_table(tmp_path: Path) -> None:
-    post(tmp_path, body(run_event()))
-    parser(tmp_path).step()
+    World(tmp_path).append(body(run_event()))
+    World(tmp_path).parser().step()
     for table in BRONZE:
-        protocol = DeltaTable(str(tmp_path / "lake" / table.name)).protocol()
+        protocol = DeltaTable(str(tmp_path / "lake" / "bronze" / table.name)).protocol()
         assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)
 
 
 def test_the_log_of_a_table_holds_no_statistics_of_bodies(tmp_path: Path) -> None:
-    post(tmp_path, body(run_event(job={"namespace": "n", "name": "j" * 5000})))
-    parser(tmp_path).step()
-    assert all(len(path.read_text()) < 20_000 for path in (tmp_path / "lake/events/_delta_log").glob("*.json"))
+    World(tmp_path).append(body(run_event(job={"namespace": "n", "name": "j" * 5000})))
+    World(tmp_path).parser().step()
+    assert all(len(path.read_text()) < 20_000 for path in (tmp_path / "lake/bronze/events/_delta_log").glob("*.json"))
 
 
 def test_another_route_may_not_write_the_same_lake(tmp_path: Path) -> None:
-    lake = bronze(tmp_path)
+    lake = World(tmp_path).bronze
     lake.create("spark/stream", "life")
     with pytest.raises(Exception, match="spark/stream"):
         lake.check_owner("parser/local")

@@ -14,7 +14,8 @@ from headwater.events.decode import decode
 from headwater.events.envelope import read_envelope
 from headwater.events.facets import canonical, digest_of
 
-Facets = dict[str, Raw] | UnsetType | None
+_NONE = Raw(b"")
+_BRACE = ord("{")
 
 
 class WireDataset(msgspec.Struct, forbid_unknown_fields=True):
@@ -22,16 +23,16 @@ class WireDataset(msgspec.Struct, forbid_unknown_fields=True):
 
     namespace: str
     name: str
-    facets: Facets = UNSET
-    inputFacets: Facets = UNSET  # noqa: N815 - the name on the wire
-    outputFacets: Facets = UNSET  # noqa: N815
+    facets: Raw = _NONE
+    inputFacets: Raw = _NONE  # noqa: N815 - the name on the wire
+    outputFacets: Raw = _NONE  # noqa: N815
 
 
 class WireRun(msgspec.Struct, forbid_unknown_fields=True):
     """The run of a RunEvent."""
 
     runId: str  # noqa: N815
-    facets: Facets = UNSET
+    facets: Raw = _NONE
 
 
 class WireJob(msgspec.Struct, forbid_unknown_fields=True):
@@ -39,7 +40,7 @@ class WireJob(msgspec.Struct, forbid_unknown_fields=True):
 
     namespace: str
     name: str
-    facets: Facets = UNSET
+    facets: Raw = _NONE
 
 
 class WireEvent(msgspec.Struct, forbid_unknown_fields=True):
@@ -51,7 +52,7 @@ class WireEvent(msgspec.Struct, forbid_unknown_fields=True):
     eventType: str | UnsetType | None = UNSET  # noqa: N815
     run: WireRun | UnsetType = UNSET
     job: WireJob | UnsetType = UNSET
-    dataset: Raw = Raw(b"")
+    dataset: Raw = _NONE
     inputs: list[Raw] | UnsetType = UNSET
     outputs: list[Raw] | UnsetType = UNSET
 
@@ -80,21 +81,29 @@ def read_wire_event(body: bytes) -> tuple[WireEvent, bytes | None]:
 def read_wire_dataset(raw: bytes) -> tuple[WireDataset, bytes | None] | None:
     """Read a dataset like an event; None if it has no namespace and name to know it by."""
     try:
-        return _dataset.decode(raw), None
+        dataset = _dataset.decode(raw)
+        if _are_facets(dataset.facets) and _are_facets(dataset.inputFacets) and _are_facets(dataset.outputFacets):
+            return dataset, None
     except _ODD:
-        value = decode(raw)
-        if not isinstance(value, dict) or not (_text(value.get("namespace")) and _text(value.get("name"))):
-            return None
-        facets = {part: _loose_facets(value.get(part)) for part in ("facets", "inputFacets", "outputFacets")}
-        return WireDataset(value["namespace"], value["name"], **facets), digest_of(canonical(value))
+        pass
+    value = decode(raw)
+    if not isinstance(value, dict) or not (_text(value.get("namespace")) and _text(value.get("name"))):
+        return None
+    facets = {part: _loose_facets(value.get(part)) for part in ("facets", "inputFacets", "outputFacets")}
+    return WireDataset(value["namespace"], value["name"], **facets), digest_of(canonical(value))
 
 
 def _is_one_of_three(event: WireEvent) -> bool:
     run, job, dataset = event.run, event.job, event.dataset
     if dataset:
         return run is UNSET and job is UNSET
-    named = bool(job and job.namespace and job.name)
-    return named and (run is UNSET or bool(run and run.runId))
+    if not (job and job.namespace and job.name and _are_facets(job.facets)):
+        return False
+    return run is UNSET or bool(run and run.runId and _are_facets(run.facets))
+
+
+def _are_facets(raw: Raw) -> bool:
+    return not raw or memoryview(raw)[0] == _BRACE or raw == b"null"
 
 
 def _loose_event(value: Mapping[str, Any]) -> WireEvent:
@@ -112,8 +121,8 @@ def _loose_event(value: Mapping[str, Any]) -> WireEvent:
     )
 
 
-def _loose_facets(value: Any) -> Facets:
-    return {key: Raw(canonical(facet)) for key, facet in value.items()} if isinstance(value, dict) else None
+def _loose_facets(value: Any) -> Raw:
+    return Raw(canonical(value)) if isinstance(value, dict) else _NONE
 
 
 def _loose_datasets(value: Any) -> list[Raw]:

@@ -16,6 +16,7 @@ from headwater.events.rows import content_rows, event_row
 from headwater.tables import COLUMN_LINEAGE, EVENTS, SCHEMAS
 from tests.samples import body, dataset, run_event, sample_lines
 
+RUN = "01a1fdb4-606f-7ed7-8ccf-b1cbfed17566"
 PLACE = Position(Source("local", "life", "0"), 7, 1_795_000_000_000_000)
 
 
@@ -137,6 +138,13 @@ def test_schema_and_lineage_of_equal_content_share_a_hash_across_producers() -> 
     two = read(run_event(outputs=[dataset("b", schema={"fields": fields, "_producer": "1.53"})]))
     assert one.id != two.id
     assert one.outputs[0].schema_hash == two.outputs[0].schema_hash
+
+
+@pytest.mark.parametrize("facets", [None, {}, {"schema": None, "columnLineage": None, "lineage": None}])
+def test_a_facet_that_is_null_is_no_facet(facets: Any) -> None:
+    output = {"namespace": "n", "name": "o", "facets": facets, "outputFacets": None}
+    event = read(run_event(run={"runId": RUN, "facets": facets}, outputs=[output]))
+    assert (event.flags, event.outputs[0].schema_hash, event.lineage_hashes, event.contents) == ((), None, (), ())
 
 
 def test_nested_columns_keep_their_path() -> None:

@@ -57,6 +57,7 @@ class SqliteLog:
         self._wake = threading.Condition()
         self._closing = False
         self._error: str | None = None
+        self._broken = False
         self._free_checked = 0.0
         self._low_disk: str | None = None
         self._retention: tuple[int, float, int] | None = None
@@ -140,6 +141,9 @@ class SqliteLog:
     def _commit(self, group: list[_Waiting]) -> None:
         failure = None
         try:
+            if self._broken:
+                self._writer.reopen()
+                self._broken = False
             self._writer.write([record for waiting in group for record in waiting.records])
             self._error = None
         except (sqlite3.Error, OSError) as error:
@@ -162,7 +166,9 @@ class SqliteLog:
         self._error = f"The event log at {self._folder} cannot be {what}: {error}. Free its disk or move --data."
         try:
             self._writer.reopen()
+            self._broken = False
         except (sqlite3.Error, OSError, WrongSetting) as worse:
+            self._broken = True  # the next group tries again before it writes
             self._error = f"The event log at {self._folder} cannot be opened: {worse}. Restore its disk."
 
     # The caller's thread

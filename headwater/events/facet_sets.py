@@ -7,6 +7,7 @@ from msgspec import Raw, Struct, json, msgpack
 from headwater.events.decode import decode
 from headwater.events.event import Content, Symlink
 from headwater.events.facets import Memo, canonical, content_digests, digest_of, facet_digest
+from headwater.events.wire import NULL
 
 TABLES = {"schema": "schemas", "columnLineage": "column_lineage", "lineage": "column_lineage"}
 
@@ -40,7 +41,7 @@ NO_FACETS = FacetSet()
 
 def statistics(raw: Raw) -> FacetSet:
     """Read input or output facets: what one run counted at a dataset, digested as a whole."""
-    if not raw or raw == b"null":
+    if not raw or raw == NULL:
         return NO_FACETS
     value = decode(bytes(raw))
     return FacetSet(digest_of(canonical(value)), tuple(sorted(value)))
@@ -64,14 +65,14 @@ class FacetReader:
 
     def of_run(self, raw: Raw) -> FacetSet:
         """Read facets of a run: never all the same again, though one by one they may be."""
-        if not raw or raw == b"null":
+        if not raw or raw == NULL:
             return NO_FACETS
         facets = _members.decode(raw)
         parent = decode(bytes(facets["parent"])) if "parent" in facets else None
         return FacetSet(
             digest_of(msgpack.encode([(key, self._digest(key, bytes(facets[key]))) for key in sorted(facets)])),
             tuple(sorted(facets)),
-            tuple(self._content(key, bytes(facets[key])) for key in TABLES if facets.get(key, b"null") != b"null"),
+            tuple(self._content(key, bytes(facets[key])) for key in TABLES if facets.get(key, NULL) != NULL),
             _symlinks(facets["symlinks"]) if "symlinks" in facets else (),
             text_at(parent, "run", "runId"),
             text_at(parent, "root", "run", "runId"),

@@ -14,6 +14,9 @@ from headwater.events.decode import decode
 from headwater.events.envelope import read_envelope
 from headwater.events.facets import canonical, digest_of
 
+NULL = Raw(b"null")
+"""Raw text equals only raw text, never bytes."""
+
 _NONE = Raw(b"")
 _BRACE = ord("{")
 
@@ -103,7 +106,7 @@ def _is_one_of_three(event: WireEvent) -> bool:
 
 
 def _are_facets(raw: Raw) -> bool:
-    return not raw or memoryview(raw)[0] == _BRACE or raw == b"null"
+    return not raw or memoryview(raw)[0] == _BRACE or raw == NULL
 
 
 def _loose_event(value: Mapping[str, Any]) -> WireEvent:

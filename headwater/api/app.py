@@ -67,7 +67,7 @@ class ReadApi:
     def _answer(self, answer: Callable[[Request], Any], request: Request) -> Response:
         try:
             with self._one_at_a_time:
-                return _json(200, answer(request))
+                return json_response(200, answer(request))
         except WrongQuestion as error:
             return _error(400, str(error), "Correct the parameter.")
         except (GiveUp, Retry) as error:
@@ -90,8 +90,9 @@ async def _wrong_method(request: Request, _: Exception) -> Response:
 
 
 def _error(status: int, what: str, fix: str) -> Response:
-    return _json(status, {"error": what, "field": None, "fix": fix})
+    return json_response(status, {"error": what, "field": None, "fix": fix})
 
 
-def _json(status: int, value: Any) -> Response:
+def json_response(status: int, value: Any) -> Response:
+    """Return a value as JSON."""
     return Response(msgspec.json.encode(value), status, media_type="application/json")

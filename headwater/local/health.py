@@ -3,12 +3,12 @@
 import asyncio
 import threading
 
-import msgspec
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, Gauge, generate_latest
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from headwater.api.app import json_response
 from headwater.api.questions import freshness
 from headwater.errors import HeadwaterError
 from headwater.eventlog.sqlite import SqliteLog
@@ -44,14 +44,14 @@ class Health:
             return self._bronze.watermark(self._reader.source)
 
     async def _live(self, _: Request) -> Response:
-        return _json(200, {"live": True})
+        return json_response(200, {"live": True})
 
     async def _ready(self, _: Request) -> Response:
         """Answer 200 if events can be acknowledged; a lake that lags or is down does not change that."""
         trouble = self._log.trouble()
         lake = await asyncio.to_thread(self._lake_state)
         components = {"log": trouble or "ok", "lake": lake}
-        return _json(503 if trouble else 200, {"ready": not trouble, "components": components})
+        return json_response(503 if trouble else 200, {"ready": not trouble, "components": components})
 
     async def _metrics(self, _: Request) -> Response:
         await asyncio.to_thread(self._measure)
@@ -74,7 +74,3 @@ class Health:
         except HeadwaterError:
             PENDING.set(float("nan"))
             FRESHNESS.set(float("nan"))
-
-
-def _json(status: int, value: object) -> Response:
-    return Response(msgspec.json.encode(value), status, media_type="application/json")

@@ -128,7 +128,7 @@ class EventReader:
         return known.get(text) or known.put(text, self._new_content(key, text))
 
     def _new_content(self, key: str, raw: bytes) -> Content:
-        digest, content_hash = content_digests(raw)
+        digest, content_hash = content_digests(key, raw)
         self._digests.put(raw, digest)
         return Content(_TABLES[key], content_hash, key, raw)
 

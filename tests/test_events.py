@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.errors import InvalidEvent
-from headwater.events.event import Event
+from headwater.events.column_lineage import read_column_lineage
+from headwater.events.event import Content, Event
+from headwater.events.facets import content_digests
 from headwater.events.position import Position, Source
 from headwater.events.reader import EventReader
 from headwater.events.rows import content_rows, event_row
@@ -232,3 +234,51 @@ def rows_of(event: Event, table: str) -> list[dict[str, Any]]:
     contents = [*event.contents, *(content for found in (*event.inputs, *event.outputs) for content in found.contents)]
     rows = [row for content in contents if content.table == table for row in content_rows(content)]
     return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+lineages = st.fixed_dictionaries(
+    {},
+    optional={
+        "_producer": st.none() | st.text(),
+        "dataset": st.none()
+        | st.lists(st.fixed_dictionaries({}, optional={"name": st.none() | st.text(), "field": st.text()}), max_size=2),
+        "fields": st.dictionaries(
+            st.text(),
+            st.fixed_dictionaries(
+                {},
+                optional={
+                    "inputFields": st.lists(
+                        st.fixed_dictionaries(
+                            {"namespace": st.text(), "name": st.text()},
+                            optional={
+                                "transformations": st.lists(
+                                    st.fixed_dictionaries(
+                                        {},
+                                        optional={"type": st.text(), "masking": st.none() | st.booleans()},
+                                    ),
+                                    max_size=2,
+                                )
+                            },
+                        ),
+                        max_size=2,
+                    ),
+                    "transformationType": st.none() | st.text(),
+                    "transformationDescription": st.none() | st.text(),
+                },
+            ),
+            max_size=3,
+        ),
+    },
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(lineages)
+def test_lineage_that_keeps_to_the_specification_gives_what_the_general_way_gives(facet: dict[str, Any]) -> None:
+    raw = json.dumps(facet).encode()
+    odd = json.dumps({**facet, "fields": {**facet.get("fields", {}), "odd": 1}}).encode()
+    assert read_column_lineage(raw) is not None
+    assert read_column_lineage(odd) is None
+    assert content_digests("columnLineage", raw) == content_digests("any other", raw)
+    typed, general = (content_rows(Content("column_lineage", "", "columnLineage", text)) for text in (raw, odd))
+    assert typed == general

@@ -89,7 +89,7 @@ class FacetReader:
         return self._contents[key].get(raw) or self._contents[key].put(raw, self._new_content(key, raw))
 
     def _new_content(self, key: str, raw: bytes) -> Content:
-        digest, content_hash = content_digests(raw)
+        digest, content_hash = content_digests(key, raw)
         self._digests.put(raw, digest)
         return Content(TABLES[key], content_hash, key, raw)
 

@@ -9,7 +9,9 @@ import json
 from typing import Any, Generic, TypeVar
 
 import msgspec
+from msgspec import UNSET
 
+from headwater.events.column_lineage import canonical_lineage, read_column_lineage
 from headwater.events.decode import decode
 
 V = TypeVar("V")
@@ -46,14 +48,22 @@ def facet_digest(raw: bytes) -> bytes:
     return digest_of(canonical(decode(raw)))
 
 
-def content_digests(raw: bytes) -> tuple[bytes, str]:
-    """Digest a facet whole, and as hex without `_producer` and `_schemaURL`: names the rows of schemas and lineage."""
-    value = decode(raw)
-    digest = digest_of(canonical(value))
-    if isinstance(value, dict) and ("_producer" in value or "_schemaURL" in value):
-        content = {key: part for key, part in value.items() if key not in ("_producer", "_schemaURL")}
-        return digest, digest_of(canonical(content)).hex()
-    return digest, digest.hex()
+def content_digests(key: str, raw: bytes) -> tuple[bytes, str]:
+    """Digest facet `key` whole, and as hex without `_producer` and `_schemaURL`: names the rows made of it."""
+    lineage = read_column_lineage(raw) if key == "columnLineage" else None
+    if lineage is not None:
+        sender = _sender(lineage.producer, lineage.schema_url)
+        content = digest_of(canonical_lineage(lineage))
+    else:
+        value = decode(raw)
+        known = isinstance(value, dict)
+        sender = _sender(value.pop("_producer", UNSET), value.pop("_schemaURL", UNSET)) if known else b""
+        content = digest_of(canonical(value))
+    return digest_of(sender + content), content.hex()
+
+
+def _sender(producer: Any, schema_url: Any) -> bytes:
+    return canonical([None if part is UNSET else [part] for part in (producer, schema_url)])
 
 
 def canonical(value: Any) -> bytes:

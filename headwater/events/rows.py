@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from headwater.errors import InvalidEvent
+from headwater.events.column_lineage import lineage_rows, read_column_lineage
 from headwater.events.decode import decode
 from headwater.events.event import Content, Event
 from headwater.events.position import Position
@@ -67,11 +68,16 @@ def refused_row(position: Position, body: bytes) -> Row:
 
 def content_rows(content: Content) -> list[Row]:
     """Return the rows of a schema or lineage facet for the table it names; none if it holds no field or edge."""
+    lineage = read_column_lineage(content.raw) if content.key == "columnLineage" else None
+    rows = _rows_of_any(content) if lineage is None else lineage_rows(lineage)
+    return [(content.content_hash, ordinal, *row) for ordinal, row in enumerate(rows)]
+
+
+def _rows_of_any(content: Content) -> Iterator[Row]:
     value = decode(content.raw)
     if not isinstance(value, dict):
-        return []
-    rows = {"schema": _schema, "columnLineage": _column_lineage, "lineage": _lineage}[content.key](value)
-    return [(content.content_hash, ordinal, *row) for ordinal, row in enumerate(rows)]
+        return iter(())
+    return {"schema": _schema, "columnLineage": _column_lineage, "lineage": _lineage}[content.key](value)
 
 
 def _schema(facet: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[Row]:
@@ -83,7 +89,7 @@ def _schema(facet: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[Ro
 
 
 def _column_lineage(facet: Mapping[str, Any]) -> Iterator[Row]:
-    """Spec facets/1-2-0/ColumnLineageDatasetFacet; `dataset` entries have no output field and stay unexpanded."""
+    """Read what `column_lineage.py` refuses."""
     own = ("columnLineage", None, None, None, None)
     for name, entry in _items(facet.get("fields")):
         old = {"type": entry.get("transformationType"), "description": entry.get("transformationDescription")}

@@ -140,8 +140,8 @@ def _add_content(batch: Batch, sequence: int, content: Content, before: Before) 
     key = bytes.fromhex(content.content_hash)
     if key not in before.hashes and key not in batch.hashes:
         batch.hashes.add(key)
-        for row in content_rows(content):
-            batch.add(content.table, sequence, row)
+        rows = batch.rows.setdefault(content.table, [])
+        rows.extend((sequence, row) for row in content_rows(content))
 
 
 def _note_gaps(batch: Batch, source: Source, records: Sequence[LoggedRecord], watermark: int) -> None:

@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
 from headwater.events.position import Position, Source
 from headwater.lake.bronze import Bronze
-from headwater.lake.delta import LakeTable
+from headwater.lake.delta import ROW_GROUP, LakeTable
 from headwater.lake.maintain import compact, vacuum
 from headwater.tables import BRONZE, DUPLICATES, ListOf, StructOf, Table, Type
 from tests.lake_check import rows
@@ -44,6 +45,18 @@ def test_compaction_joins_files_and_changes_no_row_and_no_watermark(tmp_path: Pa
     assert by_sequence(tmp_path) == before
     assert table.watermark(SOURCE.app_id) == 30
     assert (Path(table.uri) / "_delta_log" / "_last_checkpoint").exists()
+
+
+def test_a_compacted_file_has_row_groups_of_bounded_memory(tmp_path: Path) -> None:
+    lake = bronze(tmp_path)
+    table = small_commits(lake, 1)
+    append(table, *range(2, 6000))
+    compact(lake)
+    (file,) = DeltaTable(table.uri).file_uris()
+    written = pq.read_metadata(file)
+    groups = [written.row_group(number) for number in range(written.num_row_groups)]
+    assert max(group.num_rows for group in groups) <= ROW_GROUP < written.num_rows
+    assert {group.column(0).compression for group in groups} == {"ZSTD"}
 
 
 def test_an_append_after_compaction_by_another_process_still_counts_once(tmp_path: Path) -> None:

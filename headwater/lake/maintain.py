@@ -7,8 +7,12 @@ from deltalake.exceptions import DeltaError
 from headwater.errors import LakeUnavailable
 from headwater.failpoints import reach
 from headwater.lake.bronze import Bronze
+from headwater.lake.delta import WRITER
 
 log = logging.getLogger(__name__)
+
+FILE_BYTES = 32 << 20
+"""Size at which a file is left alone; until then each compaction reads and writes it again."""
 
 
 def compact(bronze: Bronze) -> None:
@@ -19,7 +23,7 @@ def compact(bronze: Bronze) -> None:
     for table in bronze.tables.values():
         try:
             handle = table.reopen()
-            handle.optimize.compact(max_concurrent_tasks=1)
+            handle.optimize.compact(target_size=FILE_BYTES, max_concurrent_tasks=1, writer_properties=WRITER)
             reach("maintain.compacted")
             table.reopen().create_checkpoint()
         except (DeltaError, OSError, LakeUnavailable) as error:

@@ -48,7 +48,7 @@ def test_compaction_joins_files_and_changes_no_row_and_no_watermark(tmp_path: Pa
 
 
 def test_a_compacted_file_has_row_groups_of_bounded_memory(tmp_path: Path) -> None:
-    lake = bronze(tmp_path)
+    lake = World(tmp_path).bronze
     table = small_commits(lake, 1)
     append(table, *range(2, 6000))
     compact(lake)

@@ -18,7 +18,7 @@ V = TypeVar("V")
 class Memo(Generic[V]):
     """Remembers results by raw text, at most two generations of `max_bytes` raw text each."""
 
-    def __init__(self, max_bytes: int = 32 << 20):
+    def __init__(self, max_bytes: int = 8 << 20):
         """Start empty."""
         self._young: dict[bytes, V] = {}
         self._old: dict[bytes, V] = {}

@@ -1,11 +1,14 @@
 """Maintenance keeps content, watermarks and what readers may still need."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
+from headwater.errors import LakeUnavailable
 from headwater.events.position import Position, Source
 from headwater.lake.bronze import Bronze
 from headwater.lake.delta import ROW_GROUP, LakeTable
@@ -65,6 +68,18 @@ def test_an_append_after_compaction_by_another_process_still_counts_once(tmp_pat
     compact(World(tmp_path).bronze)
     assert append(table, 10, 11) == 1
     assert [found["sequence"] for found in by_sequence(tmp_path)] == list(range(1, 12))
+
+
+def test_a_file_of_the_lake_that_cannot_be_read_makes_the_lake_unavailable(tmp_path: Path) -> None:
+    table = small_commits(World(tmp_path).bronze, 2)
+    Path(DeltaTable(table.uri).file_uris()[0].removeprefix("file://")).unlink()
+    with pytest.raises(LakeUnavailable, match="tried again"):
+        table.query("SELECT event_id FROM t ORDER BY event_id")
+
+
+def test_readers_of_the_lake_do_not_pay_for_pyarrow() -> None:
+    code = "import sys, headwater.local.serve; sys.exit('pyarrow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_vacuum_leaves_the_files_that_a_reader_of_yesterday_still_needs(tmp_path: Path) -> None:

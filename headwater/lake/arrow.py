@@ -34,6 +34,11 @@ def arrow_batch(table: Table, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch
     return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(table))
 
 
+def rows_where(batch: pa.RecordBatch, kept: Sequence[bool]) -> pa.RecordBatch:
+    """Return the rows of a batch that have True beside them."""
+    return batch.filter(pa.array(kept, pa.bool_()))
+
+
 def _array(values: Sequence[Any], kind: Type) -> pa.Array:
     if isinstance(kind, ListOf):
         offsets = pa.array(accumulate(map(len, values), initial=0), pa.int32())

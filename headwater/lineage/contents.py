@@ -1,0 +1,127 @@
+"""What schema and lineage facets say, by the hash of their content; names in canonical form, columns as sent."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from headwater.events.rows import Row
+from headwater.lineage.part import Name
+
+Canonical = Callable[[str, str], Name]
+
+
+class How(NamedTuple):
+    """What happened to a value on one edge: a transformation as the facet says."""
+
+    direct: bool
+    masked: bool
+    subtype: str | None
+    description: str | None
+
+
+class SentEdge(NamedTuple):
+    """One line of a lineage facet.
+
+    target: the dataset that an entry of a `lineage` facet names, None for the dataset that carries the facet.
+    output: None for what concerns the whole target.
+    source, column: None where an entry says that nothing feeds it, or names a dataset as a whole.
+    """
+
+    target: Name | None
+    output: str | None
+    source: Name | None
+    column: str | None
+    how: How
+
+
+class Contents(Protocol):
+    """Holds facets by content hash; a hash that it does not hold is a KeyError, never no edges."""
+
+    def __contains__(self, content_hash: object) -> bool:
+        """Tell whether this hash is held."""
+
+    def add_schema(self, content_hash: str, columns: Sequence[str]) -> None:
+        """Take a schema's columns, nested ones after their parents, as dotted paths."""
+
+    def add_lineage(self, content_hash: str, edges: Sequence[SentEdge]) -> None:
+        """Take the lines of a lineage facet."""
+
+    def lineage(self, content_hash: str) -> Sequence[SentEdge]:
+        """Return the lines of a lineage facet."""
+
+    def schema(self, content_hash: str) -> Sequence[str]:
+        """Return the columns of a schema."""
+
+
+class ContentsInMemory:
+    """Contents in dictionaries."""
+
+    def __init__(self) -> None:
+        """Hold nothing yet."""
+        self._lineage: dict[str, Sequence[SentEdge]] = {}
+        self._schemas: dict[str, Sequence[str]] = {}
+
+    def __contains__(self, content_hash: object) -> bool:
+        return content_hash in self._lineage or content_hash in self._schemas
+
+    def add_schema(self, content_hash: str, columns: Sequence[str]) -> None:
+        """Take a schema's columns."""
+        self._schemas[content_hash] = columns
+
+    def add_lineage(self, content_hash: str, edges: Sequence[SentEdge]) -> None:
+        """Take the lines of a lineage facet."""
+        self._lineage[content_hash] = edges
+
+    def lineage(self, content_hash: str) -> Sequence[SentEdge]:
+        """Return the lines of a lineage facet."""
+        return self._lineage[content_hash]
+
+    def schema(self, content_hash: str) -> Sequence[str]:
+        """Return the columns of a schema."""
+        return self._schemas[content_hash]
+
+
+def schema_columns(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Return the dotted paths of a schema's rows in table `schemas`."""
+    return tuple(".".join(row[2]) for row in rows)
+
+
+def sent_edges(rows: Sequence[Row], canonical: Canonical) -> tuple[SentEdge, ...]:
+    """Return what a facet's rows in table `column_lineage` say of datasets; what they say of jobs is left out."""
+    return tuple(_sent_edges(rows, canonical))
+
+
+def _sent_edges(rows: Sequence[Row], canonical: Canonical) -> Iterator[SentEdge]:
+    forms: dict[tuple[str | None, str | None], Name] = {}
+
+    def form(namespace: str | None, name: str) -> Name:
+        found = forms.get((namespace, name))
+        return found or forms.setdefault((namespace, name), canonical(namespace or "", name))
+
+    for row in rows:
+        _, _, facet, to_type, to_namespace, to_name, _, output, from_type, from_namespace, from_name, column = row[:12]
+        if "JOB" in (to_type, from_type):
+            continue
+        source = form(from_namespace, from_name) if from_name else None
+        if source is None and facet == "columnLineage":
+            continue
+        if source is None or not is_noise(source):
+            target = form(to_namespace, to_name) if to_name else None
+            yield SentEdge(target, output, source, column, _how(*row[13:17], dataset_wide=output is None))
+
+
+def _how(kind: str | None, subtype: str | None, text: str | None, masking: bool | None, *, dataset_wide: bool) -> How:
+    """Read a transformation, also in its form before facet 1-1-0, where `type` said IDENTITY or MASKED."""
+    old = (kind or "").upper()
+    if subtype is None and masking is None and old not in ("", "DIRECT", "INDIRECT"):
+        known = "IDENTITY" if old == "IDENTITY" else "TRANSFORMATION"
+        return How(not dataset_wide, old == "MASKED", known, text or None)
+    return How(not dataset_wide and old != "INDIRECT", bool(masking), subtype, text or None)
+
+
+_NOISE = ("delta_source_snapshot_", "delta_table_state_")
+
+
+def is_noise(name: Name) -> bool:
+    """Rule 11: what Delta reads of itself is no dataset."""
+    last = name.name.rpartition("/")[2]
+    return last == "_delta_log" or last.startswith(_NOISE)

@@ -1,0 +1,122 @@
+"""Parts to edges, a batch at a time: what a new event changes is worked out anew, and nothing else."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from headwater.lineage.contents import Contents
+from headwater.lineage.current import Group, Vote
+from headwater.lineage.edges import Contribution, EdgeRules, contributions
+from headwater.lineage.naming import Naming, renames_of
+from headwater.lineage.part import NO_COLUMN_LINEAGE, Name, Part
+from headwater.lineage.run import Run, fold
+from headwater.lineage.schemas import Schemas, SeenSchemas, seen_schema
+
+Said = Mapping[Group, Vote[Contribution]]
+
+
+class Store(SeenSchemas, Protocol):
+    """Where parts and what follows from them are kept: in memory, or in a file that outlives the process."""
+
+    def add(self, parts: Sequence[Part]) -> Sequence[Part]:
+        """Keep parts; returns those that are new."""
+
+    def parts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[Part]]:
+        """Return all parts of each of these runs."""
+
+    def users(self, names: Iterable[Name]) -> Iterable[str]:
+        """Return the runs that use one of these names, as sent, for a dataset or in a lineage facet."""
+
+    def borrowers(self, dataset: Name | None) -> Iterable[str]:
+        """Return the runs that took the columns of this output (None: of any) from another run's schema."""
+
+    def put(self, run: Run, said: Said, used: Iterable[Name]) -> Iterable[Group]:
+        """Replace what a run says; returns the groups where that made a difference."""
+
+
+class Derivation:
+    """Keeps a store true to its parts, whatever order they come in."""
+
+    def __init__(self, store: Store, contents: Contents, naming: Naming):
+        """`naming` is what the store's parts have taught so far."""
+        self.naming = naming
+        self.schemas = Schemas(contents, store, naming)
+        self._store = store
+        self._contents = contents
+        self._rules = EdgeRules(contents, naming.resolve, self.schemas.key, self.schemas.at)
+
+    def add(self, parts: Sequence[Part]) -> set[Group]:
+        """Take a batch; returns the groups that changed."""
+        fresh = self._store.add(parts)
+        runs, renamed = self._touched(fresh)
+        runs |= self._store.parts(self._suspects(fresh, renamed) - runs.keys())
+        return {group for parts_of_run in runs.values() for group in self._derive(parts_of_run)}
+
+    def _touched(self, fresh: Sequence[Part]) -> tuple[dict[str, Sequence[Part]], bool]:
+        """Return the runs with new parts or names that mean something else now, and whether there are such names."""
+        moved = {name for part in fresh for name in self.naming.learn_bindings(part)}
+        todo = {part.run_key for part in fresh}
+        runs: dict[str, Sequence[Part]] = {}
+        renamed = False
+        while todo or moved:
+            renamed = renamed or bool(moved)
+            more = self._store.parts((todo | set(self._store.users(moved))) - (runs.keys() - todo))
+            moved = {
+                name
+                for key, parts in more.items()
+                for name in self.naming.set_renames(key, renames_of(parts, self.naming))
+            }
+            runs |= more
+            todo = set()
+        return runs, renamed
+
+    def _suspects(self, fresh: Sequence[Part], renamed: bool) -> set[str]:
+        """Take the schemas of new parts; returns runs whose columns they may change."""
+        looked_at = set(self.schemas.forget()) if renamed else set()
+        found = set(self._store.borrowers(None)) if renamed else set()
+        for part in fresh:
+            for mention in (*part.inputs, *part.outputs):
+                seen = seen_schema(part.order, mention.schema)
+                if seen is None:
+                    continue
+                dataset = self.naming.resolve(mention.name, part.time_us)
+                found.update(self._store.borrowers(dataset))
+                if self.schemas.see(mention.name, seen):
+                    looked_at.add(dataset)
+        for dataset in self.schemas.settle(looked_at):
+            found.update(self._store.users(self.naming.names_of(dataset)))
+        return found
+
+    def _derive(self, parts: Sequence[Part]) -> Iterable[Group]:
+        run = fold(parts, self.naming.resolve)
+        said = {group_of(run, found): vote_of(run, found) for found in contributions(run, self._rules)}
+        return self._store.put(run, said, self._used(parts))
+
+    def _used(self, parts: Sequence[Part]) -> set[Name]:
+        found: set[Name] = set()
+        for part in parts:
+            for mention in (*part.inputs, *part.outputs):
+                found.add(mention.name)
+                found.update(self._sent(mention.lineage), self._sent(mention.declared))
+                if mention.previous:
+                    found.add(mention.previous)
+            for content_hash in part.declared:
+                found.update(self._sent(content_hash))
+        return found
+
+    def _sent(self, content_hash: str | None) -> Iterator[Name]:
+        if content_hash is not None and content_hash not in NO_COLUMN_LINEAGE:
+            for line in self._contents.lineage(content_hash):
+                yield from (name for name in (line.source, line.target) if name)
+
+
+def group_of(run: Run, found: Contribution) -> Group:
+    """Return where a run's word counts: with its job, or in the layer of what is declared."""
+    if run.kind == "RUN":
+        return Group("observed", run.job_key, found.output)
+    return Group("declared", run.job_key if run.kind == "JOB" else Name("", run.producer), found.output)
+
+
+def vote_of(run: Run, found: Contribution) -> Vote[Contribution]:
+    """Return a run's word in the group of one of its outputs."""
+    drops = found.output in run.outputs and run.outputs[found.output].lifecycle == "DROP" if found.output else False
+    return Vote(run.time_us, run.key, run.execution, found.carries, found.landed, drops, found)

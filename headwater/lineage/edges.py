@@ -1,0 +1,126 @@
+"""Rules 4, 5 and 11: what one run says about each dataset it writes."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from headwater.lineage.contents import Contents, How, SentEdge
+from headwater.lineage.part import Name
+from headwater.lineage.run import Resolve, Run, RunDataset
+
+ColumnKey = Callable[[Name, str], str]
+"""(dataset, column as sent) → the key that equal columns share (rule 12)."""
+
+SchemaAt = Callable[[Name, int], str | None]
+"""(dataset, time) → hash of its newest schema up to then, else of its earliest later one."""
+
+Dated = tuple[SentEdge, int]
+"""A line of a facet, and the time of the event that brought it (us): names mean what they meant then."""
+
+
+class Edge(NamedTuple):
+    """One input column to one output column; to all of them where `target` is None (always INDIRECT)."""
+
+    source: Name
+    column: str
+    target: str | None
+    how: How
+
+
+class Contribution(Struct, frozen=True, gc=False):
+    """What one run says about one dataset it writes.
+
+    output: None for what streams in and, as far as reported, nowhere out.
+    columns: keys of the columns that dataset-wide edges lead to; empty without such edges.
+    tables: datasets that feed it, by `named` its column lineage or as mere inputs.
+    carries: it has column lineage; else it is opaque about `tables`.
+    borrowed: `columns` come from a schema of another run, so another schema may change them.
+    """
+
+    output: Name | None
+    edges: tuple[Edge, ...] = ()
+    columns: tuple[str, ...] = ()
+    tables: tuple[Name, ...] = ()
+    named: tuple[Name, ...] = ()
+    carries: bool = False
+    landed: bool = False
+    borrowed: bool = False
+
+
+class EdgeRules(NamedTuple):
+    """What reading edges needs to know beside the run."""
+
+    contents: Contents
+    resolve: Resolve
+    column_key: ColumnKey
+    schema_at: SchemaAt
+
+
+def contributions(run: Run, rules: EdgeRules) -> list[Contribution]:
+    """Return what a run says, one for each dataset that it writes or that its `lineage` facet leads to."""
+    if not run.makes_edges:
+        return []
+    explicit = _explicit_lines(run, rules)
+    if explicit is not None:
+        return [_read(run, output, lines, (), rules) for output, lines in explicit.items()]
+    lines = {name: _observed_lines(dataset, rules) for name, dataset in run.outputs.items()}
+    if run.inputs and run.inputs.keys() == run.outputs.keys() and not any(lines.values()):
+        return []  # rule 11: RDD jobs report what they read as written, too
+    if run.inputs and not run.outputs and run.processing != "BATCH":
+        return [Contribution(None, tables=tuple(run.inputs))]
+    alone = len(run.outputs) == 1
+    return [
+        _read(run, output, found, run.inputs if alone or not found else (), rules) for output, found in lines.items()
+    ]
+
+
+def _observed_lines(dataset: RunDataset, rules: EdgeRules) -> list[Dated]:
+    return [(line, dataset.lineage_us) for line in rules.contents.lineage(dataset.lineage)] if dataset.lineage else []
+
+
+def _explicit_lines(run: Run, rules: EdgeRules) -> dict[Name, list[Dated]] | None:
+    """Return the lines of all `lineage` facets by the dataset they lead to; None without such a facet."""
+    own = [(dataset.name, *declared) for dataset in run.outputs.values() for declared in dataset.declared]
+    if not run.declared and not own:
+        return None
+    found: dict[Name, list[Dated]] = {}
+    for content_hash, time_us in run.declared:
+        for line in rules.contents.lineage(content_hash):
+            if line.target:
+                found.setdefault(rules.resolve(line.target, time_us), []).append((line, time_us))
+    for name, content_hash, time_us in own:
+        found.setdefault(name, []).extend((line, time_us) for line in rules.contents.lineage(content_hash))
+    return found
+
+
+def _read(
+    run: Run, output: Name, lines: Sequence[Dated], inputs: Sequence[Name] | dict[Name, RunDataset], rules: EdgeRules
+) -> Contribution:
+    edges = tuple(dict.fromkeys(_edges(output, lines, rules)))
+    named = dict.fromkeys(edge.source for edge in edges)
+    whole = {rules.resolve(line.source, at): None for line, at in lines if line.source and line.column is None}
+    tables = named | {name: None for name in (*whole, *inputs) if name != output}
+    columns, borrowed = _columns(run, output, edges, rules)
+    landed = output in run.outputs and run.outputs[output].landed
+    return Contribution(output, edges, columns, tuple(tables), tuple(named), bool(edges), landed, borrowed)
+
+
+def _edges(output: Name, lines: Sequence[Dated], rules: EdgeRules) -> Iterator[Edge]:
+    for line, time_us in lines:
+        if line.source and line.column is not None:
+            source = rules.resolve(line.source, time_us)
+            target = None if line.output is None else rules.column_key(output, line.output)
+            yield Edge(source, rules.column_key(source, line.column), target, line.how)
+
+
+def _columns(run: Run, output: Name, edges: Sequence[Edge], rules: EdgeRules) -> tuple[tuple[str, ...], bool]:
+    """Return the columns that dataset-wide edges lead to, and whether another run's schema says so."""
+    if all(edge.target is not None for edge in edges):
+        return (), False
+    own = run.outputs[output].schema if output in run.outputs else None
+    schema = own or rules.schema_at(output, run.time_us)
+    known = rules.contents.schema(schema) if schema else ()
+    keys = dict.fromkeys(rules.column_key(output, column) for column in known)
+    keys.update((edge.target, None) for edge in edges if edge.target is not None)
+    return tuple(keys), own is None

@@ -1,0 +1,75 @@
+"""A store in memory: for a moment in the past, for two files side by side, for tests."""
+
+from bisect import bisect_left, insort
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from headwater.lineage.current import Group, Vote
+from headwater.lineage.derive import Said
+from headwater.lineage.edges import Contribution
+from headwater.lineage.part import Name, Part
+from headwater.lineage.run import Run
+from headwater.lineage.schemas import SeenSchema
+
+
+class MemoryStore:
+    """Everything in dictionaries; see `derive.Store`."""
+
+    def __init__(self) -> None:
+        """Hold nothing yet."""
+        self.runs: dict[str, Run] = {}
+        self.votes: dict[Group, dict[str, Vote[Contribution]]] = defaultdict(dict)
+        self._parts: dict[str, dict[str, Part]] = defaultdict(dict)
+        self._users: dict[Name, set[str]] = defaultdict(set)
+        self._groups: dict[str, Said] = {}
+        self._seen: dict[Name, list[SeenSchema]] = defaultdict(list)
+
+    def add(self, parts: Sequence[Part]) -> Sequence[Part]:
+        """Keep parts; returns those that are new."""
+        fresh = []
+        for part in parts:
+            known = self._parts[part.run_key]
+            if part.event_id not in known:
+                known[part.event_id] = part
+                fresh.append(part)
+        return fresh
+
+    def parts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[Part]]:
+        """Return all parts of each of these runs."""
+        return {key: list(self._parts[key].values()) for key in run_keys}
+
+    def users(self, names: Iterable[Name]) -> Iterable[str]:
+        """Return the runs that use one of these names."""
+        return {key for name in names for key in self._users.get(name, ())}
+
+    def borrowers(self, dataset: Name | None) -> Iterable[str]:
+        """Return the runs that took the columns of this output from another run's schema."""
+        return {
+            key
+            for key, said in self._groups.items()
+            for group, vote in said.items()
+            if vote.said.borrowed and dataset in (None, group.output)
+        }
+
+    def put(self, run: Run, said: Said, used: Iterable[Name]) -> Iterable[Group]:
+        """Replace what a run says; returns the groups where that made a difference."""
+        before = self._groups.get(run.key, {})
+        for group in before.keys() - said.keys():
+            del self.votes[group][run.key]
+        for group, vote in said.items():
+            self.votes[group][run.key] = vote
+        self.runs[run.key] = run
+        self._groups[run.key] = said
+        for name in used:
+            self._users[name].add(run.key)
+        return {group for group in before.keys() | said.keys() if before.get(group) != said.get(group)}
+
+    def see(self, name: Name, seen: SeenSchema) -> None:
+        """Keep a mention of a schema."""
+        history = self._seen[name]
+        if history[bisect_left(history, seen) :][:1] != [seen]:
+            insort(history, seen)
+
+    def newest_first(self, name: Name) -> Iterable[SeenSchema]:
+        """Return the schemas mentioned under a name, newest first."""
+        return reversed(self._seen.get(name, ()))

@@ -1,0 +1,92 @@
+"""What one event adds to what is known: a run is the set of its parts, so order and repetition make no difference."""
+
+from typing import NamedTuple
+
+from msgspec import Struct
+
+DELETED = ""
+"""Stands for a facet that was removed by `_deleted`."""
+
+NO_COLUMN_LINEAGE = frozenset({None, DELETED})
+
+_RANK = {"START": 0, "RUNNING": 1, "COMPLETE": 2, "FAIL": 2, "ABORT": 2}
+
+
+class Name(NamedTuple):
+    """A dataset's namespace and name, in canonical form."""
+
+    namespace: str
+    name: str
+
+
+class Symlink(NamedTuple):
+    """Another name of a dataset; `location` where it is the dataset's physical place."""
+
+    name: Name
+    location: bool
+
+
+class Tag(NamedTuple):
+    """A tag on a dataset, or on one of its columns."""
+
+    column: str | None
+    key: str
+    value: str
+
+
+class Mention(Struct, frozen=True, gc=False, array_like=True):
+    """A dataset in one event.
+
+    schema, lineage: content hashes, None where the facet is absent or (lineage) holds no edge, `DELETED` where removed.
+    declared: hash of its own `lineage` facet.
+    tags: None where there is no tags facet.
+    previous: the name before a RENAME, in canonical form.
+    landed: output statistics or a version prove that rows were written.
+    """
+
+    name: Name
+    schema: str | None = None
+    lineage: str | None = None
+    declared: str | None = None
+    symlinks: tuple[Symlink, ...] = ()
+    tags: tuple[Tag, ...] | None = None
+    lifecycle: str | None = None
+    previous: Name | None = None
+    landed: bool = False
+
+
+class Part(Struct, frozen=True, gc=False, array_like=True):
+    """One event, as far as lineage asks; times are microseconds since 1970-01-01 UTC.
+
+    run_key: of the run; of a declaration (JobEvent, DatasetEvent) the key of its layer.
+    execution: root run of its `parent` facet, else the parent; None without that facet.
+    processing: BATCH, STREAMING or SERVICE; None where the event does not say.
+    declared: hashes of `lineage` facets on run and job.
+    """
+
+    event_id: str
+    kind: str
+    type: str
+    time_us: int
+    received_us: int
+    run_key: str
+    job: Name
+    artifact: str | None
+    execution: str | None
+    processing: str | None
+    snapshot: bool
+    inputs: tuple[Mention, ...]
+    outputs: tuple[Mention, ...]
+    declared: tuple[str, ...]
+    producer: str
+
+    @property
+    def order(self) -> tuple[bool, int, int, str]:
+        """Sort key among the events of one run; a clock more than 24 h ahead of receipt ranks below all."""
+        credible = self.time_us <= self.received_us + AHEAD_US
+        return (credible, self.time_us, _RANK.get(self.type, 3), self.event_id)
+
+
+AHEAD_US = 24 * 3600 * 1_000_000
+TERMINAL = ("COMPLETE", "ABORT", "FAIL")
+"""From the weakest to the strongest at one instant."""

@@ -1,0 +1,214 @@
+"""A stored event to a part: names in canonical form, facets by their content; what recurs is worked out once."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from headwater.events.decode import decode, repair_surrogates
+from headwater.events.event import Content
+from headwater.events.facet_sets import FacetReader, FacetSet, text_at
+from headwater.events.facets import Memo
+from headwater.events.rows import content_rows
+from headwater.events.times import parse_time
+from headwater.events.wire import NULL, WireDataset, WireJob, WireRun, read_wire_dataset, read_wire_event
+from headwater.lineage.contents import Canonical, Contents, is_noise, schema_columns, sent_edges
+from headwater.lineage.jobs import run_key
+from headwater.lineage.part import DELETED, Mention, Name, Part, Symlink, Tag
+
+Facets = dict[str, Raw]
+
+_members = msgspec.json.Decoder(dict[str, Raw])
+_PROVES_ROWS = ("outputStatistics",)
+
+
+class PartReader:
+    """Reads bodies into parts and keeps the contents of their schemas and lineage facets. Not thread-safe."""
+
+    def __init__(self, canonical: Canonical, contents: Contents):
+        """canonical: the form of a name (rule 2); contents: takes what is new."""
+        self._canonical = canonical
+        self._contents = contents
+        self._facets = FacetReader()
+        self._mentions: Memo[Mention] = Memo()
+        self._jobs: Memo[tuple[str | None, bool]] = Memo()
+        self._artifacts: Memo[str | None] = Memo()
+
+    def read(self, event_id: str, received_us: int, body: str) -> Part:
+        """Read one row of table `events`; raises InvalidEvent if the body is no event, which bronze never holds."""
+        wire, _ = read_wire_event(repair_surrogates(body.encode()))
+        time_us, _ = parse_time(wire.eventTime)
+        run = wire.run if wire.run is not UNSET else None
+        job = wire.job if wire.job is not UNSET else None
+        run_facets, job_facets = members(run.facets if run else None), members(job.facets if job else None)
+        name = Name(job.namespace, job.name) if job else Name("", "")
+        processing, snapshot = self._job_type(job_facets)
+        kind = "RUN" if run else "JOB" if job else "DATASET"
+        outputs = tuple(self._mentioned([wire.dataset] if kind == "DATASET" else wire.outputs))
+        return Part(
+            event_id=event_id,
+            kind=kind,
+            type=wire.eventType or "OTHER",
+            time_us=received_us if time_us is None else time_us,
+            received_us=received_us,
+            run_key=_key(run, name, wire.producer, outputs),
+            job=name,
+            artifact=self._artifact(run_facets),
+            execution=_execution(run_facets.get("parent")),
+            processing=processing,
+            snapshot=snapshot,
+            inputs=tuple(self._mentioned(wire.inputs)),
+            outputs=outputs,
+            declared=tuple(self._declared(run, job)),
+            producer=wire.producer,
+        )
+
+    def _declared(self, run: WireRun | None, job: WireJob | None) -> Iterator[str]:
+        for part in (run, job):
+            if part and part.facets and b'"lineage"' in bytes(part.facets):
+                found = self._facets.of_run(part.facets)
+                self._keep(found)
+                if content_hash := self._hash(found, "lineage"):
+                    yield content_hash
+
+    def _mentioned(self, raws: Any) -> Iterator[Mention]:
+        for raw in raws or ():
+            text = bytes(raw)
+            mention = self._mentions.get(text) or self._read_mention(text)
+            if mention.name.name and not is_noise(mention.name):
+                yield mention
+
+    def _read_mention(self, text: bytes) -> Mention:
+        read = read_wire_dataset(text)
+        if read is None:
+            return self._mentions.put(text, _NOTHING)
+        wire, _ = read
+        name = self._canonical(wire.namespace, wire.name)
+        facets, found = members(wire.facets), self._facets.of_run(wire.facets)
+        self._keep(found)
+        lifecycle, previous = self._lifecycle(facets.get("lifecycleStateChange"))
+        mention = Mention(
+            name=name,
+            schema=self._hash(found, "schema"),
+            lineage=self._hash(found, "columnLineage"),
+            declared=self._hash(found, "lineage"),
+            symlinks=tuple(self._symlinks(found, name)),
+            tags=_tags(facets.get("tags")),
+            lifecycle=lifecycle,
+            previous=previous,
+            landed=_landed(wire, facets),
+        )
+        return mention if wire.inputFacets or wire.outputFacets else self._mentions.put(text, mention)
+
+    def _keep(self, found: FacetSet) -> None:
+        for content in found.contents:
+            if content.content_hash in self._contents:
+                continue
+            rows = content_rows(content)
+            if content.key == "schema":
+                self._contents.add_schema(content.content_hash, schema_columns(rows))
+            else:
+                self._contents.add_lineage(content.content_hash, sent_edges(rows, self._canonical))
+
+    def _hash(self, found: FacetSet, key: str) -> str | None:
+        """Return a facet's content hash; none where it says nothing, so that it cannot displace one that does."""
+        content = next((content for content in found.contents if content.key == key), None)
+        if content is None:
+            return None
+        if _is_deleted(content):
+            return DELETED
+        says = self._contents.schema if key == "schema" else self._contents.lineage
+        return content.content_hash if says(content.content_hash) else None
+
+    def _symlinks(self, found: FacetSet, name: Name) -> Iterator[Symlink]:
+        for link in found.symlinks:
+            other = self._canonical(link.namespace, link.name)
+            if other != name:
+                yield Symlink(other, (link.type or "").upper() == "LOCATION")
+
+    def _lifecycle(self, raw: Raw | None) -> tuple[str | None, Name | None]:
+        value = decode(bytes(raw)) if raw else None
+        change = text_at(value, "lifecycleStateChange")
+        namespace = text_at(value, "previousIdentifier", "namespace")
+        name = text_at(value, "previousIdentifier", "name")
+        known = namespace is not None and name is not None
+        return change and change.upper(), self._canonical(namespace or "", name or "") if known else None
+
+    def _job_type(self, facets: Facets) -> tuple[str | None, bool]:
+        raw = facets.get("jobType")
+        if raw is None or raw == NULL:
+            return None, False
+        text = bytes(raw)
+        return self._jobs.get(text) or self._jobs.put(text, _read_job_type(decode(text)))
+
+    def _artifact(self, facets: Facets) -> str | None:
+        raw = facets.get("spark_properties")
+        text = bytes(raw) if raw else b""
+        if b"trident.artifact.id" not in text:
+            return None
+        return self._artifacts.get(text) or self._artifacts.put(text, _read_artifact(decode(text)))
+
+
+_NOTHING = Mention(Name("", ""))
+
+
+def members(raw: Raw | None) -> Facets:
+    """Return the facets of an object by name, undecoded; none for what is no object."""
+    return _members.decode(raw) if raw and raw != NULL else {}
+
+
+def _key(run: WireRun | None, job: Name, producer: str, outputs: tuple[Mention, ...]) -> str:
+    """Return the run's key; for declarations the layer that a newer one replaces."""
+    if run is not None:
+        return run_key(run.runId, job)
+    if job.name:
+        return msgspec.json.encode(["job", *job]).decode()
+    return msgspec.json.encode(["dataset", producer, *(part for output in outputs for part in output.name)]).decode()
+
+
+def _execution(raw: Raw | None) -> str | None:
+    value = decode(bytes(raw)) if raw else None
+    for path in (("root",), ()):
+        run_id = text_at(value, *path, "run", "runId")
+        if run_id:
+            job = Name(text_at(value, *path, "job", "namespace") or "", text_at(value, *path, "job", "name") or "")
+            return run_key(run_id, job)
+    return None
+
+
+def _read_job_type(value: Any) -> tuple[str | None, bool]:
+    processing = (text_at(value, "processingType") or "").upper()
+    if processing not in ("STREAMING", "SERVICE"):
+        processing = "STREAMING" if (text_at(value, "integration") or "").upper() == "FLINK" else "BATCH"
+    mode = text_at(value, "emissionPattern", "eventContentMode") or ""
+    return processing, mode.upper() == "COMPLETE_SNAPSHOT"
+
+
+def _read_artifact(value: Any) -> str | None:
+    names = ("trident.artifact.id", "spark.trident.artifact.id")
+    return next((found for name in names if (found := text_at(value, "properties", name))), None)
+
+
+def _tags(raw: Raw | None) -> tuple[Tag, ...] | None:
+    value = decode(bytes(raw)) if raw else None
+    if not isinstance(value, dict):
+        return None
+    if value.get("_deleted") is True:
+        return ()
+    found = [tag for tag in value.get("tags") or () if isinstance(tag, dict)] if _is_list(value.get("tags")) else []
+    return tuple(
+        Tag(text_at(tag, "field"), key, text_at(tag, "value") or "") for tag in found if (key := text_at(tag, "key"))
+    )
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
+def _landed(wire: WireDataset, facets: Facets) -> bool:
+    return any(name in members(wire.outputFacets) for name in _PROVES_ROWS) or "version" in facets
+
+
+def _is_deleted(content: Content) -> bool:
+    return b"_deleted" in content.raw and decode(content.raw).get("_deleted") is True

@@ -1,0 +1,127 @@
+"""Rule 1: the parts of a run, in any order and number, as one run."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec import Struct
+
+from headwater.lineage.jobs import job_key
+from headwater.lineage.naming import end_of
+from headwater.lineage.part import DELETED, NO_COLUMN_LINEAGE, Mention, Name, Part
+
+Resolve = Callable[[Name, int], Name]
+
+
+class RunDataset(Struct, gc=False):
+    """A dataset as a whole run mentions it; `lineage_us` is the time of the event that its lineage came with."""
+
+    name: Name
+    schema: str | None = None
+    lineage: str | None = None
+    lineage_us: int = 0
+    declared: tuple[tuple[str, int], ...] = ()
+    lifecycle: str | None = None
+    landed: bool = False
+
+
+class Run(Struct):
+    """A run as its events say together.
+
+    time_us: what it is ordered by: its end, or its newest event with lineage where it has no end to wait for.
+    declared: (hash, time) of the `lineage` facets of run and job, all that ever came.
+    """
+
+    key: str
+    kind: str
+    job: Name
+    job_key: Name
+    execution: str
+    state: str
+    processing: str
+    started_us: int
+    ended_us: int | None
+    time_us: int
+    inputs: dict[Name, RunDataset]
+    outputs: dict[Name, RunDataset]
+    declared: tuple[tuple[str, int], ...]
+    producer: str
+
+    @property
+    def makes_edges(self) -> bool:
+        """Rule 6: batch runs once they are COMPLETE, others from their first event on; declarations always."""
+        return self.kind != "RUN" or self.processing != "BATCH" or self.state == "COMPLETE"
+
+
+def fold(parts: Iterable[Part], resolve: Resolve) -> Run:
+    """Merge the parts of one run, at least one; the order and repetition of parts make no difference."""
+    ordered = sorted({part.event_id: part for part in parts}.values(), key=lambda part: part.order)
+    newest = ordered[-1]
+    if newest.kind != "RUN":
+        ordered = [newest]  # a declaration replaces the one before
+    processing = _newest(ordered, "processing") or "BATCH"
+    speaking = _snapshot(ordered) if processing != "BATCH" and any(part.snapshot for part in ordered) else ordered
+    end = end_of(ordered)
+    return Run(
+        key=newest.run_key,
+        kind=newest.kind,
+        job=newest.job,
+        job_key=job_key(newest.job, _newest(ordered, "artifact")),
+        execution=_newest(ordered, "execution") or newest.run_key,
+        state="DECLARED" if newest.kind != "RUN" else end.type if end else "RUNNING",
+        processing=processing,
+        started_us=min(part.time_us for part in ordered),
+        ended_us=end.time_us if end else None,
+        time_us=_time(ordered, processing, end),
+        inputs=_datasets(speaking, "inputs", resolve),
+        outputs=_datasets(speaking, "outputs", resolve),
+        declared=tuple(dict.fromkeys((found, part.time_us) for part in speaking for found in part.declared)),
+        producer=newest.producer,
+    )
+
+
+def _newest(ordered: Sequence[Part], name: str) -> str | None:
+    return next((value for part in reversed(ordered) if (value := getattr(part, name)) is not None), None)
+
+
+def _carries(part: Part) -> bool:
+    return bool(part.declared) or any(
+        mention.declared or mention.lineage not in NO_COLUMN_LINEAGE for mention in part.outputs
+    )
+
+
+def _snapshot(ordered: Sequence[Part]) -> Sequence[Part]:
+    """Return the one event that says all: the newest with lineage, else with datasets."""
+    for says in (_carries, lambda part: bool(part.inputs or part.outputs)):
+        found = [part for part in ordered if says(part)]
+        if found:
+            return found[-1:]
+    return ordered[-1:]
+
+
+def _time(ordered: Sequence[Part], processing: str, end: Part | None) -> int:
+    if processing == "BATCH":
+        return (end or ordered[-1]).time_us
+    return _snapshot(ordered)[-1].time_us
+
+
+def _datasets(ordered: Sequence[Part], side: str, resolve: Resolve) -> dict[Name, RunDataset]:
+    found: dict[Name, RunDataset] = {}
+    for part in ordered:
+        for mention in getattr(part, side):
+            name = resolve(mention.name, part.time_us)
+            _add(found.setdefault(name, RunDataset(name)), mention, part.time_us)
+    for dataset in found.values():
+        dataset.schema = None if dataset.schema == DELETED else dataset.schema
+        dataset.lineage = None if dataset.lineage == DELETED else dataset.lineage
+    return found
+
+
+def _add(dataset: RunDataset, mention: Mention, time_us: int) -> None:
+    """Let a facet's newest value win; parts come in order."""
+    if mention.schema is not None:
+        dataset.schema = mention.schema
+    if mention.lineage is not None:
+        dataset.lineage, dataset.lineage_us = mention.lineage, time_us
+    if mention.declared and (mention.declared, time_us) not in dataset.declared:
+        dataset.declared = (*dataset.declared, (mention.declared, time_us))
+    dataset.lifecycle = mention.lifecycle or dataset.lifecycle
+    dataset.landed = dataset.landed or mention.landed

@@ -1,0 +1,114 @@
+"""Rule 12: what columns a dataset has, when, and which spellings are one column."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, Protocol
+
+from headwater.lineage.contents import Contents
+from headwater.lineage.naming import Naming
+from headwater.lineage.part import DELETED, Name
+
+
+class SeenSchema(NamedTuple):
+    """A schema as one event mentioned it; in the order in which the last one is the newest."""
+
+    credible: bool
+    time_us: int
+    event_id: str
+    schema: str
+
+
+class SeenSchemas(Protocol):
+    """Keeps every schema that was ever mentioned, under the name as sent."""
+
+    def see(self, name: Name, seen: SeenSchema) -> None:
+        """Keep a mention; the same one again changes nothing."""
+
+    def newest_first(self, name: Name) -> Iterable[SeenSchema]:
+        """Return the schemas mentioned under a name, newest first."""
+
+
+class Schemas:
+    """The schemas of datasets in time."""
+
+    def __init__(self, contents: Contents, seen: SeenSchemas, naming: Naming):
+        """`contents` holds the columns of schemas; `naming` knows what names mean now."""
+        self._contents = contents
+        self._kept = seen
+        self._naming = naming
+        self._newest: dict[Name, SeenSchema | None] = {}
+        self._exact: dict[Name, frozenset[str]] = {}
+
+    def see(self, name: Name, seen: SeenSchema) -> Name | None:
+        """Take a mention; returns its dataset if that has another newest schema now."""
+        dataset = self._naming.resolve(name, seen.time_us)
+        before = self._newest_seen(dataset)
+        self._kept.see(name, seen)
+        if before is not None and seen <= before:
+            return None
+        self._newest[dataset] = seen
+        return dataset if before is None or before.schema != seen.schema else None
+
+    def forget(self) -> list[Name]:
+        """Names mean something else: look again; returns the datasets that have been looked at."""
+        known = list(self._newest)
+        self._newest.clear()
+        return known
+
+    def newest(self, dataset: Name) -> str | None:
+        """Return the hash of the newest schema."""
+        seen = self._newest_seen(dataset)
+        return seen.schema if seen else None
+
+    def at(self, dataset: Name, time_us: int) -> str | None:
+        """Return the hash of the newest schema up to a time, else of the earliest later one."""
+        history = sorted(self._history(dataset), key=_by_time)
+        known = [seen for seen in history if seen.time_us <= time_us]
+        chosen = known[-1:] or history[:1]
+        return chosen[0].schema if chosen else None
+
+    def columns(self, dataset: Name) -> tuple[str, ...]:
+        """Return the columns of the newest schema, as spelt there."""
+        newest = self.newest(dataset)
+        return tuple(self._contents.schema(newest)) if newest else ()
+
+    def key(self, dataset: Name, column: str) -> str:
+        """Return what equal columns of a dataset share: casefolded, unless the newest schema tells two apart."""
+        exact = self._exact.get(dataset)
+        return column if exact and column in exact else column.casefold()
+
+    def settle(self, datasets: Iterable[Name]) -> set[Name]:
+        """Look at the newest schemas of datasets; returns those whose columns match differently from now on."""
+        changed = set()
+        for dataset in datasets:
+            exact = _told_apart(self.columns(dataset))
+            if exact != self._exact.get(dataset, frozenset()):
+                self._exact[dataset] = exact
+                changed.add(dataset)
+        return changed
+
+    def _newest_seen(self, dataset: Name) -> SeenSchema | None:
+        if dataset not in self._newest:
+            self._newest[dataset] = max(self._history(dataset), default=None)
+        return self._newest[dataset]
+
+    def _history(self, dataset: Name) -> Iterator[SeenSchema]:
+        for name in self._naming.names_of(dataset):
+            for seen in self._kept.newest_first(name):
+                if self._naming.resolve(name, seen.time_us) == dataset:
+                    yield seen
+
+
+def _by_time(seen: SeenSchema) -> tuple[int, str]:
+    return seen.time_us, seen.event_id
+
+
+def _told_apart(columns: Iterable[str]) -> frozenset[str]:
+    spellings: dict[str, list[str]] = {}
+    for column in columns:
+        spellings.setdefault(column.casefold(), []).append(column)
+    return frozenset(column for same in spellings.values() if len(same) > 1 for column in same)
+
+
+def seen_schema(order: tuple[bool, int, int, str], schema: str | None) -> SeenSchema | None:
+    """Return a mention's schema as seen by an event of this order, None where it has none."""
+    return SeenSchema(order[0], order[1], order[3], schema) if schema and schema != DELETED else None

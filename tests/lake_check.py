@@ -99,7 +99,8 @@ def log_tail(folder: Path) -> int:
     """Read the newest sequence number from the log's newest file."""
     newest = max((folder / "log").glob("*.sqlite"))
     connection = sqlite3.connect(f"{newest.as_uri()}?mode=ro", uri=True)
-    tail = connection.execute("SELECT max(sequence) FROM records").fetchone()[0]
+    created = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'records'").fetchone()  # or killed amid it
+    tail = connection.execute("SELECT max(sequence) FROM records").fetchone()[0] if created else None
     connection.close()
     return int(newest.stem) - 1 if tail is None else int(tail)
 

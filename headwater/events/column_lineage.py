@@ -72,8 +72,12 @@ def lineage_rows(facet: ColumnLineage) -> Iterator[tuple[Any, ...]]:
         old = _EMPTY
         if entry.transformationType or entry.transformationDescription:
             old = Transformation(entry.transformationDescription, UNSET, UNSET, entry.transformationType)
-        yield from _edges(output, entry.inputFields or (), old)
+        yield from _edges(output, entry.inputFields or _NOTHING, old)
     yield from _edges(None, facet.dataset or (), _EMPTY)
+
+
+_NOTHING = [InputField(transformations=[_EMPTY])]
+"""A column made of no other is still named: somebody accounts for it."""
 
 
 def _edges(output: str | None, sources: list[InputField] | tuple[()], old: Transformation) -> Iterator[tuple[Any, ...]]:

@@ -93,7 +93,7 @@ def _column_lineage(facet: Mapping[str, Any]) -> Iterator[Row]:
     own = ("columnLineage", None, None, None, None)
     for name, entry in _items(facet.get("fields")):
         old = {"type": entry.get("transformationType"), "description": entry.get("transformationDescription")}
-        for edge in _inputs(entry.get("inputFields"), old if any(old.values()) else None):
+        for edge in _inputs(entry.get("inputFields"), old if any(old.values()) else None) or [_NO_INPUT]:
             yield (*own, name, *edge)
     for edge in _inputs(facet.get("dataset"), None):
         yield (*own, None, *edge)

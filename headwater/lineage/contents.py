@@ -23,7 +23,7 @@ class SentEdge(NamedTuple):
 
     target: the dataset that an entry of a `lineage` facet names, None for the dataset that carries the facet.
     output: None for what concerns the whole target.
-    source, column: None where an entry says that nothing feeds it, or names a dataset as a whole.
+    source, column: None where nothing feeds the output, or a dataset as a whole does.
     """
 
     target: Name | None
@@ -98,12 +98,10 @@ def _sent_edges(rows: Sequence[Row], canonical: Canonical) -> Iterator[SentEdge]
         return found or forms.setdefault((namespace, name), canonical(namespace or "", name))
 
     for row in rows:
-        _, _, facet, to_type, to_namespace, to_name, _, output, from_type, from_namespace, from_name, column = row[:12]
+        to_type, to_namespace, to_name, _, output, from_type, from_namespace, from_name, column = row[3:12]
         if "JOB" in (to_type, from_type):
             continue
         source = form(from_namespace, from_name) if from_name else None
-        if source is None and facet == "columnLineage":
-            continue
         if source is None or not is_noise(source):
             target = form(to_namespace, to_name) if to_name else None
             yield SentEdge(target, output, source, column, _how(*row[13:17], dataset_wide=output is None))

@@ -17,34 +17,43 @@ class Group(NamedTuple):
 
 
 class Vote(NamedTuple, Generic[T]):
-    """One run's word in a group.
+    """One run's word in a group; of two at one instant the greater `tie` is newer.
 
-    landed: rows are known to have been written; drops: the run ended the dataset; said: stands for its edges.
+    landed: rows are known to have been written. ended: the run is COMPLETE. drops: it dropped the dataset.
+    said: stands for its edges.
     """
 
     time_us: int
+    tie: str
     run_key: str
     execution: str
     carries: bool
     landed: bool
+    ended: bool
     drops: bool
     said: T
 
 
-def current(votes: Sequence[Vote[T]]) -> list[Vote[T]]:
-    """Return the votes that count: of the newest execution among those with column lineage, else of the newest."""
-    return _of_newest([vote for vote in votes if vote.carries] or votes, votes)
+class Standing(NamedTuple, Generic[T]):
+    """What a group says: by the votes that count, and by its newest execution whatever that carries."""
+
+    live: list[Vote[T]]
+    latest: list[Vote[T]]
 
 
-def latest(votes: Sequence[Vote[T]]) -> list[Vote[T]]:
-    """Return the votes of the newest execution, whatever it carries: who reads now (rule 9)."""
-    return _of_newest(votes, votes)
+def standing(votes: Sequence[Vote[T]]) -> Standing[T]:
+    """Count votes: those of the newest execution among the ones with column lineage, else of the newest."""
+    return Standing(
+        _of_newest([vote for vote in votes if vote.carries] or votes, votes),  # rule 6
+        _of_newest(votes, votes),  # rule 9: who reads now
+    )
 
 
 def _of_newest(pool: Iterable[Vote[T]], votes: Sequence[Vote[T]]) -> list[Vote[T]]:
-    newest = max(pool, key=_newness, default=None)
+    newest = max(pool, key=newness, default=None)
     return [vote for vote in votes if newest and vote.execution == newest.execution]
 
 
-def _newness(vote: Vote[T]) -> tuple[int, str]:
-    return vote.time_us, vote.run_key
+def newness(vote: Vote[T]) -> tuple[int, str]:
+    """Return what orders the votes of a group."""
+    return vote.time_us, vote.tie

@@ -9,7 +9,7 @@ from headwater.lineage.edges import Contribution, EdgeRules, contributions
 from headwater.lineage.naming import Naming, renames_of
 from headwater.lineage.part import NO_COLUMN_LINEAGE, Name, Part
 from headwater.lineage.run import Run, fold
-from headwater.lineage.schemas import Schemas, SeenSchemas, seen_schema
+from headwater.lineage.schemas import Schemas, SeenSchemas, seen_schemas
 
 Said = Mapping[Group, Vote[Contribution]]
 
@@ -74,13 +74,10 @@ class Derivation:
         looked_at = set(self.schemas.forget()) if renamed else set()
         found = set(self._store.borrowers(None)) if renamed else set()
         for part in fresh:
-            for mention in (*part.inputs, *part.outputs):
-                seen = seen_schema(part.order, mention.schema)
-                if seen is None:
-                    continue
-                dataset = self.naming.resolve(mention.name, part.time_us)
+            for name, seen in seen_schemas(part):
+                dataset = self.naming.resolve(name, seen.time_us)
                 found.update(self._store.borrowers(dataset))
-                if self.schemas.see(mention.name, seen):
+                if self.schemas.see(name, seen):
                     looked_at.add(dataset)
         for dataset in self.schemas.settle(looked_at):
             found.update(self._store.users(self.naming.names_of(dataset)))
@@ -99,7 +96,7 @@ class Derivation:
                 found.update(self._sent(mention.lineage), self._sent(mention.declared))
                 if mention.previous:
                     found.add(mention.previous)
-            for content_hash in part.declared:
+            for _, content_hash in part.declared:
                 found.update(self._sent(content_hash))
         return found
 
@@ -119,4 +116,5 @@ def group_of(run: Run, found: Contribution) -> Group:
 def vote_of(run: Run, found: Contribution) -> Vote[Contribution]:
     """Return a run's word in the group of one of its outputs."""
     drops = found.output in run.outputs and run.outputs[found.output].lifecycle == "DROP" if found.output else False
-    return Vote(run.time_us, run.key, run.execution, found.carries, found.landed, drops, found)
+    ended = run.state == "COMPLETE"
+    return Vote(run.time_us, run.newest, run.key, run.execution, found.carries, found.landed, ended, drops, found)

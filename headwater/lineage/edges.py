@@ -1,6 +1,6 @@
 """Rules 4, 5 and 11: what one run says about each dataset it writes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -33,7 +33,8 @@ class Contribution(Struct, frozen=True, gc=False):
 
     output: None for what streams in and, as far as reported, nowhere out.
     columns: keys of the columns that dataset-wide edges lead to; empty without such edges.
-    tables: datasets that feed it, by `named` its column lineage or as mere inputs.
+    bare: keys of columns that it names without saying what feeds them.
+    tables: datasets that feed it, by `named` its column lineage or as mere inputs; also_read: other inputs of the run.
     carries: it has column lineage; else it is opaque about `tables`.
     borrowed: `columns` come from a schema of another run, so another schema may change them.
     """
@@ -41,8 +42,10 @@ class Contribution(Struct, frozen=True, gc=False):
     output: Name | None
     edges: tuple[Edge, ...] = ()
     columns: tuple[str, ...] = ()
+    bare: tuple[str, ...] = ()
     tables: tuple[Name, ...] = ()
     named: tuple[Name, ...] = ()
+    also_read: tuple[Name, ...] = ()
     carries: bool = False
     landed: bool = False
     borrowed: bool = False
@@ -63,7 +66,8 @@ def contributions(run: Run, rules: EdgeRules) -> list[Contribution]:
         return []
     explicit = _explicit_lines(run, rules)
     if explicit is not None:
-        return [_read(run, output, lines, (), rules) for output, lines in explicit.items()]
+        every = {**dict.fromkeys(run.outputs, ()), **explicit}
+        return [_read(run, output, lines, (), rules) for output, lines in every.items()]
     lines = {name: _observed_lines(dataset, rules) for name, dataset in run.outputs.items()}
     if run.inputs and run.inputs.keys() == run.outputs.keys() and not any(lines.values()):
         return []  # rule 11: RDD jobs report what they read as written, too
@@ -101,9 +105,20 @@ def _read(
     named = dict.fromkeys(edge.source for edge in edges)
     whole = {rules.resolve(line.source, at): None for line, at in lines if line.source and line.column is None}
     tables = named | {name: None for name in (*whole, *inputs) if name != output}
-    columns, borrowed = _columns(run, output, edges, rules)
-    landed = output in run.outputs and run.outputs[output].landed
-    return Contribution(output, edges, columns, tuple(tables), tuple(named), bool(edges), landed, borrowed)
+    fields = {rules.column_key(output, line.output): None for line, _ in lines if line.output is not None}
+    columns, borrowed = _columns(run, output, edges, fields, rules)
+    return Contribution(
+        output,
+        edges,
+        columns,
+        bare=tuple(sorted(fields.keys() - {edge.target for edge in edges})),
+        tables=tuple(tables),
+        named=tuple(named),
+        also_read=tuple(sorted(run.inputs.keys() - tables.keys() - {output})),
+        carries=bool(edges),
+        landed=output in run.outputs and run.outputs[output].landed,
+        borrowed=borrowed,
+    )
 
 
 def _edges(output: Name, lines: Sequence[Dated], rules: EdgeRules) -> Iterator[Edge]:
@@ -114,7 +129,9 @@ def _edges(output: Name, lines: Sequence[Dated], rules: EdgeRules) -> Iterator[E
             yield Edge(source, rules.column_key(source, line.column), target, line.how)
 
 
-def _columns(run: Run, output: Name, edges: Sequence[Edge], rules: EdgeRules) -> tuple[tuple[str, ...], bool]:
+def _columns(
+    run: Run, output: Name, edges: Sequence[Edge], fields: Iterable[str], rules: EdgeRules
+) -> tuple[tuple[str, ...], bool]:
     """Return the columns that dataset-wide edges lead to, and whether another run's schema says so."""
     if all(edge.target is not None for edge in edges):
         return (), False
@@ -122,5 +139,5 @@ def _columns(run: Run, output: Name, edges: Sequence[Edge], rules: EdgeRules) ->
     schema = own or rules.schema_at(output, run.time_us)
     known = rules.contents.schema(schema) if schema else ()
     keys = dict.fromkeys(rules.column_key(output, column) for column in known)
-    keys.update((edge.target, None) for edge in edges if edge.target is not None)
+    keys.update(dict.fromkeys(fields))
     return tuple(keys), own is None

@@ -37,6 +37,7 @@ class Graph:
         self.out: dict[int, array[int]] = {}
         self.into: dict[int, array[int]] = {}
         self.sets: dict[int, tuple[Group, Contribution]] = {}
+        self.explained: dict[int, frozenset[Name]] = {}
         self.fed_by: dict[int, set[int]] = {}
         self.feeds: dict[int, set[int]] = {}
         self._dataset_ids: dict[Name, int] = {}
@@ -56,15 +57,23 @@ class Graph:
         """Return the columns of a dataset that edges mention."""
         return self._of_dataset.get(dataset, [])
 
-    def put(self, number: int, group: Group, said: Contribution) -> None:
-        """Add an edge set under a number of the caller's, small because masks are as long as the largest."""
+    def is_opaque(self, number: int, source: int) -> bool:
+        """Tell whether nobody says which columns of `source` an edge set uses: no sibling of its execution either."""
+        return not self.sets[number][1].carries and self.names[source] not in self.explained[number]
+
+    def put(self, number: int, group: Group, said: Contribution, explained: frozenset[Name]) -> None:
+        """Add an edge set under a number of the caller's, small because masks are as long as the largest.
+
+        explained: inputs that another run of the same execution names in its column lineage for the same output.
+        """
         self.sets[number] = (group, said)
+        self.explained[number] = explained
         if said.output is None:
             output = None
         else:
             output = self._dataset_id(said.output)
             self.fed_by.setdefault(output, set()).add(number)
-        for name in said.tables:
+        for name in (*said.tables, *said.also_read):
             self.feeds.setdefault(self._dataset_id(name), set()).add(number)
         if output is not None:
             for source, target, how in self._edges(number, output, said):
@@ -74,6 +83,7 @@ class Graph:
     def remove(self, number: int) -> None:
         """Take an edge set out."""
         _, said = self.sets.pop(number)
+        del self.explained[number]
         if said.output is not None:
             output = self._dataset_id(said.output)
             self.fed_by[output].discard(number)
@@ -82,7 +92,7 @@ class Graph:
                 self.out[source] = _without(self.out[source], number)
             for target in {target for _, target in touched}:
                 self.into[target] = _without(self.into[target], number)
-        for name in said.tables:
+        for name in (*said.tables, *said.also_read):
             self.feeds[self._dataset_id(name)].discard(number)
 
     def _edges(self, number: int, output: int, said: Contribution) -> Iterator[tuple[int, int, int]]:
@@ -121,11 +131,11 @@ class Graph:
         return self._how_ids[how]
 
 
-def triples(edges: array[int]) -> Iterable[tuple[int, int, int]]:
+def triples(edges: "array[int]") -> Iterable[tuple[int, int, int]]:
     """Yield (node, how, edge set) of an array of edges."""
     numbers = iter(edges)
     return zip(numbers, numbers, numbers, strict=True)
 
 
-def _without(edges: array[int], number: int) -> array[int]:
+def _without(edges: "array[int]", number: int) -> "array[int]":
     return array("I", (part for edge in triples(edges) if edge[2] != number for part in edge))

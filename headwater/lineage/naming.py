@@ -96,12 +96,12 @@ def end_of(parts: Iterable[Part]) -> Part | None:
 
 def renames_of(parts: Iterable[Part], naming: Naming) -> list[Rename]:
     """Return (time, old, new) of the renames of a run, none unless it is COMPLETE."""
-    parts = list(parts)
-    found = [
-        (part.time_us, naming.bound(mention.previous, part.time_us), naming.bound(mention.name, part.time_us))
-        for part in parts
+    ordered = sorted(parts, key=lambda part: part.order)
+    newest = {
+        (naming.bound(mention.previous, part.time_us), naming.bound(mention.name, part.time_us)): part.time_us
+        for part in ordered
         for mention in part.outputs
         if mention.lifecycle == "RENAME" and mention.previous
-    ]
-    end = end_of(parts) if found else None
-    return found if end and end.type == "COMPLETE" else []
+    }
+    end = end_of(ordered) if newest else None
+    return [(time_us, *names) for names, time_us in newest.items()] if end and end.type == "COMPLETE" else []

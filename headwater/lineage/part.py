@@ -61,7 +61,7 @@ class Part(Struct, frozen=True, gc=False, array_like=True):
     run_key: of the run; of a declaration (JobEvent, DatasetEvent) the key of its layer.
     execution: root run of its `parent` facet, else the parent; None without that facet.
     processing: BATCH, STREAMING or SERVICE; None where the event does not say.
-    declared: hashes of `lineage` facets on run and job.
+    declared: (`run` or `job`, hash of its `lineage` facet).
     """
 
     event_id: str
@@ -77,7 +77,7 @@ class Part(Struct, frozen=True, gc=False, array_like=True):
     snapshot: bool
     inputs: tuple[Mention, ...]
     outputs: tuple[Mention, ...]
-    declared: tuple[str, ...]
+    declared: tuple[tuple[str, str], ...]
     producer: str
 
     @property

@@ -14,7 +14,7 @@ from headwater.events.rows import content_rows
 from headwater.events.times import parse_time
 from headwater.events.wire import NULL, WireDataset, WireJob, WireRun, read_wire_dataset, read_wire_event
 from headwater.lineage.contents import Canonical, Contents, is_noise, schema_columns, sent_edges
-from headwater.lineage.jobs import run_key
+from headwater.lineage.jobs import job_key, run_key
 from headwater.lineage.part import DELETED, Mention, Name, Part, Symlink, Tag
 
 Facets = dict[str, Raw]
@@ -64,13 +64,14 @@ class PartReader:
             producer=wire.producer,
         )
 
-    def _declared(self, run: WireRun | None, job: WireJob | None) -> Iterator[str]:
-        for part in (run, job):
+    def _declared(self, run: WireRun | None, job: WireJob | None) -> Iterator[tuple[str, str]]:
+        for entity, part in (("run", run), ("job", job)):
             if part and part.facets and b'"lineage"' in bytes(part.facets):
                 found = self._facets.of_run(part.facets)
                 self._keep(found)
-                if content_hash := self._hash(found, "lineage"):
-                    yield content_hash
+                content_hash = self._hash(found, "lineage")
+                if content_hash is not None:
+                    yield entity, content_hash
 
     def _mentioned(self, raws: Any) -> Iterator[Mention]:
         for raw in raws or ():
@@ -118,8 +119,11 @@ class PartReader:
             return None
         if _is_deleted(content):
             return DELETED
-        says = self._contents.schema if key == "schema" else self._contents.lineage
-        return content.content_hash if says(content.content_hash) else None
+        if key == "schema":
+            says = bool(self._contents.schema(content.content_hash))
+        else:
+            says = any(line.source for line in self._contents.lineage(content.content_hash))
+        return content.content_hash if says else None
 
     def _symlinks(self, found: FacetSet, name: Name) -> Iterator[Symlink]:
         for link in found.symlinks:
@@ -163,7 +167,7 @@ def _key(run: WireRun | None, job: Name, producer: str, outputs: tuple[Mention, 
     if run is not None:
         return run_key(run.runId, job)
     if job.name:
-        return msgspec.json.encode(["job", *job]).decode()
+        return msgspec.json.encode(["job", *job_key(job, None)]).decode()
     return msgspec.json.encode(["dataset", producer, *(part for output in outputs for part in output.name)]).decode()
 
 

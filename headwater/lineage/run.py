@@ -10,6 +10,9 @@ from headwater.lineage.part import DELETED, NO_COLUMN_LINEAGE, Mention, Name, Pa
 
 Resolve = Callable[[Name, int], Name]
 
+Declared = tuple[str, int]
+"""A `lineage` facet: its content hash, the time of its event."""
+
 
 class RunDataset(Struct, gc=False):
     """A dataset as a whole run mentions it; `lineage_us` is the time of the event that its lineage came with."""
@@ -18,7 +21,7 @@ class RunDataset(Struct, gc=False):
     schema: str | None = None
     lineage: str | None = None
     lineage_us: int = 0
-    declared: tuple[tuple[str, int], ...] = ()
+    declared: tuple[Declared, ...] = ()
     lifecycle: str | None = None
     landed: bool = False
 
@@ -28,6 +31,7 @@ class Run(Struct):
 
     time_us: what it is ordered by: its end, or its newest event with lineage where it has no end to wait for.
     declared: (hash, time) of the `lineage` facets of run and job, all that ever came.
+    newest: what orders runs of equal time.
     """
 
     key: str
@@ -42,8 +46,9 @@ class Run(Struct):
     time_us: int
     inputs: dict[Name, RunDataset]
     outputs: dict[Name, RunDataset]
-    declared: tuple[tuple[str, int], ...]
+    declared: tuple[Declared, ...]
     producer: str
+    newest: str
 
     @property
     def makes_edges(self) -> bool:
@@ -73,8 +78,9 @@ def fold(parts: Iterable[Part], resolve: Resolve) -> Run:
         time_us=_time(ordered, processing, end),
         inputs=_datasets(speaking, "inputs", resolve),
         outputs=_datasets(speaking, "outputs", resolve),
-        declared=tuple(dict.fromkeys((found, part.time_us) for part in speaking for found in part.declared)),
+        declared=_declared(speaking),
         producer=newest.producer,
+        newest=newest.run_key if newest.kind == "RUN" else newest.event_id,
     )
 
 
@@ -103,6 +109,21 @@ def _time(ordered: Sequence[Part], processing: str, end: Part | None) -> int:
     return _snapshot(ordered)[-1].time_us
 
 
+def _declared(ordered: Sequence[Part]) -> tuple[Declared, ...]:
+    found: dict[str, tuple[Declared, ...]] = {}
+    for part in ordered:
+        for entity, content_hash in part.declared:
+            found[entity] = _accumulated(found.get(entity, ()), content_hash, part.time_us)
+    return tuple(declared for of_entity in found.values() for declared in of_entity)
+
+
+def _accumulated(before: tuple[Declared, ...], content_hash: str, time_us: int) -> tuple[Declared, ...]:
+    """Add up `lineage` facets of one entity; a deletion ends what was said before."""
+    if content_hash == DELETED:
+        return ()
+    return before if (content_hash, time_us) in before else (*before, (content_hash, time_us))
+
+
 def _datasets(ordered: Sequence[Part], side: str, resolve: Resolve) -> dict[Name, RunDataset]:
     found: dict[Name, RunDataset] = {}
     for part in ordered:
@@ -121,7 +142,7 @@ def _add(dataset: RunDataset, mention: Mention, time_us: int) -> None:
         dataset.schema = mention.schema
     if mention.lineage is not None:
         dataset.lineage, dataset.lineage_us = mention.lineage, time_us
-    if mention.declared and (mention.declared, time_us) not in dataset.declared:
-        dataset.declared = (*dataset.declared, (mention.declared, time_us))
+    if mention.declared is not None:
+        dataset.declared = _accumulated(dataset.declared, mention.declared, time_us)
     dataset.lifecycle = mention.lifecycle or dataset.lifecycle
     dataset.landed = dataset.landed or mention.landed

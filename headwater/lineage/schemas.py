@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 from headwater.lineage.contents import Contents
 from headwater.lineage.naming import Naming
-from headwater.lineage.part import DELETED, Name
+from headwater.lineage.part import DELETED, Name, Part
 
 
 class SeenSchema(NamedTuple):
@@ -13,7 +13,9 @@ class SeenSchema(NamedTuple):
 
     credible: bool
     time_us: int
+    rank: int
     event_id: str
+    place: int
     schema: str
 
 
@@ -61,7 +63,7 @@ class Schemas:
 
     def at(self, dataset: Name, time_us: int) -> str | None:
         """Return the hash of the newest schema up to a time, else of the earliest later one."""
-        history = sorted(self._history(dataset), key=_by_time)
+        history = sorted(self._history(dataset))
         known = [seen for seen in history if seen.time_us <= time_us]
         chosen = known[-1:] or history[:1]
         return chosen[0].schema if chosen else None
@@ -74,7 +76,8 @@ class Schemas:
     def key(self, dataset: Name, column: str) -> str:
         """Return what equal columns of a dataset share: casefolded, unless the newest schema tells two apart."""
         exact = self._exact.get(dataset)
-        return column if exact and column in exact else column.casefold()
+        folded = column.casefold()
+        return column if exact and folded in exact else folded
 
     def settle(self, datasets: Iterable[Name]) -> set[Name]:
         """Look at the newest schemas of datasets; returns those whose columns match differently from now on."""
@@ -98,17 +101,15 @@ class Schemas:
                     yield seen
 
 
-def _by_time(seen: SeenSchema) -> tuple[int, str]:
-    return seen.time_us, seen.event_id
-
-
 def _told_apart(columns: Iterable[str]) -> frozenset[str]:
-    spellings: dict[str, list[str]] = {}
+    spellings: dict[str, set[str]] = {}
     for column in columns:
-        spellings.setdefault(column.casefold(), []).append(column)
-    return frozenset(column for same in spellings.values() if len(same) > 1 for column in same)
+        spellings.setdefault(column.casefold(), set()).add(column)
+    return frozenset(folded for folded, same in spellings.items() if len(same) > 1)
 
 
-def seen_schema(order: tuple[bool, int, int, str], schema: str | None) -> SeenSchema | None:
-    """Return a mention's schema as seen by an event of this order, None where it has none."""
-    return SeenSchema(order[0], order[1], order[3], schema) if schema and schema != DELETED else None
+def seen_schemas(part: Part) -> Iterator[tuple[Name, SeenSchema]]:
+    """Yield (name as sent, schema as seen) of the datasets of an event."""
+    for place, mention in enumerate((*part.inputs, *part.outputs)):
+        if mention.schema and mention.schema != DELETED:
+            yield mention.name, SeenSchema(*part.order, place, mention.schema)

@@ -80,12 +80,11 @@ class _Unknown:
     def _unmentioned(self, dataset: int) -> Iterator[str]:
         """Yield columns of the newest schema that no current writer names."""
         graph = self._graph
-        named = {
-            edge.target
-            for number in graph.fed_by.get(dataset, ())
-            if self._view.live[number]
-            for edge in graph.sets[number][1].edges
-        }
+        named: set[str | None] = set()
+        for number in graph.fed_by.get(dataset, ()):
+            if self._view.live[number]:
+                said = graph.sets[number][1]
+                named.update(said.bare, (edge.target for edge in said.edges))
         return (key for key in self._columns_of(dataset) if key not in named)
 
     def _behind(self, dataset: int) -> None:
@@ -93,11 +92,12 @@ class _Unknown:
         if dataset in self._opaque_from or dataset in self._view.hidden:
             return
         self._opaque_from.add(dataset)
-        for number in self._graph.feeds.get(dataset, ()):
-            _, said = self._graph.sets[number]
-            if self._view.live[number] and not said.carries and said.output is not None:
-                output = self._graph.dataset(said.output)
-                if output is not None and output not in self._view.hidden:
+        graph = self._graph
+        for number in graph.feeds.get(dataset, ()):
+            _, said = graph.sets[number]
+            if self._view.live[number] and said.output is not None and graph.is_opaque(number, dataset):
+                output = graph.dataset(said.output)
+                if graph.names[dataset] in said.tables and output is not None and output not in self._view.hidden:
                     self._add(output, self._columns_of(output) or (None,), number)
 
     def _add(self, dataset: int, keys: Iterable[str | None], number: int | None) -> None:
@@ -108,6 +108,7 @@ class _Unknown:
 
     def _onward(self, dataset: int, key: str | None) -> None:
         self._behind(dataset)
+        self._add(dataset, self._unmentioned(dataset), None)
         nodes = self._graph.nodes_of(dataset) if key is None else [self._graph.node(dataset, key)]
         starts = [node for node in nodes if node is not None]
         wave = Wave(

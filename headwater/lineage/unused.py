@@ -23,9 +23,14 @@ class Judged(NamedTuple):
     consumers: tuple[str, ...]
 
 
-def judge(graph: Graph, dataset: int, keys: Collection[str], view: View, consumers: Consumers) -> list[Judged]:
-    """Return a verdict for each column of the newest schema of a dataset, in their order."""
-    readers = _Readers(graph, dataset, view)
+def judge(
+    graph: Graph, dataset: int, keys: Collection[str], view: View, consumers: Consumers, *, ever_read: bool
+) -> list[Judged]:
+    """Return a verdict for each column of the newest schema of a dataset, in their order.
+
+    ever_read: some job read the dataset and wrote another, be it long ago: its readers report.
+    """
+    readers = _Readers(graph, dataset, view, ever_read)
     direct = {key: _verdict(graph, dataset, key, readers, consumers) for key in keys}
     return [_with_family(judged, direct) for judged in direct.values()]
 
@@ -33,17 +38,14 @@ def judge(graph: Graph, dataset: int, keys: Collection[str], view: View, consume
 class _Readers:
     """Who reads a dataset now, and of whom nobody knows which columns."""
 
-    def __init__(self, graph: Graph, dataset: int, view: View):
+    def __init__(self, graph: Graph, dataset: int, view: View, ever_read: bool):
         feeds = graph.feeds.get(dataset, ())
         self.live = {number for number in feeds if view.live[number]}
         self.latest = {number for number in feeds if view.latest[number]}
-        self.opaque = tuple(sorted(number for number in self.live | self.latest if _is_opaque(graph, number)))
+        self.opaque = tuple(sorted(number for number in self.live | self.latest if graph.is_opaque(number, dataset)))
         self.all = tuple(sorted(self.live | self.latest))
+        self.report = ever_read
         self.view = view
-
-
-def _is_opaque(graph: Graph, number: int) -> bool:
-    return not graph.sets[number][1].carries
 
 
 def _verdict(graph: Graph, dataset: int, key: str, readers: _Readers, consumers: Consumers) -> Judged:
@@ -53,7 +55,7 @@ def _verdict(graph: Graph, dataset: int, key: str, readers: _Readers, consumers:
         return Judged(key, "used", "a consumer is declared" if not used_by else "read by a job", used_by, declared)
     if readers.opaque:
         return Judged(key, "unknown", "a reader reports no column lineage", readers.opaque, ())
-    if not readers.all:
+    if not readers.report:
         return Judged(key, "unknown", "no reader of this dataset reports", (), ())
     return Judged(key, "unused", "every reader reports its columns, and none reads this one", readers.all, ())
 

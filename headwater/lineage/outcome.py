@@ -1,0 +1,61 @@
+"""What all jobs together say about one dataset they write: which words count, and what explains the opaque ones."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from headwater.lineage.current import Group, Vote, standing
+from headwater.lineage.edges import Contribution
+from headwater.lineage.part import Name
+
+Votes = Mapping[Group, Sequence[Vote[Contribution]]]
+
+
+class Word(NamedTuple):
+    """One edge set of one group, and how it counts."""
+
+    said: Contribution
+    live: bool
+    latest: bool
+    explained: frozenset[Name]
+
+
+def outcome(votes: Votes) -> dict[Group, list[Word]]:
+    """Return the words that count of all groups of one output."""
+    return {group: _words(own, votes) for group, own in votes.items()}
+
+
+def _words(own: Sequence[Vote[Contribution]], votes: Votes) -> list[Word]:
+    counted = standing(own)
+    live, latest = ({vote.run_key for vote in part} for part in counted)
+    words: dict[Contribution, Word] = {}
+    for vote in {vote.run_key: vote for vote in (*counted.live, *counted.latest)}.values():
+        explained = _explained(vote, votes)
+        before = words.get(vote.said) or Word(vote.said, False, False, explained)
+        words[vote.said] = Word(
+            vote.said,
+            before.live or vote.run_key in live,
+            before.latest or vote.run_key in latest,
+            before.explained & explained,
+        )
+    return list(words.values())
+
+
+def _explained(vote: Vote[Contribution], votes: Votes) -> frozenset[Name]:
+    """Return what other runs of the same execution name: CREATE TABLE AS SELECT is two runs, one with the columns."""
+    if vote.carries:
+        return frozenset()
+    return frozenset(_named(vote.execution, votes))
+
+
+def _named(execution: str, votes: Votes) -> Iterable[Name]:
+    for others in votes.values():
+        for other in others:
+            if other.execution == execution and other.carries:
+                yield from other.said.named
+
+
+def is_dropped(votes: Iterable[Vote[Contribution]]) -> bool:
+    """Rule 10: a dataset is gone while its newest COMPLETE run says DROP; at one instant the write wins."""
+    ended = (vote for vote in votes if vote.ended)
+    newest = max(ended, key=lambda vote: (vote.time_us, not vote.drops), default=None)
+    return bool(newest and newest.drops)

@@ -1,0 +1,62 @@
+"""All that questions need at one moment: the graph, what of it counts, columns and tags."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from headwater.lineage.contents import Contents
+from headwater.lineage.current import Group, Vote
+from headwater.lineage.derive import Derivation
+from headwater.lineage.edges import Contribution
+from headwater.lineage.graph import Graph
+from headwater.lineage.memory import MemoryStore
+from headwater.lineage.naming import Naming
+from headwater.lineage.outcome import is_dropped, outcome
+from headwater.lineage.part import Name, Part
+from headwater.lineage.walk import View
+
+
+class Scene:
+    """A graph built in one go from parts: of the past, of a file, of a test."""
+
+    def __init__(self, parts: Sequence[Part], contents: Contents):
+        """Derive everything; `contents` holds what the parts refer to."""
+        self.store = MemoryStore()
+        self.derivation = Derivation(self.store, contents, Naming())
+        self.derivation.add(parts)
+        self.schemas = self.derivation.schemas
+        self.graph = Graph()
+        self._live: list[bool] = []
+        self._latest: list[bool] = []
+        self.ever_read: set[Name] = set()
+        for votes in by_output(self.store.votes).values():
+            self._put(votes)
+            self.ever_read.update(name for vote in _all(votes) for name in (*vote.said.tables, *vote.said.also_read))
+        self.dropped = frozenset(
+            name for name, votes in by_output(self.store.votes).items() if name and is_dropped(_all(votes))
+        )
+
+    def view(self) -> View:
+        """Return what counts now."""
+        hidden = frozenset(number for name in self.dropped if (number := self.graph.dataset(name)) is not None)
+        return View(bytearray(self._live), bytearray(self._latest), hidden)
+
+    def _put(self, votes: Mapping[Group, Sequence[Vote[Contribution]]]) -> None:
+        for group, words in outcome(votes).items():
+            for word in words:
+                self.graph.put(len(self._live), group, word.said, word.explained)
+                self._live.append(word.live)
+                self._latest.append(word.latest)
+
+
+def by_output(
+    votes: Mapping[Group, Mapping[str, Vote[Contribution]]],
+) -> dict[Name | None, dict[Group, list[Vote[Contribution]]]]:
+    """Sort votes by the dataset they are about."""
+    found: dict[Name | None, dict[Group, list[Vote[Contribution]]]] = {}
+    for group, by_run in votes.items():
+        if by_run:
+            found.setdefault(group.output, {})[group] = list(by_run.values())
+    return found
+
+
+def _all(votes: Mapping[Group, Sequence[Vote[Contribution]]]) -> Iterable[Vote[Contribution]]:
+    return (vote for own in votes.values() for vote in own)

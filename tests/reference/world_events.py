@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -61,7 +61,7 @@ def step(kind: str, *, masking: bool = False) -> Json:
     return {"type": kind, "subtype": "", "description": "", "masking": masking}
 
 
-def column_lineage(fields: dict[str, Sequence[Json]], whole: Sequence[Json] = (), **old: str) -> Json:
+def column_lineage(fields: Mapping[str, Sequence[Json]], whole: Sequence[Json] = (), **old: str) -> Json:
     """Return a columnLineage facet; `old` are members that each field had before 1-1-0."""
     told = {name: {"inputFields": list(inputs), **old} for name, inputs in fields.items()}
     return facet(fields=told, **({"dataset": list(whole)} if whole else {}))

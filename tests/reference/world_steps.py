@@ -54,6 +54,7 @@ class World:
             self.run,
             self.run,
             self.run,
+            self.again,
             self.loop,
             self.stream,
             self.change,
@@ -79,6 +80,13 @@ class World:
         job, target = self.draw.choice(self.jobs), self._targets()[0]
         for _ in range(self.draw.number(2, 3)):
             self._run(job, [target])
+
+    def again(self) -> None:
+        """A job writes one table anew, each time in another session."""
+        job, target = self.draw.choice(self.jobs), self._targets()[0]
+        for _ in range(self.draw.number(2, 3)):
+            job.session = self.new_run()
+            self._run(job, [target], self.draw.choice(((), ("COMPLETE",))))
 
     def stream(self) -> None:
         mode = self.draw.choice(("ACCUMULATIVE", "COMPLETE_SNAPSHOT"))

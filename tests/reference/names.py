@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from tests.reference.records import Delivered, Run, facets_of
 
@@ -27,6 +28,12 @@ class Names:
             for dataset in event.datasets("inputs", "outputs", "dataset"):
                 self._bind_symlinks(dataset, event.time_us)
         self.renames = sorted(rename for run in runs if run.state == "COMPLETE" for rename in self._renames(run))
+
+    def mention(self, named: dict[str, Any], event: Delivered) -> Name | None:
+        """Return the dataset that an event means, None for noise."""
+        if is_noise(self.canonical(named["namespace"], named["name"])):
+            return None
+        return self.resolve(named["namespace"], named["name"], event.time_us)
 
     def resolve(self, namespace: str, name: str, time_us: int) -> Name:
         found = self.bound(self.canonical(namespace, name), time_us)

@@ -10,13 +10,13 @@ from tests.reference.solver import Column, ColumnEdge, Reference, newest_executi
 
 def impact(lineage: Reference, namespace: str, name: str, column: str, mode: str) -> dict[Column, tuple[int, bool]]:
     """Return what a column reaches, as (distance, masked)."""
-    return _reached(lineage.column_edges, mode, (namespace, name, lineage.key((namespace, name), column)))
+    return _reached(lineage.column_edges, mode, (namespace, name, lineage.schemas.key((namespace, name), column)))
 
 
 def upstream(lineage: Reference, namespace: str, name: str, column: str, mode: str) -> dict[Column, tuple[int, bool]]:
     """Return what reaches a column, as (distance, masked)."""
     turned = {(*edge[3:6], *edge[:3], *edge[6:]) for edge in lineage.column_edges}
-    return _reached(turned, mode, (namespace, name, lineage.key((namespace, name), column)))
+    return _reached(turned, mode, (namespace, name, lineage.schemas.key((namespace, name), column)))
 
 
 def tagged(lineage: Reference, tag: str) -> set[Column]:
@@ -32,7 +32,7 @@ def tagged(lineage: Reference, tag: str) -> set[Column]:
         for each in facet.get("tags") or []:
             if each["key"].casefold() == tag.casefold() and each["value"].casefold() != "false":
                 field = each.get("field")
-                found |= {(*name, lineage.key(name, field))} if field else _all_columns(lineage, name)
+                found |= {(*name, lineage.schemas.key(name, field))} if field else _all_columns(lineage, name)
     return found
 
 
@@ -43,7 +43,7 @@ def surface(lineage: Reference, sources: set[Column]) -> dict[Column, str]:
     masked = _closure(_steps(lineage.column_edges, "value"), sources) - sources
     named: dict[Name, set[str]] = defaultdict(set)
     for writing in lineage.current:
-        named[writing.output] |= {lineage.key(writing.output, column) for column in writing.named}
+        named[writing.output] |= {lineage.schemas.key(writing.output, column) for column in writing.named}
     unknown: set[Column] = set()
     while True:
         known = exposed | masked | unknown
@@ -53,7 +53,7 @@ def surface(lineage: Reference, sources: set[Column]) -> dict[Column, str]:
         more |= {
             (*name, column)
             for name in {column[:2] for column in known}
-            for column in lineage.columns(name) - named[name]
+            for column in lineage.schemas.columns(name) - named[name]
         }
         more |= _closure(clear, unknown)
         if more - sources <= known:
@@ -66,12 +66,12 @@ def surface(lineage: Reference, sources: set[Column]) -> dict[Column, str]:
 def unused(lineage: Reference) -> dict[Column, str]:
     """Return the verdict of every column of the newest schemas; dropped datasets have none."""
     direct = {edge[:3] for edge in lineage.column_edges if edge[:3] != edge[3:6]}
-    used = direct | {(*edge[:2], parent) for edge in direct for parent in lineage.parents(edge[:2], edge[2])}
+    used = direct | {(*edge[:2], parent) for edge in direct for parent in lineage.schemas.parents(edge[:2], edge[2])}
     opaque, read = _opaquely_read(lineage), _read(lineage)
     verdicts: dict[Column, str] = {}
-    for name in lineage.schemas.keys() - lineage.dropped:
-        for column in lineage.columns(name):
-            of_used = any((*name, parent) in direct for parent in lineage.parents(name, column))
+    for name in lineage.schemas.known.keys() - lineage.dropped:
+        for column in lineage.schemas.columns(name):
+            of_used = any((*name, parent) in direct for parent in lineage.schemas.parents(name, column))
             is_unknown = name in opaque or name not in read or of_used
             verdicts[*name, column] = "used" if (*name, column) in used else "unknown" if is_unknown else "unused"
     return verdicts
@@ -100,7 +100,7 @@ def _read(lineage: Reference) -> set[Name]:
 
 
 def _all_columns(lineage: Reference, name: Name) -> set[Column]:
-    return {(*name, column) for column in lineage.columns(name)} or {(*name, None)}
+    return {(*name, column) for column in lineage.schemas.columns(name)} or {(*name, None)}
 
 
 def _steps(edges: Iterable[ColumnEdge], mode: str, *, masked: bool = True) -> dict[Column, set[Column]]:

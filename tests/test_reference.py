@@ -1,9 +1,12 @@
 """The reference solver itself, case by case against docs/lineage.md: it must be right on its own."""
 
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.reference.questions import impact, surface, tagged, unused, upstream
 from tests.reference.records import Delivered
@@ -28,7 +31,7 @@ from tests.reference.world_events import (
     symlinks,
     uuid,
 )
-from tests.reference.worlds import random_world, world_in_namespace
+from tests.reference.worlds import random_world, world_in_namespace, worlds
 
 A, B, C, D = (("s3://lake", name) for name in "abcd")
 ALIAS = ("hive://meta", "db.t")
@@ -507,11 +510,55 @@ def test_rule_1_of_a_repeated_event_the_first_receipt_counts() -> None:
     assert states(Reference([late, early], known_at_us=START_US)) == {"COMPLETE"}
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_a_world_keeps_its_shape_in_other_namespaces(seed: int) -> None:
-    world = random_world(seed)
-    here, there = (Reference(each) for each in (world, world_in_namespace(world, "w1-")))
+@settings(max_examples=50, deadline=None)
+@given(worlds(), st.randoms(use_true_random=False))
+def test_order_repetition_and_other_namespaces_change_nothing(world: list[Delivered], chance: Random) -> None:
+    here = Reference(world)
+    again = Reference(chance.sample(world, len(world)) + world[:3])
+    there = Reference(world_in_namespace(world, "w1-"))
 
-    assert sorted(here.run_states.values()) == sorted(there.run_states.values())
-    assert len(here.column_edges) == len(there.column_edges)
-    assert not {edge[0] for edge in here.column_edges} & {edge[0] for edge in there.column_edges}
+    assert (again.run_states, *both(again), unused(again)) == (here.run_states, *both(here), unused(here))
+    assert sorted(there.run_states.values()) == sorted(here.run_states.values())
+    assert [len(edges) for edges in both(there)] == [len(edges) for edges in both(here)]
+    assert not {edge[0] for edge in there.table_edges} & {edge[0] for edge in here.table_edges}
+
+
+FEATURES: dict[str, Question] = {
+    "drop": lambda r: r.dropped,
+    "rename": lambda r: r.names.renames,
+    "re-binding": lambda r: any(len(places) > 1 for places in r.names.bindings.values()),
+    "late FAIL": lambda r: any(
+        {"COMPLETE"} < {e.event["eventType"] for e in run.events} and run.state == "FAIL" for run in r.runs
+    ),
+    "history": lambda r: len(r.current) < len(r.observed) + len(r.declared),
+    "loop appends": lambda r: (
+        len({(w.job, w.output, w.execution) for w in r.current if not w.is_opaque})
+        < len({(w.run, w.output) for w in r.current if not w.is_opaque})
+    ),
+    "streaming": lambda r: any(run.is_streaming and r.contents[run.key].outputs for run in r.runs),
+    "snapshots": lambda r: any(len(run.telling) < len(run.events) for run in r.runs),
+    "declared": lambda r: any(writing.edges for writing in r.declared),
+    "clock ahead": lambda r: any(event.is_ahead for event in r.events),
+    "self loop": lambda r: r.noise,
+    "masking": lambda r: any(edge[7] for edge in r.column_edges),
+    "self edge": lambda r: any(edge[:2] == edge[3:5] for edge in r.column_edges),
+    "opaque": lambda r: any(edge[4] for edge in r.table_edges),
+    "lineage facet": lambda r: any(content.entries for content in r.contents.values()),
+    "case variants": lambda r: any(edge[2] != edge[2].casefold() for edge in r.column_edges),
+    "nested": lambda r: any(r.schemas.parents(edge[:2], edge[2]) for edge in r.column_edges),
+    "tags": lambda r: tagged(r, "pii"),
+    "exposed, masked, unknown": lambda r: any(
+        len(set(surface(r, {edge[:3]}).values())) == 3 for edge in r.column_edges
+    ),
+    "used, unused, unknown": lambda r: len(set(unused(r).values())) == 3,
+}
+
+
+@pytest.fixture(scope="module")
+def many() -> list[Reference]:
+    return [Reference(random_world(seed)) for seed in range(300)]
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_worlds_have(feature: str, many: list[Reference]) -> None:
+    assert sum(bool(FEATURES[feature](lineage)) for lineage in many) >= 3

@@ -79,7 +79,7 @@ class World:
         """One session appends to one table several times."""
         job, target = self.draw.choice(self.jobs), self._targets()[0]
         for _ in range(self.draw.number(2, 3)):
-            self._run(job, [target])
+            self._run(job, [target], self.draw.choice((("COMPLETE",), ("START", "COMPLETE"), ())))
 
     def again(self) -> None:
         """A job writes one table anew, each time in another session."""
@@ -174,7 +174,7 @@ class World:
 
     def _run_facets(self, job: Job) -> Json:
         facets: Json = {}
-        if self.draw.chance(70):
+        if self.draw.chance(85):
             facets["parent"] = parent(job.session, ("jobs", "app"), job.session if self.draw.chance(50) else None)
         if self.draw.chance(10):
             key = self.draw.choice(("trident.artifact.id", "spark.trident.artifact.id"))

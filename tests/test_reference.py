@@ -123,7 +123,7 @@ RENAMED = [
 DROPPED = [run(1, 1, x_from(A, B)), run(2, 5, changed(B, "DROP"), job="drop")]
 STREAMING = [
     run(1, 1, x_from(A, C), kind="START", job_facets={"jobType": STREAM["jobType"] | {"emissionPattern": SNAPSHOT}}),
-    run(1, 2, x_from(B, C), kind="RUNNING"),
+    run(1, 2, x_from(B, D), kind="RUNNING"),
     run(1, 3, kind="RUNNING"),
 ]
 WHOLE = made(B, {"z": []}, source(A, "x"), columns="y")
@@ -321,6 +321,21 @@ CASES: list[tuple[str, list[Json], Question, Any]] = [
         ),
     ),
     (
+        "4 a deleted lineage facet takes back what came before",
+        [
+            run(1, 1, kind="START", run_facets={"lineage": LINEAGE}),
+            run(1, 2, x_from(A, B), run_facets={"lineage": facet(_deleted=True)}),
+        ],
+        columns,
+        {edge(A, B)},
+    ),
+    (
+        "4 no dataset feeds itself unless column lineage says so",
+        [run(1, 1, dataset(B), reads=[dataset(A), dataset(B)])],
+        tables,
+        {(*A, *B, True)},
+    ),
+    (
         "5 MERGE: sources come from column lineage",
         [run(1, 1, made(B, {"x": [source(A, "x"), source(B, "x")]}), reads=[dataset(B)])],
         tables,
@@ -347,7 +362,7 @@ CASES: list[tuple[str, list[Json], Question, Any]] = [
         columns,
         {edge(A, C), edge(B, C)},
     ),
-    ("6 streaming counts while running, by its newest snapshot", STREAMING, columns, {edge(B, C)}),
+    ("6 streaming counts while running, by its newest snapshot", STREAMING, columns, {edge(B, D)}),
     (
         "6 in an accumulating stream the newest value of a facet counts whole",
         [run(1, n, x_from(origin, C), kind="RUNNING", job_facets=STREAM) for n, origin in ((1, A), (2, B))],

@@ -1,0 +1,172 @@
+"""Stored events as a set, and runs as the union of their events (docs/lineage.md: events in order, jobs)."""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+Facets = dict[str, Any]
+
+DAY_US = 24 * 3600 * 1_000_000
+RANKS = {"START": 0, "RUNNING": 1, "COMPLETE": 2, "FAIL": 2, "ABORT": 2}
+TERMINAL = {"COMPLETE": 0, "ABORT": 1, "FAIL": 2}  # at one instant the later one here wins
+_HEX = "[0-9a-fA-F]"
+_UUID = re.compile(f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}")
+_SESSION = re.compile(f"(.+)[-_]{_HEX}{{8}}[-_]{_HEX}{{4}}[-_]{_HEX}{{4}}[-_]{_HEX}{{4}}[-_]{_HEX}{{12}}", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """One event as it came in; equal `event_id` = the same event again."""
+
+    event: dict[str, Any]
+    received_us: int
+    event_id: str
+
+    @property
+    def time_us(self) -> int:
+        try:
+            moment = datetime.fromisoformat(self.event["eventTime"])
+            utc = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+        except (ValueError, OverflowError):
+            return self.received_us
+        return (utc - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+    @property
+    def rank(self) -> int:
+        return RANKS.get(self.event.get("eventType") or "", 3)
+
+    @property
+    def is_ahead(self) -> bool:
+        return self.time_us > self.received_us + DAY_US
+
+    @property
+    def order(self) -> tuple[bool, int, int, str]:
+        """Order among the events of one run."""
+        return (not self.is_ahead, self.time_us, self.rank, self.event_id)
+
+    @property
+    def plain_order(self) -> tuple[int, int, str]:
+        """Order among events of different runs, where being ahead counts for nothing."""
+        return (self.time_us, self.rank, self.event_id)
+
+    def datasets(self, *roles: str) -> list[dict[str, Any]]:
+        """Return the datasets in the roles `inputs`, `outputs`, `dataset`."""
+        found = (self.event.get(role) or [] for role in roles)
+        return [each for value in found for each in (value if isinstance(value, list) else [value])]
+
+    def facets(self, entity: str) -> Facets:
+        return facets_of(self.event.get(entity) or {})
+
+
+def facets_of(entity: dict[str, Any]) -> Facets:
+    return entity.get("facets") or {}
+
+
+def stored(delivered: Iterable[Delivered], as_of_us: int | None, known_at_us: int | None) -> list[Delivered]:
+    """Each event once, by its first receipt, within the two limits."""
+    first: dict[str, Delivered] = {}
+    for each in delivered:
+        if each.event_id not in first or each.received_us < first[each.event_id].received_us:
+            first[each.event_id] = each
+    return [
+        each
+        for each in first.values()
+        if (as_of_us is None or each.time_us <= as_of_us) and (known_at_us is None or each.received_us <= known_at_us)
+    ]
+
+
+def merged(said: Iterable[tuple[Facets, Delivered]]) -> dict[str, tuple[Facets, Delivered]]:
+    """Return the newest value of each facet and the event it is from; `said` begins with the oldest."""
+    newest: dict[str, tuple[Facets, Delivered]] = {}
+    for facets, event in said:
+        for name, value in facets.items():
+            if value and (value.get("_deleted") or name not in CARRIES or CARRIES[name](value)):
+                newest[name] = (value, event)
+    return {name: said for name, said in newest.items() if not said[0].get("_deleted")}
+
+
+def has_column_edge(facet: Facets) -> bool:
+    fields = (facet.get("fields") or {}).values()
+    return bool(facet.get("dataset")) or any(entry.get("inputFields") for entry in fields)
+
+
+def has_lineage_edge(facet: Facets) -> bool:
+    """Tell whether a `lineage` facet (with entries, or one entry itself) names any source dataset."""
+    entries = facet.get("entries", [facet])
+    sources = [entry.get("inputs") or [] for entry in entries]
+    sources += [field["inputs"] for entry in entries for field in (entry.get("fields") or {}).values()]
+    return any(source["type"] == "DATASET" for each in sources for source in each)
+
+
+CARRIES = {"columnLineage": has_column_edge, "lineage": has_lineage_edge}
+
+
+class Run:
+    """A run: all its events, oldest first, and what follows from them without names of datasets."""
+
+    def __init__(self, key: str, events: Iterable[Delivered]) -> None:
+        self.key = key
+        self.events = sorted(events, key=lambda event: event.order)
+        self.facets = {name: value for name, (value, _) in merged((e.facets("run"), e) for e in self.events).items()}
+        job_type = merged((e.facets("job"), e) for e in self.events).get("jobType", ({}, None))[0]
+        self.is_streaming = (
+            job_type.get("processingType") in {"STREAMING", "SERVICE"} or job_type.get("integration") == "FLINK"
+        )
+        mode = (job_type.get("emissionPattern") or {}).get("eventContentMode")
+        last = self._terminal()
+        self.state = last.event["eventType"] if last else "RUNNING"
+        self.has_edges = self.is_streaming or self.state == "COMPLETE"
+        telling = self._telling_event() if self.is_streaming else last
+        self.time_us = telling.time_us if telling else 0
+        self.telling = [
+            e for e in self.events if e is telling or not (self.is_streaming and mode == "COMPLETE_SNAPSHOT")
+        ]
+
+    @property
+    def job_key(self) -> tuple[str, str]:
+        properties = self.facets.get("spark_properties", {}).get("properties") or {}
+        artifact = properties.get("trident.artifact.id") or properties.get("spark.trident.artifact.id")
+        return job_key(self.events[-1].event["job"], artifact)
+
+    @property
+    def execution(self) -> str:
+        parent = self.facets.get("parent") or {}
+        for each in (parent.get("root") or {}, parent):
+            if each.get("run"):
+                return run_key(each["run"]["runId"], each.get("job") or {})
+        return self.key
+
+    def _terminal(self) -> Delivered | None:
+        ended = [event for event in self.events if event.event.get("eventType") in TERMINAL]
+        return max(ended, key=lambda e: (*e.order[:2], TERMINAL[e.event["eventType"]]), default=None)
+
+    def _telling_event(self) -> Delivered | None:
+        with_datasets = [event for event in self.events if event.datasets("inputs", "outputs")]
+        return next(reversed([e for e in self.events if event_has_lineage(e)] or with_datasets), None)
+
+
+def event_has_lineage(event: Delivered) -> bool:
+    places = [event.facets("run"), event.facets("job"), *map(facets_of, event.datasets("outputs"))]
+    return any(CARRIES[name](place.get(name) or {}) for place in places for name in CARRIES)
+
+
+def runs_of(events: Iterable[Delivered]) -> list[Run]:
+    by_key = defaultdict(list)
+    for event in events:
+        if "run" in event.event:
+            by_key[run_key(event.event["run"]["runId"], event.event["job"])].append(event)
+    return [Run(key, members) for key, members in by_key.items()]
+
+
+def run_key(run_id: str, job: dict[str, str]) -> str:
+    return run_id.lower() if _UUID.fullmatch(run_id) else json.dumps([run_id, job["namespace"], job["name"]])
+
+
+def job_key(job: dict[str, str], artifact: str | None = None) -> tuple[str, str]:
+    head, dot, rest = job["name"].partition(".")
+    session = _SESSION.fullmatch(head)
+    return job["namespace"], (artifact or (session[1] if session else head)) + dot + rest

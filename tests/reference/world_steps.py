@@ -1,0 +1,224 @@
+"""What happens in a world, one step at a time: runs, streams, changes of tables, declarations."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tests.reference.draws import Draw
+from tests.reference.world_events import (
+    PRODUCER,
+    Json,
+    at,
+    dataset_event,
+    facet,
+    job_event,
+    parent,
+    run_event,
+    uuid,
+)
+from tests.reference.world_lineage import Author, Table
+
+ENDS = (
+    ("START", "COMPLETE"),
+    ("COMPLETE",),
+    ("START", "RUNNING", "COMPLETE"),
+    ("START", "COMPLETE"),
+    ("START", "COMPLETE", "OTHER"),
+    ("START", "COMPLETE", "FAIL"),
+    ("COMPLETE", "ABORT"),
+    ("START", "FAIL"),
+    ("START",),
+)
+CHANGES = ("DROP", "CREATE", "RENAME", "OVERWRITE", "TRUNCATE", "ALTER", "DROP", "RENAME")
+
+
+@dataclass
+class Job:
+    name: str
+    session: str
+
+
+class World:
+    """Events so far, and what they were about."""
+
+    def __init__(self, draw: Draw) -> None:
+        self.draw = draw
+        self.events: list[Json] = []
+        self.author = Author(draw, [Table(number, draw) for number in range(draw.number(2, 6))])
+        self.runs, self.second = 0, 0
+        self.jobs = [Job(name, self.new_run()) for name in ("nb.copy", "nb.merge", "etl", "nb_S.load")][
+            : draw.number(1, 4)
+        ]
+
+    def play(self) -> None:
+        steps: tuple[Callable[[], None], ...] = (
+            self.run,
+            self.run,
+            self.run,
+            self.again,
+            self.loop,
+            self.stream,
+            self.change,
+            self.change,
+            self.declare_job,
+            self.declare_dataset,
+            self.self_loop,
+            self.application,
+            self.scan,
+        )
+        self.draw.choice(steps)()
+
+    # Steps
+
+    def run(self) -> None:
+        job = self.draw.choice(self.jobs)
+        if self.draw.chance(35):
+            job.session = self.new_run()
+        self._run(job, self._targets())
+
+    def loop(self) -> None:
+        """One session appends to one table several times."""
+        job, target = self.draw.choice(self.jobs), self._targets()[0]
+        for _ in range(self.draw.number(2, 3)):
+            self._run(job, [target], self.draw.choice((("COMPLETE",), ("START", "COMPLETE"), ())))
+
+    def again(self) -> None:
+        """A job writes one table anew, each time in another session."""
+        job, target = self.draw.choice(self.jobs), self._targets()[0]
+        for _ in range(self.draw.number(2, 3)):
+            job.session = self.new_run()
+            self._run(job, [target], self.draw.choice(((), ("COMPLETE",))))
+
+    def stream(self) -> None:
+        mode = self.draw.choice(("ACCUMULATIVE", "COMPLETE_SNAPSHOT"))
+        kind = self.draw.choice(({"processingType": "STREAMING", "integration": "SPARK"}, FLINK, SERVICE))
+        pattern = {"eventTrigger": "PERIODIC", "eventContentMode": mode}
+        job_type = facet(jobType="JOB", emissionPattern=pattern, **kind)
+        ends = self.draw.choice(
+            (("START", "RUNNING", "RUNNING"), ("RUNNING",), ("RUNNING", "COMPLETE"), ("START", "FAIL"))
+        )
+        targets = [] if self.draw.chance(20) else self._targets()
+        self._run(self.draw.choice(self.jobs), targets, ends, {"jobType": job_type})
+
+    def change(self) -> None:
+        """Drop, rename, create, ... a table."""
+        table, change = self._table(), self.draw.choice(CHANGES)
+        told = facet(lifecycleStateChange=change)
+        if change == "RENAME":
+            before, table = table, self.author.new_name(table)
+            told["previousIdentifier"] = {"namespace": before.name[0], "name": self.author.spelled_name(before)}
+        output = self.author.mention(table, lifecycleStateChange=told)
+        inputs = self.author.mentions(self._sources()) if self.draw.chance(20) else []
+        run, job = self.new_run(), self.draw.choice(self.jobs)
+        for kind in self.draw.choice((("COMPLETE",), ("START", "COMPLETE"), ("START", "FAIL"))):
+            self._say(run_event(kind, self.now(), run, self._job(job), inputs=inputs, outputs=[output]))
+
+    def declare_job(self) -> None:
+        sources, targets = self._sources(), self._targets()
+        outputs = [self.author.written(sources, target) for target in targets]
+        facets: Json = {}
+        if self.draw.chance(15):
+            facets["lineage"] = self.author.lineage_entries(sources, targets)
+        inputs = self.author.mentions(sources)
+        self._say(job_event(self.now(), self._job(self.draw.choice(self.jobs)), inputs, outputs, **facets))
+
+    def declare_dataset(self) -> None:
+        """A catalogue or a person says what a dataset is made of, or how it is tagged."""
+        producer = self.draw.choice((PRODUCER, PRODUCER + "/other"))
+        target = self._table()
+        tags = {"tags": self.author.tags(target)} if self.draw.chance(60) else {}
+        about = self.author.mention(target, **tags) if tags else self.author.written(self._sources(), target)
+        self._say(dataset_event(self.now(), about, producer))
+
+    def self_loop(self) -> None:
+        """An RDD job names the path it reads as its output too."""
+        same = self.author.mentions([self._table()])
+        self._say(run_event("COMPLETE", self.now(), self.new_run(), self._job(self.jobs[0]), inputs=same, outputs=same))
+
+    def application(self) -> None:
+        job = self.draw.choice(self.jobs)
+        job.session = self.new_run()
+        self._say(run_event("START", self.now(), job.session, ("jobs", "app")))
+
+    def scan(self) -> None:
+        """Delta reads its own log, or a query shows rows to somebody: nothing is written."""
+        inputs = [self.author.noise(self._table()), *self.author.mentions(self._sources()[:1])]
+        self._say(run_event("COMPLETE", self.now(), self.new_run(), ("jobs", "scan_json"), inputs=inputs))
+
+    # Parts
+
+    def _run(
+        self, job: Job, targets: Sequence[Table], ends: Sequence[str] = (), job_facets: Json | None = None
+    ) -> None:
+        run, named, sources = self.new_run(), self._job(job), self._sources()
+        run_facets = self._run_facets(job)
+        for kind in ends or self.draw.choice(ENDS):
+            inputs = [] if self.draw.chance(20) else self.author.mentions(sources)
+            if self.draw.chance(10):
+                inputs.append(self.author.noise(self._table()))
+            outputs = [] if self.draw.chance(10) else [self.author.written(sources, target) for target in targets]
+            entries = {"lineage": self.author.lineage_entries(sources, targets)} if self.draw.chance(5) else {}
+            on_run, on_job = self.draw.choice(((entries, {}), ({}, entries)))
+            event = run_event(
+                kind,
+                self.now(),
+                run.upper() if self.draw.chance(5) and run.startswith("0195c000") else run,
+                named,
+                inputs=inputs,
+                outputs=outputs,
+                run_facets=run_facets | on_run,
+                job_facets=(job_facets or {}) | on_job,
+            )
+            self._say(event)
+            if ends and self.draw.chance(40):
+                sources = self._sources()
+
+    def _run_facets(self, job: Job) -> Json:
+        facets: Json = {}
+        if self.draw.chance(85):
+            facets["parent"] = parent(job.session, ("jobs", "app"), job.session if self.draw.chance(50) else None)
+        if self.draw.chance(10):
+            key = self.draw.choice(("trident.artifact.id", "spark.trident.artifact.id"))
+            facets["spark_properties"] = facet(properties={key: "artifact-1"})
+        return facets
+
+    def _job(self, job: Job) -> tuple[str, str]:
+        session = self.draw.choice((uuid(self.runs), uuid(self.runs).replace("-", "_")))
+        return "jobs", job.name.replace("nb_S", f"nb_{session}")
+
+    def new_run(self) -> str:
+        self.runs += 1
+        return f"manual-{self.runs % 3}" if self.draw.chance(8) else uuid(self.runs)
+
+    def now(self) -> str:
+        """Return the time of the next event: mostly later, seldom earlier, ahead of all, zoneless or no time at all."""
+        self.second += self.draw.choice((1, 0, 1, 2, 7))
+        odd = self.draw.number(0, 99)
+        if odd < 80:
+            return at(self.second)
+        if odd < 88:
+            return at(self.second - self.draw.number(1, 9))
+        if odd < 91:
+            return at(self.second + 48 * 3600)
+        if odd < 94:
+            return at(self.second).removesuffix("Z")
+        if odd < 98:
+            return at(self.second + 7200).removesuffix("Z") + "+02:00"
+        return "yesterday"
+
+    def _say(self, event: Json) -> None:
+        self.events.append(event)
+
+    def _table(self) -> Table:
+        return self.draw.choice(self.author.tables)
+
+    def _targets(self) -> list[Table]:
+        """Return outputs, mostly of the first two tables: history needs several writers of one."""
+        among = self.author.tables[: self.draw.choice((2, 2, len(self.author.tables)))]
+        return [self.draw.choice(among) for _ in range(2 if self.draw.chance(15) else 1)]
+
+    def _sources(self) -> list[Table]:
+        return [self._table() for _ in range(self.draw.choice((1, 2, 0, 3)))]
+
+
+FLINK = {"processingType": "BATCH", "integration": "FLINK"}
+SERVICE = {"processingType": "SERVICE", "integration": "CUSTOM"}

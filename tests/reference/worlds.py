@@ -1,0 +1,95 @@
+"""Small worlds: what a few jobs on a few datasets send, with everything that goes wrong on the way.
+
+Written once: Hypothesis draws (and shrinks) it, `random.Random` draws it for batches.
+"""
+
+import random
+import zlib
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.reference.draws import Draw
+from tests.reference.records import Delivered
+from tests.reference.world_events import Json, deliver
+from tests.reference.world_steps import World
+
+LONGEST = 14  # events of a world, before some are sent twice
+
+
+class RandomDraw(Draw):
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def number(self, low: int, high: int) -> int:
+        return self._random.randint(low, high)
+
+
+class HypothesisDraw(Draw):
+    def __init__(self, draw: st.DrawFn) -> None:
+        self._draw = draw
+
+    def number(self, low: int, high: int) -> int:
+        return self._draw(st.integers(low, high))
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> list[Delivered]:
+    return make_world(HypothesisDraw(draw))
+
+
+def random_world(seed: int) -> list[Delivered]:
+    return make_world(RandomDraw(seed))
+
+
+def make_world(draw: Draw) -> list[Delivered]:
+    world = World(draw)
+    wanted = draw.number(2, LONGEST)
+    while len(world.events) < wanted:
+        world.play()
+    events = world.events[:LONGEST]
+    for _ in range(draw.number(0, 2) if draw.chance(30) else 0):
+        events.insert(draw.number(0, len(events)), draw.choice(events))
+    return deliver(_shuffled(draw, events) if draw.chance(50) else events)
+
+
+def world_in_namespace(world: list[Delivered], prefix: str) -> list[Delivered]:
+    """Return the world with namespaces and run ids of its own, so that many fit into one lake.
+
+    prefix: lower-case letters, digits and dashes. Run ids and event ids keep their order.
+    """
+    return [replace(each, event=_moved(each.event, prefix), event_id=prefix + each.event_id) for each in world]
+
+
+def _moved(value: Any, prefix: str) -> Any:
+    if isinstance(value, list):
+        return [_moved(each, prefix) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: _moved_member(key, each, prefix) for key, each in value.items()}
+
+
+def _moved_member(key: str, value: Any, prefix: str) -> Any:
+    if key == "namespace":
+        return _moved_namespace(value, prefix)
+    return _moved_run_id(value, prefix) if key == "runId" else _moved(value, prefix)
+
+
+def _moved_namespace(value: str, prefix: str) -> str:
+    scheme, mark, rest = value.rpartition("://")
+    return f"{scheme}{mark}{prefix}{rest}"
+
+
+def _moved_run_id(value: str, prefix: str) -> str:
+    head, dash, rest = value.partition("-")
+    block = f"{zlib.crc32(prefix.encode()):08x}"
+    moved = block if head.lower() == "0195c000" else f"{head}{block}"
+    return f"{moved.upper() if value.isupper() else moved}{dash}{rest}"
+
+
+def _shuffled(draw: Draw, events: list[Json]) -> list[Json]:
+    left, shuffled = list(events), []
+    while left:
+        shuffled.append(left.pop(draw.number(0, len(left) - 1)))
+    return shuffled

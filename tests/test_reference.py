@@ -1,0 +1,579 @@
+"""The reference solver itself, case by case against docs/lineage.md: it must be right on its own."""
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.reference.questions import impact, surface, tagged, unused, upstream
+from tests.reference.records import Delivered
+from tests.reference.solver import Reference
+from tests.reference.world_events import (
+    PRODUCER,
+    RECEIPT_US,
+    START_US,
+    Json,
+    at,
+    column_lineage,
+    dataset,
+    dataset_event,
+    deliver,
+    facet,
+    job_event,
+    parent,
+    run_event,
+    schema,
+    source,
+    step,
+    symlinks,
+    uuid,
+)
+from tests.reference.worlds import random_world, world_in_namespace, worlds
+
+A, B, C, D = (("s3://lake", name) for name in "abcd")
+ALIAS = ("hive://meta", "db.t")
+SECOND = 1_000_000
+CLEAR, HASHED, FILTERED = step("DIRECT"), step("DIRECT", masking=True), step("INDIRECT")
+STREAM = {"jobType": facet(processingType="STREAMING", integration="SPARK")}
+SNAPSHOT = {"eventTrigger": "PERIODIC", "eventContentMode": "COMPLETE_SNAPSHOT"}
+GUID = "3f2a9c1e-0000-4000-8000-00000000aa01"
+
+Question = Callable[[Reference], Any]
+
+
+def run(number: int, second: float, *outputs: Json, reads: list[Json] | None = None, **more: Any) -> Json:
+    """Return an event of run `number`; more: kind, job, run_facets, job_facets."""
+    kind, job = more.pop("kind", "COMPLETE"), ("jobs", more.pop("job", "job"))
+    return run_event(kind, at(second), uuid(number), job, inputs=reads or [], outputs=list(outputs), **more)
+
+
+def made(
+    target: tuple[str, str], fields: dict[str, list[Json]], *whole: Json, columns: str = "", **facets: Any
+) -> Json:
+    """Return an output with column lineage, and a schema of `columns` if any are named."""
+    told = {"schema": schema(columns.split())} if columns else {}
+    return dataset(target, columnLineage=column_lineage(fields, whole), **told, **facets)
+
+
+def x_from(origin: tuple[str, str], target: tuple[str, str], **more: Any) -> Json:
+    return made(target, {"x": [source(origin, "x")]}, **more)
+
+
+def changed(named: tuple[str, str], change: str, **more: Any) -> Json:
+    return dataset(named, lifecycleStateChange=facet(lifecycleStateChange=change, **more))
+
+
+def with_schema(named: tuple[str, str], columns: str) -> Json:
+    return dataset(named, schema=schema(columns.split()))
+
+
+def edge(origin: Any, target: Any, kind: str = "DIRECT", *, masked: bool = False, x: str = "x", y: str = "x") -> Any:
+    return (*origin, x, *target, y, kind, masked)
+
+
+def columns(lineage: Reference) -> Any:
+    return lineage.column_edges
+
+
+def tables(lineage: Reference) -> Any:
+    return lineage.table_edges
+
+
+def states(lineage: Reference) -> Any:
+    return set(lineage.run_states.values())
+
+
+def both(lineage: Reference) -> Any:
+    return lineage.column_edges, lineage.table_edges
+
+
+def states_and_columns(lineage: Reference) -> Any:
+    return states(lineage), lineage.column_edges
+
+
+def verdicts(lineage: Reference) -> Any:
+    return {column[1:]: verdict for column, verdict in unused(lineage).items()}
+
+
+def exposures(lineage: Reference) -> Any:
+    return {column[1:]: exposure for column, exposure in surface(lineage, {(*A, "x")}).items()}
+
+
+def jobs(lineage: Reference) -> Any:
+    return set(lineage.job_keys.values())
+
+
+FAIL_LATE = [run(1, 1, x_from(A, B)), run(1, 2, kind="FAIL")]
+FAIL_THEN = [run(1, 1, kind="FAIL"), run(1, 1, x_from(A, B))]
+SESSION = {"parent": parent(uuid(90), ("jobs", "app"), uuid(99))}
+TWO_APPENDS = [run(n, n, x_from(origin, C), run_facets=SESSION) for n, origin in ((1, A), (2, B))]
+TWO_SESSIONS = [run(1, 1, x_from(A, C)), run(2, 2, x_from(B, C))]
+REBOUND = [
+    run(1, 1, dataset(A, symlinks=symlinks(ALIAS)), job="make a"),
+    run(2, 5, dataset(B, symlinks=symlinks(ALIAS)), job="make b"),
+]
+RENAMED = [
+    run(1, 1, x_from(A, B)),
+    run(2, 5, changed(C, "RENAME", previousIdentifier={"namespace": B[0], "name": B[1]}), job="rename"),
+    run(3, 9, x_from(A, D), reads=[dataset(B)], job="after"),
+]
+DROPPED = [run(1, 1, x_from(A, B)), run(2, 5, changed(B, "DROP"), job="drop")]
+STREAMING = [
+    run(1, 1, x_from(A, C), kind="START", job_facets={"jobType": STREAM["jobType"] | {"emissionPattern": SNAPSHOT}}),
+    run(1, 2, x_from(B, D), kind="RUNNING"),
+    run(1, 3, kind="RUNNING"),
+]
+WHOLE = made(B, {"z": []}, source(A, "x"), columns="y")
+LINEAGE = facet(
+    entries=[
+        {
+            "namespace": C[0],
+            "name": C[1],
+            "type": "DATASET",
+            "inputs": [source(A, "x") | {"type": "DATASET"}, {"namespace": D[0], "name": D[1], "type": "DATASET"}],
+            "fields": {"y": {"inputs": [source(B, "x", HASHED) | {"type": "DATASET"}]}},
+        }
+    ]
+)
+CTAS = [run(1, 1, dataset(B), reads=[dataset(A)], run_facets=SESSION), run(2, 2, x_from(A, B), run_facets=SESSION)]
+LOOP = [run(1, 1, dataset(A), reads=[dataset(A)])]
+DECLARED = [
+    job_event(at(1), ("jobs", "job"), [], [x_from(A, C)]),
+    job_event(at(2), ("jobs", "job"), [], [x_from(B, C)]),
+    dataset_event(at(1), x_from(D, C)),
+    dataset_event(at(2), made(C, {"x": [source(D, "y")]}), PRODUCER + "/other"),
+    run(1, 3, x_from(A, B)),
+]
+CHAIN = [
+    run(1, 1, made(B, {"x": [source(A, "x", HASHED)], "y": [source(A, "x", FILTERED)]}), job="1"),
+    run(2, 2, made(C, {"x": [source(B, "x")], "z": [source(B, "y")]}), job="2"),
+    run(3, 3, made(A, {"x": [source(C, "x")]}), job="3"),
+]
+SURFACE = [
+    run(1, 1, made(B, {"x": [source(A, "x", HASHED, CLEAR)], "h": [source(A, "x", HASHED)], "lit": []}), job="1"),
+    run(2, 2, with_schema(B, "x h lit gone"), job="schema"),
+    run(3, 3, with_schema(C, "p q"), reads=[dataset(B)], job="opaque"),
+    run(4, 4, made(D, {"r": [source(C, "p")], "s": [source(C, "q", HASHED)]}), job="4"),
+]
+USES = [
+    run(1, 1, reads=[with_schema(A, "x y s s.t s.u")], job="look"),
+    run(2, 2, made(B, {"x": [source(A, "x"), source(A, "s.t")]}), job="2", reads=[with_schema(B, "x")]),
+]
+SELF = [run(1, 1, made(A, {"x": [source(A, "x")]}, source(A, "y"), columns="x y"), reads=[dataset(A)])]
+
+CASES: list[tuple[str, list[Json], Question, Any]] = [
+    ("1 a late FAIL takes the edges back", FAIL_LATE, states_and_columns, ({"FAIL"}, set())),
+    ("1 at one instant FAIL wins whatever the order", FAIL_THEN, states, {"FAIL"}),
+    (
+        "1 START only is RUNNING and has no edges",
+        [run(1, 1, x_from(A, B), kind="START")],
+        states_and_columns,
+        ({"RUNNING"}, set()),
+    ),
+    ("1 OTHER after COMPLETE ends nothing", [run(1, 1, x_from(A, B)), run(1, 2, kind="OTHER")], states, {"COMPLETE"}),
+    ("1 an event far ahead ranks below all", [run(1, 1), run(1, 48 * 3600, kind="FAIL")], states, {"COMPLETE"}),
+    (
+        "1 no zone is UTC",
+        [run(1, 2) | {"eventTime": "2026-03-01T12:00:02"}, run(1, 1, kind="FAIL")],
+        states,
+        {"COMPLETE"},
+    ),
+    (
+        "1 no time is the time of receipt",
+        [run(1, 1) | {"eventTime": "yesterday"}, run(1, 9, kind="FAIL")],
+        states,
+        {"COMPLETE"},
+    ),
+    (
+        "1 a UUID is known in lower case",
+        [run(171, 1), run(171, 2, kind="FAIL") | {"run": {"runId": uuid(171).upper()}}],
+        states,
+        {"FAIL"},
+    ),
+    (
+        "1 a run id that is no UUID is known with its job",
+        [run(1, 1, job=job) | {"run": {"runId": "m"}} for job in "jk"],
+        lambda r: set(r.run_states),
+        {'["m", "jobs", "j"]', '["m", "jobs", "k"]'},
+    ),
+    (
+        "1 an empty columnLineage is absent",
+        [run(1, 1, x_from(A, B), kind="START"), run(1, 2, made(B, {"x": []}))],
+        columns,
+        {edge(A, B)},
+    ),
+    (
+        "1 null is absent, _deleted removes",
+        [
+            run(1, 1, x_from(A, B), x_from(A, C), kind="START"),
+            run(1, 2, dataset(B, columnLineage=None), dataset(C, columnLineage=facet(_deleted=True))),
+        ],
+        columns,
+        {edge(A, B)},
+    ),
+    (
+        "1 datasets of all events count",
+        [run(1, 1, reads=[dataset(A)], kind="START"), run(1, 2, dataset(B))],
+        tables,
+        {(*A, *B, True)},
+    ),
+    ("2 a table name means its newest location", [*REBOUND, run(3, 9, x_from(ALIAS, C))], columns, {edge(B, C)}),
+    (
+        "2 at an earlier time it means the earlier location",
+        [*REBOUND, run(3, 4, x_from(ALIAS, C))],
+        columns,
+        {edge(A, C)},
+    ),
+    ("2 before all bindings it means the earliest", [*REBOUND, run(3, 0, x_from(ALIAS, C))], columns, {edge(A, C)}),
+    (
+        "2 LOCATION binds the other way",
+        [run(1, 1, x_from(B, ALIAS, symlinks=symlinks(A, kind="LOCATION")))],
+        columns,
+        {edge(B, A)},
+    ),
+    (
+        "2 bindings are not chained",
+        [*REBOUND[:1], run(2, 2, dataset(D, symlinks=symlinks(A))), run(3, 3, x_from(ALIAS, C))],
+        lambda r: (columns(r), r.resolve(*A, START_US)),
+        ({edge(A, C)}, D),
+    ),
+    (
+        "2 a leading slash is no part of an object-store name",
+        [run(1, 1, x_from(("abfss://l@s", "/t"), B))],
+        columns,
+        {edge(("abfss://l@s", "t"), B)},
+    ),
+    (
+        "3 a session's GUID is stripped, statement suffix kept",
+        [run(1, 1, job=f"nb_{GUID.replace('-', '_')}.save.t"), run(2, 1, job=f"nb-{GUID}"), run(3, 1, job=GUID)],
+        jobs,
+        {("jobs", "nb.save.t"), ("jobs", "nb"), ("jobs", GUID)},
+    ),
+    (
+        "3 an artifact id stands for the name",
+        [
+            run(
+                1,
+                1,
+                job="nb.x.y",
+                run_facets={"spark_properties": facet(properties={"spark.trident.artifact.id": "i"})},
+            )
+        ],
+        jobs,
+        {("jobs", "i.x.y")},
+    ),
+    (
+        "4 whole-dataset entries reach schema and fields",
+        [run(1, 1, WHOLE)],
+        columns,
+        {edge(A, B, "INDIRECT", y="y"), edge(A, B, "INDIRECT", y="z")},
+    ),
+    (
+        "4 without a schema the newest before counts",
+        [
+            run(2, 0, with_schema(B, "k")),
+            run(3, 9, with_schema(B, "l")),
+            run(1, 1, made(B, {}, source(A, "x")), job="2"),
+        ],
+        columns,
+        {edge(A, B, "INDIRECT", y="k")},
+    ),
+    (
+        "4 else the earliest later one",
+        [run(3, 9, with_schema(B, "l")), run(1, 1, made(B, {}, source(A, "x")), job="2")],
+        columns,
+        {edge(A, B, "INDIRECT", y="l")},
+    ),
+    (
+        "4 old transformationType MASKED masks",
+        [run(1, 1, dataset(B, columnLineage=column_lineage({"x": [source(A, "x")]}, transformationType="MASKED")))],
+        columns,
+        {edge(A, B, masked=True)},
+    ),
+    (
+        "4 each transformation is an edge",
+        [run(1, 1, made(B, {"x": [source(A, "x", HASHED, FILTERED)]}))],
+        columns,
+        {edge(A, B, masked=True), edge(A, B, "INDIRECT")},
+    ),
+    (
+        "4 all inputs of a run with one output",
+        [run(1, 1, x_from(A, C), reads=[dataset(B)])],
+        tables,
+        {(*A, *C, False), (*B, *C, False)},
+    ),
+    (
+        "4 of several outputs the opaque one has all inputs",
+        [run(1, 1, x_from(A, C), dataset(D), reads=[dataset(B)])],
+        tables,
+        {(*A, *C, False), (*B, *D, True)},
+    ),
+    (
+        "4 a lineage facet is all that counts",
+        [run(1, 1, x_from(A, B), reads=[dataset(B)], run_facets={"lineage": LINEAGE})],
+        both,
+        (
+            {edge(A, C, "INDIRECT", y="y"), edge(B, C, masked=True, y="y")},
+            {(*A, *C, False), (*B, *C, False), (*D, *C, False)},
+        ),
+    ),
+    (
+        "4 a deleted lineage facet takes back what came before",
+        [
+            run(1, 1, kind="START", run_facets={"lineage": LINEAGE}),
+            run(1, 2, x_from(A, B), run_facets={"lineage": facet(_deleted=True)}),
+        ],
+        columns,
+        {edge(A, B)},
+    ),
+    (
+        "4 no dataset feeds itself unless column lineage says so",
+        [run(1, 1, dataset(B), reads=[dataset(A), dataset(B)])],
+        tables,
+        {(*A, *B, True)},
+    ),
+    (
+        "5 MERGE: sources come from column lineage",
+        [run(1, 1, made(B, {"x": [source(A, "x"), source(B, "x")]}), reads=[dataset(B)])],
+        tables,
+        {(*A, *B, False), (*B, *B, False)},
+    ),
+    ("6 two appends of one session both stay", TWO_APPENDS, columns, {edge(A, C), edge(B, C)}),
+    ("6 a newer execution replaces", TWO_SESSIONS, columns, {edge(B, C)}),
+    (
+        "6 an execution without column lineage does not",
+        [*TWO_SESSIONS, run(3, 3, dataset(C), reads=[dataset(D)])],
+        both,
+        ({edge(B, C)}, {(*B, *C, False)}),
+    ),
+    (
+        "6 without any column lineage the newest counts",
+        [run(1, 1, dataset(C), reads=[dataset(A)]), run(2, 2, dataset(C), reads=[dataset(B)])],
+        tables,
+        {(*B, *C, True)},
+    ),
+    ("6 an opaque run beside one with columns", CTAS, tables, {(*A, *B, False)}),
+    (
+        "6 jobs are united",
+        [run(1, 1, x_from(A, C), job="1"), run(2, 2, x_from(B, C), job="2")],
+        columns,
+        {edge(A, C), edge(B, C)},
+    ),
+    ("6 streaming counts while running, by its newest snapshot", STREAMING, columns, {edge(B, D)}),
+    (
+        "6 in an accumulating stream the newest value of a facet counts whole",
+        [run(1, n, x_from(origin, C), kind="RUNNING", job_facets=STREAM) for n, origin in ((1, A), (2, B))],
+        columns,
+        {edge(B, C)},
+    ),
+    (
+        "6 declared lineage is a layer of its own",
+        DECLARED,
+        columns,
+        {edge(B, C), edge(D, C), edge(D, C, x="y"), edge(A, B)},
+    ),
+    (
+        "7 cycles end and the asked column is left out",
+        CHAIN,
+        lambda r: impact(r, *A, "x", "value"),
+        {(*B, "x"): (1, True), (*C, "x"): (2, True)},
+    ),
+    (
+        "7 any follows INDIRECT too",
+        CHAIN,
+        lambda r: impact(r, *A, "x", "any"),
+        {(*B, "x"): (1, True), (*B, "y"): (1, False), (*C, "x"): (2, True), (*C, "z"): (2, False)},
+    ),
+    (
+        "7 upstream is impact turned round",
+        CHAIN,
+        lambda r: upstream(r, *C, "z", "any"),
+        {(*B, "y"): (1, False), (*A, "x"): (2, False), (*C, "x"): (3, False), (*B, "x"): (4, False)},
+    ),
+    (
+        "8 exposed, masked and unknown",
+        SURFACE,
+        exposures,
+        {
+            ("b", "x"): "exposed",
+            ("b", "h"): "masked",
+            ("b", "gone"): "unknown",
+            ("c", "p"): "unknown",
+            ("c", "q"): "unknown",
+            ("d", "r"): "unknown",
+        },
+    ),
+    (
+        "8 tags: newest of each producer, false is none",
+        [
+            dataset_event(at(1), dataset(A, tags=facet(tags=[{"key": "PII", "value": "true", "field": "X"}]))),
+            dataset_event(at(2), dataset(A)),
+            dataset_event(
+                at(1), dataset(A, tags=facet(tags=[{"key": "pii", "value": "False", "field": "y"}])), "other"
+            ),
+        ],
+        lambda r: tagged(r, "pii"),
+        {(*A, "x")},
+    ),
+    (
+        "9 used, unused, and what nested use means",
+        USES,
+        verdicts,
+        {
+            ("a", "x"): "used",
+            ("a", "y"): "unused",
+            ("a", "s"): "used",
+            ("a", "s.t"): "used",
+            ("a", "s.u"): "unused",
+            ("b", "x"): "unused",
+        },
+    ),
+    (
+        "9 use of a parent leaves its children unknown",
+        [*USES, run(3, 3, made(C, {"x": [source(A, "s")]}), job="3")],
+        lambda r: verdicts(r)["a", "s.u"],
+        "unknown",
+    ),
+    (
+        "9 an opaque reader",
+        [*USES, run(3, 3, dataset(D), reads=[dataset(A)], job="3")],
+        lambda r: {verdicts(r)["a", "y"], verdicts(r)["b", "x"]},
+        {"unknown", "unused"},
+    ),
+    ("9 an opaque run explained by its sibling is none", [*USES, *CTAS], lambda r: verdicts(r)["a", "y"], "unused"),
+    (
+        "9 streams that only read are opaque",
+        [*USES, run(3, 3, reads=[dataset(A)], kind="RUNNING", job_facets=STREAM)],
+        lambda r: verdicts(r)["a", "y"],
+        "unknown",
+    ),
+    ("9 nothing reads it", [run(1, 1, with_schema(A, "x"))], verdicts, {("a", "x"): "unknown"}),
+    ("9 only itself is no use, another column is", SELF, verdicts, {("a", "x"): "unused", ("a", "y"): "used"}),
+    ("10 a drop hides", DROPPED, lambda r: (columns(r), r.dropped), (set(), {B})),
+    (
+        "10 the next write shows again",
+        [*DROPPED, run(3, 9, dataset(B), reads=[dataset(D)], job="new")],
+        columns,
+        {edge(A, B)},
+    ),
+    ("10 at one instant the write wins", [*DROPPED, run(3, 5, dataset(B), job="new")], columns, {edge(A, B)}),
+    ("10 a failed drop hides nothing", [*DROPPED, run(2, 6, kind="FAIL")], columns, {edge(A, B)}),
+    (
+        "10 a rename carries history, the old name is free",
+        RENAMED,
+        both,
+        ({edge(A, C), edge(A, D)}, {(*A, *C, False), (*A, *D, False), (*B, *D, False)}),
+    ),
+    ("10 TRUNCATE ends nothing", [run(1, 1, x_from(A, B)), run(2, 2, changed(B, "TRUNCATE"))], columns, {edge(A, B)}),
+    (
+        "11 an RDD self loop is no writer and no reader",
+        [*LOOP, run(2, 0, with_schema(A, "x"), job="2")],
+        lambda r: (tables(r), verdicts(r)),
+        (set(), {("a", "x"): "unknown"}),
+    ),
+    (
+        "11 Delta's own tables are no datasets",
+        [
+            run(
+                1,
+                1,
+                dataset(B),
+                reads=[dataset(("s3://lake", "a/_delta_log")), dataset(("s3://lake", "delta_table_state_3"))],
+            )
+        ],
+        tables,
+        set(),
+    ),
+    ("12 columns match casefolded", [run(1, 1, made(B, {"X": [source(A, "ID")]}))], columns, {edge(A, B, x="id")}),
+    (
+        "12 two that differ in case only match exactly",
+        [run(1, 1, made(B, {"X": [source(A, "ID")]}, columns="X x"))],
+        columns,
+        {edge(A, B, x="id", y="X")},
+    ),
+]
+
+
+@pytest.mark.parametrize(("events", "question", "expected"), [pytest.param(*case[1:], id=case[0]) for case in CASES])
+def test_rule(events: list[Json], question: Question, expected: Any) -> None:
+    delivered = deliver(events)
+
+    assert question(Reference(delivered)) == expected
+    assert question(Reference(delivered[::-1] + delivered)) == expected, "order and repetition matter"
+
+
+LIMITS: list[tuple[dict[str, Any], Any]] = [
+    ({}, {edge(B, C)}),
+    ({"view": "all"}, {edge(A, C), edge(B, C)}),
+    ({"as_of_us": START_US + SECOND}, {edge(A, C)}),
+    ({"known_at_us": RECEIPT_US}, {edge(A, C)}),
+    ({"view": "all", "seen_since_us": START_US + 2 * SECOND}, {edge(B, C)}),
+]
+
+
+@pytest.mark.parametrize(("limits", "expected"), LIMITS)
+def test_rule_6_limits_in_time(limits: dict[str, Any], expected: Any) -> None:
+    assert columns(Reference(deliver(TWO_SESSIONS), **limits)) == expected
+
+
+def test_rule_1_of_a_repeated_event_the_first_receipt_counts() -> None:
+    early, late = (Delivered(run(1, 1), received_us, "same") for received_us in (START_US, START_US + SECOND))
+
+    assert states(Reference([late, early], known_at_us=START_US)) == {"COMPLETE"}
+
+
+@settings(max_examples=50, deadline=None)
+@given(worlds(), st.randoms(use_true_random=False))
+def test_order_repetition_and_other_namespaces_change_nothing(world: list[Delivered], chance: Random) -> None:
+    here = Reference(world)
+    again = Reference(chance.sample(world, len(world)) + world[:3])
+    there = Reference(world_in_namespace(world, "w1-"))
+
+    assert (again.run_states, *both(again), unused(again)) == (here.run_states, *both(here), unused(here))
+    assert sorted(there.run_states.values()) == sorted(here.run_states.values())
+    assert [len(edges) for edges in both(there)] == [len(edges) for edges in both(here)]
+    assert not {edge[0] for edge in there.table_edges} & {edge[0] for edge in here.table_edges}
+
+
+FEATURES: dict[str, Question] = {
+    "drop": lambda r: r.dropped,
+    "rename": lambda r: r.names.renames,
+    "re-binding": lambda r: any(len(places) > 1 for places in r.names.bindings.values()),
+    "late FAIL": lambda r: any(
+        {"COMPLETE"} < {e.event["eventType"] for e in run.events} and run.state == "FAIL" for run in r.runs
+    ),
+    "history": lambda r: len(r.current) < len(r.observed) + len(r.declared),
+    "loop appends": lambda r: (
+        len({(w.job, w.output, w.execution) for w in r.current if not w.is_opaque})
+        < len({(w.run, w.output) for w in r.current if not w.is_opaque})
+    ),
+    "streaming": lambda r: any(run.is_streaming and r.contents[run.key].outputs for run in r.runs),
+    "snapshots": lambda r: any(len(run.telling) < len(run.events) for run in r.runs),
+    "declared": lambda r: any(writing.edges for writing in r.declared),
+    "clock ahead": lambda r: any(event.is_ahead for event in r.events),
+    "self loop": lambda r: r.noise,
+    "masking": lambda r: any(edge[7] for edge in r.column_edges),
+    "self edge": lambda r: any(edge[:2] == edge[3:5] for edge in r.column_edges),
+    "opaque": lambda r: any(edge[4] for edge in r.table_edges),
+    "lineage facet": lambda r: any(content.entries for content in r.contents.values()),
+    "case variants": lambda r: any(edge[2] != edge[2].casefold() for edge in r.column_edges),
+    "nested": lambda r: any(r.schemas.parents(edge[:2], edge[2]) for edge in r.column_edges),
+    "tags": lambda r: tagged(r, "pii"),
+    "exposed, masked, unknown": lambda r: any(
+        len(set(surface(r, {edge[:3]}).values())) == 3 for edge in r.column_edges
+    ),
+    "used, unused, unknown": lambda r: len(set(unused(r).values())) == 3,
+}
+
+
+@pytest.fixture(scope="module")
+def many() -> list[Reference]:
+    return [Reference(random_world(seed)) for seed in range(300)]
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_worlds_have(feature: str, many: list[Reference]) -> None:
+    assert sum(bool(FEATURES[feature](lineage)) for lineage in many) >= 3

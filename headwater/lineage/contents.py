@@ -8,6 +8,9 @@ from headwater.lineage.part import Name
 
 Canonical = Callable[[str, str], Name]
 
+Path = tuple[str, ...]
+"""A column of a schema: its name, behind the names of the structs it is nested in."""
+
 
 class How(NamedTuple):
     """What happened to a value on one edge: a transformation as the facet says."""
@@ -39,8 +42,8 @@ class Contents(Protocol):
     def __contains__(self, content_hash: object) -> bool:
         """Tell whether this hash is held."""
 
-    def add_schema(self, content_hash: str, columns: Sequence[str]) -> None:
-        """Take a schema's columns, nested ones after their parents, as dotted paths."""
+    def add_schema(self, content_hash: str, columns: Sequence[Path]) -> None:
+        """Take a schema's columns, nested ones after their parents."""
 
     def add_lineage(self, content_hash: str, edges: Sequence[SentEdge]) -> None:
         """Take the lines of a lineage facet."""
@@ -48,7 +51,7 @@ class Contents(Protocol):
     def lineage(self, content_hash: str) -> Sequence[SentEdge]:
         """Return the lines of a lineage facet."""
 
-    def schema(self, content_hash: str) -> Sequence[str]:
+    def schema(self, content_hash: str) -> Sequence[Path]:
         """Return the columns of a schema."""
 
 
@@ -58,12 +61,12 @@ class ContentsInMemory:
     def __init__(self) -> None:
         """Hold nothing yet."""
         self._lineage: dict[str, Sequence[SentEdge]] = {}
-        self._schemas: dict[str, Sequence[str]] = {}
+        self._schemas: dict[str, Sequence[Path]] = {}
 
     def __contains__(self, content_hash: object) -> bool:
         return content_hash in self._lineage or content_hash in self._schemas
 
-    def add_schema(self, content_hash: str, columns: Sequence[str]) -> None:
+    def add_schema(self, content_hash: str, columns: Sequence[Path]) -> None:
         """Take a schema's columns."""
         self._schemas[content_hash] = columns
 
@@ -75,14 +78,14 @@ class ContentsInMemory:
         """Return the lines of a lineage facet."""
         return self._lineage[content_hash]
 
-    def schema(self, content_hash: str) -> Sequence[str]:
+    def schema(self, content_hash: str) -> Sequence[Path]:
         """Return the columns of a schema."""
         return self._schemas[content_hash]
 
 
-def schema_columns(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Return the dotted paths of a schema's rows in table `schemas`."""
-    return tuple(".".join(row[2]) for row in rows)
+def schema_columns(rows: Sequence[Row]) -> tuple[Path, ...]:
+    """Return the columns of a schema's rows in table `schemas`."""
+    return tuple(tuple(row[2]) for row in rows)
 
 
 def sent_edges(rows: Sequence[Row], canonical: Canonical) -> tuple[SentEdge, ...]:

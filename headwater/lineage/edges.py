@@ -114,7 +114,7 @@ def _read(
         bare=tuple(sorted(fields.keys() - {edge.target for edge in edges})),
         tables=tuple(tables),
         named=tuple(named),
-        also_read=tuple(sorted(run.inputs.keys() - tables.keys() - {output})),
+        also_read=tuple(sorted(run.inputs.keys() - tables.keys())),
         carries=bool(edges),
         landed=output in run.outputs and run.outputs[output].landed,
         borrowed=borrowed,
@@ -138,6 +138,6 @@ def _columns(
     own = run.outputs[output].schema if output in run.outputs else None
     schema = own or rules.schema_at(output, run.time_us)
     known = rules.contents.schema(schema) if schema else ()
-    keys = dict.fromkeys(rules.column_key(output, column) for column in known)
+    keys = dict.fromkeys(rules.column_key(output, ".".join(path)) for path in known)
     keys.update(dict.fromkeys(fields))
     return tuple(keys), own is None

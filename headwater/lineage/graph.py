@@ -53,6 +53,10 @@ class Graph:
         """Return the node of a column, None if no edge mentions it."""
         return self._nodes.get(Column(dataset, key))
 
+    def node_for(self, dataset: int, key: str) -> int:
+        """Return the node of a column, made where no edge mentions it: a tagged column may have none."""
+        return self._node(Column(dataset, key))
+
     def nodes_of(self, dataset: int) -> list[int]:
         """Return the columns of a dataset that edges mention."""
         return self._of_dataset.get(dataset, [])

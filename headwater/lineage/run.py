@@ -89,7 +89,7 @@ def _newest(ordered: Sequence[Part], name: str) -> str | None:
 
 
 def _carries(part: Part) -> bool:
-    return bool(part.declared) or any(
+    return any(content_hash != DELETED for _, content_hash in part.declared) or any(
         mention.declared or mention.lineage not in NO_COLUMN_LINEAGE for mention in part.outputs
     )
 

@@ -29,7 +29,7 @@ class Scene:
         self.ever_read: set[Name] = set()
         for votes in by_output(self.store.votes).values():
             self._put(votes)
-            self.ever_read.update(name for vote in _all(votes) for name in (*vote.said.tables, *vote.said.also_read))
+            self.ever_read.update(name for vote in _all(votes) for name in others_read(vote.said))
         self.dropped = frozenset(
             name for name, votes in by_output(self.store.votes).items() if name and is_dropped(_all(votes))
         )
@@ -45,6 +45,11 @@ class Scene:
                 self.graph.put(len(self._live), group, word.said, word.explained)
                 self._live.append(word.live)
                 self._latest.append(word.latest)
+
+
+def others_read(said: Contribution) -> Iterable[Name]:
+    """Return what a run reads to write something else: a MERGE into itself shows no reader."""
+    return (name for name in (*said.tables, *said.also_read) if said.output not in (None, name))
 
 
 def by_output(

@@ -1,9 +1,9 @@
 """Rule 12: what columns a dataset has, when, and which spellings are one column."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from headwater.lineage.contents import Contents
+from headwater.lineage.contents import Contents, Path
 from headwater.lineage.naming import Naming
 from headwater.lineage.part import DELETED, Name, Part
 
@@ -69,9 +69,12 @@ class Schemas:
         return chosen[0].schema if chosen else None
 
     def columns(self, dataset: Name) -> tuple[str, ...]:
-        """Return the columns of the newest schema, as spelt there."""
-        newest = self.newest(dataset)
-        return tuple(self._contents.schema(newest)) if newest else ()
+        """Return the columns of the newest schema, as spelt there, nested ones as dotted paths."""
+        return tuple(".".join(path) for path in self._paths(dataset))
+
+    def top_level(self, dataset: Name) -> frozenset[str]:
+        """Return the keys of the columns of the newest schema that are in no struct: `a.b` may be one of them."""
+        return frozenset(self.key(dataset, path[0]) for path in self._paths(dataset) if len(path) == 1)
 
     def key(self, dataset: Name, column: str) -> str:
         """Return what equal columns of a dataset share: casefolded, unless the newest schema tells two apart."""
@@ -88,6 +91,10 @@ class Schemas:
                 self._exact[dataset] = exact
                 changed.add(dataset)
         return changed
+
+    def _paths(self, dataset: Name) -> Sequence[Path]:
+        newest = self.newest(dataset)
+        return self._contents.schema(newest) if newest else ()
 
     def _newest_seen(self, dataset: Name) -> SeenSchema | None:
         if dataset not in self._newest:

@@ -25,17 +25,19 @@ class Surfaced(NamedTuple):
     opaque: int | None
 
 
-def surface(graph: Graph, tagged: Collection[int], view: View, columns_of: ColumnsOf) -> list[Surfaced]:
+def surface(
+    graph: Graph, tagged: Collection[int], whole: Collection[int], view: View, columns_of: ColumnsOf
+) -> list[Surfaced]:
     """Return every column that a tagged column's values reach or may reach, the tagged ones left out.
 
-    tagged: nodes; what one of them reaches of the others is listed too.
+    tagged: nodes; whole: datasets tagged as such whose columns nobody knows.
     """
     exposed = _reach(graph, tagged, view, masked=False)
     direct = _reach(graph, tagged, view, masked=True)
     found = {node: _of_node(graph, hit, "exposed") for node, hit in exposed.items()}
     found |= {node: _of_node(graph, hit, "masked") for node, hit in direct.items() if node not in exposed}
     unknown = _Unknown(graph, view, columns_of, {*found, *tagged})
-    clear = {graph.columns[node].dataset for node in (*exposed, *tagged)}
+    clear = {*whole, *(graph.columns[node].dataset for node in (*exposed, *tagged))}
     reached = {graph.columns[node].dataset for node in direct}
     return [*found.values(), *unknown.spread(reached, clear)]
 

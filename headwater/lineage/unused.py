@@ -1,7 +1,7 @@
 """Rule 9: may this column be dropped? Used, unused, or not provable; never a guess."""
 
 from array import array
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from headwater.lineage.graph import Graph, triples
@@ -9,12 +9,25 @@ from headwater.lineage.walk import View
 
 Verdict = Literal["used", "unused", "unknown"]
 
-Consumers = Mapping[str | None, Collection[str]]
-"""Column key (None: the whole dataset) → who reads it, as the consumers file declares."""
+
+class Subject(NamedTuple):
+    """The dataset that is judged.
+
+    number: in the graph, None where no job that counts mentions it.
+    keys: of the columns of its newest schema; top_level: those of them that are in no struct.
+    consumers: column key (None: the whole dataset) → who reads it, as the consumers file declares.
+    ever_read: some job read it and wrote another dataset, be it long ago: its readers report.
+    """
+
+    number: int | None
+    keys: Sequence[str]
+    top_level: frozenset[str]
+    consumers: Mapping[str | None, Collection[str]]
+    ever_read: bool
 
 
 class Judged(NamedTuple):
-    """A column's verdict; `reason` names the readers behind it, by edge set or by declared name."""
+    """A column's verdict; `edge_sets` and `consumers` are the readers behind it."""
 
     key: str
     verdict: Verdict
@@ -23,71 +36,70 @@ class Judged(NamedTuple):
     consumers: tuple[str, ...]
 
 
-def judge(
-    graph: Graph, dataset: int, keys: Collection[str], view: View, consumers: Consumers, *, ever_read: bool
-) -> list[Judged]:
-    """Return a verdict for each column of the newest schema of a dataset, in their order.
-
-    ever_read: some job read the dataset and wrote another, be it long ago: its readers report.
-    """
-    readers = _Readers(graph, dataset, view, ever_read)
-    direct = {key: _verdict(graph, dataset, key, readers, consumers) for key in keys}
-    return [_with_family(judged, direct) for judged in direct.values()]
+def judge(graph: Graph, subject: Subject, view: View) -> list[Judged]:
+    """Return a verdict for each column of a dataset, in their order."""
+    uses = {key: numbers for key in _known_keys(graph, subject) if (numbers := _uses(graph, subject, key, view))}
+    readers = _readers(graph, subject.number, view)
+    return [_verdict(graph, key, subject, uses, readers) for key in subject.keys]
 
 
-class _Readers:
-    """Who reads a dataset now, and of whom nobody knows which columns."""
-
-    def __init__(self, graph: Graph, dataset: int, view: View, ever_read: bool):
-        feeds = graph.feeds.get(dataset, ())
-        self.live = {number for number in feeds if view.live[number]}
-        self.latest = {number for number in feeds if view.latest[number]}
-        self.opaque = tuple(sorted(number for number in self.live | self.latest if graph.is_opaque(number, dataset)))
-        self.all = tuple(sorted(self.live | self.latest))
-        self.report = ever_read
-        self.view = view
+def _known_keys(graph: Graph, subject: Subject) -> set[str]:
+    mentioned = () if subject.number is None else graph.nodes_of(subject.number)
+    return {*subject.keys, *(key for node in mentioned if (key := graph.columns[node].key))}
 
 
-def _verdict(graph: Graph, dataset: int, key: str, readers: _Readers, consumers: Consumers) -> Judged:
-    declared = tuple(sorted({*consumers.get(key, ()), *consumers.get(None, ())}))
-    used_by = tuple(sorted(set(_uses(graph, dataset, key, readers.view))))
-    if used_by or declared:
-        return Judged(key, "used", "a consumer is declared" if not used_by else "read by a job", used_by, declared)
-    if readers.opaque:
-        return Judged(key, "unknown", "a reader reports no column lineage", readers.opaque, ())
-    if not readers.report:
+def _readers(graph: Graph, number: int | None, view: View) -> list[int]:
+    feeds = () if number is None else graph.feeds.get(number, ())
+    return sorted(each for each in feeds if view.live[each] or view.latest[each])
+
+
+def _verdict(
+    graph: Graph, key: str, subject: Subject, uses: Mapping[str, tuple[int, ...]], readers: Sequence[int]
+) -> Judged:
+    declared = tuple(sorted({*subject.consumers.get(key, ()), *subject.consumers.get(None, ())}))
+    if key in uses or declared:
+        return Judged(key, "used", "read by a job" if key in uses else "read as declared", uses.get(key, ()), declared)
+    for other, numbers in uses.items():
+        if key in parents(other, subject.top_level):
+            return Judged(key, "used", f"its nested column {other!r} is read", numbers, ())
+    for parent in parents(key, subject.top_level):
+        if parent in uses:
+            return Judged(key, "unknown", f"{parent!r}, which it is part of, is read as a whole", uses[parent], ())
+    opaque = [n for n in readers if subject.number is not None and graph.is_opaque(n, subject.number)]
+    if opaque:
+        return Judged(key, "unknown", "a reader reports no column lineage", tuple(opaque), ())
+    if not subject.ever_read:
         return Judged(key, "unknown", "no reader of this dataset reports", (), ())
-    return Judged(key, "unused", "every reader reports its columns, and none reads this one", readers.all, ())
+    return Judged(key, "unused", "every reader reports its columns, and none reads this one", tuple(readers), ())
 
 
-def _uses(graph: Graph, dataset: int, key: str, view: View) -> Iterator[int]:
-    """Yield the edge sets in which a column feeds another column."""
-    node = graph.node(dataset, key)
-    edges = graph.out.get(node) if node is not None else None
-    if edges is None or dataset in view.hidden:
-        return
-    for far, _, number in triples(edges):
+def parents(key: str, top_level: frozenset[str]) -> list[str]:
+    """Rule 12: return the structs that a column is nested in, outermost first; an exact top-level name has none."""
+    if key in top_level:
+        return []
+    parts = key.split(".")
+    return [".".join(parts[:length]) for length in range(1, len(parts))]
+
+
+def _uses(graph: Graph, subject: Subject, key: str, view: View) -> tuple[int, ...]:
+    """Return the edge sets in which a column feeds another column."""
+    if subject.number is None or subject.number in view.hidden:
+        return ()
+    node = graph.node(subject.number, key)
+    return () if node is None else tuple(sorted(set(_used_in(graph, node, view))))
+
+
+def _used_in(graph: Graph, node: int, view: View) -> Iterator[int]:
+    for far, _, number in triples(graph.out.get(node, _NO_EDGES)):
         if view.live[number] and far != node and _leads_on(graph, far, node, view):
             yield number
 
 
-def _leads_on(graph: Graph, far: int, node: int | None, view: View) -> bool:
+def _leads_on(graph: Graph, far: int, node: int, view: View) -> bool:
     if graph.columns[far].dataset >= 0:
         return graph.columns[far].dataset not in view.hidden
-    return any(
-        onward != node and graph.columns[onward].dataset not in view.hidden
-        for onward, _, _ in triples(graph.out.get(far, array("I")))
-    )
+    onward = (each for each, _, _ in triples(graph.out.get(far, _NO_EDGES)))
+    return any(each != node and graph.columns[each].dataset not in view.hidden for each in onward)
 
 
-def _with_family(judged: Judged, direct: Mapping[str, Judged]) -> Judged:
-    """Rule 12: use of a nested column is use of its parents; of use of a parent the children cannot tell."""
-    if judged.verdict == "used":
-        return judged
-    for key, other in direct.items():
-        if other.verdict == "used" and key.startswith(f"{judged.key}."):
-            return other._replace(key=judged.key, reason=f"its nested column {key!r} is read")
-    for key, other in direct.items():
-        if other.verdict == "used" and judged.key.startswith(f"{key}."):
-            return other._replace(key=judged.key, verdict="unknown", reason=f"it is part of {key!r}, which is read")
-    return judged
+_NO_EDGES: "array[int]" = array("I")

@@ -110,7 +110,7 @@ class Wave:
         """Go through the meeting point of dataset-wide edges, which is no distance; once, for all that come later."""
         if middle in self._crossed:
             return
-        edges = self._edges[middle]
+        edges = self._edges.get(middle, ())
         for at in range(0, len(edges), WIDTH):
             far, onward = edges[at], edges[at + 1]
             dataset = self._graph.columns[far].dataset

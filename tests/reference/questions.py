@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from tests.reference.names import Name
 from tests.reference.records import facets_of
 from tests.reference.solver import Column, ColumnEdge, Reference, newest_execution
+from tests.reference.writings import Writing
 
 
 def impact(lineage: Reference, namespace: str, name: str, column: str, mode: str) -> dict[Column, tuple[int, bool]]:
@@ -33,7 +34,8 @@ def tagged(lineage: Reference, tag: str) -> set[Column]:
             if each["key"].casefold() == tag.casefold() and each["value"].casefold() != "false":
                 field = each.get("field")
                 found |= {(*name, lineage.schemas.key(name, field))} if field else _all_columns(lineage, name)
-    return found
+    unnamed = {column[:2] for column in found if column[2] is None}
+    return found | {edge[:3] for edge in lineage.column_edges if edge[:2] in unnamed}
 
 
 def surface(lineage: Reference, sources: set[Column]) -> dict[Column, str]:
@@ -44,18 +46,26 @@ def surface(lineage: Reference, sources: set[Column]) -> dict[Column, str]:
     named: dict[Name, set[str]] = defaultdict(set)
     for writing in lineage.current:
         named[writing.output] |= {lineage.schemas.key(writing.output, column) for column in writing.named}
+    opaque = {
+        (source, each.output)
+        for each in lineage.current
+        if each.is_opaque
+        for source in each.tables - _explained(lineage, each)
+        if not {source, each.output} & lineage.dropped
+    }
     unknown: set[Column] = set()
     while True:
         known = exposed | masked | unknown
         leaking = {column[:2] for column in exposed | unknown | sources}
-        behind = {edge[2:4] for edge in lineage.table_edges if edge[4] and edge[:2] in leaking}
+        behind = {output for source, output in opaque if source in leaking}
         more = {each for name in behind for each in _all_columns(lineage, name)}
         more |= {
             (*name, column)
             for name in {column[:2] for column in known}
             for column in lineage.schemas.columns(name) - named[name]
         }
-        more |= _closure(clear, unknown)
+        nameless = {column[:2] for column in unknown if column[2] is None}
+        more |= _closure(clear, unknown | {column for column in clear if column[:2] in nameless})
         if more - sources <= known:
             break
         unknown |= more - sources - known
@@ -81,22 +91,33 @@ def _opaquely_read(lineage: Reference) -> set[Name]:
     groups = defaultdict(list)
     for writing in lineage.observed:
         groups[writing.job, writing.output].append(writing)
-    newest = [newest_execution(group, carrying=False) for group in groups.values()]
-    newest += [[writing] for writing in lineage.declared]
-    found = set()
-    for execution in newest:
-        explained = {name for writing in execution for name in writing.column_sources}
-        found |= {name for writing in execution if writing.is_opaque for name in writing.inputs - explained}
+    readers = [writing for group in groups.values() for writing in newest_execution(group, carrying=False)]
+    found = {
+        name
+        for writing in readers + lineage.current
+        if writing.is_opaque
+        for name in (writing.inputs | writing.tables) - _explained(lineage, writing)
+    }
+    sinks = defaultdict(list)
     for run in lineage.working:
         content = lineage.contents[run.key]
-        if run.is_streaming and not content.outputs and not content.entries:
-            found |= content.inputs
+        if run.is_streaming and content.inputs and not content.outputs and not content.entries:
+            sinks[run.job_key].append(run)
+    for runs in sinks.values():
+        newest = max(runs, key=lambda run: (run.time_us, run.key)).execution
+        found |= {name for run in runs if run.execution == newest for name in lineage.contents[run.key].inputs}
     return found
 
 
+def _explained(lineage: Reference, opaque: Writing) -> set[Name]:
+    """Return the datasets that column lineage of the same execution names for the same output."""
+    siblings = [each for each in lineage.observed if each.output == opaque.output and opaque.execution]
+    return {name for each in siblings if each.execution == opaque.execution for name in each.column_sources}
+
+
 def _read(lineage: Reference) -> set[Name]:
-    read = {name for run in lineage.working for name in lineage.contents[run.key].inputs}
-    return read | {name for writing in lineage.observed + lineage.declared for name in writing.inputs | writing.tables}
+    written = lineage.observed + lineage.declared
+    return {name for each in written for name in each.inputs | each.tables if name != each.output}
 
 
 def _all_columns(lineage: Reference, name: Name) -> set[Column]:

@@ -48,11 +48,6 @@ class Delivered:
         """Order among the events of one run."""
         return (not self.is_ahead, self.time_us, self.rank, self.event_id)
 
-    @property
-    def plain_order(self) -> tuple[int, int, str]:
-        """Order among events of different runs, where being ahead counts for nothing."""
-        return (self.time_us, self.rank, self.event_id)
-
     def datasets(self, *roles: str) -> list[dict[str, Any]]:
         """Return the datasets in the roles `inputs`, `outputs`, `dataset`."""
         found = (self.event.get(role) or [] for role in roles)

@@ -27,7 +27,7 @@ class Reference:
         view: str = "current",
         canonical: Callable[[str, str], Name] = without_leading_slash,
     ) -> None:
-        self.events = sorted(stored(delivered, as_of_us, known_at_us), key=lambda event: event.plain_order)
+        self.events = sorted(stored(delivered, as_of_us, known_at_us), key=lambda event: event.order)
         self.runs = runs_of(self.events)
         self.names = Names(self.events, self.runs, canonical)
         self.resolve, self.mention = self.names.resolve, self.names.mention

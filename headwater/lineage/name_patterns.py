@@ -5,10 +5,11 @@
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 _HOLE = re.compile(r"\{([a-z_]{1,30})(?::([^{}]*))?\}")
-_CHANGES = {None: str, "lower": str.lower, "upper": str.upper}
+_CHANGES: dict[str | None, Callable[[str], str]] = {None: str, "lower": str.lower, "upper": str.upper}
 
 
 @dataclass(frozen=True)

@@ -125,8 +125,8 @@ rules:
 PIECES = [
     "s3", "s3a", "S3", "file", "dbfs", "jdbc", "sqlserver", "snowflake", "hdfs", "abfss", "wasbs", "https", "bigquery",
     "grow", ":", "://", "/", "//", "@", ";database=", "?db=", ":8020", ":1433", ".", "c@a.blob.core.windows.net",
-    "onelake.dfs.fabric.microsoft.com", "x.datawarehouse.fabric.microsoft.com", "Sales", "lh.Lakehouse", "Tables", "ext",
-    "mnt/raw", "a", "b", "k=v", "part-00000-x", '"',
+    "onelake.dfs.fabric.microsoft.com", "x.datawarehouse.fabric.microsoft.com", "Sales", "lh.Lakehouse", "Tables",
+    "ext", "mnt/raw", "a", "b", "k=v", "part-00000-x", '"',
 ]  # fmt: skip
 PARTS = st.lists(st.sampled_from([*PIECES, *HOSTILE[:12]]), max_size=8).map("".join) | st.text(max_size=20)
 RULES = [default_rules(), NameRules([("names.yaml", GROWING)], metadata_of_docs())]

@@ -142,6 +142,28 @@ _PROBLEM = ("file", "line", "path", "message")
 
 
 @app.command()
+def names(
+    namespace: Annotated[str, typer.Argument(help="Namespace of a dataset, as a producer wrote it.")],
+    name: Annotated[str, typer.Argument(help="Name of the dataset.")],
+    at: Annotated[str | None, typer.Option(help="What it meant then, such as 2026-03-01T12:00:00Z.")] = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Explain which dataset a name means, and which rule did what. Broken files of rules are named on stderr."""
+    from headwater.api.names import explain_name
+    from headwater.runtime import open_rules
+
+    files = open_rules(_settings({"data": data}))
+    found = explain_name(files.current().names, namespace, name, at=at)
+    for problem in files.problems:
+        sys.stderr.write(f"headwater: {problem}\n")
+    _show({**found, "problems": files.problems}, as_json, lambda: _table("Names", found, _STEP))
+
+
+_STEP = ("rule", "namespace", "name", "why")
+
+
+@app.command()
 def check(data: Data = None, as_json: Json = False) -> None:
     """Print the effective settings and where each came from; keys are shown by name only."""
     settings, sources = load_settings({"data": data})
@@ -235,10 +257,11 @@ def _pairs(title: str, values: dict[str, Any]) -> Any:
 
 def _table(title: str, found: dict[str, Any], columns: tuple[str, ...]) -> Any:
     from rich.markup import escape
-    from rich.table import Table
+    from rich.table import Column, Table
 
     shown, total = len(found["items"]), found.get("totalCount", len(found["items"]))
-    table = Table(*columns, title=f"{title}: {shown} of {total}", title_justify="left")
+    headers = (Column(name, overflow="fold") for name in columns)
+    table = Table(*headers, title=f"{title}: {shown} of {total}", title_justify="left")
     for item in found["items"]:
         table.add_row(*("" if item.get(name) is None else escape(str(item[name])) for name in columns))
     return table

@@ -11,6 +11,7 @@ from headwater.errors import WrongSetting
 from headwater.eventlog.claims import FolderClaims
 from headwater.eventlog.sqlite import Limits, SqliteLog
 from headwater.eventlog.sqlite_reader import SqliteLogReader
+from headwater.index.rules_files import RulesFiles
 from headwater.lake.bronze import Bronze
 from headwater.settings import Settings
 
@@ -92,3 +93,11 @@ def open_log_reader(folder: Path) -> SqliteLogReader:
 def open_bronze(folder: Path) -> Bronze:
     """Open the bronze tables."""
     return Bronze(str(folder / "lake" / "bronze"))
+
+
+def open_rules(settings: Settings) -> RulesFiles:
+    """Open the folder of the user's rules; raises WrongSetting if a folder that was named is not there."""
+    folder = (settings.rules or settings.data / "rules").expanduser().resolve()
+    if settings.rules is not None and not folder.is_dir():
+        raise WrongSetting(f"No folder {folder}, which the setting `rules` names. Create it or correct the setting.")
+    return RulesFiles(folder)

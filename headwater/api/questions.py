@@ -98,10 +98,15 @@ def _bodies(bronze: Bronze, name: str, items: Iterable[dict[str, Any]]) -> dict[
 def _since(text: str | None) -> list[str]:
     if not text:
         return []
+    return [f"received_at >= to_timestamp_micros({moment_us('since', text)})"]
+
+
+def moment_us(parameter: str, text: str) -> int:
+    """Read a time that was asked for, in microseconds since 1970; raises WrongQuestion naming the parameter."""
     moment, _ = parse_time(text)
     if moment is None:
-        raise WrongQuestion(f"since={text!r} is no time. Write it like 2026-03-01T12:00:00Z.")
-    return [f"received_at >= to_timestamp_micros({moment})"]
+        raise WrongQuestion(f"{parameter}={text!r} is no time. Write it like 2026-03-01T12:00:00Z.")
+    return moment
 
 
 def _quoted(text: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from headwater.events.rows import Row
-from headwater.lineage.part import Name
+from headwater.lineage.name import Name
 
 Canonical = Callable[[str, str], Name]
 

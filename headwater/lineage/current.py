@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from headwater.lineage.part import Name
+from headwater.lineage.name import Name
 
 T = TypeVar("T")
 

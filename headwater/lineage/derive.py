@@ -7,7 +7,8 @@ from headwater.lineage.contents import Contents
 from headwater.lineage.current import Group, Vote
 from headwater.lineage.edges import Contribution, EdgeRules, contributions
 from headwater.lineage.naming import Naming, renames_of
-from headwater.lineage.part import NO_COLUMN_LINEAGE, Name, Part
+from headwater.lineage.name import Name
+from headwater.lineage.part import NO_COLUMN_LINEAGE, Part
 from headwater.lineage.run import Run, fold
 from headwater.lineage.schemas import Schemas, SeenSchemas, seen_schemas
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from headwater.lineage.contents import Contents, How, SentEdge
-from headwater.lineage.part import Name
+from headwater.lineage.name import Name
 from headwater.lineage.run import Resolve, Run, RunDataset
 
 ColumnKey = Callable[[Name, str], str]

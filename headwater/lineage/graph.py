@@ -11,7 +11,7 @@ from typing import NamedTuple
 from headwater.lineage.contents import How
 from headwater.lineage.current import Group
 from headwater.lineage.edges import Contribution
-from headwater.lineage.part import Name
+from headwater.lineage.name import Name
 
 WIDTH = 3
 """Integers an edge: the node at its other end, its `How`, its edge set."""

@@ -4,7 +4,7 @@ import re
 
 import msgspec
 
-from headwater.lineage.part import Name
+from headwater.lineage.name import Name
 
 _GUID = r"[0-9a-fA-F]{8}([-_])[0-9a-fA-F]{4}\2[0-9a-fA-F]{4}\2[0-9a-fA-F]{4}\2[0-9a-fA-F]{12}"
 _SESSION = re.compile(rf"([^.]*[^.\-_])[-_]+{_GUID}(?=\.|\Z)")

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from headwater.lineage.current import Group, Vote
 from headwater.lineage.derive import Said
 from headwater.lineage.edges import Contribution
-from headwater.lineage.part import Name, Part
+from headwater.lineage.name import Name
+from headwater.lineage.part import Part
 from headwater.lineage.run import Run
 from headwater.lineage.schemas import SeenSchema
 

@@ -3,7 +3,8 @@
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
 
-from headwater.lineage.part import TERMINAL, Mention, Name, Part
+from headwater.lineage.name import Name
+from headwater.lineage.part import TERMINAL, Mention, Part
 
 Moment = tuple[int, Name]
 Rename = tuple[int, Name, Name]

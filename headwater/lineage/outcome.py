@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from headwater.lineage.current import Group, Vote, standing
 from headwater.lineage.edges import Contribution
-from headwater.lineage.part import Name
+from headwater.lineage.name import Name
 
 Votes = Mapping[Group, Sequence[Vote[Contribution]]]
 

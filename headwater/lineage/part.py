@@ -4,19 +4,14 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from headwater.lineage.name import Name
+
 DELETED = ""
 """Stands for a facet that was removed by `_deleted`."""
 
 NO_COLUMN_LINEAGE = frozenset({None, DELETED})
 
 _RANK = {"START": 0, "RUNNING": 1, "COMPLETE": 2, "FAIL": 2, "ABORT": 2}
-
-
-class Name(NamedTuple):
-    """A dataset's namespace and name, in canonical form."""
-
-    namespace: str
-    name: str
 
 
 class Symlink(NamedTuple):

@@ -15,7 +15,8 @@ from headwater.events.times import parse_time
 from headwater.events.wire import NULL, WireDataset, WireJob, WireRun, read_wire_dataset, read_wire_event
 from headwater.lineage.contents import Canonical, Contents, is_noise, schema_columns, sent_edges
 from headwater.lineage.jobs import job_key, run_key
-from headwater.lineage.part import DELETED, Mention, Name, Part, Symlink, Tag
+from headwater.lineage.name import Name
+from headwater.lineage.part import DELETED, Mention, Part, Symlink, Tag
 
 Facets = dict[str, Raw]
 

@@ -6,7 +6,8 @@ from msgspec import Struct
 
 from headwater.lineage.jobs import job_key
 from headwater.lineage.naming import end_of
-from headwater.lineage.part import DELETED, NO_COLUMN_LINEAGE, Mention, Name, Part
+from headwater.lineage.name import Name
+from headwater.lineage.part import DELETED, NO_COLUMN_LINEAGE, Mention, Part
 
 Resolve = Callable[[Name, int], Name]
 

@@ -10,7 +10,8 @@ from headwater.lineage.graph import Graph
 from headwater.lineage.memory import MemoryStore
 from headwater.lineage.naming import Naming
 from headwater.lineage.outcome import is_dropped, outcome
-from headwater.lineage.part import Name, Part
+from headwater.lineage.name import Name
+from headwater.lineage.part import Part
 from headwater.lineage.walk import View
 
 

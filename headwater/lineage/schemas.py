@@ -5,7 +5,8 @@ from typing import NamedTuple, Protocol
 
 from headwater.lineage.contents import Contents, Path
 from headwater.lineage.naming import Naming
-from headwater.lineage.part import DELETED, Name, Part
+from headwater.lineage.name import Name
+from headwater.lineage.part import DELETED, Part
 
 
 class SeenSchema(NamedTuple):

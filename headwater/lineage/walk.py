@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from typing import Literal, NamedTuple
 
 from headwater.lineage.graph import WIDTH, Graph
-from headwater.lineage.part import Name
+from headwater.lineage.name import Name
 
 Mode = Literal["value", "any"]
 

@@ -1,0 +1,1 @@
+"""The disposable read model that questions ask."""

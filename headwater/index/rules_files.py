@@ -1,0 +1,84 @@
+"""The folder of the user's rules: read again when a file changes; a broken file leaves its last good rules in force."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from headwater.errors import WrongSetting
+from headwater.lineage.name_metadata import read_metadata
+from headwater.lineage.names import NameRules, default_rules
+from headwater.lineage.user_rules import UserRules
+from headwater.lineage.user_rules_text import read_consumers, read_masking, read_tags
+
+NAMES, METADATA = "names.yaml", "metadata.csv"
+READERS: dict[str, Callable[[str, str], Any]] = {
+    "tags": read_tags,
+    "masking": read_masking,
+    "consumers": read_consumers,
+}
+FILES = (NAMES, METADATA, *(f"{part}.yaml" for part in READERS))
+
+_Stamp = tuple[int, int, int] | None
+
+
+class RulesFiles:
+    """The rules of one folder; no file needs to be there. Not for several threads at once."""
+
+    def __init__(self, folder: Path) -> None:
+        """Take the folder; nothing is read before `current`."""
+        self._folder = folder
+        self._stamps: dict[str, _Stamp] = {}
+        self._parts: dict[str, Any] = {}
+        self._rules = UserRules()
+        self._problems: list[str] = []
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with the files as they are now: file, line, rule and what fits."""
+        return list(self._problems)
+
+    def current(self) -> UserRules:
+        """Return the rules in force; files that changed are read first."""
+        stamps = {file: self._stamp(file) for file in FILES}
+        if stamps != self._stamps:
+            self._problems = []
+            self._read("names", self._names)
+            for part, read in READERS.items():
+                self._read(part, partial(self._part, f"{part}.yaml", read))
+            self._stamps = stamps
+            self._rules = UserRules(**self._parts)
+        return self._rules
+
+    def _read(self, part: str, read: Callable[[], Any]) -> None:
+        try:
+            self._parts[part] = read()
+        except WrongSetting as error:
+            stays = "Its last good rules stay in force." if part in self._parts else "None of its rules are in force."
+            self._problems.append(f"{error} {stays}")
+
+    def _names(self) -> NameRules:
+        text, table = self._text(NAMES), self._text(METADATA)
+        if text is None and table is None:
+            return default_rules()
+        rows = read_metadata(table, METADATA) if table is not None else ()
+        return NameRules([(NAMES, text)] if text is not None else [], rows)
+
+    def _part(self, file: str, read: Callable[[str, str], Any]) -> Any:
+        text = self._text(file)
+        return () if text is None else read(text, file)
+
+    def _text(self, file: str) -> str | None:
+        try:
+            return (self._folder / file).read_text("utf-8")
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise WrongSetting(f"{file}: cannot be read: {error}; correct or remove it.") from error
+
+    def _stamp(self, file: str) -> _Stamp:
+        try:
+            found = (self._folder / file).stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,0 +1,99 @@
+"""The metadata table: what no name tells, such as ids of OneLake, shortcuts and mounts. Columns: `docs/names.md`."""
+
+import csv
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from io import StringIO
+
+from headwater.errors import WrongSetting
+
+COLUMNS = ("kind", "id", "name", "parent", "target")
+NEEDED: Mapping[str, tuple[str, ...]] = {
+    "workspace": ("id", "name"),
+    "item": ("id", "name", "parent"),
+    "warehouse": ("id", "parent"),
+    "shortcut": ("id", "target"),
+    "mount": ("id", "target"),
+    "alias": ("name", "parent", "target"),
+}
+LAYOUTS = ("Tables/{schema}/{table}", "Tables/{table}")
+
+
+@dataclass(frozen=True)
+class MetadataRow:
+    """One row of the metadata table; `where` says which, for errors."""
+
+    kind: str
+    id: str = ""
+    name: str = ""
+    parent: str = ""
+    target: str = ""
+    where: str = ""
+
+    def key(self) -> tuple[str, ...]:
+        """Return what the row says, wherever it stands."""
+        return (self.kind, self.id, self.name, self.parent, self.target)
+
+    def wrong(self, what: str, fits: str) -> WrongSetting:
+        """Make the error that names file, line and row, what is wrong and what fits."""
+        return WrongSetting(f"{self.where or 'metadata'}: {what}; {fits}.")
+
+
+def read_metadata(text: str, file: str) -> tuple[MetadataRow, ...]:
+    """Read `metadata.csv`, which begins with the names of its columns.
+
+    Raises WrongSetting naming file, line and row, and what fits.
+    """
+    reader = csv.reader(StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
+    rows: list[MetadataRow] = []
+    header: list[str] | None = None
+    try:
+        for cells in reader:
+            if not any(cell.strip() for cell in cells):
+                continue
+            if header is None:
+                header = _header([cell.strip() for cell in cells], file, reader.line_num)
+                continue
+            rows.append(_row(header, cells, f"{file}, line {reader.line_num}, row {len(rows) + 1}"))
+    except csv.Error as error:
+        raise WrongSetting(f"{file}, line {reader.line_num}: no CSV: {error}; correct it.") from error
+    return tuple(rows)
+
+
+def _header(cells: list[str], file: str, line: int) -> list[str]:
+    if "kind" not in cells or set(cells) - set(COLUMNS) or len(set(cells)) < len(cells):
+        raise WrongSetting(f"{file}, line {line}: columns {cells}; the first line is `{','.join(COLUMNS)}`.")
+    return cells
+
+
+def _row(header: list[str], cells: list[str], where: str) -> MetadataRow:
+    row = MetadataRow(**dict(zip(header, map(str.strip, cells), strict=False)), where=where)
+    if len(cells) > len(header):
+        raise row.wrong(f"{len(cells)} cells for {len(header)} columns", "quote cells that hold a comma")
+    check_row(row)
+    return row
+
+
+def check_row(row: MetadataRow) -> None:
+    """Raise WrongSetting where a row lacks what its kind needs."""
+    if row.kind not in NEEDED:
+        raise row.wrong(f"unknown kind {row.kind!r}", f"kinds: {', '.join(NEEDED)}")
+    missing = [column for column in NEEDED[row.kind] if not getattr(row, column)]
+    if missing:
+        raise row.wrong(f"{row.kind} without {' and '.join(missing)}", f"it needs {', '.join(NEEDED[row.kind])}")
+    if row.kind == "item" and row.target not in ("", *LAYOUTS):
+        raise row.wrong(f"unknown layout {row.target!r}", f"target: {' or '.join(LAYOUTS)}, or empty")
+
+
+def of_kind(rows: Iterable[MetadataRow], kind: str) -> list[MetadataRow]:
+    """Return the rows of one kind."""
+    return [row for row in rows if row.kind == kind]
+
+
+def unique(rows: Iterable[MetadataRow], key: Callable[[MetadataRow], object]) -> None:
+    """Raise WrongSetting at the first row that says something else about what an earlier row spoke of."""
+    seen: dict[object, MetadataRow] = {}
+    for row in rows:
+        first = seen.setdefault(key(row), row)
+        if first.key() != row.key():
+            raise row.wrong(f"says something else than {first.where or 'an earlier row'}", "keep one of them")

@@ -1,0 +1,120 @@
+"""Rule files as text: YAML whose every entry knows its line, so that an error can name file, line and rule."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import yaml
+
+from headwater.errors import WrongSetting
+
+VERSION = 1
+_NULL = "tag:yaml.org,2002:null"
+_BOOLEAN = "tag:yaml.org,2002:bool"
+_INTEGER = "tag:yaml.org,2002:int"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One mapping of a rule file and where it stands."""
+
+    file: str
+    line: int
+    rule: str
+    values: Mapping[str, yaml.Node]
+
+    def text(self, key: str) -> str:
+        """Return a text that must be there."""
+        found = self.optional(key)
+        if found is None:
+            raise self.error(f"{key} is missing", f"add `{key}: …`")
+        return found
+
+    def optional(self, key: str) -> str | None:
+        """Return a text, None where the key is absent; numbers and booleans are taken as written."""
+        node = self.values.get(key)
+        return None if node is None else self._scalar(key, node)
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Return the texts of a list or of a single text; none where the key is absent."""
+        node = self.values.get(key)
+        if node is None:
+            return ()
+        nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
+        return tuple(self._scalar(key, item) for item in nodes)
+
+    def flag(self, key: str) -> bool | None:
+        """Return true or false, None where the key is absent."""
+        node = self.values.get(key)
+        if node is not None and node.tag != _BOOLEAN:
+            raise self.error(f"{key} is neither true nor false", f"write `{key}: true` or `{key}: false`", node)
+        return None if node is None else str(node.value).lower() in ("true", "yes", "on")
+
+    def integer(self, key: str) -> int | None:
+        """Return a whole number, None where the key is absent."""
+        node = self.values.get(key)
+        if node is not None and (node.tag != _INTEGER or not str(node.value).isdecimal()):
+            raise self.error(f"{key} is no whole number", f"write it like `{key}: 3`", node)
+        return None if node is None else int(node.value)
+
+    def part(self, key: str, allowed: tuple[str, ...]) -> "Entry | None":
+        """Return a mapping inside this one, None where the key is absent."""
+        node = self.values.get(key)
+        return None if node is None else _entry(node, self.file, f"{self.rule}, {key}", allowed)
+
+    def error(self, what: str, fits: str, node: yaml.Node | None = None) -> WrongSetting:
+        """Make the error that names file, line and rule, what is wrong and what fits."""
+        return _wrong(self.file, node.start_mark.line + 1 if node else self.line, self.rule, what, fits)
+
+    def _scalar(self, key: str, node: yaml.Node) -> str:
+        if not isinstance(node, yaml.ScalarNode) or node.tag == _NULL or node.value == "":
+            raise self.error(f"{key} is not a text", f"write `{key}: some text`", node)
+        return str(node.value)
+
+
+def read_entries(text: str, file: str, sections: Mapping[str, tuple[str, ...]]) -> dict[str, list[Entry]]:
+    """Read the lists of a rule file: `version: 1` and, for every section, entries with only the keys it allows.
+
+    Raises WrongSetting naming file, line and rule, and what fits.
+    """
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise _wrong(file, mark.line + 1 if mark else 1, None, f"no YAML: {error.problem}", "correct it") from error
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise _wrong(file, 1, None, f"no YAML: {str(error).splitlines()[0]}", "correct it") from error
+    if root is None:
+        return {section: [] for section in sections}
+    whole = _entry(root, file, "", ("version", *sections))
+    if whole.integer("version") != VERSION:
+        raise whole.error("the version of the file is missing or unknown", f"begin with `version: {VERSION}`")
+    return {section: _list(whole, section, allowed) for section, allowed in sections.items()}
+
+
+def _list(whole: Entry, section: str, allowed: tuple[str, ...]) -> list[Entry]:
+    node = whole.values.get(section)
+    if node is None:
+        return []
+    if not isinstance(node, yaml.SequenceNode):
+        raise whole.error(f"{section} is no list", "begin every rule with `- `", node)
+    word = "alias" if section == "aliases" else "rule"
+    return [_entry(item, whole.file, f"{word} {number}", allowed) for number, item in enumerate(node.value, 1)]
+
+
+def _entry(node: yaml.Node, file: str, rule: str, allowed: tuple[str, ...]) -> Entry:
+    line = node.start_mark.line + 1
+    known = f"known keys: {', '.join(allowed)}"
+    if not isinstance(node, yaml.MappingNode):
+        raise _wrong(file, line, rule, "no mapping of keys to values", known)
+    values: dict[str, yaml.Node] = {}
+    for key, value in node.value:
+        if key.value not in allowed or not isinstance(key, yaml.ScalarNode):
+            raise _wrong(file, key.start_mark.line + 1, rule, f"unknown key {str(key.value)[:60]!r}", known)
+        if key.value in values:
+            raise _wrong(file, key.start_mark.line + 1, rule, f"{key.value} is given twice", "keep one of them")
+        values[key.value] = value
+    return Entry(file, line, rule, values)
+
+
+def _wrong(file: str, line: int, rule: str | None, what: str, fits: str) -> WrongSetting:
+    return WrongSetting(f"{file}, line {line}{', ' + rule if rule else ''}: {what}; {fits}.")

@@ -1,0 +1,244 @@
+"""Rule 2, form: one canonical name for the many ways to write it, held against docs/names.md."""
+
+import json
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from headwater.errors import WrongSetting
+from headwater.lineage.name import Name
+from headwater.lineage.name_metadata import MetadataRow, read_metadata
+from headwater.lineage.names import NameRules, default_rules
+from tests.samples import EVENTS
+
+DOCS = (Path(__file__).parents[1] / "docs" / "names.md").read_text()
+SHIPPED = Path(__file__).parents[1] / "headwater" / "lineage" / "names.yaml"
+WORKSPACE = "3f2a9c1e-0000-4000-8000-00000000aa01"
+ONELAKE = f"abfss://{WORKSPACE}@onelake.dfs.fabric.microsoft.com"
+HOSTILE = [
+    "", "/", "//", " ", "'; drop table x --", '"', 'a"b', "a\nb/part-00000", "🦆/🦆=1", "\u202egnp.exe", "<script>",
+    "%2F/a%2Fb", "x" * 10_000, "\x00", "\ud800", "=", "a=", "=a", "a=b", "{x}", "[", "s3://", "://",
+    "jdbc:jdbc:jdbc:", "file:///", "ΑΣ", "İ",
+]  # fmt: skip
+
+
+def documented(section: str) -> list[tuple[str, Name, Name]]:
+    """Return rule, sent and canonical of the rows of a table in docs/names.md."""
+    text = DOCS.split(section, 1)[1].split("\n## ", 1)[0]
+    rows = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \| `([^`]+)` \| `([^`]+)` \| `([^`]+)` \|$", text, re.MULTILINE)
+    return [(rule, Name(*sent), Name(*form)) for rule, *rest in rows for sent, form in [(rest[:2], rest[2:])]]
+
+
+def metadata_of_docs() -> tuple[MetadataRow, ...]:
+    return read_metadata(DOCS.split("```csv\n", 1)[1].split("```", 1)[0], "metadata.csv")
+
+
+PLAIN = documented("## The shipped rules")
+PLACED = documented("With this table:")
+
+
+@pytest.mark.parametrize(("rule", "sent", "form"), PLAIN)
+def test_rule_2_every_convention_of_the_documentation(rule: str, sent: Name, form: Name) -> None:
+    assert default_rules().canonical(*sent) == form
+    assert rule in [step.rule for step in default_rules().explain(*sent)]
+
+
+@pytest.mark.parametrize(("rule", "sent", "form"), PLACED)
+def test_rule_2_what_only_the_metadata_table_knows(rule: str, sent: Name, form: Name) -> None:
+    rules = NameRules(metadata_rows=metadata_of_docs())
+    assert rules.canonical(*sent) == form
+    assert rule in [step.rule for step in rules.explain(*sent)]
+
+
+def test_rule_2_every_shipped_rule_is_documented_in_its_order() -> None:
+    shipped = re.findall(r"^  - id: (\S+)$", SHIPPED.read_text(), re.MULTILINE)
+    assert [rule for rule, _, _ in PLAIN] == [rule for rule in shipped if rule not in ("warehouse", "link")]
+    assert {"warehouse", "link"} == {rule for rule, _, _ in PLACED} - {"onelake"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ((ONELAKE, "/lh/Tables/x"), (ONELAKE, "lh/Tables/x")),
+        ((ONELAKE, "lh/Files/in/part-00000-0f8a15c6-266b-4edd-8028-c157d82e115d-c000.json"), (ONELAKE, "lh/Files/in")),
+        ((ONELAKE, "lh/Tables/orders/order_date=2026-02-02"), (ONELAKE, "lh/Tables/orders")),
+        ((f"{ONELAKE}/lh/Tables/", "db.t"), (f"{ONELAKE}/lh/Tables", "db.t")),
+    ],
+)
+def test_rule_2_pitfalls_1_10_11_14_listeners_write_one_table_differently(
+    one: tuple[str, str], other: tuple[str, str]
+) -> None:
+    assert default_rules().canonical(*one) == default_rules().canonical(*other) == Name(*other)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        Name("file", "/data/a"),
+        Name("file", "/"),
+        Name("spark_prod", "db.table"),
+        Name("SnowflakeOpenLineage", "customers"),
+        Name("my-namespace", "/x/day=1/"),
+        Name("kafka://broker:9092", "Topic/part-00000"),
+        Name("inmemory://", "Dataset"),
+        Name("/tmp/alter_test", "default.t"),
+        Name("hdfs://nn/user/hive/warehouse", "default.t1"),
+        Name("s3://bucket", "part-numbers"),
+        Name("s3://bucket", "lake/part-numbers"),
+        Name("s3://bucket", "day=1"),
+        Name("s3://bucket", "a/day=1/b"),
+        Name("s3://bucket", "a//b"),
+        Name("s3://bucket", "a%2Fb"),
+        Name("mssql://db;instanceName=one", "dbo.t"),
+        Name("postgres://db/shop?currentSchema=s", "t"),
+    ],
+)
+def test_rule_2_what_is_canonical_or_could_tell_two_tables_apart_stays(name: Name) -> None:
+    assert default_rules().canonical(*name) == name
+    assert default_rules().explain(*name) == []
+
+
+def test_rule_2_recorded_names_of_one_listener_stay_apart() -> None:
+    sent = {name for name in recorded_names() if not re.search(r"=|part-\d", name.name)}
+    assert len(sent) > 20
+    assert len({default_rules().canonical(*name) for name in sent}) == len(sent)
+
+
+def recorded_names() -> set[Name]:
+    lines = (EVENTS / "spark-3.5.7-listener-1.53.0.ndjson").read_text().splitlines()
+    events = [json.loads(line) for line in lines]
+    sets = [one for event in events for one in event.get("inputs", []) + event.get("outputs", [])]
+    return {Name(one["namespace"], one["name"]) for one in sets}
+
+
+GROWING = """
+version: 1
+rules:
+  - {id: grows, namespace: "grow", name: "{x:rest}", to_name: "{x}x"}
+  - {id: there, namespace: "s3://a", to_namespace: "s3://b"}
+  - {id: back, namespace: "s3://b", name: "circle", to_namespace: "s3://a"}
+"""
+PIECES = [
+    "s3", "s3a", "S3", "file", "dbfs", "jdbc", "sqlserver", "snowflake", "hdfs", "abfss", "wasbs", "https", "bigquery",
+    "grow", ":", "://", "/", "//", "@", ";database=", "?db=", ":8020", ":1433", ".", "c@a.blob.core.windows.net",
+    "onelake.dfs.fabric.microsoft.com", "x.datawarehouse.fabric.microsoft.com", "Sales", "lh.Lakehouse", "Tables",
+    "ext", "mnt/raw", "a", "b", "k=v", "part-00000-x", '"',
+]  # fmt: skip
+PARTS = st.lists(st.sampled_from([*PIECES, *HOSTILE[:12]]), max_size=8).map("".join) | st.text(max_size=20)
+RULES = [default_rules(), NameRules([("names.yaml", GROWING)], metadata_of_docs())]
+
+
+@example("grow", "x")
+@example("s3://a", "circle")
+@example("jdbc:" * 20, "a")
+@example("s3://b", "a" + "//k=v" * 30)
+@example("file:/x" + "/" * 30, "")
+@given(PARTS, PARTS)
+def test_rule_2_the_form_of_a_form_is_that_form_for_any_text(namespace: str, name: str) -> None:
+    for rules in RULES:
+        form = rules.canonical(namespace, name)
+        assert rules.canonical(*form) == form
+        steps = rules.explain(namespace, name)
+        assert (steps[-1].after if steps else Name(namespace, name)) == form
+        assert all(step.before != step.after or step.rule == "unsettled" for step in steps)
+
+
+@given(
+    st.text(min_size=1).filter(lambda text: "/" not in text), st.text(min_size=1).filter(lambda text: "/" not in text)
+)
+def test_rule_2_names_without_a_tail_never_merge(one: str, other: str) -> None:
+    for namespace in ("file", "s3://bucket", ONELAKE, "kafka://b:1", "bare", "mysql://db"):
+        same = default_rules().canonical(namespace, one) == default_rules().canonical(namespace, other)
+        assert same == (one == other)
+
+
+@pytest.mark.parametrize("namespace", ["s3://b", "file", "bigquery", "snowflake://a", "postgres://h", "x", *HOSTILE])
+def test_rule_2_hostile_names_have_a_form(namespace: str) -> None:
+    for name in HOSTILE:
+        form = default_rules().canonical(namespace, name)
+        assert default_rules().canonical(*form) == form
+
+
+@pytest.mark.parametrize(
+    "piece", ["a", "/", "a=b/", "/part-00000", '"', ".", ";database=", "@", ":", "://", "part-00000-", "0"]
+)
+def test_rule_2_time_is_linear_in_the_length_of_the_name(piece: str) -> None:
+    rules = NameRules([("names.yaml", GROWING)], metadata_of_docs())
+    long = piece * (100_000 // len(piece))
+    for namespace, name in [("s3://b", long), (f"postgres://{long}", "a.b"), (long, long), ("dbfs", f"mnt/{long}")]:
+        form = rules.canonical(namespace, name)
+        assert rules.canonical(*form) == form
+
+
+def test_rule_2_a_rule_that_never_rests_leaves_the_name_as_sent_and_says_so() -> None:
+    for sent in (Name("grow", "x"), Name("s3://a", "circle")):
+        assert RULES[1].canonical(*sent) == sent
+        assert RULES[1].explain(*sent)[-1].rule == "unsettled"
+
+
+def test_rule_2_the_users_rules_come_first_and_may_keep() -> None:
+    text = DOCS.split("```yaml\n", 1)[1].split("```", 1)[0]
+    rules = NameRules([("names.yaml", text)])
+    assert rules.canonical("jdbc:postgresql://DWH-blue.acme.net:5432", "d.s.t") == ("postgres://dwh.acme.net", "d.s.t")
+    assert rules.canonical("s3a://raw", "/by_day/day=1") == ("s3://raw", "by_day/day=1")
+    assert rules.canonical("s3a://raw", "/other/day=1") == ("s3://raw", "other")
+    assert rules.aliases == {"revenue": ("s3://gold", "revenue_daily")}
+
+
+def test_rule_2_the_hash_changes_with_every_rule_and_row_and_with_nothing_else() -> None:
+    rows = metadata_of_docs()
+    texts = [GROWING, GROWING.replace("}x", "}y"), GROWING.replace("circle", "round"), ""]
+    hashes = [NameRules([("names.yaml", text)]).rules_hash for text in texts]
+    hashes += [NameRules(metadata_rows=rows[:count]).rules_hash for count in range(1, len(rows) + 1)]
+    assert len(set(hashes)) == len(hashes)
+    assert hashes[3] == default_rules().rules_hash
+    assert NameRules([("elsewhere.yaml", f"# a comment\n{GROWING}")]).rules_hash == hashes[0]
+
+
+def test_rule_2_the_rules_travel_to_another_process() -> None:
+    copy = pickle.loads(pickle.dumps(RULES[1]))
+    assert copy.rules_hash == RULES[1].rules_hash
+    assert copy.canonical("dbfs", "/mnt/raw/a") == ("abfss://raw@acme.dfs.core.windows.net", "a")
+
+
+def test_rule_2_a_chain_of_links_ends_at_its_last_target_and_the_longest_place_counts() -> None:
+    rows = [
+        MetadataRow("mount", id="/mnt", target="s3://b/all"),
+        MetadataRow("mount", id="/mnt/raw", target="s3://b/raw"),
+        MetadataRow("shortcut", id="s3://b/raw", target="file:///data/"),
+        MetadataRow("mount", id="/mnt", parent="dbfs://ws", target="gs://other"),
+    ]
+    rules = NameRules(metadata_rows=rows)
+    assert rules.canonical("dbfs", "/mnt/raw/x") == ("file", "/data/x")
+    assert rules.canonical("dbfs", "mnt/raw2") == ("s3://b", "all/raw2")
+    assert rules.canonical("dbfs://ws", "mnt/raw") == ("gs://other", "raw")
+
+
+CIRCLE = [
+    MetadataRow("shortcut", id="s3://a/x", target="s3://b/y"),
+    MetadataRow("shortcut", id="s3://b/y", target="s3://a/x"),
+]
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (CIRCLE, ["leads in a circle"]),
+        ([MetadataRow("shortcut", id="s3://a/x", target="s3://a/x/y")], ["leads in a circle"]),
+        (
+            [MetadataRow("mount", id="/a", target="s3://b"), MetadataRow("mount", id="/a/", target="s3://c")],
+            ["keep one"],
+        ),
+        ([MetadataRow("workspace", id="1", name="A"), MetadataRow("workspace", id="2", name="a")], ["keep one"]),
+        ([MetadataRow("shortcut", id="here", target="s3://b")], ["'here' is no location"]),
+        ([MetadataRow("place", id="here")], ["unknown kind 'place'", "workspace"]),
+    ],
+)
+def test_rule_2_a_metadata_table_that_contradicts_itself_is_refused(rows: list[MetadataRow], words: list[str]) -> None:
+    with pytest.raises(WrongSetting) as caught:
+        NameRules(metadata_rows=rows)
+    assert all(word in str(caught.value) for word in words), caught.value

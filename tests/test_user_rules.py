@@ -1,0 +1,233 @@
+"""The user's files: what each declares, one clear line where one is broken, the last good one stays in force."""
+
+import json
+import os
+import pickle
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headwater.errors import WrongSetting
+from headwater.index.rules_files import FILES, RulesFiles
+from headwater.lineage.name_metadata import read_metadata
+from headwater.lineage.name_rules_text import read_name_rules
+from headwater.lineage.names import NameRules, default_rules
+from headwater.lineage.selectors import Column
+from headwater.lineage.user_rules import UserRules
+from headwater.lineage.user_rules_text import read_consumers, read_masking, read_tags
+from tests.running import headwater
+
+DOCS = (Path(__file__).parents[1] / "docs" / "names.md").read_text()
+READERS: dict[str, Any] = {
+    "names.yaml": read_name_rules,
+    "metadata.csv": read_metadata,
+    "tags.yaml": read_tags,
+    "masking.yaml": read_masking,
+    "consumers.yaml": read_consumers,
+}
+TAGGED = "version: 1\ntags: [{namespace: 's3a://B', dataset: /t/, column: Email, tag: pii}]"
+
+
+def example(file: str) -> str:
+    """Return the example of a file in docs/names.md."""
+    found = re.search(rf"^### `{re.escape(file)}`.*?```\w+\n(.*?)```", DOCS, re.MULTILINE | re.DOTALL)
+    assert found
+    return found[1]
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> UserRules:
+    for file in FILES:
+        (tmp_path / file).write_text(example(file))
+    files = RulesFiles(tmp_path)
+    found = files.current()
+    assert files.problems == []
+    return found
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name", "column", "tags"),
+    [
+        ("s3://landing", "customers", "Customer_EMAIL", {("pii", "high")}),
+        ("s3://landing", "customers", "id", set()),
+        ("s3://landing", "customers", None, set()),
+        ("s3://any", "deep/er/customers", "home_PHONE_2", {("pii", "true")}),
+        ("s3://landing", "Customers", "customer_email", set()),
+    ],
+)
+def test_tags_are_on_the_columns_that_the_file_names(
+    rules: UserRules, namespace: str, name: str, column: str | None, tags: set[tuple[str, str]]
+) -> None:
+    assert rules.tags_of(namespace, name, column) == tags
+
+
+def test_an_exact_name_may_be_any_way_to_write_the_dataset() -> None:
+    rules = UserRules(tags=read_tags(TAGGED, "tags.yaml"))
+    assert rules.tags_of("s3://b", "t", "email") == {("pii", "true")}
+
+
+def test_a_tag_without_a_column_is_on_the_dataset_only() -> None:
+    rules = UserRules(tags=read_tags("version: 1\ntags: [{dataset: 't*', tag: gold, value: no}]", "tags.yaml"))
+    assert rules.tags_of("any", "t1", None) == {("gold", "no")}
+    assert rules.tags_of("any", "t1", "c") == set()
+
+
+EMAIL = Column("s3://landing", "customers", "email")
+
+
+KEY = Column("s3://b", "silver/customers", "EMAIL_KEY")
+COUNT = Column("s3://b", "daily", "n")
+
+
+@pytest.mark.parametrize(
+    ("step", "masked"),
+    [
+        (("nightly.tokenize.x", KEY, EMAIL), True),
+        (("hourly.tokenize", KEY, EMAIL), None),
+        (("nightly.tokenize", KEY._replace(column="email"), EMAIL), None),
+        (("any", COUNT, EMAIL, "count(email)"), False),
+        (("any", COUNT, EMAIL._replace(name="x"), "count(email)"), None),
+        (("any", COUNT, EMAIL), None),
+        (("nightly.tokenize", KEY, EMAIL, "count(email)"), True),
+    ],
+)
+def test_a_step_is_masked_as_the_first_fitting_rule_declares(
+    rules: UserRules, step: tuple[Any, ...], masked: bool | None
+) -> None:
+    assert rules.masking_of(*step) is masked
+
+
+def test_consumers_read_the_columns_they_declare_or_all(rules: UserRules) -> None:
+    (report,) = rules.consumers_of("s3://gold", "revenue_daily")
+    assert (report.consumer, report.measure) == ("Power BI: Revenue report", "Total revenue")
+    assert [report.reads(column) for column in ("REVENUE", "day", "shop")] == [True, True, False]
+    whole = read_consumers("version: 1\nconsumers: [{consumer: BI, dataset: 'g*'}]", "consumers.yaml")
+    assert UserRules(consumers=whole).consumers_of("x", "gold")[0].reads("anything")
+    assert rules.consumers_of("s3://gold", "other") == ()
+
+
+def test_business_names_come_from_both_files(rules: UserRules) -> None:
+    assert rules.names.aliases == {"revenue": ("s3://gold", "revenue_daily"), "orders": ("s3://gold", "orders")}
+
+
+def test_the_hash_changes_with_every_file_and_not_with_the_journey(tmp_path: Path, rules: UserRules) -> None:
+    hashes = {rules.rules_hash, UserRules().rules_hash}
+    for file in FILES:
+        (tmp_path / file).unlink()
+        hashes.add(RulesFiles(tmp_path).current().rules_hash)
+    assert len(hashes) == len(FILES) + 1
+    assert UserRules().rules_hash in hashes
+    assert pickle.loads(pickle.dumps(rules)).rules_hash == rules.rules_hash
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "words"),
+    [
+        ("names.yaml", "rules: []", ["line 1", "version: 1"]),
+        ("names.yaml", "version: 2\nrules: []", ["line 1", "version: 1"]),
+        ("names.yaml", "version: 1\nrules:\n- id: [", ["line 3", "no YAML"]),
+        ("names.yaml", "version: 1\nrules: {}", ["line 2", "no list"]),
+        ("names.yaml", "version: 1\nrules:\n- id: a\n- id: b\n  names: x", ["line 5", "rule 2", "'names'", "to_name"]),
+        ("names.yaml", "version: 1\nrules:\n- id: a", ["line 3", "rule 1", "keep: true"]),
+        ("names.yaml", "version: 1\nrules:\n- id: a\n  id: b", ["line 4", "rule 1", "id is given twice"]),
+        ("names.yaml", "version: 1\nrules:\n- {id: a, do: explode}", ["line 3", "'explode'", "fold_tail"]),
+        ("names.yaml", "version: 1\nrules:\n- {id: a, stage: z, keep: true}", ["'z'", "rewrite"]),
+        ("names.yaml", "version: 1\nrules:\n- {id: a, default_port: -1}", ["default_port is no whole number"]),
+        ("names.yaml", "version: 1\nrules:\n- {id: a, name: '{x', keep: true}", ["brace"]),
+        ("names.yaml", "version: 1\nrules:\n- {id: a, name: '{x:y}', keep: true}", ["kind 'y'", "digits"]),
+        ("names.yaml", "version: 1\nrules:\n- {id: a, name: '{x}{y}', keep: true}", ["where {x} ends"]),
+        ("names.yaml", "version: 1\nrules:\n- {id: a, name: '{x}/{x}', keep: true}", ["named twice"]),
+        ("names.yaml", "version: 1\nrules:\n- {id: a, name: '{x:rest}/{y}', keep: true}", ["follows"]),
+        ("names.yaml", "version: 1\nrules:\n- {id: a, namespace: '{x}', name: '{x}', keep: true}", ["share", "'x'"]),
+        ("names.yaml", "version: 1\nrules:\n- {id: a, name: '{x}', to_name: '{y}'}", ["{y}", "(x)"]),
+        ("names.yaml", "version: 1\nrules:\n- {id: a, namespace: ['{x}', b], to_name: '{x}'}", ["{x}", "(none)"]),
+        ("names.yaml", "version: 1\naliases:\n- {alias: a, name: b}", ["line 3", "alias 1", "namespace is missing"]),
+        ("metadata.csv", "kind,id\nworkspace,1", ["line 2", "row 1", "workspace without name", "id, name"]),
+        ("metadata.csv", "kind,it", ["line 1", "kind,id,name,parent,target"]),
+        ("metadata.csv", 'kind,id\n\nworkspace,"1', ["line 3", "no CSV"]),
+        ("metadata.csv", "kind,id\nworkspace,1,2", ["line 2", "3 cells for 2 columns"]),
+        ("metadata.csv", "kind,id,name,parent,target\nitem,1,a,b,c", ["'c'", "Tables/{table}"]),
+        ("tags.yaml", "version: 1\ntags:\n- dataset: a", ["line 3", "rule 1", "tag is missing"]),
+        ("tags.yaml", "version: 1\ntags:\n- dataset: a\n  tag:", ["line 4", "tag is not a text"]),
+        ("tags.yaml", "version: 1\ntags:\n- 7", ["line 3", "rule 1", "no mapping", "dataset"]),
+        ("tags.yaml", "\x00", ["line 1", "no YAML"]),
+        ("tags.yaml", "[" * 2000, ["line 1", "no YAML"]),
+        ("masking.yaml", "version: 1\nmasking:\n- job: a", ["line 3", "masked is missing"]),
+        ("masking.yaml", "version: 1\nmasking:\n- masked: 1", ["line 3", "neither true nor false"]),
+        ("masking.yaml", "version: 1\nmasking:\n- masked: true", ["line 3", "every step", "job"]),
+        ("masking.yaml", "version: 1\nmasking:\n- masked: true\n  output: {col: a}", ["line 4", "output", "column"]),
+        ("consumers.yaml", "version: 1\nconsumers:\n- consumer: a", ["line 3", "dataset is missing"]),
+        ("consumers.yaml", "version: 1\nconsumers:\n- {consumer: a, dataset: b, columns: {}}", ["columns is not"]),
+    ],
+)  # fmt: skip
+def test_a_broken_file_names_file_line_and_rule_and_what_fits(file: str, text: str, words: list[str]) -> None:
+    with pytest.raises(WrongSetting) as caught:
+        READERS[file](text, file)
+    assert all(word in str(caught.value) for word in [file, *words]), caught.value
+    assert "\n" not in str(caught.value)
+
+
+def test_files_that_are_empty_or_missing_declare_nothing(tmp_path: Path) -> None:
+    assert RulesFiles(tmp_path / "nowhere").current() == UserRules(names=default_rules())
+    for file in FILES:
+        (tmp_path / file).write_text("")
+    assert RulesFiles(tmp_path).current().rules_hash == UserRules().rules_hash
+
+
+def test_the_last_good_file_stays_in_force_visibly_until_it_is_mended(tmp_path: Path) -> None:
+    files, tags = RulesFiles(tmp_path), tmp_path / "tags.yaml"
+    tags.write_text(TAGGED)
+    good = files.current()
+    assert files.current() is good
+    (tmp_path / "metadata.csv").write_text("kind\nplace")
+    tags.write_text(TAGGED + "\nmore: 1")
+    broken = files.current()
+    assert broken.rules_hash == good.rules_hash
+    assert [problem.split(":")[0] for problem in files.problems] == ["metadata.csv, line 2, row 1", "tags.yaml, line 3"]
+    assert all("last good rules stay in force" in problem for problem in files.problems)
+    (tmp_path / "metadata.csv").unlink()
+    tags.write_text(TAGGED.replace("pii", "gdp"))
+    assert files.current().tags_of("s3://b", "t", "email") == {("gdp", "true")}
+    assert files.problems == []
+
+
+def test_a_file_that_changes_without_its_size_is_read_again(tmp_path: Path) -> None:
+    files, tags = RulesFiles(tmp_path), tmp_path / "tags.yaml"
+    tags.write_text(TAGGED)
+    files.current()
+    tags.write_text(TAGGED.replace("pii", "gdp"))
+    os.utime(tags, ns=(1, 1))
+    assert files.current().tags_of("s3://b", "t", "email") == {("gdp", "true")}
+
+
+def test_a_file_broken_from_the_start_leaves_the_others_in_force(tmp_path: Path) -> None:
+    (tmp_path / "masking.yaml").write_bytes(b"\xff")
+    (tmp_path / "consumers.yaml").mkdir()
+    (tmp_path / "tags.yaml").write_text(TAGGED)
+    files = RulesFiles(tmp_path)
+    assert files.current().tags_of("s3://b", "t", "email")
+    assert ["masking.yaml" in files.problems[0], "consumers.yaml" in files.problems[1]] == [True, True]
+    assert all("None of its rules are in force" in problem for problem in files.problems)
+
+
+def test_headwater_names_shows_which_rule_fired(tmp_path: Path) -> None:
+    rules = tmp_path / "data" / "rules"
+    rules.mkdir(parents=True)
+    (rules / "metadata.csv").write_text(example("metadata.csv"))
+    (rules / "tags.yaml").write_text("version: 0")
+    ask = ("names", "dbfs", "/mnt/raw/a", "--data", tmp_path / "data")
+    found = headwater(*ask, "--at", "2026-03-01T00:00:00Z", "--json", cwd=tmp_path)
+    answer = json.loads(found.stdout)
+    assert answer["canonical"] == {"namespace": "abfss://raw@acme.dfs.core.windows.net", "name": "a"}
+    assert [item["rule"] for item in answer["items"]] == ["as-sent", "object-path", "link", "object-path"]
+    assert answer["rules_hash"] == NameRules(metadata_rows=read_metadata(example("metadata.csv"), "")).rules_hash
+    assert "tags.yaml, line 1" in answer["problems"][0]
+    shown = headwater(*ask, cwd=tmp_path)
+    assert "object-path" in shown.stdout
+    assert "tags.yaml, line 1" in shown.stderr
+    wrong = headwater(*ask, "--at", "soon", cwd=tmp_path)
+    assert (wrong.returncode, "at='soon' is no time" in wrong.stderr) == (3, True)
+    lost = headwater(*ask, environment={"HEADWATER_RULES": str(tmp_path / "lost")}, cwd=tmp_path)
+    assert (lost.returncode, "setting `rules`" in lost.stderr) == (3, True)

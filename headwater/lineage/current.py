@@ -41,10 +41,14 @@ class Standing(NamedTuple, Generic[T]):
     latest: list[Vote[T]]
 
 
-def standing(votes: Sequence[Vote[T]]) -> Standing[T]:
-    """Count votes: those of the newest execution among the ones with column lineage, else of the newest."""
+def standing(group: Group, votes: Sequence[Vote[T]]) -> Standing[T]:
+    """Count votes: those of the newest execution among the ones with column lineage, else of the newest.
+
+    A declaration replaces the one before, whatever either carries.
+    """
+    carrying = [vote for vote in votes if vote.carries] if group.layer == "observed" else []
     return Standing(
-        _of_newest([vote for vote in votes if vote.carries] or votes, votes),  # rule 6
+        _of_newest(carrying or votes, votes),  # rule 6
         _of_newest(votes, votes),  # rule 9: who reads now
     )
 

@@ -6,8 +6,8 @@ from typing import Protocol
 from headwater.lineage.contents import Contents
 from headwater.lineage.current import Group, Vote
 from headwater.lineage.edges import Contribution, EdgeRules, contributions
-from headwater.lineage.naming import Naming, renames_of
 from headwater.lineage.name import Name
+from headwater.lineage.naming import Naming, renames_of
 from headwater.lineage.part import NO_COLUMN_LINEAGE, Part
 from headwater.lineage.run import Run, fold
 from headwater.lineage.schemas import Schemas, SeenSchemas, seen_schemas

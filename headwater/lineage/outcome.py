@@ -21,11 +21,11 @@ class Word(NamedTuple):
 
 def outcome(votes: Votes) -> dict[Group, list[Word]]:
     """Return the words that count of all groups of one output."""
-    return {group: _words(own, votes) for group, own in votes.items()}
+    return {group: _words(group, own, votes) for group, own in votes.items()}
 
 
-def _words(own: Sequence[Vote[Contribution]], votes: Votes) -> list[Word]:
-    counted = standing(own)
+def _words(group: Group, own: Sequence[Vote[Contribution]], votes: Votes) -> list[Word]:
+    counted = standing(group, own)
     live, latest = ({vote.run_key for vote in part} for part in counted)
     words: dict[Contribution, Word] = {}
     for vote in {vote.run_key: vote for vote in (*counted.live, *counted.latest)}.values():

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct
 
 from headwater.lineage.jobs import job_key
-from headwater.lineage.naming import end_of
 from headwater.lineage.name import Name
+from headwater.lineage.naming import end_of
 from headwater.lineage.part import DELETED, NO_COLUMN_LINEAGE, Mention, Part
 
 Resolve = Callable[[Name, int], Name]

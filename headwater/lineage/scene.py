@@ -8,9 +8,9 @@ from headwater.lineage.derive import Derivation
 from headwater.lineage.edges import Contribution
 from headwater.lineage.graph import Graph
 from headwater.lineage.memory import MemoryStore
+from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming
 from headwater.lineage.outcome import is_dropped, outcome
-from headwater.lineage.name import Name
 from headwater.lineage.part import Part
 from headwater.lineage.walk import View
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from headwater.lineage.contents import Contents, Path
-from headwater.lineage.naming import Naming
 from headwater.lineage.name import Name
+from headwater.lineage.naming import Naming
 from headwater.lineage.part import DELETED, Part
 
 

@@ -36,7 +36,7 @@ def surface(
     direct = _reach(graph, tagged, view, masked=True)
     found = {node: _of_node(graph, hit, "exposed") for node, hit in exposed.items()}
     found |= {node: _of_node(graph, hit, "masked") for node, hit in direct.items() if node not in exposed}
-    unknown = _Unknown(graph, view, columns_of, {*found, *tagged})
+    unknown = _Unknown(graph, view, columns_of, {*found, *tagged}, frozenset(whole))
     clear = {*whole, *(graph.columns[node].dataset for node in (*exposed, *tagged))}
     reached = {graph.columns[node].dataset for node in direct}
     return [*found.values(), *unknown.spread(reached, clear)]
@@ -58,11 +58,12 @@ def _of_node(graph: Graph, hit: Hit, exposure: Exposure) -> Surfaced:
 class _Unknown:
     """Spreads from datasets whose columns nobody accounts for."""
 
-    def __init__(self, graph: Graph, view: View, columns_of: ColumnsOf, known: set[int]):
+    def __init__(self, graph: Graph, view: View, columns_of: ColumnsOf, known: set[int], whole: frozenset[int]):
         self._graph = graph
         self._view = view
         self._columns_of = columns_of
         self._known = known
+        self._whole = whole
         self._found: dict[tuple[int, str | None], Surfaced] = {}
         self._opaque_from: set[int] = set()
 
@@ -104,6 +105,8 @@ class _Unknown:
 
     def _add(self, dataset: int, keys: Iterable[str | None], number: int | None) -> None:
         for key in keys:
+            if key is None and dataset in self._whole:
+                continue
             node = None if key is None else self._graph.node(dataset, key)
             if node not in self._known and (dataset, key) not in self._found:
                 self._found[dataset, key] = Surfaced(dataset, key, "unknown", None, number)

@@ -4,18 +4,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tests.reference.records import Delivered, Run, facets_of
+from tests.reference.records import Delivered, Run, facets_of, is_own_table
 
 Name = tuple[str, str]
 
 
 def without_leading_slash(namespace: str, name: str) -> Name:
     return namespace, name.removeprefix("/") if namespace.startswith("abfss://") else name
-
-
-def is_noise(name: Name) -> bool:
-    last = name[1].rpartition("/")[2]
-    return last == "_delta_log" or last.startswith(("delta_source_snapshot_", "delta_table_state_"))
 
 
 class Names:
@@ -31,7 +26,7 @@ class Names:
 
     def mention(self, named: dict[str, Any], event: Delivered) -> Name | None:
         """Return the dataset that an event means, None for noise."""
-        if is_noise(self.canonical(named["namespace"], named["name"])):
+        if is_own_table(named["name"]):
             return None
         return self.resolve(named["namespace"], named["name"], event.time_us)
 

@@ -140,8 +140,18 @@ class Run:
         return max(ended, key=lambda e: (*e.order[:2], TERMINAL[e.event["eventType"]]), default=None)
 
     def _telling_event(self) -> Delivered | None:
-        with_datasets = [event for event in self.events if event.datasets("inputs", "outputs")]
+        with_datasets = [
+            event
+            for event in self.events
+            if any(not is_own_table(each["name"]) for each in event.datasets("inputs", "outputs"))
+        ]
         return next(reversed([e for e in self.events if event_has_lineage(e)] or with_datasets), None)
+
+
+def is_own_table(name: str) -> bool:
+    """Tell whether a dataset is Delta reading itself."""
+    last = name.rpartition("/")[2]
+    return last == "_delta_log" or last.startswith(("delta_source_snapshot_", "delta_table_state_"))
 
 
 def event_has_lineage(event: Delivered) -> bool:

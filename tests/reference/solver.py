@@ -86,7 +86,9 @@ class Reference:
         said = defaultdict(list)
         for run in self.working:
             if run.state == "COMPLETE":
-                for name, facets in self.contents[run.key].outputs.items():
+                written = self.contents[run.key]
+                for name in written.outputs.keys() | written.entries.keys():
+                    facets = written.outputs.get(name, {})
                     change = facets.get("lifecycleStateChange", ({}, None))[0].get("lifecycleStateChange")
                     said[name].append((run.time_us, change != "DROP"))
         return {name for name, runs in said.items() if not max(runs)[1]}

@@ -38,8 +38,12 @@ class Derivation:
     """Keeps a store true to its parts, whatever order they come in."""
 
     def __init__(self, store: Store, contents: Contents, naming: Naming):
-        """`naming` is what the store's parts have taught so far."""
+        """`naming` is what the store's parts have taught so far.
+
+        looked_at: datasets that may have another newest schema since the last batch.
+        """
         self.naming = naming
+        self.looked_at: set[Name] = set()
         self.schemas = Schemas(contents, store, naming)
         self._store = store
         self._contents = contents
@@ -72,7 +76,7 @@ class Derivation:
 
     def _suspects(self, fresh: Sequence[Part], renamed: bool) -> set[str]:
         """Take the schemas of new parts; returns runs whose columns they may change."""
-        looked_at = set(self.schemas.forget()) if renamed else set()
+        looked_at = self.looked_at = set(self.schemas.forget()) if renamed else set()
         found = set(self._store.borrowers(None)) if renamed else set()
         for part in fresh:
             for name, seen in seen_schemas(part):

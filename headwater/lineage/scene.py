@@ -41,7 +41,7 @@ class Scene:
         return View(bytearray(self._live), bytearray(self._latest), hidden)
 
     def _put(self, votes: Mapping[Group, Sequence[Vote[Contribution]]]) -> None:
-        for group, words in outcome(votes).items():
+        for group, words in outcome(votes, lambda said: said.named).items():
             for word in words:
                 self.graph.put(len(self._live), group, word.said, word.explained)
                 self._live.append(word.live)

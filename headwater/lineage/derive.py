@@ -5,7 +5,8 @@ from typing import Protocol
 
 from headwater.lineage.contents import Contents
 from headwater.lineage.current import Group, Vote
-from headwater.lineage.edges import Contribution, EdgeRules, contributions
+from headwater.lineage.edges import Contribution, EdgeRules
+from headwater.lineage.memo import ContributionMemo
 from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming, renames_of
 from headwater.lineage.part import NO_COLUMN_LINEAGE, Part
@@ -48,6 +49,7 @@ class Derivation:
         self._store = store
         self._contents = contents
         self._rules = EdgeRules(contents, naming.resolve, self.schemas.key, self.schemas.at)
+        self._memo = ContributionMemo(contents, naming)
 
     def add(self, parts: Sequence[Part]) -> set[Group]:
         """Take a batch; returns the groups that changed."""
@@ -56,14 +58,14 @@ class Derivation:
         runs |= self._store.parts(self._suspects(fresh, renamed) - runs.keys())
         return {group for parts_of_run in runs.values() for group in self._derive(parts_of_run)}
 
-    def _touched(self, fresh: Sequence[Part]) -> tuple[dict[str, Sequence[Part]], bool]:
-        """Return the runs with new parts or names that mean something else now, and whether there are such names."""
+    def _touched(self, fresh: Sequence[Part]) -> tuple[dict[str, Sequence[Part]], set[Name]]:
+        """Return the runs with new parts or names that mean something else now, and these names."""
         moved = {name for part in fresh for name in self.naming.learn_bindings(part)}
         todo = {part.run_key for part in fresh}
         runs: dict[str, Sequence[Part]] = {}
-        renamed = False
+        renamed: set[Name] = set()
         while todo or moved:
-            renamed = renamed or bool(moved)
+            renamed |= moved
             more = self._store.parts((todo | set(self._store.users(moved))) - (runs.keys() - todo))
             moved = {
                 name
@@ -74,23 +76,30 @@ class Derivation:
             todo = set()
         return runs, renamed
 
-    def _suspects(self, fresh: Sequence[Part], renamed: bool) -> set[str]:
+    def _suspects(self, fresh: Sequence[Part], renamed: set[Name]) -> set[str]:
         """Take the schemas of new parts; returns runs whose columns they may change."""
-        looked_at = self.looked_at = set(self.schemas.forget()) if renamed else set()
-        found = set(self._store.borrowers(None)) if renamed else set()
+        looked_at = self.looked_at = {dataset for name in renamed for dataset in self.naming.datasets_of(name)}
+        found: set[str] = set()
+        if renamed:
+            self.schemas.forget()
+            found.update(self._store.borrowers(None))
+            found.update(self._store.users(name for dataset in looked_at for name in self.naming.names_of(dataset)))
         for part in fresh:
             for name, seen in seen_schemas(part):
                 dataset = self.naming.resolve(name, seen.time_us)
                 found.update(self._store.borrowers(dataset))
                 if self.schemas.see(name, seen):
                     looked_at.add(dataset)
-        for dataset in self.schemas.settle(looked_at):
+        changed = self.schemas.settle(looked_at)
+        if changed or renamed:
+            self._memo.clear()
+        for dataset in changed:
             found.update(self._store.users(self.naming.names_of(dataset)))
         return found
 
     def _derive(self, parts: Sequence[Part]) -> Iterable[Group]:
         run = fold(parts, self.naming.resolve)
-        said = {group_of(run, found): vote_of(run, found) for found in contributions(run, self._rules)}
+        said = {group_of(run, found): vote_of(run, found) for found in self._memo.contributions(run, self._rules)}
         return self._store.put(run, said, self._used(parts))
 
     def _used(self, parts: Sequence[Part]) -> set[Name]:

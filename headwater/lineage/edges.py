@@ -141,3 +141,8 @@ def _columns(
     keys = dict.fromkeys(rules.column_key(output, ".".join(path)) for path in known)
     keys.update(dict.fromkeys(fields))
     return tuple(keys), own is None
+
+
+def others_read(said: Contribution) -> Iterable[Name]:
+    """Return what a run reads to write something else: a MERGE into itself shows no reader."""
+    return (name for name in (*said.tables, *said.also_read) if said.output not in (None, name))

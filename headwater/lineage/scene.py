@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from headwater.lineage.contents import Contents
 from headwater.lineage.current import Group, Vote
 from headwater.lineage.derive import Derivation
-from headwater.lineage.edges import Contribution
+from headwater.lineage.edges import Contribution, others_read
 from headwater.lineage.graph import Graph
 from headwater.lineage.memory import MemoryStore
 from headwater.lineage.name import Name
@@ -46,11 +46,6 @@ class Scene:
                 self.graph.put(len(self._live), group, word.said, word.explained)
                 self._live.append(word.live)
                 self._latest.append(word.latest)
-
-
-def others_read(said: Contribution) -> Iterable[Name]:
-    """Return what a run reads to write something else: a MERGE into itself shows no reader."""
-    return (name for name in (*said.tables, *said.also_read) if said.output not in (None, name))
 
 
 def by_output(

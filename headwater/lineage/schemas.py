@@ -45,17 +45,18 @@ class Schemas:
         """Take a mention; returns its dataset if that has another newest schema now."""
         dataset = self._naming.resolve(name, seen.time_us)
         before = self._newest_seen(dataset)
+        if dataset not in self._exact:
+            self._look(dataset)  # before it changes
         self._kept.see(name, seen)
         if before is not None and seen <= before:
             return None
         self._newest[dataset] = seen
         return dataset if before is None or before.schema != seen.schema else None
 
-    def forget(self) -> list[Name]:
-        """Names mean something else: look again; returns the datasets that have been looked at."""
-        known = list(self._newest)
+    def forget(self) -> None:
+        """Names mean something else: look again."""
         self._newest.clear()
-        return known
+        self._exact.clear()
 
     def newest(self, dataset: Name) -> str | None:
         """Return the hash of the newest schema."""
@@ -80,18 +81,23 @@ class Schemas:
     def key(self, dataset: Name, column: str) -> str:
         """Return what equal columns of a dataset share: casefolded, unless the newest schema tells two apart."""
         exact = self._exact.get(dataset)
+        if exact is None:
+            exact = self._look(dataset)
         folded = column.casefold()
-        return column if exact and folded in exact else folded
+        return column if folded in exact else folded
 
     def settle(self, datasets: Iterable[Name]) -> set[Name]:
         """Look at the newest schemas of datasets; returns those whose columns match differently from now on."""
         changed = set()
         for dataset in datasets:
-            exact = _told_apart(self.columns(dataset))
-            if exact != self._exact.get(dataset, frozenset()):
-                self._exact[dataset] = exact
+            before = self._exact.get(dataset, frozenset())
+            if self._look(dataset) != before:
                 changed.add(dataset)
         return changed
+
+    def _look(self, dataset: Name) -> frozenset[str]:
+        self._exact[dataset] = _told_apart(self.columns(dataset))
+        return self._exact[dataset]
 
     def _paths(self, dataset: Name) -> Sequence[Path]:
         newest = self.newest(dataset)

@@ -1,0 +1,93 @@
+"""The index as questions see it: the graph of what counts, kept up with its writer, one generation at a time."""
+
+from pathlib import Path
+
+from headwater.index.contents import SqliteContents
+from headwater.index.database import open_for_reading
+from headwater.index.names import NameNumbers
+from headwater.index.packing import names_from, unpack_edges
+from headwater.lineage.current import Group
+from headwater.lineage.graph import Graph
+from headwater.lineage.name import Name
+from headwater.lineage.walk import View
+
+
+class LiveGraph:
+    """A graph of the edge sets that count, and the newest schemas; `refresh` brings both up to date."""
+
+    def __init__(self, path: Path):
+        """Read all that counts; raises LakeUnavailable while there is no index."""
+        self.sql = open_for_reading(path)
+        self.graph = Graph()
+        self.schemas: dict[Name, str] = {}
+        self.names = NameNumbers(self.sql)
+        self.contents = SqliteContents(self.sql)
+        self._dropped: set[Name] = set()
+        self._live = bytearray(1024)
+        self._latest = bytearray(1024)
+        self._generation = 0
+        self._seen = -1
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Take what the writer has committed since."""
+        version = self.sql.execute("PRAGMA data_version").fetchone()[0]
+        if version == self._seen:
+            return
+        self.sql.execute("BEGIN")  # one generation, whatever is written meanwhile
+        try:
+            self.names.refresh()
+            newest = max(self._take_sets(), self._take_datasets(), self._generation)
+        finally:
+            self.sql.execute("COMMIT")
+        self._generation, self._seen = newest, version
+
+    def view(self) -> View:
+        """Return what counts now."""
+        hidden = frozenset(number for name in self._dropped if (number := self.graph.dataset(name)) is not None)
+        return View(self._live, self._latest, hidden)
+
+    def was_read(self, dataset: Name) -> bool:
+        """Tell whether some run, be it long ago, read a dataset to write another."""
+        query = (
+            "SELECT 1 FROM reads r JOIN edge_sets e ON e.number = r.edge_set WHERE r.name = ? AND e.runs > 0 LIMIT 1"
+        )
+        return bool(self.sql.execute(query, (self.names.known(dataset) or 0,)).fetchone())
+
+    def close(self) -> None:
+        """Close the file."""
+        self.sql.close()
+
+    def _take_sets(self) -> int:
+        newest = 0
+        rows = self.sql.execute(
+            "SELECT e.number, e.generation, e.live, e.latest, e.explained, g.layer, g.job, g.output, e.value "
+            "FROM edge_sets e JOIN groups g ON g.id = e.grp WHERE e.generation > ?",
+            (self._generation,),
+        )
+        for number, generation, live, latest, explained, layer, job, output, value in rows:
+            newest = max(newest, generation)
+            self._grow(number)
+            if number in self.graph.sets:
+                self.graph.remove(number)
+            if live or latest:
+                group = Group(layer, self.names.name(job), self.names.name(output) if output else None)
+                self.graph.put(number, group, unpack_edges(value), frozenset(names_from(explained)))
+            self._live[number], self._latest[number] = live, latest
+        return newest
+
+    def _take_datasets(self) -> int:
+        newest = 0
+        query = "SELECT name, schema, dropped, generation FROM datasets WHERE generation > ?"
+        for number, schema, dropped, generation in self.sql.execute(query, (self._generation,)):
+            newest = max(newest, generation)
+            name = self.names.name(number)
+            if schema is not None:
+                self.schemas[name] = schema
+            (self._dropped.add if dropped else self._dropped.discard)(name)
+        return newest
+
+    def _grow(self, number: int) -> None:
+        while number >= len(self._live):
+            self._live.extend(bytes(len(self._live)))
+            self._latest.extend(bytes(len(self._latest)))

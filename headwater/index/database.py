@@ -34,9 +34,10 @@ CREATE INDEX votes_of_set ON votes(edge_set, time_us);
 CREATE INDEX votes_borrowed ON votes(grp) WHERE borrowed;
 CREATE INDEX votes_drop ON votes(grp) WHERE drops;
 CREATE TABLE edge_sets(
-  number INTEGER PRIMARY KEY, grp INTEGER, digest BLOB, value BLOB NOT NULL, runs INTEGER NOT NULL DEFAULT 0,
+  number INTEGER PRIMARY KEY, grp INTEGER, digest BLOB, runs INTEGER NOT NULL DEFAULT 0,
   first_us INTEGER, last_us INTEGER, live INTEGER NOT NULL DEFAULT 0, latest INTEGER NOT NULL DEFAULT 0,
   explained BLOB, generation INTEGER NOT NULL DEFAULT 0, UNIQUE(grp, digest));
+CREATE TABLE edges(edge_set INTEGER PRIMARY KEY, value BLOB NOT NULL);
 CREATE INDEX edge_sets_changed ON edge_sets(generation);
 CREATE TABLE reads(name INTEGER, edge_set INTEGER, PRIMARY KEY(name, edge_set)) WITHOUT ROWID;
 CREATE TABLE uses(name INTEGER, job_key INTEGER, PRIMARY KEY(name, job_key)) WITHOUT ROWID;

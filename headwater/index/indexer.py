@@ -64,6 +64,7 @@ class Indexer:
 
     def _apply(self, parts: Sequence[Part]) -> None:
         changed = self._derivation.add(parts)
+        self._store.flush()
         self._tags.add(parts)
         for output in {group.output for group in changed}:
             self._settle(output)
@@ -78,7 +79,11 @@ class Indexer:
         after = {word.said: word for group_words in words.values() for word in group_words}
         for number in before.keys() | after.keys():
             self._mark(number, before.get(number), after.get(number))
-        if output is not None and votes.was_ever_dropped(output):
+        dropped = output is not None and votes.was_ever_dropped(output)
+        for group, own in words.items():
+            alone = len(own) == 1 and own[0].live and own[0].latest and not dropped
+            votes.settle(group, own[0].said if alone and votes.edges(own[0].said).carries else None)
+        if output is not None and dropped:
             self._set_dataset(output, "dropped", is_dropped(votes.ended(output)))
 
     def _mark(self, number: int, before: tuple[int, int, bytes] | None, word: Word[int] | None) -> None:

@@ -61,8 +61,9 @@ class LiveGraph:
     def _take_sets(self) -> int:
         newest = 0
         rows = self.sql.execute(
-            "SELECT e.number, e.generation, e.live, e.latest, e.explained, g.layer, g.job, g.output, e.value "
-            "FROM edge_sets e JOIN groups g ON g.id = e.grp WHERE e.generation > ?",
+            "SELECT e.number, e.generation, e.live, e.latest, e.explained, g.layer, g.job, g.output, v.value "
+            "FROM edge_sets e JOIN groups g ON g.id = e.grp JOIN edges v ON v.edge_set = e.number "
+            "WHERE e.generation > ?",
             (self._generation,),
         )
         for number, generation, live, latest, explained, layer, job, output, value in rows:

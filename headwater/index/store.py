@@ -22,6 +22,7 @@ class SqliteStore:
         """Use the index's connection; the caller holds its transaction."""
         self._sql = connection
         self._names = names
+        self._seen: list[tuple[object, ...]] = []
         self._used: set[tuple[int, int]] = set()
         self._parts = PartTable(connection)
         self.votes = VoteTable(connection, names)
@@ -50,19 +51,20 @@ class SqliteStore:
 
     def borrowers(self, dataset: Name | None) -> Iterable[str]:
         """Return the runs that took the columns of this output (None: of any) from another run's schema."""
-        query = "SELECT run FROM votes WHERE borrowed"
-        if dataset is None:
-            return [run for (run,) in self._sql.execute(query)]
-        query = "SELECT v.run FROM groups g JOIN votes v ON v.grp = g.id AND v.borrowed WHERE g.output = ?"
-        return [run for (run,) in self._sql.execute(query, (self._names.number(dataset),))]
+        return self.votes.borrowers(dataset)
 
     def see(self, name: Name, seen: SeenSchema) -> None:
         """Keep a mention of a schema."""
-        row = (self._names.number(name), *seen)
-        self._sql.execute("INSERT OR IGNORE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        self._seen.append((self._names.number(name), *seen))
+
+    def flush(self) -> None:
+        """Write what `see` has gathered."""
+        self._sql.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?)", self._seen)
+        self._seen.clear()
 
     def newest_first(self, name: Name) -> Iterator[SeenSchema]:
         """Return the schemas mentioned under a name, newest first."""
+        self.flush()
         rows = self._sql.execute(
             "SELECT credible, time_us, rank, event, place, schema FROM seen WHERE name = ? "
             "ORDER BY credible DESC, time_us DESC, rank DESC, event DESC, place DESC, schema DESC",

@@ -30,6 +30,11 @@ class VoteTable:
         self._groups: dict[Group, int] = {}
         self._numbers: dict[tuple[int, bytes], int] = {}
         self._digests: dict[int, tuple[Contribution, bytes]] = {}
+        self._alone: dict[int, int] = {}
+        self._borrowing = {
+            row[0]
+            for row in connection.execute("SELECT g.output FROM votes v JOIN groups g ON g.id = v.grp WHERE v.borrowed")
+        }
 
     def replace(self, run: str, said: Said) -> list[Group]:
         """Replace what a run says; returns the groups where that made a difference."""
@@ -37,15 +42,37 @@ class VoteTable:
         before: dict[int, Cells] = {row[0]: row for row in self._sql.execute(query, (run,)).fetchall()}
         after = {(number := self._group_id(group)): self._cells(number, vote) for group, vote in said.items()}
         changed = [number for number in before.keys() | after.keys() if before.get(number) != after.get(number)]
+        repeats = {number for number in changed if number not in before and self._repeats(after[number])}
         for number in changed:
             if number in before:
                 self._remove(run, before[number])
             if number in after:
                 self._insert(run, after[number])
-        return [self.group(number) for number in changed]
+        return [self.group(number) for number in changed if number not in repeats]
+
+    def settle(self, group: Group, alone: int | None) -> None:
+        """Remember that one edge set with column lineage is all that counts in a group; None: that it is not so."""
+        number = self._group_id(group)
+        if alone is None:
+            self._alone.pop(number, None)
+        else:
+            self._alone[number] = alone
+
+    def _repeats(self, cells: Cells) -> bool:
+        """Tell whether a new vote says only what alone counts in its group already, and its execution nothing else.
+
+        It is so for nearly every run of a job that runs again and again, and then nothing has to be counted anew.
+        """
+        number, execution, edge_set, drops = cells[0], cells[3], cells[-1], cells[7]
+        if self._alone.get(number) != edge_set or drops:  # type: ignore[call-overload]
+            return False
+        query = "SELECT 1 FROM votes WHERE execution = ? AND grp = ? AND edge_set <> ? LIMIT 1"
+        return not self._sql.execute(query, (execution, number, edge_set)).fetchone()
 
     def _cells(self, number: int, vote: Vote[Contribution]) -> Cells:
         said = vote.said
+        if said.borrowed and said.output:
+            self._borrowing.add(self._names.number(said.output))
         return (
             number, vote.time_us, vote.tie, vote.execution, vote.carries, vote.landed, vote.ended, vote.drops,
             said.borrowed, self._edge_set(number, said),
@@ -58,6 +85,16 @@ class VoteTable:
             "(SELECT count(*), min(time_us), max(time_us) FROM votes WHERE edge_set = ?1) WHERE number = ?1",
             (cells[-1],),
         )
+
+    def borrowers(self, output: Name | None) -> list[str]:
+        """Return the runs that took the columns of this output (None: of any) from another run's schema."""
+        if output is None:
+            return [run for (run,) in self._sql.execute("SELECT run FROM votes WHERE borrowed")]
+        number = self._names.known(output)
+        if number not in self._borrowing:
+            return []
+        query = "SELECT v.run FROM groups g JOIN votes v ON v.grp = g.id AND v.borrowed WHERE g.output = ?"
+        return [run for (run,) in self._sql.execute(query, (number,))]
 
     def _insert(self, run: str, cells: Cells) -> None:
         self._sql.execute("INSERT INTO votes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (run, *cells))
@@ -94,12 +131,10 @@ class VoteTable:
         digest = known[1]
         found = self._numbers.get((group, digest))
         if found is None:
-            self._sql.execute(
-                "INSERT OR IGNORE INTO edge_sets(grp, digest, value) VALUES (?, ?, ?)",
-                (group, digest, pack_edges(said)),
-            )
+            self._sql.execute("INSERT OR IGNORE INTO edge_sets(grp, digest) VALUES (?, ?)", (group, digest))
             query = "SELECT number FROM edge_sets WHERE grp = ? AND digest = ?"
             found = self._numbers[group, digest] = int(self._sql.execute(query, (group, digest)).fetchone()[0])
+            self._sql.execute("INSERT OR IGNORE INTO edges VALUES (?, ?)", (found, pack_edges(said)))
             self._note_reads(found, said)
         return found
 
@@ -109,7 +144,7 @@ class VoteTable:
 
     def edges(self, number: int) -> Contribution:
         """Return an edge set."""
-        return unpack_edges(self._sql.execute("SELECT value FROM edge_sets WHERE number = ?", (number,)).fetchone()[0])
+        return unpack_edges(self._sql.execute("SELECT value FROM edges WHERE edge_set = ?", (number,)).fetchone()[0])
 
     def that_can_count(self, output: Name | None) -> dict[Group, list[Vote[int]]]:
         """Return the votes about an output, of the newest executions of each group and of their siblings.

@@ -1,6 +1,6 @@
 """Parts to edges, a batch at a time: what a new event changes is worked out anew, and nothing else."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from headwater.lineage.contents import Contents
@@ -12,6 +12,8 @@ from headwater.lineage.naming import Naming, renames_of
 from headwater.lineage.part import NO_COLUMN_LINEAGE, Part
 from headwater.lineage.run import Run, fold
 from headwater.lineage.schemas import Schemas, SeenSchemas, seen_schemas
+
+_KEEP = 20_000
 
 Said = Mapping[Group, Vote[Contribution]]
 
@@ -50,6 +52,7 @@ class Derivation:
         self._contents = contents
         self._rules = EdgeRules(contents, naming.resolve, self.schemas.key, self.schemas.at)
         self._memo = ContributionMemo(contents, naming)
+        self._names: dict[str, frozenset[Name]] = {}
 
     def add(self, parts: Sequence[Part]) -> set[Group]:
         """Take a batch; returns the groups that changed."""
@@ -107,17 +110,26 @@ class Derivation:
         for part in parts:
             for mention in (*part.inputs, *part.outputs):
                 found.add(mention.name)
-                found.update(self._sent(mention.lineage), self._sent(mention.declared))
+                found |= self._sent(mention.lineage)
+                found |= self._sent(mention.declared)
                 if mention.previous:
                     found.add(mention.previous)
             for _, content_hash in part.declared:
-                found.update(self._sent(content_hash))
+                found |= self._sent(content_hash)
         return found
 
-    def _sent(self, content_hash: str | None) -> Iterator[Name]:
-        if content_hash is not None and content_hash not in NO_COLUMN_LINEAGE:
-            for line in self._contents.lineage(content_hash):
-                yield from (name for name in (line.source, line.target) if name)
+    def _sent(self, content_hash: str | None) -> frozenset[Name]:
+        """Return the names in a lineage facet."""
+        if content_hash is None or content_hash in NO_COLUMN_LINEAGE:
+            return frozenset()
+        found = self._names.get(content_hash)
+        if found is None:
+            lines = self._contents.lineage(content_hash)
+            if len(self._names) > _KEEP:
+                self._names.clear()
+            found = frozenset(name for line in lines for name in (line.source, line.target) if name)
+            self._names[content_hash] = found
+        return found
 
 
 def group_of(run: Run, found: Contribution) -> Group:

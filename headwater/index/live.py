@@ -1,14 +1,21 @@
 """The index as questions see it: the graph of what counts, kept up with its writer, one generation at a time."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from headwater.index.contents import SqliteContents
 from headwater.index.database import open_for_reading
+from headwater.index.moment import NOW_US, Stats
 from headwater.index.names import NameNumbers
+from headwater.index.naming import SqliteNaming
 from headwater.index.packing import names_from, unpack_edges
+from headwater.index.tag_table import TagTable
+from headwater.lineage.columns import Columns
 from headwater.lineage.current import Group
 from headwater.lineage.graph import Graph
 from headwater.lineage.name import Name
+from headwater.lineage.part import Tag
+from headwater.lineage.tags import newest_tags
 from headwater.lineage.walk import View
 
 
@@ -19,9 +26,12 @@ class LiveGraph:
         """Read all that counts; raises LakeUnavailable while there is no index."""
         self.sql = open_for_reading(path)
         self.graph = Graph()
-        self.schemas: dict[Name, str] = {}
+        self._schemas: dict[Name, str] = {}
+        self._columns: dict[Name, Columns] = {}
+        self._tags: Mapping[Name, Sequence[Tag]] | None = None
         self.names = NameNumbers(self.sql)
         self.contents = SqliteContents(self.sql)
+        self.naming = SqliteNaming(self.sql, self.names)
         self._dropped: set[Name] = set()
         self._live = bytearray(1024)
         self._latest = bytearray(1024)
@@ -37,7 +47,9 @@ class LiveGraph:
         self.sql.execute("BEGIN")  # one generation, whatever is written meanwhile
         try:
             self.names.refresh()
+            self.naming.refresh()
             newest = max(self._take_sets(), self._take_datasets(), self._generation)
+            self._tags = None
         finally:
             self.sql.execute("COMMIT")
         self._generation, self._seen = newest, version
@@ -46,6 +58,36 @@ class LiveGraph:
         """Return what counts now."""
         hidden = frozenset(number for name in self._dropped if (number := self.graph.dataset(name)) is not None)
         return View(self._live, self._latest, hidden)
+
+    def columns(self, dataset: Name) -> Columns:
+        """Return the columns of a dataset's newest schema."""
+        found = self._columns.get(dataset)
+        if found is None:
+            schema = self._schemas.get(dataset)
+            found = self._columns[dataset] = Columns(self.contents.schema(schema) if schema else ())
+        return found
+
+    def datasets(self) -> list[Name]:
+        """Return every dataset that a schema or an edge is known of."""
+        return list({*self._schemas, *self.graph.names})
+
+    def resolve(self, name: Name) -> Name:
+        """Return the dataset that a canonical name means now."""
+        return self.naming.resolve(name, NOW_US)
+
+    def tags(self) -> Mapping[Name, Sequence[Tag]]:
+        """Return the tags that hold now, by dataset."""
+        if self._tags is None:
+            facets = TagTable(self.sql, self.names).facets()
+            self._tags = newest_tags((self.naming.resolve(facet.name, facet.order[1]), facet) for facet in facets)
+        return self._tags
+
+    def stats(self, number: int) -> Stats:
+        """Return what is known of the runs behind an edge set."""
+        query = "SELECT runs, first_us, last_us FROM edge_sets WHERE number = ?"
+        landed = "SELECT 1 FROM votes WHERE edge_set = ? AND landed LIMIT 1"
+        runs, first_us, last_us = self.sql.execute(query, (number,)).fetchone()
+        return Stats(runs, first_us, last_us, bool(self.sql.execute(landed, (number,)).fetchone()))
 
     def was_read(self, dataset: Name) -> bool:
         """Tell whether some run, be it long ago, read a dataset to write another."""
@@ -84,7 +126,8 @@ class LiveGraph:
             newest = max(newest, generation)
             name = self.names.name(number)
             if schema is not None:
-                self.schemas[name] = schema
+                self._schemas[name] = schema
+                self._columns.pop(name, None)
             (self._dropped.add if dropped else self._dropped.discard)(name)
         return newest
 

@@ -15,14 +15,27 @@ class SqliteNaming(Naming):
         super().__init__()
         self._sql = connection
         self._numbers = names
-        rows = connection.execute("SELECT alias, time_us, location FROM bindings ORDER BY time_us").fetchall()
+        self._read = (0, 0)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read what another process has written since."""
+        counts = "SELECT (SELECT count(*) FROM bindings), (SELECT coalesce(sum(rowid), 0) FROM renames)"
+        read = self._sql.execute(counts).fetchone()
+        if read == self._read:
+            return
+        self._read = read
+        rows = self._sql.execute("SELECT alias, time_us, location FROM bindings ORDER BY time_us").fetchall()
         for alias, time_us, location in rows:
-            super().bind(names.name(alias), (time_us, names.name(location)))
-        renames: dict[str, list[Rename]] = {}
-        for run, time_us, old, new in connection.execute("SELECT run, time_us, old, new FROM renames ORDER BY rowid"):
-            renames.setdefault(run, []).append((time_us, names.name(old), names.name(new)))
-        for run, found in renames.items():
+            super().bind(self._numbers.name(alias), (time_us, self._numbers.name(location)))
+        for run, found in self._written_renames().items():
             super().set_renames(run, found)
+
+    def _written_renames(self) -> dict[str, list[Rename]]:
+        found: dict[str, list[Rename]] = {run: [] for run in self._renamed_by}
+        for run, time_us, old, new in self._sql.execute("SELECT run, time_us, old, new FROM renames ORDER BY rowid"):
+            found.setdefault(run, []).append((time_us, self._numbers.name(old), self._numbers.name(new)))
+        return found
 
     def bind(self, alias: Name, moment: Moment) -> bool:
         """Take one binding."""

@@ -8,7 +8,7 @@ from msgspec import Struct, msgpack
 from headwater.lineage.contents import How, SentEdge
 from headwater.lineage.edges import Contribution, Edge
 from headwater.lineage.name import Name
-from headwater.lineage.part import Mention, Part
+from headwater.lineage.part import Mention, Part, Tag
 
 
 class PackedPart(Struct, array_like=True, gc=False):
@@ -49,6 +49,7 @@ encode = msgpack.Encoder().encode
 _part = msgpack.Decoder(PackedPart)
 _edges = msgpack.Decoder(PackedEdges)
 mention_from = msgpack.Decoder(Mention).decode
+tags_from = msgpack.Decoder(tuple[Tag, ...]).decode
 names_from = msgpack.Decoder(list[Name]).decode
 lines_from = msgpack.Decoder(tuple[SentEdge, ...]).decode
 paths_from = msgpack.Decoder(tuple[tuple[str, ...], ...]).decode

@@ -1,0 +1,64 @@
+"""Lineage at a moment of the past: everything is derived again from the events that count then."""
+
+from collections.abc import Mapping, Sequence
+
+from headwater.index.moment import NOW_US, Stats
+from headwater.lineage.columns import Columns
+from headwater.lineage.contents import Contents
+from headwater.lineage.name import Name
+from headwater.lineage.part import Part, Tag
+from headwater.lineage.scene import Scene
+from headwater.lineage.tags import newest_tags, tags_facets
+from headwater.lineage.walk import View
+
+
+class PastMoment:
+    """See `moment.Moment`."""
+
+    def __init__(self, parts: Sequence[Part], contents: Contents):
+        """Derive from the parts that count."""
+        self._scene = Scene(parts, contents)
+        self._parts = parts
+        self._naming = self._scene.derivation.naming
+        self.graph = self._scene.graph
+        self._view = self._scene.view()
+        self._tags: Mapping[Name, Sequence[Tag]] | None = None
+
+    def view(self) -> View:
+        """Return what counts."""
+        return self._view
+
+    def columns(self, dataset: Name) -> Columns:
+        """Return the columns of a dataset's newest schema."""
+        return self._scene.schemas.columns(dataset)
+
+    def was_read(self, dataset: Name) -> bool:
+        """Tell whether some run read a dataset to write another."""
+        return dataset in self._scene.ever_read
+
+    def resolve(self, name: Name) -> Name:
+        """Return the dataset that a canonical name means."""
+        return self._naming.resolve(name, NOW_US)
+
+    def datasets(self) -> list[Name]:
+        """Return every dataset that was mentioned."""
+        mentioned = (
+            self._naming.resolve(mention.name, part.time_us)
+            for part in self._parts
+            for mention in (*part.inputs, *part.outputs)
+        )
+        return list({*mentioned, *self.graph.names})
+
+    def tags(self) -> Mapping[Name, Sequence[Tag]]:
+        """Return the tags that hold, by dataset."""
+        if self._tags is None:
+            facets = [facet for part in self._parts for facet in tags_facets(part)]
+            self._tags = newest_tags((self._naming.resolve(facet.name, facet.order[1]), facet) for facet in facets)
+        return self._tags
+
+    def stats(self, number: int) -> Stats:
+        """Return what is known of the runs behind an edge set."""
+        group, said = self.graph.sets[number]
+        votes = [vote for vote in self._scene.store.votes[group].values() if vote.said == said]
+        times = [vote.time_us for vote in votes]
+        return Stats(len(votes), min(times), max(times), any(vote.landed for vote in votes))

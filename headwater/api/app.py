@@ -12,8 +12,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from headwater.access import Access
-from headwater.api.questions import WrongQuestion, audit, freshness, list_events, list_rejected
-from headwater.errors import GiveUp, Retry
+from headwater.api.questions import audit, freshness, list_events, list_rejected
+from headwater.errors import GiveUp, Retry, WrongQuestion
 from headwater.eventlog.sqlite_reader import SqliteLogReader
 from headwater.lake.bronze import Bronze
 

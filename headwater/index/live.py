@@ -67,6 +67,10 @@ class LiveGraph:
             found = self._columns[dataset] = Columns(self.contents.schema(schema) if schema else ())
         return found
 
+    def knows(self, dataset: Name) -> bool:
+        """Tell whether a schema or an edge is known of a dataset."""
+        return dataset in self._schemas or self.graph.dataset(dataset) is not None
+
     def datasets(self) -> list[Name]:
         """Return every dataset that a schema or an edge is known of."""
         return list({*self._schemas, *self.graph.names})

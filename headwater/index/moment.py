@@ -9,7 +9,6 @@ from headwater.lineage.name import Name
 from headwater.lineage.part import Tag
 from headwater.lineage.walk import View
 
-
 NOW_US = 1 << 62
 """Later than any event: what names mean in the end."""
 
@@ -39,6 +38,9 @@ class Moment(Protocol):
 
     def resolve(self, name: Name) -> Name:
         """Return the dataset that a canonical name means."""
+
+    def knows(self, dataset: Name) -> bool:
+        """Tell whether a schema or an edge is known of a dataset."""
 
     def datasets(self) -> Sequence[Name]:
         """Return every dataset that a schema or an edge is known of."""

@@ -22,6 +22,11 @@ class PastMoment:
         self._naming = self._scene.derivation.naming
         self.graph = self._scene.graph
         self._view = self._scene.view()
+        self._mentioned = {
+            self._naming.resolve(mention.name, part.time_us)
+            for part in parts
+            for mention in (*part.inputs, *part.outputs)
+        } | {*self.graph.names}
         self._tags: Mapping[Name, Sequence[Tag]] | None = None
 
     def view(self) -> View:
@@ -40,14 +45,13 @@ class PastMoment:
         """Return the dataset that a canonical name means."""
         return self._naming.resolve(name, NOW_US)
 
+    def knows(self, dataset: Name) -> bool:
+        """Tell whether a dataset was mentioned."""
+        return dataset in self._mentioned
+
     def datasets(self) -> list[Name]:
         """Return every dataset that was mentioned."""
-        mentioned = (
-            self._naming.resolve(mention.name, part.time_us)
-            for part in self._parts
-            for mention in (*part.inputs, *part.outputs)
-        )
-        return list({*mentioned, *self.graph.names})
+        return list(self._mentioned)
 
     def tags(self) -> Mapping[Name, Sequence[Tag]]:
         """Return the tags that hold, by dataset."""

@@ -37,6 +37,6 @@ def newest_tags(facets: Iterable[tuple[Name, TagsFacet]]) -> dict[Name, list[Tag
     return found
 
 
-def has_tag(tag: Tag, key: str) -> bool:
+def has_tag(key: str, value: str, asked: str) -> bool:
     """Tell whether a tag is the one asked for, and not denied."""
-    return tag.key.casefold() == key.casefold() and tag.value.casefold() != "false"
+    return key.casefold() == asked.casefold() and value.casefold() != "false"

@@ -6,6 +6,7 @@ from typing import Any
 from headwater.index.asking import Bounds, Subject, find_column, find_dataset, nodes_of
 from headwater.index.moment import Moment
 from headwater.index.showing import column_json, dataset_json, job_json, node_json, via_json
+from headwater.lineage.name import Name
 from headwater.lineage.names import NameRules
 from headwater.lineage.walk import Hit, Mode, View, Wave, allowed_hows, walk
 
@@ -74,14 +75,15 @@ def _stops(moment: Moment, datasets: Iterable[int], view: View, *, forward: bool
     graph = moment.graph
     beside = graph.feeds if forward else graph.fed_by
     for dataset in sorted(datasets, key=lambda number: graph.names[number]):
-        onward, jobs = {}, {}
+        onward: set[Name] = set()
+        jobs: set[Name] = set()
         for number in sorted(beside.get(dataset, ())):
             group, said = graph.sets[number]
             ends = [said.output] if forward else list(said.tables)
             opaque = graph.is_opaque(number, dataset) if forward else not said.carries
             if view.live[number] and opaque and (not forward or graph.names[dataset] in said.tables):
-                onward.update({name: None for name in ends if name and name not in graph.explained[number]})
-                jobs[group.job] = None
+                onward.update(name for name in ends if name and name not in graph.explained[number])
+                jobs.add(group.job)
         if onward:
             ways = [dataset_json(name) for name in sorted(onward)]
             yield {

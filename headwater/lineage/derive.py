@@ -1,6 +1,6 @@
 """Parts to edges, a batch at a time: what a new event changes is worked out anew, and nothing else."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from headwater.lineage.contents import Contents
@@ -48,32 +48,32 @@ class Derivation:
     def add(self, parts: Sequence[Part]) -> set[Group]:
         """Take a batch; returns the groups that changed."""
         fresh = self._store.add(parts)
-        runs, renamed = self._touched(fresh)
-        runs |= self._store.parts(self._suspects(fresh, renamed) - runs.keys())
+        runs, moved = self._touched(fresh)
+        runs |= self._store.parts(self._suspects(fresh, moved) - runs.keys())
         return {group for parts_of_run in runs.values() for group in self._derive(parts_of_run)}
 
-    def _touched(self, fresh: Sequence[Part]) -> tuple[dict[str, Sequence[Part]], bool]:
-        """Return the runs with new parts or names that mean something else now, and whether there are such names."""
+    def _touched(self, fresh: Sequence[Part]) -> tuple[dict[str, Sequence[Part]], set[Name]]:
+        """Return the runs with new parts or with names that mean something else now, and those names."""
         moved = {name for part in fresh for name in self.naming.learn_bindings(part)}
+        every = set(moved)
         todo = {part.run_key for part in fresh}
         runs: dict[str, Sequence[Part]] = {}
-        renamed = False
         while todo or moved:
-            renamed = renamed or bool(moved)
             more = self._store.parts((todo | set(self._store.users(moved))) - (runs.keys() - todo))
             moved = {
                 name
                 for key, parts in more.items()
                 for name in self.naming.set_renames(key, renames_of(parts, self.naming))
             }
+            every |= moved
             runs |= more
             todo = set()
-        return runs, renamed
+        return runs, every
 
-    def _suspects(self, fresh: Sequence[Part], renamed: bool) -> set[str]:
-        """Take the schemas of new parts; returns runs whose columns they may change."""
-        looked_at = set(self.schemas.forget()) if renamed else set()
-        found = set(self._store.borrowers(None)) if renamed else set()
+    def _suspects(self, fresh: Sequence[Part], moved: Collection[Name]) -> set[str]:
+        """Take the schemas of new parts; returns runs whose columns they, or names that moved, may change."""
+        looked_at = self.schemas.move(moved) if moved else set()
+        found = set(self._store.borrowers(None)) if moved else set()
         for part in fresh:
             for name, seen in seen_schemas(part):
                 dataset = self.naming.resolve(name, seen.time_us)

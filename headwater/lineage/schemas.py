@@ -51,11 +51,14 @@ class Schemas:
         self._newest[dataset] = seen
         return dataset if before is None or before.schema != seen.schema else None
 
-    def forget(self) -> list[Name]:
-        """Names mean something else: look again; returns the datasets that have been looked at."""
-        known = list(self._newest)
+    def move(self, names: Iterable[Name]) -> set[Name]:
+        """Look again, as these names mean something else now; returns the datasets whose newest schema may change."""
+        datasets = set(self._newest)
+        datasets.update(
+            self._naming.resolve(name, seen.time_us) for name in names for seen in self._kept.newest_first(name)
+        )
         self._newest.clear()
-        return known
+        return datasets
 
     def newest(self, dataset: Name) -> str | None:
         """Return the hash of the newest schema."""

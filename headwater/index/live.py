@@ -15,6 +15,7 @@ from headwater.lineage.current import Group
 from headwater.lineage.graph import Graph
 from headwater.lineage.name import Name
 from headwater.lineage.part import Tag
+from headwater.lineage.scene import Remask
 from headwater.lineage.tags import newest_tags
 from headwater.lineage.walk import View
 
@@ -22,8 +23,9 @@ from headwater.lineage.walk import View
 class LiveGraph:
     """A graph of the edge sets that count, and the newest schemas; `refresh` brings both up to date."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, remask: Remask):
         """Read all that counts; raises LakeUnavailable while there is no index."""
+        self._remask = remask
         self.sql = open_for_reading(path)
         self.graph = Graph()
         self._schemas: dict[Name, str] = {}
@@ -35,7 +37,7 @@ class LiveGraph:
         self._dropped: set[Name] = set()
         self._live = bytearray(1024)
         self._latest = bytearray(1024)
-        self._generation = 0
+        self.generation = 0
         self._seen = -1
         self.refresh()
 
@@ -48,16 +50,21 @@ class LiveGraph:
         try:
             self.names.refresh()
             self.naming.refresh()
-            newest = max(self._take_sets(), self._take_datasets(), self._generation)
+            newest = max(self._take_sets(), self._take_datasets(), self.generation)
             self._tags = None
         finally:
             self.sql.execute("COMMIT")
-        self._generation, self._seen = newest, version
+        self.generation, self._seen = newest, version
 
     def view(self) -> View:
         """Return what counts now."""
         hidden = frozenset(number for name in self._dropped if (number := self.graph.dataset(name)) is not None)
         return View(self._live, self._latest, hidden)
+
+    def older_than(self, time_us: int) -> list[int]:
+        """Return the edge sets whose newest run is older than a moment."""
+        rows = self.sql.execute("SELECT number FROM edge_sets WHERE last_us < ?", (time_us,))
+        return [number for (number,) in rows if number < len(self._live)]
 
     def columns(self, dataset: Name) -> Columns:
         """Return the columns of a dataset's newest schema."""
@@ -110,7 +117,7 @@ class LiveGraph:
             "SELECT e.number, e.generation, e.live, e.latest, e.explained, g.layer, g.job, g.output, v.value "
             "FROM edge_sets e JOIN groups g ON g.id = e.grp JOIN edges v ON v.edge_set = e.number "
             "WHERE e.generation > ?",
-            (self._generation,),
+            (self.generation,),
         )
         for number, generation, live, latest, explained, layer, job, output, value in rows:
             newest = max(newest, generation)
@@ -119,14 +126,15 @@ class LiveGraph:
                 self.graph.remove(number)
             if live or latest:
                 group = Group(layer, self.names.name(job), self.names.name(output) if output else None)
-                self.graph.put(number, group, unpack_edges(value), frozenset(names_from(explained)))
+                said = self._remask(group, unpack_edges(value))
+                self.graph.put(number, group, said, frozenset(names_from(explained)))
             self._live[number], self._latest[number] = live, latest
         return newest
 
     def _take_datasets(self) -> int:
         newest = 0
         query = "SELECT name, schema, dropped, generation FROM datasets WHERE generation > ?"
-        for number, schema, dropped, generation in self.sql.execute(query, (self._generation,)):
+        for number, schema, dropped, generation in self.sql.execute(query, (self.generation,)):
             newest = max(newest, generation)
             name = self.names.name(number)
             if schema is not None:

@@ -1,6 +1,6 @@
 """What questions may ask of lineage, now or at a moment of the past; `LiveGraph` and `Scene` both answer it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from headwater.lineage.columns import Columns
@@ -29,6 +29,9 @@ class Moment(Protocol):
 
     def view(self) -> View:
         """Return what counts."""
+
+    def older_than(self, time_us: int) -> Iterable[int]:
+        """Return the edge sets whose newest run is older than a moment."""
 
     def columns(self, dataset: Name) -> Columns:
         """Return the columns of a dataset's newest schema."""

@@ -48,6 +48,12 @@ class PartTable:
             self._mention_ids[mention] = found
         return found
 
+    def until(self, as_of_us: int, known_at_us: int) -> list[Part]:
+        """Return the parts of events with a time and a receipt up to these moments."""
+        rows = self._sql.execute("SELECT run, event, value FROM parts")
+        parts = (unpack_part(run, event, value, self._mention) for run, event, value in rows)
+        return [part for part in parts if part.time_us <= as_of_us and part.received_us <= known_at_us]
+
     def _mention(self, number: int) -> Mention:
         found = self._mentions.get(number)
         if found is None:

@@ -7,7 +7,7 @@ from headwater.lineage.columns import Columns
 from headwater.lineage.contents import Contents
 from headwater.lineage.name import Name
 from headwater.lineage.part import Part, Tag
-from headwater.lineage.scene import Scene
+from headwater.lineage.scene import Remask, Scene
 from headwater.lineage.tags import newest_tags, tags_facets
 from headwater.lineage.walk import View
 
@@ -15,9 +15,9 @@ from headwater.lineage.walk import View
 class PastMoment:
     """See `moment.Moment`."""
 
-    def __init__(self, parts: Sequence[Part], contents: Contents):
+    def __init__(self, parts: Sequence[Part], contents: Contents, remask: Remask):
         """Derive from the parts that count."""
-        self._scene = Scene(parts, contents)
+        self._scene = Scene(parts, contents, remask)
         self._parts = parts
         self._naming = self._scene.derivation.naming
         self.graph = self._scene.graph
@@ -45,6 +45,16 @@ class PastMoment:
         """Return the dataset that a canonical name means."""
         return self._naming.resolve(name, NOW_US)
 
+    def history(self) -> View:
+        """Add what counts no more, and return a view of everything."""
+        self._scene.put_history()
+        self._view = self._scene.view()
+        return self._view.everything()
+
+    def older_than(self, time_us: int) -> list[int]:
+        """Return the edge sets whose newest run is older than a moment."""
+        return [number for number in self.graph.sets if self.stats(number).last_us < time_us]
+
     def knows(self, dataset: Name) -> bool:
         """Tell whether a dataset was mentioned."""
         return dataset in self._mentioned
@@ -62,7 +72,6 @@ class PastMoment:
 
     def stats(self, number: int) -> Stats:
         """Return what is known of the runs behind an edge set."""
-        group, said = self.graph.sets[number]
-        votes = [vote for vote in self._scene.store.votes[group].values() if vote.said == said]
+        votes = self._scene.votes_of(number)
         times = [vote.time_us for vote in votes]
         return Stats(len(votes), min(times), max(times), any(vote.landed for vote in votes))

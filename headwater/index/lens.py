@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from headwater.errors import WrongQuestion
 from headwater.index.contents import SqliteContents
@@ -18,6 +18,8 @@ from headwater.index.moment import NOW_US, Moment
 from headwater.index.part_table import PartTable
 from headwater.index.past import PastMoment
 from headwater.index.rules_files import RulesFiles
+from headwater.index.run_lineage import run_lineage
+from headwater.lineage.name import Name, Step
 from headwater.lineage.user_rules import UserRules
 from headwater.lineage.walk import View
 
@@ -80,6 +82,23 @@ class Lenses:
             if lens.seen_since_us is not None:
                 view = view.without(moment.older_than(lens.seen_since_us))
             yield Sight(moment, view, rules)
+
+    def run(self, run_id: str) -> dict[str, Any]:
+        """Answer which run read what which run wrote."""
+        with self._lock:
+            return run_lineage(self._live_graph(self._rules_files.current()).sql, run_id)
+
+    def bindings(self, name: Name, at_us: int | None) -> list[Step]:
+        """Return the steps from a canonical name to the dataset it means at a time, None: now."""
+        with self._lock:
+            naming = self._live_graph(self._rules_files.current()).naming
+            time_us = NOW_US if at_us is None else at_us
+            bound = naming.bound(name, time_us)
+            found = naming.resolve(name, time_us)
+            steps = (
+                [Step("binding", "a symlink facet says so, newest up to then", name, bound)] if bound != name else []
+            )
+            return [*steps, Step("rename", "it was renamed later", bound, found)] if found != bound else steps
 
     def _live_graph(self, rules: UserRules) -> LiveGraph:
         opened = (self._home.current(), repr(rules.masking))

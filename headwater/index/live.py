@@ -93,6 +93,12 @@ class LiveGraph:
             self._tags = newest_tags((self.naming.resolve(facet.name, facet.order[1]), facet) for facet in facets)
         return self._tags
 
+    def newest_run(self, number: int) -> str | None:
+        """Return the newest run behind an edge set."""
+        query = "SELECT run FROM votes WHERE edge_set = ? ORDER BY time_us DESC, tie DESC LIMIT 1"
+        row = self.sql.execute(query, (number,)).fetchone()
+        return row[0] if row else None
+
     def stats(self, number: int) -> Stats:
         """Return what is known of the runs behind an edge set."""
         query = "SELECT runs, first_us, last_us FROM edge_sets WHERE number = ?"

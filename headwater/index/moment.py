@@ -51,5 +51,8 @@ class Moment(Protocol):
     def tags(self) -> Mapping[Name, Sequence[Tag]]:
         """Return the tags that hold, by dataset."""
 
+    def newest_run(self, number: int) -> str | None:
+        """Return the newest run behind an edge set."""
+
     def stats(self, number: int) -> Stats:
         """Return what is known of the runs behind an edge set."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from headwater.index.moment import NOW_US, Stats
 from headwater.lineage.columns import Columns
 from headwater.lineage.contents import Contents
+from headwater.lineage.current import newness
 from headwater.lineage.name import Name
 from headwater.lineage.part import Part, Tag
 from headwater.lineage.scene import Remask, Scene
@@ -69,6 +70,11 @@ class PastMoment:
             facets = [facet for part in self._parts for facet in tags_facets(part)]
             self._tags = newest_tags((self._naming.resolve(facet.name, facet.order[1]), facet) for facet in facets)
         return self._tags
+
+    def newest_run(self, number: int) -> str | None:
+        """Return the newest run behind an edge set."""
+        newest = max(self._scene.votes_of(number), key=newness, default=None)
+        return newest.run_key if newest else None
 
     def stats(self, number: int) -> Stats:
         """Return what is known of the runs behind an edge set."""

@@ -1,5 +1,6 @@
 """Datasets, columns and edges as answers show them."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from headwater.index.moment import Moment
@@ -48,3 +49,10 @@ def via_json(moment: Moment, hit: Hit) -> dict[str, Any]:
         "job": job_json(group.job),
         "transformation": how_json(moment.graph.hows[hit.how]),
     }
+
+
+def iso(time_us: int | None) -> str | None:
+    """Return a time as text, UTC."""
+    if time_us is None:
+        return None
+    return datetime.fromtimestamp(time_us / 1e6, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

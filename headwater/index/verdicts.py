@@ -1,12 +1,11 @@
 """Unused columns as an answer: verdict, reason, and what to know before a column goes."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 from headwater.index.asking import Subject, find_dataset
 from headwater.index.moment import Moment
-from headwater.index.showing import column_json, job_json
+from headwater.index.showing import column_json, iso, job_json
 from headwater.lineage.name import Name
 from headwater.lineage.unused import Judged, judge
 from headwater.lineage.unused import Subject as JudgedDataset
@@ -54,8 +53,8 @@ def _items(moment: Moment, dataset: Name, judged: list[Judged]) -> Iterator[dict
             "read_by": [job_json(job) for job in _jobs(moment, each.edge_sets)] if used else [],
             "consumers": list(each.consumers),
             "also_read_by": [job_json(job) for job in readers],
-            "observed_since": _iso(min((each.first_us for each in times), default=None)),
-            "last_used": _iso(max((each.last_us for each in times), default=None)) if used else None,
+            "observed_since": iso(min((each.first_us for each in times), default=None)),
+            "last_used": iso(max((each.last_us for each in times), default=None)) if used else None,
         }
 
 
@@ -75,9 +74,3 @@ def _caveats(moment: Moment, dataset: Name) -> list[str]:
     if number is None or not moment.graph.fed_by.get(number):
         found.append("No reported job writes this dataset: its origin is not known.")
     return found
-
-
-def _iso(time_us: int | None) -> str | None:
-    if time_us is None:
-        return None
-    return datetime.fromtimestamp(time_us / 1e6, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

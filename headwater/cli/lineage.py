@@ -92,9 +92,9 @@ def surface(
     seen_since: SeenSince = None, data: Data = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """List where tagged columns, or one column, end up: exposed, masked, or unknown."""
+    asked = _asked(locals())
     from headwater.api.lineage import surface as ask_surface
 
-    asked = _asked(locals())
     found = ask_surface(_lenses(data)[0], asked)
     show(found, as_json, lambda: table("Masking surface", found, _SURFACE))
     sys.exit(1 if since and found["items"] else 0)

@@ -57,7 +57,7 @@ def read_view(text: str | None) -> bool:
     """Tell whether a question wants everything that ever was; raises WrongQuestion for another word."""
     if text in (None, "", "current", "all"):
         return text == "all"
-    raise WrongQuestion(f"view={text!r} is not known. Write current or all.")
+    raise WrongQuestion(f"view={text[:40]!r} is not known. Write current or all.")
 
 
 class Lenses:

@@ -27,7 +27,10 @@ def run_lineage(live: LiveGraph, run_id: str) -> dict[str, Any]:
     run = fold(next(iter(PartTable(sql).parts([_key(sql, run_id)]).values())), live.naming.resolve)
     return {
         "run": _run(run),
-        "reads": [{**dataset_json(name), "written_by": _writer(sql, names, name, run)} for name in sorted(run.inputs)],
+        "reads": [
+            {**dataset_json(name), "written_by": _writer(sql, names, name, run)}
+            for name in sorted({*run.inputs, *_read(sql, names, run)})
+        ],
         "writes": [
             {**dataset_json(name), "read_by": list(_readers(sql, names, name, run))} for name in sorted(run.outputs)
         ],
@@ -58,6 +61,12 @@ def _run(run: Run) -> dict[str, Any]:
         "started": iso(run.started_us),
         "ended": iso(run.ended_us),
     }
+
+
+def _read(sql: sqlite3.Connection, names: NameNumbers, run: Run) -> Iterator[Name]:
+    """Yield what a run read by its column lineage: some producers report no inputs beside it (rule 5)."""
+    query = "SELECT DISTINCT d.name FROM votes v JOIN reads d ON d.edge_set = v.edge_set WHERE v.run = ?"
+    return (names.name(number) for (number,) in sql.execute(query, (run.key,)))
 
 
 def _writer(sql: sqlite3.Connection, names: NameNumbers, dataset: Name, run: Run) -> dict[str, Any] | None:

@@ -67,6 +67,12 @@ class Asker:
     def __init__(self, url: str) -> None:
         self.client = httpx.Client(base_url=url, timeout=60)
 
+    def __enter__(self) -> "Asker":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.close()
+
     def post(self, *events: Json) -> None:
         """Send events and wait until the index has the last of them."""
         answer = self.client.post("/api/v1/lineage/batch", json=list(events))

@@ -1,5 +1,6 @@
 """Where the index lies: a file for each set of name rules, and the name of the one that questions read."""
 
+import os
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -45,7 +46,8 @@ class IndexHome:
     def current(self) -> Published:
         """Return the file to read; raises LakeUnavailable before the first is built."""
         try:
-            return Published(self._folder / self._pointer.read_text().strip(), self._pointer.stat().st_mtime_ns)
+            with self._pointer.open() as pointer:  # name and time of one pointer, also while it is replaced
+                return Published(self._folder / pointer.read().strip(), os.fstat(pointer.fileno()).st_mtime_ns)
         except OSError as error:
             raise LakeUnavailable("The index of the lake is still being built. Ask again in a moment.") from error
 

@@ -31,6 +31,7 @@ _COLUMNS = ("namespace", "dataset", "column", "distance", "masked", "via.dataset
 _SURFACE = ("exposure", "namespace", "dataset", "column", "source.dataset", "source.column", "via.job.name")
 _UNUSED = ("verdict", "namespace", "dataset", "column", "reason", "last_used")
 _DIFF = ("change", "from.dataset", "from.column", "to.dataset", "to.column", "type", "masked", "job.name")
+_OTHER_RUN = ("namespace", "dataset", "run.id", "run.time", "run.job.name")
 _EDGE = ("origin", "job.namespace", "job.name", "runs", "first_seen", "last_seen", "landed", "sql")
 
 
@@ -153,7 +154,13 @@ def diff(
 def run(run_id: Annotated[str, typer.Argument(help="Run id.")], data: Data = None, as_json: Json = False) -> None:
     """Show what a run read and who had written it, what it wrote and who read that."""
     found = _lenses(data)[0].run(run_id)
-    show(found, as_json, lambda: pairs("Run", {**found["run"], "reads": found["reads"], "writes": found["writes"]}))
+    shown = {**found["run"], "job": f"{found['run']['job']['namespace']}/{found['run']['job']['name']}"}
+    show(found, as_json, lambda: pairs("Run", shown))
+    if not as_json:
+        writers = [{**each, "run": each["written_by"]} for each in found["reads"]]
+        readers = [{**each, "run": run} for each in found["writes"] for run in each["read_by"] or [None]]
+        show(writers, False, lambda: table("Reads, written by", {"items": writers}, _OTHER_RUN))
+        show(readers, False, lambda: table("Writes, read by", {"items": readers}, _OTHER_RUN))
 
 
 @app.command()
@@ -179,7 +186,7 @@ def _asked(options: dict[str, Any]) -> dict[str, str]:
     """Return options as the parameters of a question: what was not given is not asked."""
     found: dict[str, str] = {}
     for name, value in options.items():
-        if value not in (None, False) and name not in _NOT_ASKED:
+        if value is not None and value is not False and name not in _NOT_ASKED:
             found[_NAMES.get(name, name)] = "true" if value is True else str(value)
     return found
 

@@ -1,10 +1,13 @@
 """The questions about lineage over HTTP, against a running `headwater up`: answers, refusals, hostile requests."""
 
 import http.client
+import json
+import re
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote
 
 import httpx
 import pytest
@@ -29,6 +32,7 @@ from tests.shop import (
     up,
 )
 
+DOCS = (Path(__file__).parents[1] / "docs" / "questions.md").read_text()
 WIDE = ("s3://wide", "source")
 MANY = 10_000
 EMAIL = {"namespace": LAKE, "dataset": "landing/customers", "column": "email"}
@@ -36,10 +40,20 @@ EMAIL = {"namespace": LAKE, "dataset": "landing/customers", "column": "email"}
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
-    with up(tmp_path_factory.mktemp("questions") / "data") as running:
-        with Asker(running.url) as asker:
-            asker.post(*EVENTS)
-            yield asker
+    with up(tmp_path_factory.mktemp("questions") / "data") as running, Asker(running.url) as asker:
+        asker.post(*EVENTS)
+        yield asker
+
+
+def test_every_example_of_the_documentation_is_so(shop: Asker) -> None:
+    """The first test: later ones add events of their own."""
+    examples = re.findall(r"^`GET [^`]*v1/([^`?]*)\??([^`]*)`\n\n```json\n(.*?)\n```$", DOCS, re.MULTILINE | re.DOTALL)
+    assert len(examples) == 11
+    for question, asked, expected in examples:
+        found = shop.ask(question, **dict(parse_qsl(asked)))
+        if "rules_hash" in found:
+            found["rules_hash"] = "…"
+        assert found == json.loads(expected), question
 
 
 def test_impact_names_every_column_with_its_distance_mask_and_way(shop: Asker) -> None:

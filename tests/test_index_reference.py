@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,6 +39,7 @@ SOURCE = Source("local", "1", "0")
 RULES = default_rules()
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, database=None, max_examples=500)
 @given(worlds(), st.integers(0, 2**32), st.integers(0, 40), st.integers(0, 16))
 def test_the_index_answers_like_the_reference(events: list[Delivered], seed: int, as_of_s: int, known_s: int) -> None:

@@ -90,7 +90,7 @@ class LineageWorld:
     def reached(self, column: Column, mode: Mode, *, forward: bool) -> dict[Column, tuple[int, bool]]:
         """Return (distance, masked) of what a column reaches, or what reaches it."""
         node = self._node(column)
-        hits = walk(self.graph, [node], self.view, forward=forward, mode=mode, depth=100, limit=10_000).hits
+        hits = walk(self.graph, [node], self.view, forward=forward, mode=mode, depth=10**6, limit=10**6).hits
         return {self._column(hit.node): (hit.distance, hit.masked) for hit in hits}
 
     def exposures(self, tagged: Iterable[Column]) -> dict[Column, str]:
@@ -166,6 +166,18 @@ class LineageWorld:
 
     def upstream(self, column: Column, mode: Mode = "value") -> dict[str, tuple[int, bool]]:
         return {self._told(key): hit for key, hit in self.reached(column, mode, forward=False).items()}
+
+    def via(self, column: Column, reached: str) -> str:
+        """Return the column before a reached one on the path that is shown."""
+        hits = walk(self.graph, [self._node(column)], self.view, forward=True, mode="value", depth=100, limit=100).hits
+        return next(
+            self._told(self._column(hit.parent)) for hit in hits if self._told(self._column(hit.node)) == reached
+        )
+
+    def cut(self, column: Column, *, depth: int = 100, limit: int = 100) -> tuple[list[str], bool]:
+        """Return what is reached within limits, in order, and whether there is more."""
+        found = walk(self.graph, [self._node(column)], self.view, forward=True, mode="value", depth=depth, limit=limit)
+        return [self._told(self._column(hit.node)) for hit in found.hits], found.truncated
 
     def surface(self, *tagged: Column) -> dict[str, str]:
         return {self._told(key): exposure for key, exposure in self.exposures(tagged).items()}

@@ -139,7 +139,7 @@ def test_rule_01_what_says_nothing_displaces_nothing(newer: Json) -> None:
 
 @pytest.mark.parametrize("where", ["run_facets", "job_facets"])
 def test_rule_01_lineage_facets_add_up(where: str) -> None:
-    told = [{where: {"lineage": entries(C, {"x": [source(table, "x")]})}} for table in (A, B)]
+    told: list[dict[str, Any]] = [{where: {"lineage": entries(C, {"x": [source(table, "x")]})}} for table in (A, B)]
     assert world(run(1, 1, kind="START", **told[0]), run(1, 2, **told[1])).edges == {x("a", "c"), x("b", "c")}
 
 
@@ -343,7 +343,7 @@ def test_rule_04_of_several_outputs_only_opaque_ones_take_all_inputs() -> None:
         ({}, [{"type": "SOMETHING", "subtype": "X"}], "direct"),
     ],
 )
-def test_rule_04_what_a_transformation_means(old: dict[str, str], steps: list[Json], how: str) -> None:
+def test_rule_04_what_a_transformation_means(old: dict[str, Any], steps: list[Json], how: str) -> None:
     output = dataset(B, columnLineage=column_lineage({"x": [source(A, "x", *steps)]}, **old))
     assert world(run(1, 1, output)).edges == {x("a", "b", how)}
 

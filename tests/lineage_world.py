@@ -87,10 +87,12 @@ class LineageWorld:
             key.replace('","', '", "'): run.state for key, run in self.scene.store.runs.items() if run.kind == "RUN"
         }
 
-    def reached(self, column: Column, mode: Mode, *, forward: bool) -> dict[Column, tuple[int, bool]]:
+    def reached(
+        self, column: Column, mode: Mode, *, forward: bool, depth: int = 10**6
+    ) -> dict[Column, tuple[int, bool]]:
         """Return (distance, masked) of what a column reaches, or what reaches it."""
         node = self._node(column)
-        hits = walk(self.graph, [node], self.view, forward=forward, mode=mode, depth=10**6, limit=10**6).hits
+        hits = walk(self.graph, [node], self.view, forward=forward, mode=mode, depth=depth, limit=10**6).hits
         return {self._column(hit.node): (hit.distance, hit.masked) for hit in hits}
 
     def exposures(self, tagged: Iterable[Column]) -> dict[Column, str]:
@@ -161,8 +163,8 @@ class LineageWorld:
         """Return the dataset that a name as sent means, by default now."""
         return self.scene.derivation.naming.resolve(default_rules().canonical(*sent), time_us)
 
-    def impact(self, column: Column, mode: Mode = "value") -> dict[str, tuple[int, bool]]:
-        return {self._told(key): hit for key, hit in self.reached(column, mode, forward=True).items()}
+    def impact(self, column: Column, mode: Mode = "value", *, depth: int = 10**6) -> dict[str, tuple[int, bool]]:
+        return {self._told(key): hit for key, hit in self.reached(column, mode, forward=True, depth=depth).items()}
 
     def upstream(self, column: Column, mode: Mode = "value") -> dict[str, tuple[int, bool]]:
         return {self._told(key): hit for key, hit in self.reached(column, mode, forward=False).items()}

@@ -117,8 +117,11 @@ def test_rule_01_events_are_ordered_by_instant(complete: str, fail: str, state: 
 @pytest.mark.parametrize("kinds", [("START", "RUNNING"), ("RUNNING", "COMPLETE"), ("COMPLETE", "OTHER")])
 @pytest.mark.parametrize("turn", [1, -1])
 def test_rule_01_at_one_instant_start_running_terminal_other(kinds: tuple[str, str], turn: int) -> None:
-    two = [run(1, 5, x_from(table, C), kind=kind) for table, kind in zip((A, B), kinds, strict=True)]
-    assert world(*two[::turn], run(1, 1), run(1, 6)).edges == {x("b", "c")}
+    """Of ten runs, as any order of their event ids could be chance."""
+    older, newer = kinds
+    for number in range(10):
+        two = [run(number, 5, x_from(A, C), kind=older), run(number, 5, x_from(B, C), kind=newer)]
+        assert world(*two[::turn], run(number, 1), run(number, 6)).edges == {x("b", "c")}
 
 
 def test_rule_01_then_the_event_id_decides_whatever_came_first() -> None:
@@ -330,6 +333,10 @@ def test_rule_04_of_several_outputs_only_opaque_ones_take_all_inputs() -> None:
     assert lineage.tables == {("a", "c", "columns"), ("a", "d", "opaque"), ("b", "d", "opaque")}
 
 
+def test_rule_04_no_dataset_feeds_itself_unless_column_lineage_says_so() -> None:
+    assert world(run(1, 1, dataset(B), reads=[dataset(A), dataset(B)])).tables == {("a", "b", "opaque")}
+
+
 @pytest.mark.parametrize(
     ("old", "steps", "how"),
     [
@@ -451,6 +458,15 @@ def test_rule_06_declared_lineage_is_a_layer_that_the_newest_event_replaces() ->
     assert world(*DECLARED, run(1, 9, x_from(A, B))).edges == declared | {x("a", "b")}
 
 
+def test_rule_06_a_declaration_replaces_the_one_before_whatever_either_says() -> None:
+    other_output = job_event(at(2), ("jobs", "job"), [], [x_from(B, D)])
+    assert world(DECLARED[0], other_output).edges == {x("b", "d")}
+    by_alias = dataset_event(at(1), x_from(A, ALIAS))
+    bound = run(1, 0, reads=[dataset(C, symlinks=symlinks(ALIAS))])
+    assert world(bound, by_alias).edges == {x("a", "c")}
+    assert world(bound, by_alias, dataset_event(at(2), dataset(C))).edges == set()
+
+
 def test_rule_06_observed_runs_never_displace_what_is_declared_of_the_same_output() -> None:
     assert world(*DECLARED[:2], run(1, 9, x_from(A, C))).edges == {x("a", "c"), x("b", "c")}
 
@@ -501,6 +517,7 @@ def test_rule_07_any_follows_indirect_edges_too() -> None:
 def test_rule_07_masked_means_every_path_masks_however_long_the_clear_one() -> None:
     round_about = [run(4, 4, x_from(A, D), job="4"), run(5, 5, x_from(D, B), job="5")]
     assert world(*CHAIN, *round_about).impact(AX)["b.x"] == (1, False)
+    assert world(*CHAIN, *round_about).impact(AX, depth=1) == {"b.x": (1, False), "d.x": (1, False)}
 
 
 def test_rule_07_ties_go_to_the_smallest_name_and_limit_and_depth_cut() -> None:
@@ -643,6 +660,8 @@ DROPPED = [run(1, 1, x_from(A, B)), run(2, 5, changed(B, "DROP"), job="drop")]
 def test_rule_10_a_drop_hides_edges_into_and_out_of_a_dataset(turn: int) -> None:
     lineage = world(*[*DROPPED, run(3, 4, x_from(B, C), job="3")][::turn])
     assert (lineage.edges, lineage.tables, lineage.dropped) == (set(), set(), {"b"})
+    assert lineage.impact(AX) == lineage.impact((*B, "x")) == lineage.upstream((*C, "x")) == {}
+    assert lineage.surface(AX) == {}
 
 
 @pytest.mark.parametrize(
@@ -657,6 +676,10 @@ def test_rule_10_a_drop_hides_edges_into_and_out_of_a_dataset(turn: int) -> None
 )
 def test_rule_10_until_its_next_create_or_write(back: Json) -> None:
     assert world(*DROPPED, back).edges == {x("a", "b")}
+
+
+def test_rule_10_a_stream_that_has_not_ended_drops_nothing() -> None:
+    assert world(DROPPED[0], run(2, 5, changed(B, "DROP"), kind="RUNNING", job_facets=STREAM)).dropped == set()
 
 
 @pytest.mark.parametrize("kind", ["START", "FAIL", "ABORT"])

@@ -107,14 +107,13 @@ class LineageWorld:
 
     def verdicts(self, name: Name) -> dict[Column, str]:
         """Return whether the columns of a dataset's newest schema are used."""
-        top_level = self.scene.schemas.top_level(name)
+        top_level = self.scene.schemas.columns(name).top_level
         subject = Subject(self.graph.dataset(name), self.keys(name), top_level, {}, name in self.scene.ever_read)
         return {(*name, each.key): each.verdict for each in judge(self.graph, subject, self.view)}
 
     def keys(self, name: Name) -> list[str]:
         """Return the keys of the columns of a dataset's newest schema, in its order."""
-        schemas = self.scene.schemas
-        return list(dict.fromkeys(schemas.key(name, column) for column in schemas.columns(name)))
+        return list(self.scene.schemas.columns(name).by_key)
 
     # The same in short
 

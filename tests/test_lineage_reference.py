@@ -86,7 +86,7 @@ def torn(parts: list[Part], chance: Random) -> list[list[Part]]:
 
 def summary(store: MemoryStore) -> object:
     """Return runs, what counts and why, dropped datasets."""
-    said = {name: outcome(votes) for name, votes in by_output(store.votes).items()}
+    said = {name: outcome(votes, lambda said: said.named) for name, votes in by_output(store.votes).items()}
     words = {name: {group: set(words) for group, words in groups.items()} for name, groups in said.items()}
     return store.runs, words, {group: votes for group, votes in store.votes.items() if votes}
 

@@ -1,9 +1,10 @@
 """Rule 12: what columns a dataset has, when, and which spellings are one column."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
 
-from headwater.lineage.contents import Contents, Path
+from headwater.lineage.columns import Columns
+from headwater.lineage.contents import Contents
 from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming
 from headwater.lineage.part import DELETED, Part
@@ -39,26 +40,23 @@ class Schemas:
         self._kept = seen
         self._naming = naming
         self._newest: dict[Name, SeenSchema | None] = {}
-        self._exact: dict[Name, frozenset[str]] = {}
+        self._columns: dict[Name, Columns] = {}
 
     def see(self, name: Name, seen: SeenSchema) -> Name | None:
         """Take a mention; returns its dataset if that has another newest schema now."""
         dataset = self._naming.resolve(name, seen.time_us)
         before = self._newest_seen(dataset)
+        self.columns(dataset)  # as they are before it changes
         self._kept.see(name, seen)
         if before is not None and seen <= before:
             return None
         self._newest[dataset] = seen
         return dataset if before is None or before.schema != seen.schema else None
 
-    def move(self, names: Iterable[Name]) -> set[Name]:
-        """Look again, as these names mean something else now; returns the datasets whose newest schema may change."""
-        datasets = set(self._newest)
-        datasets.update(
-            self._naming.resolve(name, seen.time_us) for name in names for seen in self._kept.newest_first(name)
-        )
+    def forget(self) -> None:
+        """Names mean something else: look again."""
         self._newest.clear()
-        return datasets
+        self._columns.clear()
 
     def newest(self, dataset: Name) -> str | None:
         """Return the hash of the newest schema."""
@@ -72,33 +70,28 @@ class Schemas:
         chosen = known[-1:] or history[:1]
         return chosen[0].schema if chosen else None
 
-    def columns(self, dataset: Name) -> tuple[str, ...]:
-        """Return the columns of the newest schema, as spelt there, nested ones as dotted paths."""
-        return tuple(".".join(path) for path in self._paths(dataset))
-
-    def top_level(self, dataset: Name) -> frozenset[str]:
-        """Return the keys of the columns of the newest schema that are in no struct: `a.b` may be one of them."""
-        return frozenset(self.key(dataset, path[0]) for path in self._paths(dataset) if len(path) == 1)
+    def columns(self, dataset: Name) -> Columns:
+        """Return the columns of the newest schema."""
+        found = self._columns.get(dataset)
+        return found if found is not None else self._look(dataset)
 
     def key(self, dataset: Name, column: str) -> str:
-        """Return what equal columns of a dataset share: casefolded, unless the newest schema tells two apart."""
-        exact = self._exact.get(dataset)
-        folded = column.casefold()
-        return column if exact and folded in exact else folded
+        """Return what equal columns of a dataset share (`Columns.key`)."""
+        return self.columns(dataset).key(column)
 
     def settle(self, datasets: Iterable[Name]) -> set[Name]:
         """Look at the newest schemas of datasets; returns those whose columns match differently from now on."""
         changed = set()
         for dataset in datasets:
-            exact = _told_apart(self.columns(dataset))
-            if exact != self._exact.get(dataset, frozenset()):
-                self._exact[dataset] = exact
+            before = self._columns.get(dataset)
+            if before is None or not self._look(dataset).matches_like(before):
                 changed.add(dataset)
         return changed
 
-    def _paths(self, dataset: Name) -> Sequence[Path]:
+    def _look(self, dataset: Name) -> Columns:
         newest = self.newest(dataset)
-        return self._contents.schema(newest) if newest else ()
+        self._columns[dataset] = Columns(self._contents.schema(newest) if newest else ())
+        return self._columns[dataset]
 
     def _newest_seen(self, dataset: Name) -> SeenSchema | None:
         if dataset not in self._newest:
@@ -110,13 +103,6 @@ class Schemas:
             for seen in self._kept.newest_first(name):
                 if self._naming.resolve(name, seen.time_us) == dataset:
                     yield seen
-
-
-def _told_apart(columns: Iterable[str]) -> frozenset[str]:
-    spellings: dict[str, set[str]] = {}
-    for column in columns:
-        spellings.setdefault(column.casefold(), set()).add(column)
-    return frozenset(folded for folded, same in spellings.items() if len(same) > 1)
 
 
 def seen_schemas(part: Part) -> Iterator[tuple[Name, SeenSchema]]:

@@ -17,6 +17,7 @@ from headwater.lineage.part import Part
 from headwater.lineage.reading import PartReader
 from headwater.lineage.scene import Scene
 from headwater.lineage.surface import surface
+from headwater.lineage.tags import has_tag, newest_tags, tags_facets
 from headwater.lineage.unused import Subject, judge
 from headwater.lineage.walk import Mode, walk
 from tests.reference.records import Delivered
@@ -167,6 +168,19 @@ class LineageWorld:
 
     def upstream(self, column: Column, mode: Mode = "value") -> dict[str, tuple[int, bool]]:
         return {self._told(key): hit for key, hit in self.reached(column, mode, forward=False).items()}
+
+    def tagged(self, key: str) -> set[str]:
+        """Return the columns (or datasets, as `dataset.None`) with a tag."""
+        resolve = self.scene.derivation.naming.resolve
+        facets = [(resolve(each.name, part.time_us), each) for part in self.parts for each in tags_facets(part)]
+        tags = ((name, tag) for name, found in newest_tags(facets).items() for tag in found)
+        return {self._told((*name, tag.column)) for name, tag in tags if has_tag(tag.key, tag.value, key)}
+
+    def of_all_times(self) -> "LineageWorld":
+        """Look at every execution that ever was from now on, as `view=all` does."""
+        self.scene.put_history()
+        self.view = self.scene.view().everything()
+        return self
 
     def via(self, column: Column, reached: str) -> str:
         """Return the column before a reached one on the path that is shown."""

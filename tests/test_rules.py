@@ -495,6 +495,13 @@ def test_rule_06_known_at_filters_by_receipt_whatever_the_time(receipt: int, edg
     assert world(*REPLACED[::-1], known_at_us=RECEIPT_US + receipt * SECOND).edges == edges
 
 
+def test_rule_06_the_view_of_all_has_every_execution_that_ever_was_but_no_failed_one() -> None:
+    events = [*REPLACED, run(3, 6, x_from(D, C), kind="FAIL"), run(4, 7, dataset(C), reads=[dataset(D)])]
+    lineage = world(*events).of_all_times()
+    assert lineage.edges == {x("a", "c"), x("b", "c")}
+    assert lineage.tables == {("a", "c", "columns"), ("b", "c", "columns"), ("d", "c", "opaque")}
+
+
 # 7 Impact, upstream
 
 
@@ -586,6 +593,35 @@ def test_rule_08_the_other_run_of_a_ctas_explains_the_opaque_one() -> None:
         run(2, 2, made(B, {"x": [source(A, "y")]}), run_facets=session(1), job="append"),
     ]
     assert world(*pair).surface((*A, "x")) == {}
+
+
+def tag(key: str, value: str, field: str | None = None) -> Json:
+    return {"key": key, "value": value, "source": "USER"} | ({"field": field} if field else {})
+
+
+def tagging(second: int, *tags: Json, by: str = PRODUCER) -> Json:
+    return dataset_event(at(second), dataset(A, tags=facet(tags=list(tags))), by)
+
+
+OTHER = PRODUCER + "/other"
+
+
+@pytest.mark.parametrize(
+    ("events", "tagged"),
+    [
+        ([tagging(1, tag("PII", "yes", "x"), tag("pii", "true"))], {"a.x", "a.None"}),
+        ([tagging(1, tag("pii", "False", "x"), tag("piis", "true", "y"))], set()),
+        ([tagging(1, tag("pii", "true", "x")), tagging(2, tag("pii", "true", "y"))], {"a.y"}),
+        ([tagging(1, tag("pii", "true", "x")), tagging(2, tag("pii", "true", "y"), by=OTHER)], {"a.x", "a.y"}),
+        ([tagging(1, tag("pii", "true", "x")), dataset_event(at(2), dataset(A)), run(1, 3, dataset(A))], {"a.x"}),
+        ([tagging(1, tag("pii", "true", "x")), tagging(2)], set()),
+        ([tagging(1, tag("pii", "true", "x"), by=OTHER), tagging(2)], {"a.x"}),
+    ],
+    ids=["casefold", "false", "newest", "producers", "absence", "none-left", "none-of-another"],
+)
+@pytest.mark.parametrize("turn", [1, -1])
+def test_rule_08_tags_newest_facet_of_each_producer(events: list[Json], tagged: set[str], turn: int) -> None:
+    assert world(*events[::turn]).tagged("pii") == tagged
 
 
 # 9 Unused
@@ -749,7 +785,7 @@ def test_rule_12_columns_match_casefolded_shown_as_in_the_newest_schema() -> Non
     events = [run(1, 1, made(B, {"MAIL": [source(A, "Straße")]})), run(2, 2, x_from(B, C), job="2")]
     lineage = world(*events, run(3, 3, with_schema(B, "Mail"), reads=[with_schema(A, "STRASSE")], job="3"))
     assert ("a.strasse", "b.mail", "direct") in lineage.edges
-    assert lineage.scene.schemas.columns(Name(*B)) == ("Mail",)
+    assert lineage.scene.schemas.columns(Name(*B)).shown("mail") == "Mail"
 
 
 def test_rule_12_two_only_if_the_newest_schema_has_both() -> None:

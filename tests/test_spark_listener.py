@@ -202,6 +202,11 @@ ALWAYS = {
         ("1.27.0", "bronze/customers.customer_email", "silver/customers.match_key", "masked"),
         ("1.53.0", "bronze/customers.customer_email", "silver/customers.match_key", DIRECT),
     },
+    "neither sees into an RDD: 1.53.0 says so, 1.27.0 takes its columns for those of the table, even one not there": {
+        *(("1.27.0", f"silver/customers.{one}", f"platinum/scores.{one}", DIRECT) for one in ("customer_id", "score")),
+        ("1.27.0", "silver/customers", "platinum/scores", "columns"),
+        ("1.53.0", "silver/customers", "platinum/scores", "opaque"),
+    },
     "1.27.0 does not say where a stream writes": {
         ("1.53.0", f"{file}.{column}", f"bronze/clicks.{column}", DIRECT)
         for file in FILES

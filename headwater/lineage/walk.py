@@ -121,6 +121,7 @@ class Wave:
         """Go through the meeting point of dataset-wide edges, which is no distance; once, for all that come later."""
         if middle in self._crossed:
             return
+        self._crossed.add(middle)
         edges = self._edges.get(middle, ())
         for at in range(0, len(edges), WIDTH):
             far, onward = edges[at], edges[at + 1]
@@ -128,8 +129,6 @@ class Wave:
             if far not in self.reached and self._allowed[how or onward] and dataset not in self._view.hidden:
                 self.reached.add(far)
                 yield far, how or onward, number
-        if how or all(self._allowed[edges[at + 1]] for at in range(0, len(edges), WIDTH)):
-            self._crossed.add(middle)
 
 
 def sort_key(graph: Graph, node: int) -> tuple[Name, str]:

@@ -67,6 +67,13 @@ class Lenses:
         """What is wrong with the user's files; their last good rules are in force."""
         return self._rules_files.problems
 
+    def close(self) -> None:
+        """Close the index's file."""
+        with self._lock:
+            if self._live is not None:
+                self._live.close()
+            self._live = self._opened = None
+
     @contextmanager
     def look(self, lens: Lens) -> Iterator[Sight]:
         """Give what a question sees, and keep it as it is meanwhile; raises LakeUnavailable without an index."""

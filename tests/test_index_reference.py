@@ -16,7 +16,7 @@ from headwater.errors import NotKnown
 from headwater.events.position import Source
 from headwater.index.asking import Bounds, Subject, nodes_of
 from headwater.index.differences import plain_edges
-from headwater.index.exposure import exposures
+from headwater.index.exposure import exposures, look_for
 from headwater.index.home import IndexHome
 from headwater.index.indexer import Indexer
 from headwater.index.lens import Lens, Lenses, Sight
@@ -109,7 +109,8 @@ def reached(here: Sight, asked: Column, mode: Mode, *, forward: bool) -> dict[Co
 
 def exposed(here: Sight) -> dict[Column, str]:
     try:
-        found = exposures(here.moment, here.rules, here.view, tag="pii", source=None, limit=10_000)
+        looked = look_for(here.moment, here.rules, here.view, tag="pii", source=None)
+        found = exposures(here.moment, looked, tag="pii", limit=10_000)
     except NotKnown:
         return {}
     return {key_of(here, item): item["exposure"] for item in found["items"]}

@@ -36,10 +36,9 @@ EMAIL = {"namespace": LAKE, "dataset": "landing/customers", "column": "email"}
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
-    with up(tmp_path_factory.mktemp("questions") / "data") as running:
-        with Asker(running.url) as asker:
-            asker.post(*EVENTS)
-            yield asker
+    with up(tmp_path_factory.mktemp("questions") / "data") as running, Asker(running.url) as asker:
+        asker.post(*EVENTS)
+        yield asker
 
 
 def test_impact_names_every_column_with_its_distance_mask_and_way(shop: Asker) -> None:

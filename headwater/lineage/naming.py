@@ -47,7 +47,7 @@ class Naming:
             alias
             for mention in (*part.inputs, *part.outputs)
             for alias, location in bindings_of(mention)
-            if self._bind(alias, (part.time_us, location))
+            if self.bind(alias, (part.time_us, location))
         ]
 
     def set_renames(self, run_key: str, found: list[Rename]) -> set[Name]:
@@ -72,8 +72,11 @@ class Naming:
             todo.extend(more)
         return found
 
-    def _bind(self, alias: Name, moment: Moment) -> bool:
-        """Keep every binding, also one that repeats the last: another may yet come to stand between the two."""
+    def bind(self, alias: Name, moment: Moment) -> bool:
+        """Take one binding; tells whether the name means something else now at some time.
+
+        One that repeats the last is kept too: another may yet come to stand between the two.
+        """
         time_us, location = moment
         known = self.bound(alias, time_us) == location if alias in self.bindings else False
         moments = self.bindings.setdefault(alias, [])
@@ -97,12 +100,23 @@ def end_of(parts: Iterable[Part]) -> Part | None:
 
 def renames_of(parts: Iterable[Part], naming: Naming) -> list[Rename]:
     """Return (time, old, new) of the renames of a run, none unless it is COMPLETE."""
+    return bound_renames(sent_renames(parts), naming)
+
+
+def sent_renames(parts: Iterable[Part]) -> list[Rename]:
+    """Return (time, old, new) as a run says it, oldest first, none unless it is COMPLETE."""
     ordered = sorted(parts, key=lambda part: part.order)
-    newest = {
-        (naming.bound(mention.previous, part.time_us), naming.bound(mention.name, part.time_us)): part.time_us
+    found = [
+        (part.time_us, mention.previous, mention.name)
         for part in ordered
         for mention in part.outputs
         if mention.lifecycle == "RENAME" and mention.previous
-    }
-    end = end_of(ordered) if newest else None
-    return [(time_us, *names) for names, time_us in newest.items()] if end and end.type == "COMPLETE" else []
+    ]
+    end = end_of(ordered) if found else None
+    return found if end and end.type == "COMPLETE" else []
+
+
+def bound_renames(sent: Iterable[Rename], naming: Naming) -> list[Rename]:
+    """Return a run's renames, of each pair of locations the newest."""
+    newest = {(naming.bound(old, time_us), naming.bound(new, time_us)): time_us for time_us, old, new in sent}
+    return [(time_us, *names) for names, time_us in newest.items()]

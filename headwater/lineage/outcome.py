@@ -1,7 +1,7 @@
 """What all jobs together say about one dataset they write: which words count, and what explains the opaque ones."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from headwater.lineage.current import Group, Vote, standing
 from headwater.lineage.edges import Contribution
@@ -54,8 +54,28 @@ def _named(execution: str, votes: Votes) -> Iterable[Name]:
                 yield from other.said.named
 
 
-def is_dropped(votes: Iterable[Vote[Contribution]]) -> bool:
+def that_matter(votes: Mapping[Group, Sequence[Vote[Any]]]) -> Iterator[tuple[Group, str]]:
+    """Yield (group, run key) of the votes that `outcome` and `is_dropped` need; without all others they say the same."""
+    silent: set[str] = set()
+    for group, own in votes.items():
+        for vote in {vote.run_key: vote for part in standing(group, own) for vote in part}.values():
+            yield group, vote.run_key
+            if not vote.carries:
+                silent.add(vote.execution)
+    for group, own in votes.items():
+        yield from ((group, vote.run_key) for vote in own if vote.carries and vote.execution in silent)
+    ended = [(group, vote) for group, own in votes.items() for vote in own if vote.ended]
+    if ended:
+        group, vote = max(ended, key=lambda each: _lifetime(each[1]))
+        yield group, vote.run_key
+
+
+def is_dropped(votes: Iterable[Vote[Any]]) -> bool:
     """Rule 10: a dataset is gone while its newest COMPLETE run says DROP; at one instant the write wins."""
     ended = (vote for vote in votes if vote.ended)
-    newest = max(ended, key=lambda vote: (vote.time_us, not vote.drops), default=None)
+    newest = max(ended, key=_lifetime, default=None)
     return bool(newest and newest.drops)
+
+
+def _lifetime(vote: Vote[Any]) -> tuple[int, bool]:
+    return vote.time_us, not vote.drops

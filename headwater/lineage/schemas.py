@@ -64,10 +64,7 @@ class Schemas:
 
     def at(self, dataset: Name, time_us: int) -> str | None:
         """Return the hash of the newest schema up to a time, else of the earliest later one."""
-        history = sorted(self._history(dataset))
-        known = [seen for seen in history if seen.time_us <= time_us]
-        chosen = known[-1:] or history[:1]
-        return chosen[0].schema if chosen else None
+        return schema_at(sorted(self._history(dataset)), time_us)
 
     def columns(self, dataset: Name) -> tuple[str, ...]:
         """Return the columns of the newest schema, as spelt there, nested ones as dotted paths."""
@@ -79,15 +76,13 @@ class Schemas:
 
     def key(self, dataset: Name, column: str) -> str:
         """Return what equal columns of a dataset share: casefolded, unless the newest schema tells two apart."""
-        exact = self._exact.get(dataset)
-        folded = column.casefold()
-        return column if exact and folded in exact else folded
+        return column_key(column, self._exact.get(dataset))
 
     def settle(self, datasets: Iterable[Name]) -> set[Name]:
         """Look at the newest schemas of datasets; returns those whose columns match differently from now on."""
         changed = set()
         for dataset in datasets:
-            exact = _told_apart(self.columns(dataset))
+            exact = told_apart(self.columns(dataset))
             if exact != self._exact.get(dataset, frozenset()):
                 self._exact[dataset] = exact
                 changed.add(dataset)
@@ -109,7 +104,21 @@ class Schemas:
                     yield seen
 
 
-def _told_apart(columns: Iterable[str]) -> frozenset[str]:
+def schema_at(history: Sequence[SeenSchema], time_us: int) -> str | None:
+    """Return the hash of the newest schema of a history, oldest first, up to a time, else of the earliest later one."""
+    known = [seen for seen in history if seen.time_us <= time_us]
+    chosen = known[-1:] or history[:1]
+    return chosen[0].schema if chosen else None
+
+
+def column_key(column: str, exact: frozenset[str] | None) -> str:
+    """Return what equal columns share; `exact`: keys that the newest schema tells apart."""
+    folded = column.casefold()
+    return column if exact and folded in exact else folded
+
+
+def told_apart(columns: Iterable[str]) -> frozenset[str]:
+    """Return the keys that several columns of one schema would share."""
     spellings: dict[str, set[str]] = {}
     for column in columns:
         spellings.setdefault(column.casefold(), set()).add(column)

@@ -1,6 +1,6 @@
 """One batch of silver: what its events change is worked out anew, whichever runs that concerns, and nothing else."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 
 from pyspark import StorageLevel
@@ -18,7 +18,7 @@ from headwater.spark.known import LATEST, History, Known, Latest, exact_keys, re
 from headwater.spark.naming import KEYS, Learnt, learn
 from headwater.spark.parse import parse
 from headwater.spark.positions import Position
-from headwater.spark.ranges import ranges
+from headwater.spark.ranges import prefixes, ranges
 from headwater.spark.texts import read_names
 from headwater.tables import BINDINGS, EDGE_SETS, LATEST_FACETS, RUN_DATASETS, RUNS, Table
 
@@ -28,35 +28,39 @@ _NEWNESS = ("credible", "time_us", "rank", "event_id", "place")
 
 
 class Batch:
-    """The state of one batch; its frames are kept until `close`."""
+    """The state of one batch; its frames are kept until `close`.
 
-    def __init__(self, folder: Folder, rules: UserRules, position: Position):
-        """`position`: of the last batch, but with the number of this one."""
+    exact, borrows: as in `Position`, after the batch.
+    """
+
+    def __init__(self, folder: Folder, rules: UserRules, before: Position):
+        """`before`: of the last batch."""
         self.folder = folder
         self.rules = rules
-        self.number = position.batch
-        self._exact = position.exact
+        self.number = before.batch + 1
+        self.exact = self._exact_before = before.exact
+        self.borrows = before.borrows
         self._kept: list[DataFrame] = []
         self._parsed: DataFrame
         self._touched: DataFrame
-        self._ranges = "true"
+        self._begins: list[str] = []
 
-    def take(self, events: DataFrame) -> tuple[int, Mapping[Name, frozenset[str]]]:
-        """Write all tables but `positions`; returns the number of events and what columns are told apart now.
+    def take(self, events: DataFrame) -> int:
+        """Write all tables but `positions`; returns the number of events.
 
         Every write may be repeated, and what says that names or columns changed is written last: a batch that was
         cut off is taken again as a whole, with the events that have come since.
         """
         self._parsed = self._keep(parse(events, self.rules.names))
-        count = self._parsed.count()
-        self._touched = self._keep(self._parsed.select("run_key").distinct())
-        self._ranges = ranges(self._touched, "run_key")
-        learnt = learn(self.folder.read(BINDINGS), self._parsed, self)
+        self._touched = self._parsed.select("run_key").distinct()
+        found = self._parsed.agg(F.count("*"), prefixes("run_key"), F.max("renames"), F.max(F.size("bindings"))).collect()
+        count, self._begins, renames, bindings = found[0]
+        learnt = learn(self.folder.read(BINDINGS), self._parsed, self, renames=renames, bindings=bindings > 0)
         moved = self._keep(self.users(learnt.moved)) if learnt.moved else None
-        latest, exact = self._latest(learnt, moved)
-        derived = self._derived(learnt, exact, self._concerned(learnt, moved, latest, exact))
+        latest = self._latest(learnt, moved)
+        derived = self._derived(learnt, self._concerned(learnt, moved, latest))
         self._write(learnt, latest, derived)
-        return count, exact
+        return int(count)
 
     def close(self) -> None:
         """Let go of what is kept."""
@@ -84,57 +88,69 @@ class Batch:
 
     def _rows_of(self, late: DataFrame | None) -> DataFrame:
         """Return rows in the columns `GROUP` of the runs of the batch and of other runs that it concerns."""
-        own = self.folder.read(RUNS).where(self._ranges).select(*GROUP)
+        own = self.folder.read(RUNS).where(ranges("run_key", self._begins)).select(*GROUP)
         rows = self._parsed.select(*GROUP).unionByName(own.join(self._touched, "run_key", "left_semi"))
         if late is None:
             return rows
         others = late.join(self._touched, "run_key", "left_anti")
         return rows.unionByName(self.folder.read(RUNS).select(*GROUP).join(others, "run_key", "left_semi"))
 
-    def _latest(self, learnt: Learnt, moved: DataFrame | None) -> tuple[DataFrame, Mapping[Name, frozenset[str]]]:
-        """Return rows of `LATEST` that are new (or `gone`), and the columns that are told apart by case."""
+    def _latest(self, learnt: Learnt, moved: DataFrame | None) -> DataFrame:
+        """Return rows of `LATEST` that are new, those of names that mean something else as `moved` or `gone`."""
         rows = self._parsed.select(*GROUP) if moved is None else self._rows_of(moved)
-        found = _newest(map_rows(rows.select("parts", "contents"), Latest(learnt.naming), LATEST))
-        stored = self.folder.read(LATEST_FACETS).select(*LATEST.columns)
+        found = self._keep(_newest(map_rows(rows.select("parts", "contents"), Latest(learnt.naming), LATEST)))
         stays = {"gone": F.lit(False), "moved": F.lit(False)}
+        stored = self.folder.read(LATEST_FACETS).select(*LATEST.columns)
         fresh = found.withColumns(stays)
         if moved is not None:
             names = F.broadcast(self.named(learnt.moved))
-            others = found.join(names, ["namespace", "name"], "left_anti").withColumns(stays)
-            moves = {**stays, "moved": F.lit(True)}
-            again = found.join(names, ["namespace", "name"], "left_semi").withColumns(moves)
+            again = found.join(names, ["namespace", "name"], "left_semi").withColumns({**stays, "moved": F.lit(True)})
+            others = fresh.join(names, ["namespace", "name"], "left_anti")
             meant = stored.join(names, ["namespace", "name"], "left_semi")
-            gone = meant.join(found, _OF_NAME, "left_anti").withColumns({**moves, "gone": F.lit(True)})
-            fresh = others.unionByName(again).unionByName(gone)
+            gone = meant.join(found, _OF_NAME, "left_anti").withColumns({"gone": F.lit(True), "moved": F.lit(True)})
+            fresh = self._keep(others.unionByName(again).unionByName(gone))
             stored = stored.join(names, ["namespace", "name"], "left_anti")
-        fresh = self._keep(fresh)
-        now = stored.unionByName(fresh.where("NOT gone").drop("gone", "moved")).where("facet = 'schema'")
-        newest = F.max_by(F.struct("twins", "value"), F.struct(*_NEWNESS)).alias("newest")
-        schemas = now.groupBy("dataset_namespace", "dataset_name").agg(newest).where("newest.twins")
-        return fresh, {Name(row[0], row[1]): exact_keys(row["newest"]["value"]) for row in schemas.collect()}
+        self._tell_apart(found, stored.unionByName(fresh.where("NOT gone").drop("gone", "moved")))
+        return fresh
 
-    def _concerned(
-        self, learnt: Learnt, moved: DataFrame | None, latest: DataFrame, exact: Mapping[Name, frozenset[str]]
-    ) -> DataFrame | None:
-        """Return stored runs outside the batch that say something else now."""
+    def _tell_apart(self, found: DataFrame, now: DataFrame) -> None:
+        """Find the columns that newest schemas tell apart by case: most lakes have none, then nothing is read."""
+        several = {Name(*row) for row in found.where("twins").select("dataset_namespace", "dataset_name").collect()}
+        several |= self._exact_before.keys()
+        self.exact = {}
+        if several:
+            of = now.where("facet = 'schema'").join(
+                F.broadcast(self.named(several)).toDF("dataset_namespace", "dataset_name"),
+                ["dataset_namespace", "dataset_name"],
+            )
+            newest = F.max_by("value", F.struct(*_NEWNESS))
+            for row in of.groupBy("dataset_namespace", "dataset_name").agg(newest).collect():
+                if keys := exact_keys(row[2]):
+                    self.exact[Name(row[0], row[1])] = keys
+
+    def _concerned(self, learnt: Learnt, moved: DataFrame | None, latest: DataFrame) -> DataFrame | None:
+        """Return runs outside the batch that say something else now, None where there can be none."""
         found = [] if moved is None else [moved]
-        changed = [name for name in {*exact, *self._exact} if exact.get(name) != self._exact.get(name)]
+        before = self._exact_before
+        changed = [name for name in {*self.exact, *before} if self.exact.get(name) != before.get(name)]
         if changed:
             found.append(self.users(name for dataset in changed for name in learnt.naming.names_of(dataset)))
-        borrowed = self.folder.read(EDGE_SETS).where("part = 'open' AND borrowed AND NOT retracted")
-        if moved is None:
-            datasets = latest.where("facet = 'schema'").select("dataset_namespace", "dataset_name").distinct()
-            borrowed = borrowed.join(F.broadcast(datasets), ["dataset_namespace", "dataset_name"], "left_semi")
-        found.append(borrowed.select("run_key"))
-        late = self._keep(reduce(DataFrame.unionByName, found).distinct())
-        return None if late.isEmpty() else late
+        if self.borrows:
+            borrowed = self.folder.read(EDGE_SETS).where("part = 'open' AND borrowed AND NOT retracted")
+            if moved is None:
+                datasets = latest.where("facet = 'schema'").select("dataset_namespace", "dataset_name").distinct()
+                borrowed = borrowed.join(F.broadcast(datasets), ["dataset_namespace", "dataset_name"], "left_semi")
+            found.append(borrowed.select("run_key"))
+        return self._keep(reduce(DataFrame.unionByName, found).distinct()) if found else None
 
-    def _derived(self, learnt: Learnt, exact: Mapping[Name, frozenset[str]], late: DataFrame | None) -> DataFrame:
+    def _derived(self, learnt: Learnt, late: DataFrame | None) -> DataFrame:
         rows = self._rows_of(late)
-        known = Known(learnt.naming, exact)
+        known = Known(learnt.naming, self.exact)
         derived = self._keep(map_groups(rows, "run_key", Derive(known), DERIVED))
+        found = derived.agg(F.collect_set("missing"), prefixes("run_key")).collect()[0]
+        wanted = {Name(*name) for text in found[0] for name in read_names(text)}
+        self._begins = found[1]
         missing = derived.where("missing IS NOT NULL")
-        wanted = {Name(*name) for row in missing.select("missing").distinct().collect() for name in read_names(row[0])}
         if not wanted:
             return derived
         known = self._with_histories(known, wanted)
@@ -159,9 +175,10 @@ class Batch:
 
     def _write(self, learnt: Learnt, latest: DataFrame, derived: DataFrame) -> None:
         self._write_votes(derived)
-        self._merge(RUNS, derived, ["run_key"], derived)
+        among = ranges("t.run_key", self._begins)
+        self.folder.merge(RUNS, self._stamped(derived), ["run_key"], only=among)
         mentions = derived.select("run_key", F.explode("datasets").alias("of")).select("run_key", "of.*")
-        self._merge(RUN_DATASETS, mentions, ["run_key", "role", "namespace", "name"], derived)
+        self.folder.merge(RUN_DATASETS, self._stamped(mentions), ["run_key", "role", "namespace", "name"], only=among)
         self.folder.merge(LATEST_FACETS, self._stamped(latest), _OF_NAME, when=_newer())
         rows = [(*row, False) for row in learnt.rows] + [(*row, True) for row in learnt.gone]
         if rows:
@@ -171,27 +188,23 @@ class Batch:
 
     def _write_votes(self, derived: DataFrame) -> None:
         changes = self._keep(derived.select(F.explode("changes").alias("vote")).select("vote.*"))
-        if changes.isEmpty():
+        count, replaced, begins = changes.agg(F.count("*"), F.max("replaced"), prefixes("execution")).collect()[0]
+        if not count:
             return
         stored = self.folder.read(EDGE_SETS).where("NOT retracted")
         outputs = changes.select("output_key").distinct()
-        opened = stored.where(F.col("part") == OPEN).join(outputs, "output_key", "left_semi")
         closed = stored.where(F.col("part") == CLOSED)
-        executions = changes.select("execution").distinct()
-        same = closed.where(ranges(executions, "execution")).join(executions, "execution", "left_semi")
-        same = same.join(outputs, "output_key", "left_semi")
-        replaced = changes.where("replaced").select("output_key").distinct()
-        if not replaced.isEmpty():
-            others = closed.join(F.broadcast(replaced), "output_key", "left_semi")
-            same = same.join(F.broadcast(replaced), "output_key", "left_anti").unionByName(others)
-        judged = self._keep(judge(opened.unionByName(same), changes, self.number))
-        only = "" if not judged.where(F.col("was") == CLOSED).isEmpty() else "t.part = 'open'"
-        self.folder.merge(EDGE_SETS, self._stamped(judged), ["group_key", "run_key"], only=only)
-
-    def _merge(self, table: Table, frame: DataFrame, keys: Sequence[str], derived: DataFrame) -> None:
-        """Write what runs say, reading only files that may hold one of them."""
-        among = ranges(derived, "run_key").replace("run_key", "t.run_key")
-        self.folder.merge(table, self._stamped(frame), keys, only=among)
+        same = closed.where(ranges("execution", begins)).join(changes.select("execution").distinct(), "execution", "left_semi")
+        found = stored.where(F.col("part") == OPEN).unionByName(same.select(stored.columns))
+        if replaced:  # what stood behind a vote that is gone may stand again
+            losing = changes.where("replaced").select("output_key").distinct()
+            found = found.unionByName(closed.join(losing, "output_key", "left_semi").select(stored.columns)).distinct()
+        judged = self._keep(judge(found.join(outputs, "output_key", "left_semi"), changes, self.number))
+        was_closed, borrows = judged.agg(F.max(F.expr("was <=> 'closed'")), F.max("borrowed")).collect()[0]
+        self.borrows = self.borrows or bool(borrows)
+        self.folder.merge(
+            EDGE_SETS, self._stamped(judged), ["group_key", "run_key"], only="" if was_closed else "t.part = 'open'"
+        )
 
     def _stamped(self, frame: DataFrame) -> DataFrame:
         return frame.withColumns({"batch": F.lit(self.number), "rules_hash": F.lit(self.rules.rules_hash)})

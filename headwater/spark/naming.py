@@ -46,8 +46,8 @@ class Learnt:
     gone: list[Row]
 
 
-def learn(table: DataFrame, parsed: DataFrame, stored: Stored) -> Learnt:
-    """Take the symlinks and renames of a batch; `table`: `bindings` as it was before."""
+def learn(table: DataFrame, parsed: DataFrame, stored: Stored, *, bindings: bool, renames: bool) -> Learnt:
+    """Take the symlinks and renames of a batch, if it has any; `table`: `bindings` as it was before."""
     known = [tuple(row[name] for name in KEYS) for row in table.collect()]
     aliases = _by_alias(row for row in known if row[0] == BINDING)
     naming = Naming()
@@ -57,9 +57,10 @@ def learn(table: DataFrame, parsed: DataFrame, stored: Stored) -> Learnt:
     before = _renames(row for row in known if row[0] != BINDING)
     for run_key, sent in before.items():
         naming.set_renames(run_key, bound_renames(sent, naming))
-    fresh, newly_several = _new_bindings(parsed, aliases, stored)
+    fresh, newly_several = _new_bindings(parsed, aliases, stored) if bindings else ([], set())
     moved = {alias for alias, moment in fresh if naming.bind(alias, moment)} | newly_several
-    after = before | {key: sent_renames(parts) for key, parts in _renaming_runs(parsed, before, stored).items()}
+    renaming = _renaming_runs(parsed, before, stored) if renames or before else {}
+    after = before | {key: sent_renames(parts) for key, parts in renaming.items()}
     for run_key, sent in after.items():
         moved |= naming.set_renames(run_key, bound_renames(sent, naming))
     rows = [(BINDING, *alias, *location, time_us, None, None) for alias, (time_us, location) in fresh]

@@ -27,6 +27,7 @@ class Position:
     batch: int = 0
     sequences: Mapping[Source, int] = field(default_factory=dict)
     exact: Mapping[Name, frozenset[str]] = field(default_factory=dict)
+    borrows: bool = False
 
 
 def read_position(folder: Folder) -> Position:
@@ -34,16 +35,17 @@ def read_position(folder: Folder) -> Position:
     rows = folder.read(POSITIONS).collect()
     sequences = {(row.log, row.incarnation, row.partition): row.sequence for row in rows if row.sequence is not None}
     state = next((row.state for row in rows if row.state), None)
-    exact = _decoder.decode(state) if state else []
+    exact, borrows = _decoder.decode(state) if state else ([], False)
     named = {Name(*dataset): frozenset(keys) for dataset, keys in exact}
-    return Position(max((row.batch for row in rows), default=0), sequences, named)
+    return Position(max((row.batch for row in rows), default=0), sequences, named, borrows)
 
 
 def write_position(folder: Folder, position: Position, rules_hash: str) -> None:
     """Say that a batch is done, in one commit."""
-    state = msgspec.json.encode([(name, sorted(keys)) for name, keys in sorted(position.exact.items())]).decode()
+    exact = [(name, sorted(keys)) for name, keys in sorted(position.exact.items())]
+    state = msgspec.json.encode((exact, position.borrows)).decode()
     rows = [(*source, sequence, state, position.batch, rules_hash) for source, sequence in position.sequences.items()]
-    folder.overwrite(POSITIONS, folder.rows(POSITIONS, rows or [(None, None, None, None, state, position.batch, rules_hash)]))
+    folder.overwrite(POSITIONS, folder.rows(POSITIONS, rows))
 
 
 def beyond(events: DataFrame, position: Position) -> DataFrame:
@@ -73,4 +75,4 @@ def limited(events: DataFrame, limit: int) -> tuple[DataFrame, dict[Source, int]
     return events.where(taken), ends
 
 
-_decoder = msgspec.json.Decoder(list[tuple[tuple[str, str], list[str]]])
+_decoder = msgspec.json.Decoder(tuple[list[tuple[tuple[str, str], list[str]]], bool])

@@ -3,38 +3,38 @@
 Run ids of today's listeners begin with their time (UUIDv7): the runs of a batch lie close together.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
 PREFIX = 8
 MOST = 16
-_MANY = 20_000
 
 
-def ranges(keys: DataFrame, column: str) -> str:
-    """Return a condition on `column` that holds for each of the keys; `true` if they are scattered too widely."""
-    prefixes = keys.select(F.substring(column, 1, PREFIX).alias("prefix")).where("prefix IS NOT NULL").distinct()
-    found = sorted(row.prefix for row in prefixes.limit(_MANY + 1).collect())
-    if len(found) > _MANY:
-        return "true"
-    terms = [f"({column} >= {_text(low)} AND {column} < {_text(_after(high))})" for low, high in spans(found)]
-    return " OR ".join(terms) or "false"
+def prefixes(column: str) -> Column:
+    """Return an aggregate: what the keys of a column begin with."""
+    return F.collect_set(F.substring(column, 1, PREFIX))
 
 
-def spans(prefixes: Sequence[str]) -> list[tuple[str, str]]:
+def ranges(column: str, begins: Iterable[str]) -> str:
+    """Return a condition that holds for every key that begins like one of these, and for few others."""
+    terms = [f"({column} >= {_text(low)} AND {column} < {_text(_after(high))})" for low, high in spans(sorted(begins))]
+    return f"({' OR '.join(terms)})" if terms else "false"
+
+
+def spans(begins: Sequence[str]) -> list[tuple[str, str]]:
     """Join sorted prefixes to at most `MOST` (first, last), apart at their widest gaps."""
-    if not prefixes:
+    if not begins:
         return []
-    gaps = [(_number(after) - _number(before), place) for place, (before, after) in enumerate(_pairs(prefixes), 1)]
+    gaps = [(_number(after) - _number(before), place) for place, (before, after) in enumerate(_pairs(begins), 1)]
     cuts = sorted(place for width, place in sorted(gaps, reverse=True)[: MOST - 1] if width > 1)
-    starts, ends = [0, *cuts], [*cuts, len(prefixes)]
-    return [(prefixes[first], prefixes[last - 1]) for first, last in zip(starts, ends, strict=True)]
+    starts, ends = [0, *cuts], [*cuts, len(begins)]
+    return [(begins[first], begins[last - 1]) for first, last in zip(starts, ends, strict=True)]
 
 
-def _pairs(prefixes: Sequence[str]) -> list[tuple[str, str]]:
-    return list(zip(prefixes, prefixes[1:], strict=False))
+def _pairs(begins: Sequence[str]) -> list[tuple[str, str]]:
+    return list(zip(begins, begins[1:], strict=False))
 
 
 def _number(prefix: str) -> int:

@@ -18,13 +18,15 @@ JARS = "HEADWATER_SPARK_JARS"
 _DELTA = ("delta-spark_2.12-3.3.3.jar", "delta-storage-3.3.3.jar")
 
 CONF = {
-    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:+UseParallelGC -Xshare:auto",
+    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "3g",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.databricks.delta.merge.materializeSource": "none",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "512",
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.ui.enabled": "false",

@@ -1,7 +1,5 @@
 """Silver: bronze events to runs, datasets and votes, a batch at a time; rules other than before are built anew."""
 
-from dataclasses import replace
-
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -47,12 +45,13 @@ def take_batch(folder: Folder, lake: str, rules: UserRules, batch_events: int) -
     events, ends = limited(beyond(bronze, position), batch_events)
     if not ends:
         return 0
-    batch = Batch(folder, rules, replace(position, batch=position.batch + 1))
+    batch = Batch(folder, rules, position)
     try:
-        count, exact = batch.take(events)
+        count = batch.take(events)
     finally:
         batch.close()
-    write_position(folder, Position(position.batch + 1, {**position.sequences, **ends}, exact), rules.rules_hash)
+    sequences = {**position.sequences, **ends}
+    write_position(folder, Position(batch.number, sequences, batch.exact, batch.borrows), rules.rules_hash)
     return count
 
 

@@ -1,5 +1,7 @@
 """Every error this package raises on purpose, by what the caller should do: give up or retry."""
 
+from collections.abc import Sequence
+
 
 class HeadwaterError(Exception):
     """Base of all our errors. The message says what is wrong, why, and what to do."""
@@ -30,6 +32,19 @@ class InvalidEvent(GiveUp):
 
 class WrongSetting(GiveUp):
     """A setting, a file or a folder is not usable as it stands; the message names the fix."""
+
+
+class WrongQuestion(GiveUp):
+    """A parameter is not of its form; the message names the form."""
+
+
+class NotKnown(GiveUp):
+    """Nothing of this name is known; the message names the nearest ones."""
+
+    def __init__(self, what: str, asked: str, nearest: Sequence[str]) -> None:
+        hint = f"Nearest: {', '.join(map(repr, nearest))}." if nearest else "Nothing like it is known."
+        super().__init__(f"No {what} {asked[:200]!r}. {hint}")
+        self.nearest = list(nearest)
 
 
 class LogUnavailable(Retry):

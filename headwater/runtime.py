@@ -1,5 +1,6 @@
 """Settings to real clients: the only place that knows where things lie."""
 
+import contextlib
 import fcntl
 import os
 import time
@@ -11,6 +12,9 @@ from headwater.errors import WrongSetting
 from headwater.eventlog.claims import FolderClaims
 from headwater.eventlog.sqlite import Limits, SqliteLog
 from headwater.eventlog.sqlite_reader import SqliteLogReader
+from headwater.index.follow import IndexFollower
+from headwater.index.home import IndexHome
+from headwater.index.lens import Lenses
 from headwater.index.rules_files import RulesFiles
 from headwater.lake.bronze import Bronze
 from headwater.settings import Settings
@@ -23,7 +27,7 @@ def prepare_folder(settings: Settings) -> Path:
     """Create the data folder if it is missing; raises WrongSetting if it cannot be used by this version."""
     folder = settings.data.expanduser().resolve()
     try:
-        for name in ("", "log", "claims", "lake", "run"):
+        for name in ("", "log", "claims", "lake", "index", "run"):
             (folder / name).mkdir(parents=True, exist_ok=True)
         marker = folder / "format"
         if not marker.exists():
@@ -88,6 +92,22 @@ def open_claims(folder: Path) -> FolderClaims:
 def open_log_reader(folder: Path) -> SqliteLogReader:
     """Open the log for reading."""
     return SqliteLogReader(folder / "log")
+
+
+def open_index_home(folder: Path) -> IndexHome:
+    """Open the folder of the index."""
+    return IndexHome(folder / "index")
+
+
+def open_lenses(settings: Settings, folder: Path) -> Lenses:
+    """Open lineage for questions from the command line; the index is brought up to date unless a process does that."""
+    rules = open_rules(settings)
+    with contextlib.suppress(WrongSetting), folder_lock(folder, "index", wait_s=0):
+        follower = IndexFollower(open_index_home(folder), open_bronze(folder))
+        while follower.step(rules.current().names):
+            pass
+        follower.close()
+    return Lenses(open_index_home(folder), rules)
 
 
 def open_bronze(folder: Path) -> Bronze:

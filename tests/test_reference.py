@@ -10,6 +10,25 @@ from hypothesis import strategies as st
 
 from tests.reference.questions import impact, surface, tagged, unused, upstream
 from tests.reference.records import Delivered
+from tests.reference.small_events import (
+    ALIAS,
+    CLEAR,
+    FILTERED,
+    GUID,
+    HASHED,
+    SECOND,
+    STREAM,
+    A,
+    B,
+    C,
+    D,
+    changed,
+    made,
+    renamed,
+    run,
+    with_schema,
+    x_from,
+)
 from tests.reference.solver import Reference
 from tests.reference.world_events import (
     PRODUCER,
@@ -24,50 +43,15 @@ from tests.reference.world_events import (
     facet,
     job_event,
     parent,
-    run_event,
-    schema,
     source,
-    step,
     symlinks,
     uuid,
 )
 from tests.reference.worlds import random_world, world_in_namespace, worlds
 
-A, B, C, D = (("s3://lake", name) for name in "abcd")
-ALIAS = ("hive://meta", "db.t")
-SECOND = 1_000_000
-CLEAR, HASHED, FILTERED = step("DIRECT"), step("DIRECT", masking=True), step("INDIRECT")
-STREAM = {"jobType": facet(processingType="STREAMING", integration="SPARK")}
 SNAPSHOT = {"eventTrigger": "PERIODIC", "eventContentMode": "COMPLETE_SNAPSHOT"}
-GUID = "3f2a9c1e-0000-4000-8000-00000000aa01"
 
 Question = Callable[[Reference], Any]
-
-
-def run(number: int, second: float, *outputs: Json, reads: list[Json] | None = None, **more: Any) -> Json:
-    """Return an event of run `number`; more: kind, job, run_facets, job_facets."""
-    kind, job = more.pop("kind", "COMPLETE"), ("jobs", more.pop("job", "job"))
-    return run_event(kind, at(second), uuid(number), job, inputs=reads or [], outputs=list(outputs), **more)
-
-
-def made(
-    target: tuple[str, str], fields: dict[str, list[Json]], *whole: Json, columns: str = "", **facets: Any
-) -> Json:
-    """Return an output with column lineage, and a schema of `columns` if any are named."""
-    told = {"schema": schema(columns.split())} if columns else {}
-    return dataset(target, columnLineage=column_lineage(fields, whole), **told, **facets)
-
-
-def x_from(origin: tuple[str, str], target: tuple[str, str], **more: Any) -> Json:
-    return made(target, {"x": [source(origin, "x")]}, **more)
-
-
-def changed(named: tuple[str, str], change: str, **more: Any) -> Json:
-    return dataset(named, lifecycleStateChange=facet(lifecycleStateChange=change, **more))
-
-
-def with_schema(named: tuple[str, str], columns: str) -> Json:
-    return dataset(named, schema=schema(columns.split()))
 
 
 def edge(origin: Any, target: Any, kind: str = "DIRECT", *, masked: bool = False, x: str = "x", y: str = "x") -> Any:
@@ -117,7 +101,7 @@ REBOUND = [
 ]
 RENAMED = [
     run(1, 1, x_from(A, B)),
-    run(2, 5, changed(C, "RENAME", previousIdentifier={"namespace": B[0], "name": B[1]}), job="rename"),
+    run(2, 5, renamed(B, C), job="rename"),
     run(3, 9, x_from(A, D), reads=[dataset(B)], job="after"),
 ]
 DROPPED = [run(1, 1, x_from(A, B)), run(2, 5, changed(B, "DROP"), job="drop")]

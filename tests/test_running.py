@@ -9,11 +9,13 @@ import pytest
 
 from tests.running import Running
 
+CHILDREN = ("serve", "parser", "index")
+
 
 def test_a_stop_ends_supervisor_and_children_well(tmp_path: Path) -> None:
     with Running(tmp_path) as running:
-        running.wait_pid("parser")
-        assert {child.pid for child in running.children()} == {running.pid("serve"), running.pid("parser")}
+        running.wait_pid("index")
+        assert {child.pid for child in running.children()} == {running.pid(name) for name in CHILDREN}
         running.stop()
         assert "Traceback" not in running.stderr
 
@@ -25,7 +27,7 @@ def test_children_end_with_a_killed_supervisor(tmp_path: Path) -> None:
 
 def test_a_dead_child_starts_again(tmp_path: Path) -> None:
     with Running(tmp_path) as running:
-        for name in ("serve", "parser"):
+        for name in CHILDREN:
             before = running.wait_pid(name)
             os.kill(before, signal.SIGKILL)
             running.wait_line(f"{name} ended with status -9")

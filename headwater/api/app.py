@@ -3,6 +3,8 @@
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -12,20 +14,24 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from headwater.access import Access
-from headwater.api.questions import WrongQuestion, audit, freshness, list_events, list_rejected
-from headwater.errors import GiveUp, Retry
+from headwater.api.facets import facets
+from headwater.api.lineage import QUESTIONS, ask, diff, edge, surface
+from headwater.api.questions import audit, freshness, list_events, list_rejected
+from headwater.errors import GiveUp, NotKnown, Retry, WrongQuestion
 from headwater.eventlog.sqlite_reader import SqliteLogReader
+from headwater.index.lens import Lenses
 from headwater.lake.bronze import Bronze
 
-Answer = Callable[[], Any]
+Answer = Callable[[Request], Any]
 Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class ReadApi:
     """Answers from one log and one lake."""
 
-    def __init__(self, reader: SqliteLogReader, bronze: Bronze, access: Access):
-        """Open nothing: log and lake may not be there yet."""
+    def __init__(self, reader: SqliteLogReader, bronze: Bronze, access: Access, lenses: Lenses):
+        """Open nothing: log, lake and index may not be there yet."""
+        self._lenses = lenses
         self._reader = reader
         self._bronze = bronze
         self._access = access
@@ -40,6 +46,12 @@ class ReadApi:
                 Route(f"{base}/freshness", self._endpoint(lambda _: freshness(self._reader, self._bronze))),
                 Route(f"{base}/events", self._endpoint(self._events)),
                 Route(f"{base}/rejected", self._endpoint(self._rejected)),
+                Route(f"{base}/facets", self._endpoint(self._facets)),
+                Route(f"{base}/edge", self._endpoint(lambda r: edge(self._lenses, self._bronze, r.query_params))),
+                *(
+                    Route(f"{base}/{name}", self._endpoint(answer, nullcontext()))
+                    for name, answer in self._questions().items()
+                ),
             ],
             exception_handlers={404: _not_found, 405: _wrong_method},
         )
@@ -53,25 +65,53 @@ class ReadApi:
     def _rejected(self, request: Request) -> Any:
         return list_rejected(self._bronze, since=request.query_params.get("since"), limit=_limit(request))
 
-    def _endpoint(self, answer: Callable[[Request], Any]) -> Endpoint:
+    def _facets(self, request: Request) -> Any:
+        query = request.query_params
+        return facets(self._bronze, entity=query.get("entity"), name=query.get("name"), limit=_limit(request))
+
+    def _questions(self) -> dict[str, Answer]:
+        """Return the questions about lineage that the index alone answers."""
+        asked: dict[str, Answer] = {
+            name: partial(_ask, self._lenses, name) for name in QUESTIONS if name not in ("edge", "surface")
+        }
+        return {
+            **asked,
+            "surface": lambda request: surface(self._lenses, request.query_params),
+            "diff": lambda request: diff(self._lenses, request.query_params),
+            "runs/{run}/lineage": lambda request: self._lenses.run(request.path_params["run"]),
+        }
+
+    def _endpoint(self, answer: Answer, turn: AbstractContextManager[Any] | None = None) -> Endpoint:
+        """turn: held while answering; the lake is read by one request at a time, lineage sees to itself."""
+
         async def endpoint(request: Request) -> Response:
             key = self._access.find(dict(request.headers), request.url.query)
             if key is None:
                 return _error(401, "The key is missing or wrong.", "Send `Authorization: Bearer KEY`.")
             if not key.may("read"):
                 return _error(403, f"Key {key.name!r} may not read.", "Use a key with the role `read`.")
-            return await asyncio.to_thread(self._answer, answer, request)
+            return await asyncio.to_thread(_answer, answer, request, turn or self._one_at_a_time)
 
         return endpoint
 
-    def _answer(self, answer: Callable[[Request], Any], request: Request) -> Response:
-        try:
-            with self._one_at_a_time:
-                return json_response(200, answer(request))
-        except WrongQuestion as error:
-            return _error(400, str(error), "Correct the parameter.")
-        except (GiveUp, Retry) as error:
-            return _error(503, str(error), "Ask again in a moment.")
+
+def _answer(answer: Answer, request: Request, turn: AbstractContextManager[Any]) -> Response:
+    try:
+        with turn:
+            return json_response(200, answer(request))
+    except WrongQuestion as error:
+        return _error(400, str(error), "Correct the parameter.")
+    except NotKnown as error:
+        return json_response(404, {"error": str(error), "field": None, "fix": _KNOWN, "nearest": error.nearest})
+    except (GiveUp, Retry) as error:
+        return _error(503, str(error), "Ask again in a moment.")
+
+
+_KNOWN = "Use a name that is known; `nearest` has some."
+
+
+def _ask(lenses: Lenses, question: str, request: Request) -> Any:
+    return ask(lenses, question, request.query_params)
 
 
 def _limit(request: Request) -> int:

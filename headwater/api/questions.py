@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from headwater.errors import GiveUp
+from headwater.errors import WrongQuestion
 from headwater.eventlog.sqlite_reader import SqliteLogReader
 from headwater.events.times import parse_time
 from headwater.lake.bronze import Bronze
@@ -16,10 +16,6 @@ _SHOWN = (
     "event_id, incarnation, partition, sequence, received_at, event_time, event_kind, event_type, run_id, "
     "job_namespace, job_name, producer, flags"
 )
-
-
-class WrongQuestion(GiveUp):
-    """A parameter is not of its form; the message names the form."""
 
 
 def audit(reader: SqliteLogReader, bronze: Bronze) -> dict[str, Any]:

@@ -1,16 +1,19 @@
 """Parts to edges, a batch at a time: what a new event changes is worked out anew, and nothing else."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from headwater.lineage.contents import Contents
 from headwater.lineage.current import Group, Vote
-from headwater.lineage.edges import Contribution, EdgeRules, contributions
+from headwater.lineage.edges import Contribution, EdgeRules
+from headwater.lineage.memo import ContributionMemo
 from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming, renames_of
 from headwater.lineage.part import NO_COLUMN_LINEAGE, Part
 from headwater.lineage.run import Run, fold
 from headwater.lineage.schemas import Schemas, SeenSchemas, seen_schemas
+
+_KEEP = 20_000
 
 Said = Mapping[Group, Vote[Contribution]]
 
@@ -38,12 +41,18 @@ class Derivation:
     """Keeps a store true to its parts, whatever order they come in."""
 
     def __init__(self, store: Store, contents: Contents, naming: Naming):
-        """`naming` is what the store's parts have taught so far."""
+        """`naming` is what the store's parts have taught so far.
+
+        looked_at: datasets that may have another newest schema since the last batch.
+        """
         self.naming = naming
+        self.looked_at: set[Name] = set()
         self.schemas = Schemas(contents, store, naming)
         self._store = store
         self._contents = contents
         self._rules = EdgeRules(contents, naming.resolve, self.schemas.key, self.schemas.at)
+        self._memo = ContributionMemo(contents, naming)
+        self._names: dict[str, frozenset[Name]] = {}
 
     def add(self, parts: Sequence[Part]) -> set[Group]:
         """Take a batch; returns the groups that changed."""
@@ -52,14 +61,14 @@ class Derivation:
         runs |= self._store.parts(self._suspects(fresh, renamed) - runs.keys())
         return {group for parts_of_run in runs.values() for group in self._derive(parts_of_run)}
 
-    def _touched(self, fresh: Sequence[Part]) -> tuple[dict[str, Sequence[Part]], bool]:
-        """Return the runs with new parts or names that mean something else now, and whether there are such names."""
+    def _touched(self, fresh: Sequence[Part]) -> tuple[dict[str, Sequence[Part]], set[Name]]:
+        """Return the runs with new parts or names that mean something else now, and these names."""
         moved = {name for part in fresh for name in self.naming.learn_bindings(part)}
         todo = {part.run_key for part in fresh}
         runs: dict[str, Sequence[Part]] = {}
-        renamed = False
+        renamed: set[Name] = set()
         while todo or moved:
-            renamed = renamed or bool(moved)
+            renamed |= moved
             more = self._store.parts((todo | set(self._store.users(moved))) - (runs.keys() - todo))
             moved = {
                 name
@@ -70,23 +79,30 @@ class Derivation:
             todo = set()
         return runs, renamed
 
-    def _suspects(self, fresh: Sequence[Part], renamed: bool) -> set[str]:
+    def _suspects(self, fresh: Sequence[Part], renamed: set[Name]) -> set[str]:
         """Take the schemas of new parts; returns runs whose columns they may change."""
-        looked_at = set(self.schemas.forget()) if renamed else set()
-        found = set(self._store.borrowers(None)) if renamed else set()
+        looked_at = self.looked_at = {dataset for name in renamed for dataset in self.naming.datasets_of(name)}
+        found: set[str] = set()
+        if renamed:
+            self.schemas.forget()
+            found.update(self._store.borrowers(None))
+            found.update(self._store.users(name for dataset in looked_at for name in self.naming.names_of(dataset)))
         for part in fresh:
             for name, seen in seen_schemas(part):
                 dataset = self.naming.resolve(name, seen.time_us)
                 found.update(self._store.borrowers(dataset))
                 if self.schemas.see(name, seen):
                     looked_at.add(dataset)
-        for dataset in self.schemas.settle(looked_at):
+        changed = self.schemas.settle(looked_at)
+        if changed or renamed:
+            self._memo.clear()
+        for dataset in changed:
             found.update(self._store.users(self.naming.names_of(dataset)))
         return found
 
     def _derive(self, parts: Sequence[Part]) -> Iterable[Group]:
         run = fold(parts, self.naming.resolve)
-        said = {group_of(run, found): vote_of(run, found) for found in contributions(run, self._rules)}
+        said = {group_of(run, found): vote_of(run, found) for found in self._memo.contributions(run, self._rules)}
         return self._store.put(run, said, self._used(parts))
 
     def _used(self, parts: Sequence[Part]) -> set[Name]:
@@ -94,17 +110,26 @@ class Derivation:
         for part in parts:
             for mention in (*part.inputs, *part.outputs):
                 found.add(mention.name)
-                found.update(self._sent(mention.lineage), self._sent(mention.declared))
+                found |= self._sent(mention.lineage)
+                found |= self._sent(mention.declared)
                 if mention.previous:
                     found.add(mention.previous)
             for _, content_hash in part.declared:
-                found.update(self._sent(content_hash))
+                found |= self._sent(content_hash)
         return found
 
-    def _sent(self, content_hash: str | None) -> Iterator[Name]:
-        if content_hash is not None and content_hash not in NO_COLUMN_LINEAGE:
-            for line in self._contents.lineage(content_hash):
-                yield from (name for name in (line.source, line.target) if name)
+    def _sent(self, content_hash: str | None) -> frozenset[Name]:
+        """Return the names in a lineage facet."""
+        if content_hash is None or content_hash in NO_COLUMN_LINEAGE:
+            return frozenset()
+        found = self._names.get(content_hash)
+        if found is None:
+            lines = self._contents.lineage(content_hash)
+            if len(self._names) > _KEEP:
+                self._names.clear()
+            found = frozenset(name for line in lines for name in (line.source, line.target) if name)
+            self._names[content_hash] = found
+        return found
 
 
 def group_of(run: Run, found: Contribution) -> Group:

@@ -72,7 +72,7 @@ def contributions(run: Run, rules: EdgeRules) -> list[Contribution]:
     if run.inputs and run.inputs.keys() == run.outputs.keys() and not any(lines.values()):
         return []  # rule 11: RDD jobs report what they read as written, too
     if run.inputs and not run.outputs and run.processing != "BATCH":
-        return [Contribution(None, tables=tuple(run.inputs))]
+        return [Contribution(None, tables=tuple(sorted(run.inputs)))]
     alone = len(run.outputs) == 1
     return [
         _read(run, output, found, run.inputs if alone or not found else (), rules) for output, found in lines.items()
@@ -112,8 +112,8 @@ def _read(
         edges,
         columns,
         bare=tuple(sorted(fields.keys() - {edge.target for edge in edges})),
-        tables=tuple(tables),
-        named=tuple(named),
+        tables=tuple(sorted(tables)),
+        named=tuple(sorted(named)),
         also_read=tuple(sorted(run.inputs.keys() - tables.keys())),
         carries=bool(edges),
         landed=output in run.outputs and run.outputs[output].landed,
@@ -141,3 +141,8 @@ def _columns(
     keys = dict.fromkeys(rules.column_key(output, ".".join(path)) for path in known)
     keys.update(dict.fromkeys(fields))
     return tuple(keys), own is None
+
+
+def others_read(said: Contribution) -> Iterable[Name]:
+    """Return what a run reads to write something else: a MERGE into itself shows no reader."""
+    return (name for name in (*said.tables, *said.also_read) if said.output not in (None, name))

@@ -1,24 +1,28 @@
-"""Steps that the user's masking file declares masked or not masked, whatever their producer says."""
+"""The masking file over edge sets: what users declare of a step outweighs what its producer says."""
 
-from msgspec.structs import replace
-
+from headwater.lineage.current import Group
 from headwater.lineage.edges import Contribution, Edge
-from headwater.lineage.name import Name
 from headwater.lineage.selectors import Column
 from headwater.lineage.user_rules import UserRules
 
 
-def as_declared(said: Contribution, job: Name, rules: UserRules) -> Contribution:
-    """Return what a run says with the user's word on its steps."""
+def remasked(rules: UserRules, group: Group, said: Contribution) -> Contribution:
+    """Return an edge set with the steps masked that the rules declare so, and unmasked likewise."""
     if not rules.masking or said.output is None:
         return said
-    output = said.output
-    return replace(said, edges=tuple(dict.fromkeys(_declared(edge, output, job, rules) for edge in said.edges)))
+    edges = tuple(_remasked(rules, group, said, edge) for edge in said.edges)
+    return said if edges == said.edges else _with_edges(said, edges)
 
 
-def _declared(edge: Edge, output: Name, job: Name, rules: UserRules) -> Edge:
-    if edge.target is None:
-        return edge
-    into, source = Column(*output, edge.target), Column(*edge.source, edge.column)
-    masked = rules.masking_of(job.name, into, source, edge.how.description or "")
-    return edge if masked is None else edge._replace(how=edge.how._replace(masked=masked))
+def _remasked(rules: UserRules, group: Group, said: Contribution, edge: Edge) -> Edge:
+    assert said.output is not None  # noqa: S101 - the caller looked
+    output = Column(*said.output, edge.target or "")
+    declared = rules.masking_of(group.job.name, output, Column(*edge.source, edge.column), edge.how.description or "")
+    return edge if declared is None else edge._replace(how=edge.how._replace(masked=declared))
+
+
+def _with_edges(said: Contribution, edges: tuple[Edge, ...]) -> Contribution:
+    return Contribution(
+        said.output, edges, said.columns, said.bare, said.tables, said.named, said.also_read, said.carries,
+        said.landed, said.borrowed,
+    )  # fmt: skip

@@ -63,6 +63,20 @@ class Naming:
         self._renamed_by[run_key] = found
         return {name for _, old, _ in (*before, *found) for name in self.names_of(old)}
 
+    def moves(self, name: Name) -> bool:
+        """Tell whether a name means different datasets at different times, or another than itself."""
+        return name in self.bindings or bool(self.renames.get(name))
+
+    def datasets_of(self, name: Name) -> set[Name]:
+        """Return every dataset that a name may mean at some time, itself included."""
+        found, todo = {name}, [name]
+        while todo:
+            at = todo.pop()
+            more = {other for _, other in (*self.bindings.get(at, ()), *self.renames.get(at, ()))} - found
+            found |= more
+            todo.extend(more)
+        return found
+
     def names_of(self, dataset: Name) -> set[Name]:
         """Return every name that may mean a dataset at some time, itself included."""
         found, todo = {dataset}, [dataset]
@@ -73,10 +87,14 @@ class Naming:
         return found
 
     def bind(self, alias: Name, moment: Moment) -> bool:
+<<<<<<< HEAD
         """Take one binding; tells whether the name means something else now at some time.
 
         One that repeats the last is kept too: another may yet come to stand between the two.
         """
+=======
+        """Keep every binding, also one that repeats the last: another may yet come to stand between the two."""
+>>>>>>> main
         time_us, location = moment
         known = self.bound(alias, time_us) == location if alias in self.bindings else False
         moments = self.bindings.setdefault(alias, [])

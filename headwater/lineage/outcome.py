@@ -1,35 +1,42 @@
 """What all jobs together say about one dataset they write: which words count, and what explains the opaque ones."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Generic, NamedTuple, TypeVar
 
 from headwater.lineage.current import Group, Vote, standing
-from headwater.lineage.edges import Contribution
 from headwater.lineage.name import Name
 
-Votes = Mapping[Group, Sequence[Vote[Contribution]]]
+T = TypeVar("T")
+
+Votes = Mapping[Group, Sequence[Vote[T]]]
+
+Named = Callable[[T], Iterable[Name]]
+"""What is said → the datasets that its column lineage names."""
 
 
-class Word(NamedTuple):
-    """One edge set of one group, and how it counts."""
+class Word(NamedTuple, Generic[T]):
+    """One edge set of one group, and how it counts.
 
-    said: Contribution
+    explained: inputs of an opaque one that a sibling of its execution names for the same output.
+    """
+
+    said: T
     live: bool
     latest: bool
     explained: frozenset[Name]
 
 
-def outcome(votes: Votes) -> dict[Group, list[Word]]:
+def outcome(votes: Votes[T], named: Named[T]) -> dict[Group, list[Word[T]]]:
     """Return the words that count of all groups of one output."""
-    return {group: _words(group, own, votes) for group, own in votes.items()}
+    return {group: _words(group, own, votes, named) for group, own in votes.items()}
 
 
-def _words(group: Group, own: Sequence[Vote[Contribution]], votes: Votes) -> list[Word]:
+def _words(group: Group, own: Sequence[Vote[T]], votes: Votes[T], named: Named[T]) -> list[Word[T]]:
     counted = standing(group, own)
     live, latest = ({vote.run_key for vote in part} for part in counted)
-    words: dict[Contribution, Word] = {}
+    words: dict[T, Word[T]] = {}
     for vote in {vote.run_key: vote for vote in (*counted.live, *counted.latest)}.values():
-        explained = _explained(vote, votes)
+        explained = _explained(vote, votes, named)
         before = words.get(vote.said) or Word(vote.said, False, False, explained)
         words[vote.said] = Word(
             vote.said,
@@ -40,21 +47,15 @@ def _words(group: Group, own: Sequence[Vote[Contribution]], votes: Votes) -> lis
     return list(words.values())
 
 
-def _explained(vote: Vote[Contribution], votes: Votes) -> frozenset[Name]:
+def _explained(vote: Vote[T], votes: Votes[T], named: Named[T]) -> frozenset[Name]:
     """Return what other runs of the same execution name: CREATE TABLE AS SELECT is two runs, one with the columns."""
     if vote.carries:
         return frozenset()
-    return frozenset(_named(vote.execution, votes))
+    siblings = (other for own in votes.values() for other in own if other.execution == vote.execution)
+    return frozenset(name for other in siblings if other.carries for name in named(other.said))
 
 
-def _named(execution: str, votes: Votes) -> Iterable[Name]:
-    for others in votes.values():
-        for other in others:
-            if other.execution == execution and other.carries:
-                yield from other.said.named
-
-
-def that_matter(votes: Mapping[Group, Sequence[Vote[Any]]]) -> Iterator[tuple[Group, str]]:
+def that_matter(votes: Votes[T]) -> Iterator[tuple[Group, str]]:
     """Yield (group, run key) of the votes that `outcome` and `is_dropped` need; without all others they say the same."""
     silent: set[str] = set()
     for group, own in votes.items():
@@ -70,12 +71,12 @@ def that_matter(votes: Mapping[Group, Sequence[Vote[Any]]]) -> Iterator[tuple[Gr
         yield group, vote.run_key
 
 
-def is_dropped(votes: Iterable[Vote[Any]]) -> bool:
+def is_dropped(votes: Iterable[Vote[T]]) -> bool:
     """Rule 10: a dataset is gone while its newest COMPLETE run says DROP; at one instant the write wins."""
     ended = (vote for vote in votes if vote.ended)
     newest = max(ended, key=_lifetime, default=None)
     return bool(newest and newest.drops)
 
 
-def _lifetime(vote: Vote[Any]) -> tuple[int, bool]:
+def _lifetime(vote: Vote[T]) -> tuple[int, bool]:
     return vote.time_us, not vote.drops

@@ -76,21 +76,24 @@ class PartReader:
 
     def _mentioned(self, raws: Any) -> Iterator[Mention]:
         for raw in raws or ():
-            text = bytes(raw)
-            mention = self._mentions.get(text) or self._read_mention(text)
-            if mention.name.name and not is_noise(mention.name):
-                yield mention
+            read = read_wire_dataset(bytes(raw))
+            if read is not None:
+                mention = self._mention(read[0])
+                if not is_noise(mention.name):
+                    yield mention
 
-    def _read_mention(self, text: bytes) -> Mention:
-        read = read_wire_dataset(text)
-        if read is None:
-            return self._mentions.put(text, _NOTHING)
-        wire, _ = read
+    def _mention(self, wire: WireDataset) -> Mention:
+        """Read a dataset; what one run counted at it comes to one bit, so that the rest is found again."""
+        counted = any(name in members(wire.outputFacets) for name in _PROVES_ROWS)
+        text = b"%s\0%s\0%d%s" % (wire.namespace.encode(), wire.name.encode(), counted, bytes(wire.facets))
+        return self._mentions.get(text) or self._mentions.put(text, self._read_mention(wire, counted))
+
+    def _read_mention(self, wire: WireDataset, counted: bool) -> Mention:
         name = self._canonical(wire.namespace, wire.name)
         facets, found = members(wire.facets), self._facets.of_run(wire.facets)
         self._keep(found)
         lifecycle, previous = self._lifecycle(facets.get("lifecycleStateChange"))
-        mention = Mention(
+        return Mention(
             name=name,
             schema=self._hash(found, "schema"),
             lineage=self._hash(found, "columnLineage"),
@@ -99,9 +102,8 @@ class PartReader:
             tags=_tags(facets.get("tags")),
             lifecycle=lifecycle,
             previous=previous,
-            landed=_landed(wire, facets),
+            landed=counted or "version" in facets,
         )
-        return mention if wire.inputFacets or wire.outputFacets else self._mentions.put(text, mention)
 
     def _keep(self, found: FacetSet) -> None:
         for content in found.contents:
@@ -155,9 +157,6 @@ class PartReader:
         return self._artifacts.get(text) or self._artifacts.put(text, _read_artifact(decode(text)))
 
 
-_NOTHING = Mention(Name("", ""))
-
-
 def members(raw: Raw | None) -> Facets:
     """Return the facets of an object by name, undecoded; none for what is no object."""
     return _members.decode(raw) if raw and raw != NULL else {}
@@ -209,10 +208,6 @@ def _tags(raw: Raw | None) -> tuple[Tag, ...] | None:
 
 def _is_list(value: Any) -> bool:
     return isinstance(value, list)
-
-
-def _landed(wire: WireDataset, facets: Facets) -> bool:
-    return any(name in members(wire.outputFacets) for name in _PROVES_ROWS) or "version" in facets
 
 
 def _is_deleted(content: Content) -> bool:

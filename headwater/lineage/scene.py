@@ -1,25 +1,35 @@
 """All that questions need at one moment: the graph, what of it counts, columns and tags."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from headwater.lineage.contents import Contents
 from headwater.lineage.current import Group, Vote
 from headwater.lineage.derive import Derivation
-from headwater.lineage.edges import Contribution
+from headwater.lineage.edges import Contribution, others_read
 from headwater.lineage.graph import Graph
 from headwater.lineage.memory import MemoryStore
 from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming
-from headwater.lineage.outcome import is_dropped, outcome
+from headwater.lineage.outcome import Word, is_dropped, outcome
 from headwater.lineage.part import Part
 from headwater.lineage.walk import View
+
+Remask = Callable[[Group, Contribution], Contribution]
+"""What a masking file makes of an edge set."""
+
+
+def as_said(_: Group, said: Contribution) -> Contribution:
+    """Leave every step as its producer says."""
+    return said
 
 
 class Scene:
     """A graph built in one go from parts: of the past, of a file, of a test."""
 
-    def __init__(self, parts: Sequence[Part], contents: Contents):
+    def __init__(self, parts: Sequence[Part], contents: Contents, remask: Remask = as_said):
         """Derive everything; `contents` holds what the parts refer to."""
+        self._remask = remask
+        self._said: list[Contribution] = []
         self.store = MemoryStore()
         self.derivation = Derivation(self.store, contents, Naming())
         self.derivation.add(parts)
@@ -40,17 +50,29 @@ class Scene:
         hidden = frozenset(number for name in self.dropped if (number := self.graph.dataset(name)) is not None)
         return View(bytearray(self._live), bytearray(self._latest), hidden)
 
+    def put_history(self) -> None:
+        """Add the edge sets that count no more; only `View.everything` shows them."""
+        known = {(group, said) for (group, _), said in zip(self.graph.sets.values(), self._said, strict=True)}
+        for group, votes in self.store.votes.items():
+            for said in {vote.said for vote in votes.values()}:
+                if (group, said) not in known:
+                    self._add(group, Word(said, False, False, frozenset()))
+
+    def votes_of(self, number: int) -> list[Vote[Contribution]]:
+        """Return the votes behind an edge set."""
+        votes = self.store.votes[self.graph.sets[number][0]].values()
+        return [vote for vote in votes if vote.said == self._said[number]]
+
     def _put(self, votes: Mapping[Group, Sequence[Vote[Contribution]]]) -> None:
-        for group, words in outcome(votes).items():
+        for group, words in outcome(votes, lambda said: said.named).items():
             for word in words:
-                self.graph.put(len(self._live), group, word.said, word.explained)
-                self._live.append(word.live)
-                self._latest.append(word.latest)
+                self._add(group, word)
 
-
-def others_read(said: Contribution) -> Iterable[Name]:
-    """Return what a run reads to write something else: a MERGE into itself shows no reader."""
-    return (name for name in (*said.tables, *said.also_read) if said.output not in (None, name))
+    def _add(self, group: Group, word: Word[Contribution]) -> None:
+        self.graph.put(len(self._said), group, self._remask(group, word.said), word.explained)
+        self._said.append(word.said)
+        self._live.append(word.live)
+        self._latest.append(word.latest)
 
 
 def by_output(

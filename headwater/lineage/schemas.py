@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from headwater.lineage.contents import Contents, Path
+from headwater.lineage.columns import Columns
+from headwater.lineage.contents import Contents
 from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming
 from headwater.lineage.part import DELETED, Part
@@ -39,23 +40,23 @@ class Schemas:
         self._kept = seen
         self._naming = naming
         self._newest: dict[Name, SeenSchema | None] = {}
-        self._exact: dict[Name, frozenset[str]] = {}
+        self._columns: dict[Name, Columns] = {}
 
     def see(self, name: Name, seen: SeenSchema) -> Name | None:
         """Take a mention; returns its dataset if that has another newest schema now."""
         dataset = self._naming.resolve(name, seen.time_us)
         before = self._newest_seen(dataset)
+        self.columns(dataset)  # as they are before it changes
         self._kept.see(name, seen)
         if before is not None and seen <= before:
             return None
         self._newest[dataset] = seen
         return dataset if before is None or before.schema != seen.schema else None
 
-    def forget(self) -> list[Name]:
-        """Names mean something else: look again; returns the datasets that have been looked at."""
-        known = list(self._newest)
+    def forget(self) -> None:
+        """Names mean something else: look again."""
         self._newest.clear()
-        return known
+        self._columns.clear()
 
     def newest(self, dataset: Name) -> str | None:
         """Return the hash of the newest schema."""
@@ -66,31 +67,28 @@ class Schemas:
         """Return the hash of the newest schema up to a time, else of the earliest later one."""
         return schema_at(sorted(self._history(dataset)), time_us)
 
-    def columns(self, dataset: Name) -> tuple[str, ...]:
-        """Return the columns of the newest schema, as spelt there, nested ones as dotted paths."""
-        return tuple(".".join(path) for path in self._paths(dataset))
-
-    def top_level(self, dataset: Name) -> frozenset[str]:
-        """Return the keys of the columns of the newest schema that are in no struct: `a.b` may be one of them."""
-        return frozenset(self.key(dataset, path[0]) for path in self._paths(dataset) if len(path) == 1)
+    def columns(self, dataset: Name) -> Columns:
+        """Return the columns of the newest schema."""
+        found = self._columns.get(dataset)
+        return found if found is not None else self._look(dataset)
 
     def key(self, dataset: Name, column: str) -> str:
-        """Return what equal columns of a dataset share: casefolded, unless the newest schema tells two apart."""
-        return column_key(column, self._exact.get(dataset))
+        """Return what equal columns of a dataset share (`Columns.key`)."""
+        return self.columns(dataset).key(column)
 
     def settle(self, datasets: Iterable[Name]) -> set[Name]:
         """Look at the newest schemas of datasets; returns those whose columns match differently from now on."""
         changed = set()
         for dataset in datasets:
-            exact = told_apart(self.columns(dataset))
-            if exact != self._exact.get(dataset, frozenset()):
-                self._exact[dataset] = exact
+            before = self._columns.get(dataset)
+            if before is None or not self._look(dataset).matches_like(before):
                 changed.add(dataset)
         return changed
 
-    def _paths(self, dataset: Name) -> Sequence[Path]:
+    def _look(self, dataset: Name) -> Columns:
         newest = self.newest(dataset)
-        return self._contents.schema(newest) if newest else ()
+        self._columns[dataset] = Columns(self._contents.schema(newest) if newest else ())
+        return self._columns[dataset]
 
     def _newest_seen(self, dataset: Name) -> SeenSchema | None:
         if dataset not in self._newest:
@@ -109,20 +107,6 @@ def schema_at(history: Sequence[SeenSchema], time_us: int) -> str | None:
     known = [seen for seen in history if seen.time_us <= time_us]
     chosen = known[-1:] or history[:1]
     return chosen[0].schema if chosen else None
-
-
-def column_key(column: str, exact: frozenset[str] | None) -> str:
-    """Return what equal columns share; `exact`: keys that the newest schema tells apart."""
-    folded = column.casefold()
-    return column if exact and folded in exact else folded
-
-
-def told_apart(columns: Iterable[str]) -> frozenset[str]:
-    """Return the keys that several columns of one schema would share."""
-    spellings: dict[str, set[str]] = {}
-    for column in columns:
-        spellings.setdefault(column.casefold(), set()).add(column)
-    return frozenset(folded for folded, same in spellings.items() if len(same) > 1)
 
 
 def seen_schemas(part: Part) -> Iterator[tuple[Name, SeenSchema]]:

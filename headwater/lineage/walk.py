@@ -1,6 +1,6 @@
 """Rule 7: impact and upstream. Breadth first, twice in step: over every edge, and over those that do not mask."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from headwater.lineage.graph import WIDTH, Graph
@@ -19,6 +19,17 @@ class View(NamedTuple):
     live: bytearray
     latest: bytearray
     hidden: frozenset[int]
+
+    def everything(self) -> "View":
+        """Return a view of every edge set of the graph, `view=all`."""
+        return self._replace(live=bytearray(b"\1" * len(self.live)))
+
+    def without(self, numbers: Iterable[int]) -> "View":
+        """Return this view without some edge sets."""
+        live = bytearray(self.live)
+        for number in numbers:
+            live[number] = 0
+        return self._replace(live=live)
 
 
 class Hit(NamedTuple):

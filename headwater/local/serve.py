@@ -21,13 +21,23 @@ from headwater.api.app import ReadApi
 from headwater.errors import HeadwaterError, Retry
 from headwater.eventlog.claims import ClaimCheck
 from headwater.eventlog.sqlite import SqliteLog
+from headwater.index.lens import Lenses
 from headwater.local.connection import connection_class
 from headwater.local.health import Health
 from headwater.local.intake import Take
 from headwater.local.lifeline import read_settings, when_parent_ends
 from headwater.receiver import Refusal
 from headwater.receiver.station import Limits, Receiver
-from headwater.runtime import folder_lock, open_bronze, open_claims, open_log, open_log_reader, prepare_folder
+from headwater.runtime import (
+    folder_lock,
+    open_bronze,
+    open_claims,
+    open_index_home,
+    open_log,
+    open_log_reader,
+    open_rules,
+    prepare_folder,
+)
 from headwater.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -53,7 +63,8 @@ class Serve:
         }
         bronze, reader = open_bronze(folder), open_log_reader(folder)
         self._health = Health(event_log, reader, bronze)
-        self._read = ReadApi(reader, bronze, access).app()
+        lenses = Lenses(open_index_home(folder), open_rules(settings))
+        self._read = ReadApi(reader, bronze, access, lenses).app()
         self._read.routes.extend(self._health.routes())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

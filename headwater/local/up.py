@@ -1,4 +1,4 @@
-"""`headwater up`: a small supervisor. It owns the port and the folder, and keeps two children alive."""
+"""`headwater up`: a small supervisor. It owns the port and the folder, and keeps its children alive."""
 
 import http.client
 import os
@@ -41,7 +41,7 @@ class _Child:
 
 
 class Supervisor:
-    """Starts `serve` and `parser`, restarts a dead one within 2 s, ends with both."""
+    """Starts `serve`, `parser` and `index`, restarts a dead one within 2 s, ends with all."""
 
     def __init__(self, settings: Settings, folder: Path, listener: socket.socket):
         """`serve` inherits the listening socket: requests wait in it while it starts anew."""
@@ -60,6 +60,7 @@ class Supervisor:
         descriptor = str(self._listener.fileno())
         self._start("serve", [sys.executable, "-m", "headwater.local.serve", descriptor], 0)
         self._start("parser", [sys.executable, "-m", "headwater.local.parse"], 0)
+        self._start("index", [sys.executable, "-m", "headwater.local.index"], 0)
         status = 0
         while (child := self._ended.get()) is not None:
             if child.process.returncode == GIVE_UP:

@@ -110,13 +110,15 @@ class Batch:
             gone = meant.join(found, _OF_NAME, "left_anti").withColumns({"gone": F.lit(True), "moved": F.lit(True)})
             fresh = self._keep(others.unionByName(again).unionByName(gone))
             stored = stored.join(names, ["namespace", "name"], "left_anti")
-        self._tell_apart(found, stored.unionByName(fresh.where("NOT gone").drop("gone", "moved")))
+        self._tell_apart(found, stored.unionByName(fresh.where("NOT gone").drop("gone", "moved")), moved=moved is not None)
         return fresh
 
-    def _tell_apart(self, found: DataFrame, now: DataFrame) -> None:
+    def _tell_apart(self, found: DataFrame, now: DataFrame, *, moved: bool) -> None:
         """Find the columns that newest schemas tell apart by case: most lakes have none, then nothing is read."""
         several = {Name(*row) for row in found.where("twins").select("dataset_namespace", "dataset_name").collect()}
         several |= self._exact_before.keys()
+        if moved:  # an older schema may be the newest one again
+            several |= {Name(*row) for row in now.where("twins").select("dataset_namespace", "dataset_name").collect()}
         self.exact = {}
         if several:
             of = now.where("facet = 'schema'").join(

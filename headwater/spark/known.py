@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from headwater.lineage.columns import column_key, told_apart
 from headwater.lineage.contents import Path
 from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming
-from headwater.lineage.schemas import SeenSchema, column_key, schema_at, seen_schemas, told_apart
+from headwater.lineage.schemas import SeenSchema, schema_at, seen_schemas
+from headwater.lineage.tags import tags_facets
 from headwater.spark.arrow import Row
 from headwater.spark.texts import Carried, Reading, read_parts, text_of
 from headwater.tables import LATEST_FACETS, Table
@@ -32,7 +34,7 @@ class Known:
 
     def key(self, dataset: Name, column: str) -> str:
         """Return the key that equal columns of a dataset share."""
-        return column_key(column, self.exact.get(dataset))
+        return column_key(column, self.exact.get(dataset, ()))
 
     def schema_at(self, missing: set[Name]) -> Callable[[Name, int], str | None]:
         """Return the rule that borrows a schema; datasets of unknown history are added to `missing`."""
@@ -60,12 +62,11 @@ class Latest:
                     key = (name, self.naming.resolve(name, seen.time_us), "schema", "")
                     if key not in found or found[key][0] < seen:
                         found[key] = seen, contents
-                for place, mention in enumerate((*part.inputs, *part.outputs)):
-                    if mention.tags is not None:
-                        key = (mention.name, self.naming.resolve(mention.name, part.time_us), "tags", part.producer)
-                        seen = SeenSchema(*part.order, place, "")
-                        if key not in found or found[key][0] < seen:
-                            found[key] = seen, text_of(mention.tags)
+                for facet in tags_facets(part):
+                    key = (facet.name, self.naming.resolve(facet.name, part.time_us), "tags", facet.producer)
+                    seen = SeenSchema(*facet.order, facet.place, "")
+                    if key not in found or found[key][0] < seen:
+                        found[key] = seen, text_of(facet.tags)
         for (name, dataset, facet, producer), (seen, text) in found.items():
             value = text_of(read_carried(text).schemas[seen.schema]) if facet == "schema" else text
             twins = facet == "schema" and bool(exact_keys(value))

@@ -1,14 +1,14 @@
 """The command line. Tables for people, `--json` for programs; exit status 0 well, 1 answered no, 2 usage, 3 failed."""
 
-import json
 import sys
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from headwater.cli import lineage
+from headwater.cli.printing import pairs, show, table
 from headwater.errors import HeadwaterError
 from headwater.settings import Settings, load_settings
 
@@ -21,6 +21,7 @@ app = typer.Typer(
 )
 log_app = typer.Typer(help="Look at the event log, or begin a new life of it.", no_args_is_help=True)
 app.add_typer(log_app, name="log")
+app.add_typer(lineage.app)
 
 Data = Annotated[Path | None, typer.Option("--data", help="Data folder; default headwater-data.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
@@ -60,7 +61,7 @@ def send(
     from headwater.local.send import send_files
 
     outcome = send_files(files, to, key, progress=not as_json)
-    _show(outcome, as_json, lambda: _pairs("Sent", outcome))
+    show(outcome, as_json, lambda: pairs("Sent", outcome))
     sys.exit(0 if not outcome["refused"] and not outcome["failed"] else 1)
 
 
@@ -71,7 +72,7 @@ def audit(data: Data = None, as_json: Json = False) -> None:
 
     folder = _folder(data)
     found = ask(_reader(folder), _bronze(folder))
-    _show(found, as_json, lambda: _pairs("Audit", found))
+    show(found, as_json, lambda: pairs("Audit", found))
     sys.exit(0 if found["balanced"] else 1)
 
 
@@ -89,7 +90,7 @@ def events(
 
     found = list_events(_bronze(_folder(data)), run=run, job=job, since=since, limit=limit)
     columns = ("received_at", "event_kind", "event_type", "job_namespace", "job_name", "run_id", "flags")
-    _show(found, as_json, lambda: _table("Events", found, columns))
+    show(found, as_json, lambda: table("Events", found, columns))
 
 
 @app.command()
@@ -110,10 +111,10 @@ def rejected(
     if retry:
         bodies = [item["body"].encode() for item in found["items"] if item["body"]]
         outcome = send_bodies(bodies, to, key, progress=not as_json)
-        _show(outcome, as_json, lambda: _pairs("Sent again", outcome))
+        show(outcome, as_json, lambda: pairs("Sent again", outcome))
         sys.exit(0 if not outcome["refused"] and not outcome["failed"] else 1)
     columns = ("received_at", "sequence", "to_sequence", "reason", "field", "message")
-    _show(found, as_json, lambda: _table("Rejected", found, columns))
+    show(found, as_json, lambda: table("Rejected", found, columns))
 
 
 @app.command()
@@ -134,7 +135,7 @@ def validate(
             shown = [problem for problem in event.problems if infos or problem.severity == "error"]
             items += [{"file": str(path), "line": event.line, **asdict(problem)} for problem in shown]
     found = {"checked": checked, "invalid": invalid, "items": items}
-    _show(found, as_json, lambda: _table(f"{checked} events checked, {invalid} not valid", found, _PROBLEM))
+    show(found, as_json, lambda: table(f"{checked} events checked, {invalid} not valid", found, _PROBLEM))
     sys.exit(1 if invalid else 0)
 
 
@@ -154,10 +155,22 @@ def names(
     from headwater.runtime import open_rules
 
     files = open_rules(_settings({"data": data}))
-    found = explain_name(files.current().names, namespace, name, at=at)
+    found = explain_name(files.current().names, namespace, name, at=at, bind=_bindings(data))
     for problem in files.problems:
         sys.stderr.write(f"headwater: {problem}\n")
-    _show({**found, "problems": files.problems}, as_json, lambda: _table("Names", found, _STEP))
+    show({**found, "problems": files.problems}, as_json, lambda: table("Names", found, _STEP))
+
+
+def _bindings(data: Path | None) -> Any:
+    """Return what explains bindings; where there is no lake yet, nothing is bound."""
+    from headwater.api.names import unbound
+    from headwater.runtime import existing_folder, open_lenses
+
+    settings = _settings({"data": data})
+    try:
+        return open_lenses(settings, existing_folder(settings)).bindings
+    except HeadwaterError:
+        return unbound
 
 
 _STEP = ("rule", "namespace", "name", "why")
@@ -172,7 +185,7 @@ def check(data: Data = None, as_json: Json = False) -> None:
     for item in items:
         if item["setting"] == "keys":
             item["value"] = [{**key, "key": "***"} for key in item["value"]]
-    _show({"items": items}, as_json, lambda: _table("Settings", {"items": items}, ("setting", "value", "from")))
+    show({"items": items}, as_json, lambda: table("Settings", {"items": items}, ("setting", "value", "from")))
 
 
 @log_app.command("show")
@@ -191,7 +204,7 @@ def log_show(data: Data = None, as_json: Json = False) -> None:
         "bytes": reader.size_bytes(),
         "past": [{"incarnation": past[0], "received": past[1]} for past in reader.past()],
     }
-    _show(found, as_json, lambda: _pairs("Event log", found))
+    show(found, as_json, lambda: pairs("Event log", found))
 
 
 @log_app.command("new-incarnation")
@@ -203,7 +216,7 @@ def log_new_incarnation(data: Data = None, as_json: Json = False) -> None:
     from headwater.local.incarnation import begin_incarnation
 
     found = begin_incarnation(_settings({"data": data}))
-    _show(found, as_json, lambda: _pairs("New incarnation", found))
+    show(found, as_json, lambda: pairs("New incarnation", found))
 
 
 def _settings(overrides: dict[str, Any]) -> Settings:
@@ -234,34 +247,3 @@ def _seconds(text: str) -> float:
         return float(number) * unit
     except ValueError:
         raise typer.BadParameter(f"{text!r} is no time. Write it like 1s or 250ms.", param_hint="--tick") from None
-
-
-def _show(value: Any, as_json: bool, table: Callable[[], Any]) -> None:
-    if as_json:
-        sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
-        return
-    from rich.console import Console
-
-    Console().print(table())
-
-
-def _pairs(title: str, values: dict[str, Any]) -> Any:
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table("", "", title=title, show_header=False, title_justify="left")
-    for name, value in values.items():
-        table.add_row(name, escape(str(value)))
-    return table
-
-
-def _table(title: str, found: dict[str, Any], columns: tuple[str, ...]) -> Any:
-    from rich.markup import escape
-    from rich.table import Column, Table
-
-    shown, total = len(found["items"]), found.get("totalCount", len(found["items"]))
-    headers = (Column(name, overflow="fold") for name in columns)
-    table = Table(*headers, title=f"{title}: {shown} of {total}", title_justify="left")
-    for item in found["items"]:
-        table.add_row(*("" if item.get(name) is None else escape(str(item[name])) for name in columns))
-    return table

@@ -1,0 +1,195 @@
+"""The questions about lineage, each by its name and parameters; the HTTP routes and the command line share them."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from headwater.api.facets import sql_of_run
+from headwater.api.questions import moment_us
+from headwater.errors import WrongQuestion
+from headwater.events.event_files import read_event_texts
+from headwater.index.asking import Subject, read_bounds, read_mode
+from headwater.index.coverage import coverage
+from headwater.index.differences import difference
+from headwater.index.exposure import exposures
+from headwater.index.lens import Lens, Lenses, Sight, read_view
+from headwater.lineage.masking import remasked
+from headwater.index.moment import NOW_US
+from headwater.index.past import PastMoment
+from headwater.index.reach import path, reach
+from headwater.index.verdicts import verdicts
+from headwater.index.why import why
+from headwater.lake.bronze import Bronze
+from headwater.lineage.contents import ContentsInMemory
+from headwater.lineage.reading import PartReader
+from headwater.lineage.user_rules import UserRules
+
+Parameters = Mapping[str, str]
+Answer = dict[str, Any]
+
+LENS = ("view", "asOf", "knownAt", "seenSince")
+_SUBJECT = ("namespace", "dataset", "column")
+_ENDS = ("fromNamespace", "fromDataset", "fromColumn", "toNamespace", "toDataset", "toColumn")
+
+
+def ask(lenses: Lenses, question: str, parameters: Parameters) -> Answer:
+    """Answer a question.
+
+    Raises WrongQuestion for parameters that are missing, unknown or not of their form, NotKnown for names,
+    LakeUnavailable while the index is being built.
+    """
+    allowed, answer = QUESTIONS[question]
+    unknown = sorted(parameters.keys() - {*allowed, *LENS, "code"})
+    if unknown:
+        raise WrongQuestion(f"{question} takes no parameter {unknown[0]!r}. It takes {', '.join((*allowed, *LENS))}.")
+    with lenses.look(read_lens(parameters)) as sight:
+        return answer(lenses, sight, parameters)
+
+
+def read_lens(parameters: Parameters) -> Lens:
+    """Read the parameters that every question takes."""
+    times = {name: moment_us(name, parameters[name]) for name in LENS[1:] if parameters.get(name)}
+    return Lens(times.get("asOf"), times.get("knownAt"), times.get("seenSince"), read_view(parameters.get("view")))
+
+
+def _reach(sight: Sight, parameters: Parameters, *, forward: bool) -> Answer:
+    return reach(
+        sight.moment,
+        sight.rules.names,
+        _subject(parameters),
+        sight.view,
+        forward=forward,
+        mode=read_mode(parameters.get("mode")),
+        bounds=read_bounds(_number(parameters, "depth"), _number(parameters, "limit")),
+        roots=_flag(parameters, "roots"),
+        paths=_flag(parameters, "paths"),
+    )
+
+
+def _path(_: Lenses, sight: Sight, parameters: Parameters) -> Answer:
+    start, end = _end(parameters, "from"), _end(parameters, "to")
+    mode = read_mode(parameters.get("mode"))
+    return path(sight.moment, sight.rules.names, start, end, sight.view, mode=mode)
+
+
+def _why(_: Lenses, sight: Sight, parameters: Parameters) -> Answer:
+    return why(sight.moment, sight.rules.names, _end(parameters, "from"), _end(parameters, "to"), sight.view)
+
+
+def _surface_of(sight: Sight, parameters: Parameters) -> Answer:
+    source = _subject(parameters) if parameters.get("dataset") else None
+    tag, limit = parameters.get("tag") or "pii", read_bounds(None, _number(parameters, "limit")).limit
+    return exposures(sight.moment, sight.rules, sight.view, tag=tag, source=source, limit=limit)
+
+
+def _unused(_: Lenses, sight: Sight, parameters: Parameters) -> Answer:
+    asked = _subject(parameters) if parameters.get("dataset") else None
+    limit = read_bounds(None, _number(parameters, "limit")).limit
+    return verdicts(sight.moment, sight.rules, sight.view, asked=asked, limit=limit)
+
+
+def _coverage(_: Lenses, sight: Sight, parameters: Parameters) -> Answer:
+    return coverage(sight.moment, sight.view, limit=read_bounds(None, _number(parameters, "limit")).limit)
+
+
+def surface(lenses: Lenses, parameters: Parameters) -> Answer:
+    """Answer the masking surface; with `since` only what was not exposed then and is now."""
+    since = parameters.get("since")
+    rest = {name: value for name, value in parameters.items() if name != "since"}
+    now = ask(lenses, "surface", rest)
+    if not since:
+        return now
+    moment_us("since", since)
+    before = ask(lenses, "surface", {**rest, "asOf": since})
+    known = {_column(item) for item in before["items"] if item["exposure"] == "exposed"}
+    items = [item for item in now["items"] if item["exposure"] == "exposed" and _column(item) not in known]
+    return {**now, "since": since, "items": items, "totalCount": len(items)}
+
+
+def diff(lenses: Lenses, parameters: Parameters) -> Answer:
+    """Answer what changed between the moments `from` and `to` (now without it)."""
+    if not parameters.get("from"):
+        raise WrongQuestion("diff needs from=TIME, such as 2026-03-01T00:00:00Z; to=TIME is now where it is missing.")
+    limit = read_bounds(None, _number(parameters, "limit")).limit
+    start = Lens(as_of_us=moment_us("from", parameters["from"]))
+    end = Lens(as_of_us=moment_us("to", parameters["to"]) if parameters.get("to") else None)
+    with lenses.look(start) as before:
+        old = (before.moment, before.view)
+    with lenses.look(end) as after:
+        return difference(old, (after.moment, after.view), limit=limit)
+
+
+def diff_files(rules: UserRules, before: Path, after: Path, limit: int | None) -> Answer:
+    """Answer what changed between two runs of one pipeline, each a file of its events."""
+    old, new = (_moment_of(rules, path) for path in (before, after))
+    return difference((old, old.view()), (new, new.view()), limit=read_bounds(None, limit).limit)
+
+
+def _moment_of(rules: UserRules, path: Path) -> PastMoment:
+    contents = ContentsInMemory()
+    reader = PartReader(rules.names.canonical, contents)
+    parts = []
+    for event in read_event_texts(path):
+        if event.text is None:
+            raise WrongQuestion(f"{path}, line {event.line} is too long to be an event.")
+        parts.append(reader.read(sha256(event.text).hexdigest()[:32], NOW_US, event.text.decode("utf-8", "replace")))
+    return PastMoment(parts, contents, partial(remasked, rules))
+
+
+def edge(lenses: Lenses, bronze: Bronze, parameters: Parameters) -> Answer:
+    """Answer why an edge is there, with the SQL of the newest run of each job that reports any."""
+    found = ask(lenses, "edge", parameters)
+    for item in found["items"][:_SQL_SHOWN]:
+        item["sql"] = sql_of_run(bronze, item["newest_run"]) if item["newest_run"] else None
+    return found
+
+
+def _column(item: Answer) -> tuple[str, str, str | None]:
+    return item["namespace"], item["dataset"], item["column"]
+
+
+def _subject(parameters: Parameters) -> Subject:
+    if not parameters.get("dataset"):
+        raise WrongQuestion("dataset= is missing. Name a dataset, with namespace= or as the unique end of its name.")
+    return Subject(parameters.get("namespace"), parameters["dataset"], parameters.get("column"))
+
+
+def _end(parameters: Parameters, side: str) -> Subject:
+    dataset = parameters.get(f"{side}Dataset")
+    if not dataset:
+        raise WrongQuestion(f"{side}Dataset= is missing. Name both ends: {', '.join(_ENDS)}.")
+    return Subject(parameters.get(f"{side}Namespace"), dataset, parameters.get(f"{side}Column"))
+
+
+def _number(parameters: Parameters, name: str) -> int | None:
+    text = parameters.get(name)
+    if text is None:
+        return None
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise WrongQuestion(f"{name}={text[:40]!r} is no number. Write it like 100.")
+    return int(text)
+
+
+def _flag(parameters: Parameters, name: str) -> bool:
+    text = parameters.get(name, "false")
+    if text not in ("true", "false"):
+        raise WrongQuestion(f"{name}={text[:40]!r} is neither true nor false.")
+    return text == "true"
+
+
+_SQL_SHOWN = 5
+
+_WALK = (*_SUBJECT, "mode", "depth", "limit", "roots", "paths")
+
+QUESTIONS: dict[str, tuple[tuple[str, ...], Callable[[Lenses, Sight, Parameters], Answer]]] = {
+    "impact": (_WALK, lambda _, sight, parameters: _reach(sight, parameters, forward=True)),
+    "upstream": (_WALK, lambda _, sight, parameters: _reach(sight, parameters, forward=False)),
+    "path": ((*_ENDS, "mode"), _path),
+    "edge": (_ENDS, _why),
+    "surface": ((*_SUBJECT, "tag", "limit"), lambda _, sight, parameters: _surface_of(sight, parameters)),
+    "unused": (("namespace", "dataset", "limit"), _unused),
+    "coverage": (("limit",), _coverage),
+}
+"""Question → its parameters beside those of time, and what answers it."""

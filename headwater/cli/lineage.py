@@ -1,0 +1,215 @@
+"""The commands that ask about lineage. They answer from the data folder, whether Headwater runs or not."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headwater.cli.printing import pairs, show, table
+from headwater.errors import WrongQuestion
+from headwater.settings import load_settings
+
+app = typer.Typer()
+
+Data = Annotated[Path | None, typer.Option("--data", help="Data folder; default headwater-data.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Dataset = Annotated[str, typer.Argument(help="Dataset: a location, any alias, or a unique end of its name.")]
+Any_ = Annotated[str | None, typer.Argument(help="Dataset; all of them without one.")]
+Column = Annotated[str | None, typer.Argument(help="Column; the whole dataset without one.")]
+Namespace = Annotated[str | None, typer.Option(help="Namespace, where the name alone is not enough.")]
+Mode = Annotated[str | None, typer.Option(help="value (what it is made of) or any (also what shapes it).")]
+Limit = Annotated[int | None, typer.Option(help="At most so many items.")]
+View = Annotated[str | None, typer.Option(help="current, or all that ever was.")]
+AsOf = Annotated[str | None, typer.Option("--as-of", help="Lineage by events up to this time.")]
+KnownAt = Annotated[str | None, typer.Option("--known-at", help="Lineage by events received up to this time.")]
+SeenSince = Annotated[str | None, typer.Option("--seen-since", help="Only edges that a run reported since.")]
+End = Annotated[str, typer.Argument(help="DATASET or DATASET#COLUMN.")]
+
+_COLUMNS = ("namespace", "dataset", "column", "distance", "masked", "via.dataset", "via.column", "via.job.name")
+_SURFACE = ("exposure", "namespace", "dataset", "column", "source.dataset", "source.column", "via.job.name")
+_UNUSED = ("verdict", "namespace", "dataset", "column", "reason", "last_used")
+_DIFF = ("change", "from.dataset", "from.column", "to.dataset", "to.column", "type", "masked", "job.name")
+_EDGE = ("origin", "job.namespace", "job.name", "runs", "first_seen", "last_seen", "landed", "sql")
+
+
+@app.command()
+def impact(
+    dataset: Dataset, column: Column = None, namespace: Namespace = None, mode: Mode = None,
+    depth: Annotated[int | None, typer.Option(help="At most so many edges away.")] = None, limit: Limit = None,
+    view: View = None, as_of: AsOf = None, known_at: KnownAt = None, seen_since: SeenSince = None,
+    roots: Annotated[bool, typer.Option("--roots", help="Only columns that nothing feeds.")] = False,
+    data: Data = None, as_json: Json = False,
+) -> None:  # fmt: skip
+    """List the columns that a column, or a whole dataset, ends up in."""
+    asked = _asked(locals())
+    _show_reach(_ask(data, "impact", asked), as_json, "Impact of")
+
+
+@app.command()
+def upstream(
+    dataset: Dataset, column: Column = None, namespace: Namespace = None, mode: Mode = None,
+    depth: Annotated[int | None, typer.Option(help="At most so many edges away.")] = None, limit: Limit = None,
+    view: View = None, as_of: AsOf = None, known_at: KnownAt = None, seen_since: SeenSince = None,
+    roots: Annotated[bool, typer.Option("--roots", help="Only columns that nothing feeds.")] = False,
+    data: Data = None, as_json: Json = False,
+) -> None:  # fmt: skip
+    """List the columns that a column, or a whole dataset, is made of."""
+    asked = _asked(locals())
+    _show_reach(_ask(data, "upstream", asked), as_json, "Upstream of")
+
+
+@app.command()
+def path(
+    start: End, end: End, mode: Mode = None, view: View = None, as_of: AsOf = None, data: Data = None,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Tell whether one column reaches another, and how. Status 1 if it does not."""
+    found = _ask(data, "path", {**_ends(start, end), **_asked({"mode": mode, "view": view, "as_of": as_of})})
+    steps = {"items": [{**step, "via": step["via"]} for step in found["path"]]}
+    columns = ("namespace", "dataset", "column", "via.job.name", "via.transformation.subtype")
+    show(found, as_json, lambda: table("Path" if found["reaches"] else "No path", steps, columns))
+    sys.exit(0 if found["reaches"] else 1)
+
+
+@app.command()
+def edge(start: End, end: End, view: View = None, as_of: AsOf = None, data: Data = None, as_json: Json = False) -> None:
+    """Tell why there is an edge: which jobs, how many runs, which SQL, since when."""
+    from headwater.api.lineage import edge as ask_edge
+    from headwater.runtime import open_bronze
+
+    lenses, folder = _lenses(data)
+    found = ask_edge(lenses, open_bronze(folder), {**_ends(start, end), **_asked({"view": view, "as_of": as_of})})
+    show(found, as_json, lambda: table("Edge", found, _EDGE))
+
+
+@app.command()
+def surface(
+    dataset: Any_ = None, column: Column = None, namespace: Namespace = None,
+    tag: Annotated[str, typer.Option(help="Tag of the columns that matter.")] = "pii",
+    since: Annotated[str | None, typer.Option(help="Only what became exposed since; status 1 if anything did.")] = None,
+    limit: Limit = None, view: View = None, as_of: AsOf = None, known_at: KnownAt = None,
+    seen_since: SeenSince = None, data: Data = None, as_json: Json = False,
+) -> None:  # fmt: skip
+    """List where tagged columns, or one column, end up: exposed, masked, or unknown."""
+    asked = _asked(locals())
+    from headwater.api.lineage import surface as ask_surface
+
+    found = ask_surface(_lenses(data)[0], asked)
+    show(found, as_json, lambda: table("Masking surface", found, _SURFACE))
+    sys.exit(1 if since and found["items"] else 0)
+
+
+@app.command()
+def unused(
+    dataset: Any_ = None, namespace: Namespace = None, limit: Limit = None, view: View = None, as_of: AsOf = None,
+    known_at: KnownAt = None, seen_since: SeenSince = None, data: Data = None, as_json: Json = False,
+) -> None:  # fmt: skip
+    """Tell which columns may be dropped: used, unused, or unknown where no one can tell."""
+    found = _ask(data, "unused", _asked(locals()))
+    show(found, as_json, lambda: table("Columns", found, _UNUSED))
+
+
+@app.command()
+def coverage(limit: Limit = None, as_of: AsOf = None, data: Data = None, as_json: Json = False) -> None:
+    """List datasets and jobs without column lineage, and why."""
+    found = _ask(data, "coverage", _asked({"limit": limit, "as_of": as_of}))
+    columns = ("kind", "namespace", "dataset", "name", "reason")
+    show(found, as_json, lambda: table("Without column lineage", found, columns))
+
+
+@app.command()
+def diff(
+    before: Annotated[Path | None, typer.Argument(help="Events of a run of the pipeline before a change.")] = None,
+    after: Annotated[Path | None, typer.Argument(help="Events of a run after it.")] = None,
+    from_: Annotated[str | None, typer.Option("--from", help="Instead of files: from this time …")] = None,
+    to: Annotated[str | None, typer.Option("--to", help="… to this one, now without it.")] = None,
+    limit: Limit = None, data: Data = None, as_json: Json = False,
+) -> None:  # fmt: skip
+    """List what changed between two files of events, or two moments. Status 1 if lineage was lost."""
+    from headwater.api.lineage import diff as ask_diff
+    from headwater.api.lineage import diff_files
+    from headwater.runtime import open_rules
+
+    settings = load_settings({"data": data})[0]
+    if before and after:
+        found = diff_files(open_rules(settings).current(), before, after, limit)
+    elif from_ and not before:
+        found = ask_diff(_lenses(data)[0], _asked({"from": from_, "to": to, "limit": limit}))
+    else:
+        raise WrongQuestion("Name two files of events, or --from TIME [--to TIME].")
+    show(found, as_json, lambda: table(f"{found['added']} added, {found['removed']} removed", found, _DIFF))
+    sys.exit(1 if found["removed"] else 0)
+
+
+@app.command()
+def run(run_id: Annotated[str, typer.Argument(help="Run id.")], data: Data = None, as_json: Json = False) -> None:
+    """Show what a run read and who had written it, what it wrote and who read that."""
+    found = _lenses(data)[0].run(run_id)
+    show(found, as_json, lambda: pairs("Run", {**found["run"], "reads": found["reads"], "writes": found["writes"]}))
+
+
+@app.command()
+def facets(
+    entity: Annotated[str, typer.Argument(help="run, job or dataset.")],
+    name: Annotated[str, typer.Argument(help="Name of the facet, such as ownership.")],
+    limit: Annotated[int, typer.Option(help="At most so many.")] = 100, data: Data = None, as_json: Json = False,
+) -> None:  # fmt: skip
+    """List a facet's newest value for each run, job or dataset."""
+    from headwater.api.facets import facets as ask_facets
+    from headwater.runtime import existing_folder, open_bronze
+
+    bronze = open_bronze(existing_folder(load_settings({"data": data})[0]))
+    found = ask_facets(bronze, entity=entity, name=name, limit=limit)
+    show(found, as_json, lambda: table("Facets", found, ("runId", "namespace", "name", "eventTime", "facet")))
+
+
+_NAMES = {"as_of": "asOf", "known_at": "knownAt", "seen_since": "seenSince"}
+_NOT_ASKED = ("data", "as_json")
+
+
+def _asked(options: dict[str, Any]) -> dict[str, str]:
+    """Return options as the parameters of a question: what was not given is not asked."""
+    found: dict[str, str] = {}
+    for name, value in options.items():
+        if value not in (None, False) and name not in _NOT_ASKED:
+            found[_NAMES.get(name, name)] = "true" if value is True else str(value)
+    return found
+
+
+def _ends(start: str, end: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for side, text in (("from", start), ("to", end)):
+        dataset, mark, column = text.rpartition("#")
+        found[f"{side}Dataset"] = dataset if mark else text
+        if mark:
+            found[f"{side}Column"] = column
+    return found
+
+
+def _ask(data: Path | None, question: str, parameters: dict[str, str]) -> Any:
+    from headwater.api.lineage import ask
+
+    return ask(_lenses(data)[0], question, parameters)
+
+
+def _lenses(data: Path | None) -> tuple[Any, Path]:
+    from headwater.runtime import existing_folder, open_lenses
+
+    settings = load_settings({"data": data})[0]
+    folder = existing_folder(settings)
+    lenses = open_lenses(settings, folder)
+    for problem in lenses.problems:
+        sys.stderr.write(f"headwater: {problem}\n")
+    return lenses, folder
+
+
+def _show_reach(found: Any, as_json: bool, title: str) -> None:
+    asked = found["column"]
+    name = asked["dataset"] + (f"#{asked['column']}" if asked["column"] else "")
+    more = " (there is more: raise --limit or --depth)" if found["truncated"] else ""
+    listed = {"items": found["columns"]}
+    show(found, as_json, lambda: table(f"{title} {name}{more}", listed, _COLUMNS))
+    if not as_json and found["stops"]:
+        stops = {"items": found["stops"]}
+        show(stops, False, lambda: table("Only table-level lineage goes on from", stops, ("namespace", "dataset")))

@@ -1,0 +1,136 @@
+"""What a question's words mean: datasets by any alias or unique suffix, columns, or the nearest ones there are."""
+
+import difflib
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from headwater.errors import NotKnown, WrongQuestion
+from headwater.index.moment import Moment
+from headwater.lineage.name import Name, split_location
+from headwater.lineage.names import NameRules
+from headwater.lineage.walk import Mode
+
+MAX_LIMIT = 10_000
+MAX_DEPTH = 1_000
+_NEAREST = 5
+
+
+class Subject(NamedTuple):
+    """What is asked about: a dataset as its producers or users name it, and a column, None for all of them."""
+
+    namespace: str | None
+    dataset: str
+    column: str | None = None
+
+
+class Bounds(NamedTuple):
+    """How far an answer goes: edges, and items."""
+
+    depth: int = MAX_DEPTH
+    limit: int = 1_000
+
+
+def read_mode(text: str | None) -> Mode:
+    """Return the mode; raises WrongQuestion for another word."""
+    if text in (None, "", "value"):
+        return "value"
+    if text == "any":
+        return "any"
+    raise WrongQuestion(f"mode={text!r} is not known. Write value (what a value is made of) or any (what shapes it).")
+
+
+def read_bounds(depth: int | None, limit: int | None) -> Bounds:
+    """Return the bounds of an answer; raises WrongQuestion if they are none."""
+    found = Bounds()._replace(
+        **{key: value for key, value in (("depth", depth), ("limit", limit)) if value is not None}
+    )
+    if not 1 <= found.depth <= MAX_DEPTH:
+        raise WrongQuestion(f"depth={found.depth} is not between 1 and {MAX_DEPTH}.")
+    if not 1 <= found.limit <= MAX_LIMIT:
+        raise WrongQuestion(f"limit={found.limit} is not between 1 and {MAX_LIMIT}.")
+    return found
+
+
+def find_dataset(moment: Moment, rules: NameRules, asked: Subject) -> Name:
+    """Return the dataset that is meant; raises NotKnown, or WrongQuestion where several may be meant."""
+    for name in _candidates(rules, asked):
+        dataset = moment.resolve(name)
+        if moment.knows(dataset):
+            return dataset
+    known = moment.datasets()
+    text = asked.dataset.strip("/")
+    fitting = sorted(name for name in known if _ends_with(name, text) and asked.namespace in (None, name.namespace))
+    if len(fitting) > 1:
+        shown = ", ".join(repr("/".join(name)) for name in fitting[:_NEAREST])
+        raise WrongQuestion(f"{asked.dataset!r} may be {len(fitting)} datasets: {shown}. Name the namespace, or more.")
+    if fitting:
+        return fitting[0]
+    whole = f"{asked.namespace}/{asked.dataset}" if asked.namespace else asked.dataset
+    raise NotKnown("dataset", whole, _nearest_names(asked.dataset, known))
+
+
+def _candidates(rules: NameRules, asked: Subject) -> Iterable[Name]:
+    if asked.namespace is not None:
+        yield rules.canonical(asked.namespace, asked.dataset)
+        return
+    alias = rules.aliases.get(asked.dataset.casefold())
+    if alias:
+        yield alias
+    location = split_location(asked.dataset)
+    if location:
+        yield rules.canonical(*location)
+
+
+def _ends_with(name: Name, text: str) -> bool:
+    whole = f"{name.namespace}/{name.name.lstrip('/')}"
+    if not text or not whole.endswith(text):
+        return False
+    before = whole[: -len(text)]
+    return not before or before[-1] in "/.:"
+
+
+def _nearest_names(asked: str, known: Iterable[Name]) -> list[str]:
+    by_text = {"/".join(name): name for name in known}
+    by_end: dict[str, str] = {}
+    for whole in sorted(by_text):
+        by_end.setdefault(_end(whole), whole)
+    near = difflib.get_close_matches(_end(asked), list(by_end), _NEAREST, 0.5)
+    return [by_end[end] for end in near]
+
+
+def _end(text: str) -> str:
+    return "/".join(text.casefold().replace(".", "/").rstrip("/").split("/")[-2:])
+
+
+def find_column(moment: Moment, dataset: Name, column: str) -> str:
+    """Return the key of a column; raises NotKnown with the nearest ones."""
+    columns = moment.columns(dataset)
+    key = columns.key(column)
+    number = moment.graph.dataset(dataset)
+    if key in columns.by_key or (number is not None and moment.graph.node(number, key) is not None):
+        return key
+    mentioned = (
+        [] if number is None else [moment.graph.columns[node].key or "" for node in moment.graph.nodes_of(number)]
+    )
+    known = {each.casefold(): columns.shown(each) for each in (*mentioned, *columns.by_key)}
+    near = difflib.get_close_matches(column.casefold(), list(known), _NEAREST, 0.4)
+    raise NotKnown(f"column of {'/'.join(dataset)!r} named", column, [known[each] for each in near])
+
+
+def nodes_of(moment: Moment, dataset: Name, key: str | None) -> list[int]:
+    """Return the nodes of a column and of what is nested in it, or with None of all columns of a dataset."""
+    graph = moment.graph
+    number = graph.dataset(dataset)
+    if number is None:
+        return []
+    every = graph.nodes_of(number)
+    if key is None:
+        return list(every)
+    top_level = moment.columns(dataset).top_level
+    inside = [
+        node
+        for node in every
+        if (other := graph.columns[node].key or "").startswith(f"{key}.") and other not in top_level
+    ]
+    node = graph.node(number, key)
+    return inside if node is None else [node, *inside]

@@ -1,0 +1,112 @@
+"""The index's file: one SQLite database for each set of name rules; whoever loses it builds it again from bronze."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from headwater.errors import LakeUnavailable
+
+FORMAT = 1
+
+T = TypeVar("T")
+
+_AT_ONCE = 500
+
+SCHEMA = """
+CREATE TABLE positions(incarnation TEXT, part TEXT, sequence INTEGER NOT NULL, PRIMARY KEY(incarnation, part));
+CREATE TABLE names(id INTEGER PRIMARY KEY, namespace TEXT, name TEXT, UNIQUE(namespace, name));
+CREATE TABLE contents(hash TEXT PRIMARY KEY, kind TEXT NOT NULL, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE mentions(id INTEGER PRIMARY KEY, value BLOB UNIQUE);
+CREATE TABLE parts(run TEXT, event BLOB, value BLOB NOT NULL, PRIMARY KEY(run, event)) WITHOUT ROWID;
+CREATE TABLE runs(
+  run TEXT PRIMARY KEY, kind TEXT, job INTEGER, job_key INTEGER, execution TEXT, state TEXT, processing TEXT,
+  started_us INTEGER, ended_us INTEGER, time_us INTEGER) WITHOUT ROWID;
+CREATE INDEX runs_of_job ON runs(job_key, time_us);
+CREATE TABLE groups(id INTEGER PRIMARY KEY, layer TEXT, job INTEGER, output INTEGER, UNIQUE(layer, job, output));
+CREATE INDEX groups_of_output ON groups(output);
+CREATE TABLE votes(
+  run TEXT, grp INTEGER, time_us INTEGER, tie TEXT, execution TEXT, carries INTEGER, landed INTEGER, ended INTEGER,
+  drops INTEGER, borrowed INTEGER, edge_set INTEGER, PRIMARY KEY(run, grp)) WITHOUT ROWID;
+CREATE INDEX votes_newest ON votes(grp, carries, time_us, tie);
+CREATE INDEX votes_of_execution ON votes(execution, grp);
+CREATE INDEX votes_of_set ON votes(edge_set, time_us);
+CREATE INDEX votes_borrowed ON votes(grp) WHERE borrowed;
+CREATE INDEX votes_drop ON votes(grp) WHERE drops;
+CREATE TABLE edge_sets(
+  number INTEGER PRIMARY KEY, grp INTEGER, digest BLOB, runs INTEGER NOT NULL DEFAULT 0,
+  first_us INTEGER, last_us INTEGER, live INTEGER NOT NULL DEFAULT 0, latest INTEGER NOT NULL DEFAULT 0,
+  explained BLOB, generation INTEGER NOT NULL DEFAULT 0, UNIQUE(grp, digest));
+CREATE TABLE edges(edge_set INTEGER PRIMARY KEY, value BLOB NOT NULL);
+CREATE INDEX edge_sets_changed ON edge_sets(generation);
+CREATE TABLE reads(name INTEGER, edge_set INTEGER, PRIMARY KEY(name, edge_set)) WITHOUT ROWID;
+CREATE TABLE uses(name INTEGER, job_key INTEGER, PRIMARY KEY(name, job_key)) WITHOUT ROWID;
+CREATE TABLE seen(
+  name INTEGER, credible INTEGER, time_us INTEGER, rank INTEGER, event TEXT, place INTEGER, schema TEXT,
+  PRIMARY KEY(name, credible, time_us, rank, event, place, schema)) WITHOUT ROWID;
+CREATE TABLE bindings(alias INTEGER, time_us INTEGER, location INTEGER, PRIMARY KEY(alias, time_us, location))
+  WITHOUT ROWID;
+CREATE TABLE renames(run TEXT, time_us INTEGER, old INTEGER, new INTEGER);
+CREATE INDEX renames_of_run ON renames(run);
+CREATE TABLE tags(
+  name INTEGER, producer TEXT, credible INTEGER, time_us INTEGER, rank INTEGER, event TEXT, place INTEGER, value BLOB,
+  PRIMARY KEY(name, producer, credible, time_us, rank, event, place)) WITHOUT ROWID;
+CREATE TABLE datasets(
+  name INTEGER PRIMARY KEY, schema TEXT, dropped INTEGER NOT NULL DEFAULT 0,
+  generation INTEGER NOT NULL DEFAULT 0);
+CREATE INDEX datasets_changed ON datasets(generation);
+"""
+
+
+def open_for_writing(path: Path) -> sqlite3.Connection:
+    """Open the index for the one process that writes it; a missing or foreign file is made anew."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        connection = _connect(path)
+        if connection.execute("PRAGMA user_version").fetchone()[0] == FORMAT:
+            return connection
+        connection.close()
+    except sqlite3.DatabaseError:
+        pass  # damaged: it holds nothing that bronze does not hold
+    remove(path)
+    connection = _connect(path)
+    connection.executescript(f"BEGIN;{SCHEMA}PRAGMA user_version={FORMAT};COMMIT;")
+    return connection
+
+
+def open_for_reading(path: Path) -> sqlite3.Connection:
+    """Open the index beside its writer; raises LakeUnavailable while there is none."""
+    try:
+        connection = sqlite3.connect(
+            f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=5, check_same_thread=False
+        )
+        if connection.execute("PRAGMA user_version").fetchone()[0] == FORMAT:
+            return connection
+        connection.close()
+    except sqlite3.Error:
+        pass
+    raise LakeUnavailable("The index of the lake is still being built. Ask again in a moment.")
+
+
+def remove(path: Path) -> None:
+    """Delete an index file and its side files."""
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, cached_statements=256)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=OFF")  # what a power cut takes is built again
+    connection.execute("PRAGMA cache_size=-16384")
+    return connection
+
+
+def chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Cut values into pieces that fit one statement."""
+    return (values[at : at + _AT_ONCE] for at in range(0, len(values), _AT_ONCE))
+
+
+def marks(values: Sequence[object]) -> str:
+    """Return a question mark for each value."""
+    return ",".join("?" * len(values))

@@ -1,0 +1,72 @@
+"""Keeps the index up with bronze, and builds it again when the rules for names change."""
+
+from headwater.index.home import IndexHome
+from headwater.index.indexer import Indexer
+from headwater.lake.bronze import Bronze
+from headwater.lake.follow import sources_ahead, stored_events
+from headwater.lineage.names import NameRules
+
+AT_ONCE = 2_000
+"""Sequence numbers read at once: bodies of 15 KB make 30 MB of them."""
+
+
+class IndexFollower:
+    """One consumer of bronze; `step` until it has nothing to do."""
+
+    def __init__(self, home: IndexHome, bronze: Bronze):
+        """Open nothing yet."""
+        self._home = home
+        self._bronze = bronze
+        self._rules: NameRules | None = None
+        self._indexer: Indexer | None = None
+        self._version = -1
+
+    def step(self, rules: NameRules) -> int:
+        """Take one batch from each partition that is ahead; returns the events taken, 0 when caught up.
+
+        The index of other rules stays in use until that of these rules has caught up for the first time.
+        Raises LakeUnavailable; then, as after any other error, the next step begins with an index read anew.
+        """
+        if not self._bronze.exists():
+            return 0
+        try:
+            return self._step(self._open(rules))
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the index's file."""
+        if self._indexer is not None:
+            self._indexer.close()
+        self._indexer, self._version = None, -1
+
+    def _open(self, rules: NameRules) -> Indexer:
+        if self._indexer is None or self._rules is None or self._rules.rules_hash != rules.rules_hash:
+            self.close()
+            self._rules = rules
+            self._indexer = Indexer(self._home.path_for(rules), rules)
+        return self._indexer
+
+    def _step(self, indexer: Indexer) -> int:
+        version = self._bronze.events.handle().version()
+        if version == self._version:
+            return 0
+        taken = 0
+        progress = indexer.progress()
+        for source, head in sources_ahead(self._bronze, progress).items():
+            after = progress.get((source.incarnation, source.partition), 0)
+            until = min(head, after + AT_ONCE)
+            events = stored_events(self._bronze, source, after, until)
+            indexer.add(source, until, events)
+            taken += len(events) or 1
+        if not taken:
+            self._version = version
+            self._publish()
+        return taken
+
+    def _publish(self) -> None:
+        if self._rules is not None:
+            path = self._home.path_for(self._rules)
+            if not self._home.is_current(path):
+                self._home.switch(path)

@@ -1,0 +1,157 @@
+"""The index as questions see it: the graph of what counts, kept up with its writer, one generation at a time."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from headwater.index.contents import SqliteContents
+from headwater.index.database import open_for_reading
+from headwater.index.moment import NOW_US, Stats
+from headwater.index.names import NameNumbers
+from headwater.index.naming import SqliteNaming
+from headwater.index.packing import names_from, unpack_edges
+from headwater.index.tag_table import TagTable
+from headwater.lineage.columns import Columns
+from headwater.lineage.current import Group
+from headwater.lineage.graph import Graph
+from headwater.lineage.name import Name
+from headwater.lineage.part import Tag
+from headwater.lineage.scene import Remask
+from headwater.lineage.tags import newest_tags
+from headwater.lineage.walk import View
+
+
+class LiveGraph:
+    """A graph of the edge sets that count, and the newest schemas; `refresh` brings both up to date."""
+
+    def __init__(self, path: Path, remask: Remask):
+        """Read all that counts; raises LakeUnavailable while there is no index."""
+        self._remask = remask
+        self.sql = open_for_reading(path)
+        self.graph = Graph()
+        self._schemas: dict[Name, str] = {}
+        self._columns: dict[Name, Columns] = {}
+        self._tags: Mapping[Name, Sequence[Tag]] | None = None
+        self.names = NameNumbers(self.sql)
+        self.contents = SqliteContents(self.sql)
+        self.naming = SqliteNaming(self.sql, self.names)
+        self._dropped: set[Name] = set()
+        self._live = bytearray(1024)
+        self._latest = bytearray(1024)
+        self.generation = 0
+        self._seen = -1
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Take what the writer has committed since."""
+        version = self.sql.execute("PRAGMA data_version").fetchone()[0]
+        if version == self._seen:
+            return
+        self.sql.execute("BEGIN")  # one generation, whatever is written meanwhile
+        try:
+            self.names.refresh()
+            self.naming.refresh()
+            newest = max(self._take_sets(), self._take_datasets(), self.generation)
+            self._tags = None
+        finally:
+            self.sql.execute("COMMIT")
+        self.generation, self._seen = newest, version
+
+    def view(self) -> View:
+        """Return what counts now."""
+        hidden = frozenset(number for name in self._dropped if (number := self.graph.dataset(name)) is not None)
+        return View(self._live, self._latest, hidden)
+
+    def older_than(self, time_us: int) -> list[int]:
+        """Return the edge sets whose newest run is older than a moment."""
+        rows = self.sql.execute("SELECT number FROM edge_sets WHERE last_us < ?", (time_us,))
+        return [number for (number,) in rows if number < len(self._live)]
+
+    def columns(self, dataset: Name) -> Columns:
+        """Return the columns of a dataset's newest schema."""
+        found = self._columns.get(dataset)
+        if found is None:
+            schema = self._schemas.get(dataset)
+            found = self._columns[dataset] = Columns(self.contents.schema(schema) if schema else ())
+        return found
+
+    def knows(self, dataset: Name) -> bool:
+        """Tell whether a schema or an edge is known of a dataset."""
+        return dataset in self._schemas or self.graph.dataset(dataset) is not None
+
+    def datasets(self) -> list[Name]:
+        """Return every dataset that a schema or an edge is known of."""
+        return list({*self._schemas, *self.graph.names})
+
+    def resolve(self, name: Name) -> Name:
+        """Return the dataset that a canonical name means now."""
+        return self.naming.resolve(name, NOW_US)
+
+    def tags(self) -> Mapping[Name, Sequence[Tag]]:
+        """Return the tags that hold now, by dataset."""
+        if self._tags is None:
+            facets = TagTable(self.sql, self.names).facets()
+            self._tags = newest_tags((self.naming.resolve(facet.name, facet.order[1]), facet) for facet in facets)
+        return self._tags
+
+    def newest_run(self, number: int) -> str | None:
+        """Return the newest run behind an edge set."""
+        query = "SELECT run FROM votes WHERE edge_set = ? ORDER BY time_us DESC, tie DESC LIMIT 1"
+        row = self.sql.execute(query, (number,)).fetchone()
+        return row[0] if row else None
+
+    def stats(self, number: int) -> Stats:
+        """Return what is known of the runs behind an edge set."""
+        query = "SELECT runs, first_us, last_us FROM edge_sets WHERE number = ?"
+        landed = "SELECT 1 FROM votes WHERE edge_set = ? AND landed LIMIT 1"
+        runs, first_us, last_us = self.sql.execute(query, (number,)).fetchone()
+        return Stats(runs, first_us, last_us, bool(self.sql.execute(landed, (number,)).fetchone()))
+
+    def was_read(self, dataset: Name) -> bool:
+        """Tell whether some run, be it long ago, read a dataset to write another."""
+        query = (
+            "SELECT 1 FROM reads r JOIN edge_sets e ON e.number = r.edge_set WHERE r.name = ? AND e.runs > 0 LIMIT 1"
+        )
+        return bool(self.sql.execute(query, (self.names.known(dataset) or 0,)).fetchone())
+
+    def close(self) -> None:
+        """Close the file."""
+        self.sql.close()
+
+    def _take_sets(self) -> int:
+        newest = 0
+        rows = self.sql.execute(
+            "SELECT e.number, e.generation, e.live, e.latest, e.explained, g.layer, g.job, g.output, v.value "
+            "FROM edge_sets e JOIN groups g ON g.id = e.grp JOIN edges v ON v.edge_set = e.number "
+            "WHERE e.generation > ?",
+            (self.generation,),
+        )
+        for number, generation, live, latest, explained, layer, job, output, value in rows:
+            newest = max(newest, generation)
+            self._grow(number)
+            if number in self.graph.sets:
+                self.graph.remove(number)
+            if live or latest:
+                group = Group(layer, self.names.name(job), self.names.name(output) if output else None)
+                said = self._remask(group, unpack_edges(value))
+                self.graph.put(number, group, said, frozenset(names_from(explained)))
+            self._live[number], self._latest[number] = live, latest
+        return newest
+
+    def _take_datasets(self) -> int:
+        newest = 0
+        query = "SELECT name, schema, dropped, generation FROM datasets WHERE generation > ?"
+        for number, schema, dropped, generation in self.sql.execute(query, (self.generation,)):
+            newest = max(newest, generation)
+            name = self.names.name(number)
+            self._columns.pop(name, None)
+            if schema is None:
+                self._schemas.pop(name, None)
+            else:
+                self._schemas[name] = schema
+            (self._dropped.add if dropped else self._dropped.discard)(name)
+        return newest
+
+    def _grow(self, number: int) -> None:
+        while number >= len(self._live):
+            self._live.extend(bytes(len(self._live)))
+            self._latest.extend(bytes(len(self._latest)))

@@ -1,0 +1,58 @@
+"""What questions may ask of lineage, now or at a moment of the past; `LiveGraph` and `Scene` both answer it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from headwater.lineage.columns import Columns
+from headwater.lineage.graph import Graph
+from headwater.lineage.name import Name
+from headwater.lineage.part import Tag
+from headwater.lineage.walk import View
+
+NOW_US = 1 << 62
+"""Later than any event: what names mean in the end."""
+
+
+class Stats(NamedTuple):
+    """What is known of the runs behind an edge set; times of runs in microseconds, UTC."""
+
+    runs: int
+    first_us: int
+    last_us: int
+    landed: bool
+
+
+class Moment(Protocol):
+    """A graph and what belongs to it."""
+
+    graph: Graph
+
+    def view(self) -> View:
+        """Return what counts."""
+
+    def older_than(self, time_us: int) -> Iterable[int]:
+        """Return the edge sets whose newest run is older than a moment."""
+
+    def columns(self, dataset: Name) -> Columns:
+        """Return the columns of a dataset's newest schema."""
+
+    def was_read(self, dataset: Name) -> bool:
+        """Tell whether some run, be it long ago, read a dataset to write another."""
+
+    def resolve(self, name: Name) -> Name:
+        """Return the dataset that a canonical name means."""
+
+    def knows(self, dataset: Name) -> bool:
+        """Tell whether a schema or an edge is known of a dataset."""
+
+    def datasets(self) -> Sequence[Name]:
+        """Return every dataset that a schema or an edge is known of."""
+
+    def tags(self) -> Mapping[Name, Sequence[Tag]]:
+        """Return the tags that hold, by dataset."""
+
+    def newest_run(self, number: int) -> str | None:
+        """Return the newest run behind an edge set."""
+
+    def stats(self, number: int) -> Stats:
+        """Return what is known of the runs behind an edge set."""

@@ -1,0 +1,42 @@
+"""Names by number: what an index repeats most."""
+
+import sqlite3
+
+from headwater.lineage.name import Name
+
+
+class NameNumbers:
+    """Names and their numbers, all of them in memory."""
+
+    def __init__(self, connection: sqlite3.Connection):
+        """Read the names that are there."""
+        self._connection = connection
+        self._numbers: dict[Name, int] = {}
+        self._names: dict[int, Name] = {}
+        self._newest = 0
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read the names that were written since."""
+        rows = self._connection.execute("SELECT id, namespace, name FROM names WHERE id > ?", (self._newest,))
+        for number, namespace, name in rows:
+            self._newest = max(self._newest, number)
+            self._numbers[Name(namespace, name)] = number
+            self._names[number] = Name(namespace, name)
+
+    def number(self, name: Name) -> int:
+        """Return the number of a name, a new one where it has none."""
+        found = self._numbers.get(name)
+        if found is None:
+            cursor = self._connection.execute("INSERT INTO names(namespace, name) VALUES (?, ?)", name)
+            found = self._numbers[name] = int(cursor.lastrowid or 0)
+            self._names[found] = name
+        return found
+
+    def known(self, name: Name) -> int | None:
+        """Return the number of a name, None where it has none."""
+        return self._numbers.get(name)
+
+    def name(self, number: int) -> Name:
+        """Return the name of a number."""
+        return self._names[number]

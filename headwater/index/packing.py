@@ -1,0 +1,117 @@
+"""Values of the index as bytes: parts that share their mentions, edge sets that name each dataset once."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msgspec import Struct, msgpack
+
+from headwater.lineage.contents import How, SentEdge
+from headwater.lineage.edges import Contribution, Edge
+from headwater.lineage.name import Name
+from headwater.lineage.part import Mention, Part, Tag
+
+
+class PackedPart(Struct, array_like=True, gc=False):
+    """A part without run and event id, its mentions by number."""
+
+    kind: str
+    type: str
+    time_us: int
+    received_us: int
+    job: Name
+    artifact: str | None
+    execution: str | None
+    processing: str | None
+    snapshot: bool
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    declared: tuple[tuple[str, str], ...]
+    producer: str
+
+
+class PackedEdges(Struct, array_like=True, gc=False):
+    """A contribution; datasets and transformations by their place in `names` and `hows`."""
+
+    names: list[Name]
+    hows: list[How]
+    output: int | None
+    edges: list[tuple[int, str, str | None, int]]
+    columns: tuple[str, ...]
+    bare: tuple[str, ...]
+    tables: list[int]
+    named: list[int]
+    also_read: list[int]
+    carries: bool
+    borrowed: bool
+
+
+encode = msgpack.Encoder().encode
+_part = msgpack.Decoder(PackedPart)
+_edges = msgpack.Decoder(PackedEdges)
+mention_from = msgpack.Decoder(Mention).decode
+tags_from = msgpack.Decoder(tuple[Tag, ...]).decode
+names_from = msgpack.Decoder(list[Name]).decode
+lines_from = msgpack.Decoder(tuple[SentEdge, ...]).decode
+paths_from = msgpack.Decoder(tuple[tuple[str, ...], ...]).decode
+
+
+def pack_part(part: Part, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
+    """Encode a part whose mentions have these numbers."""
+    return encode(
+        PackedPart(
+            part.kind, part.type, part.time_us, part.received_us, part.job, part.artifact, part.execution,
+            part.processing, part.snapshot, tuple(inputs), tuple(outputs), part.declared, part.producer,
+        )
+    )  # fmt: skip
+
+
+def unpack_part(run_key: str, event: bytes, value: bytes, mention: Callable[[int], Mention]) -> Part:
+    """Decode a part."""
+    packed = _part.decode(value)
+    return Part(
+        event.hex(), packed.kind, packed.type, packed.time_us, packed.received_us, run_key, packed.job, packed.artifact,
+        packed.execution, packed.processing, packed.snapshot, tuple(map(mention, packed.inputs)),
+        tuple(map(mention, packed.outputs)), packed.declared, packed.producer,
+    )  # fmt: skip
+
+
+def pack_edges(said: Contribution) -> bytes:
+    """Encode a contribution; equal ones give equal bytes. What differs from run to run (`landed`) is left out."""
+    names: dict[Name, int] = {}
+    hows: dict[How, int] = {}
+
+    def place(name: Name) -> int:
+        return names.setdefault(name, len(names))
+
+    packed: dict[str, Any] = {
+        "output": place(said.output) if said.output else None,
+        "edges": [
+            (place(edge.source), edge.column, edge.target, hows.setdefault(edge.how, len(hows))) for edge in said.edges
+        ],
+        "tables": [place(name) for name in said.tables],
+        "named": [place(name) for name in said.named],
+        "also_read": [place(name) for name in said.also_read],
+    }
+    return encode(
+        PackedEdges(
+            list(names), list(hows), columns=said.columns, bare=said.bare, carries=said.carries,
+            borrowed=said.borrowed, **packed,
+        )
+    )  # fmt: skip
+
+
+def unpack_edges(value: bytes) -> Contribution:
+    """Decode a contribution."""
+    packed = _edges.decode(value)
+    names, hows = packed.names, packed.hows
+    return Contribution(
+        output=None if packed.output is None else names[packed.output],
+        edges=tuple(Edge(names[source], column, target, hows[how]) for source, column, target, how in packed.edges),
+        columns=packed.columns,
+        bare=packed.bare,
+        tables=tuple(names[number] for number in packed.tables),
+        named=tuple(names[number] for number in packed.named),
+        also_read=tuple(names[number] for number in packed.also_read),
+        carries=packed.carries,
+        borrowed=packed.borrowed,
+    )

@@ -1,0 +1,64 @@
+"""Parts in the index's file; mentions, which recur, once."""
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+
+from headwater.index.database import chunks, marks
+from headwater.index.packing import encode, mention_from, pack_part, unpack_part
+from headwater.lineage.part import Mention, Part
+
+_KEEP = 50_000
+
+
+class PartTable:
+    """What single events said, by run."""
+
+    def __init__(self, connection: sqlite3.Connection):
+        """Use the index's connection."""
+        self._sql = connection
+        self._mention_ids: dict[Mention, int] = {}
+        self._mentions: dict[int, Mention] = {}
+
+    def add(self, parts: Sequence[Part]) -> Sequence[Part]:
+        """Keep parts; returns those that are new."""
+        return [part for part in parts if self._add(part)]
+
+    def _add(self, part: Part) -> bool:
+        inputs, outputs = ([self._mention_id(mention) for mention in side] for side in (part.inputs, part.outputs))
+        row = (part.run_key, bytes.fromhex(part.event_id), pack_part(part, inputs, outputs))
+        return bool(self._sql.execute("INSERT OR IGNORE INTO parts VALUES (?, ?, ?)", row).rowcount)
+
+    def parts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[Part]]:
+        """Return all parts of each of these runs."""
+        found: dict[str, list[Part]] = {}
+        for keys in chunks(list(run_keys)):
+            rows = self._sql.execute(f"SELECT run, event, value FROM parts WHERE run IN ({marks(keys)})", keys)
+            for run, event, value in rows:
+                found.setdefault(run, []).append(unpack_part(run, event, value, self._mention))
+        return found
+
+    def _mention_id(self, mention: Mention) -> int:
+        found = self._mention_ids.get(mention)
+        if found is None:
+            if len(self._mention_ids) > _KEEP:
+                self._mention_ids.clear()
+            value = encode(mention)
+            self._sql.execute("INSERT OR IGNORE INTO mentions(value) VALUES (?)", (value,))
+            found = int(self._sql.execute("SELECT id FROM mentions WHERE value = ?", (value,)).fetchone()[0])
+            self._mention_ids[mention] = found
+        return found
+
+    def until(self, as_of_us: int, known_at_us: int) -> list[Part]:
+        """Return the parts of events with a time and a receipt up to these moments."""
+        rows = self._sql.execute("SELECT run, event, value FROM parts")
+        parts = (unpack_part(run, event, value, self._mention) for run, event, value in rows)
+        return [part for part in parts if part.time_us <= as_of_us and part.received_us <= known_at_us]
+
+    def _mention(self, number: int) -> Mention:
+        found = self._mentions.get(number)
+        if found is None:
+            if len(self._mentions) > _KEEP:
+                self._mentions.clear()
+            row = self._sql.execute("SELECT value FROM mentions WHERE id = ?", (number,)).fetchone()
+            found = self._mentions[number] = mention_from(row[0])
+        return found

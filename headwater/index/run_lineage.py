@@ -1,0 +1,74 @@
+"""Which run read what which run wrote."""
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+from headwater.errors import NotKnown
+from headwater.index.names import NameNumbers
+from headwater.index.naming import SqliteNaming
+from headwater.index.part_table import PartTable
+from headwater.index.showing import dataset_json, iso, job_json
+from headwater.lineage.name import Name
+from headwater.lineage.run import Run, fold
+
+_SHOWN = 20
+
+
+def run_lineage(sql: sqlite3.Connection, run_id: str) -> dict[str, Any]:
+    """Answer what a run read and who had written it, what it wrote and who read that before the next write.
+
+    Raises NotKnown for a run that no event is of.
+    """
+    names = NameNumbers(sql)
+    parts = PartTable(sql).parts([run_id.lower()]) or PartTable(sql).parts([run_id])
+    if not parts:
+        raise NotKnown("run", run_id, [])
+    run = fold(next(iter(parts.values())), SqliteNaming(sql, names).resolve)
+    return {
+        "run": _run(run),
+        "reads": [{**dataset_json(name), "written_by": _writer(sql, names, name, run)} for name in sorted(run.inputs)],
+        "writes": [
+            {**dataset_json(name), "read_by": list(_readers(sql, names, name, run))} for name in sorted(run.outputs)
+        ],
+    }
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return {
+        "id": run.key,
+        "job": job_json(run.job),
+        "state": run.state,
+        "execution": run.execution,
+        "started": iso(run.started_us),
+        "ended": iso(run.ended_us),
+    }
+
+
+def _writer(sql: sqlite3.Connection, names: NameNumbers, dataset: Name, run: Run) -> dict[str, Any] | None:
+    """Return the newest run that had written a dataset when this run ended."""
+    row = sql.execute(
+        "SELECT v.run, v.time_us, r.job FROM groups g JOIN votes v ON v.grp = g.id JOIN runs r ON r.run = v.run "
+        "WHERE g.output = ? AND g.layer = 'observed' AND v.time_us <= ? AND v.run <> ? "
+        "ORDER BY v.time_us DESC, v.tie DESC LIMIT 1",
+        (names.known(dataset) or 0, run.time_us, run.key),
+    ).fetchone()
+    return {"id": row[0], "time": iso(row[1]), "job": job_json(names.name(row[2]))} if row else None
+
+
+def _readers(sql: sqlite3.Connection, names: NameNumbers, dataset: Name, run: Run) -> Iterator[dict[str, Any]]:
+    """Yield runs that read a dataset after this run had written it, up to its next write."""
+    number = names.known(dataset) or 0
+    next_write = sql.execute(
+        "SELECT min(v.time_us) FROM groups g JOIN votes v ON v.grp = g.id "
+        "WHERE g.output = ? AND g.layer = 'observed' AND v.time_us > ?",
+        (number, run.time_us),
+    ).fetchone()[0]
+    rows = sql.execute(
+        "SELECT DISTINCT v.run, v.time_us, r.job FROM reads d JOIN votes v ON v.edge_set = d.edge_set "
+        "JOIN runs r ON r.run = v.run WHERE d.name = ? AND v.time_us >= ? AND v.time_us <= ? "
+        "ORDER BY v.time_us LIMIT ?",
+        (number, run.time_us, next_write or 1 << 62, _SHOWN),
+    )
+    for other, time_us, job in rows:
+        yield {"id": other, "time": iso(time_us), "job": job_json(names.name(job))}

@@ -1,0 +1,58 @@
+"""Datasets, columns and edges as answers show them."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from headwater.index.moment import Moment
+from headwater.lineage.contents import How
+from headwater.lineage.name import Name
+from headwater.lineage.walk import Hit
+
+
+def dataset_json(name: Name) -> dict[str, str]:
+    """Return a dataset."""
+    return {"namespace": name.namespace, "dataset": name.name}
+
+
+def job_json(name: Name) -> dict[str, str]:
+    """Return a job."""
+    return {"namespace": name.namespace, "name": name.name}
+
+
+def column_json(moment: Moment, dataset: Name, key: str | None) -> dict[str, Any]:
+    """Return a column as the newest schema spells it."""
+    shown = None if key is None else moment.columns(dataset).shown(key)
+    return {**dataset_json(dataset), "column": shown}
+
+
+def node_json(moment: Moment, node: int) -> dict[str, Any]:
+    """Return the column of a node."""
+    column = moment.graph.columns[node]
+    return column_json(moment, moment.graph.names[column.dataset], column.key)
+
+
+def how_json(how: How) -> dict[str, Any]:
+    """Return a transformation."""
+    return {
+        "type": "DIRECT" if how.direct else "INDIRECT",
+        "subtype": how.subtype,
+        "masking": how.masked,
+        "description": how.description,
+    }
+
+
+def via_json(moment: Moment, hit: Hit) -> dict[str, Any]:
+    """Return how a hit was reached: from which column, by which job, by what transformation."""
+    group, _ = moment.graph.sets[hit.edge_set]
+    return {
+        **node_json(moment, hit.parent),
+        "job": job_json(group.job),
+        "transformation": how_json(moment.graph.hows[hit.how]),
+    }
+
+
+def iso(time_us: int | None) -> str | None:
+    """Return a time as text, UTC."""
+    if time_us is None:
+        return None
+    return datetime.fromtimestamp(time_us / 1e6, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,88 @@
+"""The store of `lineage.derive` in the index's file: what events said and what follows outlive the process."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from headwater.index.database import chunks, marks
+from headwater.index.names import NameNumbers
+from headwater.index.part_table import PartTable
+from headwater.index.vote_table import VoteTable
+from headwater.lineage.current import Group
+from headwater.lineage.derive import Said
+from headwater.lineage.name import Name
+from headwater.lineage.part import Part
+from headwater.lineage.run import Run
+from headwater.lineage.schemas import SeenSchema
+
+
+class SqliteStore:
+    """See `lineage.derive.Store`."""
+
+    def __init__(self, connection: sqlite3.Connection, names: NameNumbers):
+        """Use the index's connection; the caller holds its transaction."""
+        self._sql = connection
+        self._names = names
+        self._seen: list[tuple[object, ...]] = []
+        self._used: set[tuple[int, int]] = set()
+        self._parts = PartTable(connection)
+        self.votes = VoteTable(connection, names)
+
+    def add(self, parts: Sequence[Part]) -> Sequence[Part]:
+        """Keep parts; returns those that are new."""
+        return self._parts.add(parts)
+
+    def parts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[Part]]:
+        """Return all parts of each of these runs."""
+        return self._parts.parts(run_keys)
+
+    def put(self, run: Run, said: Said, used: Iterable[Name]) -> Iterable[Group]:
+        """Replace what a run says; returns the groups where that made a difference."""
+        self._put_run(run, used)
+        return self.votes.replace(run.key, said)
+
+    def users(self, names: Iterable[Name]) -> Iterable[str]:
+        """Return the runs of jobs that use one of these names."""
+        numbers = [number for name in names if (number := self._names.known(name)) is not None]
+        found: set[str] = set()
+        for some in chunks(numbers):
+            query = f"SELECT run FROM runs WHERE job_key IN (SELECT job_key FROM uses WHERE name IN ({marks(some)}))"
+            found.update(run for (run,) in self._sql.execute(query, some))
+        return found
+
+    def borrowers(self, dataset: Name | None) -> Iterable[str]:
+        """Return the runs that took the columns of this output (None: of any) from another run's schema."""
+        return self.votes.borrowers(dataset)
+
+    def see(self, name: Name, seen: SeenSchema) -> None:
+        """Keep a mention of a schema."""
+        self._seen.append((self._names.number(name), *seen))
+
+    def flush(self) -> None:
+        """Write what `see` has gathered."""
+        self._sql.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?)", self._seen)
+        self._seen.clear()
+
+    def newest_first(self, name: Name) -> Iterator[SeenSchema]:
+        """Return the schemas mentioned under a name, newest first."""
+        self.flush()
+        rows = self._sql.execute(
+            "SELECT credible, time_us, rank, event, place, schema FROM seen WHERE name = ? "
+            "ORDER BY credible DESC, time_us DESC, rank DESC, event DESC, place DESC, schema DESC",
+            (self._names.number(name),),
+        )
+        return (SeenSchema(bool(row[0]), *row[1:]) for row in rows)
+
+    def _put_run(self, run: Run, used: Iterable[Name]) -> None:
+        job, job_key = self._names.number(run.job), self._names.number(run.job_key)
+        self._sql.execute(
+            "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                run.key, run.kind, job, job_key, run.execution, run.state, run.processing, run.started_us,
+                run.ended_us, run.time_us,
+            ),
+        )  # fmt: skip
+        for name in used:
+            pair = (self._names.number(name), job_key)
+            if pair not in self._used:
+                self._used.add(pair)
+                self._sql.execute("INSERT OR IGNORE INTO uses VALUES (?, ?)", pair)

@@ -1,0 +1,33 @@
+"""Tags facets in the index's file: every one ever sent, since the newest of each producer counts (rule 8)."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+
+from headwater.index.names import NameNumbers
+from headwater.index.packing import encode, tags_from
+from headwater.lineage.part import Part
+from headwater.lineage.tags import TagsFacet, tags_facets
+
+
+class TagTable:
+    """Takes the tags of events, under names as sent."""
+
+    def __init__(self, connection: sqlite3.Connection, names: NameNumbers):
+        """Use the index's connection."""
+        self._sql = connection
+        self._names = names
+
+    def add(self, parts: Sequence[Part]) -> None:
+        """Keep the tags facets of events; the same ones again change nothing."""
+        for part in parts:
+            for facet in tags_facets(part):
+                number = self._names.number(facet.name)
+                row = (number, facet.producer, *facet.order, facet.place, encode(facet.tags))
+                self._sql.execute("INSERT OR IGNORE INTO tags VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+    def facets(self) -> Iterator[TagsFacet]:
+        """Yield every tags facet."""
+        query = "SELECT name, producer, credible, time_us, rank, event, place, value FROM tags"
+        for name, producer, credible, time_us, rank, event, place, value in self._sql.execute(query):
+            order = (bool(credible), time_us, rank, event)
+            yield TagsFacet(order, place, self._names.name(name), producer, tags_from(value))

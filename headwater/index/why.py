@@ -1,0 +1,54 @@
+"""Why an edge is there: which jobs and runs say so, since when, and with what SQL."""
+
+from typing import Any
+
+from headwater.errors import NotKnown
+from headwater.index.asking import Subject, find_column, find_dataset
+from headwater.index.moment import Moment
+from headwater.index.showing import column_json, how_json, iso, job_json
+from headwater.lineage.edges import Contribution, Edge
+from headwater.lineage.name import Name
+from headwater.lineage.names import NameRules
+from headwater.lineage.walk import View
+
+
+def why(moment: Moment, rules: NameRules, start: Subject, end: Subject, view: View) -> dict[str, Any]:
+    """Answer which jobs make the edge between two columns, or without columns between two datasets."""
+    source, output = find_dataset(moment, rules, start), find_dataset(moment, rules, end)
+    column = None if start.column is None else find_column(moment, source, start.column)
+    target = None if end.column is None else find_column(moment, output, end.column)
+    number = moment.graph.dataset(output)
+    fed_by = sorted(moment.graph.fed_by.get(number, ())) if number is not None else []
+    items = []
+    for each in fed_by:
+        group, said = moment.graph.sets[each]
+        edges = [edge for edge in said.edges if _is_asked(edge, said, source, column, target)]
+        if view.live[each] and (edges or (column is None and target is None and source in said.tables)):
+            items.append(_item(moment, each, group.layer, group.job, edges))
+    if not items:
+        raise NotKnown("edge", f"{_text(source, column)} -> {_text(output, target)}", [])
+    return {"from": column_json(moment, source, column), "to": column_json(moment, output, target), "items": items}
+
+
+def _is_asked(edge: Edge, said: Contribution, source: Name, column: str | None, target: str | None) -> bool:
+    if edge.source != source or (column is not None and edge.column != column):
+        return False
+    return target is None or edge.target == target or (edge.target is None and target in said.columns)
+
+
+def _item(moment: Moment, number: int, layer: str, job: Name, edges: list[Edge]) -> dict[str, Any]:
+    stats = moment.stats(number)
+    return {
+        "job": job_json(job),
+        "origin": layer,
+        "transformations": [how_json(how) for how in dict.fromkeys(edge.how for edge in edges)],
+        "runs": stats.runs,
+        "first_seen": iso(stats.first_us),
+        "last_seen": iso(stats.last_us),
+        "landed": stats.landed,
+        "newest_run": moment.newest_run(number),
+    }
+
+
+def _text(dataset: Name, key: str | None) -> str:
+    return "/".join(dataset) + ("" if key is None else f"#{key}")

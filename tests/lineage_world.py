@@ -1,0 +1,225 @@
+"""What Headwater makes of a list of events: a scene, and answers from it as short plain tuples."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from headwater.lineage.contents import Contents, ContentsInMemory
+from headwater.lineage.current import Group
+from headwater.lineage.derive import Derivation
+from headwater.lineage.edges import Contribution
+from headwater.lineage.memory import MemoryStore
+from headwater.lineage.name import Name
+from headwater.lineage.names import default_rules
+from headwater.lineage.naming import Naming
+from headwater.lineage.part import Part
+from headwater.lineage.reading import PartReader
+from headwater.lineage.scene import Scene
+from headwater.lineage.surface import surface
+from headwater.lineage.unused import Subject, judge
+from headwater.lineage.walk import Mode, walk
+from tests.reference.records import Delivered
+from tests.reference.solver import Column, ColumnEdge, TableEdge
+from tests.reference.world_events import deliver, event_id
+
+Json = dict[str, Any]
+
+
+def read_parts(delivered: Iterable[Delivered]) -> tuple[list[Part], Contents]:
+    """Read events as from bronze, with the shipped rules for names."""
+    contents = ContentsInMemory()
+    reader = PartReader(default_rules().canonical, contents)
+    parts = [reader.read(each.event_id, each.received_us, json.dumps(each.event)) for each in delivered]
+    return parts, contents
+
+
+def short(name: Name) -> str:
+    """Return `silver/orders` for a table of a lakehouse, else all of the name but its namespace."""
+    return re.sub(r"(?s).*/(Tables|Files)/", "", name.name)
+
+
+class LineageWorld:
+    """A scene of events, by default as it is now."""
+
+    def __init__(
+        self,
+        delivered: Iterable[Delivered],
+        *,
+        as_of_us: int | None = None,
+        known_at_us: int | None = None,
+    ) -> None:
+        parts, contents = read_parts(delivered)
+        self.parts = [
+            part
+            for part in parts
+            if (as_of_us is None or part.time_us <= as_of_us)
+            and (known_at_us is None or part.received_us <= known_at_us)
+        ]
+        self.scene = Scene(self.parts, contents)
+        self.graph, self.view = self.scene.graph, self.scene.view()
+
+    # Answers with full names, comparable with those of the reference
+
+    @property
+    def column_edges(self) -> set[ColumnEdge]:
+        return {
+            (*edge.source, edge.column, *output, target, "DIRECT" if edge.how.direct else "INDIRECT", edge.how.masked)
+            for _, said, output in self._said()
+            for edge in said.edges
+            if not self._is_hidden(edge.source)
+            for target in ([edge.target] if edge.target is not None else said.columns)
+        }
+
+    @property
+    def table_edges(self) -> set[TableEdge]:
+        opaque: dict[tuple[Name, Name], bool] = {}
+        for _, said, output in self._said():
+            for source in said.tables:
+                if not self._is_hidden(source):
+                    opaque[source, output] = opaque.get((source, output), True) and not said.carries
+        return {(*source, *output, alone) for (source, output), alone in opaque.items()}
+
+    @property
+    def run_states(self) -> dict[str, str]:
+        """Return states by run; the JSON of a run that is known with its job has spaces, as Python writes it."""
+        return {
+            key.replace('","', '", "'): run.state for key, run in self.scene.store.runs.items() if run.kind == "RUN"
+        }
+
+    def reached(self, column: Column, mode: Mode, *, forward: bool) -> dict[Column, tuple[int, bool]]:
+        """Return (distance, masked) of what a column reaches, or what reaches it."""
+        node = self._node(column)
+        hits = walk(self.graph, [node], self.view, forward=forward, mode=mode, depth=100, limit=10_000).hits
+        return {self._column(hit.node): (hit.distance, hit.masked) for hit in hits}
+
+    def exposures(self, tagged: Iterable[Column]) -> dict[Column, str]:
+        """Return the masking surface behind columns; a column None means a dataset of unknown columns."""
+        tagged = [each for each in tagged if self.graph.dataset(Name(*each[:2])) is not None]
+        nodes = [self._node(each) for each in tagged if each[2] is not None]
+        whole = [
+            number for each in tagged if each[2] is None and (number := self.graph.dataset(Name(*each[:2]))) is not None
+        ]
+        found = surface(self.graph, nodes, whole, self.view, lambda number: self.keys(self.graph.names[number]))
+        return {(*self.graph.names[each.dataset], each.key): each.exposure for each in found}
+
+    def verdicts(self, name: Name) -> dict[Column, str]:
+        """Return whether the columns of a dataset's newest schema are used."""
+        top_level = self.scene.schemas.columns(name).top_level
+        subject = Subject(self.graph.dataset(name), self.keys(name), top_level, {}, name in self.scene.ever_read)
+        return {(*name, each.key): each.verdict for each in judge(self.graph, subject, self.view)}
+
+    def keys(self, name: Name) -> list[str]:
+        """Return the keys of the columns of a dataset's newest schema, in its order."""
+        return list(self.scene.schemas.columns(name).by_key)
+
+    # The same in short
+
+    @property
+    def edges(self) -> set[tuple[str, str, str]]:
+        """Return (from, to, how) of every column edge; how: direct, masked, indirect, indirect masked."""
+        return {
+            (self._told(edge[:3]), self._told(edge[3:6]), told_how(kind=edge[6], masked=edge[7]))
+            for edge in self.column_edges
+        }
+
+    @property
+    def tables(self) -> set[tuple[str, str, str]]:
+        """Return (from, to, `columns` or `opaque`) of every table edge."""
+        return {
+            (short(Name(*edge[:2])), short(Name(*edge[2:4])), "opaque" if edge[4] else "columns")
+            for edge in self.table_edges
+        }
+
+    @property
+    def states(self) -> list[str]:
+        return sorted(self.run_states.values())
+
+    @property
+    def jobs(self) -> set[str]:
+        return {run.job_key.name for run in self.scene.store.runs.values() if run.kind == "RUN"}
+
+    @property
+    def datasets(self) -> set[str]:
+        """Return what runs read and write."""
+        return {short(name) for run in self.scene.store.runs.values() for name in (*run.inputs, *run.outputs)}
+
+    @property
+    def dropped(self) -> set[str]:
+        return {short(name) for name in self.scene.dropped}
+
+    @property
+    def landed(self) -> dict[str, bool]:
+        """Return by output whether some current word about it proves that rows were written."""
+        found: dict[str, bool] = {}
+        for _, said, output in self._said():
+            found[short(output)] = found.get(short(output), False) or said.landed
+        return found
+
+    def resolve(self, sent: tuple[str, str], time_us: int = 2**62) -> Name:
+        """Return the dataset that a name as sent means, by default now."""
+        return self.scene.derivation.naming.resolve(default_rules().canonical(*sent), time_us)
+
+    def impact(self, column: Column, mode: Mode = "value") -> dict[str, tuple[int, bool]]:
+        return {self._told(key): hit for key, hit in self.reached(column, mode, forward=True).items()}
+
+    def upstream(self, column: Column, mode: Mode = "value") -> dict[str, tuple[int, bool]]:
+        return {self._told(key): hit for key, hit in self.reached(column, mode, forward=False).items()}
+
+    def surface(self, *tagged: Column) -> dict[str, str]:
+        return {self._told(key): exposure for key, exposure in self.exposures(tagged).items()}
+
+    def unused(self, name: tuple[str, str]) -> dict[str, str]:
+        return {str(key[2]): verdict for key, verdict in self.verdicts(Name(*name)).items()}
+
+    # How
+
+    def _said(self) -> Iterator[tuple[Group, Contribution, Name]]:
+        for number, (group, said) in self.graph.sets.items():
+            if self.view.live[number] and said.output is not None and not self._is_hidden(said.output):
+                yield group, said, said.output
+
+    def _is_hidden(self, name: Name) -> bool:
+        return self.graph.dataset(name) in self.view.hidden
+
+    def _node(self, column: Column) -> int:
+        name = Name(*column[:2])
+        number = self.graph.dataset(name)
+        assert number is not None, f"{name} is not in the graph, which has {self.graph.names}"
+        return self.graph.node_for(number, self.scene.schemas.key(name, column[2] or ""))
+
+    def _column(self, node: int) -> Column:
+        dataset, key = self.graph.columns[node]
+        return (*self.graph.names[dataset], key)
+
+    def _told(self, column: Column) -> str:
+        return f"{short(Name(*column[:2]))}.{column[2]}"
+
+
+def told_how(*, kind: str, masked: bool) -> str:
+    if kind == "INDIRECT":
+        return "indirect masked" if masked else "indirect"
+    return "masked" if masked else "direct"
+
+
+def world(*events: Json, as_of_us: int | None = None, known_at_us: int | None = None) -> LineageWorld:
+    """Return what a few events make, received an hour after the world began, a second apart."""
+    return LineageWorld(deliver(events), as_of_us=as_of_us, known_at_us=known_at_us)
+
+
+def recorded(events: Iterable[Json]) -> LineageWorld:
+    """Return what recorded events make, each received when it happened."""
+    return LineageWorld(as_recorded(events))
+
+
+def as_recorded(events: Iterable[Json]) -> list[Delivered]:
+    return [Delivered(event, Delivered(event, 0, "").time_us, event_id(event)) for event in events]
+
+
+def in_batches(batches: Iterable[list[Part]], contents: Contents) -> tuple[Derivation, MemoryStore]:
+    """Derive batch by batch, as the index does."""
+    store = MemoryStore()
+    derivation = Derivation(store, contents, Naming())
+    for batch in batches:
+        derivation.add(batch)
+    return derivation, store

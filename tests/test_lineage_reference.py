@@ -1,0 +1,100 @@
+"""The rules against the brute-force reference (tests/reference), on worlds where everything goes wrong at once."""
+
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headwater.lineage.memory import MemoryStore
+from headwater.lineage.name import Name
+from headwater.lineage.names import default_rules
+from headwater.lineage.outcome import outcome
+from headwater.lineage.part import Part
+from headwater.lineage.scene import by_output
+from headwater.lineage.walk import Mode
+from tests.lineage_world import LineageWorld, in_batches, read_parts, world
+from tests.reference import questions
+from tests.reference.records import Delivered, stored
+from tests.reference.small_events import ALIAS, A, B, made, run, with_schema
+from tests.reference.solver import Column, Reference
+from tests.reference.world_events import RECEIPT_US, START_US, dataset, deliver, source, symlinks
+from tests.reference.worlds import worlds
+
+SECOND = 1_000_000
+MODES: tuple[Mode, ...] = ("value", "any")
+STEADY = settings(derandomize=True, deadline=None, database=None)
+
+
+@settings(STEADY, max_examples=500)
+@given(worlds(), st.integers(0, 40), st.integers(0, 16))
+def test_every_answer_is_the_references(events: list[Delivered], as_of_s: int, known_at_s: int) -> None:
+    compare(events)
+    compare(events, as_of_us=START_US + as_of_s * SECOND)
+    compare(events, known_at_us=RECEIPT_US + known_at_s * SECOND)
+
+
+def compare(events: list[Delivered], as_of_us: int | None = None, known_at_us: int | None = None) -> None:
+    """Hold all answers of a world against the reference's."""
+    here = LineageWorld(events, as_of_us=as_of_us, known_at_us=known_at_us)
+    there = Reference(events, as_of_us=as_of_us, known_at_us=known_at_us, canonical=default_rules().canonical)
+    assert here.run_states == there.run_states
+    assert here.column_edges == there.column_edges
+    assert here.table_edges == there.table_edges
+    assert here.scene.dropped == there.dropped
+    for column in ends(there):
+        assert_reach(here, there, column)
+    tagged = questions.tagged(there, "pii")
+    assert here.exposures(tagged) == questions.surface(there, tagged)
+    wanted = questions.unused(there)
+    assert {key: verdict for name in names_in(wanted) for key, verdict in here.verdicts(name).items()} == wanted
+
+
+def ends(lineage: Reference) -> set[tuple[str, str, str]]:
+    return {end for edge in lineage.column_edges for end in (edge[:3], edge[3:6])}
+
+
+def assert_reach(here: LineageWorld, there: Reference, asked: tuple[str, str, str]) -> None:
+    for mode in MODES:
+        assert here.reached(asked, mode, forward=True) == questions.impact(there, *asked, mode)
+        assert here.reached(asked, mode, forward=False) == questions.upstream(there, *asked, mode)
+
+
+def names_in(columns: dict[Column, str]) -> set[Name]:
+    return {Name(*column[:2]) for column in columns}
+
+
+@settings(STEADY, max_examples=200)
+@given(worlds(), st.integers(0, 2**32))
+def test_batches_in_any_order_with_repetition_give_what_one_batch_gives(events: list[Delivered], seed: int) -> None:
+    parts, contents = read_parts(stored(events, None, None))
+    _, whole = in_batches([parts], contents)
+    _, bit_by_bit = in_batches(torn(parts, Random(seed)), contents)
+    assert summary(bit_by_bit) == summary(whole)
+
+
+def torn(parts: list[Part], chance: Random) -> list[list[Part]]:
+    """Return batches of one to four parts, all of them in some order, some twice."""
+    left = chance.sample(parts, len(parts)) + chance.sample(parts, chance.randint(0, len(parts) // 2))
+    batches = []
+    while left:
+        size = chance.randint(1, 4)
+        batches.append(left[:size])
+        left = left[size:]
+    return batches
+
+
+def summary(store: MemoryStore) -> object:
+    """Return runs, what counts and why, dropped datasets."""
+    said = {name: outcome(votes, lambda said: said.named) for name, votes in by_output(store.votes).items()}
+    words = {name: {group: set(words) for group, words in groups.items()} for name, groups in said.items()}
+    return store.runs, words, {group: votes for group, votes in store.votes.items() if votes}
+
+
+def test_a_binding_brings_along_the_schema_that_its_name_had_before() -> None:
+    """`X` and `x` are two columns of A only because ALIAS, whose schema has both, turns out to mean A."""
+    written = run(1, 9, made(B, {"y": [source(A, "X")]}), reads=[with_schema(ALIAS, "X x")])
+    bound = run(2, 1, dataset(A, symlinks=symlinks(ALIAS)), job="other")
+    parts, contents = read_parts(deliver([written, bound]))
+    _, store = in_batches([parts[:1], parts[1:]], contents)
+    assert summary(store) == summary(in_batches([parts], contents)[1])
+    assert world(written, bound).edges == {("a.X", "b.y", "direct")}

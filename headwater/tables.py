@@ -36,6 +36,11 @@ class Table:
     partition_by: tuple[str, ...] = ()
 
 
+def without(table: Table, *names: str) -> dict[str, Type]:
+    """Return the columns of a table but these."""
+    return {name: kind for name, kind in table.columns.items() if name not in names}
+
+
 _POSITION: dict[str, Type] = {
     "log": "string",
     "incarnation": "string",
@@ -196,10 +201,8 @@ DATASETS = Table(
     {
         **_DATASET,
         "schema_hash": "string",
-        "schema_at": "timestamp",
         "columns": "string",
         "tags": "string",
-        "dropped": "boolean",
         "ever_read": "boolean",
         **_CHANGED,
     },
@@ -242,7 +245,7 @@ BINDINGS = Table(
 
 FIELDS = Table(
     "fields",
-    {**_DATASET, "field": "string", "ordinal": "int", "parent": "string", "schema_hash": "string", **_CHANGED},
+    {**_DATASET, "field": "string", "parent": "string", "ordinal": "int", "schema_hash": "string", **_CHANGED},
 )
 
 RUN_DATASETS = Table(
@@ -294,7 +297,14 @@ FACETS = Table(
 
 POSITIONS = Table(
     "positions",
-    {"log": "string", "incarnation": "string", "partition": "string", "sequence": "long", "state": "string", **_CHANGED},
+    {
+        "log": "string",
+        "incarnation": "string",
+        "partition": "string",
+        "sequence": "long",
+        "state": "string",
+        **_CHANGED,
+    },
 )
 
 SILVER = (EDGE_SETS, RUNS, RUN_DATASETS, LATEST_FACETS, DATASETS, FIELDS, JOBS, FACETS, BINDINGS, POSITIONS)
@@ -309,6 +319,7 @@ _HISTORY: dict[str, Type] = {
     "last_seen": "timestamp",
     "runs": "long",
     "landed": "boolean",
+    **_CHANGED,
 }
 
 _ENDS: dict[str, Type] = {
@@ -332,12 +343,11 @@ COLUMN_EDGES = Table(
         "subtype": "string",
         "description": "string",
         **_HISTORY,
-        **_RULES,
     },
     ("part",),
 )
 
-TABLE_EDGES = Table("table_edges", {**_ENDS, "opaque": "boolean", **_HISTORY, **_RULES}, ("part",))
+TABLE_EDGES = Table("table_edges", {**_ENDS, "opaque": "boolean", **_HISTORY}, ("part",))
 
 MASKING_SURFACE = Table(
     "masking_surface",

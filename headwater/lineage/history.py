@@ -46,7 +46,7 @@ class History(Generic[K]):
         return list(self._open.values())
 
     def add(self, votes: Iterable[Vote[Sequence[K]]]) -> None:
-        """Take votes of later times than all before."""
+        """Take votes of later times than all before; `said` of one vote names an edge once."""
         for time_us, same_time in groupby(sorted(votes, key=newness), key=lambda vote: vote.time_us):
             before = self._execution
             fresh = list(same_time)
@@ -56,7 +56,8 @@ class History(Generic[K]):
             if self._execution != before:
                 said = {edge for vote in live for edge in vote.said}
                 self._close([edge for edge in self._open if edge not in said], time_us)
-            self._say(live if self._execution != before else [vote for vote in fresh if vote in live], time_us)
+            own = [vote for vote in fresh if vote.execution == self._execution]
+            self._say(live if self._execution != before else own, time_us)
 
     def _turn_to(self, vote: Vote[Sequence[K]]) -> None:
         """Rule 6: an execution without column lineage replaces none that has it; a declaration always."""

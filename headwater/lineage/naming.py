@@ -87,14 +87,7 @@ class Naming:
         return found
 
     def bind(self, alias: Name, moment: Moment) -> bool:
-<<<<<<< HEAD
-        """Take one binding; tells whether the name means something else now at some time.
-
-        One that repeats the last is kept too: another may yet come to stand between the two.
-        """
-=======
         """Keep every binding, also one that repeats the last: another may yet come to stand between the two."""
->>>>>>> main
         time_us, location = moment
         known = self.bound(alias, time_us) == location if alias in self.bindings else False
         moments = self.bindings.setdefault(alias, [])

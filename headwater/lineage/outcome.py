@@ -56,7 +56,7 @@ def _explained(vote: Vote[T], votes: Votes[T], named: Named[T]) -> frozenset[Nam
 
 
 def that_matter(votes: Votes[T]) -> Iterator[tuple[Group, str]]:
-    """Yield (group, run key) of the votes that `outcome` and `is_dropped` need; without all others they say the same."""
+    """Yield (group, run key) of the votes that `outcome` and `is_dropped` need: all others make no difference."""
     silent: set[str] = set()
     for group, own in votes.items():
         for vote in {vote.run_key: vote for part in standing(group, own) for vote in part}.values():

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
+from typing import NamedTuple
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
@@ -11,8 +12,11 @@ from headwater.lineage.name import Name
 from headwater.lineage.schemas import SeenSchema
 from headwater.lineage.user_rules import UserRules
 from headwater.spark.arrow import map_groups, map_rows
+from headwater.spark.datasets import DATASET, datasets, fields, jobs, reads, still_read
 from headwater.spark.delta import Folder, spark_schema
 from headwater.spark.derive import DERIVED, GROUP, Derive
+from headwater.spark.facets import KEY as FACET_KEY
+from headwater.spark.facets import newest_facets
 from headwater.spark.judge import CLOSED, OPEN, judge
 from headwater.spark.known import LATEST, History, Known, Latest, exact_keys, read_columns, seen_of
 from headwater.spark.naming import KEYS, Learnt, learn
@@ -20,7 +24,18 @@ from headwater.spark.parse import parse
 from headwater.spark.positions import Position
 from headwater.spark.ranges import prefixes, ranges
 from headwater.spark.texts import read_names
-from headwater.tables import BINDINGS, EDGE_SETS, LATEST_FACETS, RUN_DATASETS, RUNS, Table
+from headwater.tables import (
+    BINDINGS,
+    DATASETS,
+    EDGE_SETS,
+    FACETS,
+    FIELDS,
+    JOBS,
+    LATEST_FACETS,
+    RUN_DATASETS,
+    RUNS,
+    Table,
+)
 
 NAMES = Table("names", {"namespace": "string", "name": "string"})
 _OF_NAME = ["namespace", "name", "dataset_namespace", "dataset_name", "facet", "producer"]
@@ -41,6 +56,7 @@ class Batch:
         self.exact = self._exact_before = before.exact
         self.borrows = before.borrows
         self._kept: list[DataFrame] = []
+        self._events: DataFrame
         self._parsed: DataFrame
         self._touched: DataFrame
         self._begins: list[str] = []
@@ -51,10 +67,11 @@ class Batch:
         Every write may be repeated, and what says that names or columns changed is written last: a batch that was
         cut off is taken again as a whole, with the events that have come since.
         """
+        self._events = events
         self._parsed = self._keep(parse(events, self.rules.names))
         self._touched = self._parsed.select("run_key").distinct()
-        found = self._parsed.agg(F.count("*"), prefixes("run_key"), F.max("renames"), F.max(F.size("bindings"))).collect()
-        count, self._begins, renames, bindings = found[0]
+        seen = self._parsed.agg(F.count("*"), prefixes("run_key"), F.max("renames"), F.max(F.size("bindings")))
+        count, self._begins, renames, bindings = seen.collect()[0]
         learnt = learn(self.folder.read(BINDINGS), self._parsed, self, renames=renames, bindings=bindings > 0)
         moved = self._keep(self.users(learnt.moved)) if learnt.moved else None
         latest = self._latest(learnt, moved)
@@ -104,13 +121,15 @@ class Batch:
         fresh = found.withColumns(stays)
         if moved is not None:
             names = F.broadcast(self.named(learnt.moved))
-            again = found.join(names, ["namespace", "name"], "left_semi").withColumns({**stays, "moved": F.lit(True)})
+            again = fresh.join(names, ["namespace", "name"], "left_semi").withColumn("moved", F.lit(True))
             others = fresh.join(names, ["namespace", "name"], "left_anti")
             meant = stored.join(names, ["namespace", "name"], "left_semi")
             gone = meant.join(found, _OF_NAME, "left_anti").withColumns({"gone": F.lit(True), "moved": F.lit(True)})
             fresh = self._keep(others.unionByName(again).unionByName(gone))
             stored = stored.join(names, ["namespace", "name"], "left_anti")
-        self._tell_apart(found, stored.unionByName(fresh.where("NOT gone").drop("gone", "moved")), moved=moved is not None)
+        self._tell_apart(
+            found, stored.unionByName(fresh.where("NOT gone").drop("gone", "moved")), moved=moved is not None
+        )
         return fresh
 
     def _tell_apart(self, found: DataFrame, now: DataFrame, *, moved: bool) -> None:
@@ -176,37 +195,60 @@ class Batch:
     # Writing
 
     def _write(self, learnt: Learnt, latest: DataFrame, derived: DataFrame) -> None:
-        self._write_votes(derived)
+        votes = self._votes(derived)
+        self.folder.merge(LATEST_FACETS, self._stamped(latest), _OF_NAME, when=_newer())
+        self._write_datasets(latest, votes)
+        if votes is not None:
+            only = "" if votes.was_closed else "t.part = 'open'"
+            self.folder.merge(EDGE_SETS, self._stamped(votes.rows), ["group_key", "run_key"], only=only)
         among = ranges("t.run_key", self._begins)
         self.folder.merge(RUNS, self._stamped(derived), ["run_key"], only=among)
         mentions = derived.select("run_key", F.explode("datasets").alias("of")).select("run_key", "of.*")
         self.folder.merge(RUN_DATASETS, self._stamped(mentions), ["run_key", "role", "namespace", "name"], only=among)
-        self.folder.merge(LATEST_FACETS, self._stamped(latest), _OF_NAME, when=_newer())
+        runs = derived.where("kind = 'RUN'")
+        self.folder.merge(JOBS, self._stamped(jobs(self.folder, runs)), ["job_namespace", "job_name"])
+        facets = newest_facets(self._events, self.rules.names)
+        where = f"t.entity <> 'run' OR {ranges('t.name', self._begins)}"
+        self.folder.merge(FACETS, self._stamped(facets), FACET_KEY, only=where, when="s.event_order > t.event_order")
         rows = [(*row, False) for row in learnt.rows] + [(*row, True) for row in learnt.gone]
         if rows:
             flagged = Table("bindings", {**{name: BINDINGS.columns[name] for name in KEYS}, "gone": "boolean"})
             frame = self.folder.spark.createDataFrame(rows, spark_schema(flagged))
             self.folder.merge(BINDINGS, self._stamped(frame), KEYS)
 
-    def _write_votes(self, derived: DataFrame) -> None:
+    def _votes(self, derived: DataFrame) -> "_Votes | None":
+        """Hold what runs say against what is stored; None if they say nothing new."""
         changes = self._keep(derived.select(F.explode("changes").alias("vote")).select("vote.*"))
         count, replaced, begins = changes.agg(F.count("*"), F.max("replaced"), prefixes("execution")).collect()[0]
         if not count:
-            return
+            return None
         stored = self.folder.read(EDGE_SETS).where("NOT retracted")
         outputs = changes.select("output_key").distinct()
         closed = stored.where(F.col("part") == CLOSED)
-        same = closed.where(ranges("execution", begins)).join(changes.select("execution").distinct(), "execution", "left_semi")
+        executions = changes.select("execution").distinct()
+        same = closed.where(ranges("execution", begins)).join(executions, "execution", "left_semi")
         found = stored.where(F.col("part") == OPEN).unionByName(same.select(stored.columns))
         if replaced:  # what stood behind a vote that is gone may stand again
             losing = changes.where("replaced").select("output_key").distinct()
             found = found.unionByName(closed.join(losing, "output_key", "left_semi").select(stored.columns)).distinct()
-        judged = self._keep(judge(found.join(outputs, "output_key", "left_semi"), changes, self.number))
+        found = found.join(outputs, "output_key", "left_semi")
+        judged = self._keep(judge(found, changes, self.number))
         was_closed, borrows = judged.agg(F.max(F.expr("was <=> 'closed'")), F.max("borrowed")).collect()[0]
         self.borrows = self.borrows or bool(borrows)
-        self.folder.merge(
-            EDGE_SETS, self._stamped(judged), ["group_key", "run_key"], only="" if was_closed else "t.part = 'open'"
-        )
+        read = reads(changes.where("NOT retracted")).withColumn("ever_read", F.lit(True))
+        if replaced:
+            key = ["group_key", "run_key"]
+            others = stored.join(changes.select(*key), key, "left_anti")
+            lost = reads(found.join(changes.where("replaced").select(*key), key, "left_semi"))
+            read = read.unionByName(still_read(lost.join(read, DATASET, "left_anti"), others))
+        return _Votes(judged, bool(was_closed), self._keep(read))
+
+    def _write_datasets(self, latest: DataFrame, votes: "_Votes | None") -> None:
+        concerned = latest.select(*DATASET, F.lit(None).cast("boolean").alias("ever_read"))
+        concerned = concerned if votes is None else concerned.unionByName(votes.read)
+        rows = self._keep(datasets(self.folder, concerned.groupBy(*DATASET).agg(F.max("ever_read").alias("ever_read"))))
+        self.folder.merge(FIELDS, self._stamped(fields(self.folder, rows)), [*DATASET, "field"])
+        self.folder.merge(DATASETS, self._stamped(rows), DATASET)
 
     def _stamped(self, frame: DataFrame) -> DataFrame:
         return frame.withColumns({"batch": F.lit(self.number), "rules_hash": F.lit(self.rules.rules_hash)})
@@ -214,6 +256,14 @@ class Batch:
     def _keep(self, frame: DataFrame) -> DataFrame:
         self._kept.append(frame.persist(StorageLevel.MEMORY_AND_DISK))
         return frame
+
+
+class _Votes(NamedTuple):
+    """Rows of `edge_sets`, and the datasets that have readers (`ever_read`) or have none any more."""
+
+    rows: DataFrame
+    was_closed: bool
+    read: DataFrame
 
 
 def _newest(frame: DataFrame) -> DataFrame:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from delta.tables import DeltaTable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import (
     ArrayType,
@@ -77,7 +77,7 @@ class Folder:
         when: which equal keys are replaced (`t` and `s`). Doing it twice changes nothing.
         """
         condition = " AND ".join([*(f"t.{key} <=> s.{key}" for key in keys), *([f"({only})"] if only else [])])
-        columns = {name: f"s.{name}" for name in table.columns}
+        columns: dict[str, str | Column] = {name: f"s.{name}" for name in table.columns}
         if "gone" not in frame.columns:
             frame = frame.withColumn("gone", F.lit(False))
         merge = DeltaTable.forPath(self.spark, self.uri(table)).alias("t").merge(frame.alias("s"), condition)

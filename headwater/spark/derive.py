@@ -14,24 +14,23 @@ from headwater.lineage.run import Run, fold
 from headwater.spark.arrow import Row
 from headwater.spark.known import Known, read_carried
 from headwater.spark.texts import contents_of, hashes_of, key_of, read_parts, read_said, text_of, union
-from headwater.tables import EDGE_SETS, RUN_DATASETS, RUNS, ListOf, StructOf, Table
+from headwater.tables import EDGE_SETS, RUN_DATASETS, RUNS, ListOf, StructOf, Table, without
 
-RUN_COLUMNS = {name: kind for name, kind in RUNS.columns.items() if name not in ("batch", "rules_hash")}
-VOTE = StructOf(
-    {name: kind for name, kind in EDGE_SETS.columns.items() if name not in ("part", "late", "voted", "batch", "rules_hash")}
-    | {"replaced": "boolean"}
-)
-_MENTION = StructOf(
-    {name: kind for name, kind in RUN_DATASETS.columns.items() if name not in ("run_key", "batch", "rules_hash")}
-)
+VOTE = StructOf({**without(EDGE_SETS, "part", "late", "voted", "batch", "rules_hash"), "replaced": "boolean"})
+_MENTION = StructOf(without(RUN_DATASETS, "run_key", "batch", "rules_hash"))
 
 DERIVED = Table(
     "derived",
-    {**RUN_COLUMNS, "datasets": ListOf(_MENTION), "changes": ListOf(VOTE), "missing": "string", "fresh": "boolean"},
+    {
+        **without(RUNS, "batch", "rules_hash"),
+        "datasets": ListOf(_MENTION),
+        "changes": ListOf(VOTE),
+        "missing": "string",
+    },
 )
 """changes: votes that are new or other than before, and those that are gone (`retracted`).
 
-missing: datasets whose older schemas are needed first; fresh: the run was not known before.
+missing: datasets whose older schemas are needed first.
 """
 
 GROUP = ("run_key", "parts", "contents", "said")
@@ -64,7 +63,6 @@ class Derive:
             list(self._mentions(ordered, contents)),
             [*_changed(now, known), *_gone(run, now, known)],
             text_of(sorted(missing)) if missing else None,
-            before is None,
         )
 
     def _votes(
@@ -94,7 +92,7 @@ class _Told:
         self.key = key_of(group.layer, *group.job, *(group.output or (None,)))
         self.output_key = key_of(*(group.output or (None,)))
         self.content = text_of(vote.said)
-        digest = key_of(self.content, text_of(vote._replace(said=vote.said.output)))
+        digest = key_of(self.content, text_of(vote[:-1]))
         self.mark = (self.output_key, vote.execution, digest)
 
     def row(self, *, replaced: bool) -> dict[str, object]:

@@ -7,20 +7,19 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.current import Group, Vote, newness
+from headwater.lineage.current import Group, Vote
 from headwater.lineage.name import Name
 from headwater.lineage.outcome import that_matter
 from headwater.spark.arrow import Row, map_groups
 from headwater.spark.derive import VOTE
-from headwater.tables import EDGE_SETS, Table
+from headwater.tables import EDGE_SETS, Table, without
 
 OPEN, CLOSED = "open", "closed"
 
 COLUMNS = (*VOTE.fields, "part", "voted", "change")
 JUDGED = Table(
     "judged",
-    {name: kind for name, kind in EDGE_SETS.columns.items() if name not in ("batch", "rules_hash")}
-    | {"was": "string"},
+    {**without(EDGE_SETS, "batch", "rules_hash"), "was": "string"},
 )
 """Rows of `edge_sets` that are new or other than before; `was`: the part where they were."""
 
@@ -108,13 +107,15 @@ def _that_matter(rows: dict[_Key, _Row]) -> set[_Key]:
 
 
 def _late(before: dict[_Key, _Row], changes: dict[_Key, _Row]) -> set[str]:
-    """Return the groups that do not simply go on: a vote was taken back or replaced, or is older than one known."""
-    newest: dict[str, tuple[int, str]] = {}
+    """Return the groups that do not simply go on: a vote is replaced, taken back, or not newer than those known."""
+    newest: dict[str, int] = {}
+    past = {(row.group_key, row.execution) for row in before.values() if row.part == CLOSED}
     for row in before.values():
-        if not row.retracted:
-            newest[row.group_key] = max(newest.get(row.group_key, (row.time_us, "")), newness(row.vote))
+        newest[row.group_key] = max(newest.get(row.group_key, row.time_us), row.time_us)
     return {
         group_key
         for (group_key, _), row in changes.items()
-        if row.replaced or (group_key in newest and newness(row.vote) < newest[group_key])
+        if row.replaced
+        or (group_key, row.execution) in past  # it may count again for a moment only, with all that it ever said
+        or (group_key in newest and row.time_us <= newest[group_key])
     }

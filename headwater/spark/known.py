@@ -11,12 +11,12 @@ from headwater.lineage.schemas import SeenSchema, schema_at, seen_schemas
 from headwater.lineage.tags import tags_facets
 from headwater.spark.arrow import Row
 from headwater.spark.texts import Carried, Reading, read_parts, text_of
-from headwater.tables import LATEST_FACETS, Table
+from headwater.tables import LATEST_FACETS, Table, without
 
 read_carried = Reading(Carried)
 read_columns = Reading(tuple[Path, ...])
 
-LATEST = Table("latest", {name: kind for name, kind in LATEST_FACETS.columns.items() if name not in ("batch", "rules_hash")})
+LATEST = Table("latest", without(LATEST_FACETS, "batch", "rules_hash"))
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,11 @@ class Latest:
                     key = (name, self.naming.resolve(name, seen.time_us), "schema", "")
                     if key not in found or found[key][0] < seen:
                         found[key] = seen, contents
-                for facet in tags_facets(part):
-                    key = (facet.name, self.naming.resolve(facet.name, part.time_us), "tags", facet.producer)
-                    seen = SeenSchema(*facet.order, facet.place, "")
+                for sent in tags_facets(part):
+                    key = (sent.name, self.naming.resolve(sent.name, part.time_us), "tags", sent.producer)
+                    seen = SeenSchema(*sent.order, sent.place, "")
                     if key not in found or found[key][0] < seen:
-                        found[key] = seen, text_of(facet.tags)
+                        found[key] = seen, text_of(sent.tags)
         for (name, dataset, facet, producer), (seen, text) in found.items():
             value = text_of(read_carried(text).schemas[seen.schema]) if facet == "schema" else text
             twins = facet == "schema" and bool(exact_keys(value))

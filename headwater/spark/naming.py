@@ -1,6 +1,5 @@
 """Symlinks and renames, learnt from a batch: small, so they live on the driver and go to every worker."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -97,7 +96,8 @@ def _new_bindings(
 ) -> tuple[list[tuple[Name, Moment]], set[Name]]:
     """Return what has to be learnt, and the names that have had one location until now.
 
-    A name of one location needs one moment only; one of several needs every moment, so that latecomers find their place.
+    A name of one location needs one moment only; one of several needs every moment, so that
+    latecomers find their place.
     """
     sides = ["namespace", "name", "to_namespace", "to_name"]
     links = parsed.select(F.explode("bindings").alias("link")).select("link.*")
@@ -106,8 +106,9 @@ def _new_bindings(
     fresh = {(alias, at) for alias, moments in found.items() if alias not in several | known.keys() for at in moments}
     newly = {alias for alias in several if len(_locations(known.get(alias, ()))) < 2}
     if several:
-        same = links.join(F.broadcast(stored.named(several)), ["namespace", "name"]).distinct().select(*sides, "time_us")
-        fresh |= {(Name(row[0], row[1]), (row[4], Name(row[2], row[3]))) for row in same.collect()}
+        same = links.join(F.broadcast(stored.named(several)), ["namespace", "name"])
+        told = same.select(*sides, "time_us").distinct().collect()
+        fresh |= {(Name(row[0], row[1]), (row[4], Name(row[2], row[3]))) for row in told}
     if newly & known.keys():
         old = stored.parts_of(stored.users(newly))
         fresh |= {(alias, at) for part in _parts(old) for alias, at in _bindings(part) if alias in newly}

@@ -4,6 +4,7 @@ Run ids of today's listeners begin with their time (UUIDv7): the runs of a batch
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
@@ -34,7 +35,7 @@ def spans(begins: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _pairs(begins: Sequence[str]) -> list[tuple[str, str]]:
-    return list(zip(begins, begins[1:], strict=False))
+    return list(pairwise(begins))
 
 
 def _number(prefix: str) -> int:

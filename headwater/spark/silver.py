@@ -59,6 +59,6 @@ def bronze_events(spark: SparkSession, lake: str) -> DataFrame:
     """Return the scalar columns of bronze that silver reads."""
     events = Folder(spark, lake, [EVENTS])
     if not events.exists(EVENTS):
-        raise WrongSetting(f"There is no table `events` in {lake}. Name the lake's folder, or start `headwater up` once.")
+        raise WrongSetting(f"No table `events` in {lake}. Name the lake's folder, or start `headwater up` once.")
     received = F.expr("unix_micros(received_at)").alias("received_us")
     return events.read(EVENTS).select("log", "incarnation", "partition", "sequence", "event_id", received, "body")

@@ -15,7 +15,7 @@ from headwater.index.contents import SqliteContents
 from headwater.index.database import is_damage, open_for_reading
 from headwater.index.home import IndexHome, Published
 from headwater.index.live import LiveGraph
-from headwater.index.masking import remasked
+from headwater.lineage.masking import remasked
 from headwater.index.moment import NOW_US, Moment
 from headwater.index.part_table import PartTable
 from headwater.index.past import PastMoment

@@ -159,6 +159,19 @@ def platinum_mailing(spark: SparkSession) -> None:
     overwrite(mailing.select("place", F.col("customer_email").alias("contact"), greeting("name")), "platinum/mailing")
 
 
+def platinum_revenue(spark: SparkSession) -> None:
+    """Sum up revenue by region: the number on the wall."""
+    by_region = spark.table("gold.revenue").groupBy("region")
+    overwrite(by_region.agg(F.round(F.sum("revenue"), 2).alias("revenue")), "platinum/revenue")
+
+
+def platinum_scores(spark: SparkSession) -> None:
+    """Score customers in Python, row by row: no listener sees which columns go into an RDD."""
+    customers = table(spark, "silver/customers").select("customer_id", "customer_email")
+    scores = customers.rdd.map(lambda row: (row.customer_id, len(row.customer_email or "")))
+    overwrite(spark.createDataFrame(scores, "customer_id INT, score INT"), "platinum/scores")
+
+
 def failing_export(spark: SparkSession) -> None:
     """Die in a UDF while writing. The listener reports COMPLETE all the same."""
     must_fail(
@@ -186,6 +199,8 @@ STAGES: tuple[Stage, ...] = (
     gold_corrections,
     platinum_top_customers,
     platinum_mailing,
+    platinum_revenue,
+    platinum_scores,
     failing_export,
     failing_job,
 )

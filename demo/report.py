@@ -1,4 +1,4 @@
-"""What the demo prints: events by kind, the audit, and where `customer_email` goes."""
+"""What the demo prints: events by kind, the audit, and three answers about columns."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,62 +7,74 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from headwater.api.lineage import ask
+from headwater.index.lens import Lenses
 from headwater.lake.bronze import Bronze
-from headwater.runtime import open_bronze
-from headwater.tables import COLUMN_LINEAGE, EVENTS
+from headwater.runtime import open_bronze, open_lenses
+from headwater.settings import load_settings
+from headwater.tables import EVENTS
 
-COLUMN = "customer_email"
+SOURCE = {"dataset": "landing/customers", "column": "customer_email"}
+METRIC = {"dataset": "platinum/revenue", "column": "revenue"}
+JUDGED = {"dataset": "platinum/top_customers"}
+
+Rows = list[tuple[Any, ...]]
 
 
 def print_report(console: Console, data: Path, audit: dict[str, Any]) -> None:
     """Read the tables of a data folder and print them, with an audit that was asked over HTTP."""
-    bronze = open_bronze(data)
-    console.print(_table("Events landed", ("kind", "type", "events"), _by_kind(bronze)))
+    console.print(_table("Events landed", ("kind", "type", "events"), _by_kind(open_bronze(data))))
     console.print(_table("Audit", tuple(audit), [tuple(audit.values())]))
-    rows, facets = _mentions(bronze)
-    title = f"column_lineage: {COLUMN}, {len(rows)} edges in {facets} facets"
-    console.print(_table(title, ("from", "to", "how", "masked"), rows))
+    lenses = open_lenses(load_settings({"data": data})[0], data)
+    title = f"Where does {_name(SOURCE)} end up?"
+    console.print(_table(title, ("readable?", "column", "from", "how"), _surface(lenses)))
+    title = f"What is {_name(METRIC)} made of?"
+    console.print(_table(title, ("away", "column", "into", "how"), _upstream(lenses)))
+    title = f"May a column of {JUDGED['dataset']} be dropped?"
+    console.print(_table(title, ("verdict", "column", "why"), _unused(lenses)))
+    lenses.close()
 
 
-def _by_kind(bronze: Bronze) -> list[tuple[Any, ...]]:
+def _by_kind(bronze: Bronze) -> Rows:
     sql = "SELECT event_kind, event_type, count(*) AS n FROM t GROUP BY event_kind, event_type ORDER BY 1, 2 DESC"
     return [tuple(row.values()) for row in bronze.tables[EVENTS.name].query(sql).to_pylist()]
 
 
-def _mentions(bronze: Bronze) -> tuple[list[tuple[str, ...]], int]:
-    """Return the distinct edges of the column, with the datasets that carry them, and how many facets say so."""
-    sql = f"SELECT * FROM t WHERE input_field = '{COLUMN}' OR output_field = '{COLUMN}'"
-    edges = bronze.tables[COLUMN_LINEAGE.name].query(sql).to_pylist()
-    outputs = _outputs(bronze)
-    rows = {_edge(edge, output) for edge in edges for output in outputs.get(edge["lineage_hash"], ())}
-    return sorted(rows, key=_medallion), len({edge["lineage_hash"] for edge in edges})
+def _surface(lenses: Lenses) -> Rows:
+    items = ask(lenses, "surface", SOURCE)["items"]
+    return [(item["exposure"], _name(item), _from(item), _how(item["how"])) for item in items]
 
 
-def _outputs(bronze: Bronze) -> dict[str, set[str]]:
-    """Map each lineage hash to the datasets that events gave it to: the facet itself does not name its dataset."""
-    found: dict[str, set[str]] = {}
-    for row in bronze.tables[EVENTS.name].query("SELECT outputs FROM t").to_pylist():
-        for output in row["outputs"] or ():
-            if output["lineage_hash"]:
-                found.setdefault(output["lineage_hash"], set()).add(output["name"])
-    return found
+def _upstream(lenses: Lenses) -> Rows:
+    found = ask(lenses, "upstream", METRIC)
+    steps = [
+        (item["distance"], _name(item), _name(item["via"]), _how(item["via"]["transformation"]))
+        for item in found["columns"]
+    ]
+    return steps + [("", _short(stop["dataset"]), "", "only table-level lineage goes on") for stop in found["stops"]]
 
 
-def _edge(edge: dict[str, Any], output: str) -> tuple[str, ...]:
-    how = " ".join(filter(None, (edge["transformation_type"], edge["transformation_subtype"]))).lower()
-    target = edge["output_field"] or "(all columns)"
-    source = f"{_short(edge['input_name'])}.{edge['input_field']}"
-    return source, f"{_short(output)}.{target}", how, "yes" if edge["masking"] else ""
+def _unused(lenses: Lenses) -> Rows:
+    return [(item["verdict"], _name(item), item["reason"]) for item in ask(lenses, "unused", JUDGED)["items"]]
+
+
+def _from(item: dict[str, Any]) -> str:
+    return _name(item["via"]) if item["via"] and "column" in item["via"] else ""
+
+
+def _how(how: dict[str, Any] | str) -> str:
+    if isinstance(how, str):
+        return how
+    return " ".join(filter(None, (how["type"], how["subtype"], "masked" if how["masking"] else ""))).lower()
+
+
+def _name(item: dict[str, Any]) -> str:
+    return f"{_short(item['dataset'])}.{item['column'] or '(any column)'}"
 
 
 def _short(name: str) -> str:
     """Leave out what all names of the demo share: the lakehouse and its area."""
-    return name.partition("Shop.Lakehouse/")[2].removeprefix("Tables/").removeprefix("Files/") or name
-
-
-def _medallion(edge: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
-    layers = ("bronze", "silver", "gold", "platinum")
-    return next((place for place, layer in enumerate(layers) if edge[1].startswith(layer)), len(layers)), edge
+    return name.rpartition("Shop.Lakehouse/")[2].removeprefix("Tables/").removeprefix("Files/")
 
 
 def _table(title: str, columns: Iterable[str], rows: Iterable[tuple[Any, ...]]) -> Table:

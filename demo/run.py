@@ -124,6 +124,7 @@ def _short(path: Path) -> str:
 
 def _next_steps(data: str, onelake: str) -> str:
     steps = {
+        f".venv/bin/headwater impact landing/customers customer_email --data {data}": "where does it end up, and how?",
         f".venv/bin/headwater events --data {data}": "what was sent, newest first",
         f".venv/bin/headwater audit --data {data}": "is every acknowledged event in exactly one table?",
         f".venv/bin/headwater up --data {data}": "start it again, and point your own Spark at it",

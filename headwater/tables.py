@@ -36,6 +36,11 @@ class Table:
     partition_by: tuple[str, ...] = ()
 
 
+def without(table: Table, *names: str) -> dict[str, Type]:
+    """Return the columns of a table but these."""
+    return {name: kind for name, kind in table.columns.items() if name not in names}
+
+
 _POSITION: dict[str, Type] = {
     "log": "string",
     "incarnation": "string",
@@ -149,3 +154,271 @@ REFUSED = Table(
 
 BRONZE = (COLUMN_LINEAGE, SCHEMAS, REJECTED, DUPLICATES, REFUSED, EVENTS)
 """In the order in which a batch commits them: the transaction of `events`, the last one, is the watermark."""
+
+_RULES: dict[str, Type] = {"rules_hash": "string"}
+
+_CHANGED: dict[str, Type] = {"batch": "long", **_RULES}
+"""The number of the silver batch that last changed a row; gold reads what is beyond its own."""
+
+_JOB: dict[str, Type] = {"job_namespace": "string", "job_name": "string"}
+
+_DATASET: dict[str, Type] = {"dataset_namespace": "string", "dataset_name": "string"}
+
+RUNS = Table(
+    "runs",
+    {
+        "run_key": "string",
+        "kind": "string",
+        "state": "string",
+        "processing": "string",
+        "sent_job_namespace": "string",
+        "sent_job_name": "string",
+        **_JOB,
+        "execution": "string",
+        "producer": "string",
+        "started_at": "timestamp",
+        "ended_at": "timestamp",
+        "last_event_at": "timestamp",
+        "last_received_at": "timestamp",
+        "late_s": "long",
+        "events": "long",
+        "landed": "boolean",
+        **_CHANGED,
+        "said": "string",
+        "parts": "string",
+        "contents": "string",
+    },
+)
+
+JOBS = Table(
+    "jobs",
+    {**_JOB, "processing": "string", "producer": "string", "first_seen_at": "timestamp", "last_seen_at": "timestamp"}
+    | {"last_run": "string", "last_state": "string", **_CHANGED},
+)
+
+DATASETS = Table(
+    "datasets",
+    {
+        **_DATASET,
+        "schema_hash": "string",
+        "columns": "string",
+        "tags": "string",
+        "ever_read": "boolean",
+        **_CHANGED,
+    },
+)
+
+LATEST_FACETS = Table(
+    "latest_facets",
+    {
+        "namespace": "string",
+        "name": "string",
+        **_DATASET,
+        "facet": "string",
+        "producer": "string",
+        "credible": "boolean",
+        "time_us": "long",
+        "rank": "int",
+        "event_id": "string",
+        "place": "int",
+        "content_hash": "string",
+        "twins": "boolean",
+        "value": "string",
+        **_CHANGED,
+    },
+)
+
+BINDINGS = Table(
+    "bindings",
+    {
+        "kind": "string",
+        "namespace": "string",
+        "name": "string",
+        "to_namespace": "string",
+        "to_name": "string",
+        "time_us": "long",
+        "run_key": "string",
+        "ordinal": "int",
+        **_CHANGED,
+    },
+)
+
+FIELDS = Table(
+    "fields",
+    {**_DATASET, "field": "string", "parent": "string", "ordinal": "int", "schema_hash": "string", **_CHANGED},
+)
+
+RUN_DATASETS = Table(
+    "run_datasets",
+    {"run_key": "string", "role": "string", "namespace": "string", "name": "string", **_DATASET, **_CHANGED},
+)
+
+EDGE_SETS = Table(
+    "edge_sets",
+    {
+        "part": "string",
+        "group_key": "string",
+        "output_key": "string",
+        "run_key": "string",
+        "execution": "string",
+        "layer": "string",
+        **_JOB,
+        **_DATASET,
+        "time_us": "long",
+        "tie": "string",
+        "carries": "boolean",
+        "landed": "boolean",
+        "ended": "boolean",
+        "drops": "boolean",
+        "borrowed": "boolean",
+        "retracted": "boolean",
+        "late": "boolean",
+        "voted": "long",
+        **_CHANGED,
+        "content": "string",
+    },
+    ("part",),
+)
+
+FACETS = Table(
+    "facets",
+    {
+        "entity": "string",
+        "namespace": "string",
+        "name": "string",
+        "facet": "string",
+        "event_time": "timestamp",
+        "event_order": "string",
+        "value": "string",
+        **_CHANGED,
+    },
+    ("entity",),
+)
+
+POSITIONS = Table(
+    "positions",
+    {
+        "log": "string",
+        "incarnation": "string",
+        "partition": "string",
+        "sequence": "long",
+        "state": "string",
+        **_CHANGED,
+    },
+)
+
+SILVER = (EDGE_SETS, RUNS, RUN_DATASETS, LATEST_FACETS, DATASETS, FIELDS, JOBS, FACETS, BINDINGS, POSITIONS)
+"""In the order in which a batch writes them: `positions`, the last one, says that the batch is done."""
+
+_HISTORY: dict[str, Type] = {
+    **_JOB,
+    "origin": "string",
+    "valid_from": "timestamp",
+    "valid_to": "timestamp",
+    "current": "boolean",
+    "last_seen": "timestamp",
+    "runs": "long",
+    "landed": "boolean",
+    **_CHANGED,
+}
+
+_ENDS: dict[str, Type] = {
+    "part": "string",
+    "edge_key": "string",
+    "group_key": "string",
+    "source_namespace": "string",
+    "source_dataset": "string",
+    "target_namespace": "string",
+    "target_dataset": "string",
+}
+
+COLUMN_EDGES = Table(
+    "column_edges",
+    {
+        **_ENDS,
+        "source_column": "string",
+        "target_column": "string",
+        "direct": "boolean",
+        "masked": "boolean",
+        "subtype": "string",
+        "description": "string",
+        **_HISTORY,
+    },
+    ("part",),
+)
+
+TABLE_EDGES = Table("table_edges", {**_ENDS, "opaque": "boolean", **_HISTORY}, ("part",))
+
+MASKING_SURFACE = Table(
+    "masking_surface",
+    {
+        "tag": "string",
+        "namespace": "string",
+        "dataset": "string",
+        "column": "string",
+        "exposure": "string",
+        "distance": "int",
+        "via_namespace": "string",
+        "via_dataset": "string",
+        "via_column": "string",
+        **_JOB,
+        **_RULES,
+    },
+)
+
+UNUSED_COLUMNS = Table(
+    "unused_columns",
+    {
+        "namespace": "string",
+        "dataset": "string",
+        "column": "string",
+        "verdict": "string",
+        "reason": "string",
+        "readers": "string",
+        "consumers": "string",
+        **_RULES,
+    },
+)
+
+RUN_HEALTH = Table(
+    "run_health",
+    {
+        "run_key": "string",
+        **_JOB,
+        "execution": "string",
+        "state": "string",
+        "ended": "boolean",
+        "hour": "timestamp",
+        "started_at": "timestamp",
+        "ended_at": "timestamp",
+        "last_event_at": "timestamp",
+        "duration_ms": "long",
+        "late_s": "long",
+        "late": "boolean",
+        "events": "long",
+        "landed": "boolean",
+        **_RULES,
+    },
+    ("ended",),
+)
+
+HOURLY_STATS = Table(
+    "hourly_stats",
+    {
+        "hour": "timestamp",
+        **_JOB,
+        "runs": "long",
+        "complete": "long",
+        "failed": "long",
+        "lost": "long",
+        "running": "long",
+        "late": "long",
+        "events": "long",
+        "mean_duration_ms": "long",
+        "max_duration_ms": "long",
+        **_RULES,
+    },
+)
+
+GOLD = (COLUMN_EDGES, TABLE_EDGES, MASKING_SURFACE, UNUSED_COLUMNS, RUN_HEALTH, HOURLY_STATS, POSITIONS)
+"""In the order in which a run of gold writes them."""

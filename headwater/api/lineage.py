@@ -16,7 +16,7 @@ from headwater.index.coverage import coverage
 from headwater.index.differences import difference
 from headwater.index.exposure import Place, exposures, look_for
 from headwater.index.lens import Lens, Lenses, Sight, read_view
-from headwater.index.masking import remasked
+from headwater.lineage.masking import remasked
 from headwater.index.moment import NOW_US
 from headwater.index.past import PastMoment
 from headwater.index.reach import path, reach

@@ -9,7 +9,7 @@ import msgspec
 
 from headwater.errors import LakeUnavailable
 
-FORMAT = 1
+FORMAT = 2
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from headwater.index.contents import SqliteContents
 from headwater.index.database import is_damage, open_for_reading
 from headwater.index.home import IndexHome, Published
 from headwater.index.live import LiveGraph
-from headwater.index.masking import remasked
+from headwater.lineage.masking import remasked
 from headwater.index.moment import NOW_US, Moment
 from headwater.index.part_table import PartTable
 from headwater.index.past import PastMoment
@@ -79,6 +79,13 @@ class Lenses:
             return RulesInForce(
                 rules, self._rules_files.problems, self._home.is_current(self._home.path_for(rules.names))
             )
+
+    def close(self) -> None:
+        """Close the index's file."""
+        with self._lock:
+            if self._live is not None:
+                self._live.close()
+            self._live = self._opened = None
 
     @contextmanager
     def look(self, lens: Lens) -> Iterator[Sight]:

@@ -150,9 +150,11 @@ class LiveGraph:
         for number, schema, dropped, generation in self.sql.execute(query, (self.generation,)):
             newest = max(newest, generation)
             name = self.names.name(number)
-            if schema is not None:
+            self._columns.pop(name, None)
+            if schema is None:
+                self._schemas.pop(name, None)
+            else:
                 self._schemas[name] = schema
-                self._columns.pop(name, None)
             (self._dropped.add if dropped else self._dropped.discard)(name)
         return newest
 

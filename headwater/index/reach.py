@@ -5,7 +5,8 @@ from typing import Any
 
 from headwater.index.asking import MAX_LIMIT, Bounds, Subject, find_column, find_dataset, nodes_of
 from headwater.index.moment import Moment
-from headwater.index.showing import column_json, dataset_json, job_json, node_json, via_json
+from headwater.index.showing import column_json, dataset_json, job_json
+from headwater.index.shown import Shown
 from headwater.lineage.name import Name
 from headwater.lineage.names import NameRules
 from headwater.lineage.walk import Hit, Mode, View, Wave, allowed_hows, walk
@@ -35,7 +36,8 @@ def reach(
     ends = [hit for hit in found.hits if not roots or _is_end(moment, hit.node, view, mode, forward=forward)]
     hits = ends[: bounds.limit]
     by_node = {hit.node: hit for hit in found.hits}
-    columns = [{**_hit(moment, hit), **({"path": _path(moment, by_node, hit)} if paths else {})} for hit in hits]
+    shown = Shown(moment)
+    columns = [{**shown.hit(hit), **({"path": _path(shown, by_node, hit)} if paths else {})} for hit in hits]
     return {
         "column": column_json(moment, dataset, key),
         "mode": mode,
@@ -45,29 +47,17 @@ def reach(
     }
 
 
-def _hit(moment: Moment, hit: Hit) -> dict[str, Any]:
-    column = moment.graph.columns[hit.node]
-    schema = moment.columns(moment.graph.names[column.dataset])
-    return {
-        **node_json(moment, hit.node),
-        "distance": hit.distance,
-        "masked": hit.masked,
-        "via": via_json(moment, hit),
-        "in_schema": not schema.by_key or column.key in schema.by_key,
-    }
-
-
 def _is_end(moment: Moment, node: int, view: View, mode: Mode, *, forward: bool) -> bool:
     allowed = allowed_hows(moment.graph, mode, masked=True)
     return not Wave(moment.graph, [node], view, forward=forward, allowed=allowed).advance()
 
 
-def _path(moment: Moment, hits: dict[int, Hit], hit: Hit) -> list[dict[str, Any]]:
+def _path(shown: Shown, hits: dict[int, Hit], hit: Hit) -> list[dict[str, Any]]:
     """Return the way to a hit, nearest to the asked column first; each step as it was reached."""
     steps = [hit]
     while steps[-1].parent in hits:
         steps.append(hits[steps[-1].parent])
-    return [{**node_json(moment, step.node), "via": via_json(moment, step)} for step in reversed(steps)]
+    return [{**shown.node(step.node), "via": shown.via(step)} for step in reversed(steps)]
 
 
 def _stops(moment: Moment, dataset: Name, reached: Iterable[int], view: View, *, forward: bool) -> list[dict[str, Any]]:
@@ -122,6 +112,6 @@ def path(moment: Moment, rules: NameRules, start: Subject, end: Subject, view: V
         "to": column_json(moment, target, to_key),
         "mode": mode,
         "reaches": reached is not None,
-        "path": [] if reached is None else _path(moment, hits, reached),
+        "path": [] if reached is None else _path(Shown(moment), hits, reached),
         "stops": _stops(moment, source, hits, view, forward=True) if reached is None else [],
     }

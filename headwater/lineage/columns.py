@@ -1,6 +1,6 @@
 """Rule 12 over newest schemas that are known: columns as spelt, their keys, their nesting."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from headwater.lineage.contents import Path
 
@@ -17,8 +17,7 @@ class Columns:
 
     def key(self, column: str) -> str:
         """Return what equal columns share: casefolded, unless the schema tells two apart by case."""
-        folded = column.casefold()
-        return column if folded in self._told_apart else folded
+        return column_key(column, self._told_apart)
 
     def matches_like(self, other: "Columns") -> bool:
         """Tell whether the same names are equal columns in both."""
@@ -27,6 +26,12 @@ class Columns:
     def shown(self, key: str) -> str:
         """Return a column as the schema spells it, as it was sent if the schema has it no more."""
         return self.by_key.get(key, key)
+
+
+def column_key(column: str, exact: Collection[str]) -> str:
+    """Return what equal columns share; exact: what `told_apart` says of the newest schema."""
+    folded = column.casefold()
+    return column if folded in exact else folded
 
 
 def told_apart(columns: Iterable[str]) -> frozenset[str]:

@@ -111,12 +111,23 @@ def end_of(parts: Iterable[Part]) -> Part | None:
 
 def renames_of(parts: Iterable[Part], naming: Naming) -> list[Rename]:
     """Return (time, old, new) of the renames of a run, none unless it is COMPLETE."""
+    return bound_renames(sent_renames(parts), naming)
+
+
+def sent_renames(parts: Iterable[Part]) -> list[Rename]:
+    """Return (time, old, new) as a run says it, oldest first, none unless it is COMPLETE."""
     ordered = sorted(parts, key=lambda part: part.order)
-    newest = {
-        (naming.bound(mention.previous, part.time_us), naming.bound(mention.name, part.time_us)): part.time_us
+    found = [
+        (part.time_us, mention.previous, mention.name)
         for part in ordered
         for mention in part.outputs
         if mention.lifecycle == "RENAME" and mention.previous
-    }
-    end = end_of(ordered) if newest else None
-    return [(time_us, *names) for names, time_us in newest.items()] if end and end.type == "COMPLETE" else []
+    ]
+    end = end_of(ordered) if found else None
+    return found if end and end.type == "COMPLETE" else []
+
+
+def bound_renames(sent: Iterable[Rename], naming: Naming) -> list[Rename]:
+    """Return a run's renames, of each pair of locations the newest."""
+    newest = {(naming.bound(old, time_us), naming.bound(new, time_us)): time_us for time_us, old, new in sent}
+    return [(time_us, *names) for names, time_us in newest.items()]

@@ -1,6 +1,6 @@
 """What all jobs together say about one dataset they write: which words count, and what explains the opaque ones."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from headwater.lineage.current import Group, Vote, standing
@@ -55,8 +55,28 @@ def _explained(vote: Vote[T], votes: Votes[T], named: Named[T]) -> frozenset[Nam
     return frozenset(name for other in siblings if other.carries for name in named(other.said))
 
 
+def that_matter(votes: Votes[T]) -> Iterator[tuple[Group, str]]:
+    """Yield (group, run key) of the votes that `outcome` and `is_dropped` need: all others make no difference."""
+    silent: set[str] = set()
+    for group, own in votes.items():
+        for vote in {vote.run_key: vote for part in standing(group, own) for vote in part}.values():
+            yield group, vote.run_key
+            if not vote.carries:
+                silent.add(vote.execution)
+    for group, own in votes.items():
+        yield from ((group, vote.run_key) for vote in own if vote.carries and vote.execution in silent)
+    ended = [(group, vote) for group, own in votes.items() for vote in own if vote.ended]
+    if ended:
+        group, vote = max(ended, key=lambda each: _lifetime(each[1]))
+        yield group, vote.run_key
+
+
 def is_dropped(votes: Iterable[Vote[T]]) -> bool:
     """Rule 10: a dataset is gone while its newest COMPLETE run says DROP; at one instant the write wins."""
     ended = (vote for vote in votes if vote.ended)
-    newest = max(ended, key=lambda vote: (vote.time_us, not vote.drops), default=None)
+    newest = max(ended, key=_lifetime, default=None)
     return bool(newest and newest.drops)
+
+
+def _lifetime(vote: Vote[T]) -> tuple[int, bool]:
+    return vote.time_us, not vote.drops

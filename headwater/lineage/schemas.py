@@ -1,6 +1,6 @@
 """Rule 12: what columns a dataset has, when, and which spellings are one column."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from headwater.lineage.columns import Columns
@@ -65,10 +65,7 @@ class Schemas:
 
     def at(self, dataset: Name, time_us: int) -> str | None:
         """Return the hash of the newest schema up to a time, else of the earliest later one."""
-        history = sorted(self._history(dataset))
-        known = [seen for seen in history if seen.time_us <= time_us]
-        chosen = known[-1:] or history[:1]
-        return chosen[0].schema if chosen else None
+        return schema_at(sorted(self._history(dataset)), time_us)
 
     def columns(self, dataset: Name) -> Columns:
         """Return the columns of the newest schema."""
@@ -103,6 +100,13 @@ class Schemas:
             for seen in self._kept.newest_first(name):
                 if self._naming.resolve(name, seen.time_us) == dataset:
                     yield seen
+
+
+def schema_at(history: Sequence[SeenSchema], time_us: int) -> str | None:
+    """Return the hash of the newest schema of a history, oldest first, up to a time, else of the earliest later one."""
+    known = [seen for seen in history if seen.time_us <= time_us]
+    chosen = known[-1:] or history[:1]
+    return chosen[0].schema if chosen else None
 
 
 def seen_schemas(part: Part) -> Iterator[tuple[Name, SeenSchema]]:

@@ -1,0 +1,81 @@
+"""Since when and until when an edge counted: the votes of one group, one moment after the other."""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Generic, NamedTuple, TypeVar
+
+from headwater.lineage.current import Vote, newness
+
+K = TypeVar("K")
+
+
+class Spell(NamedTuple, Generic[K]):
+    """A time in which an edge counted without a break: from `since_us` on, up to but not at `until_us`.
+
+    until_us: None while it counts; runs: how many said so in that time; landed: one of them is known to have written.
+    """
+
+    edge: K
+    since_us: int
+    until_us: int | None
+    last_seen_us: int
+    runs: int
+    landed: bool
+
+
+class History(Generic[K]):
+    """The edges of one job and one output in time, by votes from old to new; see `current.standing`.
+
+    A run counts from its own time on with what is known of it today.
+    """
+
+    def __init__(self, layer: str, votes: Iterable[Vote[Sequence[K]]] = (), spells: Iterable[Spell[K]] = ()):
+        """Go on behind `votes`, at least those that count and those of executions that go on; `spells` count then."""
+        self.ended: list[Spell[K]] = []
+        self._observed = layer == "observed"
+        self._carried = False
+        self._execution = ""
+        self._votes: dict[str, list[Vote[Sequence[K]]]] = {}
+        self._open = {spell.edge: spell for spell in spells}
+        for vote in sorted(votes, key=newness):
+            self._turn_to(vote)
+
+    @property
+    def standing(self) -> list[Spell[K]]:
+        """The spells that count after all votes."""
+        return list(self._open.values())
+
+    def add(self, votes: Iterable[Vote[Sequence[K]]]) -> None:
+        """Take votes of later times than all before; `said` of one vote names an edge once."""
+        for time_us, same_time in groupby(sorted(votes, key=newness), key=lambda vote: vote.time_us):
+            before = self._execution
+            fresh = list(same_time)
+            for vote in fresh:
+                self._turn_to(vote)
+            live = self._votes[self._execution]
+            if self._execution != before:
+                said = {edge for vote in live for edge in vote.said}
+                self._close([edge for edge in self._open if edge not in said], time_us)
+            own = [vote for vote in fresh if vote.execution == self._execution]
+            self._say(live if self._execution != before else own, time_us)
+
+    def _turn_to(self, vote: Vote[Sequence[K]]) -> None:
+        """Rule 6: an execution without column lineage replaces none that has it; a declaration always."""
+        self._votes.setdefault(vote.execution, []).append(vote)
+        if vote.carries or not self._observed or not self._carried:
+            self._execution = vote.execution
+        self._carried = self._carried or (vote.carries and self._observed)
+
+    def _close(self, edges: Iterable[K], time_us: int) -> None:
+        for edge in edges:
+            self.ended.append(self._open.pop(edge)._replace(until_us=time_us))
+
+    def _say(self, votes: Iterable[Vote[Sequence[K]]], time_us: int) -> None:
+        for vote in votes:
+            for edge in vote.said:
+                known = self._open.get(edge) or Spell(edge, time_us, None, vote.time_us, 0, False)
+                self._open[edge] = known._replace(
+                    last_seen_us=max(known.last_seen_us, vote.time_us),
+                    runs=known.runs + 1,
+                    landed=known.landed or vote.landed,
+                )

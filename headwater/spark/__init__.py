@@ -1,0 +1,1 @@
+"""Bronze to silver to gold with PySpark; the rules are those of `headwater.lineage`."""

@@ -1,0 +1,66 @@
+"""Pure Python over a frame's rows, Arrow in between: the only way in which rules are applied here."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, groupby, islice
+from operator import itemgetter
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from headwater.spark.delta import spark_schema
+from headwater.tables import ListOf, StructOf, Table, Type
+
+Row = tuple[Any, ...]
+Step = Callable[[Iterator[Row]], Iterable[Row]]
+
+ROWS = 512
+"""Rows of an Arrow batch that goes back to Spark: few, because a run may carry megabytes."""
+
+
+def map_rows(frame: DataFrame, step: Step, to: Table) -> DataFrame:
+    """Apply a step to the rows of each partition; it takes and gives tuples in column order."""
+    kinds = list(to.columns.values())
+
+    def mapped(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        schema = pa.schema([(name, _arrow_type(kind)) for name, kind in to.columns.items()])
+        found = iter(step(_rows(batches)))
+        while rows := list(islice(found, ROWS)):
+            columns = zip(*rows, strict=True)
+            arrays = [pa.array(values, _arrow_type(kind)) for values, kind in zip(columns, kinds, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    return frame.mapInArrow(mapped, spark_schema(to))
+
+
+def map_groups(frame: DataFrame, key: str, step: Callable[[Sequence[Row]], Iterable[Row]], to: Table) -> DataFrame:
+    """Apply a step to the rows that share a key, one group after the other: only one is in memory."""
+    place = frame.columns.index(key)
+
+    def grouped(rows: Iterator[Row]) -> Iterator[Row]:
+        for _, group in groupby(rows, key=itemgetter(place)):
+            yield from step(list(group))
+
+    return map_rows(frame.repartition(key).sortWithinPartitions(key), grouped, to)
+
+
+def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+    return chain.from_iterable(zip(*(column.to_pylist() for column in batch.columns), strict=True) for batch in batches)
+
+
+def _arrow_type(kind: Type) -> pa.DataType:
+    if isinstance(kind, ListOf):
+        return pa.list_(_arrow_type(kind.item))
+    if isinstance(kind, StructOf):
+        return pa.struct([(name, _arrow_type(part)) for name, part in kind.fields.items()])
+    return _SCALARS[kind]
+
+
+_SCALARS = {
+    "string": pa.string(),
+    "long": pa.int64(),
+    "int": pa.int32(),
+    "boolean": pa.bool_(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "date": pa.date32(),
+}

@@ -1,0 +1,278 @@
+"""One batch of silver: what its events change is worked out anew, whichever runs that concerns, and nothing else."""
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from typing import NamedTuple
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from headwater.lineage.name import Name
+from headwater.lineage.schemas import SeenSchema
+from headwater.lineage.user_rules import UserRules
+from headwater.spark.arrow import map_groups, map_rows
+from headwater.spark.datasets import DATASET, datasets, fields, jobs, reads, still_read
+from headwater.spark.delta import Folder, spark_schema
+from headwater.spark.derive import DERIVED, GROUP, Derive
+from headwater.spark.facets import KEY as FACET_KEY
+from headwater.spark.facets import newest_facets
+from headwater.spark.judge import CLOSED, OPEN, judge
+from headwater.spark.known import LATEST, History, Known, Latest, exact_keys, read_columns, seen_of
+from headwater.spark.naming import KEYS, Learnt, learn
+from headwater.spark.parse import parse
+from headwater.spark.positions import Position
+from headwater.spark.ranges import prefixes, ranges
+from headwater.spark.texts import read_names
+from headwater.tables import (
+    BINDINGS,
+    DATASETS,
+    EDGE_SETS,
+    FACETS,
+    FIELDS,
+    JOBS,
+    LATEST_FACETS,
+    RUN_DATASETS,
+    RUNS,
+    Table,
+)
+
+NAMES = Table("names", {"namespace": "string", "name": "string"})
+_OF_NAME = ["namespace", "name", "dataset_namespace", "dataset_name", "facet", "producer"]
+_NEWNESS = ("credible", "time_us", "rank", "event_id", "place")
+
+
+class Batch:
+    """The state of one batch; its frames are kept until `close`.
+
+    exact, borrows: as in `Position`, after the batch.
+    """
+
+    def __init__(self, folder: Folder, rules: UserRules, before: Position):
+        """`before`: of the last batch."""
+        self.folder = folder
+        self.rules = rules
+        self.number = before.batch + 1
+        self.exact = self._exact_before = before.exact
+        self.borrows = before.borrows
+        self._kept: list[DataFrame] = []
+        self._events: DataFrame
+        self._parsed: DataFrame
+        self._touched: DataFrame
+        self._begins: list[str] = []
+
+    def take(self, events: DataFrame) -> int:
+        """Write all tables but `positions`; returns the number of events.
+
+        Every write may be repeated, and what says that names or columns changed is written last: a batch that was
+        cut off is taken again as a whole, with the events that have come since.
+        """
+        self._events = events
+        self._parsed = self._keep(parse(events, self.rules.names))
+        self._touched = self._parsed.select("run_key").distinct()
+        seen = self._parsed.agg(F.count("*"), prefixes("run_key"), F.max("renames"), F.max(F.size("bindings")))
+        count, self._begins, renames, bindings = seen.collect()[0]
+        learnt = learn(self.folder.read(BINDINGS), self._parsed, self, renames=renames, bindings=bindings > 0)
+        moved = self._keep(self.users(learnt.moved)) if learnt.moved else None
+        latest = self._latest(learnt, moved)
+        derived = self._derived(learnt, self._concerned(learnt, moved, latest))
+        self._write(learnt, latest, derived)
+        return int(count)
+
+    def close(self) -> None:
+        """Let go of what is kept."""
+        for frame in self._kept:
+            frame.unpersist()
+
+    # What is stored, for `learn`
+
+    def named(self, names: Iterable[Name]) -> DataFrame:
+        """Return names as rows."""
+        return self.folder.spark.createDataFrame(sorted(set(names)), spark_schema(NAMES))
+
+    def users(self, names: Iterable[Name]) -> DataFrame:
+        """Return `run_key` of the stored runs that use one of these names, as sent."""
+        wanted = F.broadcast(self.named(names))
+        stored = self.folder.read(RUN_DATASETS)
+        return stored.join(wanted, ["namespace", "name"], "left_semi").select("run_key").distinct()
+
+    def parts_of(self, run_keys: DataFrame) -> DataFrame:
+        """Return rows in the columns `GROUP` of these runs, stored and in this batch."""
+        stored = self.folder.read(RUNS).select(*GROUP).join(run_keys, "run_key", "left_semi")
+        return stored.unionByName(self._parsed.select(*GROUP).join(run_keys, "run_key", "left_semi"))
+
+    # What changes
+
+    def _rows_of(self, late: DataFrame | None) -> DataFrame:
+        """Return rows in the columns `GROUP` of the runs of the batch and of other runs that it concerns."""
+        own = self.folder.read(RUNS).where(ranges("run_key", self._begins)).select(*GROUP)
+        rows = self._parsed.select(*GROUP).unionByName(own.join(self._touched, "run_key", "left_semi"))
+        if late is None:
+            return rows
+        others = late.join(self._touched, "run_key", "left_anti")
+        return rows.unionByName(self.folder.read(RUNS).select(*GROUP).join(others, "run_key", "left_semi"))
+
+    def _latest(self, learnt: Learnt, moved: DataFrame | None) -> DataFrame:
+        """Return rows of `LATEST` that are new, those of names that mean something else as `moved` or `gone`."""
+        rows = self._parsed.select(*GROUP) if moved is None else self._rows_of(moved)
+        found = self._keep(_newest(map_rows(rows.select("parts", "contents"), Latest(learnt.naming), LATEST)))
+        stays = {"gone": F.lit(False), "moved": F.lit(False)}
+        stored = self.folder.read(LATEST_FACETS).select(*LATEST.columns)
+        fresh = found.withColumns(stays)
+        if moved is not None:
+            names = F.broadcast(self.named(learnt.moved))
+            again = fresh.join(names, ["namespace", "name"], "left_semi").withColumn("moved", F.lit(True))
+            others = fresh.join(names, ["namespace", "name"], "left_anti")
+            meant = stored.join(names, ["namespace", "name"], "left_semi")
+            gone = meant.join(found, _OF_NAME, "left_anti").withColumns({"gone": F.lit(True), "moved": F.lit(True)})
+            fresh = self._keep(others.unionByName(again).unionByName(gone))
+            stored = stored.join(names, ["namespace", "name"], "left_anti")
+        self._tell_apart(
+            found, stored.unionByName(fresh.where("NOT gone").drop("gone", "moved")), moved=moved is not None
+        )
+        return fresh
+
+    def _tell_apart(self, found: DataFrame, now: DataFrame, *, moved: bool) -> None:
+        """Find the columns that newest schemas tell apart by case: most lakes have none, then nothing is read."""
+        several = {Name(*row) for row in found.where("twins").select("dataset_namespace", "dataset_name").collect()}
+        several |= self._exact_before.keys()
+        if moved:  # an older schema may be the newest one again
+            several |= {Name(*row) for row in now.where("twins").select("dataset_namespace", "dataset_name").collect()}
+        self.exact = {}
+        if several:
+            of = now.where("facet = 'schema'").join(
+                F.broadcast(self.named(several)).toDF("dataset_namespace", "dataset_name"),
+                ["dataset_namespace", "dataset_name"],
+            )
+            newest = F.max_by("value", F.struct(*_NEWNESS))
+            for row in of.groupBy("dataset_namespace", "dataset_name").agg(newest).collect():
+                if keys := exact_keys(row[2]):
+                    self.exact[Name(row[0], row[1])] = keys
+
+    def _concerned(self, learnt: Learnt, moved: DataFrame | None, latest: DataFrame) -> DataFrame | None:
+        """Return runs outside the batch that say something else now, None where there can be none."""
+        found = [] if moved is None else [moved]
+        before = self._exact_before
+        changed = [name for name in {*self.exact, *before} if self.exact.get(name) != before.get(name)]
+        if changed:
+            found.append(self.users(name for dataset in changed for name in learnt.naming.names_of(dataset)))
+        if self.borrows:
+            borrowed = self.folder.read(EDGE_SETS).where("part = 'open' AND borrowed AND NOT retracted")
+            if moved is None:
+                datasets = latest.where("facet = 'schema'").select("dataset_namespace", "dataset_name").distinct()
+                borrowed = borrowed.join(F.broadcast(datasets), ["dataset_namespace", "dataset_name"], "left_semi")
+            found.append(borrowed.select("run_key"))
+        return self._keep(reduce(DataFrame.unionByName, found).distinct()) if found else None
+
+    def _derived(self, learnt: Learnt, late: DataFrame | None) -> DataFrame:
+        rows = self._rows_of(late)
+        known = Known(learnt.naming, self.exact)
+        derived = self._keep(map_groups(rows, "run_key", Derive(known), DERIVED))
+        found = derived.agg(F.collect_set("missing"), prefixes("run_key")).collect()[0]
+        wanted = {Name(*name) for text in found[0] for name in read_names(text)}
+        self._begins = found[1]
+        missing = derived.where("missing IS NOT NULL")
+        if not wanted:
+            return derived
+        known = self._with_histories(known, wanted)
+        again = rows.join(missing.select("run_key"), "run_key", "left_semi")
+        again = map_groups(again, "run_key", Derive(known), DERIVED)
+        return self._keep(derived.where("missing IS NULL").unionByName(again))
+
+    def _with_histories(self, known: Known, datasets: set[Name]) -> Known:
+        names = {name for dataset in datasets for name in known.naming.names_of(dataset)}
+        users = self.users(names).unionByName(self._touched).distinct()
+        rows = self.parts_of(users).select("parts", "contents")
+        found = map_rows(rows, History(known.naming, frozenset(datasets)), LATEST).distinct().collect()
+        histories: dict[Name, list[SeenSchema]] = {dataset: [] for dataset in datasets}
+        columns = {}
+        for dataset, seen, text in seen_of(found):
+            histories[dataset].append(seen)
+            columns[seen.schema] = read_columns(text)
+        ordered: dict[Name, Sequence[SeenSchema]] = {name: sorted(history) for name, history in histories.items()}
+        return Known(known.naming, known.exact, ordered, columns)
+
+    # Writing
+
+    def _write(self, learnt: Learnt, latest: DataFrame, derived: DataFrame) -> None:
+        votes = self._votes(derived)
+        self.folder.merge(LATEST_FACETS, self._stamped(latest), _OF_NAME, when=_newer())
+        self._write_datasets(latest, votes)
+        if votes is not None:
+            only = "" if votes.was_closed else "t.part = 'open'"
+            self.folder.merge(EDGE_SETS, self._stamped(votes.rows), ["group_key", "run_key"], only=only)
+        among = ranges("t.run_key", self._begins)
+        self.folder.merge(RUNS, self._stamped(derived), ["run_key"], only=among)
+        mentions = derived.select("run_key", F.explode("datasets").alias("of")).select("run_key", "of.*")
+        self.folder.merge(RUN_DATASETS, self._stamped(mentions), ["run_key", "role", "namespace", "name"], only=among)
+        runs = derived.where("kind = 'RUN'")
+        self.folder.merge(JOBS, self._stamped(jobs(self.folder, runs)), ["job_namespace", "job_name"])
+        facets = newest_facets(self._events, self.rules.names)
+        where = f"t.entity <> 'run' OR {ranges('t.name', self._begins)}"
+        self.folder.merge(FACETS, self._stamped(facets), FACET_KEY, only=where, when="s.event_order > t.event_order")
+        rows = [(*row, False) for row in learnt.rows] + [(*row, True) for row in learnt.gone]
+        if rows:
+            flagged = Table("bindings", {**{name: BINDINGS.columns[name] for name in KEYS}, "gone": "boolean"})
+            frame = self.folder.spark.createDataFrame(rows, spark_schema(flagged))
+            self.folder.merge(BINDINGS, self._stamped(frame), KEYS)
+
+    def _votes(self, derived: DataFrame) -> "_Votes | None":
+        """Hold what runs say against what is stored; None if they say nothing new."""
+        changes = self._keep(derived.select(F.explode("changes").alias("vote")).select("vote.*"))
+        count, replaced, begins = changes.agg(F.count("*"), F.max("replaced"), prefixes("execution")).collect()[0]
+        if not count:
+            return None
+        stored = self.folder.read(EDGE_SETS).where("NOT retracted")
+        outputs = changes.select("output_key").distinct()
+        closed = stored.where(F.col("part") == CLOSED)
+        executions = changes.select("execution").distinct()
+        same = closed.where(ranges("execution", begins)).join(executions, "execution", "left_semi")
+        found = stored.where(F.col("part") == OPEN).unionByName(same.select(stored.columns))
+        if replaced:  # what stood behind a vote that is gone may stand again
+            losing = changes.where("replaced").select("output_key").distinct()
+            found = found.unionByName(closed.join(losing, "output_key", "left_semi").select(stored.columns)).distinct()
+        found = found.join(outputs, "output_key", "left_semi")
+        judged = self._keep(judge(found, changes, self.number))
+        was_closed, borrows = judged.agg(F.max(F.expr("was <=> 'closed'")), F.max("borrowed")).collect()[0]
+        self.borrows = self.borrows or bool(borrows)
+        read = reads(changes.where("NOT retracted")).withColumn("ever_read", F.lit(True))
+        if replaced:
+            key = ["group_key", "run_key"]
+            others = stored.join(changes.select(*key), key, "left_anti")
+            lost = reads(found.join(changes.where("replaced").select(*key), key, "left_semi"))
+            read = read.unionByName(still_read(lost.join(read, DATASET, "left_anti"), others))
+        return _Votes(judged, bool(was_closed), self._keep(read))
+
+    def _write_datasets(self, latest: DataFrame, votes: "_Votes | None") -> None:
+        concerned = latest.select(*DATASET, F.lit(None).cast("boolean").alias("ever_read"))
+        concerned = concerned if votes is None else concerned.unionByName(votes.read)
+        rows = self._keep(datasets(self.folder, concerned.groupBy(*DATASET).agg(F.max("ever_read").alias("ever_read"))))
+        self.folder.merge(FIELDS, self._stamped(fields(self.folder, rows)), [*DATASET, "field"])
+        self.folder.merge(DATASETS, self._stamped(rows), DATASET)
+
+    def _stamped(self, frame: DataFrame) -> DataFrame:
+        return frame.withColumns({"batch": F.lit(self.number), "rules_hash": F.lit(self.rules.rules_hash)})
+
+    def _keep(self, frame: DataFrame) -> DataFrame:
+        self._kept.append(frame.persist(StorageLevel.MEMORY_AND_DISK))
+        return frame
+
+
+class _Votes(NamedTuple):
+    """Rows of `edge_sets`, and the datasets that have readers (`ever_read`) or have none any more."""
+
+    rows: DataFrame
+    was_closed: bool
+    read: DataFrame
+
+
+def _newest(frame: DataFrame) -> DataFrame:
+    """Return of each name, facet and producer the newest row."""
+    rest = [name for name in LATEST.columns if name not in _OF_NAME]
+    newest = F.max_by(F.struct(*rest), F.struct(*_NEWNESS)).alias("newest")
+    return frame.groupBy(*_OF_NAME).agg(newest).select(*_OF_NAME, "newest.*")
+
+
+def _newer() -> str:
+    sides = (", ".join(f"{side}.{name}" for name in _NEWNESS) for side in ("s", "t"))
+    return "s.moved OR " + " > ".join(f"struct({side})" for side in sides)

@@ -1,0 +1,92 @@
+"""What silver keeps of each dataset, of its columns and of each job: of those that a batch concerns."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from headwater.spark.delta import Folder
+from headwater.tables import DATASETS, FIELDS, JOBS, LATEST_FACETS
+
+DATASET = ["dataset_namespace", "dataset_name"]
+_JOB = ["job_namespace", "job_name"]
+_READS = "STRUCT<output: ARRAY<STRING>, tables: ARRAY<ARRAY<STRING>>, also_read: ARRAY<ARRAY<STRING>>>"
+_NEWNESS = F.struct("credible", "time_us", "rank", "event_id", "place")
+
+
+def reads(votes: DataFrame) -> DataFrame:
+    """Return the datasets that votes read to write another: a MERGE into itself shows no reader."""
+    said = votes.select(F.from_json("content", _READS).alias("said")).where("said.output IS NOT NULL")
+    read = said.select("said.output", F.explode(F.expr("concat(said.tables, said.also_read)")).alias("name"))
+    other = read.where("name <> output").select(
+        F.expr("name[0]").alias(DATASET[0]), F.expr("name[1]").alias(DATASET[1])
+    )
+    return other.distinct()
+
+
+def still_read(lost: DataFrame, votes: DataFrame) -> DataFrame:
+    """Look through votes for datasets that some vote reads no more."""
+    found = lost.join(reads(votes).withColumn("ever_read", F.lit(True)), DATASET, "left")
+    return found.na.fill(False, ["ever_read"])
+
+
+def datasets(folder: Folder, concerned: DataFrame) -> DataFrame:
+    """Return rows of `datasets` for (dataset, `ever_read`, null where that stays as it is)."""
+    facets = folder.read(LATEST_FACETS).join(concerned.select(*DATASET), DATASET, "left_semi")
+    newest = facets.where("facet = 'schema'").groupBy(*DATASET)
+    schemas = newest.agg(F.max_by(F.struct("content_hash", "value"), _NEWNESS).alias("schema"))
+    of_producer = (
+        facets.where("facet = 'tags'").groupBy(*DATASET, "producer").agg(F.max_by("value", _NEWNESS).alias("tags"))
+    )
+    tags = of_producer.groupBy(*DATASET).agg(F.to_json(F.sort_array(F.collect_list("tags"))).alias("tags"))
+    known = folder.read(DATASETS).select(*DATASET, F.col("ever_read").alias("was_read"))
+    found = concerned.join(schemas, DATASET, "left").join(tags, DATASET, "left").join(known, DATASET, "left")
+    return found.select(
+        *DATASET,
+        F.col("schema.content_hash").alias("schema_hash"),
+        F.col("schema.value").alias("columns"),
+        "tags",
+        F.coalesce("ever_read", "was_read", F.lit(False)).alias("ever_read"),
+    )
+
+
+def fields(folder: Folder, rows: DataFrame) -> DataFrame:
+    """Return rows of `fields` for datasets with another newest schema than before, old columns as `gone`."""
+    stored = folder.read(FIELDS)
+    before = stored.groupBy(*DATASET).agg(F.first("schema_hash").alias("was"))
+    changed = rows.join(before, DATASET, "left").where("NOT schema_hash <=> was")
+    path = changed.select(*DATASET, "schema_hash", F.posexplode(F.from_json("columns", "ARRAY<ARRAY<STRING>>")))
+    fresh = path.select(
+        *DATASET,
+        F.array_join("col", ".").alias("field"),
+        F.expr("CASE WHEN size(col) > 1 THEN array_join(slice(col, 1, size(col) - 1), '.') END").alias("parent"),
+        F.col("pos").alias("ordinal"),
+        "schema_hash",
+        F.lit(False).alias("gone"),
+    ).dropDuplicates([*DATASET, "field"])
+    stale = stored.join(changed.select(*DATASET), DATASET, "left_semi").join(fresh, [*DATASET, "field"], "left_anti")
+    return fresh.unionByName(stale.select(*fresh.columns[:-1], F.lit(True).alias("gone")))
+
+
+def jobs(folder: Folder, runs: DataFrame) -> DataFrame:
+    """Return rows of `jobs` for the jobs of some runs."""
+    order = F.struct("last_event_at", "run_key")
+    found = runs.groupBy(*_JOB).agg(
+        F.max_by(F.struct("processing", "producer", "run_key", "state", "last_event_at"), order).alias("newest"),
+        F.min("started_at").alias("first_seen_at"),
+    )
+    known = folder.read(JOBS).select(*_JOB, F.struct("*").alias("was"))
+    newer = "was IS NULL OR (newest.last_event_at, newest.run_key) >= (was.last_seen_at, was.last_run)"
+    pick = {
+        "processing": "processing",
+        "producer": "producer",
+        "last_seen_at": "last_event_at",
+        "last_run": "run_key",
+        "last_state": "state",
+    }
+    return found.join(known, _JOB, "left").select(
+        *_JOB,
+        F.least("first_seen_at", "was.first_seen_at").alias("first_seen_at"),
+        *(
+            F.when(F.expr(newer), F.col(f"newest.{new}")).otherwise(F.col(f"was.{name}")).alias(name)
+            for name, new in pick.items()
+        ),
+    )

@@ -1,0 +1,41 @@
+"""Gold: what silver changed, as tables of answers; the edges go on where they stood, the rest is asked anew."""
+
+from pyspark.sql import SparkSession
+
+from headwater.errors import WrongSetting
+from headwater.lineage.user_rules import UserRules
+from headwater.spark.generations import begin, current, switch
+from headwater.spark.gold_answers import write_answers
+from headwater.spark.gold_edges import write_edges
+from headwater.spark.gold_runs import write_runs
+from headwater.spark.positions import Position, read_position, write_position
+from headwater.spark.silver import LAYER as SILVER_LAYER
+from headwater.tables import GOLD, SILVER
+
+LAYER = "gold"
+
+
+def build_gold(spark: SparkSession, lake: str, rules: UserRules, *, rebuild: bool = False) -> int:
+    """Bring gold up to silver; returns the number of silver batches taken.
+
+    Gold of another generation of silver, or of other rules, is built anew beside the old one.
+    """
+    silver = current(spark, lake, SILVER_LAYER, SILVER)
+    if silver is None or silver[1] != rules.rules_hash:
+        what = "There is no silver" if silver is None else "Silver was built by other rules"
+        raise WrongSetting(f"{what} in {lake}. Run `headwater spark silver{' --rebuild' if silver else ''}` first.")
+    folder, _ = silver
+    generation = folder.root.rpartition("/")[2]
+    found = None if rebuild else current(spark, lake, LAYER, GOLD)
+    of_these = f"{rules.rules_hash}/{generation}"
+    gold = found[0] if found and found[1] == of_these else begin(spark, lake, LAYER, GOLD)
+    at, reached = read_position(gold), read_position(folder)
+    if at.batch < reached.batch:
+        write_edges(folder, gold, rules, at.batch, reached.batch)
+        write_answers(folder, gold, rules)
+    write_runs(folder, gold, rules, at.batch)
+    if at.batch < reached.batch:
+        write_position(gold, Position(reached.batch, reached.sequences), rules.rules_hash)
+    if not found or gold is not found[0]:
+        switch(gold, of_these)
+    return reached.batch - at.batch

@@ -1,0 +1,76 @@
+"""`run_health` and `hourly_stats`: built-in aggregation, the rules have spoken before."""
+
+from datetime import timedelta
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812
+
+from headwater.lineage.user_rules import UserRules
+from headwater.spark.delta import Folder
+from headwater.tables import HOURLY_STATS, RUN_HEALTH, RUNS
+
+LOST_AFTER = timedelta(hours=24)
+LATE_S = 3600
+"""A run is late if one of its events came so long after its time."""
+
+_JOB = ["job_namespace", "job_name"]
+
+
+def write_runs(silver: Folder, gold: Folder, rules: UserRules, after: int) -> None:
+    """Take runs that changed behind batch `after`, and runs that nobody has heard of for a day."""
+    runs = silver.read(RUNS).where((F.col("batch") > after) & (F.col("kind") == "RUN"))
+    fresh = runs.select(
+        "run_key",
+        *_JOB,
+        "execution",
+        "state",
+        F.col("ended_at").isNotNull().alias("ended"),
+        F.date_trunc("hour", F.coalesce("ended_at", "started_at")).alias("hour"),
+        "started_at",
+        "ended_at",
+        "last_event_at",
+        ((F.unix_micros("ended_at") - F.unix_micros("started_at")) / 1000).cast("bigint").alias("duration_ms"),
+        "late_s",
+        (F.col("late_s") > LATE_S).alias("late"),
+        "events",
+        "landed",
+        F.lit(rules.rules_hash).alias("rules_hash"),
+    )
+    known = gold.read(RUN_HEALTH).where("NOT ended").join(fresh, "run_key", "left_anti")
+    silent = F.col("last_event_at") < F.current_timestamp() - F.expr(
+        f"INTERVAL {int(LOST_AFTER.total_seconds())} SECONDS"
+    )
+    lost = (F.col("state") == "RUNNING") & silent
+    found = fresh.withColumn("state", F.when(lost, "LOST").otherwise(F.col("state")))
+    found = found.unionByName(known.where(lost).withColumn("state", F.lit("LOST")).select(*found.columns)).persist()
+    if not found.isEmpty():
+        before = gold.read(RUN_HEALTH).where("NOT ended").join(found.select("run_key"), "run_key", "left_semi")
+        hours = found.select("hour").unionByName(before.select("hour")).distinct().persist()
+        hours.count()
+        gold.merge(RUN_HEALTH, found, ["run_key"])
+        _write_hours(gold, rules, [row.hour for row in hours.collect()])
+        hours.unpersist()
+    found.unpersist()
+
+
+def _write_hours(gold: Folder, rules: UserRules, hours: list[object]) -> None:
+    runs = gold.read(RUN_HEALTH).where(F.col("hour").isin(hours))
+
+    def count(state: str) -> Column:
+        return F.count(F.when(F.expr(state), 1))
+
+    found = runs.groupBy("hour", *_JOB).agg(
+        F.count("*").alias("runs"),
+        count("state = 'COMPLETE'").alias("complete"),
+        count("state IN ('FAIL', 'ABORT')").alias("failed"),
+        count("state = 'LOST'").alias("lost"),
+        count("state = 'RUNNING'").alias("running"),
+        count("late").alias("late"),
+        F.sum("events").alias("events"),
+        F.avg("duration_ms").cast("bigint").alias("mean_duration_ms"),
+        F.max("duration_ms").alias("max_duration_ms"),
+    )
+    found = found.withColumns({"rules_hash": F.lit(rules.rules_hash), "gone": F.lit(False)})
+    key = ["hour", *_JOB]
+    empty = gold.read(HOURLY_STATS).where(F.col("hour").isin(hours)).join(found, key, "left_anti")
+    gold.merge(HOURLY_STATS, found.unionByName(empty.withColumn("gone", F.lit(True)).select(*found.columns)), key)

@@ -1,0 +1,102 @@
+"""What is known beyond a single run: what names mean, which columns differ in case only, older schemas of outputs."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from headwater.lineage.columns import column_key, told_apart
+from headwater.lineage.contents import Path
+from headwater.lineage.name import Name
+from headwater.lineage.naming import Naming
+from headwater.lineage.schemas import SeenSchema, schema_at, seen_schemas
+from headwater.lineage.tags import tags_facets
+from headwater.spark.arrow import Row
+from headwater.spark.texts import Carried, Reading, read_parts, text_of
+from headwater.tables import LATEST_FACETS, Table, without
+
+read_carried = Reading(Carried)
+read_columns = Reading(tuple[Path, ...])
+
+LATEST = Table("latest", without(LATEST_FACETS, "batch", "rules_hash"))
+
+
+@dataclass(frozen=True)
+class Known:
+    """Goes to every worker: small beside the events.
+
+    exact: by dataset, the keys that its newest schema tells apart; none for nearly every dataset.
+    histories: schemas of datasets whose columns a run must borrow, oldest first; columns: those of their hashes.
+    """
+
+    naming: Naming
+    exact: Mapping[Name, frozenset[str]] = field(default_factory=dict)
+    histories: Mapping[Name, Sequence[SeenSchema]] = field(default_factory=dict)
+    columns: Mapping[str, Sequence[Path]] = field(default_factory=dict)
+
+    def key(self, dataset: Name, column: str) -> str:
+        """Return the key that equal columns of a dataset share."""
+        return column_key(column, self.exact.get(dataset, ()))
+
+    def schema_at(self, missing: set[Name]) -> Callable[[Name, int], str | None]:
+        """Return the rule that borrows a schema; datasets of unknown history are added to `missing`."""
+
+        def at(dataset: Name, time_us: int) -> str | None:
+            if dataset not in self.histories:
+                missing.add(dataset)
+            return schema_at(self.histories.get(dataset, ()), time_us)
+
+        return at
+
+
+@dataclass(frozen=True)
+class Latest:
+    """Of each name the newest schema and, of each producer, the newest tags, by what the name means now."""
+
+    naming: Naming
+
+    def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
+        """Read (parts, contents); yield rows of `LATEST`, one for each name, dataset, facet and producer."""
+        found: dict[tuple[Name, Name, str, str], tuple[SeenSchema, str]] = {}
+        for parts, contents in rows:
+            for part in read_parts(parts):
+                for name, seen in seen_schemas(part):
+                    key = (name, self.naming.resolve(name, seen.time_us), "schema", "")
+                    if key not in found or found[key][0] < seen:
+                        found[key] = seen, contents
+                for sent in tags_facets(part):
+                    key = (sent.name, self.naming.resolve(sent.name, part.time_us), "tags", sent.producer)
+                    seen = SeenSchema(*sent.order, sent.place, "")
+                    if key not in found or found[key][0] < seen:
+                        found[key] = seen, text_of(sent.tags)
+        for (name, dataset, facet, producer), (seen, text) in found.items():
+            value = text_of(read_carried(text).schemas[seen.schema]) if facet == "schema" else text
+            twins = facet == "schema" and bool(exact_keys(value))
+            yield (*name, *dataset, facet, producer, *seen, twins, value)
+
+
+@dataclass(frozen=True)
+class History:
+    """Every mention of the schemas of some datasets."""
+
+    naming: Naming
+    datasets: frozenset[Name]
+
+    def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
+        """Read (parts, contents); yield rows of `LATEST`."""
+        for parts, contents in rows:
+            for part in read_parts(parts):
+                for name, seen in seen_schemas(part):
+                    dataset = self.naming.resolve(name, seen.time_us)
+                    if dataset in self.datasets:
+                        columns = text_of(read_carried(contents).schemas[seen.schema])
+                        yield (*name, *dataset, "schema", "", *seen, None, columns)
+
+
+def exact_keys(columns: str) -> frozenset[str]:
+    """Return the keys that the columns of a schema would share."""
+    return told_apart(".".join(path) for path in read_columns(columns))
+
+
+def seen_of(rows: Iterable[Row]) -> Iterator[tuple[Name, SeenSchema, str]]:
+    """Yield (dataset, schema as seen, columns) of rows of `LATEST`."""
+    for row in rows:
+        yield Name(row[2], row[3]), SeenSchema(*row[6:12]), row[13]

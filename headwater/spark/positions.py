@@ -1,0 +1,78 @@
+"""How far a layer is: (incarnation, partition, sequence) of the events it holds, never a Delta version."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from headwater.lineage.name import Name
+from headwater.spark.delta import Folder
+from headwater.tables import POSITIONS
+
+Source = tuple[str, str, str]
+"""Log, incarnation, partition."""
+
+_BODY = ("log", "incarnation", "partition")
+
+
+@dataclass(frozen=True)
+class Position:
+    """What a layer holds after a batch.
+
+    batch: its number; exact: the columns that were told apart by case (rule 12), for what changes next.
+    """
+
+    batch: int = 0
+    sequences: Mapping[Source, int] = field(default_factory=dict)
+    exact: Mapping[Name, frozenset[str]] = field(default_factory=dict)
+    borrows: bool = False
+
+
+def read_position(folder: Folder) -> Position:
+    """Return the position of a layer's last finished batch."""
+    rows = folder.read(POSITIONS).collect()
+    sequences = {(row.log, row.incarnation, row.partition): row.sequence for row in rows if row.sequence is not None}
+    state = next((row.state for row in rows if row.state), None)
+    exact, borrows = _decoder.decode(state) if state else ([], False)
+    named = {Name(*dataset): frozenset(keys) for dataset, keys in exact}
+    return Position(max((row.batch for row in rows), default=0), sequences, named, borrows)
+
+
+def write_position(folder: Folder, position: Position, rules_hash: str) -> None:
+    """Say that a batch is done, in one commit."""
+    exact = [(name, sorted(keys)) for name, keys in sorted(position.exact.items())]
+    state = msgspec.json.encode((exact, position.borrows)).decode()
+    rows = [(*source, sequence, state, position.batch, rules_hash) for source, sequence in position.sequences.items()]
+    folder.overwrite(POSITIONS, folder.rows(POSITIONS, rows))
+
+
+def beyond(events: DataFrame, position: Position) -> DataFrame:
+    """Return the events behind a position; literals, so that files without such are not read."""
+    known = F.lit(False)
+    fresh = F.lit(False)
+    for source, sequence in position.sequences.items():
+        same = F.lit(True)
+        for column, value in zip(_BODY, source, strict=True):
+            same &= F.col(column) == value
+        known |= same
+        fresh |= same & (F.col("sequence") > sequence)
+    return events.where(fresh | ~known) if position.sequences else events
+
+
+def limited(events: DataFrame, limit: int) -> tuple[DataFrame, dict[Source, int]]:
+    """Return about `limit` events of a frame, first ones of each source, and the last sequence of each that is in."""
+    found = events.groupBy(*_BODY).agg(F.min("sequence").alias("first"), F.max("sequence").alias("last")).collect()
+    share = max(1, limit // max(1, len(found)))
+    ends = {(row.log, row.incarnation, row.partition): min(row.last, row["first"] + share - 1) for row in found}
+    taken = F.lit(False)
+    for source, last in ends.items():
+        same = F.col("sequence") <= last
+        for column, value in zip(_BODY, source, strict=True):
+            same &= F.col(column) == value
+        taken |= same
+    return events.where(taken), ends
+
+
+_decoder = msgspec.json.Decoder(tuple[list[tuple[tuple[str, str], list[str]]], bool])

@@ -1,0 +1,64 @@
+"""Silver: bronze events to runs, datasets and votes, a batch at a time; rules other than before are built anew."""
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from headwater.errors import WrongSetting
+from headwater.lineage.user_rules import UserRules
+from headwater.spark.batch import Batch
+from headwater.spark.delta import Folder
+from headwater.spark.generations import begin, current, switch
+from headwater.spark.positions import Position, beyond, limited, read_position, write_position
+from headwater.tables import EVENTS, SILVER
+
+LAYER = "silver"
+BATCH_EVENTS = 100_000
+"""Events taken at a time: what a batch must hold is bounded, however much has piled up."""
+
+
+def build_silver(
+    spark: SparkSession, lake: str, rules: UserRules, *, rebuild: bool = False, batch_events: int = BATCH_EVENTS
+) -> int:
+    """Bring silver up to bronze; returns the number of events taken. A second call finds nothing to do.
+
+    lake: folder or URI that holds `events`. Raises WrongSetting if silver follows other rules and `rebuild` is not set.
+    """
+    found = None if rebuild else current(spark, lake, LAYER, SILVER)
+    if found and found[1] != rules.rules_hash:
+        raise WrongSetting(
+            f"Silver in {lake} was built by other rules (hash {found[1][:8]}, now {rules.rules_hash[:8]}). "
+            "Run `headwater spark silver --rebuild`, then `headwater spark gold --rebuild`."
+        )
+    folder = found[0] if found else begin(spark, lake, LAYER, SILVER)
+    taken = 0
+    while events := take_batch(folder, lake, rules, batch_events):
+        taken += events
+    if not found:
+        switch(folder, rules.rules_hash)
+    return taken
+
+
+def take_batch(folder: Folder, lake: str, rules: UserRules, batch_events: int) -> int:
+    """Take the next events into silver; returns how many, 0 if there are none."""
+    position = read_position(folder)
+    bronze = bronze_events(folder.spark, lake)
+    events, ends = limited(beyond(bronze, position), batch_events)
+    if not ends:
+        return 0
+    batch = Batch(folder, rules, position)
+    try:
+        count = batch.take(events)
+    finally:
+        batch.close()
+    sequences = {**position.sequences, **ends}
+    write_position(folder, Position(batch.number, sequences, batch.exact, batch.borrows), rules.rules_hash)
+    return count
+
+
+def bronze_events(spark: SparkSession, lake: str) -> DataFrame:
+    """Return the scalar columns of bronze that silver reads."""
+    events = Folder(spark, lake, [EVENTS])
+    if not events.exists(EVENTS):
+        raise WrongSetting(f"No table `events` in {lake}. Name the lake's folder, or start `headwater up` once.")
+    received = F.expr("unix_micros(received_at)").alias("received_us")
+    return events.read(EVENTS).select("log", "incarnation", "partition", "sequence", "event_id", received, "body")

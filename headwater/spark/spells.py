@@ -1,0 +1,220 @@
+"""The edges of one group of votes in time, as rows of gold."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from headwater.lineage.current import Group, Vote
+from headwater.lineage.edges import Contribution
+from headwater.lineage.history import History, Spell
+from headwater.lineage.masking import remasked
+from headwater.lineage.name import Name
+from headwater.lineage.user_rules import UserRules
+from headwater.spark.arrow import Row
+from headwater.spark.judge import CLOSED, OPEN
+from headwater.spark.texts import Reading, key_of, read_contribution, text_of
+from headwater.tables import COLUMN_EDGES, Table, without
+
+VOTE, COLUMN, TABLE = "vote", "column", "table"
+
+EDGE = Table(
+    "edge",
+    {
+        **without(COLUMN_EDGES, "batch", "rules_hash"),
+        "opaque": "boolean",
+        "kind": "string",
+        "gone": "boolean",
+        "was": "string",
+    },
+)
+"""Rows of `column_edges` and `table_edges` (`kind`) that are new or other than before."""
+
+GROUPED = Table(
+    "grouped",
+    {
+        "group_key": "string",
+        "kind": "string",
+        "whole": "boolean",
+        "fresh": "boolean",
+        "layer": "string",
+        "job_namespace": "string",
+        "job_name": "string",
+        "dataset_namespace": "string",
+        "dataset_name": "string",
+        "run_key": "string",
+        "execution": "string",
+        "time_us": "long",
+        "tie": "string",
+        "carries": "boolean",
+        "landed": "boolean",
+        "content": "string",
+        "edge": "string",
+    },
+)
+"""A vote, or (`kind` column, table) a row that gold has, as JSON in `edge`.
+
+whole: the group's history is made anew, of all its votes; fresh: a vote that gold has not seen.
+"""
+
+
+Said = Vote[Sequence[NamedTuple]]
+
+
+class ColumnEdge(NamedTuple):
+    """One column to one column, as one transformation says."""
+
+    source: Name
+    source_column: str
+    target_column: str
+    direct: bool
+    masked: bool
+    subtype: str | None
+    description: str | None
+
+
+class TableEdge(NamedTuple):
+    """A dataset to what is written from it; opaque: nobody says which columns."""
+
+    source: Name
+    opaque: bool
+
+
+@dataclass(frozen=True)
+class Spells:
+    """The history of one group at a time."""
+
+    rules: UserRules
+
+    def __call__(self, rows: Sequence[Row]) -> Iterator[Row]:
+        """Take the rows of one group in the columns `GROUPED`; yield rows of `EDGE`."""
+        every = [_Grouped(*row) for row in rows]
+        votes = [row for row in every if row.kind == VOTE]
+        whole = any(row.whole for row in every)
+        one = votes[0] if votes else every[0]
+        output = None if one.dataset_name is None else Name(one.dataset_namespace or "", one.dataset_name)
+        group = Group(one.layer, Name(one.job_namespace, one.job_name), output)
+        if output is None:
+            return
+        says = [remasked(self.rules, group, read_contribution(row.content)) for row in votes]
+        for kind, edges_of in _KINDS.items():
+            said = [(row, row.vote(edges_of(says_it))) for row, says_it in zip(votes, says, strict=True)]
+            before = [read_row(row.edge) for row in every if row.kind == kind]
+            yield from _Writer(kind, one.group_key, group).changes(said, before, whole=whole)
+
+
+class _Grouped(NamedTuple):
+    group_key: str
+    kind: str
+    whole: bool
+    fresh: bool
+    layer: str
+    job_namespace: str
+    job_name: str
+    dataset_namespace: str | None
+    dataset_name: str | None
+    run_key: str
+    execution: str
+    time_us: int
+    tie: str
+    carries: bool
+    landed: bool
+    content: str
+    edge: str
+
+    def vote(self, edges: Sequence[NamedTuple]) -> Said:
+        word = (self.carries, self.landed, False, False)
+        return Vote(self.time_us, self.tie, self.run_key, self.execution, *word, edges)
+
+
+def _column_edges(said: Contribution) -> tuple[ColumnEdge, ...]:
+    return tuple(
+        dict.fromkeys(
+            ColumnEdge(edge.source, edge.column, target, edge.how.direct, edge.how.masked, *edge.how[2:])
+            for edge in said.edges
+            for target in ((edge.target,) if edge.target is not None else said.columns)
+        )
+    )
+
+
+def _table_edges(said: Contribution) -> tuple[TableEdge, ...]:
+    return tuple(TableEdge(source, not said.carries) for source in said.tables)
+
+
+_KINDS: dict[str, Callable[[Contribution], tuple[NamedTuple, ...]]] = {COLUMN: _column_edges, TABLE: _table_edges}
+
+
+class Kept(Struct):
+    """A row that gold has, as far as it goes on; times in microseconds."""
+
+    edge_key: str
+    part: str
+    source_namespace: str
+    source_dataset: str
+    valid_from_us: int
+    last_seen_us: int
+    runs: int
+    landed: bool
+    source_column: str = ""
+    target_column: str = ""
+    direct: bool = False
+    masked: bool = False
+    subtype: str | None = None
+    description: str | None = None
+    opaque: bool = False
+    valid_to_us: int | None = None
+
+    def spell(self, kind: str) -> Spell[NamedTuple]:
+        """Return what the row says."""
+        source = Name(self.source_namespace, self.source_dataset)
+        edge: NamedTuple = TableEdge(source, self.opaque)
+        if kind == COLUMN:
+            how = (self.direct, self.masked, self.subtype, self.description)
+            edge = ColumnEdge(source, self.source_column, self.target_column, *how)
+        return Spell(edge, self.valid_from_us, self.valid_to_us, self.last_seen_us, self.runs, self.landed)
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """Rows of one kind of one group."""
+
+    kind: str
+    group_key: str
+    group: Group
+
+    def changes(self, votes: Iterable[tuple[_Grouped, Said]], before: Sequence[Kept], *, whole: bool) -> Iterator[Row]:
+        """Yield rows that are new, other than before, or gone."""
+        known = {row.edge_key: (row, row.spell(self.kind)) for row in before}
+        if whole:
+            history: History[NamedTuple] = History(self.group.layer)
+            history.add(vote for _, vote in votes)
+        else:
+            seen = [vote for row, vote in votes if not row.fresh]
+            history = History(self.group.layer, seen, [spell for _, spell in known.values()])
+            history.add(vote for row, vote in votes if row.fresh)
+        now = {self._key(spell): spell for spell in (*history.ended, *history.standing)}
+        for key, spell in now.items():
+            row, old = known.get(key, (None, None))
+            if old != spell:
+                yield self._row(key, spell, row.part if row else None, gone=False)
+        for key in known.keys() - now.keys():
+            row, spell = known[key]
+            yield self._row(key, spell, row.part, gone=True)
+
+    def _key(self, spell: Spell[NamedTuple]) -> str:
+        return key_of(self.group_key, self.kind, text_of(spell.edge), str(spell.since_us))
+
+    def _row(self, key: str, spell: Spell[NamedTuple], was: str | None, *, gone: bool) -> Row:
+        edge, output = spell.edge, self.group.output
+        assert output is not None  # noqa: S101 - the caller looked
+        column = edge if isinstance(edge, ColumnEdge) else ColumnEdge(edge[0], "", "", False, False, None, None)
+        return (
+            OPEN if spell.until_us is None else CLOSED, key, self.group_key, *column.source, *output, *column[1:],
+            *self.group.job, self.group.layer, spell.since_us, spell.until_us, spell.until_us is None,
+            spell.last_seen_us, spell.runs, spell.landed,
+            edge.opaque if isinstance(edge, TableEdge) else None, self.kind, gone, was,
+        )  # fmt: skip
+
+
+read_row = Reading(Kept)

@@ -1,0 +1,126 @@
+"""The index against the brute-force reference: events come in pieces, the writer starts anew, now and in the past."""
+
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headwater.errors import NotKnown
+from headwater.events.position import Source
+from headwater.index.asking import Bounds, Subject, nodes_of
+from headwater.index.differences import plain_edges
+from headwater.index.exposure import exposures, look_for
+from headwater.index.home import IndexHome
+from headwater.index.indexer import Indexer
+from headwater.index.lens import Lens, Lenses, Sight
+from headwater.index.reach import reach
+from headwater.index.rules_files import RulesFiles
+from headwater.index.verdicts import verdicts
+from headwater.lineage.name import Name
+from headwater.lineage.names import default_rules
+from headwater.lineage.walk import Mode
+from tests.reference import questions
+from tests.reference.records import Delivered
+from tests.reference.solver import Column, ColumnEdge, Reference
+from tests.reference.world_events import RECEIPT_US, START_US
+from tests.reference.worlds import worlds
+
+SECOND = 1_000_000
+MODES: tuple[Mode, ...] = ("value", "any")
+FAR = Bounds(depth=1000, limit=10_000)
+SOURCE = Source("local", "1", "0")
+RULES = default_rules()
+
+
+@pytest.mark.slow
+@settings(derandomize=True, deadline=None, database=None, max_examples=500)
+@given(worlds(), st.integers(0, 2**32), st.integers(0, 40), st.integers(0, 16))
+def test_the_index_answers_like_the_reference(events: list[Delivered], seed: int, as_of_s: int, known_s: int) -> None:
+    with indexed(events, Random(seed)) as lenses:
+        compare(lenses, events, Lens())
+        if seed % 4 == 0:  # `test_lineage_reference.py` looks into the past of every world
+            compare(lenses, events, Lens(as_of_us=START_US + as_of_s * SECOND))
+            compare(lenses, events, Lens(known_at_us=RECEIPT_US + known_s * SECOND))
+
+
+@contextmanager
+def indexed(events: list[Delivered], chance: Random) -> Iterator[Lenses]:
+    """Give an index that took events in small batches, watched by a reader, its writer starting anew at times."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
+        home = IndexHome(Path(folder))
+        home.switch(home.path_for(RULES))
+        lenses = Lenses(home, RulesFiles(Path(folder)))
+        indexer = Indexer(home.path_for(RULES), RULES)
+        at = 0
+        while at < len(events):
+            size = chance.randint(1, 4)
+            batch = [(each.event_id, each.received_us, json.dumps(each.event)) for each in events[at : at + size]]
+            indexer.add(SOURCE, at + size, batch)
+            at += size
+            if chance.random() < 0.3:
+                with lenses.look(Lens()):
+                    pass
+            if chance.random() < 0.2:
+                indexer.close()
+                indexer = Indexer(home.path_for(RULES), RULES)
+        indexer.close()
+        yield lenses
+        lenses.close()
+
+
+def compare(lenses: Lenses, events: list[Delivered], lens: Lens) -> None:
+    """Hold all answers at a moment against the reference's."""
+    there = Reference(events, as_of_us=lens.as_of_us, known_at_us=lens.known_at_us, canonical=RULES.canonical)
+    with lenses.look(lens) as here:
+        assert column_edges(here) == there.column_edges
+        for column in {end for edge in there.column_edges for end in (edge[:3], edge[3:6])}:
+            if len(nodes_of(here.moment, Name(*column[:2]), column[2])) > 1:
+                continue  # an answer about a struct takes in what is nested in it
+            for mode in MODES:
+                assert reached(here, column, mode, forward=True) == questions.impact(there, *column, mode)
+                assert reached(here, column, mode, forward=False) == questions.upstream(there, *column, mode)
+        assert exposed(here) == exposed_there(there)
+        found = verdicts(here.moment, here.rules, here.view, asked=None, limit=10_000)["items"]
+        assert {key_of(here, item): item["verdict"] for item in found} == questions.unused(there)
+
+
+def column_edges(here: Sight) -> set[ColumnEdge]:
+    return {
+        (*edge.source, edge.column, *edge.output, edge.target, "DIRECT" if edge.direct else "INDIRECT", edge.masked)
+        for edge in plain_edges(here.moment, here.view)
+        if edge.column is not None and edge.target is not None
+    }
+
+
+def reached(here: Sight, asked: Column, mode: Mode, *, forward: bool) -> dict[Column, tuple[int, bool]]:
+    found = reach(
+        here.moment, RULES, Subject(*asked), here.view, forward=forward, mode=mode, bounds=FAR
+    )  # fmt: skip
+    assert not found["truncated"]
+    return {key_of(here, item): (item["distance"], item["masked"]) for item in found["columns"]}
+
+
+def exposed(here: Sight) -> dict[Column, str]:
+    try:
+        looked = look_for(here.moment, here.rules, here.view, tag="pii", source=None)
+        found = exposures(here.moment, looked, tag="pii", limit=10_000)
+    except NotKnown:
+        return {}
+    return {key_of(here, item): item["exposure"] for item in found["items"]}
+
+
+def exposed_there(there: Reference) -> dict[Column, str]:
+    return dict(questions.surface(there, questions.tagged(there, "pii")))
+
+
+def key_of(here: Sight, item: dict[str, Any]) -> Column:
+    name = Name(item["namespace"], item["dataset"])
+    column = item["column"]
+    return (*name, None if column is None else here.moment.columns(name).key(column))

@@ -12,8 +12,8 @@ from urllib.parse import parse_qsl, quote
 import httpx
 import pytest
 
-from tests.reference.small_events import CLEAR, made, run
-from tests.reference.world_events import at, source, uuid
+from tests.reference.small_events import CLEAR, GUID, made, run
+from tests.reference.world_events import at, facet, source, uuid
 from tests.shop import (
     ALIAS,
     API,
@@ -441,6 +441,18 @@ def test_a_table_of_10_000_columns(shop: Asker) -> None:
     assert shop.refused("impact", 404, namespace="s3://wide", dataset="target", column="c_9999x")["nearest"]
     assert shop.ask("unused", namespace="s3://wide", dataset="target", limit="10000")["verdicts"]["unknown"] == MANY
     assert len(shop.ask("surface", namespace="s3://wide", dataset="source", column="c7")["items"]) == 1
+
+
+def test_a_job_known_by_its_artifact_goes_by_its_newest_name(shop: Asker) -> None:
+    artifact = {"spark_properties": facet(properties={"spark.trident.artifact.id": GUID})}
+    there, step = ("s3://fabric", "out"), {"x": [source(("s3://fabric", "in"), "x", CLEAR)]}
+    for second, job in ((700, f"old_{GUID}.write"), (710, f"new_{GUID.replace('-', '_')}.write")):
+        shop.post(run(second, second, made(there, step), job=job, run_facets=artifact))
+    for asked in ({}, {"asOf": at(705)}):
+        (found,) = shop.ask("impact", dataset="s3://fabric/in", **asked)["columns"]
+        assert found["via"]["job"] == {"namespace": "jobs", "name": "old.write" if asked else "new.write"}
+    (item,) = shop.ask("edge", fromDataset="s3://fabric/in", toDataset="s3://fabric/out")["items"]
+    assert (item["job"]["name"], item["runs"]) == ("new.write", 2)
 
 
 def test_other_methods_and_routes(shop: Asker) -> None:

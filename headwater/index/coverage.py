@@ -24,7 +24,7 @@ def coverage(moment: Moment, view: View, *, limit: int) -> dict[str, Any]:
         if reason != COVERED
     ]
     items += [
-        {"kind": "job", **job_json(name), "reason": reason}
+        {"kind": "job", **job_json(moment.job(name)), "reason": reason}
         for name, reason in sorted(jobs.items())
         if reason != COVERED
     ]

@@ -84,7 +84,7 @@ def _item(change: str, edge: PlainEdge, maker: Maker, moment: Moment) -> dict[st
         "to": {**dataset_json(edge.output), "column": _shown(moment, edge.output, edge.target)},
         "type": "DIRECT" if edge.direct else "INDIRECT",
         "masked": maker.masked,
-        "job": job_json(maker.job),
+        "job": job_json(moment.job(maker.job)),
     }
 
 

@@ -140,7 +140,7 @@ def _item(moment: Moment, each: Surfaced, found: dict[int | None, Surfaced]) -> 
         item["via"] = via_json(moment, each.hit)
     elif each.opaque is not None:
         item["how"] = "written without column lineage"
-        item["via"] = {"job": job_json(graph.sets[each.opaque][0].job)}
+        item["via"] = {"job": job_json(moment.job(graph.sets[each.opaque][0].job))}
     return item
 
 

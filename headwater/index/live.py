@@ -13,6 +13,7 @@ from headwater.index.tag_table import TagTable
 from headwater.lineage.columns import Columns
 from headwater.lineage.current import Group
 from headwater.lineage.graph import Graph
+from headwater.lineage.jobs import job_key
 from headwater.lineage.name import Name
 from headwater.lineage.part import Tag
 from headwater.lineage.scene import Remask
@@ -31,6 +32,7 @@ class LiveGraph:
         self._schemas: dict[Name, str] = {}
         self._columns: dict[Name, Columns] = {}
         self._tags: Mapping[Name, Sequence[Tag]] | None = None
+        self._jobs: dict[Name, Name] = {}
         self.names = NameNumbers(self.sql)
         self.contents = SqliteContents(self.sql)
         self.naming = SqliteNaming(self.sql, self.names)
@@ -52,6 +54,7 @@ class LiveGraph:
         self.naming.refresh()
         newest = max(self._take_sets(), self._take_datasets(), self.generation)
         self._tags = None
+        self._jobs.clear()
         self.generation, self._seen = newest, version
 
     def rest(self) -> None:
@@ -99,6 +102,15 @@ class LiveGraph:
             facets = TagTable(self.sql, self.names).facets()
             self._tags = newest_tags((self.naming.resolve(facet.name, facet.order[1]), facet) for facet in facets)
         return self._tags
+
+    def job(self, key: Name) -> Name:
+        """Return what people call a job: where it is known by an artifact's id, the name it has now."""
+        found = self._jobs.get(key)
+        if found is None:
+            query = "SELECT job FROM runs WHERE job_key = ? ORDER BY time_us DESC LIMIT 1"
+            row = self.sql.execute(query, (self.names.known(key) or 0,)).fetchone()
+            found = self._jobs[key] = job_key(self.names.name(row[0]), None) if row else key
+        return found
 
     def newest_run(self, number: int) -> str | None:
         """Return the newest run behind an edge set."""

@@ -54,6 +54,9 @@ class Moment(Protocol):
     def tags(self) -> Mapping[Name, Sequence[Tag]]:
         """Return the tags that hold, by dataset."""
 
+    def job(self, key: Name) -> Name:
+        """Return what people call a job: where it is known by an artifact's id, the name it has now."""
+
     def newest_run(self, number: int) -> str | None:
         """Return the newest run behind an edge set."""
 

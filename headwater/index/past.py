@@ -6,6 +6,7 @@ from headwater.index.moment import NOW_US, Stats
 from headwater.lineage.columns import Columns
 from headwater.lineage.contents import Contents
 from headwater.lineage.current import newness
+from headwater.lineage.jobs import job_key
 from headwater.lineage.name import Name
 from headwater.lineage.part import Part, Tag
 from headwater.lineage.scene import Remask, Scene
@@ -29,6 +30,7 @@ class PastMoment:
             for mention in (*part.inputs, *part.outputs)
         } | {*self.graph.names}
         self._tags: Mapping[Name, Sequence[Tag]] | None = None
+        self._jobs: dict[Name, Name] | None = None
 
     def view(self) -> View:
         """Return what counts."""
@@ -74,6 +76,13 @@ class PastMoment:
             facets = [facet for part in self._parts for facet in tags_facets(part)]
             self._tags = newest_tags((self._naming.resolve(facet.name, facet.order[1]), facet) for facet in facets)
         return self._tags
+
+    def job(self, key: Name) -> Name:
+        """Return what people call a job: where it is known by an artifact's id, the name it has now."""
+        if self._jobs is None:
+            runs = sorted(self._scene.store.runs.values(), key=lambda run: run.time_us)
+            self._jobs = {run.job_key: job_key(run.job, None) for run in runs}
+        return self._jobs.get(key, key)
 
     def newest_run(self, number: int) -> str | None:
         """Return the newest run behind an edge set."""

@@ -86,7 +86,7 @@ def _table_level(moment: Moment, datasets: Iterable[int], view: View, *, forward
             yield {
                 **dataset_json(graph.names[dataset]),
                 "onward": ways,
-                "jobs": [job_json(job) for job in sorted(jobs)],
+                "jobs": [job_json(moment.job(job)) for job in sorted(jobs)],
             }
 
 

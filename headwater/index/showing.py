@@ -48,7 +48,7 @@ def via_json(moment: Moment, hit: Hit) -> dict[str, Any]:
     group, _ = moment.graph.sets[hit.edge_set]
     return {
         **node_json(moment, hit.parent),
-        "job": job_json(group.job),
+        "job": job_json(moment.job(group.job)),
         "transformation": how_json(moment.graph.hows[hit.how]),
     }
 

@@ -45,7 +45,7 @@ class Shown:
         """Return how a hit was reached: from which column, by which job, by what transformation."""
         job = self._jobs.get(hit.edge_set)
         if job is None:
-            job = self._jobs[hit.edge_set] = job_json(self._graph.sets[hit.edge_set][0].job)
+            job = self._jobs[hit.edge_set] = job_json(self._moment.job(self._graph.sets[hit.edge_set][0].job))
         how = self._hows.get(hit.how)
         if how is None:
             how = self._hows[hit.how] = how_json(self._graph.hows[hit.how])

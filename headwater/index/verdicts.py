@@ -52,9 +52,9 @@ def _items(moment: Moment, dataset: Name, judged: list[Judged]) -> Iterator[dict
             "verdict": each.verdict,
             "reason": each.reason,
             "caveats": caveats if each.verdict == "unused" else [],
-            "read_by": [job_json(job) for job in _jobs(moment, each.edge_sets)] if used else [],
+            "read_by": [job_json(moment.job(job)) for job in _jobs(moment, each.edge_sets)] if used else [],
             "consumers": list(each.consumers),
-            "also_read_by": [job_json(job) for job in readers],
+            "also_read_by": [job_json(moment.job(job)) for job in readers],
             "observed_since": iso(min((each.first_us for each in times), default=None)),
             "last_used": iso(max((each.last_us for each in times), default=None)) if used else None,
         }

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from headwater.errors import NotKnown
 from headwater.events.position import Source
 from headwater.index.asking import Bounds, Subject, nodes_of
-from headwater.index.differences import plain_edges
+from headwater.index.differences import every_edge
 from headwater.index.exposure import exposures, look_for
 from headwater.index.home import IndexHome
 from headwater.index.indexer import Indexer
@@ -93,8 +93,8 @@ def compare(lenses: Lenses, events: list[Delivered], lens: Lens) -> None:
 
 def column_edges(here: Sight) -> set[ColumnEdge]:
     return {
-        (*edge.source, edge.column, *edge.output, edge.target, "DIRECT" if edge.direct else "INDIRECT", edge.masked)
-        for edge in plain_edges(here.moment, here.view)
+        (*edge.source, edge.column, *edge.output, edge.target, "DIRECT" if edge.direct else "INDIRECT", maker.masked)
+        for edge, maker in every_edge(here.moment, here.view)
         if edge.column is not None and edge.target is not None
     }
 

@@ -16,7 +16,6 @@ from headwater.index.coverage import coverage
 from headwater.index.differences import difference
 from headwater.index.exposure import Place, exposures, look_for
 from headwater.index.lens import Lens, Lenses, Sight, read_view
-from headwater.lineage.masking import remasked
 from headwater.index.moment import NOW_US
 from headwater.index.past import PastMoment
 from headwater.index.reach import path, reach
@@ -24,6 +23,7 @@ from headwater.index.verdicts import verdicts
 from headwater.index.why import why
 from headwater.lake.bronze import Bronze
 from headwater.lineage.contents import ContentsInMemory
+from headwater.lineage.masking import remasked
 from headwater.lineage.reading import PartReader
 from headwater.lineage.user_rules import UserRules
 

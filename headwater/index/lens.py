@@ -15,12 +15,12 @@ from headwater.index.contents import SqliteContents
 from headwater.index.database import is_damage, open_for_reading
 from headwater.index.home import IndexHome, Published
 from headwater.index.live import LiveGraph
-from headwater.lineage.masking import remasked
 from headwater.index.moment import NOW_US, Moment
 from headwater.index.part_table import PartTable
 from headwater.index.past import PastMoment
 from headwater.index.rules_files import RulesFiles
 from headwater.index.run_lineage import run_lineage
+from headwater.lineage.masking import remasked
 from headwater.lineage.name import Name, Step
 from headwater.lineage.user_rules import UserRules
 from headwater.lineage.walk import View

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from headwater.errors import NotKnown
 from headwater.events.position import Source
 from headwater.index.asking import Bounds, Subject, nodes_of
-from headwater.index.differences import every_edge
 from headwater.index.exposure import exposures, look_for
 from headwater.index.home import IndexHome
 from headwater.index.indexer import Indexer
@@ -92,10 +91,15 @@ def compare(lenses: Lenses, events: list[Delivered], lens: Lens) -> None:
 
 
 def column_edges(here: Sight) -> set[ColumnEdge]:
+    graph, view = here.moment.graph, here.view
+    hidden = {graph.names[number] for number in view.hidden}
+    said = [words for number, (_, words) in graph.sets.items() if view.live[number] and words.output not in hidden]
     return {
-        (*edge.source, edge.column, *edge.output, edge.target, "DIRECT" if edge.direct else "INDIRECT", maker.masked)
-        for edge, maker in every_edge(here.moment, here.view)
-        if edge.column is not None and edge.target is not None
+        (*edge.source, edge.column, *words.output, target, "DIRECT" if edge.how.direct else "INDIRECT", edge.how.masked)
+        for words in said
+        for edge in words.edges
+        for target in (words.columns if edge.target is None else (edge.target,))
+        if words.output is not None and edge.source not in hidden
     }
 
 

@@ -29,15 +29,14 @@ class Maker(NamedTuple):
 def plain_edges(moment: Moment, view: View) -> dict[PlainEdge, Maker]:
     """Return every edge that counts, with the first job that makes it, one without a mask before others."""
     found: dict[PlainEdge, Maker] = {}
-    for edge, maker in every_edge(moment, view):
+    for edge, maker in _plain_edges(moment, view):
         known = found.get(edge)
         if known is None or (maker.masked, maker.job) < (known.masked, known.job):
             found[edge] = maker
     return found
 
 
-def every_edge(moment: Moment, view: View) -> Iterator[tuple[PlainEdge, Maker]]:
-    """Yield every edge that counts, once for each job and transformation that makes it."""
+def _plain_edges(moment: Moment, view: View) -> Iterator[tuple[PlainEdge, Maker]]:
     graph = moment.graph
     hidden = {graph.names[number] for number in view.hidden}
     for number, (group, said) in graph.sets.items():

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from headwater.errors import LakeUnavailable
 
-FORMAT = 1
+FORMAT = 2
 
 T = TypeVar("T")
 

@@ -74,7 +74,9 @@ class Indexer:
     def _settle(self, output: Name | None) -> None:
         """Mark which edge sets about an output count now, and whether it is dropped."""
         votes = self._store.votes
-        words = outcome(votes.that_can_count(output), lambda number: votes.edges(number).named)
+        counting = votes.that_can_count(output)
+        words = outcome(counting, lambda number: votes.edges(number).named)
+        carrying = {vote.said for own in counting.values() for vote in own if vote.carries}
         before = votes.counted(output)
         after = {word.said: word for group_words in words.values() for word in group_words}
         for number in before.keys() | after.keys():
@@ -82,7 +84,7 @@ class Indexer:
         dropped = output is not None and votes.was_ever_dropped(output)
         for group, own in words.items():
             alone = len(own) == 1 and own[0].live and own[0].latest and not dropped
-            votes.settle(group, own[0].said if alone and votes.edges(own[0].said).carries else None)
+            votes.settle(group, own[0].said if alone and own[0].said in carrying else None)
         if output is not None and dropped:
             self._set_dataset(output, "dropped", is_dropped(votes.ended(output)))
 

@@ -30,6 +30,7 @@ class VoteTable:
         self._groups: dict[Group, int] = {}
         self._numbers: dict[tuple[int, bytes], int] = {}
         self._digests: dict[int, tuple[Contribution, bytes]] = {}
+        self._packed: tuple[Contribution | None, bytes] = (None, b"")
         self._alone: dict[int, int] = {}
         self._borrowing = {
             row[0]
@@ -126,17 +127,22 @@ class VoteTable:
         if known is None or known[0] is not said:
             if len(self._digests) > _KEEP:
                 self._digests.clear()
-            value = pack_edges(said)
-            known = self._digests[id(said)] = (said, hashlib.sha256(value).digest()[:16])
+            known = self._digests[id(said)] = (said, hashlib.sha256(self._pack(said)).digest()[:16])
         digest = known[1]
         found = self._numbers.get((group, digest))
         if found is None:
             self._sql.execute("INSERT OR IGNORE INTO edge_sets(grp, digest) VALUES (?, ?)", (group, digest))
             query = "SELECT number FROM edge_sets WHERE grp = ? AND digest = ?"
             found = self._numbers[group, digest] = int(self._sql.execute(query, (group, digest)).fetchone()[0])
-            self._sql.execute("INSERT OR IGNORE INTO edges VALUES (?, ?)", (found, pack_edges(said)))
+            self._sql.execute("INSERT OR IGNORE INTO edges VALUES (?, ?)", (found, self._pack(said)))
             self._note_reads(found, said)
         return found
+
+    def _pack(self, said: Contribution) -> bytes:
+        """Encode an edge set: the last one once, for its digest and to keep it."""
+        if self._packed[0] is not said:
+            self._packed = (said, pack_edges(said))
+        return self._packed[1]
 
     def _note_reads(self, edge_set: int, said: Contribution) -> None:
         rows = [(self._names.number(name), edge_set) for name in others_read(said)]

@@ -5,7 +5,7 @@ masks over edge sets, so that every view walks the same arrays. Measured at 800,
 """
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from headwater.lineage.contents import How
@@ -41,9 +41,9 @@ class Graph:
         self.fed_by: dict[int, set[int]] = {}
         self.feeds: dict[int, set[int]] = {}
         self._dataset_ids: dict[Name, int] = {}
-        self._nodes: dict[Column, int] = {}
+        self._nodes: list[dict[str, int]] = []
         self._how_ids: dict[How, int] = {_PASS: 0}
-        self._of_dataset: dict[int, list[int]] = {}
+        self._middles: dict[int, int] = {}
 
     def dataset(self, name: Name) -> int | None:
         """Return the number of a dataset, None if no edge set mentions it."""
@@ -51,15 +51,15 @@ class Graph:
 
     def node(self, dataset: int, key: str) -> int | None:
         """Return the node of a column, None if no edge mentions it."""
-        return self._nodes.get(Column(dataset, key))
+        return self._nodes[dataset].get(key)
 
     def node_for(self, dataset: int, key: str) -> int:
         """Return the node of a column, made where no edge mentions it: a tagged column may have none."""
-        return self._node(Column(dataset, key))
+        return self._node(dataset, key)
 
-    def nodes_of(self, dataset: int) -> list[int]:
+    def nodes_of(self, dataset: int) -> Collection[int]:
         """Return the columns of a dataset that edges mention."""
-        return self._of_dataset.get(dataset, [])
+        return self._nodes[dataset].values()
 
     def is_opaque(self, number: int, source: int) -> bool:
         """Tell whether nobody says which columns of `source` an edge set uses: no sibling of its execution either."""
@@ -81,8 +81,8 @@ class Graph:
             self.feeds.setdefault(self._dataset_id(name), set()).add(number)
         if output is not None:
             for source, target, how in self._edges(number, output, said):
-                self.out.setdefault(source, array("I")).extend((target, how, number))
-                self.into.setdefault(target, array("I")).extend((source, how, number))
+                _edges_at(self.out, source).extend((target, how, number))
+                _edges_at(self.into, target).extend((source, how, number))
 
     def remove(self, number: int) -> None:
         """Take an edge set out."""
@@ -101,16 +101,16 @@ class Graph:
 
     def _edges(self, number: int, output: int, said: Contribution) -> Iterator[tuple[int, int, int]]:
         middle = None
-        for edge in said.edges:
-            source = self._node(Column(self._dataset_id(edge.source), edge.column))
-            how = self._how_ids.get(edge.how) or self._how_id(edge.how)
-            if edge.target is not None:
-                yield source, self._node(Column(output, edge.target)), how
+        for name, column, target, said_how in said.edges:
+            source = self._node(self._dataset_id(name), column)
+            how = self._how_ids.get(said_how) or self._how_id(said_how)
+            if target is not None:
+                yield source, self._node(output, target), how
                 continue
             if middle is None:
-                middle = self._node(Column(-1 - number, None))
+                middle = self._middle(number)
                 for key in said.columns:
-                    yield middle, self._node(Column(output, key)), 0
+                    yield middle, self._node(output, key), 0
             yield source, middle, how
 
     def _dataset_id(self, name: Name) -> int:
@@ -118,21 +118,35 @@ class Graph:
         if found is None:
             found = self._dataset_ids[name] = len(self.names)
             self.names.append(name)
+            self._nodes.append({})
         return found
 
-    def _node(self, column: Column) -> int:
-        found = self._nodes.get(column)
+    def _node(self, dataset: int, key: str) -> int:
+        nodes = self._nodes[dataset]
+        found = nodes.get(key)
         if found is None:
-            found = self._nodes[column] = len(self.columns)
-            self.columns.append(column)
-            if column.key is not None:
-                self._of_dataset.setdefault(column.dataset, []).append(found)
+            found = nodes[key] = len(self.columns)
+            self.columns.append(Column(dataset, key))
+        return found
+
+    def _middle(self, number: int) -> int:
+        found = self._middles.get(number)
+        if found is None:
+            found = self._middles[number] = len(self.columns)
+            self.columns.append(Column(-1 - number, None))
         return found
 
     def _how_id(self, how: How) -> int:
         self._how_ids[how] = len(self.hows)
         self.hows.append(how)
         return self._how_ids[how]
+
+
+def _edges_at(edges: "dict[int, array[int]]", node: int) -> "array[int]":
+    found = edges.get(node)
+    if found is None:
+        found = edges[node] = array("I")
+    return found
 
 
 def triples(edges: "array[int]") -> Iterable[tuple[int, int, int]]:

@@ -82,11 +82,9 @@ _NOTHING = [InputField(transformations=[_EMPTY])]
 
 def _edges(output: str | None, sources: list[InputField] | tuple[()], old: Transformation) -> Iterator[tuple[Any, ...]]:
     for source in sources:
-        names = (_value(source.namespace), _value(source.name), _value(source.field))
         for step in source.transformations or (old,):
-            how = (_value(step.type), _value(step.subtype), _value(step.description), _value(step.masking))
-            yield ("columnLineage", None, None, None, None, output, None, *names, None, *how)
-
-
-def _value(value: Any) -> Any:
-    return None if value is UNSET else value
+            row = (
+                "columnLineage", None, None, None, None, output, None, source.namespace, source.name, source.field, None,
+                step.type, step.subtype, step.description, step.masking,
+            )  # fmt: skip
+            yield row if UNSET not in row else tuple(None if value is UNSET else value for value in row)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from headwater.collector import paused
 from headwater.index.contents import SqliteContents
 from headwater.index.database import open_for_reading
 from headwater.index.moment import NOW_US, Stats
@@ -50,7 +51,8 @@ class LiveGraph:
         try:
             self.names.refresh()
             self.naming.refresh()
-            newest = max(self._take_sets(), self._take_datasets(), self.generation)
+            with paused():
+                newest = max(self._take_sets(), self._take_datasets(), self.generation)
             self._tags = None
         finally:
             self.sql.execute("COMMIT")

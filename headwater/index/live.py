@@ -43,20 +43,23 @@ class LiveGraph:
         self.refresh()
 
     def refresh(self) -> None:
-        """Take what the writer has committed since."""
+        """Take what the writer has committed since; until `rest` all that is read belongs to that one generation."""
+        self.rest()
+        self.sql.execute("BEGIN")
         version = self.sql.execute("PRAGMA data_version").fetchone()[0]
         if version == self._seen:
             return
-        self.sql.execute("BEGIN")  # one generation, whatever is written meanwhile
-        try:
-            self.names.refresh()
-            self.naming.refresh()
-            with paused():
-                newest = max(self._take_sets(), self._take_datasets(), self.generation)
-            self._tags = None
-        finally:
-            self.sql.execute("COMMIT")
+        self.names.refresh()
+        self.naming.refresh()
+        with paused():
+            newest = max(self._take_sets(), self._take_datasets(), self.generation)
+        self._tags = None
         self.generation, self._seen = newest, version
+
+    def rest(self) -> None:
+        """Let go of the generation that was read, so that the writer can tidy up behind it."""
+        if self.sql.in_transaction:
+            self.sql.execute("COMMIT")
 
     def view(self) -> View:
         """Return what counts now."""
@@ -87,6 +90,10 @@ class LiveGraph:
     def resolve(self, name: Name) -> Name:
         """Return the dataset that a canonical name means now."""
         return self.naming.resolve(name, NOW_US)
+
+    def aliases(self) -> Mapping[Name, Name]:
+        """Return the names that are bound to another or were renamed, with the datasets they mean now."""
+        return {name: self.resolve(name) for name in (*self.naming.bindings, *self.naming.renames)}
 
     def tags(self) -> Mapping[Name, Sequence[Tag]]:
         """Return the tags that hold now, by dataset."""

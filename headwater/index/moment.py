@@ -42,6 +42,9 @@ class Moment(Protocol):
     def resolve(self, name: Name) -> Name:
         """Return the dataset that a canonical name means."""
 
+    def aliases(self) -> Mapping[Name, Name]:
+        """Return the names that are bound to another or were renamed, with the datasets they mean."""
+
     def knows(self, dataset: Name) -> bool:
         """Tell whether a schema or an edge is known of a dataset."""
 

@@ -46,6 +46,10 @@ class PastMoment:
         """Return the dataset that a canonical name means."""
         return self._naming.resolve(name, NOW_US)
 
+    def aliases(self) -> Mapping[Name, Name]:
+        """Return the names that are bound to another or were renamed, with the datasets they mean."""
+        return {name: self.resolve(name) for name in (*self._naming.bindings, *self._naming.renames)}
+
     def history(self) -> View:
         """Add what counts no more, and return a view of everything."""
         self._scene.put_history()

@@ -17,12 +17,14 @@ def verdicts(moment: Moment, rules: UserRules, view: View, *, asked: Subject | N
     """Answer which columns of a dataset, or of all datasets, are used, unused, or neither provably."""
     datasets = [find_dataset(moment, rules.names, asked)] if asked else sorted(moment.datasets())
     items: list[dict[str, Any]] = []
-    total = 0
+    counts = dict.fromkeys(("used", "unused", "unknown"), 0)
     for dataset in datasets:
         judged = judge_dataset(moment, rules, view, dataset)
-        total += len(judged)
+        for each in judged:
+            counts[each.verdict] += 1
         items += _items(moment, dataset, judged) if len(items) < limit else []
-    return {"items": items[:limit], "totalCount": total, "truncated": total > limit}
+    total = sum(counts.values())
+    return {"items": items[:limit], "verdicts": counts, "totalCount": total, "truncated": total > limit}
 
 
 def judge_dataset(moment: Moment, rules: UserRules, view: View, dataset: Name) -> list[Judged]:

@@ -1,10 +1,9 @@
 """Rule 7: impact and upstream. Breadth first over every edge; what came over a mask once more, without those."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from headwater.lineage.graph import WIDTH, Graph, triples
-from headwater.lineage.name import Name
 
 Mode = Literal["value", "any"]
 
@@ -148,6 +147,7 @@ class Wave:
         """Go through the meeting point of dataset-wide edges, which is no distance; once, for all that come later."""
         if middle in self._crossed:
             return
+        self._crossed.add(middle)
         edges = self._edges.get(middle, ())
         for at in range(0, len(edges), WIDTH):
             far, onward = edges[at], edges[at + 1]
@@ -155,5 +155,3 @@ class Wave:
             if far not in self.reached and self._allowed[how or onward] and dataset not in self._view.hidden:
                 self.reached.add(far)
                 yield far, parent, how or onward, number
-        if how or all(self._allowed[edges[at + 1]] for at in range(0, len(edges), WIDTH)):
-            self._crossed.add(middle)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from headwater.collector import paused
 from headwater.events.position import Source
 from headwater.index.contents import SqliteContents
 from headwater.index.database import open_for_writing
@@ -50,7 +51,8 @@ class Indexer:
         self._sql.execute("BEGIN IMMEDIATE")
         try:
             self._generation += 1
-            self._apply([self._reader.read(*event) for event in events])
+            with paused():
+                self._apply([self._reader.read(*event) for event in events])
             row = (source.incarnation, source.partition, sequence)
             self._sql.execute("INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", row)
             self._sql.execute("COMMIT")

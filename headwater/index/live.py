@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from headwater.collector import paused
 from headwater.index.contents import SqliteContents
 from headwater.index.database import open_for_reading
 from headwater.index.moment import NOW_US, Stats
@@ -52,7 +53,8 @@ class LiveGraph:
             return
         self.names.refresh()
         self.naming.refresh()
-        newest = max(self._take_sets(), self._take_datasets(), self.generation)
+        with paused():
+            newest = max(self._take_sets(), self._take_datasets(), self.generation)
         self._tags = None
         self._jobs.clear()
         self.generation, self._seen = newest, version

@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 Text = str | UnsetType | None
 
 
-class Transformation(msgspec.Struct, forbid_unknown_fields=True):
+class Transformation(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """What happened to an input on its way; members in alphabetical order, here and below: so they are encoded."""
 
     description: Text = UNSET
@@ -22,7 +22,7 @@ class Transformation(msgspec.Struct, forbid_unknown_fields=True):
     type: Text = UNSET
 
 
-class InputField(msgspec.Struct, forbid_unknown_fields=True):
+class InputField(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """A column that another is made of."""
 
     field: Text = UNSET
@@ -31,7 +31,7 @@ class InputField(msgspec.Struct, forbid_unknown_fields=True):
     transformations: list[Transformation] | UnsetType | None = UNSET
 
 
-class OutputField(msgspec.Struct, forbid_unknown_fields=True):
+class OutputField(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """What one column is made of; the transformation stood here before 1-1-0."""
 
     inputFields: list[InputField] | UnsetType | None = UNSET  # noqa: N815 - the name on the wire
@@ -39,7 +39,7 @@ class OutputField(msgspec.Struct, forbid_unknown_fields=True):
     transformationType: Text = UNSET  # noqa: N815
 
 
-class ColumnLineage(msgspec.Struct, forbid_unknown_fields=True):
+class ColumnLineage(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """Spec facets/1-2-0/ColumnLineageDatasetFacet; `dataset` entries have no output field and stay unexpanded."""
 
     producer: Text = msgspec.field(default=UNSET, name="_producer")

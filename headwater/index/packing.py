@@ -90,10 +90,10 @@ def pack_edges(said: Contribution) -> bytes:
         return names.setdefault(name, len(names))
 
     output = place(said.output) if said.output else None
-    for source, column, target, how in said.edges:
+    for edge in said.edges:
         edges += (
-            names.setdefault(source, len(names)), columns.setdefault(column, len(columns)),
-            columns.setdefault(target, len(columns)), hows.setdefault(how, len(hows)),
+            place(edge.source), columns.setdefault(edge.column, len(columns)),
+            columns.setdefault(edge.target, len(columns)), hows.setdefault(edge.how, len(hows)),
         )  # fmt: skip
     packed: dict[str, Any] = {
         "output": output,

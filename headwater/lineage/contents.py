@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
+from msgspec import Struct
+
 from headwater.events.rows import Row
 from headwater.lineage.name import Name
 
@@ -21,7 +23,7 @@ class How(NamedTuple):
     description: str | None
 
 
-class SentEdge(NamedTuple):
+class SentEdge(Struct, frozen=True, gc=False, array_like=True):
     """One line of a lineage facet.
 
     target: the dataset that an entry of a `lineage` facet names, None for the dataset that carries the facet.

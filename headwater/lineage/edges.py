@@ -19,7 +19,7 @@ Dated = tuple[SentEdge, int]
 """A line of a facet, and the time of the event that brought it (us): names mean what they meant then."""
 
 
-class Edge(NamedTuple):
+class Edge(Struct, frozen=True, gc=False):
     """One input column to one output column; to all of them where `target` is None (always INDIRECT)."""
 
     source: Name
@@ -125,12 +125,15 @@ def _read(
 def _edges(output: Name, lines: Sequence[Dated], rules: EdgeRules) -> Iterator[Edge]:
     targets = _Keys(output, rules)
     sources: dict[tuple[int, int], _Keys] = {}
-    for _, column, name, sent, how, time_us in [(*line, time_us) for line, time_us in lines]:
-        if name and sent is not None:
+    for line, time_us in lines:
+        name = line.source
+        if name and line.column is not None:
             keys = sources.get((id(name), time_us))  # by identity: hashing two long texts costs more than all the rest
             if keys is None:
                 keys = sources[id(name), time_us] = _Keys(rules.resolve(name, time_us), rules)
-            yield Edge(keys.dataset, keys[sent], None if column is None else targets[column], how)
+            yield Edge(
+                keys.dataset, keys[line.column], None if line.output is None else targets[line.output], line.how
+            )
 
 
 class _Keys(dict[str, str]):

@@ -101,11 +101,11 @@ class Graph:
 
     def _edges(self, number: int, output: int, said: Contribution) -> Iterator[tuple[int, int, int]]:
         middle = None
-        for name, column, target, said_how in said.edges:
-            source = self._node(self._dataset_id(name), column)
-            how = self._how_ids.get(said_how) or self._how_id(said_how)
-            if target is not None:
-                yield source, self._node(output, target), how
+        for edge in said.edges:
+            source = self._node(self._dataset_id(edge.source), edge.column)
+            how = self._how_ids.get(edge.how) or self._how_id(edge.how)
+            if edge.target is not None:
+                yield source, self._node(output, edge.target), how
                 continue
             if middle is None:
                 middle = self._middle(number)

@@ -42,7 +42,7 @@ def name(table: int) -> str:
 
 
 def early_columns() -> list[tuple[str, str]]:
-    """Return the columns (table, column) of the first four layers that are written, shuffled; nearly all reach thousands of others."""
+    """Return the columns (table, column) of the first four written layers, shuffled; most reach thousands of others."""
     found = [(name(table), column) for table in range(_IN_LAYER, 5 * _IN_LAYER) for column in columns(table)]
     random.Random(7).shuffle(found)
     return found

@@ -30,9 +30,10 @@ class Graph:
     """Nodes and edges; what is asked of them is in `walk.py`, `surface.py` and `unused.py`."""
 
     def __init__(self) -> None:
-        """Hold nothing yet."""
+        """Hold nothing yet. dataset_of: by node, as in `columns`; searches look at it for every edge."""
         self.names: list[Name] = []
         self.columns: list[Column] = []
+        self.dataset_of = array("i")
         self.hows: list[How] = [_PASS]
         self.out: dict[int, array[int]] = {}
         self.into: dict[int, array[int]] = {}
@@ -126,15 +127,19 @@ class Graph:
         found = nodes.get(key)
         if found is None:
             found = nodes[key] = len(self.columns)
-            self.columns.append(Column(dataset, key))
+            self._add(Column(dataset, key))
         return found
 
     def _middle(self, number: int) -> int:
         found = self._middles.get(number)
         if found is None:
             found = self._middles[number] = len(self.columns)
-            self.columns.append(Column(-1 - number, None))
+            self._add(Column(-1 - number, None))
         return found
+
+    def _add(self, column: Column) -> None:
+        self.columns.append(column)
+        self.dataset_of.append(column.dataset)
 
     def _how_id(self, how: How) -> int:
         self._how_ids[how] = len(self.hows)

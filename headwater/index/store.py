@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from headwater.index.database import chunks, marks
+from headwater.index.edge_set_table import EdgeSetTable
 from headwater.index.names import NameNumbers
 from headwater.index.part_table import PartTable
 from headwater.index.vote_table import VoteTable
@@ -26,7 +27,8 @@ class SqliteStore:
         self._runs: list[tuple[object, ...]] = []
         self._used: set[tuple[int, int]] = set()
         self._parts = PartTable(connection)
-        self.votes = VoteTable(connection, names)
+        self.edge_sets = EdgeSetTable(connection, names)
+        self.votes = VoteTable(connection, names, self.edge_sets)
 
     def add(self, parts: Sequence[Part]) -> Sequence[Part]:
         """Keep parts; returns those that are new."""

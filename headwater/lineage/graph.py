@@ -5,16 +5,14 @@ masks over edge sets, so that every view walks the same arrays. Measured at 800,
 """
 
 from array import array
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from headwater.lineage.adjacency import Adjacency
 from headwater.lineage.contents import How
 from headwater.lineage.current import Group
 from headwater.lineage.edges import Contribution
 from headwater.lineage.name import Name
-
-WIDTH = 3
-"""Integers an edge: the node at its other end, its `How`, its edge set."""
 
 _PASS = How(direct=False, masked=False, subtype=None, description=None)
 
@@ -35,8 +33,8 @@ class Graph:
         self.columns: list[Column] = []
         self.dataset_of = array("i")
         self.hows: list[How] = [_PASS]
-        self.out: dict[int, array[int]] = {}
-        self.into: dict[int, array[int]] = {}
+        self.out = Adjacency()
+        self.into = Adjacency()
         self.sets: dict[int, tuple[Group, Contribution]] = {}
         self.explained: dict[int, frozenset[Name]] = {}
         self.fed_by: dict[int, set[int]] = {}
@@ -82,8 +80,8 @@ class Graph:
             self.feeds.setdefault(self._dataset_id(name), set()).add(number)
         if output is not None:
             for source, target, how in self._edges(number, output, said):
-                _edges_at(self.out, source).extend((target, how, number))
-                _edges_at(self.into, target).extend((source, how, number))
+                self.out.add(source, target, how, number)
+                self.into.add(target, source, how, number)
 
     def remove(self, number: int) -> None:
         """Take an edge set out."""
@@ -93,10 +91,8 @@ class Graph:
             output = self._dataset_id(said.output)
             self.fed_by[output].discard(number)
             touched = [(source, target) for source, target, _ in self._edges(number, output, said)]
-            for source in {source for source, _ in touched}:
-                self.out[source] = _without(self.out[source], number)
-            for target in {target for _, target in touched}:
-                self.into[target] = _without(self.into[target], number)
+            self.out.remove({source for source, _ in touched}, number)
+            self.into.remove({target for _, target in touched}, number)
         for name in (*said.tables, *said.also_read):
             self.feeds[self._dataset_id(name)].discard(number)
 
@@ -145,20 +141,3 @@ class Graph:
         self._how_ids[how] = len(self.hows)
         self.hows.append(how)
         return self._how_ids[how]
-
-
-def _edges_at(edges: "dict[int, array[int]]", node: int) -> "array[int]":
-    found = edges.get(node)
-    if found is None:
-        found = edges[node] = array("I")
-    return found
-
-
-def triples(edges: "array[int]") -> Iterable[tuple[int, int, int]]:
-    """Yield (node, how, edge set) of an array of edges."""
-    numbers = iter(edges)
-    return zip(numbers, numbers, numbers, strict=True)
-
-
-def _without(edges: "array[int]", number: int) -> "array[int]":
-    return array("I", (part for edge in triples(edges) if edge[2] != number for part in edge))

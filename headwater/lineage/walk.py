@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterable, Iterator
 from typing import Literal, NamedTuple
 
-from headwater.lineage.graph import WIDTH, Graph, triples
+from headwater.lineage.adjacency import NO_EDGES, triples
+from headwater.lineage.graph import Graph
 
 Mode = Literal["value", "any"]
 
@@ -148,9 +149,7 @@ class Wave:
         if middle in self._crossed:
             return
         self._crossed.add(middle)
-        edges = self._edges.get(middle, ())
-        for at in range(0, len(edges), WIDTH):
-            far, onward = edges[at], edges[at + 1]
+        for far, onward, _ in triples(self._edges.get(middle, NO_EDGES)):
             dataset = self._graph.dataset_of[far]
             if far not in self.reached and self._allowed[how or onward] and dataset not in self._view.hidden:
                 self.reached.add(far)

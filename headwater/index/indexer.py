@@ -75,11 +75,11 @@ class Indexer:
 
     def _settle(self, output: Name | None) -> None:
         """Mark which edge sets about an output count now, and whether it is dropped."""
-        votes = self._store.votes
+        votes, edge_sets = self._store.votes, self._store.edge_sets
         counting = votes.that_can_count(output)
-        words = outcome(counting, lambda number: votes.edges(number).named)
+        words = outcome(counting, lambda number: edge_sets.edges(number).named)
         carrying = {vote.said for own in counting.values() for vote in own if vote.carries}
-        before = votes.counted(output)
+        before = edge_sets.counted(output)
         after = {word.said: word for group_words in words.values() for word in group_words}
         for number in before.keys() | after.keys():
             self._mark(number, before.get(number), after.get(number))

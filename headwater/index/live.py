@@ -1,5 +1,6 @@
 """The index as questions see it: the graph of what counts, kept up with its writer, one generation at a time."""
 
+import gc
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -43,6 +44,7 @@ class LiveGraph:
         self.generation = 0
         self._seen = -1
         self.refresh()
+        gc.freeze()  # the graph stays: no request waits until the collector has looked at all of it
 
     def refresh(self) -> None:
         """Take what the writer has committed since; until `rest` all that is read belongs to that one generation."""

@@ -37,7 +37,9 @@ def reach(
     hits = ends[: bounds.limit]
     by_node = {hit.node: hit for hit in found.hits}
     shown = Shown(moment)
-    columns = [{**shown.hit(hit), **({"path": _path(shown, by_node, hit)} if paths else {})} for hit in hits]
+    columns = shown.hits(hits)
+    for column, hit in zip(columns, hits if paths else (), strict=False):
+        column["path"] = _path(shown, by_node, hit)
     return {
         "column": column_json(moment, dataset, key),
         "mode": mode,

@@ -1,11 +1,18 @@
-"""The columns of one answer: what recurs in it is built once, for 1,000 columns come from few jobs by few steps."""
+"""The columns of one answer: what recurs in it is looked up once, for 1,000 columns come from few jobs by few steps."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from headwater.index.moment import Moment
-from headwater.index.showing import dataset_json, how_json, job_json
+from headwater.index.showing import how_json, job_json
 from headwater.lineage.columns import Columns
 from headwater.lineage.walk import Hit
+
+
+class _Dataset(NamedTuple):
+    namespace: str
+    name: str
+    schema: Columns
 
 
 class Shown:
@@ -15,44 +22,52 @@ class Shown:
         """Show nothing yet."""
         self._moment = moment
         self._graph = moment.graph
-        self._schemas: dict[int, Columns] = {}
-        self._nodes: dict[int, dict[str, Any]] = {}
+        self._datasets: dict[int, _Dataset] = {}
         self._jobs: dict[int, dict[str, str]] = {}
         self._hows: dict[int, dict[str, Any]] = {}
 
-    def hit(self, hit: Hit) -> dict[str, Any]:
-        """Return a reached column: how far, from where, whether its dataset still has it."""
-        dataset, key = self._graph.columns[hit.node]
-        schema = self._schema(dataset)
-        return {
-            **self.node(hit.node),
-            "distance": hit.distance,
-            "masked": hit.masked,
-            "via": self.via(hit),
-            "in_schema": not schema.by_key or key in schema.by_key,
-        }
+    def hits(self, hits: Iterable[Hit]) -> list[dict[str, Any]]:
+        """Return reached columns: how far, from where, whether its dataset still has it."""
+        columns, shown = self._graph.columns, []
+        for hit in hits:
+            number, key = columns[hit.node]
+            namespace, name, schema = self._datasets.get(number) or self._dataset(number)
+            known = schema.by_key
+            shown.append(
+                {
+                    "namespace": namespace,
+                    "dataset": name,
+                    "column": known.get(key, key) if key is not None else None,
+                    "distance": hit.distance,
+                    "masked": hit.masked,
+                    "via": self.via(hit),
+                    "in_schema": not known or key in known,
+                }
+            )
+        return shown
 
     def node(self, node: int) -> dict[str, Any]:
         """Return the column of a node."""
-        found = self._nodes.get(node)
-        if found is None:
-            dataset, key = self._graph.columns[node]
-            shown = None if key is None else self._schema(dataset).shown(key)
-            found = self._nodes[node] = {**dataset_json(self._graph.names[dataset]), "column": shown}
-        return found
+        number, key = self._graph.columns[node]
+        namespace, name, schema = self._datasets.get(number) or self._dataset(number)
+        return {"namespace": namespace, "dataset": name, "column": None if key is None else schema.shown(key)}
 
     def via(self, hit: Hit) -> dict[str, Any]:
         """Return how a hit was reached: from which column, by which job, by what transformation."""
-        job = self._jobs.get(hit.edge_set)
-        if job is None:
-            job = self._jobs[hit.edge_set] = job_json(self._moment.job(self._graph.sets[hit.edge_set][0].job))
-        how = self._hows.get(hit.how)
-        if how is None:
-            how = self._hows[hit.how] = how_json(self._graph.hows[hit.how])
-        return {**self.node(hit.parent), "job": job, "transformation": how}
+        shown = self.node(hit.parent)
+        shown["job"] = self._jobs.get(hit.edge_set) or self._job(hit.edge_set)
+        shown["transformation"] = self._hows.get(hit.how) or self._how(hit.how)
+        return shown
 
-    def _schema(self, dataset: int) -> Columns:
-        found = self._schemas.get(dataset)
-        if found is None:
-            found = self._schemas[dataset] = self._moment.columns(self._graph.names[dataset])
+    def _dataset(self, number: int) -> _Dataset:
+        name = self._graph.names[number]
+        found = self._datasets[number] = _Dataset(*name, self._moment.columns(name))
+        return found
+
+    def _job(self, edge_set: int) -> dict[str, str]:
+        found = self._jobs[edge_set] = job_json(self._moment.job(self._graph.sets[edge_set][0].job))
+        return found
+
+    def _how(self, how: int) -> dict[str, Any]:
+        found = self._hows[how] = how_json(self._graph.hows[how])
         return found

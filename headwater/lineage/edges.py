@@ -131,9 +131,7 @@ def _edges(output: Name, lines: Sequence[Dated], rules: EdgeRules) -> Iterator[E
             keys = sources.get((id(name), time_us))  # by identity: hashing two long texts costs more than all the rest
             if keys is None:
                 keys = sources[id(name), time_us] = _Keys(rules.resolve(name, time_us), rules)
-            yield Edge(
-                keys.dataset, keys[line.column], None if line.output is None else targets[line.output], line.how
-            )
+            yield Edge(keys.dataset, keys[line.column], None if line.output is None else targets[line.output], line.how)
 
 
 class _Keys(dict[str, str]):

@@ -5,16 +5,14 @@ masks over edge sets, so that every view walks the same arrays. Measured at 800,
 """
 
 from array import array
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from headwater.lineage.adjacency import Adjacency
 from headwater.lineage.contents import How
 from headwater.lineage.current import Group
 from headwater.lineage.edges import Contribution
 from headwater.lineage.name import Name
-
-WIDTH = 3
-"""Integers an edge: the node at its other end, its `How`, its edge set."""
 
 _PASS = How(direct=False, masked=False, subtype=None, description=None)
 
@@ -30,12 +28,13 @@ class Graph:
     """Nodes and edges; what is asked of them is in `walk.py`, `surface.py` and `unused.py`."""
 
     def __init__(self) -> None:
-        """Hold nothing yet."""
+        """Hold nothing yet. dataset_of: by node, as in `columns`; searches look at it for every edge."""
         self.names: list[Name] = []
         self.columns: list[Column] = []
+        self.dataset_of = array("i")
         self.hows: list[How] = [_PASS]
-        self.out: dict[int, array[int]] = {}
-        self.into: dict[int, array[int]] = {}
+        self.out = Adjacency()
+        self.into = Adjacency()
         self.sets: dict[int, tuple[Group, Contribution]] = {}
         self.explained: dict[int, frozenset[Name]] = {}
         self.fed_by: dict[int, set[int]] = {}
@@ -81,8 +80,8 @@ class Graph:
             self.feeds.setdefault(self._dataset_id(name), set()).add(number)
         if output is not None:
             for source, target, how in self._edges(number, output, said):
-                _edges_at(self.out, source).extend((target, how, number))
-                _edges_at(self.into, target).extend((source, how, number))
+                self.out.add(source, target, how, number)
+                self.into.add(target, source, how, number)
 
     def remove(self, number: int) -> None:
         """Take an edge set out."""
@@ -92,10 +91,8 @@ class Graph:
             output = self._dataset_id(said.output)
             self.fed_by[output].discard(number)
             touched = [(source, target) for source, target, _ in self._edges(number, output, said)]
-            for source in {source for source, _ in touched}:
-                self.out[source] = _without(self.out[source], number)
-            for target in {target for _, target in touched}:
-                self.into[target] = _without(self.into[target], number)
+            self.out.remove({source for source, _ in touched}, number)
+            self.into.remove({target for _, target in touched}, number)
         for name in (*said.tables, *said.also_read):
             self.feeds[self._dataset_id(name)].discard(number)
 
@@ -126,34 +123,21 @@ class Graph:
         found = nodes.get(key)
         if found is None:
             found = nodes[key] = len(self.columns)
-            self.columns.append(Column(dataset, key))
+            self._add(Column(dataset, key))
         return found
 
     def _middle(self, number: int) -> int:
         found = self._middles.get(number)
         if found is None:
             found = self._middles[number] = len(self.columns)
-            self.columns.append(Column(-1 - number, None))
+            self._add(Column(-1 - number, None))
         return found
+
+    def _add(self, column: Column) -> None:
+        self.columns.append(column)
+        self.dataset_of.append(column.dataset)
 
     def _how_id(self, how: How) -> int:
         self._how_ids[how] = len(self.hows)
         self.hows.append(how)
         return self._how_ids[how]
-
-
-def _edges_at(edges: "dict[int, array[int]]", node: int) -> "array[int]":
-    found = edges.get(node)
-    if found is None:
-        found = edges[node] = array("I")
-    return found
-
-
-def triples(edges: "array[int]") -> Iterable[tuple[int, int, int]]:
-    """Yield (node, how, edge set) of an array of edges."""
-    numbers = iter(edges)
-    return zip(numbers, numbers, numbers, strict=True)
-
-
-def _without(edges: "array[int]", number: int) -> "array[int]":
-    return array("I", (part for edge in triples(edges) if edge[2] != number for part in edge))

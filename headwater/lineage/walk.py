@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterable, Iterator
 from typing import Literal, NamedTuple
 
-from headwater.lineage.graph import WIDTH, Graph, triples
+from headwater.lineage.adjacency import NO_EDGES, triples
+from headwater.lineage.graph import Graph
 
 Mode = Literal["value", "any"]
 
@@ -113,10 +114,10 @@ class Wave:
 
     def _in_order(self, steps: Iterable[Step], most: int | None) -> list[Step]:
         """Sort dataset by dataset, which is cheaper than comparing long names for each column."""
-        names, columns = self._graph.names, self._graph.columns
+        names, columns, dataset_of = self._graph.names, self._graph.columns, self._graph.dataset_of
         by_dataset: dict[int, list[Step]] = {}
         for step in steps:
-            by_dataset.setdefault(columns[step[0]].dataset, []).append(step)
+            by_dataset.setdefault(dataset_of[step[0]], []).append(step)
         ordered: list[Step] = []
         for dataset in sorted(by_dataset, key=names.__getitem__):
             ordered += sorted(by_dataset[dataset], key=lambda step: columns[step[0]].key or "")
@@ -127,15 +128,15 @@ class Wave:
     def _steps(self, parent: int) -> list[Step]:
         """Return what one node leads to; a list, because a generator costs twice as much."""
         edges = self._edges.get(parent)
-        columns, reached, hidden = self._graph.columns, self.reached, self._view.hidden
+        dataset_of, reached, hidden = self._graph.dataset_of, self.reached, self._view.hidden
         found: list[Step] = []
-        if edges is None or columns[parent].dataset in hidden:
+        if edges is None or dataset_of[parent] in hidden:
             return found
         live, allowed = self._view.live, self._allowed
         for far, how, number in triples(edges):
             if far in reached or not live[number] or not allowed[how]:
                 continue
-            dataset = columns[far].dataset
+            dataset = dataset_of[far]
             if dataset < 0:
                 found += self._cross(parent, far, how, number)
             elif dataset not in hidden:
@@ -148,10 +149,8 @@ class Wave:
         if middle in self._crossed:
             return
         self._crossed.add(middle)
-        edges = self._edges.get(middle, ())
-        for at in range(0, len(edges), WIDTH):
-            far, onward = edges[at], edges[at + 1]
-            dataset = self._graph.columns[far].dataset
+        for far, onward, _ in triples(self._edges.get(middle, NO_EDGES)):
+            dataset = self._graph.dataset_of[far]
             if far not in self.reached and self._allowed[how or onward] and dataset not in self._view.hidden:
                 self.reached.add(far)
                 yield far, parent, how or onward, number

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import NamedTuple
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -13,7 +12,7 @@ from headwater.lineage.schemas import SeenSchema
 from headwater.lineage.user_rules import UserRules
 from headwater.spark.arrow import map_groups, map_rows
 from headwater.spark.datasets import DATASET, datasets, fields, jobs, reads, still_read
-from headwater.spark.delta import Folder, spark_schema
+from headwater.spark.delta import Folder, keep, spark_schema
 from headwater.spark.derive import DERIVED, GROUP, Derive
 from headwater.spark.facets import KEY as FACET_KEY
 from headwater.spark.facets import newest_facets
@@ -43,7 +42,7 @@ _NEWNESS = ("credible", "time_us", "rank", "event_id", "place")
 
 
 class Batch:
-    """The state of one batch; its frames are kept until `close`.
+    """The state of one batch.
 
     exact, borrows: as in `Position`, after the batch.
     """
@@ -55,7 +54,6 @@ class Batch:
         self.number = before.batch + 1
         self.exact = self._exact_before = before.exact
         self.borrows = before.borrows
-        self._kept: list[DataFrame] = []
         self._events: DataFrame
         self._parsed: DataFrame
         self._touched: DataFrame
@@ -68,21 +66,16 @@ class Batch:
         cut off is taken again as a whole, with the events that have come since.
         """
         self._events = events
-        self._parsed = self._keep(parse(events, self.rules.names))
-        self._touched = self._parsed.select("run_key").distinct()
+        self._parsed = keep(parse(events, self.rules.names))
+        self._touched = keep(self._parsed.select("run_key").distinct())
         seen = self._parsed.agg(F.count("*"), prefixes("run_key"), F.max("renames"), F.max(F.size("bindings")))
         count, self._begins, renames, bindings = seen.collect()[0]
         learnt = learn(self.folder.read(BINDINGS), self._parsed, self, renames=renames, bindings=bindings > 0)
-        moved = self._keep(self.users(learnt.moved)) if learnt.moved else None
+        moved = keep(self.users(learnt.moved)) if learnt.moved else None
         latest = self._latest(learnt, moved)
         derived = self._derived(learnt, self._concerned(learnt, moved, latest))
         self._write(learnt, latest, derived)
         return int(count)
-
-    def close(self) -> None:
-        """Let go of what is kept."""
-        for frame in self._kept:
-            frame.unpersist()
 
     # What is stored, for `learn`
 
@@ -115,7 +108,7 @@ class Batch:
     def _latest(self, learnt: Learnt, moved: DataFrame | None) -> DataFrame:
         """Return rows of `LATEST` that are new, those of names that mean something else as `moved` or `gone`."""
         rows = self._parsed.select(*GROUP) if moved is None else self._rows_of(moved)
-        found = self._keep(_newest(map_rows(rows.select("parts", "contents"), Latest(learnt.naming), LATEST)))
+        found = keep(_newest(map_rows(rows.select("parts", "contents"), Latest(learnt.naming), LATEST)))
         stays = {"gone": F.lit(False), "moved": F.lit(False)}
         stored = self.folder.read(LATEST_FACETS).select(*LATEST.columns)
         fresh = found.withColumns(stays)
@@ -125,7 +118,7 @@ class Batch:
             others = fresh.join(names, ["namespace", "name"], "left_anti")
             meant = stored.join(names, ["namespace", "name"], "left_semi")
             gone = meant.join(found, _OF_NAME, "left_anti").withColumns({"gone": F.lit(True), "moved": F.lit(True)})
-            fresh = self._keep(others.unionByName(again).unionByName(gone))
+            fresh = keep(others.unionByName(again).unionByName(gone))
             stored = stored.join(names, ["namespace", "name"], "left_anti")
         self._tell_apart(
             found, stored.unionByName(fresh.where("NOT gone").drop("gone", "moved")), moved=moved is not None
@@ -162,12 +155,12 @@ class Batch:
                 datasets = latest.where("facet = 'schema'").select("dataset_namespace", "dataset_name").distinct()
                 borrowed = borrowed.join(F.broadcast(datasets), ["dataset_namespace", "dataset_name"], "left_semi")
             found.append(borrowed.select("run_key"))
-        return self._keep(reduce(DataFrame.unionByName, found).distinct()) if found else None
+        return keep(reduce(DataFrame.unionByName, found).distinct()) if found else None
 
     def _derived(self, learnt: Learnt, late: DataFrame | None) -> DataFrame:
         rows = self._rows_of(late)
         known = Known(learnt.naming, self.exact)
-        derived = self._keep(map_groups(rows, "run_key", Derive(known), DERIVED))
+        derived = keep(map_groups(rows, "run_key", Derive(known), DERIVED))
         found = derived.agg(F.collect_set("missing"), prefixes("run_key")).collect()[0]
         wanted = {Name(*name) for text in found[0] for name in read_names(text)}
         self._begins = found[1]
@@ -177,7 +170,7 @@ class Batch:
         known = self._with_histories(known, wanted)
         again = rows.join(missing.select("run_key"), "run_key", "left_semi")
         again = map_groups(again, "run_key", Derive(known), DERIVED)
-        return self._keep(derived.where("missing IS NULL").unionByName(again))
+        return keep(derived.where("missing IS NULL").unionByName(again))
 
     def _with_histories(self, known: Known, datasets: set[Name]) -> Known:
         names = {name for dataset in datasets for name in known.naming.names_of(dataset)}
@@ -218,7 +211,7 @@ class Batch:
 
     def _votes(self, derived: DataFrame) -> "_Votes | None":
         """Hold what runs say against what is stored; None if they say nothing new."""
-        changes = self._keep(derived.select(F.explode("changes").alias("vote")).select("vote.*"))
+        changes = keep(derived.select(F.explode("changes").alias("vote")).select("vote.*"))
         count, replaced, begins = changes.agg(F.count("*"), F.max("replaced"), prefixes("execution")).collect()[0]
         if not count:
             return None
@@ -232,7 +225,7 @@ class Batch:
             losing = changes.where("replaced").select("output_key").distinct()
             found = found.unionByName(closed.join(losing, "output_key", "left_semi").select(stored.columns)).distinct()
         found = found.join(outputs, "output_key", "left_semi")
-        judged = self._keep(judge(found, changes, self.number))
+        judged = keep(judge(found, changes, self.number))
         was_closed, borrows = judged.agg(F.max(F.expr("was <=> 'closed'")), F.max("borrowed")).collect()[0]
         self.borrows = self.borrows or bool(borrows)
         read = reads(changes.where("NOT retracted")).withColumn("ever_read", F.lit(True))
@@ -241,21 +234,17 @@ class Batch:
             others = stored.join(changes.select(*key), key, "left_anti")
             lost = reads(found.join(changes.where("replaced").select(*key), key, "left_semi"))
             read = read.unionByName(still_read(lost.join(read, DATASET, "left_anti"), others))
-        return _Votes(judged, bool(was_closed), self._keep(read))
+        return _Votes(judged, bool(was_closed), keep(read))
 
     def _write_datasets(self, latest: DataFrame, votes: "_Votes | None") -> None:
         concerned = latest.select(*DATASET, F.lit(None).cast("boolean").alias("ever_read"))
         concerned = concerned if votes is None else concerned.unionByName(votes.read)
-        rows = self._keep(datasets(self.folder, concerned.groupBy(*DATASET).agg(F.max("ever_read").alias("ever_read"))))
+        rows = keep(datasets(self.folder, concerned.groupBy(*DATASET).agg(F.max("ever_read").alias("ever_read"))))
         self.folder.merge(FIELDS, self._stamped(fields(self.folder, rows)), [*DATASET, "field"])
         self.folder.merge(DATASETS, self._stamped(rows), DATASET)
 
     def _stamped(self, frame: DataFrame) -> DataFrame:
         return frame.withColumns({"batch": F.lit(self.number), "rules_hash": F.lit(self.rules.rules_hash)})
-
-    def _keep(self, frame: DataFrame) -> DataFrame:
-        self._kept.append(frame.persist(StorageLevel.MEMORY_AND_DISK))
-        return frame
 
 
 class _Votes(NamedTuple):

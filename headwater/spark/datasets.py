@@ -9,7 +9,7 @@ from headwater.tables import DATASETS, FIELDS, JOBS, LATEST_FACETS
 DATASET = ["dataset_namespace", "dataset_name"]
 _JOB = ["job_namespace", "job_name"]
 _READS = "STRUCT<output: ARRAY<STRING>, tables: ARRAY<ARRAY<STRING>>, also_read: ARRAY<ARRAY<STRING>>>"
-_NEWNESS = F.struct("credible", "time_us", "rank", "event_id", "place")
+_NEWNESS = ("credible", "time_us", "rank", "event_id", "place")
 
 
 def reads(votes: DataFrame) -> DataFrame:
@@ -32,9 +32,11 @@ def datasets(folder: Folder, concerned: DataFrame) -> DataFrame:
     """Return rows of `datasets` for (dataset, `ever_read`, null where that stays as it is)."""
     facets = folder.read(LATEST_FACETS).join(concerned.select(*DATASET), DATASET, "left_semi")
     newest = facets.where("facet = 'schema'").groupBy(*DATASET)
-    schemas = newest.agg(F.max_by(F.struct("content_hash", "value"), _NEWNESS).alias("schema"))
+    schemas = newest.agg(F.max_by(F.struct("content_hash", "value"), F.struct(*_NEWNESS)).alias("schema"))
     of_producer = (
-        facets.where("facet = 'tags'").groupBy(*DATASET, "producer").agg(F.max_by("value", _NEWNESS).alias("tags"))
+        facets.where("facet = 'tags'")
+        .groupBy(*DATASET, "producer")
+        .agg(F.max_by("value", F.struct(*_NEWNESS)).alias("tags"))
     )
     tags = of_producer.groupBy(*DATASET).agg(F.to_json(F.sort_array(F.collect_list("tags"))).alias("tags"))
     known = folder.read(DATASETS).select(*DATASET, F.col("ever_read").alias("was_read"))
@@ -74,19 +76,18 @@ def jobs(folder: Folder, runs: DataFrame) -> DataFrame:
         F.min("started_at").alias("first_seen_at"),
     )
     known = folder.read(JOBS).select(*_JOB, F.struct("*").alias("was"))
-    newer = "was IS NULL OR (newest.last_event_at, newest.run_key) >= (was.last_seen_at, was.last_run)"
-    pick = {
-        "processing": "processing",
-        "producer": "producer",
-        "last_seen_at": "last_event_at",
-        "last_run": "run_key",
-        "last_state": "state",
-    }
-    return found.join(known, _JOB, "left").select(
+    both = found.join(known, _JOB, "left")
+    newer = F.expr(
+        "was IS NULL OR newest.last_event_at > was.last_seen_at"
+        " OR (newest.last_event_at = was.last_seen_at AND newest.run_key >= was.last_run)"
+    )
+    names = {"last_seen_at": "last_event_at", "last_run": "run_key", "last_state": "state"}
+    newest = ("processing", "producer", *names)
+    return both.select(
         *_JOB,
         F.least("first_seen_at", "was.first_seen_at").alias("first_seen_at"),
         *(
-            F.when(F.expr(newer), F.col(f"newest.{new}")).otherwise(F.col(f"was.{name}")).alias(name)
-            for name, new in pick.items()
+            F.when(newer, F.col(f"newest.{names.get(name, name)}")).otherwise(F.col(f"was.{name}")).alias(name)
+            for name in newest
         ),
     )

@@ -86,6 +86,11 @@ class Folder:
         reach(f"spark.after_{table.name}")
 
 
+def keep(frame: DataFrame) -> DataFrame:
+    """Work a frame out now, once, and forget how: plans that grow cost more than small batches themselves."""
+    return frame.localCheckpoint()
+
+
 def shaped(frame: DataFrame, table: Table) -> DataFrame:
     """Return a frame with exactly the columns of a table."""
     return frame.select(*(F.col(name).cast(_spark_type(kind)) for name, kind in table.columns.items()))

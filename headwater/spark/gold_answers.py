@@ -1,11 +1,10 @@
 """`masking_surface` and `unused_columns`: asked of the whole graph as it is now."""
 
-from pyspark import StorageLevel
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.user_rules import UserRules
 from headwater.spark.arrow import map_rows
-from headwater.spark.delta import Folder, spark_schema
+from headwater.spark.delta import Folder, keep, spark_schema
 from headwater.spark.graph import ANSWERS, VOTE_COLUMNS, Answers
 from headwater.tables import DATASETS, EDGE_SETS, MASKING_SURFACE, UNUSED_COLUMNS, Table
 
@@ -30,8 +29,7 @@ def write_answers(silver: Folder, gold: Folder, rules: UserRules) -> None:
         for side in sides
     ]
     rows = both[0].unionByName(both[1]).coalesce(1).sortWithinPartitions(F.asc_nulls_first("output_key"))
-    answers = map_rows(rows, Answers(rules), ANSWERS).persist(StorageLevel.MEMORY_AND_DISK)
+    answers = keep(map_rows(rows, Answers(rules), ANSWERS))
     stamped = answers.withColumn("rules_hash", F.lit(rules.rules_hash))
     gold.overwrite(MASKING_SURFACE, stamped.where("tag IS NOT NULL"))
     gold.overwrite(UNUSED_COLUMNS, stamped.where("tag IS NULL"))
-    answers.unpersist()

@@ -1,12 +1,11 @@
 """`column_edges` and `table_edges`: each edge with the time in which it counted."""
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.user_rules import UserRules
 from headwater.spark.arrow import map_groups
-from headwater.spark.delta import Folder, spark_schema
+from headwater.spark.delta import Folder, keep, spark_schema
 from headwater.spark.judge import CLOSED
 from headwater.spark.spells import COLUMN, EDGE, GROUPED, TABLE, VOTE, Spells
 from headwater.tables import COLUMN_EDGES, EDGE_SETS, TABLE_EDGES, Table
@@ -23,19 +22,17 @@ def write_edges(silver: Folder, gold: Folder, rules: UserRules, after: int, upto
     groups = changed.join(half_done.distinct(), "group_key", "left").select(
         "group_key", F.expr("late OR coalesce(half_done, false)").alias("whole")
     )
-    groups = groups.persist(StorageLevel.MEMORY_AND_DISK)
+    groups = keep(groups)
     anew = bool(groups.where("whole").limit(1).collect())
     rows = _votes(votes, groups, after, anew=anew)
     for kind, table in KINDS.items():
         rows = rows.unionByName(_rows(gold.read(table), kind, groups, anew=anew))
-    edges = map_groups(rows, "group_key", Spells(rules), EDGE).persist(StorageLevel.MEMORY_AND_DISK)
+    edges = keep(map_groups(rows, "group_key", Spells(rules), EDGE))
     was_closed = bool(edges.agg(F.max(F.expr(f"was <=> '{CLOSED}'"))).collect()[0][0])
     stamp = {"batch": F.lit(upto), "rules_hash": F.lit(rules.rules_hash)}
     for kind, table in KINDS.items():
         of_kind = edges.where(F.col("kind") == kind).withColumns(stamp)
         gold.merge(table, of_kind, ["edge_key"], only="" if was_closed else "t.part = 'open'")
-    edges.unpersist()
-    groups.unpersist()
     for table in KINDS.values():
         hide_dropped(silver, gold, table)
 
@@ -91,7 +88,7 @@ def dropped(silver: Folder) -> DataFrame:
 
 def hide_dropped(silver: Folder, gold: Folder, table: Table) -> None:
     """End the edges of datasets that are dropped now at that time, and let those of datasets that came back go on."""
-    gone = dropped(silver).persist()
+    gone = keep(dropped(silver))
     edges = gold.read(table).where("part = 'open'")
     for side in ("source", "target"):
         names = [F.col("dataset_namespace").alias(f"{side}_namespace"), F.col("dataset_name").alias(f"{side}_dataset")]
@@ -100,8 +97,6 @@ def hide_dropped(silver: Folder, gold: Folder, table: Table) -> None:
     ended = F.least("source_at", "target_at")
     found = edges.withColumn("ended", ended).where("NOT ended <=> valid_to")
     found = found.withColumns({"valid_to": F.col("ended"), "current": F.col("ended").isNull()})
-    found = found.select(*table.columns).persist()
+    found = keep(found.select(*table.columns))
     if not found.isEmpty():
         gold.merge(table, found, ["edge_key"], only="t.part = 'open'")
-    found.unpersist()
-    gone.unpersist()

@@ -6,7 +6,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.user_rules import UserRules
-from headwater.spark.delta import Folder
+from headwater.spark.delta import Folder, keep
 from headwater.tables import HOURLY_STATS, RUN_HEALTH, RUNS
 
 LOST_AFTER = timedelta(hours=24)
@@ -42,15 +42,13 @@ def write_runs(silver: Folder, gold: Folder, rules: UserRules, after: int) -> No
     )
     lost = (F.col("state") == "RUNNING") & silent
     found = fresh.withColumn("state", F.when(lost, "LOST").otherwise(F.col("state")))
-    found = found.unionByName(known.where(lost).withColumn("state", F.lit("LOST")).select(*found.columns)).persist()
+    found = keep(found.unionByName(known.where(lost).withColumn("state", F.lit("LOST")).select(*found.columns)))
     if not found.isEmpty():
         before = gold.read(RUN_HEALTH).where("NOT ended").join(found.select("run_key"), "run_key", "left_semi")
-        hours = found.select("hour").unionByName(before.select("hour")).distinct().persist()
-        hours.count()
+        hours = found.select("hour").unionByName(before.select("hour")).distinct()
+        touched = [row.hour for row in hours.collect()]
         gold.merge(RUN_HEALTH, found, ["run_key"])
-        _write_hours(gold, rules, [row.hour for row in hours.collect()])
-        hours.unpersist()
-    found.unpersist()
+        _write_hours(gold, rules, touched)
 
 
 def _write_hours(gold: Folder, rules: UserRules, hours: list[object]) -> None:

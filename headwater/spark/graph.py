@@ -174,9 +174,7 @@ class Now:
         for row in rows:
             output = None if row[5] is None else Name(row[4], row[5])
             group = Group(row[1], Name(row[2], row[3]), output)
-            time_us, tie, run_key, execution, carries, landed, ended, drops = row[6:14]
-            said = read_contribution(row[14])
-            votes[group].append(Vote(time_us, tie, run_key, execution, carries, landed, ended, drops, said))
+            votes[group].append(Vote._make((*row[6:14], read_contribution(row[14]))))
         if output is not None and is_dropped(vote for own in votes.values() for vote in own):
             self._dropped.add(output)
         for group, words in outcome(votes, lambda said: said.named).items():

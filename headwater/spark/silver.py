@@ -46,10 +46,7 @@ def take_batch(folder: Folder, lake: str, rules: UserRules, batch_events: int) -
     if not ends:
         return 0
     batch = Batch(folder, rules, position)
-    try:
-        count = batch.take(events)
-    finally:
-        batch.close()
+    count = batch.take(events)
     sequences = {**position.sequences, **ends}
     write_position(folder, Position(batch.number, sequences, batch.exact, batch.borrows), rules.rules_hash)
     return count

@@ -23,6 +23,8 @@ from tests.reference.world_events import at, source, uuid
 from tests.running import Running, headwater
 from tests.shop import DROPPED, EVENTS, LAKE, LAST, MAILING, Asker, bodies, told, up
 
+pytestmark = pytest.mark.slow  # each starts a server, some kill it
+
 MASK = "version: 1\nmasking:\n- masked: true\n  output: {dataset: gold/mailing}\n"
 TAG = "version: 1\ntags:\n- {namespace: s3a://lake, dataset: landing/customers, column: phone, tag: secret}\n"
 READER = "version: 1\nconsumers:\n- {consumer: BI, dataset: gold/mailing, namespace: s3://lake}\n"
@@ -82,7 +84,6 @@ def shop(data: Path) -> Iterator[tuple[Running, Asker]]:
         yield running, asker
 
 
-@pytest.mark.slow
 def test_killed_at_any_time_it_catches_up_and_equals_one_built_from_nothing(
     data: Path, shop: tuple[Running, Asker]
 ) -> None:

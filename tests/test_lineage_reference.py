@@ -26,6 +26,7 @@ MODES: tuple[Mode, ...] = ("value", "any")
 STEADY = settings(derandomize=True, deadline=None, database=None)
 
 
+@pytest.mark.slow
 @settings(STEADY, max_examples=500)
 @given(worlds(), st.integers(0, 40), st.integers(0, 16))
 def test_every_answer_is_the_references(events: list[Delivered], as_of_s: int, known_at_s: int) -> None:
@@ -64,6 +65,7 @@ def names_in(columns: dict[Column, str]) -> set[Name]:
     return {Name(*column[:2]) for column in columns}
 
 
+@pytest.mark.slow
 @settings(STEADY, max_examples=200)
 @given(worlds(), st.integers(0, 2**32))
 def test_batches_in_any_order_with_repetition_give_what_one_batch_gives(events: list[Delivered], seed: int) -> None:

@@ -26,16 +26,21 @@ def answers(folder: Path) -> list[Figure]:
         columns = iter(early_columns())
         client.impact(*next(columns))  # reads the index
         waits: list[float] = []
+        asked, before = 0, server.process.cpu_times()
         while len(waits) < REQUESTS:
             wait, found = client.impact(*next(columns))
+            asked += 1
             if found == LIMIT:  # few reach fewer
                 waits.append(wait)
+        after = server.process.cpu_times()
+        cpu_ms = (after.user + after.system - before.user - before.system) * 1000 / asked
         memory = memory_mb(server.process, "VmRSS")
         floor = [client.get("/health/live")[0] for _ in range(REQUESTS)]
         past = [client.impact(*next(columns), asOf=_PAST)[0] for _ in range(2)]
         assert server.index
         return [
             *_percentiles(waits, floor),
+            Figure("  CPU of an answer", cpu_ms, "ms"),
             Figure("process serve with that graph: memory", memory, "MB", 1024),
             Figure("  at its highest, with a moment of the past", memory_mb(server.process, "VmHWM"), "MB"),
             Figure("process index: memory at its highest", memory_mb(server.index, "VmHWM"), "MB", 1024),

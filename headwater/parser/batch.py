@@ -39,10 +39,12 @@ class Claims(Protocol):
 
 @dataclass(slots=True)
 class Batch:
-    """The rows of some records, ready to commit."""
+    """The rows of some records, ready to commit; rejected and lost count records, not rows."""
 
     last: int
     received_us: int
+    rejected: int = 0
+    lost: int = 0
     rows: dict[str, list[tuple[int, Row]]] = field(default_factory=dict)
     ids: dict[bytes, None] = field(default_factory=dict)
     hashes: set[bytes] = field(default_factory=set)
@@ -90,7 +92,7 @@ def lost_batch(source: Source, watermark: int, tail: int) -> Batch:
     now = time.time_ns() // 1000
     batch = Batch(tail, now)
     position = Position(source, watermark + 1, now)
-    batch.add(REJECTED.name, watermark + 1, gap_row(position, tail))
+    _lose(batch, position, tail)
     return batch
 
 
@@ -105,6 +107,12 @@ def rejected_batch(source: Source, record: LoggedRecord, watermark: int, error: 
 def _reject(batch: Batch, position: Position, record: LoggedRecord, error: InvalidEvent) -> None:
     row = rejected_row(position, error, record.http, readable(record.body))
     batch.add(REJECTED.name, record.sequence, row)
+    batch.rejected += 1
+
+
+def _lose(batch: Batch, position: Position, last: int) -> None:
+    batch.add(REJECTED.name, position.sequence, gap_row(position, last))
+    batch.lost += last - position.sequence + 1
 
 
 def readable(body: bytes) -> str:
@@ -149,7 +157,7 @@ def _note_gaps(batch: Batch, source: Source, records: Sequence[LoggedRecord], wa
     for record in records:
         if record.sequence > expected:
             position = Position(source, expected, record.received_us)
-            batch.add(REJECTED.name, expected, gap_row(position, record.sequence - 1))
+            _lose(batch, position, record.sequence - 1)
         expected = record.sequence + 1
 
 

@@ -1,4 +1,7 @@
-"""Settings to real clients: the only place that knows where things lie."""
+"""Settings to real clients: the only place that knows where things lie.
+
+What an `open_*` function opens is imported by it: a receiver must not load Delta, nor a laptop an Azure SDK.
+"""
 
 import contextlib
 import fcntl
@@ -7,19 +10,19 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from headwater.errors import WrongSetting
 from headwater.eventlog import Log, LogReader
 from headwater.eventlog.claims import FolderClaims
-from headwater.eventlog.segments import rename, segment_files
-from headwater.eventlog.sqlite import Limits, SqliteLog
-from headwater.eventlog.sqlite_reader import SqliteLogReader
-from headwater.index.follow import IndexFollower
-from headwater.index.home import IndexHome
-from headwater.index.lens import Lenses
-from headwater.index.rules_files import RulesFiles
-from headwater.lake.bronze import Bronze
 from headwater.settings import Settings
+
+if TYPE_CHECKING:
+    from headwater.eventlog.sqlite import SqliteLog
+    from headwater.index.home import IndexHome
+    from headwater.index.lens import Lenses
+    from headwater.index.rules_files import RulesFiles
+    from headwater.lake.bronze import Bronze
 
 FORMAT = 1
 OWNER = "parser/local"
@@ -92,6 +95,8 @@ def open_log_readers(settings: Settings, folder: Path) -> Sequence[LogReader]:
     """Open the log for reading, one reader per partition; raises LogUnavailable if a service does not name them."""
     match settings.log:
         case "sqlite":
+            from headwater.eventlog.sqlite_reader import SqliteLogReader
+
             return [SqliteLogReader(folder / "log")]
         case other:
             raise WrongSetting(f"log = {other!r} is not built yet.")
@@ -99,6 +104,8 @@ def open_log_readers(settings: Settings, folder: Path) -> Sequence[LogReader]:
 
 def is_log_made(settings: Settings, folder: Path) -> bool:
     """Tell whether the log is there; a log on our own disk is made by `serve`, which may still be starting."""
+    from headwater.eventlog.segments import segment_files
+
     return settings.log != "sqlite" or bool(segment_files(folder / "log"))
 
 
@@ -108,6 +115,9 @@ def begin_log(settings: Settings, folder: Path) -> Sequence[LogReader]:
     Nothing may have the log open. Returns its readers.
     """
     if settings.log == "sqlite":
+        from headwater.eventlog.segments import rename
+        from headwater.eventlog.sqlite import SqliteLog
+
         SqliteLog(folder / "log").close()
         rename(folder / "log")
     return open_log_readers(settings, folder)
@@ -123,8 +133,11 @@ def open_claims(folder: Path) -> FolderClaims:
     return FolderClaims(folder / "claims")
 
 
-def _open_sqlite(settings: Settings, folder: Path, claims: FolderClaims) -> SqliteLog:
+def _open_sqlite(settings: Settings, folder: Path, claims: FolderClaims) -> "SqliteLog":
     """Open the log of one machine; large bodies of no record go: their requests were never acknowledged."""
+    from headwater.eventlog.sqlite import Limits, SqliteLog
+    from headwater.eventlog.sqlite_reader import SqliteLogReader
+
     limits = Limits(
         settings.segment_bytes, settings.queued_bytes, settings.min_free_bytes,
         settings.retain_hours, settings.retain_bytes,
@@ -136,13 +149,18 @@ def _open_sqlite(settings: Settings, folder: Path, claims: FolderClaims) -> Sqli
     return log
 
 
-def open_index_home(folder: Path) -> IndexHome:
+def open_index_home(folder: Path) -> "IndexHome":
     """Open the folder of the index."""
+    from headwater.index.home import IndexHome
+
     return IndexHome(folder / "index")
 
 
-def open_lenses(settings: Settings, folder: Path) -> Lenses:
+def open_lenses(settings: Settings, folder: Path) -> "Lenses":
     """Open lineage for questions from the command line; the index is brought up to date unless a process does that."""
+    from headwater.index.follow import IndexFollower
+    from headwater.index.lens import Lenses
+
     rules = open_rules(settings)
     with contextlib.suppress(WrongSetting), folder_lock(folder, "index", wait_s=0):
         follower = IndexFollower(open_index_home(folder), open_bronze(folder))
@@ -152,13 +170,17 @@ def open_lenses(settings: Settings, folder: Path) -> Lenses:
     return Lenses(open_index_home(folder), rules)
 
 
-def open_bronze(folder: Path) -> Bronze:
+def open_bronze(folder: Path) -> "Bronze":
     """Open the bronze tables."""
+    from headwater.lake.bronze import Bronze
+
     return Bronze(str(folder / "lake" / "bronze"))
 
 
-def open_rules(settings: Settings) -> RulesFiles:
+def open_rules(settings: Settings) -> "RulesFiles":
     """Open the folder of the user's rules; raises WrongSetting if a folder that was named is not there."""
+    from headwater.index.rules_files import RulesFiles
+
     folder = (settings.rules or settings.data / "rules").expanduser().resolve()
     if settings.rules is not None and not folder.is_dir():
         raise WrongSetting(f"No folder {folder}, which the setting `rules` names. Create it or correct the setting.")

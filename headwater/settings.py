@@ -6,7 +6,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -15,6 +15,9 @@ from headwater.errors import WrongSetting
 
 FILE = "headwater.toml"
 PREFIX = "HEADWATER_"
+
+
+Trigger = Literal["receiver", "parser", "maintenance", "api", "sinks"]
 
 
 class Settings(BaseModel):
@@ -61,6 +64,20 @@ class Settings(BaseModel):
     vacuum_hours: int = Field(
         24, ge=24, description="Files that the lake no longer uses are deleted after this; 168 behind a shortcut."
     )
+    triggers: tuple[Trigger, ...] = Field(
+        ("receiver", "parser", "maintenance", "api"),
+        description="Triggers that the Function App registers; `sinks` has none yet.",
+    )
+    flush_s: float = Field(
+        1.0, ge=1, le=600, description="Seconds between two commits of a table by one process of the Function App."
+    )
+
+
+_LIST = '["one", "two"]'
+_EXAMPLES = {
+    "keys": '[{"name": "spark", "key": "at-least-8-characters", "roles": ["write"]}]',
+    "triggers": '["receiver"]',
+}
 
 
 def load_settings(
@@ -102,7 +119,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     for name, field in Settings.model_fields.items():
         text = environment.get(PREFIX + name.upper())
         if text is not None:
-            found[name] = _json(name, text) if field.annotation in (tuple[Key, ...], tuple[str, ...]) else text
+            found[name] = _json(name, text) if get_origin(field.annotation) is tuple else text
     return found
 
 
@@ -111,8 +128,7 @@ def _json(name: str, text: str) -> Any:
         return json.loads(text)
     except ValueError as error:
         raise WrongSetting(
-            f"{PREFIX}{name.upper()} is no JSON list: {error}. Example: "
-            '[{"name": "spark", "key": "at-least-8-characters", "roles": ["write"]}].'
+            f"{PREFIX}{name.upper()} is no JSON list: {error}. Example: {_EXAMPLES.get(name, _LIST)}."
         ) from error
 
 

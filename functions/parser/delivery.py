@@ -6,11 +6,9 @@ and 2.3.0 raise ValueError for the whole batch). Headwater never uses the offset
 
 from typing import Any, NamedTuple
 
-import msgspec
 from azure.functions import meta
 
-from headwater.eventlog import LoggedRecord
-from headwater.eventlog.event_hub import logged_record
+from headwater.eventlog import Kind, LoggedRecord
 from headwater.events.times import parse_time
 
 
@@ -40,3 +38,15 @@ class DeliveryConverter(meta.InConverter, binding="headwaterDelivery", trigger="
             for body, sequence, enqueued, properties in zip(bodies, *columns, strict=True)
         ]
         return Delivery(said["PartitionContext"]["PartitionId"], records)
+
+
+def logged_record(body, properties, sequence, received_us):
+    return LoggedRecord(sequence + 1, received_us, Kind(int(properties.get("k", 0))), properties.get("h", "{}"), body)
+
+
+def _microseconds(text: str) -> int:
+    """Read the host's time, which is UTC and says so or not."""
+    moment, _ = parse_time(text)
+    if moment is None:
+        raise ValueError(f"The trigger gives {text!r} as the time of an event.")
+    return moment

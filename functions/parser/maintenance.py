@@ -14,7 +14,7 @@ OVERDUE_S = 300
 def blueprint(settings: Settings) -> func.Blueprint:
     """Build the triggers, which run on one instance at a time."""
     bp = func.Blueprint()
-    bronze = open_bronze(settings, prepare_folder(settings))
+    bronze = open_bronze(prepare_folder(settings))
     partitions = open_partitions(settings)
 
     @bp.function_name("compact")

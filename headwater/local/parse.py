@@ -4,17 +4,16 @@ import logging
 import sys
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
-from headwater.errors import HeadwaterError, InvalidEvent, Retry
-from headwater.eventlog import LogReader
+from headwater.errors import HeadwaterError, Retry
 from headwater.lake.bronze import Bronze
 from headwater.lake.delta import REOPEN_AFTER
 from headwater.lake.maintain import compact, vacuum
 from headwater.local.lifeline import read_settings, when_parent_ends
 from headwater.parser.attempts import Attempts
 from headwater.parser.ingest import Parser
+from headwater.parser.partitions import Partition
 from headwater.runtime import (
     OWNER,
     folder_lock,
@@ -87,30 +86,6 @@ class Loop:
         for partition in self._partitions:
             partition.reader.close()
         self._partitions.clear()
-
-
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """One partition's parser and how often it died of a batch."""
-
-    reader: LogReader
-    parser: Parser
-    attempts: Attempts
-
-    def step(self) -> int:
-        """Take the next records; returns how many."""
-        limit = self.attempts.begin(self.parser.watermark())
-        try:
-            return self.parser.step(limit) if limit else self.parser.reject_next(_KILLS)
-        finally:
-            self.attempts.end()
-
-
-_KILLS = InvalidEvent(
-    "kills_parser",
-    "The parser died each time it came to this record, mostly for want of memory.",
-    "Its body is in the event log until retention takes it; send the event smaller.",
-)
 
 
 def main() -> None:

@@ -110,9 +110,9 @@ class Parser:
 
     def _skip_lost(self, watermark: int) -> int:
         """Note as a gap what the log has counted but no longer holds, unless it came only just now."""
+        tail = self._reader.tail()  # before the last look: what comes after it is not lost
         if self._reader.read(watermark, limit=1, max_bytes=1):
             return 1
-        tail = self._reader.tail()
         batch = lost_batch(self._source, watermark, tail)
         self._bronze.commit(self._source, batch.rows, batch.last)
         self._remember(batch)

@@ -84,7 +84,8 @@ class Parser:
     def take(self, delivered: Sequence[LoggedRecord]) -> int:
         """Commit a batch that a trigger delivered: what is done is left out, what is missing is read from the log.
 
-        Returns by how much the watermark moved. Ends with one log line, which the alerts of a deployment read: `REPORT` is its text.
+        Returns by how much the watermark moved. Ends with one log line, which the alerts of a deployment read:
+        `REPORT` is its text.
         """
         self._done = _Done()
         watermark = before = self._start_from_watermark()

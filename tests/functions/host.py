@@ -46,12 +46,13 @@ class App:
         return self._log.read_text()
 
     def request(
-        self, function: str, body: bytes = b"", *, method: str = "POST", query: str = "", **headers: str
+        self, function: str, body: bytes = b"", *, method: str = "POST", target: str = "", **headers: str
     ) -> Reply:
-        """Post as a producer does; header names are written with underscores."""
+        """Ask as a client does; target: path and query where the route leaves them open; `_` is `-` in header names."""
         sent = {"content_length": str(len(body)), "content_type": "application/json"} | headers
+        path = target if target.startswith("/") else f"/{self.functions[function]['bindings'][0]['route']}{target}"
         answer = self._invoke(
-            function, kind="http", method=method, url=f"https://app.example/{function}?{query}",
+            function, kind="http", method=method, url=f"https://app.example{path}",
             headers={name.replace("_", "-"): text for name, text in sent.items()}, body=_text(body),
         )  # fmt: skip
         assert answer["result"], answer

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from headwater.errors import WrongSetting
-from headwater.eventlog import Log, LogReader
+from headwater.eventlog import Log, LogReader, Readers
 from headwater.eventlog.claims import FolderClaims
 from headwater.eventlog.segments import rename, segment_files
 from headwater.eventlog.sqlite import Limits, SqliteLog
@@ -90,9 +90,15 @@ def open_log(settings: Settings, folder: Path, claims: FolderClaims) -> Log:
 
 def open_log_readers(settings: Settings, folder: Path) -> Sequence[LogReader]:
     """Open the log for reading, one reader per partition; raises LogUnavailable if a service does not name them."""
+    return log_readers(settings, folder)()
+
+
+def log_readers(settings: Settings, folder: Path) -> Readers:
+    """Return what opens the log for reading, for a process that asks again and again."""
     match settings.log:
         case "sqlite":
-            return [SqliteLogReader(folder / "log")]
+            readers = [SqliteLogReader(folder / "log")]
+            return lambda: readers
         case other:
             raise WrongSetting(f"log = {other!r} is not built yet.")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headwater.errors import WrongSetting
-from headwater.eventlog import Log, LogReader
+from headwater.eventlog import Log, LogReader, Readers
 from headwater.eventlog.claims import FolderClaims
 from headwater.settings import Settings
 
@@ -93,11 +93,17 @@ def open_log(settings: Settings, folder: Path, claims: FolderClaims) -> Log:
 
 def open_log_readers(settings: Settings, folder: Path) -> Sequence[LogReader]:
     """Open the log for reading, one reader per partition; raises LogUnavailable if a service does not name them."""
+    return log_readers(settings, folder)()
+
+
+def log_readers(settings: Settings, folder: Path) -> Readers:
+    """Return what opens the log for reading, for a process that asks again and again."""
     match settings.log:
         case "sqlite":
             from headwater.eventlog.sqlite_reader import SqliteLogReader
 
-            return [SqliteLogReader(folder / "log")]
+            readers = [SqliteLogReader(folder / "log")]
+            return lambda: readers
         case other:
             raise WrongSetting(f"log = {other!r} is not built yet.")
 

@@ -18,9 +18,9 @@ from headwater.runtime import (
     OWNER,
     folder_lock,
     is_log_made,
+    log_readers,
     open_bronze,
     open_claims,
-    open_log_readers,
     prepare_folder,
 )
 from headwater.settings import Settings
@@ -40,6 +40,7 @@ class Loop:
         self._folder = folder
         self._stop = stop
         self._bronze: Bronze = open_bronze(folder)
+        self._readers = log_readers(settings, folder)
         self._partitions: list[Partition] = []
         self._commits = 0
         self._vacuumed = time.monotonic()
@@ -77,7 +78,7 @@ class Loop:
 
     def _open(self) -> None:
         claims = open_claims(self._folder)
-        for reader in open_log_readers(self._settings, self._folder):
+        for reader in self._readers():
             attempts = Attempts(self._folder / "run" / f"attempts-{reader.source.partition}.json")
             self._partitions.append(Partition(reader, Parser(reader, self._bronze, claims, OWNER), attempts))
 

@@ -119,7 +119,9 @@ def unpacked(folder: Path) -> Path:
 
 
 def _setting(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, default=str) if isinstance(value, list) else str(value)
+    return (
+        value if isinstance(value, str) else json.dumps(value, default=str) if isinstance(value, list) else str(value)
+    )
 
 
 def _text(body: bytes) -> str:

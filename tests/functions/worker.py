@@ -53,9 +53,7 @@ async def index(app: str) -> dict[str, Any]:
     """Load and index an app, as the host does when it starts a worker."""
     sys.path[0] = app  # where this file lies is no business of the app
     init = Message(worker_init_request=Message(capabilities={}, function_app_directory=app))
-    answer = await worker.worker_init_request(
-        Message(request=init, properties={"host": "127.0.0.1", "protos": PROTOS})
-    )
+    answer = await worker.worker_init_request(Message(request=init, properties={"host": "127.0.0.1", "protos": PROTOS}))
     if answer.result.status != StatusResult.Success:
         return {"error": answer.result.exception.message}
     answer = await worker.functions_metadata_request(None)
@@ -104,9 +102,7 @@ def _http(call: dict[str, Any]) -> tuple[TypedData, dict[str, Any]]:
     body = base64.b64decode(call["body"])
     headers = {name.lower(): text for name, text in call["headers"].items() if text}
     handed_on = TypedData(bytes=body) if int(headers.get("content-length", 0)) > 0 else TypedData()
-    http = Message(
-        method=call["method"], url=call["url"], headers=headers, params={}, query={}, body=handed_on
-    )
+    http = Message(method=call["method"], url=call["url"], headers=headers, params={}, query={}, body=handed_on)
     return TypedData(http=http), {}
 
 
@@ -117,7 +113,9 @@ def _events(call: dict[str, Any]) -> tuple[TypedData, dict[str, Any]]:
         for e in events
     ]
     said = {
-        "PartitionContext": TypedData(json=json.dumps({"PartitionId": call["partition"], "ConsumerGroup": "headwater"})),
+        "PartitionContext": TypedData(
+            json=json.dumps({"PartitionId": call["partition"], "ConsumerGroup": "headwater"})
+        ),
         "PartitionKeyArray": TypedData(collection_string=Message(string=[])),
         "OffsetArray": TypedData(collection_string=Message(string=[e["offset"] for e in events])),
         "SequenceNumberArray": TypedData(collection_sint64=Message(sint64=[e["sequence"] for e in events])),

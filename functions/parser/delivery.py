@@ -5,12 +5,13 @@ and 2.3.0 raise ValueError for the whole batch). Headwater never uses the offset
 """
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from azure.functions import meta
 
-from headwater.eventlog import Kind, LoggedRecord
-from headwater.events.times import parse_time
+from headwater.eventlog import LoggedRecord
+from headwater.eventlog.event_hub_records import logged_record
 
 
 class Delivery(NamedTuple):
@@ -38,9 +39,5 @@ class DeliveryConverter(meta.InConverter, binding="headwaterDelivery", trigger="
 
 
 def _record(body: bytes, sequence: int, enqueued: str, properties: Mapping[str, Any]) -> LoggedRecord:
-    received_us, _ = parse_time(enqueued)
-    if received_us is None:
-        raise ValueError(f"The trigger gives {enqueued!r} as the time of an event.")
-    return LoggedRecord(
-        sequence + 1, received_us, Kind(int(properties.get("k", 0))), str(properties.get("h", "{}")), body
-    )
+    moment = datetime.fromisoformat(enqueued)  # UTC, whether the host says so or not
+    return logged_record(sequence, moment if moment.tzinfo else moment.replace(tzinfo=UTC), body, properties)

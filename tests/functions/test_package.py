@@ -85,6 +85,7 @@ def test_the_app_installs_the_versions_that_were_tested() -> None:
     assert {name: worker[name] for name in required} == required
     shared = required.keys() & developed.keys() - {"azure-functions"}  # one version per Python there
     assert {name: developed[name] for name in shared} == {name: required[name] for name in shared}
-    assert f"azure-functions=={required['azure-functions']} ; python_full_version >= '3.13'" in (
-        LOCKS["requirements-dev.lock"]
+    assert (
+        f"azure-functions=={required['azure-functions']} ; python_full_version >= '3.13'"
+        in (LOCKS["requirements-dev.lock"])
     )

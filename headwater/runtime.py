@@ -100,7 +100,7 @@ def import_log(settings: Settings) -> None:
     Raises WrongSetting for a connection string that is none.
     """
     if settings.log == "event_hub":
-        import headwater.eventlog.event_hub
+        import headwater.eventlog.event_hub  # noqa: F401
 
         _hub_address(settings).host  # noqa: B018 - reads the connection string
         if settings.hub_namespace:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from headwater.eventlog import LoggedRecord
+from tests.hub_server import Stored
 from tools.function_zip import write_package
 from tools.functions_env import Missing, environment
 
@@ -58,16 +59,11 @@ class App:
         assert answer["result"], answer
         return Reply(answer["status"], answer["headers"], base64.b64decode(answer["body"]))
 
-    def deliver(self, records: Sequence[LoggedRecord], *, partition: str = "0", offset: str = "{}") -> str | None:
+    def deliver(
+        self, records: Sequence[LoggedRecord | Stored], *, partition: str = "0", offset: str = "{}"
+    ) -> str | None:
         """Deliver records as the Event Hubs trigger does; returns the failure after which it would deliver again."""
-        events = [
-            {
-                "sequence": record.sequence - 1, "offset": offset.format(record.sequence * 100),
-                "enqueued": datetime.fromtimestamp(record.received_us / 1e6, UTC).replace(tzinfo=None).isoformat(),
-                "properties": {"k": int(record.kind), "h": record.http}, "body": _text(record.body),
-            }
-            for record in records
-        ]  # fmt: skip
+        events = [_event(record, offset) for record in records]
         return self._invoke("parser", kind="events", partition=partition, events=events).get("error")
 
     def tick(self, function: str) -> str | None:
@@ -89,8 +85,27 @@ class App:
         return found
 
 
+def _event(record: LoggedRecord | Stored, offset: str) -> dict[str, Any]:
+    """Return what the trigger says about a record; a hub counts from 0, the host's times name no zone."""
+    if isinstance(record, Stored):
+        sequence, received_us = record.sequence, record.enqueued_ms * 1000
+        properties = {name.decode(): _property(value) for name, value in record.properties.items()}
+    else:
+        sequence, received_us = record.sequence - 1, record.received_us
+        properties = {"k": int(record.kind), "h": record.http}
+    enqueued = datetime.fromtimestamp(received_us / 1e6, UTC).replace(tzinfo=None).isoformat()
+    return {
+        "sequence": sequence, "offset": offset.format(sequence), "enqueued": enqueued, "properties": properties,
+        "body": _text(record.body),
+    }  # fmt: skip
+
+
+def _property(value: Any) -> Any:
+    return value.decode() if isinstance(value, bytes) else value
+
+
 @contextmanager
-def running(package: Path, log: Path, **settings: Any) -> Iterator[App]:
+def running(package: Path, output: Path, /, **settings: Any) -> Iterator[App]:
     """Start a worker on an unpacked package; settings become HEADWATER_* as in an app's settings."""
     try:
         python = environment()
@@ -98,14 +113,14 @@ def running(package: Path, log: Path, **settings: Any) -> Iterator[App]:
         pytest.skip(str(error))
     given = {f"HEADWATER_{name.upper()}": _setting(value) for name, value in settings.items()}
     kept = {name: text for name, text in os.environ.items() if not name.startswith(("HEADWATER_", "PYTHON"))}
-    with log.open("w") as errors:
+    with output.open("w") as errors:
         process = subprocess.Popen(
             [str(python), "-I", "-X", "utf8", str(WORKER), str(package)],
             cwd=package, env=kept | given, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
         )  # fmt: skip
     with process:
         try:
-            yield App(process, log)
+            yield App(process, output)
         finally:
             process.kill()
 

@@ -7,6 +7,7 @@ import contextlib
 import http.client
 import os
 import re
+import secrets
 import subprocess
 import threading
 import time
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from azure.storage.blob import AccountSasPermissions, ContainerClient, ResourceTypes, generate_account_sas
@@ -24,6 +26,8 @@ from tools.azurite import blob_command
 ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 """Published by Azurite, the same everywhere."""
+
+ACCOUNT_KEY = {"account_name": ACCOUNT, "account_key": KEY}
 
 QUICK = {"timeout": "1s", "connect_timeout": "1s", "max_retries": "1", "retry_timeout": "1s"}
 """Storage options with which a test does not wait for what the defaults would wait for."""
@@ -87,24 +91,24 @@ class Storage:
         if self._azurite.stdout:
             self._azurite.stdout.close()
 
-    def container(self, name: str) -> ContainerClient:
-        """Return a client of a container, past the proxy and its faults, and create it."""
-        url = f"http://127.0.0.1:{self._port}/{ACCOUNT}/{name}"
-        client = ContainerClient.from_container_url(url, credential={"account_name": ACCOUNT, "account_key": KEY})
+    def container(self) -> ContainerClient:
+        """Create a container; its client goes past the proxy and its faults."""
+        url = f"http://127.0.0.1:{self._port}/{ACCOUNT}"
+        client = ContainerClient(url, f"c{secrets.token_hex(8)}", credential=ACCOUNT_KEY)
         client.create_container()
         return client
 
-    def lake(self, container: str) -> str:
-        """Return the address of a lake in a container, as it would be on Azure."""
-        return f"abfss://{container}@{ACCOUNT}.dfs.core.windows.net/lake"
+    def lake(self, container: str | None = None, **options: str) -> dict[str, Any]:
+        """Return the settings of a lake in a container, a new one if none is named.
 
-    def options(self, **more: str) -> dict[str, str]:
-        """Return the storage options that lead here, with the account's key."""
-        return {**self._address(), "account_key": KEY, **QUICK, **more}
-
-    def identity_options(self, **more: str) -> dict[str, str]:
-        """Return the storage options that lead here and say nothing of credentials."""
-        return {**self._address(), **QUICK, **more}
+        options: further storage options, such as `account_key`, which has to be there unless an identity is used.
+        """
+        name = container or self.container().container_name
+        address = {"account_name": ACCOUNT, "endpoint": self.url, "allow_http": "true"}
+        return {
+            "lake": f"abfss://{name}@{ACCOUNT}.dfs.core.windows.net/a/lake",
+            "lake_options": {**address, **QUICK, **options},
+        }
 
     def identity_environment(self) -> dict[str, str]:
         """Return what Azure Functions sets where an app has a managed identity."""
@@ -123,9 +127,6 @@ class Storage:
         finally:
             self._fault = None
             fault.over.set()
-
-    def _address(self) -> dict[str, str]:
-        return {"account_name": ACCOUNT, "endpoint": self.url, "allow_http": "true"}
 
     def _handler(self) -> type["_Handler"]:
         return type("Handler", (_Handler,), {"storage": self})

@@ -97,7 +97,14 @@ def bronze_of(folder: Path) -> Bronze:
 
 def rows(folder: Path, table: str, columns: list[str] | None = None) -> Iterator[dict[str, Any]]:
     """Read a bronze table with delta-rs alone, batch by batch."""
-    dataset = DeltaTable(folder / "lake" / "bronze" / table).to_pyarrow_dataset()
+    yield from rows_at(str(folder / "lake"), table, columns)
+
+
+def rows_at(
+    lake: str, table: str, columns: list[str] | None = None, options: dict[str, str] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Read a bronze table of a lake anywhere."""
+    dataset = DeltaTable(f"{lake}/bronze/{table}", storage_options=options).to_pyarrow_dataset()
     batch: pa.RecordBatch
     for batch in dataset.to_batches(columns=columns, batch_size=5000):
         yield from batch.to_pylist()

@@ -78,4 +78,4 @@ def explain(error: BaseException, setting: str) -> str:
 
 def _quoted(text: str) -> str:
     line = " ".join(_COLOURS.sub("", text).split())
-    return _SECRET.sub(r"\1=…", _QUERY.sub("", line))[:_SHOWN].rstrip(". ")
+    return _SECRET.sub(r"\1 …", _QUERY.sub("", line))[:_SHOWN].rstrip(". ")

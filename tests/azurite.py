@@ -8,6 +8,7 @@ import http.client
 import os
 import re
 import secrets
+import ssl
 import subprocess
 import threading
 import time
@@ -32,6 +33,19 @@ ACCOUNT_KEY = {"account_name": ACCOUNT, "account_key": KEY}
 QUICK = {"timeout": "1s", "connect_timeout": "1s", "max_retries": "1", "retry_timeout": "1s"}
 """Storage options with which a test does not wait for what the defaults would wait for."""
 
+FAULTS = {
+    "busy": "throttles (503 or 429)",
+    "throttled": "throttles (503 or 429)",
+    "broken": "it failed (5xx)",
+    "expired token": "the token is expired",
+    "wrong role": "`Storage Blob Data Contributor`",
+    "firewall": "firewall",
+    "dropped": "cannot be reached",
+    "silent": "answer in time",
+    "lied about": "throttles (503 or 429)",
+}
+"""Every fault by name, and words by which people are told of it."""
+
 _START_S = 60.0
 _BODY = '<?xml version="1.0" encoding="utf-8"?><Error><Code>{}</Code><Message>{}\nRequestId:0\nTime:0</Message></Error>'
 _ANSWERS = {
@@ -42,6 +56,14 @@ _ANSWERS = {
     "wrong role": (403, "AuthorizationPermissionMismatch", "This request is not authorized to perform this operation."),
     "firewall": (403, "AuthorizationFailure", "This request is not authorized to perform this operation."),
 }
+
+
+def one_line(error: BaseException, *words: str) -> None:
+    """Check what people read: one line with cause and fix, and no secret."""
+    text = str(error)
+    assert all(word in text for word in words), text
+    assert text.endswith(".")
+    assert not any(bad in text for bad in ("\n", "\x1b", KEY, "sig=", "token-", "the-identity-header")), text
 
 
 @dataclass(slots=True)
@@ -127,6 +149,20 @@ class Storage:
         finally:
             self._fault = None
             fault.over.set()
+
+    @contextlib.contextmanager
+    def over_tls(self, context: ssl.SSLContext) -> Iterator[str]:
+        """Listen a second time, over TLS: the Azure SDK sends tokens no other way. Gives the account's address."""
+        server = _Proxy(("127.0.0.1", 0), self._handler())
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        thread.start()
+        try:
+            yield f"https://127.0.0.1:{server.server_address[1]}/{ACCOUNT}"
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join()
 
     def _handler(self) -> type["_Handler"]:
         return type("Handler", (_Handler,), {"storage": self})

@@ -84,7 +84,7 @@ class Settings(BaseModel):
         description="Triggers that the Function App registers; `sinks` has none yet.",
     )
     flush_s: float = Field(
-        1.0, ge=1, le=600, description="Seconds between two commits of a table by one process of the Function App."
+        1.0, ge=0, le=600, description="Seconds between two commits of a table by one process of the Function App."
     )
 
 

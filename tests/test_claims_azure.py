@@ -4,6 +4,7 @@ import asyncio
 import datetime
 import ipaddress
 import ssl
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def test_a_body_comes_back_as_it_was_kept_for_every_process(storage: Storage) ->
 def test_a_body_that_cannot_be_kept_or_read_is_tried_again(storage: Storage, kind: str) -> None:
     claims = claims_of(settings_of(storage))
     key = claims.put(b"before")
-    for attempt in (lambda: claims.put(b"body"), lambda: claims.get(key)):
+    for attempt in (partial(claims.put, b"body"), partial(claims.get, key)):
         with storage.failing(kind), pytest.raises(LogUnavailable) as caught:
             attempt()
         one_line(caught.value, "large body", FAULTS[kind])

@@ -2,16 +2,16 @@
 
 import logging
 import threading
-from functools import cache, partial
 
 from starlette.types import Receive, Scope, Send
 
+from functions import open_readers
 from headwater.access import Access
 from headwater.api.app import ReadApi
 from headwater.errors import HeadwaterError
 from headwater.index.lens import Lenses
 from headwater.local.index import index_lock, run
-from headwater.runtime import open_bronze, open_index_home, open_log_readers, open_rules, prepare_folder
+from headwater.runtime import open_bronze, open_index_home, open_rules, prepare_folder
 from headwater.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ class Reading:
         """Open nothing that answers over the network yet."""
         self._settings = settings
         self._folder = prepare_folder(settings)
-        readers = cache(partial(open_log_readers, settings, self._folder))
+        readers = open_readers(settings, self._folder)
         lenses = Lenses(open_index_home(self._folder), open_rules(settings))
         self._app = ReadApi(readers, open_bronze(self._settings), Access(settings.keys), lenses).app()
         self._index: threading.Thread | None = None

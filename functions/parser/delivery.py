@@ -4,12 +4,14 @@ It reads the offset as a number; with geo-replication an offset is a text such a
 and 2.3.0 raise ValueError for the whole batch). Headwater never uses the offset.
 """
 
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from azure.functions import meta
 
-from headwater.eventlog import Kind, LoggedRecord
-from headwater.events.times import parse_time
+from headwater.eventlog import LoggedRecord
+from headwater.eventlog.event_hub_records import logged_record
 
 
 class Delivery(NamedTuple):
@@ -28,25 +30,14 @@ class DeliveryConverter(meta.InConverter, binding="headwaterDelivery", trigger="
         return pytype is Delivery
 
     @classmethod
-    def decode(cls, data: meta.Datum, *, trigger_metadata: dict[str, meta.Datum]) -> Delivery:
-        """Join bodies with what the trigger says about each."""
-        bodies = data.value.bytes
+    def decode(cls, data: meta.Datum, *, trigger_metadata: Mapping[str, meta.Datum]) -> Delivery:
+        """Join the bodies with what the trigger says about each; as many of everything, or ValueError."""
         said = {name: datum.python_value for name, datum in trigger_metadata.items()}
         columns = [said[name] for name in ("SequenceNumberArray", "EnqueuedTimeUtcArray", "PropertiesArray")]
-        records = [
-            logged_record(body, properties, sequence, _microseconds(enqueued))
-            for body, sequence, enqueued, properties in zip(bodies, *columns, strict=True)
-        ]
+        records = [_record(body, *about) for body, *about in zip(data.python_value, *columns, strict=True)]
         return Delivery(said["PartitionContext"]["PartitionId"], records)
 
 
-def logged_record(body, properties, sequence, received_us):
-    return LoggedRecord(sequence + 1, received_us, Kind(int(properties.get("k", 0))), properties.get("h", "{}"), body)
-
-
-def _microseconds(text: str) -> int:
-    """Read the host's time, which is UTC and says so or not."""
-    moment, _ = parse_time(text)
-    if moment is None:
-        raise ValueError(f"The trigger gives {text!r} as the time of an event.")
-    return moment
+def _record(body: bytes, sequence: int, enqueued: str, properties: Mapping[str, Any]) -> LoggedRecord:
+    moment = datetime.fromisoformat(enqueued)  # UTC, whether the host says so or not
+    return logged_record(sequence, moment if moment.tzinfo else moment.replace(tzinfo=UTC), body, properties)

@@ -2,9 +2,10 @@
 
 import azure.functions as func
 
-from functions.parser.opening import open_partitions, open_readers
+from functions import open_readers
+from functions.parser.opening import open_partitions
 from headwater.lake.maintain import compact, vacuum
-from headwater.runtime import open_bronze
+from headwater.runtime import open_bronze, prepare_folder
 from headwater.settings import Settings
 
 OVERDUE_S = 300
@@ -14,8 +15,8 @@ OVERDUE_S = 300
 def blueprint(settings: Settings) -> func.Blueprint:
     """Build the triggers, which run on one instance at a time."""
     bp = func.Blueprint()
+    readers, partitions = open_readers(settings, prepare_folder(settings)), open_partitions(settings)
     bronze = open_bronze(settings)
-    partitions = open_partitions(settings)
 
     @bp.function_name("compact")
     @bp.timer_trigger(arg_name="timer", schedule="0 */10 * * * *")
@@ -30,7 +31,7 @@ def blueprint(settings: Settings) -> func.Blueprint:
     @bp.function_name("catch_up")
     @bp.timer_trigger(arg_name="timer", schedule="30 */5 * * * *")
     def take_what_was_missed(timer: func.TimerRequest) -> None:
-        for name in open_readers(settings):
-            partitions.catch_up(name, OVERDUE_S)
+        for reader in readers():
+            partitions.catch_up(reader.source.partition, OVERDUE_S)
 
     return bp

@@ -9,28 +9,28 @@ ANONYMOUS = func.AuthLevel.ANONYMOUS
 
 
 def blueprint(settings: Settings) -> func.Blueprint:
-    """Build the triggers; opens the log's client, which connects with the first request."""
+    """Build the triggers; the first request connects to the log."""
     bp = func.Blueprint()
     intake = Intake(settings)
 
     @bp.function_name("lineage")
     @bp.route("api/v1/lineage", auth_level=ANONYMOUS)
     async def lineage(req: func.HttpRequest) -> func.HttpResponse:
-        return await intake.answer(req, intake.receiver.one)
+        return await intake.one(req)
 
     @bp.function_name("lineage_batch")
     @bp.route("api/v1/lineage/batch", auth_level=ANONYMOUS)
     async def lineage_batch(req: func.HttpRequest) -> func.HttpResponse:
-        return await intake.answer(req, intake.receiver.batch)
+        return await intake.batch(req)
 
     @bp.function_name("live")
     @bp.route("health/live", methods=["GET"], auth_level=ANONYMOUS)
     async def live(req: func.HttpRequest) -> func.HttpResponse:
-        return intake.live()
+        return await intake.live()
 
     @bp.function_name("ready")
     @bp.route("health/ready", methods=["GET"], auth_level=ANONYMOUS)
     async def ready(req: func.HttpRequest) -> func.HttpResponse:
-        return intake.ready()
+        return await intake.ready()
 
     return bp

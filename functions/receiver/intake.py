@@ -3,16 +3,18 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import cached_property
 from urllib.parse import urlsplit
 
 import azure.functions as func
 import msgspec
 
 from headwater.access import Access
+from headwater.eventlog import Log
 from headwater.eventlog.claims import ClaimCheck
 from headwater.receiver import Answer, Refusal, Request
 from headwater.receiver.station import Limits, Receiver
-from headwater.runtime import claim_limit, open_claims, open_log, prepare_folder
+from headwater.runtime import claim_limit, import_log, open_claims, open_log, prepare_folder
 from headwater.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -28,33 +30,53 @@ class Intake:
     """The one receiver of a worker process."""
 
     def __init__(self, settings: Settings):
-        """Open the log's client; raises WrongSetting, which the host reports as an app that does not start."""
-        folder = prepare_folder(settings)
-        claims = open_claims(settings)
-        self._log = open_log(settings, folder, claims)
-        checked = ClaimCheck(self._log, claims, claim_limit(settings))
-        self.receiver = Receiver(checked, Access(settings.keys), Limits(max_body_bytes=settings.max_body_bytes))
+        """Connect to nothing; raises WrongSetting, which the host reports as an app that does not start."""
+        self._settings = settings
+        self._folder = prepare_folder(settings)
+        self._claims = open_claims(settings)
         self._flush: asyncio.Task[None] | None = None
+        import_log(settings)
 
-    async def answer(self, req: func.HttpRequest, take: Callable[[Request], Awaitable[Answer]]) -> func.HttpResponse:
+    async def one(self, req: func.HttpRequest) -> func.HttpResponse:
+        """Take one event."""
+        return await self._answer(req, Receiver.one)
+
+    async def batch(self, req: func.HttpRequest) -> func.HttpResponse:
+        """Take a JSON array of events."""
+        return await self._answer(req, Receiver.batch)
+
+    async def live(self) -> func.HttpResponse:
+        """Answer that this process runs."""
+        return _json(200, {"live": True})
+
+    async def ready(self) -> func.HttpResponse:
+        """Answer 200 if events can be acknowledged, else 503 with the reason; the first one connects to the log."""
+        trouble = self._log.trouble()
+        return _json(503 if trouble else 200, {"ready": not trouble, "components": {"log": trouble or "ok"}})
+
+    @cached_property
+    def _log(self) -> Log:
+        """The log's client belongs to the event loop of the worker, which the first request brings."""
+        return open_log(self._settings, self._folder, self._claims)
+
+    @cached_property
+    def _receiver(self) -> Receiver:
+        checked = ClaimCheck(self._log, self._claims, claim_limit(self._settings))
+        limits = Limits(max_body_bytes=self._settings.max_body_bytes)
+        return Receiver(checked, Access(self._settings.keys), limits)
+
+    async def _answer(
+        self, req: func.HttpRequest, take: Callable[[Receiver, Request], Awaitable[Answer]]
+    ) -> func.HttpResponse:
         """Let the station take a request; an exception would become a 500, which loses the event of a Java producer."""
         try:
-            answer = await take(_request(req))
+            answer = await take(self._receiver, _request(req))
         except Exception:
             log.exception("A request could not be answered: nothing of it was acknowledged. Report this.")
             answer = _FAULT.answer()
         if answer.status != 204 and answer.body != b"{}":
             self._flush_soon()
         return _response(answer)
-
-    def live(self) -> func.HttpResponse:
-        """Answer that this process runs."""
-        return _json(200, {"live": True})
-
-    def ready(self) -> func.HttpResponse:
-        """Answer 200 if events can be acknowledged, else 503 with the reason."""
-        trouble = self._log.trouble()
-        return _json(503 if trouble else 200, {"ready": not trouble, "components": {"log": trouble or "ok"}})
 
     def _flush_soon(self) -> None:
         """Send notes of refusals together, half a second after the first."""
@@ -63,7 +85,7 @@ class Intake:
 
     async def _flush_later(self) -> None:
         await asyncio.sleep(FLUSH_REFUSALS_S)
-        await self.receiver.flush_refusals()
+        await self._receiver.flush_refusals()
 
 
 def _request(req: func.HttpRequest) -> Request:

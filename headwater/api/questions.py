@@ -1,15 +1,18 @@
 """Audit, freshness and lists, answered from log and lake; the HTTP routes and the command line share them."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from headwater.errors import WrongQuestion
 from headwater.eventlog import LogReader
 from headwater.events.times import parse_time
 from headwater.lake.bronze import Bronze
 from headwater.tables import EVENTS, REJECTED
+
+T = TypeVar("T")
 
 MAX_LIMIT = 1000
 _SHOWN = (
@@ -27,7 +30,7 @@ def audit(readers: Sequence[LogReader], bronze: Bronze) -> dict[str, Any]:
     sources = [reader.source for reader in readers]
     counts = bronze.counts(sources)
     passed = counts.watermarks
-    pending = sum(reader.pending(passed[source.partition]) for reader, source in zip(readers, sources, strict=True))
+    pending = sum(each(readers, lambda reader: reader.pending(passed[reader.source.partition])))
     received = sum(passed.values()) - counts.notes + pending + counts.earlier
     accounted = counts.stored + counts.duplicates + counts.rejected + pending
     return {
@@ -43,25 +46,34 @@ def audit(readers: Sequence[LogReader], bronze: Bronze) -> dict[str, Any]:
 
 def freshness(readers: Sequence[LogReader], bronze: Bronze) -> dict[str, float]:
     """Return the age of the oldest acknowledged event that is not yet readable, in seconds; 0 when caught up."""
-    waiting = [reader.received_us(bronze.watermark(reader.source) + 1) for reader in readers]
+    passed = {reader.source: bronze.watermark(reader.source) for reader in readers}
+    waiting = each(readers, lambda reader: reader.received_us(passed[reader.source] + 1))
     oldest = min((received_us for received_us in waiting if received_us is not None), default=None)
     return {"seconds": 0.0 if oldest is None else max(0.0, time.time() - oldest / 1e6)}
 
 
+def each(readers: Sequence[LogReader], ask: Callable[[LogReader], T]) -> list[T]:
+    """Ask every reader, all at once: a service answers in a while, each on a connection of its own."""
+    if len(readers) == 1:
+        return [ask(readers[0])]
+    with ThreadPoolExecutor(len(readers)) as pool:
+        return list(pool.map(ask, readers))
+
+
 def log_state(readers: Sequence[LogReader], bronze: Bronze) -> dict[str, Any]:
     """Say of each partition what the log holds and what the lake has passed; `past` are the log's ended lives."""
-    items = []
-    for reader in readers:
-        source = reader.source
-        passed = bronze.watermark(source)
-        item = {
-            "partition": source.partition, "head": reader.head(), "tail": reader.tail(), "passed": passed,
-            "pending": reader.pending(passed), "bytes": reader.size_bytes(),
+    passed = {reader.source: bronze.watermark(reader.source) for reader in readers}
+
+    def item(reader: LogReader) -> dict[str, Any]:
+        mark = passed[reader.source]
+        return {
+            "partition": reader.source.partition, "head": reader.head(), "tail": reader.tail(), "passed": mark,
+            "pending": reader.pending(mark), "bytes": reader.size_bytes(),
         }  # fmt: skip
-        items.append(item)
+
     source = readers[0].source
     past = [{"incarnation": name, "received": received} for name, received, _ in bronze.past()]
-    return {"log": source.log, "incarnation": source.incarnation, "items": items, "past": past}
+    return {"log": source.log, "incarnation": source.incarnation, "items": each(readers, item), "past": past}
 
 
 def list_events(bronze: Bronze, *, run: str | None, job: str | None, since: str | None, limit: int) -> dict[str, Any]:

@@ -76,7 +76,22 @@ class LogReader(Protocol):
         """Name of the log, incarnation and partition."""
 
     def read(self, after: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
-        """Return at most `limit` records behind sequence `after`, in order; may have a gap at its front."""
+        """Return at most `limit` records behind sequence `after`, in order; may have a gap at its front.
+
+        None may also mean: not here yet. Nothing may be concluded from it.
+        """
+
+    def read_between(self, after: int, before: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
+        """Return at most `limit` records between two sequences, neither included; none means: the log has lost them.
+
+        before: a record that the log holds, or held a moment ago.
+        """
+
+    def lost(self, after: int) -> int:
+        """Return the newest sequence if there are some behind `after` and the log holds none of them, else 0.
+
+        A log that notices only when the next record comes returns 0.
+        """
 
     def tail(self) -> int:
         """Return the newest sequence number, 0 for an empty log."""
@@ -111,7 +126,10 @@ class Claims(Protocol):
 
 
 Readers = Callable[[], Sequence[LogReader]]
-"""Opens one reader per partition: only when asked, because `serve` must start while a service is down."""
+"""Looks which partitions there are and returns a reader of each: those of before, unless the log is another one.
+
+Only when asked, because `serve` must start while a service is down.
+"""
 
 BUCKETS = 64
 

@@ -87,9 +87,10 @@ class BlobClaims:
             return dict(self._options)
         if "sas_token" in self._options:
             return self._options["sas_token"]
-        from azure.identity import ManagedIdentityCredential  # noqa: PLC0415 - see the class
+        from azure.identity import DefaultAzureCredential, ManagedIdentityCredential  # noqa: PLC0415 - see the class
 
-        return ManagedIdentityCredential(client_id=self._client_id, **_LIMITS)
+        client_id = self._client_id
+        return ManagedIdentityCredential(client_id=client_id, **_LIMITS) if client_id else DefaultAzureCredential()
 
     def _unavailable(self, what: str, error: Exception) -> LogUnavailable:
         return LogUnavailable(f"Cannot {what} a large body in {self._url}: {explain(error, 'claims_url')}")

@@ -46,6 +46,16 @@ class SqliteLogReader:
                 break
         return found
 
+    def read_between(self, after: int, before: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
+        """Return the records between two sequences, neither included, at most `limit` and about `max_bytes`."""
+        found = self.read(after, limit=min(limit, before - 1 - after), max_bytes=max_bytes)
+        return [record for record in found if record.sequence < before]
+
+    def lost(self, after: int) -> int:
+        """Return the newest sequence if there are some behind `after` and retention took them all, else 0."""
+        tail = self.tail()  # before the look: what comes after it is not lost
+        return 0 if tail <= after or self.read(after, limit=1, max_bytes=1) else tail
+
     def tail(self) -> int:
         """Return the newest sequence number, 0 for a log that never held a record."""
         return last_sequence(*self._newest())

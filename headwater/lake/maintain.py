@@ -43,7 +43,7 @@ def _compact(table: LakeTable) -> None:
 
 def _vacuum(table: LakeTable, hours: int) -> None:
     handle = table.reopen()
-    handle.vacuum(retention_hours=hours, dry_run=False)
+    handle.vacuum(retention_hours=hours, dry_run=False, enforce_retention_duration=False)
     handle.cleanup_metadata()
 
 

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from headwater.api.app import json_response
-from headwater.api.questions import freshness
+from headwater.api.questions import each, freshness
 from headwater.errors import HeadwaterError
 from headwater.eventlog import LogWriter, Readers
 from headwater.lake.bronze import Bronze
@@ -69,7 +69,8 @@ class Health:
         try:
             with self._one_at_a_time:
                 readers = self._readers()
-                PENDING.set(sum(reader.pending(self._bronze.watermark(reader.source)) for reader in readers))
+                passed = {reader.source: self._bronze.watermark(reader.source) for reader in readers}
+                PENDING.set(sum(each(readers, lambda reader: reader.pending(passed[reader.source]))))
                 FRESHNESS.set(freshness(readers, self._bronze)["seconds"])
                 LOG_BYTES.set(sum(reader.size_bytes() for reader in readers))
         except HeadwaterError:

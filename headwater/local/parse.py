@@ -17,10 +17,11 @@ from headwater.parser.partitions import Partition
 from headwater.runtime import (
     OWNER,
     folder_lock,
+    is_lake_remote,
     is_log_made,
+    log_readers,
     open_bronze,
     open_claims,
-    open_log_readers,
     prepare_folder,
 )
 from headwater.settings import Settings
@@ -40,8 +41,10 @@ class Loop:
         self._folder = folder
         self._stop = stop
         self._bronze: Bronze = open_bronze(settings)
+        self._readers = log_readers(settings, folder)
         self._partitions: list[Partition] = []
         self._commits = 0
+        self._not_before = 0.0  # of the next commit to a remote lake: one a tick, all partitions together
         self._vacuumed = time.monotonic()
 
     def run(self) -> None:
@@ -65,9 +68,12 @@ class Loop:
         if not self._partitions:
             self._open()
         for partition in self._partitions:
-            self._commits += bool(partition.step())
-            if self._stop.is_set():
+            if self._stop.wait(max(0.0, self._not_before - time.monotonic())):
                 return
+            taken = bool(partition.step())
+            self._commits += taken
+            if taken and is_lake_remote(self._settings):
+                self._not_before = time.monotonic() + self._settings.tick_s
         if self._commits >= REOPEN_AFTER:
             self._commits = 0
             compact(self._bronze)
@@ -77,7 +83,7 @@ class Loop:
 
     def _open(self) -> None:
         claims = open_claims(self._settings)
-        for reader in open_log_readers(self._settings, self._folder):
+        for reader in self._readers():
             attempts = Attempts(self._folder / "run" / f"attempts-{reader.source.partition}.json")
             self._partitions.append(Partition(reader, Parser(reader, self._bronze, claims, OWNER), attempts))
 

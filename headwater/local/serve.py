@@ -8,7 +8,6 @@ import socket
 import sys
 import time
 from collections.abc import Mapping
-from functools import cache, partial
 from pathlib import Path
 
 import uvicorn
@@ -32,11 +31,11 @@ from headwater.receiver.station import Limits, Receiver
 from headwater.runtime import (
     claim_limit,
     folder_lock,
+    log_readers,
     open_bronze,
     open_claims,
     open_index_home,
     open_log,
-    open_log_readers,
     open_rules,
     prepare_folder,
 )
@@ -63,7 +62,7 @@ class Serve:
             "/api/v1/lineage": self.receiver.one,
             "/api/v1/lineage/batch": self.receiver.batch,
         }
-        bronze, readers = open_bronze(settings), cache(partial(open_log_readers, settings, folder))
+        bronze, readers = open_bronze(settings), log_readers(settings, folder)
         self._health = Health(event_log, readers, bronze)
         lenses = Lenses(open_index_home(folder), open_rules(settings))
         self._read = ReadApi(readers, bronze, access, lenses).app()

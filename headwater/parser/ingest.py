@@ -67,8 +67,8 @@ class Parser:
         """
         watermark = self._start_from_watermark()
         records = self._reader.read(watermark, limit=limit, max_bytes=BATCH_BYTES)
-        if not records and self._reader.tail() > watermark:
-            return self._skip_lost(watermark)
+        if not records and (lost := self._reader.lost(watermark)):
+            return self._skip_lost(watermark, lost)
         fitting = self._fitting(records)
         self.filled = len(fitting) == limit or len(fitting) < len(records) or _bytes(records) >= BATCH_BYTES
         return self._take(fitting, watermark)
@@ -84,7 +84,8 @@ class Parser:
     def take(self, delivered: Sequence[LoggedRecord]) -> int:
         """Commit a batch that a trigger delivered: what is done is left out, what is missing is read from the log.
 
-        Returns by how much the watermark moved. Ends with one log line, which the alerts of a deployment read: `REPORT` is its text.
+        Returns by how much the watermark moved. Ends with one log line, which the alerts of a deployment read:
+        `REPORT` is its text.
         """
         self._done = _Done()
         watermark = before = self._start_from_watermark()
@@ -99,9 +100,9 @@ class Parser:
 
     def _missing(self, after: int, until: int) -> list[LoggedRecord]:
         """Read what lies between a watermark and the next record; nothing if the log no longer has it: a gap."""
-        limit = min(BATCH_RECORDS, until - 1 - after)
-        found = self._reader.read(after, limit=limit, max_bytes=BATCH_BYTES) if limit else []
-        return [record for record in found if record.sequence < until]
+        if until == after + 1:
+            return []
+        return self._reader.read_between(after, until, limit=BATCH_RECORDS, max_bytes=BATCH_BYTES)
 
     def _take(self, records: Sequence[LoggedRecord], watermark: int) -> int:
         if records:
@@ -119,11 +120,8 @@ class Parser:
                 return records[:count]
         return records
 
-    def _skip_lost(self, watermark: int) -> int:
-        """Note as a gap what the log has counted but no longer holds, unless it came only just now."""
-        tail = self._reader.tail()  # before the last look: what comes after it is not lost
-        if self._reader.read(watermark, limit=1, max_bytes=1):
-            return 1
+    def _skip_lost(self, watermark: int, tail: int) -> int:
+        """Note as a gap, up to `tail`, what the log has counted but no longer holds."""
         batch = lost_batch(self._source, watermark, tail)
         self._bronze.commit(self._source, batch.rows, batch.last)
         self._remember(batch)

@@ -88,8 +88,8 @@ class Partitions:
         taken = 0
         with self._turn:
             partition = self._partition(name)
-            while self._waits_since(partition, older_than_s):
-                taken += partition.step()
+            while self._waits_since(partition, older_than_s) and (more := partition.step()):
+                taken += more
         return taken
 
     def _partition(self, name: str) -> Partition:
@@ -105,7 +105,7 @@ class Partitions:
     @staticmethod
     def _waits_since(partition: Partition, seconds: float) -> bool:
         watermark = partition.parser.watermark()
-        if partition.reader.tail() <= watermark:
-            return False
         oldest = partition.reader.read(watermark, limit=1, max_bytes=1)
-        return not oldest or oldest[0].received_us < (time.time() - seconds) * 1e6
+        if not oldest:
+            return bool(partition.reader.lost(watermark))
+        return oldest[0].received_us < (time.time() - seconds) * 1e6

@@ -7,6 +7,8 @@ import contextlib
 import http.client
 import os
 import re
+import secrets
+import ssl
 import subprocess
 import threading
 import time
@@ -15,6 +17,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from azure.storage.blob import AccountSasPermissions, ContainerClient, ResourceTypes, generate_account_sas
@@ -25,8 +28,23 @@ ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 """Published by Azurite, the same everywhere."""
 
+ACCOUNT_KEY = {"account_name": ACCOUNT, "account_key": KEY}
+
 QUICK = {"timeout": "1s", "connect_timeout": "1s", "max_retries": "1", "retry_timeout": "1s"}
 """Storage options with which a test does not wait for what the defaults would wait for."""
+
+FAULTS = {
+    "busy": "throttles (503 or 429)",
+    "throttled": "throttles (503 or 429)",
+    "broken": "it failed (5xx)",
+    "expired token": "the token is expired",
+    "wrong role": "`Storage Blob Data Contributor`",
+    "firewall": "firewall",
+    "dropped": "cannot be reached",
+    "silent": "answer in time",
+    "lied about": "throttles (503 or 429)",
+}
+"""Every fault by name, and words by which people are told of it."""
 
 _START_S = 60.0
 _BODY = '<?xml version="1.0" encoding="utf-8"?><Error><Code>{}</Code><Message>{}\nRequestId:0\nTime:0</Message></Error>'
@@ -38,6 +56,14 @@ _ANSWERS = {
     "wrong role": (403, "AuthorizationPermissionMismatch", "This request is not authorized to perform this operation."),
     "firewall": (403, "AuthorizationFailure", "This request is not authorized to perform this operation."),
 }
+
+
+def one_line(error: BaseException, *words: str) -> None:
+    """Check what people read: one line with cause and fix, and no secret."""
+    text = str(error)
+    assert all(word in text for word in words), text
+    assert text.endswith(".")
+    assert not any(bad in text for bad in ("\n", "\x1b", KEY, "sig=", "token-", "the-identity-header")), text
 
 
 @dataclass(slots=True)
@@ -87,24 +113,24 @@ class Storage:
         if self._azurite.stdout:
             self._azurite.stdout.close()
 
-    def container(self, name: str) -> ContainerClient:
-        """Return a client of a container, past the proxy and its faults, and create it."""
-        url = f"http://127.0.0.1:{self._port}/{ACCOUNT}/{name}"
-        client = ContainerClient.from_container_url(url, credential={"account_name": ACCOUNT, "account_key": KEY})
+    def container(self) -> ContainerClient:
+        """Create a container; its client goes past the proxy and its faults."""
+        url = f"http://127.0.0.1:{self._port}/{ACCOUNT}"
+        client = ContainerClient(url, f"c{secrets.token_hex(8)}", credential=ACCOUNT_KEY)
         client.create_container()
         return client
 
-    def lake(self, container: str) -> str:
-        """Return the address of a lake in a container, as it would be on Azure."""
-        return f"abfss://{container}@{ACCOUNT}.dfs.core.windows.net/lake"
+    def lake(self, container: str | None = None, **options: str) -> dict[str, Any]:
+        """Return the settings of a lake in a container, a new one if none is named.
 
-    def options(self, **more: str) -> dict[str, str]:
-        """Return the storage options that lead here, with the account's key."""
-        return {**self._address(), "account_key": KEY, **QUICK, **more}
-
-    def identity_options(self, **more: str) -> dict[str, str]:
-        """Return the storage options that lead here and say nothing of credentials."""
-        return {**self._address(), **QUICK, **more}
+        options: further storage options, such as `account_key`, which has to be there unless an identity is used.
+        """
+        name = container or self.container().container_name
+        address = {"account_name": ACCOUNT, "endpoint": self.url, "allow_http": "true"}
+        return {
+            "lake": f"abfss://{name}@{ACCOUNT}.dfs.core.windows.net/a/lake",
+            "lake_options": {**address, **QUICK, **options},
+        }
 
     def identity_environment(self) -> dict[str, str]:
         """Return what Azure Functions sets where an app has a managed identity."""
@@ -124,8 +150,19 @@ class Storage:
             self._fault = None
             fault.over.set()
 
-    def _address(self) -> dict[str, str]:
-        return {"account_name": ACCOUNT, "endpoint": self.url, "allow_http": "true"}
+    @contextlib.contextmanager
+    def over_tls(self, context: ssl.SSLContext) -> Iterator[str]:
+        """Listen a second time, over TLS: the Azure SDK sends tokens no other way. Gives the account's address."""
+        server = _Proxy(("127.0.0.1", 0), self._handler())
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        thread.start()
+        try:
+            yield f"https://127.0.0.1:{server.server_address[1]}/{ACCOUNT}"
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join()
 
     def _handler(self) -> type["_Handler"]:
         return type("Handler", (_Handler,), {"storage": self})
@@ -175,7 +212,7 @@ class _Handler(BaseHTTPRequestHandler):
     storage: Storage
     _upstream: http.client.HTTPConnection | None = None
 
-    def do_GET(self) -> None:
+    def _serve(self) -> None:
         """Take any request."""
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         address = urlsplit(self.path)
@@ -195,7 +232,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._pass_on(body, lie=bool(fault))
 
-    do_PUT = do_POST = do_DELETE = do_HEAD = do_GET
+    do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = _serve  # noqa: N815 - names of http.server
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
@@ -277,5 +314,3 @@ def _start() -> tuple["subprocess.Popen[str]", int]:
         if found := re.search(r"successfully listens on http://127\.0\.0\.1:(\d+)", line):
             return process, int(found[1])
     raise AssertionError(f"Azurite did not start: {printed}")
-
-

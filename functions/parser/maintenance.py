@@ -15,8 +15,8 @@ OVERDUE_S = 300
 def blueprint(settings: Settings) -> func.Blueprint:
     """Build the triggers, which run on one instance at a time."""
     bp = func.Blueprint()
-    folder = prepare_folder(settings)
-    bronze, readers, partitions = open_bronze(folder), open_readers(settings, folder), open_partitions(settings)
+    readers, partitions = open_readers(settings, prepare_folder(settings)), open_partitions(settings)
+    bronze = open_bronze(settings)
 
     @bp.function_name("compact")
     @bp.timer_trigger(arg_name="timer", schedule="0 */10 * * * *")

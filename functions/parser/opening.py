@@ -17,7 +17,7 @@ OWNER = "parser/function"
 def open_partitions(settings: Settings) -> Partitions:
     """Open nothing yet; the lake's handles are shared by all partitions, which take turns."""
     folder = prepare_folder(settings)
-    bronze, claims, readers = open_bronze(folder), open_claims(folder), open_readers(settings, folder)
+    bronze, claims, readers = open_bronze(settings), open_claims(settings), open_readers(settings, folder)
 
     def open_partition(name: str) -> Partition:
         reader = _partition_of(readers(), name, settings.hub_name)

@@ -33,7 +33,7 @@ class Intake:
         """Connect to nothing; raises WrongSetting, which the host reports as an app that does not start."""
         self._settings = settings
         self._folder = prepare_folder(settings)
-        self._claims = open_claims(self._folder)
+        self._claims = open_claims(settings)
         self._flush: asyncio.Task[None] | None = None
         import_log(settings)
 

@@ -17,6 +17,7 @@ from headwater.parser.partitions import Partition
 from headwater.runtime import (
     OWNER,
     folder_lock,
+    is_lake_remote,
     is_log_made,
     log_readers,
     open_bronze,
@@ -39,10 +40,11 @@ class Loop:
         self._settings = settings
         self._folder = folder
         self._stop = stop
-        self._bronze: Bronze = open_bronze(folder)
+        self._bronze: Bronze = open_bronze(settings)
         self._readers = log_readers(settings, folder)
         self._partitions: list[Partition] = []
         self._commits = 0
+        self._not_before = 0.0  # of the next commit to a remote lake: one a tick, all partitions together
         self._vacuumed = time.monotonic()
 
     def run(self) -> None:
@@ -66,9 +68,12 @@ class Loop:
         if not self._partitions:
             self._open()
         for partition in self._partitions:
-            self._commits += bool(partition.step())
-            if self._stop.is_set():
+            if self._stop.wait(max(0.0, self._not_before - time.monotonic())):
                 return
+            taken = bool(partition.step())
+            self._commits += taken
+            if taken and is_lake_remote(self._settings):
+                self._not_before = time.monotonic() + self._settings.tick_s
         if self._commits >= REOPEN_AFTER:
             self._commits = 0
             compact(self._bronze)
@@ -77,7 +82,7 @@ class Loop:
             vacuum(self._bronze, self._settings.vacuum_hours)
 
     def _open(self) -> None:
-        claims = open_claims(self._folder)
+        claims = open_claims(self._settings)
         for reader in self._readers():
             attempts = Attempts(self._folder / "run" / f"attempts-{reader.source.partition}.json")
             self._partitions.append(Partition(reader, Parser(reader, self._bronze, claims, OWNER), attempts))

@@ -42,6 +42,7 @@ class App:
         self._log = log
         self.index = self._answer()
         self.functions: dict[str, Any] = self.index.get("functions", {})
+        """Empty where the app does not start."""
 
     def logged(self) -> str:
         return self._log.read_text()
@@ -50,6 +51,7 @@ class App:
         self, function: str, body: bytes = b"", *, method: str = "POST", target: str = "", **headers: str
     ) -> Reply:
         """Ask as a client does; target: path and query where the route leaves them open; `_` is `-` in header names."""
+        assert self.functions, self.index
         sent = {"content_length": str(len(body)), "content_type": "application/json"} | headers
         path = target if target.startswith("/") else f"/{self.functions[function]['bindings'][0]['route']}{target}"
         answer = self._invoke(
@@ -134,9 +136,7 @@ def unpacked(folder: Path) -> Path:
 
 
 def _setting(value: Any) -> str:
-    return (
-        value if isinstance(value, str) else json.dumps(value, default=str) if isinstance(value, list) else str(value)
-    )
+    return json.dumps(value) if isinstance(value, list | dict) else str(value)
 
 
 def _text(body: bytes) -> str:

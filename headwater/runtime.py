@@ -91,7 +91,11 @@ def open_log(settings: Settings, folder: Path, claims: FolderClaims) -> Log:
         case "event_hub":
             from headwater.eventlog.event_hub import EventHubLog  # noqa: PLC0415 - the Azure SDK takes 0.3 s
 
-            return EventHubLog(_hub_address(settings), queued_bytes=settings.queued_bytes)
+            return EventHubLog(
+                _hub_address(settings),
+                queued_bytes=settings.queued_bytes,
+                forget_claims=lambda: _forget_old(claims, settings.retain_hours),
+            )
 
 
 def open_log_readers(settings: Settings, folder: Path) -> Sequence[LogReader]:
@@ -135,6 +139,12 @@ def claim_limit(settings: Settings) -> int:
 def open_claims(folder: Path) -> FolderClaims:
     """Open the folder of large bodies."""
     return FolderClaims(folder / "claims")
+
+
+def _forget_old(claims: object, hours: float) -> None:
+    """Let large bodies of our own folder go by age; a container has a rule of its own for that."""
+    if isinstance(claims, FolderClaims):
+        claims.forget_older(hours)
 
 
 def _hub_address(settings: Settings) -> "HubAddress":

@@ -105,7 +105,11 @@ def open_log(settings: Settings, folder: Path, claims: Claims) -> Log:
         case "event_hub":
             from headwater.eventlog.event_hub import EventHubLog
 
-            return EventHubLog(_hub_address(settings), queued_bytes=settings.queued_bytes)
+            return EventHubLog(
+                _hub_address(settings),
+                queued_bytes=settings.queued_bytes,
+                forget_claims=lambda: _forget_old(claims, settings.retain_hours),
+            )
 
 
 def import_log(settings: Settings) -> None:
@@ -173,6 +177,12 @@ def open_claims(settings: Settings) -> Claims:
     from headwater.eventlog.blob_claims import BlobClaims
 
     return BlobClaims(settings.claims_url, _revealed(settings.claims_options), settings.identity_client_id)
+
+
+def _forget_old(claims: object, hours: float) -> None:
+    """Let large bodies of our own folder go by age; a container has a rule of its own for that."""
+    if isinstance(claims, FolderClaims):
+        claims.forget_older(hours)
 
 
 def _hub_address(settings: Settings) -> "HubAddress":

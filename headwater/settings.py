@@ -74,7 +74,11 @@ class Settings(BaseModel):
     segment_bytes: int = Field(256 << 20, gt=0, description="A log segment is closed when it holds this much.")
     queued_bytes: int = Field(64 << 20, gt=0, description="Bodies that may wait for the log before requests get 503.")
     min_free_bytes: int = Field(256 << 20, ge=0, description="Free disk space below which requests get 503.")
-    retain_hours: float = Field(72, ge=0, description="Log segments older than this go, once parsed.")
+    retain_hours: float = Field(
+        72,
+        ge=0,
+        description="Log segments older than this go, once parsed; claims too, so not below the retention of a hub.",
+    )
     retain_bytes: int = Field(4 << 30, ge=0, description="Oldest passed segments go while the log is larger than this.")
     vacuum_hours: int = Field(
         24, ge=24, description="Files that the lake no longer uses are deleted after this; 168 behind a shortcut."

@@ -59,7 +59,7 @@ class Log(LogWriter, Protocol):
         """Tell whether appends can be taken at all; only a fault of ours ends that before `aclose`."""
 
     def retain(self, passed: Callable[[], Mapping[str, int]]) -> None:
-        """Let go, soon, of what is old and passed; does nothing where a service has its own retention.
+        """Let go, soon, of what is old and passed: records only where the log lies on our own disk, and claims.
 
         passed: asks the lake for the newest sequence that it holds of each partition; may raise LakeUnavailable.
         """

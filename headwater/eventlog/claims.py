@@ -1,6 +1,7 @@
 """Claim check: bodies too large for the log lie in a folder, the log holds their key."""
 
 import asyncio
+import contextlib
 import os
 import secrets
 import time
@@ -54,6 +55,14 @@ class FolderClaims:
     def remove(self, key: bytes) -> None:
         """Forget a body."""
         (self._folder / key.decode()).unlink(missing_ok=True)
+
+    def forget_older(self, hours: float) -> None:
+        """Forget bodies kept longer ago: for a log that does not say which records its retention took."""
+        oldest = time.time() - hours * 3600
+        for path in self._folder.iterdir():
+            with contextlib.suppress(FileNotFoundError):  # the parser may be as quick
+                if path.stat().st_mtime < oldest:
+                    path.unlink()
 
     def keep_only(self, keys: Iterable[bytes]) -> None:
         """Forget every body that no record of the log names: its request was never acknowledged."""

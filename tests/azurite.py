@@ -263,9 +263,13 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             headers = {name: value for name, value in headers.items() if name.lower() != "authorization"}
             path += ("&" if "?" in path else "?") + signature
-        self._upstream = self._upstream or self.storage.connect()
-        self._upstream.request(self.command, path, body, headers)
-        answer = self._upstream.getresponse()
+        try:
+            answer = self._ask(path, body, headers)
+        except ConnectionError:  # Azurite has closed a connection that was idle; ours to the client is still open
+            if self._upstream:
+                self._upstream.close()
+            self._upstream = None
+            answer = self._ask(path, body, headers)
         found = answer.read()
         if lie:
             self._fail(*_ANSWERS["busy"])
@@ -273,6 +277,11 @@ class _Handler(BaseHTTPRequestHandler):
         start = parse_qs(urlsplit(self.path).query).get("startFrom")
         found = _listed_from(found, start[0]) if start else found
         self._answer(answer.status, dict(answer.getheaders()), found)
+
+    def _ask(self, path: str, body: bytes, headers: Mapping[str, str]) -> http.client.HTTPResponse:
+        self._upstream = self._upstream or self.storage.connect()
+        self._upstream.request(self.command, path, body, headers)
+        return self._upstream.getresponse()
 
     def _fail(self, status: int, code: str, message: str) -> None:
         headers = {"x-ms-error-code": code, "Content-Type": "application/xml"}

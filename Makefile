@@ -9,8 +9,9 @@ READY := $(VENV)/.ready
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-setup: $(READY)  ## virtual environment, packages and jars; done once
+setup: $(READY)  ## virtual environment, packages, jars and an emulator of Azure storage; done once
 	@$(BIN)/python -m tools.jars
+	@$(BIN)/python -m tools.azurite
 	@$(BIN)/python -m tools.functions_env
 
 $(READY): requirements-dev.lock pyproject.toml

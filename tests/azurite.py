@@ -30,8 +30,9 @@ KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr
 
 ACCOUNT_KEY = {"account_name": ACCOUNT, "account_key": KEY}
 
-QUICK = {"timeout": "1s", "connect_timeout": "1s", "max_retries": "1", "retry_timeout": "1s"}
-"""Storage options with which a test does not wait for what the defaults would wait for."""
+QUICK = {"timeout": "3s", "connect_timeout": "3s", "max_retries": "1", "retry_timeout": "3s"}
+"""Storage options with which a fault does not take as long as the defaults let it, on a busy machine either."""
+PATIENT = {"timeout": "60s", "connect_timeout": "60s", "max_retries": "3", "retry_timeout": "60s"}
 
 FAULTS = {
     "busy": "throttles (503 or 429)",

@@ -46,7 +46,7 @@ param captureDays int = 7
 @description('Days a body too large for the hub is kept; longer than the hub keeps its pointer.')
 param claimDays int = 14
 
-@description('Seconds between two commits of one table: freshness against cost.')
+@description('Seconds for which the host gathers the events of a partition before the parser commits them: freshness against cost.')
 @minValue(1)
 @maxValue(300)
 param flushSeconds int
@@ -121,7 +121,7 @@ var receiverSettings = {
 }
 
 var pipelineSettings = {
-  HEADWATER_TRIGGERS: '["parser", "maintenance", "api", "sinks"]'
+  HEADWATER_TRIGGERS: '["parser", "maintenance", "api"]'
   HEADWATER_IDENTITY_CLIENT_ID: pipelineIdentity.properties.clientId
   HEADWATER_KEYS: '@Microsoft.KeyVault(VaultName=${vault.outputs.name};SecretName=${vault.outputs.pipelineSecret})'
   HEADWATER_HUB_CONSUMER_GROUP: consumerGroup
@@ -129,9 +129,9 @@ var pipelineSettings = {
   HEADWATER_HUB__credential: 'managedidentity'
   HEADWATER_HUB__clientId: pipelineIdentity.properties.clientId
   HEADWATER_LAKE: 'abfss://${lakeContainer}@${lake.outputs.dfsHost}'
-  HEADWATER_FLUSH_S: string(flushSeconds)
   HEADWATER_VACUUM_HOURS: '168' // a Fabric shortcut reads files for up to a week after they were replaced
-  AzureFunctionsJobHost__extensions__eventHubs__maxWaitTime: flushTime // the host gathers a batch; waiting is not billed
+  AzureFunctionsJobHost__extensions__eventHubs__minEventBatchSize: '500' // gathered by the host: its waiting is not billed
+  AzureFunctionsJobHost__extensions__eventHubs__maxWaitTime: flushTime
   OTEL_TRACES_SAMPLER: 'microsoft.fixed_percentage'
   OTEL_TRACES_SAMPLER_ARG: '1.0'
 }

@@ -1,6 +1,6 @@
 """What Headwater costs on Azure a month: the tables of docs/azure.md, from stated prices and the parameter files.
 
-`python -m tools.azure_cost` prints them. Prices are public list prices, stated here and nowhere else; change them to yours.
+`python -m tools.azure_cost` prints them. Prices are public list prices, stated here only; change them to yours.
 """
 
 import math
@@ -106,7 +106,13 @@ class Line:
 
 def bill(tier: Tier, events: int) -> list[Line]:
     """Add up a month at so many events a day."""
-    return [*_hub(tier, events), *_receiver(tier, events), *_parser(tier, events), *_lake(tier, events), *_watch(tier, events)]
+    return [
+        *_hub(tier, events),
+        *_receiver(tier, events),
+        *_parser(tier, events),
+        *_lake(tier, events),
+        *_watch(tier, events),
+    ]
 
 
 def total_eur(lines: list[Line]) -> float:
@@ -129,13 +135,11 @@ def _hub(tier: Tier, events: int) -> Iterator[Line]:
     units, millions = throughput_units(tier, events), events * DAYS / 1e6
     yield Line(
         "Event Hubs",
-        f"{units} TU × {HOURS} h, {millions:.2f} M events",
+        f"{units} TU x {HOURS} h, {millions:.2f} M events",
         units * HOURS * USD["throughput unit, hour"] + millions * USD["events in, million"],
     )
     if tier.capture:
-        yield Line(
-            "Capture", f"{units} TU × {HOURS} h", units * HOURS * USD["capture, throughput unit and hour"]
-        )
+        yield Line("Capture", f"{units} TU x {HOURS} h", units * HOURS * USD["capture, throughput unit and hour"])
 
 
 def _receiver(tier: Tier, events: int) -> Iterator[Line]:
@@ -148,7 +152,8 @@ def _receiver(tier: Tier, events: int) -> Iterator[Line]:
     usd += extra * USD["executing on demand, GB-s"] + millions * USD["executions, million"]
     yield Line(
         "Receiver",
-        f"1 instance of {tier.receiver_gb:g} GB always ready, {instances - 1} more, busy {busy:.1%}; {millions:.2f} M executions",
+        f"1 instance of {tier.receiver_gb:g} GB always ready, {instances - 1} more, busy {busy:.1%}; "
+        f"{millions:.2f} M executions",
         usd,
     )
 
@@ -158,7 +163,9 @@ def _parser(tier: Tier, events: int) -> Iterator[Line]:
     gb_s = runs * DELIVERY_S * PARSER_GB
     usd = max(0.0, gb_s - FREE["GB-s on demand"]) * USD["executing on demand, GB-s"]
     usd += max(0.0, runs - FREE["executions on demand"]) / 1e6 * USD["executions, million"]
-    yield Line("Parser, maintenance", f"{runs:,.0f} executions × {DELIVERY_S:g} s × {PARSER_GB} GB, free grant taken off", usd)
+    yield Line(
+        "Parser, maintenance", f"{runs:,.0f} executions x {DELIVERY_S:g} s x {PARSER_GB} GB, free grant taken off", usd
+    )
 
 
 def _lake(tier: Tier, events: int) -> Iterator[Line]:
@@ -177,7 +184,7 @@ def _lake(tier: Tier, events: int) -> Iterator[Line]:
     usd += (leases + deliveries(tier, events) * DAYS) / 1e4 * USD["host storage writes and lists, 10,000"]
     yield Line(
         "Requests to storage",
-        f"{commits:,.0f} commits × {WRITES_A_COMMIT + READS_A_COMMIT}, {leases:,.0f} for the trigger's leases",
+        f"{commits:,.0f} commits x {WRITES_A_COMMIT + READS_A_COMMIT}, {leases:,.0f} for the trigger's leases",
         usd,
     )
 
@@ -200,7 +207,8 @@ def tables() -> str:
     """Return the Markdown that docs/azure.md holds: the sums, each bill, the prices."""
     parts = [_summary()]
     parts += [_bill_table(*case) for case in CASES]
-    parts.append("| price | US dollars |\n|---|---|\n" + "\n".join(f"| {what} | {usd:f} |".rstrip() for what, usd in USD.items()))
+    prices = [f"| {what} | {usd:.6f}".rstrip("0") + " |" for what, usd in USD.items()]
+    parts.append("\n".join(["| price | US dollars |", "|---|---|", *prices]))
     return "\n\n".join(parts)
 
 
@@ -216,7 +224,8 @@ def _bill_table(name: str, events: int) -> str:
     lines = bill(Tier.read(name), events)
     rows = [f"| {name}, {events:,} events a day | how it comes about | $ a month |", "|---|---|---|"]
     rows += [f"| {line.what} | {line.how} | {line.usd:,.2f} |" for line in lines]
-    rows.append(f"| sum | × {REGION} for West Europe × {EUR_PER_USD} € = € {total_eur(lines):,.2f} | {sum(line.usd for line in lines):,.2f} |")
+    euros = f"x {REGION} for West Europe x {EUR_PER_USD} € = € {total_eur(lines):,.2f}"
+    rows.append(f"| sum | {euros} | {sum(line.usd for line in lines):,.2f} |")
     return "\n".join(rows)
 
 

@@ -102,6 +102,7 @@ var consumerGroup = 'headwater'
 var lakeContainer = 'lake'
 var claimsContainer = 'claims'
 var flushTime = '00:${padLeft(string(flushSeconds / 60), 2, '0')}:${padLeft(string(flushSeconds % 60), 2, '0')}'
+var publicAccess = privateNetwork ? 'Disabled' : 'Enabled'
 var subnetId = privateNetwork ? network.outputs.appsSubnetId : ''
 
 // Settings of both apps: where things are. No secret is among them.
@@ -130,8 +131,7 @@ var pipelineSettings = {
   HEADWATER_HUB__clientId: pipelineIdentity.properties.clientId
   HEADWATER_LAKE: 'abfss://${lakeContainer}@${lake.outputs.dfsHost}'
   HEADWATER_VACUUM_HOURS: '168' // a Fabric shortcut reads files for up to a week after they were replaced
-  AzureFunctionsJobHost__extensions__eventHubs__minEventBatchSize: '500' // gathered by the host: its waiting is not billed
-  AzureFunctionsJobHost__extensions__eventHubs__maxWaitTime: flushTime
+  AzureFunctionsJobHost__extensions__eventHubs__maxWaitTime: flushTime // over host.json's; the host's waiting is not billed
   OTEL_TRACES_SAMPLER: 'microsoft.fixed_percentage'
   OTEL_TRACES_SAMPLER_ARG: '1.0'
 }
@@ -166,7 +166,7 @@ module lake 'modules/lake.bicep' = {
     claimDays: claimDays
     capture: capture
     captureDays: captureDays
-    publicAccess: !privateNetwork
+    publicAccess: publicAccess
   }
 }
 
@@ -185,7 +185,7 @@ module hub 'modules/hub.bicep' = {
     storageName: lake.outputs.name
     captureContainer: lake.outputs.captureContainer
     workspaceId: monitoring.outputs.workspaceId
-    publicAccess: !privateNetwork
+    publicAccess: publicAccess
   }
 }
 
@@ -196,7 +196,7 @@ module vault 'modules/vault.bicep' = {
     location: location
     receiverKeys: receiverKeys
     pipelineKeys: pipelineKeys
-    publicAccess: !privateNetwork
+    publicAccess: publicAccess
   }
 }
 
@@ -225,7 +225,7 @@ module receiver 'modules/app.bicep' = {
   params: {
     name: '${prefix}-receiver-${suffix}'
     service: 'receiver'
-    storageName: '${prefix}rcv${suffix}'
+    account: '${prefix}rcv${suffix}'
     location: location
     identityId: receiverIdentity.id
     clientId: receiverIdentity.properties.clientId
@@ -239,6 +239,7 @@ module receiver 'modules/app.bicep' = {
       }
     ]
     maxInstances: maxInstances
+    publicAccess: publicAccess
     subnetId: subnetId
     settings: union(commonSettings, receiverSettings)
   }
@@ -252,7 +253,7 @@ module pipeline 'modules/app.bicep' = {
   params: {
     name: '${prefix}-pipeline-${suffix}'
     service: 'pipeline'
-    storageName: '${prefix}pipe${suffix}'
+    account: '${prefix}pipe${suffix}'
     location: location
     identityId: pipelineIdentity.id
     clientId: pipelineIdentity.properties.clientId
@@ -261,6 +262,7 @@ module pipeline 'modules/app.bicep' = {
     memory: 2048
     alwaysReady: []
     maxInstances: maxInstances
+    publicAccess: publicAccess
     subnetId: subnetId
     settings: union(commonSettings, pipelineSettings)
   }
@@ -307,7 +309,7 @@ module endpoints 'modules/endpoints.bicep' = if (privateNetwork) {
 }
 
 output receiverUrl string = 'https://${receiver.outputs.host}/api/v1/lineage'
+output receiverApp string = receiver.outputs.name
 output apiUrl string = 'https://${pipeline.outputs.host}'
+output pipelineApp string = pipeline.outputs.name
 output lakeUri string = pipelineSettings.HEADWATER_LAKE
-output RECEIVER_APP string = receiver.outputs.name
-output PIPELINE_APP string = pipeline.outputs.name

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from headwater.eventlog import Kind
 from headwater.eventlog.segments import open_writable
 from tests.infra.templates import APPS, MAIN, source, template, variable
 from tests.parsing import World, event
@@ -76,7 +75,9 @@ def test_there_is_an_alert_for_each_thing_that_must_not_pass_unseen() -> None:
     assert all("${parserLine}" in rule["query"] for rule in rules.values())
     columns = set(re.findall(r"\b([A-Z]\w+):long", variable("parserLine", ALERTS)))
     for rule in rules.values():
-        asked = set(re.findall(r"\b[A-Z][a-z]+\b", rule["query"].replace("${parserLine}", "").replace("${hubMessages}", "")))
+        asked = set(
+            re.findall(r"\b[A-Z][a-z]+\b", rule["query"].replace("${parserLine}", "").replace("${hubMessages}", ""))
+        )
         assert asked <= columns | {"Came", "Said"}, rule["name"]
     serrors = str(template(ALERTS)["resources"]["serverErrors"])
     assert "Http5xx" in serrors

@@ -127,7 +127,9 @@ def _problems(declared: dict[str, Any], value: Any) -> list[str]:
 
 def test_every_resource_has_a_known_type_and_version() -> None:
     found = {
-        (declared["type"], declared["api_version"]) for name in names() for declared in template(name)["resources"].values()
+        (declared["type"], declared["api_version"])
+        for name in names()
+        for declared in template(name)["resources"].values()
     }
     assert found == set(API_VERSIONS.items())
 
@@ -135,7 +137,9 @@ def test_every_resource_has_a_known_type_and_version() -> None:
 def test_names_fit_the_limits_of_their_services() -> None:
     """Storage accounts take 24 lower-case letters and digits, vaults 24 characters; uniqueString makes 13."""
     longest = next(
-        item["argument"] for item in template(MAIN)["parameters"]["prefix"]["decorators"] if item["type"] == "max_length"
+        item["argument"]
+        for item in template(MAIN)["parameters"]["prefix"]["decorators"]
+        if item["type"] == "max_length"
     )
     for middle in re.findall(r"\$\{prefix\}([a-z-]*)\$\{suffix\}", source(MAIN)):
         storage = "-" not in middle

@@ -4,7 +4,7 @@ param name string
 param service string
 
 @maxLength(24)
-param storageName string
+param account string
 param location string
 param identityId string
 param clientId string
@@ -13,15 +13,15 @@ param insightsConnection string
 param memory int
 param alwaysReady array
 param maxInstances int
+param publicAccess string
 param subnetId string
 param settings object
 
 var storageBlobDataOwner = 'b7e6dc6d-f1e8-4753-8033-0f276bb0955b'
 var packageContainer = 'package'
-var isPrivate = !empty(subnetId)
 
 resource storage 'Microsoft.Storage/storageAccounts@2025-06-01' = {
-  name: storageName
+  name: account
   location: location
   kind: 'StorageV2'
   sku: {
@@ -33,9 +33,9 @@ resource storage 'Microsoft.Storage/storageAccounts@2025-06-01' = {
     defaultToOAuthAuthentication: true
     minimumTlsVersion: 'TLS1_2'
     supportsHttpsTrafficOnly: true
-    publicNetworkAccess: isPrivate ? 'Disabled' : 'Enabled'
+    publicNetworkAccess: publicAccess
     networkAcls: {
-      defaultAction: isPrivate ? 'Deny' : 'Allow'
+      defaultAction: publicAccess == 'Enabled' ? 'Allow' : 'Deny'
       bypass: 'AzureServices'
     }
   }
@@ -96,7 +96,7 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
     serverFarmId: plan.id
     httpsOnly: true
     keyVaultReferenceIdentity: identityId
-    virtualNetworkSubnetId: isPrivate ? subnetId : null
+    virtualNetworkSubnetId: empty(subnetId) ? null : subnetId
     siteConfig: {
       minTlsVersion: '1.2'
       ftpsState: 'Disabled'

@@ -11,7 +11,7 @@ param capture bool
 param storageName string
 param captureContainer string
 param workspaceId string
-param publicAccess bool
+param publicAccess string
 
 var blobDataContributor = 'ba92f5b4-2d11-453d-a403-e96b0029c9fe'
 
@@ -66,7 +66,7 @@ resource namespace 'Microsoft.EventHub/namespaces@2024-01-01' = {
     isAutoInflateEnabled: maxThroughputUnits > throughputUnits
     maximumThroughputUnits: maxThroughputUnits > throughputUnits ? maxThroughputUnits : 0
     kafkaEnabled: true
-    publicNetworkAccess: publicAccess ? 'Enabled' : 'Disabled'
+    publicNetworkAccess: publicAccess
   }
 }
 

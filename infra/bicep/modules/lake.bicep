@@ -8,7 +8,7 @@ param claimsContainer string
 param claimDays int
 param capture bool
 param captureDays int
-param publicAccess bool
+param publicAccess string
 
 var captureContainer = 'capture'
 
@@ -26,9 +26,9 @@ resource account 'Microsoft.Storage/storageAccounts@2025-06-01' = {
     defaultToOAuthAuthentication: true
     minimumTlsVersion: 'TLS1_2'
     supportsHttpsTrafficOnly: true
-    publicNetworkAccess: publicAccess ? 'Enabled' : 'Disabled'
+    publicNetworkAccess: publicAccess
     networkAcls: {
-      defaultAction: publicAccess ? 'Allow' : 'Deny'
+      defaultAction: publicAccess == 'Enabled' ? 'Allow' : 'Deny'
       bypass: 'AzureServices'
     }
   }

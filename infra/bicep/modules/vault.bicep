@@ -8,7 +8,7 @@ param receiverKeys string
 
 @secure()
 param pipelineKeys string
-param publicAccess bool
+param publicAccess string
 
 resource vault 'Microsoft.KeyVault/vaults@2024-11-01' = {
   name: name
@@ -22,9 +22,9 @@ resource vault 'Microsoft.KeyVault/vaults@2024-11-01' = {
     enableRbacAuthorization: true
     enableSoftDelete: true
     enablePurgeProtection: true
-    publicNetworkAccess: publicAccess ? 'Enabled' : 'Disabled'
+    publicNetworkAccess: publicAccess
     networkAcls: {
-      defaultAction: publicAccess ? 'Allow' : 'Deny'
+      defaultAction: publicAccess == 'Enabled' ? 'Allow' : 'Deny'
       bypass: 'AzureServices'
     }
   }

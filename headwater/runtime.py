@@ -1,26 +1,34 @@
-"""Settings to real clients: the only place that knows where things lie."""
+"""Settings to real clients: the only place that knows where things lie.
+
+What an `open_*` function opens is imported by it: a receiver must not load Delta, nor a laptop an Azure SDK.
+"""
 
 import contextlib
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from headwater.errors import WrongSetting
+from headwater.eventlog import Log, LogReader
 from headwater.eventlog.claims import FolderClaims
-from headwater.eventlog.sqlite import Limits, SqliteLog
-from headwater.eventlog.sqlite_reader import SqliteLogReader
-from headwater.index.follow import IndexFollower
-from headwater.index.home import IndexHome
-from headwater.index.lens import Lenses
-from headwater.index.rules_files import RulesFiles
-from headwater.lake.bronze import Bronze
 from headwater.settings import Settings
+
+if TYPE_CHECKING:
+    from headwater.eventlog.sqlite import SqliteLog
+    from headwater.index.home import IndexHome
+    from headwater.index.lens import Lenses
+    from headwater.index.rules_files import RulesFiles
+    from headwater.lake.bronze import Bronze
 
 FORMAT = 1
 OWNER = "parser/local"
+
+CLAIM_BYTES = {"sqlite": 1 << 20, "event_hub": 200 << 10}
+"""Largest body each kind of log takes by itself; a hub of the basic tier takes 256 KB with all that belongs to it."""
 
 
 def prepare_folder(settings: Settings) -> Path:
@@ -74,14 +82,50 @@ def folder_lock(folder: Path, name: str, *, wait_s: float) -> Iterator[None]:
         yield
 
 
-def open_log(settings: Settings, folder: Path, claims: FolderClaims) -> SqliteLog:
-    """Open the log for writing; the caller holds the lock `serve`. Large bodies of no record go."""
-    limits = Limits(settings.segment_bytes, settings.queued_bytes, settings.min_free_bytes)
-    log = SqliteLog(folder / "log", limits, on_remove=claims.remove)
-    reader = open_log_reader(folder)
-    claims.keep_only(reader.claims())
-    reader.close()
-    return log
+def open_log(settings: Settings, folder: Path, claims: FolderClaims) -> Log:
+    """Open the log for writing; the caller holds the lock `serve`. A service that is down is no error yet."""
+    match settings.log:
+        case "sqlite":
+            return _open_sqlite(settings, folder, claims)
+        case other:
+            raise WrongSetting(f"log = {other!r} is not built yet.")
+
+
+def open_log_readers(settings: Settings, folder: Path) -> Sequence[LogReader]:
+    """Open the log for reading, one reader per partition; raises LogUnavailable if a service does not name them."""
+    match settings.log:
+        case "sqlite":
+            from headwater.eventlog.sqlite_reader import SqliteLogReader
+
+            return [SqliteLogReader(folder / "log")]
+        case other:
+            raise WrongSetting(f"log = {other!r} is not built yet.")
+
+
+def is_log_made(settings: Settings, folder: Path) -> bool:
+    """Tell whether the log is there; a log on our own disk is made by `serve`, which may still be starting."""
+    from headwater.eventlog.segments import segment_files
+
+    return settings.log != "sqlite" or bool(segment_files(folder / "log"))
+
+
+def begin_log(settings: Settings, folder: Path) -> Sequence[LogReader]:
+    """Let a log on our own disk, made if it is missing, go by another incarnation; a service's log has its own.
+
+    Nothing may have the log open. Returns its readers.
+    """
+    if settings.log == "sqlite":
+        from headwater.eventlog.segments import rename
+        from headwater.eventlog.sqlite import SqliteLog
+
+        SqliteLog(folder / "log").close()
+        rename(folder / "log")
+    return open_log_readers(settings, folder)
+
+
+def claim_limit(settings: Settings) -> int:
+    """Return the largest body, in bytes, that goes into the log itself."""
+    return settings.claim_bytes or CLAIM_BYTES[settings.log]
 
 
 def open_claims(folder: Path) -> FolderClaims:
@@ -89,18 +133,34 @@ def open_claims(folder: Path) -> FolderClaims:
     return FolderClaims(folder / "claims")
 
 
-def open_log_reader(folder: Path) -> SqliteLogReader:
-    """Open the log for reading."""
-    return SqliteLogReader(folder / "log")
+def _open_sqlite(settings: Settings, folder: Path, claims: FolderClaims) -> "SqliteLog":
+    """Open the log of one machine; large bodies of no record go: their requests were never acknowledged."""
+    from headwater.eventlog.sqlite import Limits, SqliteLog
+    from headwater.eventlog.sqlite_reader import SqliteLogReader
+
+    limits = Limits(
+        settings.segment_bytes, settings.queued_bytes, settings.min_free_bytes,
+        settings.retain_hours, settings.retain_bytes,
+    )  # fmt: skip
+    log = SqliteLog(folder / "log", limits, on_remove=claims.remove)
+    reader = SqliteLogReader(folder / "log")
+    claims.keep_only(reader.claims())
+    reader.close()
+    return log
 
 
-def open_index_home(folder: Path) -> IndexHome:
+def open_index_home(folder: Path) -> "IndexHome":
     """Open the folder of the index."""
+    from headwater.index.home import IndexHome
+
     return IndexHome(folder / "index")
 
 
-def open_lenses(settings: Settings, folder: Path) -> Lenses:
+def open_lenses(settings: Settings, folder: Path) -> "Lenses":
     """Open lineage for questions from the command line; the index is brought up to date unless a process does that."""
+    from headwater.index.follow import IndexFollower
+    from headwater.index.lens import Lenses
+
     rules = open_rules(settings)
     with contextlib.suppress(WrongSetting), folder_lock(folder, "index", wait_s=0):
         follower = IndexFollower(open_index_home(folder), open_bronze(folder))
@@ -110,13 +170,17 @@ def open_lenses(settings: Settings, folder: Path) -> Lenses:
     return Lenses(open_index_home(folder), rules)
 
 
-def open_bronze(folder: Path) -> Bronze:
+def open_bronze(folder: Path) -> "Bronze":
     """Open the bronze tables."""
+    from headwater.lake.bronze import Bronze
+
     return Bronze(str(folder / "lake" / "bronze"))
 
 
-def open_rules(settings: Settings) -> RulesFiles:
+def open_rules(settings: Settings) -> "RulesFiles":
     """Open the folder of the user's rules; raises WrongSetting if a folder that was named is not there."""
+    from headwater.index.rules_files import RulesFiles
+
     folder = (settings.rules or settings.data / "rules").expanduser().resolve()
     if settings.rules is not None and not folder.is_dir():
         raise WrongSetting(f"No folder {folder}, which the setting `rules` names. Create it or correct the setting.")

@@ -6,6 +6,7 @@ from arro3.core import ChunkedArray, Table
 from deltalake import DeltaTable, QueryBuilder
 
 from headwater.errors import LakeUnavailable
+from headwater.storage_faults import explain
 
 
 class Found:
@@ -35,4 +36,4 @@ def query(handle: DeltaTable, sql: str) -> Found:
     try:
         return Found(found.read_all())
     except Exception as error:  # arro3 has no class of its own for what fails while reading
-        raise LakeUnavailable(f"Cannot read {handle.table_uri}: {error}. It is tried again.") from error
+        raise LakeUnavailable(f"Cannot read {handle.table_uri}: {explain(error, 'lake')}") from error

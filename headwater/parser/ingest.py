@@ -84,23 +84,25 @@ class Parser:
     def take(self, delivered: Sequence[LoggedRecord]) -> int:
         """Commit a batch that a trigger delivered: what is done is left out, what is missing is read from the log.
 
-        Ends with one log line, which the alerts of a deployment read: `REPORT` is its text.
+        Returns by how much the watermark moved. Ends with one log line, which the alerts of a deployment read:
+        `REPORT` is its text.
         """
         self._done = _Done()
-        watermark = self._start_from_watermark()
+        watermark = before = self._start_from_watermark()
         fresh = [record for record in delivered if record.sequence > watermark]
-        while fresh and fresh[0].sequence > watermark + 1:
-            missing = self._reader.read(
-                watermark, limit=min(BATCH_RECORDS, fresh[0].sequence - 1 - watermark), max_bytes=BATCH_BYTES
-            )
-            missing = [record for record in missing if record.sequence < fresh[0].sequence]
-            if not missing:
-                break  # the log no longer has them: a gap
-            self._take(missing, watermark)
-            watermark = missing[-1].sequence
-        self._take(fresh, watermark)
-        self._done.report(self._source.partition, fresh[-1].sequence if fresh else watermark)
-        return len(fresh)
+        while fresh:
+            records = self._fitting(self._missing(watermark, fresh[0].sequence) or _unbroken(fresh))
+            self._take(records, watermark)
+            watermark = records[-1].sequence
+            fresh = [record for record in fresh if record.sequence > watermark]
+        self._done.report(self._source.partition, watermark)
+        return watermark - before
+
+    def _missing(self, after: int, until: int) -> list[LoggedRecord]:
+        """Read what lies between a watermark and the next record; nothing if the log no longer has it: a gap."""
+        limit = min(BATCH_RECORDS, until - 1 - after)
+        found = self._reader.read(after, limit=limit, max_bytes=BATCH_BYTES) if limit else []
+        return [record for record in found if record.sequence < until]
 
     def _take(self, records: Sequence[LoggedRecord], watermark: int) -> int:
         if records:
@@ -120,9 +122,9 @@ class Parser:
 
     def _skip_lost(self, watermark: int) -> int:
         """Note as a gap what the log has counted but no longer holds, unless it came only just now."""
+        tail = self._reader.tail()  # before the last look: what comes after it is not lost
         if self._reader.read(watermark, limit=1, max_bytes=1):
             return 1
-        tail = self._reader.tail()
         batch = lost_batch(self._source, watermark, tail)
         self._bronze.commit(self._source, batch.rows, batch.last)
         self._remember(batch)
@@ -192,6 +194,14 @@ class _Done:
         now = time.time_ns() // 1000
         waited_s = (now - (self.oldest_us or now)) / 1e6
         log.info(REPORT, partition, self.records, last, self.rejected, self.lost, waited_s)
+
+
+def _unbroken(records: Sequence[LoggedRecord]) -> Sequence[LoggedRecord]:
+    """Return the records up to the first hole in their sequence numbers."""
+    for count, record in enumerate(records):
+        if record.sequence != records[0].sequence + count:
+            return records[:count]
+    return records
 
 
 def _bytes(records: Sequence[LoggedRecord]) -> int:

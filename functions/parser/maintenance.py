@@ -1,0 +1,36 @@
+"""The lake's maintenance on timers, and the parser's second look at the log."""
+
+import azure.functions as func
+
+from functions.parser.opening import open_partitions, open_readers
+from headwater.lake.maintain import compact, vacuum
+from headwater.runtime import open_bronze, prepare_folder
+from headwater.settings import Settings
+
+OVERDUE_S = 300
+"""A delivery that waits longer than this in the log has been missed, or the trigger is far behind: both are helped."""
+
+
+def blueprint(settings: Settings) -> func.Blueprint:
+    """Build the triggers, which run on one instance at a time."""
+    bp = func.Blueprint()
+    bronze = open_bronze(prepare_folder(settings))
+    partitions = open_partitions(settings)
+
+    @bp.function_name("compact")
+    @bp.timer_trigger(arg_name="timer", schedule="0 */10 * * * *")
+    def join_small_files(timer: func.TimerRequest) -> None:
+        compact(bronze)
+
+    @bp.function_name("vacuum")
+    @bp.timer_trigger(arg_name="timer", schedule="0 5 * * * *")
+    def delete_unused_files(timer: func.TimerRequest) -> None:
+        vacuum(bronze, settings.vacuum_hours)
+
+    @bp.function_name("catch_up")
+    @bp.timer_trigger(arg_name="timer", schedule="30 */5 * * * *")
+    def take_what_was_missed(timer: func.TimerRequest) -> None:
+        for name in open_readers(settings):
+            partitions.catch_up(name, OVERDUE_S)
+
+    return bp

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tools.function_zip import PACKAGE
 from tests.infra.templates import APPS, BICEP, MAIN, PARAMETERS, ROOT, body, resources, template
+from tools.function_zip import PACKAGE
 
 WORKFLOW = ROOT / ".github" / "workflows" / "deploy.yml"
 
@@ -27,7 +27,7 @@ def test_azd_finds_the_templates_and_both_apps() -> None:
     assert (ROOT / found["infra"]["path"] / f"{found['infra']['module']}.bicepparam").exists()
     assert set(found["services"]) == set(APPS)
     ((_, _, app),) = resources("Microsoft.Web/sites")
-    assert body(app)["tags"] == {"azd-service-name": "service"}
+    assert body(app)["tags"] == {"'azd-service-name'": "service"}
     services = [module["config"]["params"].get("service") for module in template(MAIN)["modules"].values()
                 if module["detail"]["path"] == "modules/app.bicep"]  # fmt: skip
     assert services == list(APPS)

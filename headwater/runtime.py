@@ -7,13 +7,15 @@ import contextlib
 import fcntl
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic import SecretStr
+
 from headwater.errors import WrongSetting
-from headwater.eventlog import Log, LogReader
+from headwater.eventlog import Claims, Log, LogReader
 from headwater.eventlog.claims import FolderClaims
 from headwater.settings import Settings
 
@@ -27,15 +29,18 @@ if TYPE_CHECKING:
 FORMAT = 1
 OWNER = "parser/local"
 
+STORAGE_OPTIONS = {"timeout": "15s", "connect_timeout": "3s", "max_retries": "3", "retry_timeout": "10s"}
+"""Of a request to the lake, 25 s at most: delta-rs by itself would take minutes. `lake_options` goes before."""
+
 CLAIM_BYTES = {"sqlite": 1 << 20, "event_hub": 200 << 10}
 """Largest body each kind of log takes by itself; a hub of the basic tier takes 256 KB with all that belongs to it."""
 
 
 def prepare_folder(settings: Settings) -> Path:
     """Create the data folder if it is missing; raises WrongSetting if it cannot be used by this version."""
-    folder = settings.data.expanduser().resolve()
+    folder = _data(settings)
     try:
-        for name in ("", "log", "claims", "lake", "index", "run"):
+        for name in ("", "log", "index", "run"):
             (folder / name).mkdir(parents=True, exist_ok=True)
         marker = folder / "format"
         if not marker.exists():
@@ -56,11 +61,20 @@ def prepare_folder(settings: Settings) -> Path:
 
 
 def existing_folder(settings: Settings) -> Path:
-    """Return the data folder for a command that only reads; raises WrongSetting if there is none."""
-    folder = settings.data.expanduser().resolve()
+    """Return the data folder for a command that only reads; raises WrongSetting if there is none.
+
+    Where `lake` names another place, the folder need not be there before: it is made, for the index.
+    """
+    if settings.lake:
+        return prepare_folder(settings)
+    folder = _data(settings)
     if not (folder / "format").exists():
         raise WrongSetting(f"No Headwater data in {folder}. Name the folder with --data, or start `headwater up`.")
     return folder
+
+
+def _data(settings: Settings) -> Path:
+    return settings.data.expanduser().resolve()
 
 
 @contextmanager
@@ -82,7 +96,7 @@ def folder_lock(folder: Path, name: str, *, wait_s: float) -> Iterator[None]:
         yield
 
 
-def open_log(settings: Settings, folder: Path, claims: FolderClaims) -> Log:
+def open_log(settings: Settings, folder: Path, claims: Claims) -> Log:
     """Open the log for writing; the caller holds the lock `serve`. A service that is down is no error yet."""
     match settings.log:
         case "sqlite":
@@ -128,13 +142,20 @@ def claim_limit(settings: Settings) -> int:
     return settings.claim_bytes or CLAIM_BYTES[settings.log]
 
 
-def open_claims(folder: Path) -> FolderClaims:
-    """Open the folder of large bodies."""
-    return FolderClaims(folder / "claims")
+def open_claims(settings: Settings) -> Claims:
+    """Open the place of large bodies; raises WrongSetting if its address is none."""
+    if settings.claims_url is None:
+        return FolderClaims(_data(settings) / "claims")
+    from headwater.eventlog.blob_claims import BlobClaims
+
+    return BlobClaims(settings.claims_url, _revealed(settings.claims_options), settings.identity_client_id)
 
 
-def _open_sqlite(settings: Settings, folder: Path, claims: FolderClaims) -> "SqliteLog":
-    """Open the log of one machine; large bodies of no record go: their requests were never acknowledged."""
+def _open_sqlite(settings: Settings, folder: Path, claims: Claims) -> "SqliteLog":
+    """Open the log of one machine; large bodies of no record go: their requests were never acknowledged.
+
+    Only from our own folder: a container may be shared, and deletes by age.
+    """
     from headwater.eventlog.sqlite import Limits, SqliteLog
     from headwater.eventlog.sqlite_reader import SqliteLogReader
 
@@ -142,6 +163,8 @@ def _open_sqlite(settings: Settings, folder: Path, claims: FolderClaims) -> "Sql
         settings.segment_bytes, settings.queued_bytes, settings.min_free_bytes,
         settings.retain_hours, settings.retain_bytes,
     )  # fmt: skip
+    if not isinstance(claims, FolderClaims):
+        return SqliteLog(folder / "log", limits)
     log = SqliteLog(folder / "log", limits, on_remove=claims.remove)
     reader = SqliteLogReader(folder / "log")
     claims.keep_only(reader.claims())
@@ -163,18 +186,35 @@ def open_lenses(settings: Settings, folder: Path) -> "Lenses":
 
     rules = open_rules(settings)
     with contextlib.suppress(WrongSetting), folder_lock(folder, "index", wait_s=0):
-        follower = IndexFollower(open_index_home(folder), open_bronze(folder))
+        follower = IndexFollower(open_index_home(folder), open_bronze(settings))
         while follower.step(rules.current().names):
             pass
         follower.close()
     return Lenses(open_index_home(folder), rules)
 
 
-def open_bronze(folder: Path) -> "Bronze":
-    """Open the bronze tables."""
+def open_bronze(settings: Settings) -> "Bronze":
+    """Open the bronze tables, in a folder or at an address."""
     from headwater.lake.bronze import Bronze
 
-    return Bronze(str(folder / "lake" / "bronze"))
+    lake = settings.lake or str(_data(settings) / "lake")
+    if "://" in lake:
+        options = {**STORAGE_OPTIONS, **_identity(settings), **_revealed(settings.lake_options)}
+        return Bronze(f"{lake.rstrip('/')}/bronze", options)
+    return Bronze(str(Path(lake).expanduser().resolve() / "bronze"))
+
+
+def _identity(settings: Settings) -> dict[str, str]:
+    """Return the storage options of a managed identity; delta-rs does not find the endpoint of Azure Functions itself.
+
+    Keys as `object_store::azure::AzureConfigKey` documents them; the endpoint's IDENTITY_HEADER it does read.
+    """
+    found = {"msi_endpoint": os.environ.get("IDENTITY_ENDPOINT"), "client_id": settings.identity_client_id}
+    return {name: value for name, value in found.items() if value}
+
+
+def _revealed(options: Mapping[str, SecretStr]) -> dict[str, str]:
+    return {name: value.get_secret_value() for name, value in options.items()}
 
 
 def open_rules(settings: Settings) -> "RulesFiles":

@@ -3,6 +3,7 @@
 import ipaddress
 import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,8 @@ from headwater.errors import WrongSetting
 
 FILE = "headwater.toml"
 PREFIX = "HEADWATER_"
+
+_ABFSS = re.compile(r"abfss://[^/@?#]+@[\w-]+\.dfs\.(core\.windows\.net|fabric\.microsoft\.com)(/[^?#]*)?")
 
 
 Trigger = Literal["receiver", "parser", "maintenance", "api", "sinks"]
@@ -48,6 +51,18 @@ class Settings(BaseModel):
     )
     hub_name: str = Field("openlineage", description="Name of the event hub.")
     hub_consumer_group: str = Field("headwater", description="Consumer group of the parser.")
+    lake: str | None = Field(
+        None, description="Folder or `abfss://` address of the Delta tables; default is `lake` in the data folder."
+    )
+    lake_options: dict[str, Secret] = Field(
+        {}, description="Storage options of delta-rs for `lake`, instead of a managed identity or beside it."
+    )
+    claims_url: str | None = Field(
+        None, description="Address of the container for large bodies; default is `claims` in the data folder."
+    )
+    claims_options: dict[str, Secret] = Field(
+        {}, description="`account_name` and `account_key`, or `sas_token`, for `claims_url` instead of an identity."
+    )
     identity_client_id: str | None = Field(
         None, description="Client id of the user-assigned managed identity; default is what the machine offers."
     )
@@ -74,6 +89,7 @@ class Settings(BaseModel):
 
 
 _LIST = '["one", "two"]'
+_OBJECT = '{"account_name": "one", "account_key": "two"}'
 _EXAMPLES = {
     "keys": '[{"name": "spark", "key": "at-least-8-characters", "roles": ["write"]}]',
     "triggers": '["receiver"]',
@@ -103,6 +119,7 @@ def load_settings(
         raise _wrong(error, sources) from error
     _check_open_to_others(settings)
     _check_log(settings)
+    _check_lake(settings)
     return settings, sources
 
 
@@ -114,21 +131,23 @@ def _from_file(path: Path) -> dict[str, Any]:
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    """Read `HEADWATER_NAME`; lists are JSON. Variables of other names are other programs' business."""
+    """Read `HEADWATER_NAME`; lists and objects are JSON. Variables of other names are other programs' business."""
     found: dict[str, Any] = {}
     for name, field in Settings.model_fields.items():
         text = environment.get(PREFIX + name.upper())
         if text is not None:
-            found[name] = _json(name, text) if get_origin(field.annotation) is tuple else text
+            shape = get_origin(field.annotation)
+            found[name] = _json(name, text, shape) if shape in (tuple, dict) else text
     return found
 
 
-def _json(name: str, text: str) -> Any:
+def _json(name: str, text: str, shape: type) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
+        kind, example = ("list", _LIST) if shape is tuple else ("object", _OBJECT)
         raise WrongSetting(
-            f"{PREFIX}{name.upper()} is no JSON list: {error}. Example: {_EXAMPLES.get(name, _LIST)}."
+            f"{PREFIX}{name.upper()} is no JSON {kind}: {error}. Example: {_EXAMPLES.get(name, example)}."
         ) from error
 
 
@@ -155,6 +174,14 @@ def _check_log(settings: Settings) -> None:
         raise WrongSetting(
             f'With log = "event_hub" exactly one of hub_namespace (managed identity) and hub_connection must be set. '
             f"Set it in {FILE} or as {PREFIX}HUB_NAMESPACE or {PREFIX}HUB_CONNECTION."
+        )
+
+
+def _check_lake(settings: Settings) -> None:
+    if "://" in (settings.lake or "") and not _ABFSS.fullmatch(settings.lake or ""):
+        raise WrongSetting(
+            f"lake = {(settings.lake or '').partition('?')[0]!r} is no address of a lake. Write it like "
+            "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH, or name a folder; credentials go into `lake_options`."
         )
 
 

@@ -24,7 +24,7 @@ _KNOWN = (
         "Correct the credentials in `lake_options`, or leave them out for a managed identity",
     ),
     (
-        "token request|msi/token|oauth2/token|ManagedIdentityCredential|CredentialUnavailable|ClientAuthenticationError",
+        "token request|msi/token|oauth2/token|ManagedIdentityCredential|CredentialUnavailable",
         "there is no token for the managed identity",
         "Assign the identity to this app and check `identity_client_id`",
     ),

@@ -175,7 +175,7 @@ class _Handler(BaseHTTPRequestHandler):
     storage: Storage
     _upstream: http.client.HTTPConnection | None = None
 
-    def do_GET(self) -> None:
+    def _serve(self) -> None:
         """Take any request."""
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         address = urlsplit(self.path)
@@ -195,7 +195,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._pass_on(body, lie=bool(fault))
 
-    do_PUT = do_POST = do_DELETE = do_HEAD = do_GET
+    do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = _serve  # noqa: N815 - names of http.server
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
@@ -277,5 +277,3 @@ def _start() -> tuple["subprocess.Popen[str]", int]:
         if found := re.search(r"successfully listens on http://127\.0\.0\.1:(\d+)", line):
             return process, int(found[1])
     raise AssertionError(f"Azurite did not start: {printed}")
-
-

@@ -12,6 +12,9 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable
 
+from headwater.lake.bronze import Bronze
+from headwater.runtime import open_bronze
+from headwater.settings import load_settings
 from tests.producers import Ledger
 
 _EVENT_COLUMNS = ["event_id", "incarnation", "partition", "sequence", "run_id", "body", "inputs", "outputs"]
@@ -85,6 +88,11 @@ def read_lake(folder: Path, claims: Mapping[str, str]) -> Found:
         found.positions.append((row["incarnation"], row["partition"], row["sequence"]))
         found.refused += row["count"]
     return found
+
+
+def bronze_of(folder: Path) -> Bronze:
+    """Open the bronze tables of a data folder."""
+    return open_bronze(load_settings({"data": folder}, folder=folder, environment={})[0])
 
 
 def rows(folder: Path, table: str, columns: list[str] | None = None) -> Iterator[dict[str, Any]]:

@@ -39,7 +39,7 @@ class World:
     def __init__(self, folder: Path) -> None:
         self.settings = load_settings({"data": folder}, folder=folder, environment={})[0]
         self.folder = prepare_folder(self.settings)
-        self.bronze = open_bronze(folder)
+        self.bronze = open_bronze(self.settings)
 
     @property
     def log(self) -> Path:

@@ -26,7 +26,7 @@ class Reading:
         self._folder = prepare_folder(settings)
         readers = cache(partial(open_log_readers, settings, self._folder))
         lenses = Lenses(open_index_home(self._folder), open_rules(settings))
-        self._app = ReadApi(readers, open_bronze(self._folder), Access(settings.keys), lenses).app()
+        self._app = ReadApi(readers, open_bronze(self._settings), Access(settings.keys), lenses).app()
         self._index: threading.Thread | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -4,7 +4,7 @@ import azure.functions as func
 
 from functions.parser.opening import open_partitions, open_readers
 from headwater.lake.maintain import compact, vacuum
-from headwater.runtime import open_bronze, prepare_folder
+from headwater.runtime import open_bronze
 from headwater.settings import Settings
 
 OVERDUE_S = 300
@@ -14,7 +14,7 @@ OVERDUE_S = 300
 def blueprint(settings: Settings) -> func.Blueprint:
     """Build the triggers, which run on one instance at a time."""
     bp = func.Blueprint()
-    bronze = open_bronze(prepare_folder(settings))
+    bronze = open_bronze(settings)
     partitions = open_partitions(settings)
 
     @bp.function_name("compact")

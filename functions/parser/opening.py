@@ -16,7 +16,7 @@ READERS = "$Default"
 def open_partitions(settings: Settings) -> Partitions:
     """Open nothing yet; the lake's handles are shared by all partitions, which take turns."""
     folder = prepare_folder(settings)
-    bronze, claims = open_bronze(folder), open_claims(folder)
+    bronze, claims = open_bronze(settings), open_claims(settings)
 
     def open_partition(name: str) -> Partition:
         reader = _reader(settings, name)

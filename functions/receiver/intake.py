@@ -30,7 +30,7 @@ class Intake:
     def __init__(self, settings: Settings):
         """Open the log's client; raises WrongSetting, which the host reports as an app that does not start."""
         folder = prepare_folder(settings)
-        claims = open_claims(folder)
+        claims = open_claims(settings)
         self._log = open_log(settings, folder, claims)
         checked = ClaimCheck(self._log, claims, claim_limit(settings))
         self.receiver = Receiver(checked, Access(settings.keys), Limits(max_body_bytes=settings.max_body_bytes))

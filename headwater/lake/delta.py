@@ -5,6 +5,7 @@ Only writing imports pyarrow (26 MB), when it begins: `serve` reads and never wr
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deltalake import (
@@ -248,13 +249,16 @@ class LakeTable:
 
     def _transaction(self, handle: DeltaTable, app_id: str) -> int | None:
         """Return the newest transaction of `app_id` in the version that the handle is at."""
-        return self._known.of(handle.version(), app_id, lambda: self._guarded(lambda: handle.transaction_version(app_id)))
+        read = partial(self._guarded, partial(handle.transaction_version, app_id))
+        return self._known.of(handle.version(), app_id, read)
 
     def _guarded(self, call: Callable[[], T]) -> T:
         try:
             return call()
         except TableNotFoundError as error:
-            raise _NoTable(f"No Delta table at {self.uri}. Start `headwater up` once, or check `data` and `lake`.") from error
+            raise _NoTable(
+                f"No Delta table at {self.uri}. Start `headwater up` once, or check `data` and `lake`."
+            ) from error
         except (DeltaError, OSError) as error:
             raise self._unavailable(error) from error
 

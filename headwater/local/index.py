@@ -20,7 +20,7 @@ MAX_PAUSE_S = 30.0
 
 def run(settings: Settings, folder: Path, stop: threading.Event) -> None:
     """Follow bronze until stopped; faults of the lake are tried again, ever more slowly."""
-    follower = IndexFollower(open_index_home(folder), open_bronze(folder))
+    follower = IndexFollower(open_index_home(folder), open_bronze(settings))
     rules = open_rules(settings)
     said: list[str] = []
     pause = 0.0

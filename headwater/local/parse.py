@@ -39,7 +39,7 @@ class Loop:
         self._settings = settings
         self._folder = folder
         self._stop = stop
-        self._bronze: Bronze = open_bronze(folder)
+        self._bronze: Bronze = open_bronze(settings)
         self._partitions: list[Partition] = []
         self._commits = 0
         self._vacuumed = time.monotonic()
@@ -76,7 +76,7 @@ class Loop:
             vacuum(self._bronze, self._settings.vacuum_hours)
 
     def _open(self) -> None:
-        claims = open_claims(self._folder)
+        claims = open_claims(self._settings)
         for reader in open_log_readers(self._settings, self._folder):
             attempts = Attempts(self._folder / "run" / f"attempts-{reader.source.partition}.json")
             self._partitions.append(Partition(reader, Parser(reader, self._bronze, claims, OWNER), attempts))

@@ -3,10 +3,9 @@
 import time
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from headwater.errors import GiveUp, InvalidEvent
-from headwater.eventlog import Kind, LoggedRecord
+from headwater.eventlog import Claims, Kind, LoggedRecord
 from headwater.events.decode import decode
 from headwater.events.event import Content, Event
 from headwater.events.facets import canonical
@@ -25,16 +24,6 @@ from headwater.events.rows import (
 from headwater.tables import DUPLICATES, EVENTS, REFUSED, REJECTED
 
 MAX_REJECTED_BODY = 1 << 20
-
-
-class Claims(Protocol):
-    """Where bodies lie that were too large for the log."""
-
-    def get(self, key: bytes) -> bytes:
-        """Return a body; raises GiveUp if it is gone, LogUnavailable if it cannot be read right now."""
-
-    def size(self, key: bytes) -> int:
-        """Return a body's length in bytes, 0 if it is gone."""
 
 
 @dataclass(slots=True)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from headwater.errors import InvalidEvent, WrongSetting
-from headwater.eventlog import Kind, LoggedRecord, LogReader
+from headwater.eventlog import Claims, Kind, LoggedRecord, LogReader
 from headwater.events.reader import EventReader
 from headwater.lake.bronze import INCARNATION, Bronze
 from headwater.parser.attempts import BATCH_RECORDS
-from headwater.parser.batch import Batch, Before, Claims, build_batch, lost_batch, rejected_batch
+from headwater.parser.batch import Batch, Before, build_batch, lost_batch, rejected_batch
 from headwater.parser.window import MAX_AGE_US, MAX_IDS, Window
 
 log = logging.getLogger(__name__)

@@ -12,6 +12,7 @@ help:  ## list the targets
 setup: $(READY)  ## virtual environment, packages and jars; done once
 	@$(BIN)/python -m tools.jars
 	@$(BIN)/python -m tools.functions_env
+	@$(BIN)/python -m tools.policy
 
 $(READY): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -105,19 +105,19 @@ def body(found: dict[str, Any]) -> dict[str, Any]:
     return config
 
 
+def dotted(expression: Any) -> str:
+    """Write an expression of names as Bicep does: `hub.outputs.host`."""
+    if isinstance(expression, str):
+        return expression
+    operands = expression["operator"]["operands"]
+    return f"{dotted(operands['operand_1'])}.{dotted(operands['operand_2'])}"
+
+
 def _grant(file: str, config: dict[str, Any]) -> Grant:
     config = body({"config": config})
     properties = config["properties"]
     role = properties["roleDefinitionId"]
     if "function" in role:
         role = role["function"]["parameters"]["resource_name_1"]
-    return Grant(f"{file}:{_last(properties['principalId'], 0)}", _last(role, 1), config["scope"])
-
-
-def _last(expression: Any, operand: int) -> str:
-    """Name an expression: a symbol, `roles.x` as x, `symbol.id` as symbol."""
-    if isinstance(expression, str):
-        return expression
-    operands = expression["operator"]["operands"]
-    first, second = operands["operand_1"], operands["operand_2"]
-    return str(second) if operand and first == "roles" else str(first)
+    who = dotted(properties["principalId"]).partition(".")[0]
+    return Grant(f"{file}:{who}", dotted(role).removeprefix("roles.").removesuffix(".id"), config["scope"])

@@ -3,9 +3,12 @@
 import json
 import re
 from functools import cache
+from typing import Any
 
 import pytest
 
+from functions import app_settings as load_app_settings
+from headwater.eventlog.blob_claims import place
 from headwater.settings import PREFIX, Settings
 from tests.infra.templates import (
     APPS,
@@ -14,6 +17,7 @@ from tests.infra.templates import (
     Grant,
     app_settings,
     body,
+    dotted,
     grants,
     resources,
     source,
@@ -38,6 +42,7 @@ NOT_IN_AZURE = {
     "kafka_group": "the hub is spoken to by AMQP",
     "kafka_options": "the hub is spoken to by AMQP",
     "lake_options": "the identity opens the lake",
+    "claims_options": "the identity opens the claims",
 }
 DEFAULT_FITS = {"max_body_bytes", "claim_bytes", "queued_bytes", "rules", "flush_s"}
 """`flush_s` is the least distance of a process's commits, 1 s; how long events gather is the host's part."""
@@ -53,8 +58,11 @@ OF_THE_PLATFORM = {
 }
 """Read by the Functions host, not by our code."""
 
-COMING = {"lake", "lake_options", "claims_url", "kafka_servers", "kafka_topic", "kafka_group", "kafka_options"}
+COMING = {"kafka_servers", "kafka_topic", "kafka_group", "kafka_options"}
 """Settings that the templates are ready for and that `Settings` does not have yet; to be emptied."""
+
+CLIENTS_COMING = {"EventHubProducerClient", "EventHubConsumerClient"}
+"""Of `headwater/eventlog/event_hub*.py`, which is on its way; to be emptied."""
 
 GRANTS = {
     Grant("receiver", "eventHubsDataSender", "hub"): "EventHubProducerClient",
@@ -63,7 +71,7 @@ GRANTS = {
     Grant("receiver", "monitoringMetricsPublisher", "insights"): "telemetryMode",
     Grant("receiver", "storageBlobDataOwner", "storage"): "AzureWebJobsStorage",
     Grant("pipeline", "eventHubsDataReceiver", "hub"): "EventHubConsumerClient",
-    Grant("pipeline", "claimTaker", "claims"): "BlobClaims",
+    Grant("pipeline", "storageBlobDataReader", "claims"): "BlobClaims",
     Grant("pipeline", "storageBlobDataContributor", "lake"): "abfss",
     Grant("pipeline", "keyVaultSecretsUser", "pipelineKeys"): "HEADWATER_KEYS",
     Grant("pipeline", "monitoringMetricsPublisher", "insights"): "telemetryMode",
@@ -75,6 +83,7 @@ GRANTS = {
 ROLE_IDS = {
     "eventHubsDataSender": "2b629674-e913-4c01-ae53-ef4638d8f975",
     "eventHubsDataReceiver": "a638d3c7-ab3a-418d-83e6-5f17a39d4fde",
+    "storageBlobDataReader": "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1",
     "storageBlobDataContributor": "ba92f5b4-2d11-453d-a403-e96b0029c9fe",
     "storageBlobDataOwner": "b7e6dc6d-f1e8-4753-8033-0f276bb0955b",
     "blobDataContributor": "ba92f5b4-2d11-453d-a403-e96b0029c9fe",
@@ -149,6 +158,35 @@ def test_the_receiver_knows_only_its_own_part() -> None:
         )
 
 
+@pytest.mark.parametrize("app", APPS)
+def test_an_app_starts_with_the_settings_it_gets(app: str) -> None:
+    """What the templates come to, with names put in for what Azure would make."""
+    found = load_app_settings({name: _resolved(value) for name, value in app_settings(app).items()})
+    assert found.log == "event_hub"
+    assert found.hub_namespace == "hw-1.servicebus.windows.net"
+    assert found.triggers == tuple(json.loads(app_settings(app)["HEADWATER_TRIGGERS"]))
+    assert place(str(found.claims_url), None) == ("https://hwlake1.blob.core.windows.net", "claims", "")
+    assert found.lake == (None if app == "receiver" else "abfss://lake@hwlake1.dfs.core.windows.net")
+    assert [key.name for key in found.keys] == ["spark"]
+
+
+def _resolved(value: Any) -> str:
+    """Evaluate the few kinds of expression that app settings are made of."""
+    if value in ("hubName", "consumerGroup"):
+        return str(variable(value))
+    text = value if isinstance(value, str) else f"${{{dotted(value)}}}"
+    if text.startswith("@Microsoft.KeyVault("):
+        return '[{"name": "spark", "key": "at-least-8-characters"}]'
+    made: dict[str, str] = {
+        "hub.outputs.host": "hw-1.servicebus.windows.net",
+        "lake.outputs.dfsHost": "hwlake1.dfs.core.windows.net",
+        "lake.outputs.blobEndpoint": "https://hwlake1.blob.core.windows.net/",
+        "lakeContainer": variable("lakeContainer"),
+        "claimsContainer": variable("claimsContainer"),
+    }
+    return re.sub(r"\$\{([\w.]+)\}", lambda found: str(made.get(found[1], found[1])), text)
+
+
 def test_containers_are_the_ones_that_settings_lead_to() -> None:
     made = {
         body(found)["name"] for _, _, found in resources("Microsoft.Storage/storageAccounts/blobServices/containers")
@@ -175,12 +213,7 @@ def test_rights_are_exactly_these() -> None:
 
 def test_each_right_has_something_that_needs_it() -> None:
     everything = code() + "".join(source(name) for name in (MAIN, "modules/app.bicep", "modules/hub.bicep"))
-    late = (
-        {"EventHubProducerClient", "EventHubConsumerClient", "BlobClaims", "telemetryMode", "abfss"}
-        if COMING
-        else set()
-    )
-    assert [name for name in GRANTS.values() if name not in everything and name not in late] == []
+    assert [name for name in GRANTS.values() if name not in everything and name not in CLIENTS_COMING] == []
 
 
 def test_no_code_uses_a_service_without_a_right_to_it() -> None:
@@ -205,13 +238,22 @@ def test_a_role_has_the_id_that_azure_documents(role: str) -> None:
     assert ids[role] == ROLE_IDS[role]
 
 
-@pytest.mark.parametrize(
-    ("symbol", "may"), [("claimWriter", {"write", "add/action"}), ("claimTaker", {"read", "delete"})]
-)
-def test_roles_of_our_own_allow_no_more_than_their_name(symbol: str, may: set[str]) -> None:
-    (permission,) = body(template("modules/access.bicep")["resources"][symbol])["properties"]["permissions"]
-    assert {action.partition("/")[2] for action in permission["dataActions"]} == may
-    assert permission["actions"] == []
+def test_the_role_of_our_own_writes_claims_and_nothing_else() -> None:
+    ((_, symbol, role),) = resources("Microsoft.Authorization/roleDefinitions")
+    (permission,) = body(role)["properties"]["permissions"]
+    assert symbol == "claimWriter"
+    assert permission == {
+        "actions": [],
+        "notActions": [],
+        "dataActions": ["${blobType}/write", "${blobType}/add/action"],
+        "notDataActions": [],
+    }
+
+
+def test_claims_are_deleted_by_age_only() -> None:
+    """The pipeline may not delete them: no code does, the lifecycle of the container does."""
+    assert "delete_blob" not in code()
+    assert "'${claimsContainer}/'" in source("modules/lake.bicep")
 
 
 def function_app() -> str:

@@ -14,6 +14,7 @@ param insightsName string
 var roles = {
   eventHubsDataSender: '2b629674-e913-4c01-ae53-ef4638d8f975'
   eventHubsDataReceiver: 'a638d3c7-ab3a-418d-83e6-5f17a39d4fde'
+  storageBlobDataReader: '2a2b9908-6ea1-4ae2-8e65-a410df84e7d1'
   storageBlobDataContributor: 'ba92f5b4-2d11-453d-a403-e96b0029c9fe'
   keyVaultSecretsUser: '4633458b-17de-408a-b874-0445c86b69e6'
   monitoringMetricsPublisher: '3913510d-42f4-4e42-8a64-420c390055eb'
@@ -66,7 +67,7 @@ resource insights 'Microsoft.Insights/components@2020-02-02' existing = {
   name: insightsName
 }
 
-// No built-in role writes blobs without reading them, or reads and deletes without writing.
+// No built-in role writes blobs without reading them.
 resource claimWriter 'Microsoft.Authorization/roleDefinitions@2022-04-01' = {
   name: guid(resourceGroup().id, 'claim writer')
   properties: {
@@ -83,29 +84,6 @@ resource claimWriter 'Microsoft.Authorization/roleDefinitions@2022-04-01' = {
         dataActions: [
           '${blobType}/write'
           '${blobType}/add/action'
-        ]
-        notDataActions: []
-      }
-    ]
-  }
-}
-
-resource claimTaker 'Microsoft.Authorization/roleDefinitions@2022-04-01' = {
-  name: guid(resourceGroup().id, 'claim taker')
-  properties: {
-    roleName: 'Headwater claim taker ${uniqueString(resourceGroup().id)}'
-    description: 'Reads and deletes large bodies beside the hub; cannot write any.'
-    type: 'CustomRole'
-    assignableScopes: [
-      resourceGroup().id
-    ]
-    permissions: [
-      {
-        actions: []
-        notActions: []
-        dataActions: [
-          '${blobType}/read'
-          '${blobType}/delete'
         ]
         notDataActions: []
       }
@@ -163,11 +141,11 @@ resource pipelineReceives 'Microsoft.Authorization/roleAssignments@2022-04-01' =
   }
 }
 
-resource pipelineTakesClaims 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
-  name: guid(claims.id, pipelinePrincipal, claimTaker.id)
+resource pipelineReadsClaims 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+  name: guid(claims.id, pipelinePrincipal, roles.storageBlobDataReader)
   scope: claims
   properties: {
-    roleDefinitionId: claimTaker.id
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles.storageBlobDataReader)
     principalId: pipelinePrincipal
     principalType: 'ServicePrincipal'
   }

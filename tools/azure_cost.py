@@ -11,7 +11,7 @@ from pathlib import Path
 
 BICEP = Path(__file__).parents[1] / "infra" / "bicep"
 
-PRICES_AS_OF = "November 2026, East US, US dollars, pay as you go, without tax"
+PRICES_AS_OF = "assumed for November 2026, East US, US dollars, pay as you go, without tax"
 EUR_PER_USD = 0.92
 REGION = 1.10
 """West Europe lists up to a tenth above East US."""

@@ -13,6 +13,7 @@ setup: $(READY)  ## virtual environment, packages, jars and an emulator of Azure
 	@$(BIN)/python -m tools.jars
 	@$(BIN)/python -m tools.azurite
 	@$(BIN)/python -m tools.functions_env
+	@$(BIN)/python -m tools.policy
 
 $(READY): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

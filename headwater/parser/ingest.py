@@ -19,7 +19,11 @@ log = logging.getLogger(__name__)
 
 BATCH_BYTES = 16 << 20
 MAX_HASHES = 500_000
-REPORT = "Partition %s: %d records in the lake up to sequence %d, %d rejected, %d lost; the oldest waited %.0f s"
+REPORT = "Partition %s: %d records in the lake up to sequence %d, %d rejected; the oldest waited %.0f s"
+GAP = (
+    "Partition %s: %d of the records up to sequence %d are lost: the log let go of them before the parser came. Table "
+    "`rejected` names them. Let the log keep more, and see what kept the parser."
+)
 _DATA_FAULTS = (
     InvalidEvent,
     ValueError,
@@ -158,7 +162,8 @@ class Parser:
         if len(self._hashes) > MAX_HASHES:
             self._hashes = set(batch.hashes)  # a forgotten hash is stored once more: readers count it once
         self._done.rejected += batch.rejected
-        self._done.lost += batch.lost
+        if batch.lost:
+            log.error(GAP, self._source.partition, batch.lost, batch.last)
         self._committed = batch.last
 
     def _start_from_watermark(self) -> int:
@@ -180,7 +185,6 @@ class _Done:
 
     records: int = 0
     rejected: int = 0
-    lost: int = 0
     oldest_us: int | None = None
 
     def begin(self, records: Sequence[LoggedRecord]) -> None:
@@ -190,7 +194,7 @@ class _Done:
     def report(self, partition: str, last: int) -> None:
         now = time.time_ns() // 1000
         waited_s = (now - (self.oldest_us or now)) / 1e6
-        log.info(REPORT, partition, self.records, last, self.rejected, self.lost, waited_s)
+        log.info(REPORT, partition, self.records, last, self.rejected, waited_s)
 
 
 def _unbroken(records: Sequence[LoggedRecord]) -> Sequence[LoggedRecord]:

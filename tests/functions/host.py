@@ -17,7 +17,8 @@ import pytest
 from headwater.eventlog import LoggedRecord
 from tests.hub_server import Stored
 from tools.function_zip import write_package
-from tools.functions_env import Missing, environment
+from tools.functions_env import environment
+from tools.locked_environment import Missing
 
 WORKER = Path(__file__).with_name("worker.py")
 

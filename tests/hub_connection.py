@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 MAX_FRAME = 65536
 _WINDOW = (1 << 31) - 1
 _PARTITION = re.compile(rb"/ConsumerGroups/([^/]+)/Partitions/(\d+)$")
+_SENT_TO = re.compile(rb"/Partitions/(\d+)$")
 _POSITION = re.compile(rb"x-opt-(sequence-number|offset) (>=?) '(-?\d+)'")
 
 
@@ -222,7 +223,8 @@ class HubConnection:
             await self._store(channel, link, fields[1], message)
 
     async def _store(self, channel: int, link: _Link, delivery: int, message: Message) -> None:
-        outcome = self._hub.send(message)
+        partition = _SENT_TO.search(link.address)
+        outcome = self._hub.send(message, int(partition[1]) if partition else None)
         if outcome.detach:
             self._detach(channel, link.handle, *outcome.detach)
         elif outcome.reject:
@@ -258,9 +260,10 @@ class HubConnection:
             link for (at, _), link in self._links.items()
             if at == channel and link.address == address and link.is_receiver
         )  # fmt: skip
+        assert request.properties, "a request has an id, by which its answer is known"
         response = Message(
             value=value or None,
-            properties=Properties(correlation_id=request.properties.message_id if request.properties else None),
+            properties=Properties(correlation_id=request.properties.message_id),  # type: ignore[arg-type] # any kind of id
             application_properties={"status-code": status, "status-description": description},
         )
         self._send_message(channel, reply_to, response)

@@ -45,7 +45,7 @@ class Stored:
     enqueued_ms: int
     key: bytes | None
     body: bytes
-    properties: dict[bytes, Any]
+    properties: dict[str | bytes, Any]
 
 
 @dataclass(slots=True)
@@ -182,7 +182,8 @@ class HubServer:
         }  # fmt: skip
         return 200, "OK", value
 
-    def send(self, message: Message) -> Outcome:
+    def send(self, message: Message, partition: int | None) -> Outcome:
+        """Take a send; partition: where the client wants it, None for: by its key."""
         match self.fault:
             case Fault.THROTTLED:
                 return Outcome(reject=(_BUSY, _THROTTLED))
@@ -190,7 +191,7 @@ class HubServer:
                 return Outcome(detach=(b"amqp:link:detach-forced", b"The link was closed by the service."))
             case Fault.DROPS_BEFORE:
                 return Outcome(drop=True)
-        self._store(message)
+        self._store(message, partition)
         return Outcome(drop=self.fault is Fault.DROPS_AFTER, wait=self._held if self.fault is Fault.SILENT else None)
 
     async def wait_for(self, partition: int, sequence: int) -> None:
@@ -204,7 +205,7 @@ class HubServer:
         if sequence < found.begin:
             return None
         event = found.events[sequence - found.begin]
-        annotations: dict[bytes, Any] = {
+        annotations: dict[str | bytes, Any] = {
             b"x-opt-sequence-number": _long(event.sequence), b"x-opt-offset": str(event.sequence),
             b"x-opt-enqueued-time": _timestamp(event.enqueued_ms),
         }  # fmt: skip
@@ -220,15 +221,16 @@ class HubServer:
 
     # Inside the thread
 
-    def _store(self, message: Message) -> None:
+    def _store(self, message: Message, partition: int | None) -> None:
         annotations = message.message_annotations or {}
         key = annotations.get(_KEY)
         data: list[bytes] = [bytes(part) for part in message.data]  # type: ignore[union-attr]
         is_batch = not message.application_properties  # each of our events has some
         events = [decode_payload(memoryview(part)) for part in data] if is_batch else [message]
-        found = self._partitions[crc32(key) % self._count if key else 0]
+        by_key = crc32(key) % self._count if key else 0
+        found = self._partitions[by_key if partition is None else partition]
         for event in events:
-            properties = {bytes(name): value for name, value in (event.application_properties or {}).items()}
+            properties = dict(event.application_properties or {})
             body = b"".join(bytes(part) for part in event.data)  # type: ignore[union-attr]
             found.events.append(Stored(found.next(), int(time.time() * 1000), key, body, properties))
         self.sends.append(len(events))

@@ -63,11 +63,11 @@ def record(body: str, key: str = "run") -> Record:
     return Record(Kind.EVENT, body.encode(), '{"key":"spark"}', key)
 
 
-async def taken(log: EventHubLog | ClaimCheck, *records: Record) -> bool:
+async def taken(log: EventHubLog | ClaimCheck, *records: Record, timeout_s: float = TIMEOUT_S) -> bool:
     """Append; tell whether it was acknowledged. An answer that never comes is an error."""
     async with asyncio.timeout(HANGS_S):
         try:
-            await log.append(records, timeout_s=TIMEOUT_S)
+            await log.append(records, timeout_s=timeout_s)
         except LogUnavailable:
             return False
     return True
@@ -118,6 +118,7 @@ def test_under_each_fault_nothing_is_acknowledged_and_afterwards_all_goes_on(
     acknowledged: list[str] = []
 
     async def send(log: EventHubLog, name: str) -> bool:
+        await until_well(log)
         answers = await asyncio.gather(*(taken(log, record(f"{name} {n}", KEYS[f"b{n}"])) for n in range(6)))
         acknowledged.extend(f"{name} {n}" for n, answer in enumerate(answers) if answer)
         return all(answers)
@@ -125,7 +126,7 @@ def test_under_each_fault_nothing_is_acknowledged_and_afterwards_all_goes_on(
     async def work(log: EventHubLog) -> None:
         assert await send(log, "before")
         begin(hub, fault)
-        assert not any([await taken(log, record("lost", KEYS["b1"])) for _ in range(2)])
+        assert not any([await taken(log, record("lost", KEYS["b1"]), timeout_s=0.7) for _ in range(2)])
         assert log.trouble()
         if fault is None:
             hub.up()
@@ -154,12 +155,12 @@ def begin(hub: HubServer, fault: Fault | None) -> None:
         hub.hang_up()  # seen by whoever opens a link
 
 
-@pytest.mark.parametrize("fault", [Fault.NOT_ALLOWED, Fault.DEAF, None], ids=["NOT_ALLOWED", "DEAF", "DOWN"])
+@pytest.mark.parametrize("fault", [Fault.NOT_ALLOWED, None], ids=["NOT_ALLOWED", "DOWN"])
 def test_a_hub_that_is_no_good_at_the_start_is_named_and_found_well_later(hub: HubServer, fault: Fault | None) -> None:
     begin(hub, fault)
 
     async def work(log: EventHubLog) -> None:
-        assert not await taken(log, record("too early"))
+        assert not await taken(log, record("too early"), timeout_s=0.7)
         assert log.trouble()
         if fault is None:
             hub.up()

@@ -7,8 +7,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from headwater.errors import HeadwaterError, InvalidEvent, Retry
-from headwater.eventlog import LogReader
+from headwater.errors import HeadwaterError, InvalidEvent, LogUnavailable, Retry
+from headwater.eventlog import LogReader, each
 from headwater.lake.bronze import Bronze
 from headwater.lake.delta import REOPEN_AFTER
 from headwater.lake.maintain import compact, vacuum
@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 
 VACUUM_EVERY_S = 3600.0
 MAX_PAUSE_S = 30.0
+SAY_AGAIN_S = 60.0
 
 
 class Loop:
@@ -45,6 +46,7 @@ class Loop:
         self._partitions: list[Partition] = []
         self._commits = 0
         self._vacuumed = time.monotonic()
+        self._said = "", 0.0
 
     def run(self) -> None:
         """Parse until stopped; faults of log or lake are tried again, ever more slowly."""
@@ -57,19 +59,26 @@ class Loop:
                 self._tick()
                 pause = 0.0
             except Retry as error:
-                log.warning("%s", error)
+                self._say(str(error))
                 self._close()
                 pause = min(MAX_PAUSE_S, max(0.2, pause * 2))
             if not any(partition.parser.filled for partition in self._partitions):
                 self._stop.wait(pause or max(0.0, self._settings.tick_s - (time.monotonic() - started)))
+        self._close()
 
     def _tick(self) -> None:
         if not self._partitions:
             self._open()
+        waits: LogUnavailable | None = None
         for partition in self._partitions:
-            self._commits += bool(partition.step())
+            try:
+                self._commits += bool(partition.step())
+            except LogUnavailable as error:
+                waits = error  # of one partition: the others need not wait
             if self._stop.is_set():
                 return
+        if waits:
+            raise waits
         if self._commits >= REOPEN_AFTER:
             self._commits = 0
             compact(self._bronze)
@@ -83,10 +92,16 @@ class Loop:
             attempts = Attempts(self._folder / "run" / f"attempts-{reader.source.partition}.json")
             self._partitions.append(Partition(reader, Parser(reader, self._bronze, claims, OWNER), attempts))
 
+    def _say(self, trouble: str) -> None:
+        """Say what is wrong when it begins, and then once a minute."""
+        said, at = self._said
+        if trouble != said or time.monotonic() - at >= SAY_AGAIN_S:
+            log.warning("%s", trouble)
+            self._said = trouble, time.monotonic()
+
     def _close(self) -> None:
         """Look at the log anew next time: a service may have replaced it meanwhile."""
-        for partition in self._partitions:
-            partition.reader.close()
+        each([partition.reader for partition in self._partitions], lambda reader: reader.close())
         self._partitions.clear()
 
 

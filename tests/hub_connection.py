@@ -151,7 +151,8 @@ class HubConnection:
         shown = bytes(end[0])
         answer = AttachFrame(
             name=name, handle=handle, role=not is_receiver, send_settle_mode=fields[3], rcv_settle_mode=fields[4],
-            source=None if refusal else Source(address=shown), target=None if refusal else Target(address=shown),
+            source=None if refusal else Source(shown, *[None] * 10),
+            target=None if refusal else Target(shown, *[None] * 6),
             unsettled=None, incomplete_unsettled=False, initial_delivery_count=0,
             max_message_size=self._hub.max_message_bytes, offered_capabilities=None, desired_capabilities=None,
             properties=None,
@@ -254,7 +255,7 @@ class HubConnection:
         """Answer a request to the service itself on the link that the client receives on."""
         asked = {_text(key): value for key, value in (request.application_properties or {}).items()}
         status, description, value = (
-            self._hub.put_token(asked) if address == b"$cbs" else self._hub.management(_decoded(asked))
+            self._hub.put_token(asked, request.value) if address == b"$cbs" else self._hub.management(_decoded(asked))
         )
         reply_to = next(
             link for (at, _), link in self._links.items()

@@ -71,7 +71,8 @@ class _Partition:
 class HubServer:
     """`with HubServer() as hub`: listens on loopback; every method may be called from the test's thread.
 
-    fault: what is wrong right now; sends: bodies of each send that was stored; tokens: how often one was put.
+    fault: what is wrong right now; sends: how many events each send had that was stored; links: how often one of the
+    hub was opened; tokens: kind and text of what clients showed.
     """
 
     def __init__(self, partitions: int = 2, *, max_message_bytes: int = 1 << 20) -> None:
@@ -80,7 +81,7 @@ class HubServer:
         self.fault: Fault | None = None
         self.sends: list[int] = []
         self.links = 0
-        self.tokens = 0
+        self.tokens: set[tuple[str, str]] = set()
         self._count = partitions
         self._connections: set[HubConnection] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -158,9 +159,8 @@ class HubServer:
             return b"amqp:not-found", b"The messaging entity could not be found."
         return None
 
-    def put_token(self, asked: dict[str, Any]) -> tuple[int, str, Any]:
-        assert b"SharedAccessSignature" in asked["name"] or asked["operation"] == b"put-token"
-        self.tokens += 1
+    def put_token(self, asked: dict[str, Any], token: Any) -> tuple[int, str, Any]:
+        self.tokens.add((bytes(asked["type"]).decode(), bytes(token).decode()))
         if self.fault is Fault.TOKEN_REFUSED:
             return 401, "ExpiredToken: The token is expired.", None
         return 200, "OK", None

@@ -18,7 +18,7 @@ from headwater.eventlog.event_hub_faults import FaultLog
 from headwater.eventlog.event_hub_lane import Lane, Waiting
 
 LANES = 4
-OPEN_S = 10.0
+OPEN_S = 5.0
 LOOK_AGAIN_S = 2.0
 _UNKNOWN = "The event hub has not answered yet. Wait a moment."
 

@@ -79,7 +79,7 @@ class HubClients:
 
     def discard(self, client: EventHubProducerClient | EventHubConsumerClient) -> None:
         """Close a client that may be broken, without waiting for it."""
-        task = asyncio.create_task(_close(client))
+        task = asyncio.create_task(close(client))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
@@ -87,7 +87,7 @@ class HubClients:
         """Wait until discarded clients are closed, and let go of the credential."""
         await asyncio.gather(*self._closing)
         if self._credential is not None:
-            await _close(self._credential)
+            await close(self._credential)
 
     def _identity(self) -> Any:
         if self._credential is None:
@@ -105,7 +105,8 @@ def import_identity() -> ModuleType:
     return azure.identity.aio
 
 
-async def _close(client: Any) -> None:
+async def close(client: Any) -> None:
+    """Close a client or credential, whatever state it is in."""
     with contextlib.suppress(Exception):  # it may be as broken as what made us close it
         async with asyncio.timeout(CLOSE_S):
             await client.close()

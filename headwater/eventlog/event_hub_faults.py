@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from azure.core.exceptions import ClientAuthenticationError
+from azure.core.exceptions import AzureError
 from azure.eventhub.exceptions import AuthenticationError, EventHubError, OperationTimeoutError
 
 from headwater.eventlog.event_hub_clients import HubAddress
@@ -70,7 +70,7 @@ def _kind(error: BaseException) -> Kind:
         Kind.THROTTLED: "server-busy" in condition,
         Kind.ROLE: is_refused and "claim" in str(error),
         Kind.NO_HUB: "not-found" in condition,
-        Kind.IDENTITY: isinstance(error, ClientAuthenticationError),
+        Kind.IDENTITY: isinstance(getattr(error, "details", None), AzureError),
         Kind.REFUSED: is_refused or isinstance(error, AuthenticationError),
         Kind.LOST: bool(_LOST.search(condition)) or isinstance(error, OSError),
     }

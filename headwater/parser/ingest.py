@@ -92,7 +92,7 @@ class Parser:
         `REPORT` is its text.
         """
         self._done = _Done()
-        watermark = before = self._start_from_watermark()
+        watermark = before = self._start_from_watermark(delivered[0].received_us if delivered else None)
         fresh = [record for record in delivered if record.sequence > watermark]
         while fresh:
             records = self._fitting(self._missing(watermark, fresh[0].sequence) or _unbroken(fresh))
@@ -166,13 +166,17 @@ class Parser:
             log.error(GAP, self._source.partition, batch.lost, batch.last)
         self._committed = batch.last
 
-    def _start_from_watermark(self) -> int:
-        """Return the table's watermark; reload what is remembered unless this process made it."""
+    def _start_from_watermark(self, received_us: int | None = None) -> int:
+        """Return the table's watermark; reload what is remembered unless this process made it.
+
+        received_us: when what comes next was received; without it the log is asked, which may open a link to it.
+        """
         watermark = self._bronze.watermark(self._source)
         if watermark != self._committed:
-            newest = self._reader.read(watermark, limit=1, max_bytes=1)
-            since = (newest[0].received_us - MAX_AGE_US) if newest else 0
-            self._window = Window(self._bronze.recent_ids(self._source, since, MAX_IDS))
+            if received_us is None:
+                newest = self._reader.read(watermark, limit=1, max_bytes=1)
+                received_us = newest[0].received_us if newest else MAX_AGE_US
+            self._window = Window(self._bronze.recent_ids(self._source, received_us - MAX_AGE_US, MAX_IDS))
             self._hashes = self._bronze.known_hashes(MAX_HASHES)
             self._decided = self._bronze.decided(self._source, watermark)
             self._committed = watermark

@@ -89,6 +89,8 @@ class Partitions:
                 partition = self._partition(name)
                 while self._waits_since(partition, older_than_s) and (more := partition.step()):
                     taken += more
+                if taken:
+                    partition.reader.close()  # `step` keeps a link open, over which a hub goes on sending
             except (Retry, GiveUp) as error:
                 self._put_off(name, error)
         return taken
@@ -108,7 +110,7 @@ class Partitions:
     @staticmethod
     def _waits_since(partition: Partition, seconds: float) -> bool:
         watermark = partition.parser.watermark()
-        oldest = partition.reader.read(watermark, limit=1, max_bytes=1)
-        if not oldest:
-            return bool(partition.reader.lost(watermark))
-        return oldest[0].received_us < (time.time() - seconds) * 1e6
+        if partition.reader.tail() <= watermark:
+            return False
+        received_us = partition.reader.received_us(watermark + 1)
+        return received_us is None or received_us < (time.time() - seconds) * 1e6

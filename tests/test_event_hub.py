@@ -26,8 +26,10 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]  # the SDK leaves the socket of a link that was cut short while it opened to the garbage collector
 
-TIMEOUT_S = 2.4
-HANGS_S = 20.0
+TIMEOUT_S = 20.0
+SHORT_S = 0.7
+"""For a hub that says nothing: the receiver's own is 2.4 s."""
+HANGS_S = 40.0
 """Who has no answer after this has been forgotten."""
 
 KEYS = {name: next(str(n) for n in range(999) if bucket(str(n)) == name) for name in (f"b{n}" for n in range(64))}
@@ -131,12 +133,13 @@ def test_under_each_fault_nothing_is_acknowledged_and_afterwards_all_goes_on(
     async def work(log: EventHubLog) -> None:
         assert await send(log, "before")
         begin(hub, fault)
-        assert not any([await taken(log, record("lost", KEYS["b1"]), timeout_s=0.7) for _ in range(2)])
+        timeout_s = SHORT_S if fault in (Fault.SILENT, Fault.DEAF) else TIMEOUT_S
+        assert not any([await taken(log, record("lost", KEYS["b1"]), timeout_s=timeout_s) for _ in range(2)])
         assert log.trouble()
         if fault is None:
             hub.up()
         hub.switch(None)
-        while not await taken(log, record("again", KEYS["b1"])):
+        while not await taken(log, record("again", KEYS["b1"]), timeout_s=timeout_s):
             pass
         assert await send(log, "after")
         assert log.trouble() is None
@@ -165,13 +168,14 @@ def test_a_hub_that_is_no_good_at_the_start_is_named_and_found_well_later(hub: H
     begin(hub, fault)
 
     async def work(log: EventHubLog) -> None:
-        assert not await taken(log, record("too early"), timeout_s=0.7)
+        assert not await taken(log, record("too early"))
         assert log.trouble()
         if fault is None:
             hub.up()
         hub.switch(None)
-        await until_well(log)
-        assert await taken(log, record("in time"))
+        while not await taken(log, record("in time")):
+            pass
+        assert log.trouble() is None
 
     tried(hub, work)
     assert bodies(hub) == {"in time"}
@@ -216,7 +220,8 @@ def test_a_run_keeps_its_order_and_its_partition_also_when_links_break(hub: HubS
 def test_what_does_not_fit_into_one_send_goes_out_in_several_in_order() -> None:
     async def work(log: EventHubLog) -> None:
         assert await taken(log, *(record(f"{n:04d}" + "x" * 996) for n in range(200)))
-        assert not await taken(log, record("y" * 70_000)), "a body above the hub's limit is what claims are for"
+        with pytest.raises(LogUnavailable, match="`claim_bytes`"):
+            await log.append([record("y" * 70_000)], timeout_s=TIMEOUT_S)
         assert await taken(log, record("after"))
 
     with HubServer(max_message_bytes=64_000) as hub:

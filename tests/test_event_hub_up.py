@@ -103,7 +103,7 @@ def test_all_that_was_acknowledged_under_faults_and_kills_ends_in_the_lake_once(
 
 
 def check(gateway: Gateway, hub: HubServer, clients: Clients) -> None:
-    """Hold the lake against what was acknowledged: nothing missing, nothing twice, each run in order on one partition."""
+    """Hold the lake against what was acknowledged: nothing missing, nothing twice, each run in order in one place."""
     found = open_bronze(gateway.folder).events.query(
         "SELECT event_id, job_name, run_id, partition, sequence, length(body) AS size FROM t ORDER BY sequence"
     )

@@ -70,7 +70,7 @@ def _kind(error: BaseException) -> Kind:
         Kind.THROTTLED: "server-busy" in condition,
         Kind.ROLE: is_refused and "claim" in str(error),
         Kind.NO_HUB: "not-found" in condition,
-        Kind.IDENTITY: isinstance(getattr(error, "details", None), AzureError),
+        Kind.IDENTITY: _is_of_identity(error),
         Kind.REFUSED: is_refused or isinstance(error, AuthenticationError),
         Kind.LOST: bool(_LOST.search(condition)) or isinstance(error, OSError),
     }
@@ -114,6 +114,14 @@ class FaultLog:
             log.info("The event hub answers again.")
 
 
+def _is_of_identity(error: BaseException) -> bool:
+    """Tell whether it began with a credential; the SDK wraps that in an error of its own that does not say so."""
+    seen: BaseException | None = error
+    while seen is not None and not isinstance(seen, AzureError):
+        seen = seen.__context__
+    return seen is not None
+
+
 def _condition(error: BaseException) -> str:
     """Return the AMQP condition, such as `com.microsoft:server-busy`, of an exception of the SDK."""
     details = getattr(error, "details", None)
@@ -127,8 +135,8 @@ def _condition(error: BaseException) -> str:
 def _safe(error: BaseException, address: HubAddress) -> str:
     """Return the first line of an exception without anything secret."""
     text = error.message if isinstance(error, EventHubError) else str(error)
-    lines = [line.strip() for line in str(text).splitlines() if line.strip()] or [type(error).__name__]
-    shown = " ".join(lines[:3])
+    lines = [line.strip() for line in text.partition("Attempted credentials:")[0].splitlines() if line.strip()]
+    shown = " ".join(lines[:3]) or type(error).__name__
     for part in (address.connection or "").split(";"):
         secret = part.partition("=")[2]
         if len(secret) >= 8 and "://" not in secret:

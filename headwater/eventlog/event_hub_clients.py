@@ -3,8 +3,10 @@
 import asyncio
 import contextlib
 import logging
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from azure.eventhub import parse_connection_string
@@ -60,7 +62,7 @@ class HubClients:
 
     def producer(self) -> EventHubProducerClient:
         """Return a client that sends; it connects at its first use."""
-        options = {**_SDK, **self.address.sdk}
+        options = {**_SDK, "ssl_context": _trust(), **self.address.sdk}
         if self.address.connection is not None:
             return EventHubProducerClient.from_connection_string(
                 self.address.connection, eventhub_name=self.address.name, **options
@@ -69,7 +71,7 @@ class HubClients:
 
     def consumer(self, group: str) -> EventHubConsumerClient:
         """Return a client that receives; it connects at its first use."""
-        options = {**_SDK, **self.address.sdk}
+        options = {**_SDK, "ssl_context": _trust(), **self.address.sdk}
         if self.address.connection is not None:
             return EventHubConsumerClient.from_connection_string(
                 self.address.connection, group, eventhub_name=self.address.name, **options
@@ -95,6 +97,12 @@ class HubClients:
             client_id = self.address.client_id
             self._credential = ManagedIdentityCredential(client_id=client_id) if client_id else DefaultAzureCredential()
         return self._credential
+
+
+@cache
+def _trust() -> ssl.SSLContext:
+    """Read the machine's certificates once; the SDK does so for each connection, and holds up the loop for 0.1 s."""
+    return ssl.create_default_context()
 
 
 async def close(client: Any) -> None:

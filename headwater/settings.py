@@ -3,10 +3,11 @@
 import ipaddress
 import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -15,6 +16,11 @@ from headwater.errors import WrongSetting
 
 FILE = "headwater.toml"
 PREFIX = "HEADWATER_"
+
+_ABFSS = re.compile(r"abfss://[^/@?#]+@[\w-]+\.dfs\.(core\.windows\.net|fabric\.microsoft\.com)(/[^?#]*)?")
+
+
+Trigger = Literal["receiver", "parser", "maintenance", "api"]
 
 
 class Settings(BaseModel):
@@ -45,6 +51,18 @@ class Settings(BaseModel):
     )
     hub_name: str = Field("openlineage", description="Name of the event hub.")
     hub_consumer_group: str = Field("headwater", description="Consumer group of the parser.")
+    lake: str | None = Field(
+        None, description="Folder or `abfss://` address of the Delta tables; default is `lake` in the data folder."
+    )
+    lake_options: dict[str, Secret] = Field(
+        {}, description="Storage options of delta-rs for `lake`, instead of a managed identity or beside it."
+    )
+    claims_url: str | None = Field(
+        None, description="Address of the container for large bodies; default is `claims` in the data folder."
+    )
+    claims_options: dict[str, Secret] = Field(
+        {}, description="`account_name` and `account_key`, or `sas_token`, for `claims_url` instead of an identity."
+    )
     identity_client_id: str | None = Field(
         None, description="Client id of the user-assigned managed identity; default is what the machine offers."
     )
@@ -65,6 +83,21 @@ class Settings(BaseModel):
     vacuum_hours: int = Field(
         24, ge=24, description="Files that the lake no longer uses are deleted after this; 168 behind a shortcut."
     )
+    triggers: tuple[Trigger, ...] = Field(
+        ("receiver", "parser", "maintenance", "api"),
+        description="Triggers that the Function App registers.",
+    )
+    flush_s: float = Field(
+        1.0, ge=0, le=600, description="Seconds between two commits of a table by one process of the Function App."
+    )
+
+
+_LIST = '["one", "two"]'
+_OBJECT = '{"account_name": "one", "account_key": "two"}'
+_EXAMPLES = {
+    "keys": '[{"name": "spark", "key": "at-least-8-characters", "roles": ["write"]}]',
+    "triggers": '["receiver"]',
+}
 
 
 def load_settings(
@@ -90,6 +123,7 @@ def load_settings(
         raise _wrong(error, sources) from error
     _check_open_to_others(settings)
     _check_log(settings)
+    _check_lake(settings)
     return settings, sources
 
 
@@ -101,22 +135,23 @@ def _from_file(path: Path) -> dict[str, Any]:
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    """Read `HEADWATER_NAME`; lists are JSON. Variables of other names are other programs' business."""
+    """Read `HEADWATER_NAME`; lists and objects are JSON. Variables of other names are other programs' business."""
     found: dict[str, Any] = {}
     for name, field in Settings.model_fields.items():
         text = environment.get(PREFIX + name.upper())
         if text is not None:
-            found[name] = _json(name, text) if field.annotation in (tuple[Key, ...], tuple[str, ...]) else text
+            shape = get_origin(field.annotation)
+            found[name] = _json(name, text, shape) if shape in (tuple, dict) else text
     return found
 
 
-def _json(name: str, text: str) -> Any:
+def _json(name: str, text: str, shape: type) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
+        kind, example = ("list", _LIST) if shape is tuple else ("object", _OBJECT)
         raise WrongSetting(
-            f"{PREFIX}{name.upper()} is no JSON list: {error}. Example: "
-            '[{"name": "spark", "key": "at-least-8-characters", "roles": ["write"]}].'
+            f"{PREFIX}{name.upper()} is no JSON {kind}: {error}. Example: {_EXAMPLES.get(name, example)}."
         ) from error
 
 
@@ -143,6 +178,14 @@ def _check_log(settings: Settings) -> None:
         raise WrongSetting(
             f'With log = "event_hub" exactly one of hub_namespace (managed identity) and hub_connection must be set. '
             f"Set it in {FILE} or as {PREFIX}HUB_NAMESPACE or {PREFIX}HUB_CONNECTION."
+        )
+
+
+def _check_lake(settings: Settings) -> None:
+    if "://" in (settings.lake or "") and not _ABFSS.fullmatch(settings.lake or ""):
+        raise WrongSetting(
+            f"lake = {(settings.lake or '').partition('?')[0]!r} is no address of a lake. Write it like "
+            "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH, or name a folder; credentials go into `lake_options`."
         )
 
 

@@ -153,7 +153,7 @@ class Lake:
         given = {"HEADWATER_LOG": "event_hub", "HEADWATER_HUB_CONNECTION": hub.connection_string}
         self.settings: Settings = load_settings({"data": folder}, folder=folder, environment=given)[0]
         self.folder = prepare_folder(self.settings)
-        self.bronze: Bronze = open_bronze(folder)
+        self.bronze: Bronze = open_bronze(self.settings)
         self.readers = readers
 
     def parser(self, partition: int = 0) -> Parser:

@@ -11,9 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
-from headwater.runtime import open_bronze
 from tests.gateway import Gateway, running
 from tests.hub_server import SECRET, Fault, HubServer
+from tests.lake_check import bronze_of
 from tests.made_events import body, run_event, with_raw
 
 pytestmark = pytest.mark.slow
@@ -115,8 +115,8 @@ def await_parsed(gateway: Gateway) -> dict[str, Any]:
 
 
 def check(gateway: Gateway, hub: HubServer, clients: Clients) -> None:
-    """Hold the lake against what was acknowledged: nothing missing, nothing twice, each run in order in one place."""
-    found = open_bronze(gateway.folder).events.query(
+    """Hold the lake against what was acknowledged: nothing missing or twice, each run in order on one partition."""
+    found = bronze_of(gateway.folder).events.query(
         "SELECT event_id, job_name, run_id, partition, sequence, length(body) AS size FROM t ORDER BY sequence"
     )
     rows = found.to_pylist()

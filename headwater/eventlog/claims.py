@@ -6,10 +6,11 @@ import os
 import secrets
 import time
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from headwater.errors import GiveUp, LogUnavailable
-from headwater.eventlog import Kind, LogWriter, Record
+from headwater.eventlog import Claims, Kind, LogWriter, Record
 from headwater.eventlog.segments import sync_folder
 
 
@@ -71,14 +72,19 @@ class FolderClaims:
                 path.unlink(missing_ok=True)
 
 
+PUTS = 8
+"""Bodies on their way at once, on threads of their own: nothing but large bodies waits for a storage that hangs."""
+
+
 class ClaimCheck:
     """A log that keeps bodies above `limit_bytes` as claims."""
 
-    def __init__(self, log: LogWriter, claims: FolderClaims, limit_bytes: int):
+    def __init__(self, log: LogWriter, claims: Claims, limit_bytes: int):
         """Wrap a log; small records pass untouched."""
         self._log = log
         self._claims = claims
         self._limit = limit_bytes
+        self._threads = ThreadPoolExecutor(PUTS, "claims")
 
     async def append(self, records: Sequence[Record], *, timeout_s: float) -> None:
         """Append like the log itself, large bodies first, both within the timeout; raises LogUnavailable."""
@@ -95,15 +101,19 @@ class ClaimCheck:
         return self._log.trouble()
 
     async def _all_checked(self, records: Sequence[Record], timeout_s: float) -> list[Record]:
+        puts = {at: self._put(record.body) for at, record in enumerate(records) if len(record.body) > self._limit}
         try:
             async with asyncio.timeout(timeout_s):
-                return [await self._checked(record) for record in records]
+                keys = dict(zip(puts, await asyncio.gather(*puts.values()), strict=True))
         except TimeoutError:
             raise LogUnavailable(
-                f"The disk did not take a large body within {timeout_s:.1f} s. Send the event again."
+                f"No large body could be kept within {timeout_s:.1f} s. Send the event again."
             ) from None
+        return [_checked(record, keys.get(at)) for at, record in enumerate(records)]
 
-    async def _checked(self, record: Record) -> Record:
-        if len(record.body) <= self._limit:
-            return record
-        return Record(Kind.CLAIM, await asyncio.to_thread(self._claims.put, record.body), record.http, record.key)
+    def _put(self, body: bytes) -> asyncio.Future[bytes]:
+        return asyncio.get_running_loop().run_in_executor(self._threads, self._claims.put, body)
+
+
+def _checked(record: Record, key: bytes | None) -> Record:
+    return record if key is None else Record(Kind.CLAIM, key, record.http, record.key)

@@ -7,6 +7,7 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from types import ModuleType
 from typing import Any
 
 from azure.eventhub import parse_connection_string
@@ -92,10 +93,10 @@ class HubClients:
 
     def _identity(self) -> Any:
         if self._credential is None:
-            from azure.identity.aio import DefaultAzureCredential, ManagedIdentityCredential  # noqa: PLC0415 - 0.4 s
-
-            client_id = self.address.client_id
-            self._credential = ManagedIdentityCredential(client_id=client_id) if client_id else DefaultAzureCredential()
+            identity, own = import_identity(), self.address.client_id
+            self._credential = (
+                identity.ManagedIdentityCredential(client_id=own) if own else identity.DefaultAzureCredential()
+            )
         return self._credential
 
 
@@ -103,6 +104,13 @@ class HubClients:
 def _trust() -> ssl.SSLContext:
     """Read the machine's certificates once; the SDK does so for each connection, and holds up the loop for 0.1 s."""
     return ssl.create_default_context()
+
+
+def import_identity() -> ModuleType:
+    """Import the credentials, which takes 0.4 s: only for who uses one, and early where somebody would wait for it."""
+    import azure.identity.aio  # noqa: PLC0415
+
+    return azure.identity.aio
 
 
 async def close(client: Any) -> None:

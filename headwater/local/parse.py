@@ -4,20 +4,21 @@ import logging
 import sys
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
-from headwater.errors import HeadwaterError, InvalidEvent, LogUnavailable, Retry
-from headwater.eventlog import LogReader, each
+from headwater.errors import HeadwaterError, LogUnavailable, Retry
+from headwater.eventlog import each
 from headwater.lake.bronze import Bronze
 from headwater.lake.delta import REOPEN_AFTER
 from headwater.lake.maintain import compact, vacuum
 from headwater.local.lifeline import read_settings, when_parent_ends
 from headwater.parser.attempts import Attempts
 from headwater.parser.ingest import Parser
+from headwater.parser.partitions import Partition
 from headwater.runtime import (
     OWNER,
     folder_lock,
+    is_lake_remote,
     is_log_made,
     log_readers,
     open_bronze,
@@ -41,10 +42,11 @@ class Loop:
         self._settings = settings
         self._folder = folder
         self._stop = stop
-        self._bronze: Bronze = open_bronze(folder)
+        self._bronze: Bronze = open_bronze(settings)
         self._readers = log_readers(settings, folder)
         self._partitions: list[Partition] = []
         self._commits = 0
+        self._not_before = 0.0  # of the next commit to a remote lake: one a tick, all partitions together
         self._vacuumed = time.monotonic()
         self._said = "", 0.0
 
@@ -71,12 +73,16 @@ class Loop:
             self._open()
         waits: LogUnavailable | None = None
         for partition in self._partitions:
+            if self._stop.wait(max(0.0, self._not_before - time.monotonic())):
+                return
             try:
-                self._commits += bool(partition.step())
+                taken = bool(partition.step())
             except LogUnavailable as error:
                 waits = error  # of one partition: the others need not wait
-            if self._stop.is_set():
-                return
+                continue
+            self._commits += taken
+            if taken and is_lake_remote(self._settings):
+                self._not_before = time.monotonic() + self._settings.tick_s
         if waits:
             raise waits
         if self._commits >= REOPEN_AFTER:
@@ -87,7 +93,7 @@ class Loop:
             vacuum(self._bronze, self._settings.vacuum_hours)
 
     def _open(self) -> None:
-        claims = open_claims(self._folder)
+        claims = open_claims(self._settings)
         for reader in self._readers():
             attempts = Attempts(self._folder / "run" / f"attempts-{reader.source.partition}.json")
             self._partitions.append(Partition(reader, Parser(reader, self._bronze, claims, OWNER), attempts))
@@ -103,30 +109,6 @@ class Loop:
         """Look at the log anew next time: a service may have replaced it meanwhile."""
         each([partition.reader for partition in self._partitions], lambda reader: reader.close())
         self._partitions.clear()
-
-
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """One partition's parser and how often it died of a batch."""
-
-    reader: LogReader
-    parser: Parser
-    attempts: Attempts
-
-    def step(self) -> int:
-        """Take the next records; returns how many."""
-        limit = self.attempts.begin(self.parser.watermark())
-        try:
-            return self.parser.step(limit) if limit else self.parser.reject_next(_KILLS)
-        finally:
-            self.attempts.end()
-
-
-_KILLS = InvalidEvent(
-    "kills_parser",
-    "The parser died each time it came to this record, mostly for want of memory.",
-    "Its body is in the event log until retention takes it; send the event smaller.",
-)
 
 
 def main() -> None:

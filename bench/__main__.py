@@ -1,8 +1,8 @@
-"""All benchmarks: `python -m bench`, a quarter of an hour; `python -m bench --quick`, a few minutes."""
+"""All benchmarks: `python -m bench`, twenty minutes; `python -m bench --quick`, a few minutes."""
 
 import argparse
 
-from bench import freshness, longrun, parser, receiver
+from bench import freshness, lineage, longrun, parser, receiver
 from bench.figures import QUICK_ROUNDS, ROUNDS, show
 
 
@@ -15,6 +15,7 @@ def main() -> None:
     show("Receiver", receiver.run(rounds))
     show("Parser", parser.run(rounds))
     show("Freshness", freshness.run(rounds))
+    show("Lineage", lineage.run(rounds))
     show("Long run", longrun.run(longrun.QUICK_EVENTS if quick else longrun.EVENTS))
 
 

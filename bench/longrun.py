@@ -6,12 +6,11 @@ import time
 from pathlib import Path
 
 import httpx
-import psutil
 
 from bench.figures import Figure, middle, show
 from bench.generate import generate
 from bench.parser import fill_log
-from bench.running import Server, headwater, load, write_events
+from bench.running import Server, headwater, load, memory_mb, write_events
 from headwater.eventlog.claims import FolderClaims
 from headwater.lake.bronze import Bronze
 from headwater.lake.delta import REOPEN_AFTER
@@ -41,11 +40,11 @@ def _memory_and_disk(events: int) -> list[Figure]:
         size = file.stat().st_size / 1000
         assert server.parser
         return [
-            Figure(f"serve after {events:,} events: memory now", _memory_mb(server.process, "VmRSS"), "MB", 150),
-            Figure("serve: memory at its highest", _memory_mb(server.process, "VmHWM"), "MB"),
+            Figure(f"serve after {events:,} events: memory now", memory_mb(server.process, "VmRSS"), "MB", 150),
+            Figure("serve: memory at its highest", memory_mb(server.process, "VmHWM"), "MB"),
             Figure("serve: CPU per event, batches of 500", sent.cpu_us, "us", cpu_us=sent.cpu_us),
-            Figure(f"parser after {events:,} events: memory now", _memory_mb(server.parser, "VmRSS"), "MB", 400),
-            Figure("parser: memory at its highest", _memory_mb(server.parser, "VmHWM"), "MB"),
+            Figure(f"parser after {events:,} events: memory now", memory_mb(server.parser, "VmRSS"), "MB", 400),
+            Figure("parser: memory at its highest", memory_mb(server.parser, "VmHWM"), "MB"),
             Figure("events/s from POST to lake", events / seconds, "1/s"),
             Figure("log on disk, per event", _bytes(server.folder / "log") / events, "bytes", floor=size),
             Figure("lake on disk, per event", _bytes(server.folder / "lake") / events, "bytes", floor=size),
@@ -61,13 +60,6 @@ def _wait_until_stored(server: Server, events: int) -> None:
             if found.get("pending") == 0:
                 raise SystemExit(f"Sent {events} events, the audit says {found}.")
             time.sleep(0.5)
-
-
-def _memory_mb(process: psutil.Process, name: str) -> float:
-    for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
-        if line.startswith(f"{name}:"):
-            return int(line.split()[1]) * 1024 / MB
-    raise SystemExit(f"The system does not tell {name} of process {process.pid}.")
 
 
 def _bytes(folder: Path) -> int:

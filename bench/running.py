@@ -23,6 +23,7 @@ class Server:
     process: psutil.Process
     parser: psutil.Process | None = None
     folder: Path = Path()
+    index: psutil.Process | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +37,26 @@ class Load:
 
 
 @contextmanager
-def headwater(*, tick: str) -> Iterator[Server]:
-    """Run `headwater up` on a free port with a folder of its own."""
+def headwater(*, tick: str, folder: Path | None = None) -> Iterator[Server]:
+    """Run `headwater up` on a free port with this folder, or one of its own."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name:
-        folder = Path(name)
-        command = ["-c", "from headwater.cli import main; main()", "up", "--data", name, "--port", "0", "--tick", tick]
-        with _started(command, " listens on ") as (_, line):
+        folder = folder or Path(name)
+        up = ["up", "--data", str(folder), "--port", "0", "--tick", tick]
+        with _started(["-c", "from headwater.cli import main; main()", *up], " listens on ") as (_, line):
             url = line.split(" listens on ")[1].split()[0]
-            pids = {role: int((folder / "run" / f"{role}.pid").read_text()) for role in ("serve", "parser")}
-            yield Server(url, psutil.Process(pids["serve"]), psutil.Process(pids["parser"]), folder)
+            serve, parser, index = (
+                psutil.Process(int((folder / "run" / f"{role}.pid").read_text()))
+                for role in ("serve", "parser", "index")
+            )
+            yield Server(url, serve, parser, folder, index)
+
+
+def memory_mb(process: psutil.Process, name: str) -> float:
+    """Return the memory of a process: `VmRSS` now, `VmHWM` at its highest."""
+    for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1]) / 1024
+    raise SystemExit(f"The system does not tell {name} of process {process.pid}.")
 
 
 @contextmanager

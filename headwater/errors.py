@@ -41,9 +41,10 @@ class WrongQuestion(GiveUp):
 class NotKnown(GiveUp):
     """Nothing of this name is known; the message names the nearest ones."""
 
-    def __init__(self, what: str, asked: str, nearest: Sequence[str]) -> None:
-        hint = f"Nearest: {', '.join(map(repr, nearest))}." if nearest else "Nothing like it is known."
-        super().__init__(f"No {what} {asked[:200]!r}. {hint}")
+    def __init__(self, what: str, asked: str, nearest: Sequence[str], hint: str = "") -> None:
+        """hint: what to do where nothing is near."""
+        near = f"Nearest: {', '.join(map(repr, nearest))}." if nearest else f"Nothing like it is known. {hint}".strip()
+        super().__init__(f"No {what} {asked[:200]!r}. {near}")
         self.nearest = list(nearest)
 
 

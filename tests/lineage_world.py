@@ -17,6 +17,7 @@ from headwater.lineage.part import Part
 from headwater.lineage.reading import PartReader
 from headwater.lineage.scene import Scene
 from headwater.lineage.surface import surface
+from headwater.lineage.tags import has_tag, newest_tags, tags_facets
 from headwater.lineage.unused import Subject, judge
 from headwater.lineage.walk import Mode, walk
 from tests.reference.records import Delivered
@@ -87,10 +88,12 @@ class LineageWorld:
             key.replace('","', '", "'): run.state for key, run in self.scene.store.runs.items() if run.kind == "RUN"
         }
 
-    def reached(self, column: Column, mode: Mode, *, forward: bool) -> dict[Column, tuple[int, bool]]:
+    def reached(
+        self, column: Column, mode: Mode, *, forward: bool, depth: int = 10**6
+    ) -> dict[Column, tuple[int, bool]]:
         """Return (distance, masked) of what a column reaches, or what reaches it."""
         node = self._node(column)
-        hits = walk(self.graph, [node], self.view, forward=forward, mode=mode, depth=100, limit=10_000).hits
+        hits = walk(self.graph, [node], self.view, forward=forward, mode=mode, depth=depth, limit=10**6).hits
         return {self._column(hit.node): (hit.distance, hit.masked) for hit in hits}
 
     def exposures(self, tagged: Iterable[Column]) -> dict[Column, str]:
@@ -160,11 +163,36 @@ class LineageWorld:
         """Return the dataset that a name as sent means, by default now."""
         return self.scene.derivation.naming.resolve(default_rules().canonical(*sent), time_us)
 
-    def impact(self, column: Column, mode: Mode = "value") -> dict[str, tuple[int, bool]]:
-        return {self._told(key): hit for key, hit in self.reached(column, mode, forward=True).items()}
+    def impact(self, column: Column, mode: Mode = "value", *, depth: int = 10**6) -> dict[str, tuple[int, bool]]:
+        return {self._told(key): hit for key, hit in self.reached(column, mode, forward=True, depth=depth).items()}
 
     def upstream(self, column: Column, mode: Mode = "value") -> dict[str, tuple[int, bool]]:
         return {self._told(key): hit for key, hit in self.reached(column, mode, forward=False).items()}
+
+    def tagged(self, key: str) -> set[str]:
+        """Return the columns (or datasets, as `dataset.None`) with a tag."""
+        resolve = self.scene.derivation.naming.resolve
+        facets = [(resolve(each.name, part.time_us), each) for part in self.parts for each in tags_facets(part)]
+        tags = ((name, tag) for name, found in newest_tags(facets).items() for tag in found)
+        return {self._told((*name, tag.column)) for name, tag in tags if has_tag(tag.key, tag.value, key)}
+
+    def of_all_times(self) -> "LineageWorld":
+        """Look at every execution that ever was from now on, as `view=all` does."""
+        self.scene.put_history()
+        self.view = self.scene.view().everything()
+        return self
+
+    def via(self, column: Column, reached: str) -> str:
+        """Return the column before a reached one on the path that is shown."""
+        hits = walk(self.graph, [self._node(column)], self.view, forward=True, mode="value", depth=100, limit=100).hits
+        return next(
+            self._told(self._column(hit.parent)) for hit in hits if self._told(self._column(hit.node)) == reached
+        )
+
+    def cut(self, column: Column, *, depth: int = 100, limit: int = 100) -> tuple[list[str], bool]:
+        """Return what is reached within limits, in order, and whether there is more."""
+        found = walk(self.graph, [self._node(column)], self.view, forward=True, mode="value", depth=depth, limit=limit)
+        return [self._told(self._column(hit.node)) for hit in found.hits], found.truncated
 
     def surface(self, *tagged: Column) -> dict[str, str]:
         return {self._told(key): exposure for key, exposure in self.exposures(tagged).items()}

@@ -137,6 +137,12 @@ def test_keys_guard_every_route_but_health(tmp_path: Path) -> None:
         assert client.get("/api/headwater/v1/audit").status_code == 401
         assert client.get("/api/headwater/v1/audit", headers=write).status_code == 403
         assert client.get("/api/headwater/v1/audit", headers=read).status_code == 200
+        for question in ("impact?dataset=x", "surface", "rules", "names?name=x", "runs/x/lineage", "diff", "coverage"):
+            asked = f"/api/headwater/v1/{question}"
+            assert client.get(asked).status_code == 401
+            assert client.get(asked, headers=write).status_code == 403
+            assert client.get(asked, headers=read).status_code in (200, 400, 404, 503)
+        assert client.get("/api/headwater/v1/rules", params={"code": "read-key-1"}).status_code == 200
         assert client.post("/api/v1/lineage", content=event).status_code == 401
         assert client.post("/api/v1/lineage", content=event, headers=read).status_code == 403
         assert client.post("/api/v1/lineage", content=event, headers=write).status_code == 200

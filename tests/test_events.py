@@ -180,7 +180,8 @@ def test_each_transformation_of_each_input_is_a_row_and_dataset_wide_inputs_have
         ("email_sha", "email", "DIRECT", True, 0),
         ("email_sha", "email", "INDIRECT", None, 1),
         ("email", "email", "IDENTITY", None, 2),
-        (None, "id", "INDIRECT", None, 3),
+        ("broken", None, None, None, 3),
+        (None, "id", "INDIRECT", None, 4),
     ]
 
 

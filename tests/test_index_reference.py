@@ -8,14 +8,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.errors import NotKnown
 from headwater.events.position import Source
 from headwater.index.asking import Bounds, Subject, nodes_of
-from headwater.index.differences import plain_edges
-from headwater.index.exposure import exposures
+from headwater.index.exposure import exposures, look_for
 from headwater.index.home import IndexHome
 from headwater.index.indexer import Indexer
 from headwater.index.lens import Lens, Lenses, Sight
@@ -38,6 +38,7 @@ SOURCE = Source("local", "1", "0")
 RULES = default_rules()
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, database=None, max_examples=500)
 @given(worlds(), st.integers(0, 2**32), st.integers(0, 40), st.integers(0, 16))
 def test_the_index_answers_like_the_reference(events: list[Delivered], seed: int, as_of_s: int, known_s: int) -> None:
@@ -90,10 +91,15 @@ def compare(lenses: Lenses, events: list[Delivered], lens: Lens) -> None:
 
 
 def column_edges(here: Sight) -> set[ColumnEdge]:
+    graph, view = here.moment.graph, here.view
+    hidden = {graph.names[number] for number in view.hidden}
+    said = [words for number, (_, words) in graph.sets.items() if view.live[number] and words.output not in hidden]
     return {
-        (*edge.source, edge.column, *edge.output, edge.target, "DIRECT" if edge.direct else "INDIRECT", edge.masked)
-        for edge in plain_edges(here.moment, here.view)
-        if edge.column is not None and edge.target is not None
+        (*edge.source, edge.column, *words.output, target, "DIRECT" if edge.how.direct else "INDIRECT", edge.how.masked)
+        for words in said
+        for edge in words.edges
+        for target in (words.columns if edge.target is None else (edge.target,))
+        if words.output is not None and edge.source not in hidden
     }
 
 
@@ -107,7 +113,8 @@ def reached(here: Sight, asked: Column, mode: Mode, *, forward: bool) -> dict[Co
 
 def exposed(here: Sight) -> dict[Column, str]:
     try:
-        found = exposures(here.moment, here.rules, here.view, tag="pii", source=None, limit=10_000)
+        looked = look_for(here.moment, here.rules, here.view, tag="pii", source=None)
+        found = exposures(here.moment, looked, tag="pii", limit=10_000)
     except NotKnown:
         return {}
     return {key_of(here, item): item["exposure"] for item in found["items"]}

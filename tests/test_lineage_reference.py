@@ -2,6 +2,7 @@
 
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,9 +16,9 @@ from headwater.lineage.walk import Mode
 from tests.lineage_world import LineageWorld, in_batches, read_parts, world
 from tests.reference import questions
 from tests.reference.records import Delivered, stored
-from tests.reference.small_events import ALIAS, A, B, made, run, with_schema
+from tests.reference.small_events import ALIAS, A, B, C, made, renamed, run, with_schema
 from tests.reference.solver import Column, Reference
-from tests.reference.world_events import RECEIPT_US, START_US, dataset, deliver, source, symlinks
+from tests.reference.world_events import RECEIPT_US, START_US, Json, dataset, deliver, source, symlinks
 from tests.reference.worlds import worlds
 
 SECOND = 1_000_000
@@ -25,6 +26,7 @@ MODES: tuple[Mode, ...] = ("value", "any")
 STEADY = settings(derandomize=True, deadline=None, database=None)
 
 
+@pytest.mark.slow
 @settings(STEADY, max_examples=500)
 @given(worlds(), st.integers(0, 40), st.integers(0, 16))
 def test_every_answer_is_the_references(events: list[Delivered], as_of_s: int, known_at_s: int) -> None:
@@ -63,6 +65,7 @@ def names_in(columns: dict[Column, str]) -> set[Name]:
     return {Name(*column[:2]) for column in columns}
 
 
+@pytest.mark.slow
 @settings(STEADY, max_examples=200)
 @given(worlds(), st.integers(0, 2**32))
 def test_batches_in_any_order_with_repetition_give_what_one_batch_gives(events: list[Delivered], seed: int) -> None:
@@ -90,11 +93,22 @@ def summary(store: MemoryStore) -> object:
     return store.runs, words, {group: votes for group, votes in store.votes.items() if votes}
 
 
-def test_a_binding_brings_along_the_schema_that_its_name_had_before() -> None:
-    """`X` and `x` are two columns of A only because ALIAS, whose schema has both, turns out to mean A."""
-    written = run(1, 9, made(B, {"y": [source(A, "X")]}), reads=[with_schema(ALIAS, "X x")])
-    bound = run(2, 1, dataset(A, symlinks=symlinks(ALIAS)), job="other")
-    parts, contents = read_parts(deliver([written, bound]))
-    _, store = in_batches([parts[:1], parts[1:]], contents)
+def reads_schema_of(named: tuple[str, str]) -> Json:
+    """Return a run that reads column X of A, and meets columns X and x, which are two, under some name."""
+    return run(1, 9, made(B, {"y": [source(A, "X")]}), reads=[with_schema(named, "X x")])
+
+
+TO_A, TO_C = (run(2, 1, dataset(A, symlinks=symlinks(ALIAS))), run(3, 5, dataset(C, symlinks=symlinks(ALIAS)), job="3"))
+MOVED = {
+    "a binding": ([reads_schema_of(ALIAS), TO_A], "X"),
+    "a rename": ([reads_schema_of(C), run(2, 20, renamed(C, A), job="2")], "X"),
+    "away by another binding": ([reads_schema_of(ALIAS), TO_A, TO_C], "x"),
+}
+
+
+@pytest.mark.parametrize(("events", "column"), MOVED.values(), ids=list(MOVED))
+def test_a_name_that_moves_takes_along_the_schema_it_had_before(events: list[Json], column: str) -> None:
+    parts, contents = read_parts(deliver(events))
+    _, store = in_batches([[part] for part in parts], contents)
     assert summary(store) == summary(in_batches([parts], contents)[1])
-    assert world(written, bound).edges == {("a.X", "b.y", "direct")}
+    assert world(*events).edges == {(f"a.{column}", "b.y", "direct")}

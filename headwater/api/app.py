@@ -15,7 +15,8 @@ from starlette.routing import Route
 
 from headwater.access import Access
 from headwater.api.facets import facets
-from headwater.api.lineage import QUESTIONS, ask, diff, edge, surface
+from headwater.api.lineage import QUESTIONS, ask, check_names, diff, edge, surface
+from headwater.api.names import explain_name, rules_json
 from headwater.api.questions import audit, freshness, list_events, list_rejected
 from headwater.errors import GiveUp, NotKnown, Retry, WrongQuestion
 from headwater.eventlog.sqlite_reader import SqliteLogReader
@@ -67,18 +68,36 @@ class ReadApi:
 
     def _facets(self, request: Request) -> Any:
         query = request.query_params
+        check_names("facets", query, ("entity", "name", "limit"))
         return facets(self._bronze, entity=query.get("entity"), name=query.get("name"), limit=_limit(request))
+
+    def _run(self, request: Request) -> Any:
+        check_names("lineage of a run", request.query_params, ())
+        return self._lenses.run(request.path_params["run"])
+
+    def _names(self, request: Request) -> Any:
+        query = request.query_params
+        check_names("names", query, ("namespace", "name", "at"))
+        if not query.get("name"):
+            raise WrongQuestion("name= is missing. Write namespace= and name= as a producer does.")
+        return explain_name(
+            self._lenses.rules().rules.names,
+            query.get("namespace", ""),
+            query["name"],
+            at=query.get("at"),
+            bind=self._lenses.bindings,
+        )
 
     def _questions(self) -> dict[str, Answer]:
         """Return the questions about lineage that the index alone answers."""
-        asked: dict[str, Answer] = {
-            name: partial(_ask, self._lenses, name) for name in QUESTIONS if name not in ("edge", "surface")
-        }
+        asked: dict[str, Answer] = {name: partial(_ask, self._lenses, name) for name in QUESTIONS if name != "edge"}
         return {
             **asked,
             "surface": lambda request: surface(self._lenses, request.query_params),
             "diff": lambda request: diff(self._lenses, request.query_params),
-            "runs/{run}/lineage": lambda request: self._lenses.run(request.path_params["run"]),
+            "runs/{run:path}/lineage": self._run,
+            "names": self._names,
+            "rules": lambda _: rules_json(self._lenses.rules()),
         }
 
     def _endpoint(self, answer: Answer, turn: AbstractContextManager[Any] | None = None) -> Endpoint:

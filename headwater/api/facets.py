@@ -20,7 +20,7 @@ def facets(bronze: Bronze, *, entity: str | None, name: str | None, limit: int) 
     entity: run, job or dataset; name: of the facet, such as `ownership`.
     """
     if entity not in _WHERE:
-        raise WrongQuestion(f"entity={entity!r} is not known. Write run, job or dataset.")
+        raise WrongQuestion(f"entity={(entity or '')[:40]!r} is not known. Write run, job or dataset.")
     if not name:
         raise WrongQuestion("name= is missing. Name a facet, such as name=ownership.")
     if not bronze.exists():

@@ -1,6 +1,7 @@
 """The questions about lineage, each by its name and parameters; the HTTP routes and the command line share them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -8,14 +9,13 @@ from typing import Any
 
 from headwater.api.facets import sql_of_run
 from headwater.api.questions import moment_us
-from headwater.errors import WrongQuestion
+from headwater.errors import InvalidEvent, NotKnown, WrongQuestion
 from headwater.events.event_files import read_event_texts
 from headwater.index.asking import Subject, read_bounds, read_mode
 from headwater.index.coverage import coverage
 from headwater.index.differences import difference
-from headwater.index.exposure import exposures
+from headwater.index.exposure import Place, exposures, look_for
 from headwater.index.lens import Lens, Lenses, Sight, read_view
-from headwater.lineage.masking import remasked
 from headwater.index.moment import NOW_US
 from headwater.index.past import PastMoment
 from headwater.index.reach import path, reach
@@ -23,6 +23,7 @@ from headwater.index.verdicts import verdicts
 from headwater.index.why import why
 from headwater.lake.bronze import Bronze
 from headwater.lineage.contents import ContentsInMemory
+from headwater.lineage.masking import remasked
 from headwater.lineage.reading import PartReader
 from headwater.lineage.user_rules import UserRules
 
@@ -41,11 +42,16 @@ def ask(lenses: Lenses, question: str, parameters: Parameters) -> Answer:
     LakeUnavailable while the index is being built.
     """
     allowed, answer = QUESTIONS[question]
-    unknown = sorted(parameters.keys() - {*allowed, *LENS, "code"})
-    if unknown:
-        raise WrongQuestion(f"{question} takes no parameter {unknown[0]!r}. It takes {', '.join((*allowed, *LENS))}.")
+    check_names(question, parameters, (*allowed, *LENS))
     with lenses.look(read_lens(parameters)) as sight:
         return answer(lenses, sight, parameters)
+
+
+def check_names(question: str, parameters: Parameters, allowed: Sequence[str]) -> None:
+    """Raise WrongQuestion for a parameter that a question does not take; `code` is the key's."""
+    for name in parameters:
+        if name not in allowed and name != "code":
+            raise WrongQuestion(f"{question} takes no parameter {name[:40]!r}. It takes {', '.join(allowed)}.")
 
 
 def read_lens(parameters: Parameters) -> Lens:
@@ -78,12 +84,6 @@ def _why(_: Lenses, sight: Sight, parameters: Parameters) -> Answer:
     return why(sight.moment, sight.rules.names, _end(parameters, "from"), _end(parameters, "to"), sight.view)
 
 
-def _surface_of(sight: Sight, parameters: Parameters) -> Answer:
-    source = _subject(parameters) if parameters.get("dataset") else None
-    tag, limit = parameters.get("tag") or "pii", read_bounds(None, _number(parameters, "limit")).limit
-    return exposures(sight.moment, sight.rules, sight.view, tag=tag, source=source, limit=limit)
-
-
 def _unused(_: Lenses, sight: Sight, parameters: Parameters) -> Answer:
     asked = _subject(parameters) if parameters.get("dataset") else None
     limit = read_bounds(None, _number(parameters, "limit")).limit
@@ -96,20 +96,22 @@ def _coverage(_: Lenses, sight: Sight, parameters: Parameters) -> Answer:
 
 def surface(lenses: Lenses, parameters: Parameters) -> Answer:
     """Answer the masking surface; with `since` only what was not exposed then and is now."""
-    since = parameters.get("since")
-    rest = {name: value for name, value in parameters.items() if name != "since"}
-    now = ask(lenses, "surface", rest)
-    if not since:
-        return now
-    moment_us("since", since)
-    before = ask(lenses, "surface", {**rest, "asOf": since})
-    known = {_column(item) for item in before["items"] if item["exposure"] == "exposed"}
-    items = [item for item in now["items"] if item["exposure"] == "exposed" and _column(item) not in known]
-    return {**now, "since": since, "items": items, "totalCount": len(items)}
+    check_names("surface", parameters, (*_SUBJECT, "tag", "since", "limit", *LENS))
+    lens, limit = read_lens(parameters), read_bounds(None, _number(parameters, "limit")).limit
+    tag, source = parameters.get("tag") or "pii", _subject(parameters) if parameters.get("dataset") else None
+    before: set[Place] | None = None
+    if parameters.get("since"):
+        with lenses.look(lens._replace(as_of_us=moment_us("since", parameters["since"]))) as then, suppress(NotKnown):
+            before = set()  # of a tag or a dataset that was not known then nothing was exposed
+            before = look_for(then.moment, then.rules, then.view, tag=tag, source=source).exposed(then.moment)
+    with lenses.look(lens) as now:
+        found = look_for(now.moment, now.rules, now.view, tag=tag, source=source)
+        return exposures(now.moment, found, tag=tag, limit=limit, but=before)
 
 
 def diff(lenses: Lenses, parameters: Parameters) -> Answer:
     """Answer what changed between the moments `from` and `to` (now without it)."""
+    check_names("diff", parameters, ("from", "to", "limit"))
     if not parameters.get("from"):
         raise WrongQuestion("diff needs from=TIME, such as 2026-03-01T00:00:00Z; to=TIME is now where it is missing.")
     limit = read_bounds(None, _number(parameters, "limit")).limit
@@ -134,7 +136,11 @@ def _moment_of(rules: UserRules, path: Path) -> PastMoment:
     for event in read_event_texts(path):
         if event.text is None:
             raise WrongQuestion(f"{path}, line {event.line} is too long to be an event.")
-        parts.append(reader.read(sha256(event.text).hexdigest()[:32], NOW_US, event.text.decode("utf-8", "replace")))
+        try:
+            text = event.text.decode("utf-8", "replace")
+            parts.append(reader.read(sha256(event.text).hexdigest()[:32], NOW_US, text))
+        except InvalidEvent as error:
+            raise WrongQuestion(f"{path}, line {event.line} is no event: {error}") from error
     return PastMoment(parts, contents, partial(remasked, rules))
 
 
@@ -146,26 +152,22 @@ def edge(lenses: Lenses, bronze: Bronze, parameters: Parameters) -> Answer:
     return found
 
 
-def _column(item: Answer) -> tuple[str, str, str | None]:
-    return item["namespace"], item["dataset"], item["column"]
-
-
 def _subject(parameters: Parameters) -> Subject:
     if not parameters.get("dataset"):
         raise WrongQuestion("dataset= is missing. Name a dataset, with namespace= or as the unique end of its name.")
-    return Subject(parameters.get("namespace"), parameters["dataset"], parameters.get("column"))
+    return Subject(parameters.get("namespace") or None, parameters["dataset"], parameters.get("column") or None)
 
 
 def _end(parameters: Parameters, side: str) -> Subject:
     dataset = parameters.get(f"{side}Dataset")
     if not dataset:
         raise WrongQuestion(f"{side}Dataset= is missing. Name both ends: {', '.join(_ENDS)}.")
-    return Subject(parameters.get(f"{side}Namespace"), dataset, parameters.get(f"{side}Column"))
+    return Subject(parameters.get(f"{side}Namespace") or None, dataset, parameters.get(f"{side}Column") or None)
 
 
 def _number(parameters: Parameters, name: str) -> int | None:
     text = parameters.get(name)
-    if text is None:
+    if not text:
         return None
     if not text.isascii() or not text.isdigit() or len(text) > 9:
         raise WrongQuestion(f"{name}={text[:40]!r} is no number. Write it like 100.")
@@ -173,7 +175,7 @@ def _number(parameters: Parameters, name: str) -> int | None:
 
 
 def _flag(parameters: Parameters, name: str) -> bool:
-    text = parameters.get(name, "false")
+    text = parameters.get(name) or "false"
     if text not in ("true", "false"):
         raise WrongQuestion(f"{name}={text[:40]!r} is neither true nor false.")
     return text == "true"
@@ -188,7 +190,6 @@ QUESTIONS: dict[str, tuple[tuple[str, ...], Callable[[Lenses, Sight, Parameters]
     "upstream": (_WALK, lambda _, sight, parameters: _reach(sight, parameters, forward=False)),
     "path": ((*_ENDS, "mode"), _path),
     "edge": (_ENDS, _why),
-    "surface": ((*_SUBJECT, "tag", "limit"), lambda _, sight, parameters: _surface_of(sight, parameters)),
     "unused": (("namespace", "dataset", "limit"), _unused),
     "coverage": (("limit",), _coverage),
 }

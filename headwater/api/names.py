@@ -1,9 +1,10 @@
-"""Which dataset a name means: the steps of its form, then of its binding in time."""
+"""Which dataset a name means: the steps of its form, then of its binding in time; and the rules in force."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from headwater.api.questions import moment_us
+from headwater.index.lens import RulesInForce
 from headwater.lineage.name import Name, Step
 from headwater.lineage.names import NameRules
 
@@ -31,4 +32,21 @@ def explain_name(
         "canonical": steps[-1].after._asdict(),
         "rules_hash": rules.rules_hash,
         "items": [{"rule": step.rule, **step.after._asdict(), "why": step.why} for step in steps],
+    }
+
+
+def rules_json(found: RulesInForce) -> dict[str, Any]:
+    """Return which rules are in force, and what is wrong with the files of the user's rules.
+
+    indexed: lineage is derived by these rules for names already; false while the index is built again.
+    """
+    rules = found.rules
+    return {
+        "rules_hash": rules.rules_hash,
+        "names_hash": rules.names.rules_hash,
+        "indexed": found.indexed,
+        "tags": len(rules.tags),
+        "masking": len(rules.masking),
+        "consumers": len(rules.consumers),
+        "problems": found.problems,
     }

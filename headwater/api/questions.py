@@ -101,7 +101,8 @@ def moment_us(parameter: str, text: str) -> int:
     """Read a time that was asked for, in microseconds since 1970; raises WrongQuestion naming the parameter."""
     moment, _ = parse_time(text)
     if moment is None:
-        raise WrongQuestion(f"{parameter}={text!r} is no time. Write it like 2026-03-01T12:00:00Z.")
+        hint = " In a URL + is written %2B." if " " in text else ""
+        raise WrongQuestion(f"{parameter}={text[:40]!r} is no time. Write it like 2026-03-01T12:00:00Z.{hint}")
     return moment
 
 

@@ -1,6 +1,7 @@
 """The command line. Tables for people, `--json` for programs; exit status 0 well, 1 answered no, 2 usage, 3 failed."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,10 +28,10 @@ Data = Annotated[Path | None, typer.Option("--data", help="Data folder; default 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
-def main() -> None:
-    """Run the command line; our own errors become one line and status 3."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; our own errors become one line and status 3. arguments: default are the process's."""
     try:
-        app(standalone_mode=True)
+        app(arguments, standalone_mode=True)
     except HeadwaterError as error:
         sys.stderr.write(f"headwater: {error}\n")
         sys.exit(3)

@@ -24,12 +24,14 @@ View = Annotated[str | None, typer.Option(help="current, or all that ever was.")
 AsOf = Annotated[str | None, typer.Option("--as-of", help="Lineage by events up to this time.")]
 KnownAt = Annotated[str | None, typer.Option("--known-at", help="Lineage by events received up to this time.")]
 SeenSince = Annotated[str | None, typer.Option("--seen-since", help="Only edges that a run reported since.")]
+Paths = Annotated[bool, typer.Option("--paths", help="In JSON: with each column the way to it.")]
 End = Annotated[str, typer.Argument(help="DATASET or DATASET#COLUMN.")]
 
 _COLUMNS = ("namespace", "dataset", "column", "distance", "masked", "via.dataset", "via.column", "via.job.name")
 _SURFACE = ("exposure", "namespace", "dataset", "column", "source.dataset", "source.column", "via.job.name")
 _UNUSED = ("verdict", "namespace", "dataset", "column", "reason", "last_used")
 _DIFF = ("change", "from.dataset", "from.column", "to.dataset", "to.column", "type", "masked", "job.name")
+_OTHER_RUN = ("namespace", "dataset", "run.id", "run.time", "run.job.name")
 _EDGE = ("origin", "job.namespace", "job.name", "runs", "first_seen", "last_seen", "landed", "sql")
 
 
@@ -38,8 +40,8 @@ def impact(
     dataset: Dataset, column: Column = None, namespace: Namespace = None, mode: Mode = None,
     depth: Annotated[int | None, typer.Option(help="At most so many edges away.")] = None, limit: Limit = None,
     view: View = None, as_of: AsOf = None, known_at: KnownAt = None, seen_since: SeenSince = None,
-    roots: Annotated[bool, typer.Option("--roots", help="Only columns that nothing feeds.")] = False,
-    data: Data = None, as_json: Json = False,
+    roots: Annotated[bool, typer.Option("--roots", help="Only the far ends: columns that feed nothing.")] = False,
+    paths: Paths = False, data: Data = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """List the columns that a column, or a whole dataset, ends up in."""
     asked = _asked(locals())
@@ -51,8 +53,8 @@ def upstream(
     dataset: Dataset, column: Column = None, namespace: Namespace = None, mode: Mode = None,
     depth: Annotated[int | None, typer.Option(help="At most so many edges away.")] = None, limit: Limit = None,
     view: View = None, as_of: AsOf = None, known_at: KnownAt = None, seen_since: SeenSince = None,
-    roots: Annotated[bool, typer.Option("--roots", help="Only columns that nothing feeds.")] = False,
-    data: Data = None, as_json: Json = False,
+    roots: Annotated[bool, typer.Option("--roots", help="Only the far ends: columns that nothing feeds.")] = False,
+    paths: Paths = False, data: Data = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """List the columns that a column, or a whole dataset, is made of."""
     asked = _asked(locals())
@@ -66,9 +68,10 @@ def path(
 ) -> None:  # fmt: skip
     """Tell whether one column reaches another, and how. Status 1 if it does not."""
     found = _ask(data, "path", {**_ends(start, end), **_asked({"mode": mode, "view": view, "as_of": as_of})})
-    steps = {"items": [{**step, "via": step["via"]} for step in found["path"]]}
     columns = ("namespace", "dataset", "column", "via.job.name", "via.transformation.subtype")
-    show(found, as_json, lambda: table("Path" if found["reaches"] else "No path", steps, columns))
+    title = "Path" if found["reaches"] else "No path by column lineage"
+    show(found, as_json, lambda: table(title, {"items": found["path"]}, columns))
+    _show_stops(found, as_json)
     sys.exit(0 if found["reaches"] else 1)
 
 
@@ -96,7 +99,8 @@ def surface(
     from headwater.api.lineage import surface as ask_surface
 
     found = ask_surface(_lenses(data)[0], asked)
-    show(found, as_json, lambda: table("Masking surface", found, _SURFACE))
+    title = f"Newly exposed since {since}" if since else f"Masking surface, {_counted(found['exposures'])}"
+    show(found, as_json, lambda: table(title, found, _SURFACE))
     sys.exit(1 if since and found["items"] else 0)
 
 
@@ -107,15 +111,18 @@ def unused(
 ) -> None:  # fmt: skip
     """Tell which columns may be dropped: used, unused, or unknown where no one can tell."""
     found = _ask(data, "unused", _asked(locals()))
-    show(found, as_json, lambda: table("Columns", found, _UNUSED))
+    show(found, as_json, lambda: table(f"Columns, {_counted(found['verdicts'])}", found, _UNUSED))
 
 
 @app.command()
 def coverage(limit: Limit = None, as_of: AsOf = None, data: Data = None, as_json: Json = False) -> None:
     """List datasets and jobs without column lineage, and why."""
+    from headwater.index.coverage import COVERED
+
     found = _ask(data, "coverage", _asked({"limit": limit, "as_of": as_of}))
     columns = ("kind", "namespace", "dataset", "name", "reason")
-    show(found, as_json, lambda: table("Without column lineage", found, columns))
+    covered = [f"{found[kind].get(COVERED, 0)} of {sum(found[kind].values())} {kind}" for kind in ("datasets", "jobs")]
+    show(found, as_json, lambda: table(f"{' and '.join(covered)} have {COVERED}; without", found, columns))
 
 
 @app.command()
@@ -138,7 +145,8 @@ def diff(
         found = ask_diff(_lenses(data)[0], _asked({"from": from_, "to": to, "limit": limit}))
     else:
         raise WrongQuestion("Name two files of events, or --from TIME [--to TIME].")
-    show(found, as_json, lambda: table(f"{found['added']} added, {found['removed']} removed", found, _DIFF))
+    counts = _counted({word: found[word] for word in ("added", "removed", "changed")})
+    show(found, as_json, lambda: table(counts, found, _DIFF))
     sys.exit(1 if found["removed"] else 0)
 
 
@@ -146,7 +154,13 @@ def diff(
 def run(run_id: Annotated[str, typer.Argument(help="Run id.")], data: Data = None, as_json: Json = False) -> None:
     """Show what a run read and who had written it, what it wrote and who read that."""
     found = _lenses(data)[0].run(run_id)
-    show(found, as_json, lambda: pairs("Run", {**found["run"], "reads": found["reads"], "writes": found["writes"]}))
+    shown = {**found["run"], "job": f"{found['run']['job']['namespace']}/{found['run']['job']['name']}"}
+    show(found, as_json, lambda: pairs("Run", shown))
+    if not as_json:
+        writers = [{**each, "run": each["written_by"]} for each in found["reads"]]
+        readers = [{**each, "run": run} for each in found["writes"] for run in each["read_by"] or [None]]
+        show(writers, False, lambda: table("Reads, written by", {"items": writers}, _OTHER_RUN))
+        show(readers, False, lambda: table("Writes, read by", {"items": readers}, _OTHER_RUN))
 
 
 @app.command()
@@ -172,7 +186,7 @@ def _asked(options: dict[str, Any]) -> dict[str, str]:
     """Return options as the parameters of a question: what was not given is not asked."""
     found: dict[str, str] = {}
     for name, value in options.items():
-        if value not in (None, False) and name not in _NOT_ASKED:
+        if value is not None and value is not False and name not in _NOT_ASKED:
             found[_NAMES.get(name, name)] = "true" if value is True else str(value)
     return found
 
@@ -187,6 +201,10 @@ def _ends(start: str, end: str) -> dict[str, str]:
     return found
 
 
+def _counted(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {word}" for word, count in counts.items())
+
+
 def _ask(data: Path | None, question: str, parameters: dict[str, str]) -> Any:
     from headwater.api.lineage import ask
 
@@ -199,7 +217,7 @@ def _lenses(data: Path | None) -> tuple[Any, Path]:
     settings = load_settings({"data": data})[0]
     folder = existing_folder(settings)
     lenses = open_lenses(settings, folder)
-    for problem in lenses.problems:
+    for problem in lenses.rules().problems:
         sys.stderr.write(f"headwater: {problem}\n")
     return lenses, folder
 
@@ -210,6 +228,10 @@ def _show_reach(found: Any, as_json: bool, title: str) -> None:
     more = " (there is more: raise --limit or --depth)" if found["truncated"] else ""
     listed = {"items": found["columns"]}
     show(found, as_json, lambda: table(f"{title} {name}{more}", listed, _COLUMNS))
+    _show_stops(found, as_json)
+
+
+def _show_stops(found: Any, as_json: bool) -> None:
     if not as_json and found["stops"]:
         stops = {"items": found["stops"]}
-        show(stops, False, lambda: table("Only table-level lineage goes on from", stops, ("namespace", "dataset")))
+        show(stops, False, lambda: table("Only lineage of whole tables goes on from", stops, ("namespace", "dataset")))

@@ -4,6 +4,7 @@ Facets with members of their own or of other types are refused here and take the
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ from msgspec import UNSET, UnsetType
 Text = str | UnsetType | None
 
 
-class Transformation(msgspec.Struct, forbid_unknown_fields=True):
+class Transformation(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """What happened to an input on its way; members in alphabetical order, here and below: so they are encoded."""
 
     description: Text = UNSET
@@ -21,7 +22,7 @@ class Transformation(msgspec.Struct, forbid_unknown_fields=True):
     type: Text = UNSET
 
 
-class InputField(msgspec.Struct, forbid_unknown_fields=True):
+class InputField(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """A column that another is made of."""
 
     field: Text = UNSET
@@ -30,7 +31,7 @@ class InputField(msgspec.Struct, forbid_unknown_fields=True):
     transformations: list[Transformation] | UnsetType | None = UNSET
 
 
-class OutputField(msgspec.Struct, forbid_unknown_fields=True):
+class OutputField(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """What one column is made of; the transformation stood here before 1-1-0."""
 
     inputFields: list[InputField] | UnsetType | None = UNSET  # noqa: N815 - the name on the wire
@@ -38,7 +39,7 @@ class OutputField(msgspec.Struct, forbid_unknown_fields=True):
     transformationType: Text = UNSET  # noqa: N815
 
 
-class ColumnLineage(msgspec.Struct, forbid_unknown_fields=True):
+class ColumnLineage(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """Spec facets/1-2-0/ColumnLineageDatasetFacet; `dataset` entries have no output field and stay unexpanded."""
 
     producer: Text = msgspec.field(default=UNSET, name="_producer")
@@ -52,8 +53,12 @@ _encode = msgspec.json.Encoder(order="deterministic").encode  # sorts dictionari
 _EMPTY = Transformation()
 
 
+@lru_cache(1)
 def read_column_lineage(raw: bytes) -> ColumnLineage | None:
-    """Decode a facet; None where it is not exactly what the specification says."""
+    """Decode a facet; None where it is not exactly what the specification says.
+
+    Keeps the last one, because its digest is wanted and then its rows.
+    """
     try:
         return _facet.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -61,9 +66,8 @@ def read_column_lineage(raw: bytes) -> ColumnLineage | None:
 
 
 def canonical_lineage(facet: ColumnLineage) -> bytes:
-    """Encode a facet as `facets.canonical` does, without `_producer` and `_schemaURL`, which it loses."""
-    facet.producer = facet.schema_url = UNSET
-    return _encode(facet)
+    """Encode a facet as `facets.canonical` does, without `_producer` and `_schemaURL`."""
+    return _encode(ColumnLineage(dataset=facet.dataset, fields=facet.fields))
 
 
 def lineage_rows(facet: ColumnLineage) -> Iterator[tuple[Any, ...]]:
@@ -82,11 +86,10 @@ _NOTHING = [InputField(transformations=[_EMPTY])]
 
 def _edges(output: str | None, sources: list[InputField] | tuple[()], old: Transformation) -> Iterator[tuple[Any, ...]]:
     for source in sources:
-        names = (_value(source.namespace), _value(source.name), _value(source.field))
         for step in source.transformations or (old,):
-            how = (_value(step.type), _value(step.subtype), _value(step.description), _value(step.masking))
-            yield ("columnLineage", None, None, None, None, output, None, *names, None, *how)
-
-
-def _value(value: Any) -> Any:
-    return None if value is UNSET else value
+            row = (
+                "columnLineage", None, None, None, None, output,
+                None, source.namespace, source.name, source.field, None,
+                step.type, step.subtype, step.description, step.masking,
+            )  # fmt: skip
+            yield row if UNSET not in row else tuple(None if value is UNSET else value for value in row)

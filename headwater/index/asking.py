@@ -36,7 +36,9 @@ def read_mode(text: str | None) -> Mode:
         return "value"
     if text == "any":
         return "any"
-    raise WrongQuestion(f"mode={text!r} is not known. Write value (what a value is made of) or any (what shapes it).")
+    raise WrongQuestion(
+        f"mode={text[:40]!r} is not known. Write value (what a value is made of) or any (what shapes it)."
+    )
 
 
 def read_bounds(depth: int | None, limit: int | None) -> Bounds:
@@ -59,12 +61,19 @@ def find_dataset(moment: Moment, rules: NameRules, asked: Subject) -> Name:
             return dataset
     known = moment.datasets()
     text = asked.dataset.strip("/")
-    fitting = sorted(name for name in known if _ends_with(name, text) and asked.namespace in (None, name.namespace))
-    if len(fitting) > 1:
-        shown = ", ".join(repr("/".join(name)) for name in fitting[:_NEAREST])
-        raise WrongQuestion(f"{asked.dataset!r} may be {len(fitting)} datasets: {shown}. Name the namespace, or more.")
-    if fitting:
-        return fitting[0]
+    namespaces = _namespaces(rules, asked)
+    fitting = {name: name for name in known if _ends_with(name, text) and _is_in(name, namespaces)}
+    fitting = fitting or {
+        alias: dataset
+        for alias, dataset in moment.aliases().items()
+        if _ends_with(alias, text) and _is_in(alias, namespaces) and moment.knows(dataset)
+    }
+    found = sorted(set(fitting.values()))
+    if len(found) > 1:
+        shown = ", ".join(repr("/".join(name)) for name in found[:_NEAREST])
+        raise WrongQuestion(f"{text[:200]!r} may be {len(found)} datasets: {shown}. Name the namespace, or more.")
+    if found:
+        return found[0]
     whole = f"{asked.namespace}/{asked.dataset}" if asked.namespace else asked.dataset
     raise NotKnown("dataset", whole, _nearest_names(asked.dataset, known))
 
@@ -79,6 +88,17 @@ def _candidates(rules: NameRules, asked: Subject) -> Iterable[Name]:
     location = split_location(asked.dataset)
     if location:
         yield rules.canonical(*location)
+
+
+def _namespaces(rules: NameRules, asked: Subject) -> tuple[str, ...]:
+    """Return the ways to write the namespace that was asked for; none means any."""
+    if asked.namespace is None:
+        return ()
+    return asked.namespace, rules.canonical(asked.namespace, asked.dataset).namespace
+
+
+def _is_in(name: Name, namespaces: tuple[str, ...]) -> bool:
+    return not namespaces or name.namespace in namespaces
 
 
 def _ends_with(name: Name, text: str) -> bool:

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 from headwater.index.packing import encode, lines_from, paths_from
 from headwater.lineage.contents import Path, SentEdge
-
-_KEEP = 20_000
+from headwater.lineage.weighed import Weighed
 
 
 class SqliteContents:
@@ -15,8 +14,8 @@ class SqliteContents:
     def __init__(self, connection: sqlite3.Connection):
         """Use the index's connection; what is added is part of its transaction."""
         self._connection = connection
-        self._lineage: dict[str, Sequence[SentEdge]] = {}
-        self._schemas: dict[str, Sequence[Path]] = {}
+        self._lineage: Weighed[str, Sequence[SentEdge]] = Weighed()
+        self._schemas: Weighed[str, Sequence[Path]] = Weighed()
 
     def __contains__(self, content_hash: object) -> bool:
         if content_hash in self._lineage or content_hash in self._schemas:
@@ -30,24 +29,22 @@ class SqliteContents:
     def add_lineage(self, content_hash: str, edges: Sequence[SentEdge]) -> None:
         """Take the lines of a lineage facet."""
         self._put(content_hash, "lineage", encode(edges))
-        self._lineage[content_hash] = edges
+        self._lineage.keep(content_hash, edges, len(edges))
 
     def lineage(self, content_hash: str) -> Sequence[SentEdge]:
         """Return the lines of a lineage facet."""
         found = self._lineage.get(content_hash)
         if found is None:
-            if len(self._lineage) > _KEEP:
-                self._lineage.clear()
-            found = self._lineage[content_hash] = lines_from(self._value(content_hash))
+            lines = lines_from(self._value(content_hash))
+            found = self._lineage.keep(content_hash, lines, len(lines))
         return found
 
     def schema(self, content_hash: str) -> Sequence[Path]:
         """Return the columns of a schema."""
         found = self._schemas.get(content_hash)
         if found is None:
-            if len(self._schemas) > _KEEP:
-                self._schemas.clear()
-            found = self._schemas[content_hash] = paths_from(self._value(content_hash))
+            paths = paths_from(self._value(content_hash))
+            found = self._schemas.keep(content_hash, paths, len(paths))
         return found
 
     def _put(self, content_hash: str, kind: str, value: bytes) -> None:

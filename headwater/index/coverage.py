@@ -15,7 +15,8 @@ _SOURCE = "no reported job writes it"
 
 def coverage(moment: Moment, view: View, *, limit: int) -> dict[str, Any]:
     """Answer, dataset by dataset and job by job, where column lineage is missing, by reason."""
-    datasets = {name: _dataset_reason(moment, view, name) for name in moment.datasets()}
+    there = (name for name in moment.datasets() if moment.graph.dataset(name) not in view.hidden)
+    datasets = {name: _dataset_reason(moment, view, name) for name in there}
     jobs = _job_reasons(moment, view)
     items: list[dict[str, Any]] = [
         {"kind": "dataset", **dataset_json(name), "reason": reason}
@@ -23,7 +24,7 @@ def coverage(moment: Moment, view: View, *, limit: int) -> dict[str, Any]:
         if reason != COVERED
     ]
     items += [
-        {"kind": "job", **job_json(name), "reason": reason}
+        {"kind": "job", **job_json(moment.job(name)), "reason": reason}
         for name, reason in sorted(jobs.items())
         if reason != COVERED
     ]

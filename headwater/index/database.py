@@ -5,13 +5,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+
 from headwater.errors import LakeUnavailable
 
-FORMAT = 1
+FORMAT = 2
 
 T = TypeVar("T")
 
 _AT_ONCE = 500
+
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 
 SCHEMA = """
 CREATE TABLE positions(incarnation TEXT, part TEXT, sequence INTEGER NOT NULL, PRIMARY KEY(incarnation, part));
@@ -83,9 +87,20 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
         if connection.execute("PRAGMA user_version").fetchone()[0] == FORMAT:
             return connection
         connection.close()
-    except sqlite3.Error:
-        pass
+    except sqlite3.Error as error:
+        if is_damage(error):
+            raise
     raise LakeUnavailable("The index of the lake is still being built. Ask again in a moment.")
+
+
+def is_damage(error: BaseException) -> bool:
+    """Tell whether an error means that the file is not as it was written; a full disk and a lock do not.
+
+    SQL of ours fails (SQLITE_ERROR) only where tables are missing.
+    """
+    if isinstance(error, sqlite3.Error):
+        return error.sqlite_errorcode & 0xFF in _DAMAGE if hasattr(error, "sqlite_errorcode") else False
+    return type(error) is msgspec.DecodeError  # a value that was cut or overwritten
 
 
 def remove(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What changed between two moments: column and table edges that came and went."""
+"""What changed between two moments: column and table edges that came, went, or changed in being masked."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -17,15 +17,26 @@ class PlainEdge(NamedTuple):
     output: Name
     target: str | None
     direct: bool
+
+
+class Maker(NamedTuple):
+    """One job that makes an edge; masked: no job makes the edge without a mask."""
+
+    job: Name
     masked: bool
 
 
-def plain_edges(moment: Moment, view: View) -> dict[PlainEdge, Name]:
-    """Return every edge that counts, with one job that makes it."""
-    return dict(_plain_edges(moment, view))
+def plain_edges(moment: Moment, view: View) -> dict[PlainEdge, Maker]:
+    """Return every edge that counts, with the first job that makes it, one without a mask before others."""
+    found: dict[PlainEdge, Maker] = {}
+    for edge, maker in _plain_edges(moment, view):
+        known = found.get(edge)
+        if known is None or (maker.masked, maker.job) < (known.masked, known.job):
+            found[edge] = maker
+    return found
 
 
-def _plain_edges(moment: Moment, view: View) -> Iterator[tuple[PlainEdge, Name]]:
+def _plain_edges(moment: Moment, view: View) -> Iterator[tuple[PlainEdge, Maker]]:
     graph = moment.graph
     hidden = {graph.names[number] for number in view.hidden}
     for number, (group, said) in graph.sets.items():
@@ -36,38 +47,44 @@ def _plain_edges(moment: Moment, view: View) -> Iterator[tuple[PlainEdge, Name]]
             if edge.source not in hidden:
                 targets = said.columns if edge.target is None else (edge.target,)
                 for target in targets:
-                    found = PlainEdge(edge.source, edge.column, output, target, edge.how.direct, edge.how.masked)
-                    yield found, group.job
+                    found = PlainEdge(edge.source, edge.column, output, target, edge.how.direct)
+                    yield found, Maker(group.job, edge.how.masked)
         for source in () if said.carries else said.tables:
             if source not in hidden:
-                yield PlainEdge(source, None, output, None, True, False), group.job
+                yield PlainEdge(source, None, output, None, True), Maker(group.job, False)
 
 
 def difference(before: tuple[Moment, View], after: tuple[Moment, View], *, limit: int) -> dict[str, Any]:
-    """Answer which edges came, which went, and which changed only in being masked."""
+    """Answer which edges came, which went (that is lineage lost), and which changed only in being masked.
+
+    An edge between tables that gives way to edges between their columns is not lost.
+    """
     old, new = plain_edges(*before), plain_edges(*after)
-    came, went = new.keys() - old.keys(), old.keys() - new.keys()
-    items = [("added", edge, new[edge], after[0]) for edge in came] + [
-        ("removed", edge, old[edge], before[0]) for edge in went
-    ]
+    changed = [edge for edge in old.keys() & new.keys() if old[edge].masked != new[edge].masked]
+    told = {(edge.source, edge.output) for edge in new}
+    went = [edge for edge in old.keys() - new.keys() if edge.column or (edge.source, edge.output) not in told]
+    items = [("added", edge, new[edge], after[0]) for edge in new.keys() - old.keys()]
+    items += [("removed", edge, old[edge], before[0]) for edge in went]
+    items += [("changed", edge, new[edge], after[0]) for edge in changed]
     items.sort(key=lambda item: (item[1].output, item[1].target or "", item[1].source, item[1].column or "", item[0]))
     return {
-        "added": len(came),
+        "added": len(items) - len(went) - len(changed),
         "removed": len(went),
+        "changed": len(changed),
         "items": [_item(*item) for item in items[:limit]],
         "totalCount": len(items),
         "truncated": len(items) > limit,
     }
 
 
-def _item(change: str, edge: PlainEdge, job: Name, moment: Moment) -> dict[str, Any]:
+def _item(change: str, edge: PlainEdge, maker: Maker, moment: Moment) -> dict[str, Any]:
     return {
         "change": change,
         "from": {**dataset_json(edge.source), "column": _shown(moment, edge.source, edge.column)},
         "to": {**dataset_json(edge.output), "column": _shown(moment, edge.output, edge.target)},
         "type": "DIRECT" if edge.direct else "INDIRECT",
-        "masked": edge.masked,
-        "job": job_json(job),
+        "masked": maker.masked,
+        "job": job_json(moment.job(maker.job)),
     }
 
 

@@ -1,6 +1,7 @@
 """The masking surface as an answer: where tagged columns end up, and how."""
 
-from collections.abc import Iterator
+import difflib
+from collections.abc import Iterator, Set
 from typing import Any, NamedTuple
 
 from headwater.errors import NotKnown
@@ -13,6 +14,9 @@ from headwater.lineage.tags import has_tag
 from headwater.lineage.user_rules import UserRules
 from headwater.lineage.walk import Hit, View
 
+Place = tuple[str, str, str]
+"""Namespace, dataset and key of a column."""
+
 _RANK = {"exposed": 0, "unknown": 1, "masked": 2}
 
 
@@ -23,22 +27,46 @@ class Sources(NamedTuple):
     whole: list[int]
 
 
-def exposures(
-    moment: Moment, rules: UserRules, view: View, *, tag: str, source: Subject | None, limit: int
-) -> dict[str, Any]:
-    """Answer where the columns with a tag, or one source column, are readable, masked, or may be either."""
+class Exposed(NamedTuple):
+    """A moment's masking surface, worst first."""
+
+    sources: Sources
+    columns: list[Surfaced]
+
+    def exposed(self, moment: Moment) -> set[Place]:
+        """Return the columns whose values can be read."""
+        return {_place(moment, each) for each in self.columns if each.exposure == "exposed"}
+
+
+def look_for(moment: Moment, rules: UserRules, view: View, *, tag: str, source: Subject | None) -> Exposed:
+    """Find where the columns with a tag, or one source column, are readable, masked, or may be either.
+
+    Raises NotKnown for a tag or a column that is not there.
+    """
     sources = _one(moment, rules, source) if source else tagged_sources(moment, rules, tag)
     found = surface(moment.graph, sources.nodes, sources.whole, view, lambda number: _keys(moment, number))
-    by_node = {moment.graph.node(each.dataset, each.key): each for each in found if each.key is not None}
-    found.sort(key=lambda each: (_RANK[each.exposure], moment.graph.names[each.dataset], each.key or ""))
-    items = [_item(moment, each, by_node) for each in found[:limit]]
+    found.sort(key=lambda each: (_RANK[each.exposure], *_place(moment, each)))
+    return Exposed(sources, found)
+
+
+def exposures(moment: Moment, found: Exposed, *, tag: str, limit: int, but: Set[Place] | None = None) -> dict[str, Any]:
+    """Answer with a masking surface. but: columns exposed before; then only what is exposed beside them."""
+    by_node = {moment.graph.node(each.dataset, each.key): each for each in found.columns if each.key is not None}
+    shown = found.columns
+    if but is not None:
+        shown = [each for each in shown if each.exposure == "exposed" and _place(moment, each) not in but]
     return {
         "tag": tag,
-        "sources": [node_json(moment, node) for node in sources.nodes],
-        "items": items,
-        "totalCount": len(found),
-        "truncated": len(found) > limit,
+        "sources": [node_json(moment, node) for node in found.sources.nodes],
+        "items": [_item(moment, each, by_node) for each in shown[:limit]],
+        "exposures": {word: sum(each.exposure == word for each in shown) for word in _RANK},
+        "totalCount": len(shown),
+        "truncated": len(shown) > limit,
     }
+
+
+def _place(moment: Moment, each: Surfaced) -> Place:
+    return (*moment.graph.names[each.dataset], each.key or "")
 
 
 def _keys(moment: Moment, number: int) -> list[str]:
@@ -48,7 +76,21 @@ def _keys(moment: Moment, number: int) -> list[str]:
 def _one(moment: Moment, rules: UserRules, source: Subject) -> Sources:
     dataset = find_dataset(moment, rules.names, source)
     key = None if source.column is None else find_column(moment, dataset, source.column)
-    return Sources(nodes_of(moment, dataset, key), [])
+    number = moment.graph.dataset(dataset)
+    if number is None or key is None:
+        return _whole(moment, dataset)
+    return Sources(list({moment.graph.node_for(number, key): None} | dict.fromkeys(nodes_of(moment, dataset, key))), [])
+
+
+def _whole(moment: Moment, dataset: Name) -> Sources:
+    """Return all of a dataset, also columns that no edge mentions: a reader may not say which it reads."""
+    number = moment.graph.dataset(dataset)
+    if number is None:
+        return Sources([], [])
+    keys = moment.columns(dataset).by_key
+    if keys:
+        return Sources([moment.graph.node_for(number, key) for key in keys], [])
+    return Sources(list(moment.graph.nodes_of(number)), [number])
 
 
 def tagged_sources(moment: Moment, rules: UserRules, key: str) -> Sources:
@@ -58,21 +100,18 @@ def tagged_sources(moment: Moment, rules: UserRules, key: str) -> Sources:
     known: set[str] = set()
     for dataset, column, tag in _all_tags(moment, rules):
         known.add(tag[0])
-        if not has_tag(*tag, key):
-            continue
         number = moment.graph.dataset(dataset)
-        columns = moment.columns(dataset)
-        if number is None:
+        if number is None or not has_tag(*tag, key):
             continue
-        if column is not None:
-            nodes[moment.graph.node_for(number, columns.key(column))] = None
-        elif columns.by_key:
-            nodes.update((moment.graph.node_for(number, each), None) for each in columns.by_key)
+        if column is None:
+            every = _whole(moment, dataset)
+            nodes.update(dict.fromkeys(every.nodes))
+            whole.update(dict.fromkeys(every.whole))
         else:
-            whole[number] = None
-            nodes.update((node, None) for node in moment.graph.nodes_of(number))
+            nodes[moment.graph.node_for(number, moment.columns(dataset).key(column))] = None
     if not any(each.casefold() == key.casefold() for each in known):
-        raise NotKnown("tag", key, sorted(known)[:5])
+        near = difflib.get_close_matches(key, known, 5, 0.4) or sorted(known)[:5]
+        raise NotKnown("tag", key, near, "Tags come from `tags` facets and from the file tags.yaml.")
     return Sources(list(nodes), list(whole))
 
 
@@ -101,7 +140,7 @@ def _item(moment: Moment, each: Surfaced, found: dict[int | None, Surfaced]) -> 
         item["via"] = via_json(moment, each.hit)
     elif each.opaque is not None:
         item["how"] = "written without column lineage"
-        item["via"] = {"job": job_json(graph.sets[each.opaque][0].job)}
+        item["via"] = {"job": job_json(moment.job(graph.sets[each.opaque][0].job))}
     return item
 
 

@@ -1,10 +1,16 @@
-"""Keeps the index up with bronze, and builds it again when the rules for names change."""
+"""Keeps the index up with bronze, and builds it again when the rules for names change or its file is damaged."""
 
+import logging
+
+from headwater.errors import LakeUnavailable
+from headwater.index.database import is_damage
 from headwater.index.home import IndexHome
 from headwater.index.indexer import Indexer
 from headwater.lake.bronze import Bronze
 from headwater.lake.follow import sources_ahead, stored_events
 from headwater.lineage.names import NameRules
+
+log = logging.getLogger(__name__)
 
 AT_ONCE = 2_000
 """Sequence numbers read at once: bodies of 15 KB make 30 MB of them."""
@@ -25,15 +31,21 @@ class IndexFollower:
         """Take one batch from each partition that is ahead; returns the events taken, 0 when caught up.
 
         The index of other rules stays in use until that of these rules has caught up for the first time.
+        A damaged file is deleted and the next step begins again.
         Raises LakeUnavailable; then, as after any other error, the next step begins with an index read anew.
         """
         if not self._bronze.exists():
             return 0
         try:
             return self._step(self._open(rules))
-        except BaseException:
+        except BaseException as error:
             self.close()
-            raise
+            if not is_damage(error):
+                raise
+            self._home.remove()
+            raise LakeUnavailable(
+                f"The index is damaged ({error}). It is built again from the lake: ask again."
+            ) from error
 
     def close(self) -> None:
         """Close the index's file."""
@@ -42,10 +54,16 @@ class IndexFollower:
         self._indexer, self._version = None, -1
 
     def _open(self, rules: NameRules) -> Indexer:
+        if self._home.is_damaged():
+            log.warning("A question found the index damaged. It is built again from the lake.")
+            self.close()
+            self._home.remove()
         if self._indexer is None or self._rules is None or self._rules.rules_hash != rules.rules_hash:
             self.close()
-            self._rules = rules
-            self._indexer = Indexer(self._home.path_for(rules), rules)
+            path = self._home.path_for(rules)
+            self._rules, self._indexer = rules, Indexer(path, rules)
+            if not self._indexer.progress():
+                self._home.withdraw(path)
         return self._indexer
 
     def _step(self, indexer: Indexer) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from headwater.collector import paused
 from headwater.events.position import Source
 from headwater.index.contents import SqliteContents
 from headwater.index.database import open_for_writing
@@ -50,7 +51,8 @@ class Indexer:
         self._sql.execute("BEGIN IMMEDIATE")
         try:
             self._generation += 1
-            self._apply([self._reader.read(*event) for event in events])
+            with paused():
+                self._apply([self._reader.read(*event) for event in events])
             row = (source.incarnation, source.partition, sequence)
             self._sql.execute("INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", row)
             self._sql.execute("COMMIT")
@@ -73,16 +75,18 @@ class Indexer:
 
     def _settle(self, output: Name | None) -> None:
         """Mark which edge sets about an output count now, and whether it is dropped."""
-        votes = self._store.votes
-        words = outcome(votes.that_can_count(output), lambda number: votes.edges(number).named)
-        before = votes.counted(output)
+        votes, edge_sets = self._store.votes, self._store.edge_sets
+        counting = votes.that_can_count(output)
+        words = outcome(counting, lambda number: edge_sets.edges(number).named)
+        carrying = {vote.said for own in counting.values() for vote in own if vote.carries}
+        before = edge_sets.counted(output)
         after = {word.said: word for group_words in words.values() for word in group_words}
         for number in before.keys() | after.keys():
             self._mark(number, before.get(number), after.get(number))
         dropped = output is not None and votes.was_ever_dropped(output)
         for group, own in words.items():
             alone = len(own) == 1 and own[0].live and own[0].latest and not dropped
-            votes.settle(group, own[0].said if alone and votes.edges(own[0].said).carries else None)
+            votes.settle(group, own[0].said if alone and own[0].said in carrying else None)
         if output is not None and dropped:
             self._set_dataset(output, "dropped", is_dropped(votes.ended(output)))
 

@@ -1,24 +1,26 @@
 """Which lineage a question looks at: now, everything that ever was, or a moment of the past."""
 
+import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from headwater.errors import WrongQuestion
+import msgspec
+
+from headwater.errors import LakeUnavailable, WrongQuestion
 from headwater.index.contents import SqliteContents
-from headwater.index.database import open_for_reading
-from headwater.index.home import IndexHome
+from headwater.index.database import is_damage, open_for_reading
+from headwater.index.home import IndexHome, Published
 from headwater.index.live import LiveGraph
-from headwater.lineage.masking import remasked
 from headwater.index.moment import NOW_US, Moment
 from headwater.index.part_table import PartTable
 from headwater.index.past import PastMoment
 from headwater.index.rules_files import RulesFiles
 from headwater.index.run_lineage import run_lineage
+from headwater.lineage.masking import remasked
 from headwater.lineage.name import Name, Step
 from headwater.lineage.user_rules import UserRules
 from headwater.lineage.walk import View
@@ -43,11 +45,19 @@ class Sight(NamedTuple):
     rules: UserRules
 
 
+class RulesInForce(NamedTuple):
+    """The user's rules; indexed: the index that questions read was built by these rules for names."""
+
+    rules: UserRules
+    problems: list[str]
+    indexed: bool
+
+
 def read_view(text: str | None) -> bool:
     """Tell whether a question wants everything that ever was; raises WrongQuestion for another word."""
     if text in (None, "", "current", "all"):
         return text == "all"
-    raise WrongQuestion(f"view={text!r} is not known. Write current or all.")
+    raise WrongQuestion(f"view={text[:40]!r} is not known. Write current or all.")
 
 
 class Lenses:
@@ -59,13 +69,16 @@ class Lenses:
         self._rules_files = rules
         self._lock = threading.Lock()
         self._live: LiveGraph | None = None
-        self._opened: tuple[Path, str] | None = None
+        self._opened: tuple[Published, str] | None = None
         self._past: OrderedDict[tuple[object, ...], PastMoment] = OrderedDict()
 
-    @property
-    def problems(self) -> list[str]:
-        """What is wrong with the user's files; their last good rules are in force."""
-        return self._rules_files.problems
+    def rules(self) -> RulesInForce:
+        """Return the rules in force and what is wrong with the user's files."""
+        with self._lock:
+            rules = self._rules_files.current()
+            return RulesInForce(
+                rules, self._rules_files.problems, self._home.is_current(self._home.path_for(rules.names))
+            )
 
     def close(self) -> None:
         """Close the index's file."""
@@ -77,9 +90,7 @@ class Lenses:
     @contextmanager
     def look(self, lens: Lens) -> Iterator[Sight]:
         """Give what a question sees, and keep it as it is meanwhile; raises LakeUnavailable without an index."""
-        with self._lock:
-            rules = self._rules_files.current()
-            live = self._live_graph(rules)
+        with self._opened_index() as (live, rules):
             if lens.as_of_us is None and lens.known_at_us is None and not lens.every:
                 moment: Moment = live
                 view = live.view()
@@ -92,13 +103,13 @@ class Lenses:
 
     def run(self, run_id: str) -> dict[str, Any]:
         """Answer which run read what which run wrote."""
-        with self._lock:
-            return run_lineage(self._live_graph(self._rules_files.current()).sql, run_id)
+        with self._opened_index() as (live, _):
+            return run_lineage(live, run_id)
 
     def bindings(self, name: Name, at_us: int | None) -> list[Step]:
         """Return the steps from a canonical name to the dataset it means at a time, None: now."""
-        with self._lock:
-            naming = self._live_graph(self._rules_files.current()).naming
+        with self._opened_index() as (live, _):
+            naming = live.naming
             time_us = NOW_US if at_us is None else at_us
             bound = naming.bound(name, time_us)
             found = naming.resolve(name, time_us)
@@ -107,21 +118,42 @@ class Lenses:
             )
             return [*steps, Step("rename", "it was renamed later", bound, found)] if found != bound else steps
 
+    @contextmanager
+    def _opened_index(self) -> Iterator[tuple[LiveGraph, UserRules]]:
+        """Give the index as it is now, to one question at a time; a damaged one is reported to its writer."""
+        with self._lock:
+            rules = self._rules_files.current()
+            try:
+                yield self._live_graph(rules), rules
+            except (sqlite3.Error, msgspec.DecodeError) as error:
+                self._close()
+                if is_damage(error):
+                    self._home.report_damage()
+                raise LakeUnavailable(f"The index cannot be read ({error}). Ask again in a moment.") from error
+            finally:
+                if self._live is not None:
+                    self._live.rest()
+
     def _live_graph(self, rules: UserRules) -> LiveGraph:
         opened = (self._home.current(), repr(rules.masking))
         if self._live is None or opened != self._opened:
-            if self._live is not None:
-                self._live.close()
-            self._live, self._opened = LiveGraph(opened[0], partial(remasked, rules)), opened
+            self._close()
+            self._live, self._opened = LiveGraph(opened[0].path, partial(remasked, rules)), opened
         self._live.refresh()
         return self._live
+
+    def _close(self) -> None:
+        if self._live is not None:
+            self._live.close()
+        self._live, self._opened = None, None
+        self._past.clear()
 
     def _past_moment(self, live: LiveGraph, lens: Lens, rules: UserRules) -> PastMoment:
         """Derive the past anew from the parts that count then: costs about 50 us for each event before it."""
         key = (self._opened, live.generation, lens.as_of_us, lens.known_at_us, lens.every)
         found = self._past.get(key)
         if found is None:
-            sql = open_for_reading(self._home.current())
+            sql = open_for_reading(self._home.current().path)
             parts = PartTable(sql).until(
                 NOW_US if lens.as_of_us is None else lens.as_of_us,
                 NOW_US if lens.known_at_us is None else lens.known_at_us,

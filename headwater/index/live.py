@@ -1,8 +1,10 @@
 """The index as questions see it: the graph of what counts, kept up with its writer, one generation at a time."""
 
+import gc
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from headwater.collector import paused
 from headwater.index.contents import SqliteContents
 from headwater.index.database import open_for_reading
 from headwater.index.moment import NOW_US, Stats
@@ -13,6 +15,7 @@ from headwater.index.tag_table import TagTable
 from headwater.lineage.columns import Columns
 from headwater.lineage.current import Group
 from headwater.lineage.graph import Graph
+from headwater.lineage.jobs import job_key
 from headwater.lineage.name import Name
 from headwater.lineage.part import Tag
 from headwater.lineage.scene import Remask
@@ -31,6 +34,7 @@ class LiveGraph:
         self._schemas: dict[Name, str] = {}
         self._columns: dict[Name, Columns] = {}
         self._tags: Mapping[Name, Sequence[Tag]] | None = None
+        self._jobs: dict[Name, Name] = {}
         self.names = NameNumbers(self.sql)
         self.contents = SqliteContents(self.sql)
         self.naming = SqliteNaming(self.sql, self.names)
@@ -40,21 +44,27 @@ class LiveGraph:
         self.generation = 0
         self._seen = -1
         self.refresh()
+        gc.freeze()  # the graph stays: no request waits until the collector has looked at all of it
 
     def refresh(self) -> None:
-        """Take what the writer has committed since."""
+        """Take what the writer has committed since; until `rest` all that is read belongs to that one generation."""
+        self.rest()
+        self.sql.execute("BEGIN")
         version = self.sql.execute("PRAGMA data_version").fetchone()[0]
         if version == self._seen:
             return
-        self.sql.execute("BEGIN")  # one generation, whatever is written meanwhile
-        try:
-            self.names.refresh()
-            self.naming.refresh()
+        self.names.refresh()
+        self.naming.refresh()
+        with paused():
             newest = max(self._take_sets(), self._take_datasets(), self.generation)
-            self._tags = None
-        finally:
-            self.sql.execute("COMMIT")
+        self._tags = None
+        self._jobs.clear()
         self.generation, self._seen = newest, version
+
+    def rest(self) -> None:
+        """Let go of the generation that was read, so that the writer can tidy up behind it."""
+        if self.sql.in_transaction:
+            self.sql.execute("COMMIT")
 
     def view(self) -> View:
         """Return what counts now."""
@@ -86,12 +96,25 @@ class LiveGraph:
         """Return the dataset that a canonical name means now."""
         return self.naming.resolve(name, NOW_US)
 
+    def aliases(self) -> Mapping[Name, Name]:
+        """Return the names that are bound to another or were renamed, with the datasets they mean now."""
+        return {name: self.resolve(name) for name in (*self.naming.bindings, *self.naming.renames)}
+
     def tags(self) -> Mapping[Name, Sequence[Tag]]:
         """Return the tags that hold now, by dataset."""
         if self._tags is None:
             facets = TagTable(self.sql, self.names).facets()
             self._tags = newest_tags((self.naming.resolve(facet.name, facet.order[1]), facet) for facet in facets)
         return self._tags
+
+    def job(self, key: Name) -> Name:
+        """Return what people call a job: where it is known by an artifact's id, the name it has now."""
+        found = self._jobs.get(key)
+        if found is None:
+            query = "SELECT job FROM runs WHERE job_key = ? ORDER BY time_us DESC LIMIT 1"
+            row = self.sql.execute(query, (self.names.known(key) or 0,)).fetchone()
+            found = self._jobs[key] = job_key(self.names.name(row[0]), None) if row else key
+        return found
 
     def newest_run(self, number: int) -> str | None:
         """Return the newest run behind an edge set."""

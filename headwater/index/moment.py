@@ -42,6 +42,9 @@ class Moment(Protocol):
     def resolve(self, name: Name) -> Name:
         """Return the dataset that a canonical name means."""
 
+    def aliases(self) -> Mapping[Name, Name]:
+        """Return the names that are bound to another or were renamed, with the datasets they mean."""
+
     def knows(self, dataset: Name) -> bool:
         """Tell whether a schema or an edge is known of a dataset."""
 
@@ -50,6 +53,9 @@ class Moment(Protocol):
 
     def tags(self) -> Mapping[Name, Sequence[Tag]]:
         """Return the tags that hold, by dataset."""
+
+    def job(self, key: Name) -> Name:
+        """Return what people call a job: where it is known by an artifact's id, the name it has now."""
 
     def newest_run(self, number: int) -> str | None:
         """Return the newest run behind an edge set."""

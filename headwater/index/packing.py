@@ -30,12 +30,16 @@ class PackedPart(Struct, array_like=True, gc=False):
 
 
 class PackedEdges(Struct, array_like=True, gc=False):
-    """A contribution; datasets and transformations by their place in `names` and `hows`."""
+    """A contribution; datasets, columns and transformations by their place in `names`, `said` and `hows`.
+
+    edges: four numbers each, as in `Edge`.
+    """
 
     names: list[Name]
+    said: list[str | None]
     hows: list[How]
     output: int | None
-    edges: list[tuple[int, str, str | None, int]]
+    edges: list[int]
     columns: tuple[str, ...]
     bare: tuple[str, ...]
     tables: list[int]
@@ -78,23 +82,29 @@ def unpack_part(run_key: str, event: bytes, value: bytes, mention: Callable[[int
 def pack_edges(said: Contribution) -> bytes:
     """Encode a contribution; equal ones give equal bytes. What differs from run to run (`landed`) is left out."""
     names: dict[Name, int] = {}
+    columns: dict[str | None, int] = {}
     hows: dict[How, int] = {}
+    edges: list[int] = []
 
     def place(name: Name) -> int:
         return names.setdefault(name, len(names))
 
+    output = place(said.output) if said.output else None
+    for edge in said.edges:
+        edges += (
+            place(edge.source), columns.setdefault(edge.column, len(columns)),
+            columns.setdefault(edge.target, len(columns)), hows.setdefault(edge.how, len(hows)),
+        )  # fmt: skip
     packed: dict[str, Any] = {
-        "output": place(said.output) if said.output else None,
-        "edges": [
-            (place(edge.source), edge.column, edge.target, hows.setdefault(edge.how, len(hows))) for edge in said.edges
-        ],
+        "output": output,
+        "edges": edges,
         "tables": [place(name) for name in said.tables],
         "named": [place(name) for name in said.named],
         "also_read": [place(name) for name in said.also_read],
     }
     return encode(
         PackedEdges(
-            list(names), list(hows), columns=said.columns, bare=said.bare, carries=said.carries,
+            list(names), list(columns), list(hows), columns=said.columns, bare=said.bare, carries=said.carries,
             borrowed=said.borrowed, **packed,
         )
     )  # fmt: skip
@@ -103,10 +113,14 @@ def pack_edges(said: Contribution) -> bytes:
 def unpack_edges(value: bytes) -> Contribution:
     """Decode a contribution."""
     packed = _edges.decode(value)
-    names, hows = packed.names, packed.hows
+    names, said, hows = packed.names, packed.said, packed.hows
+    numbers = iter(packed.edges)
+    edges = zip(numbers, numbers, numbers, numbers, strict=True)
     return Contribution(
         output=None if packed.output is None else names[packed.output],
-        edges=tuple(Edge(names[source], column, target, hows[how]) for source, column, target, how in packed.edges),
+        edges=tuple(
+            [Edge(names[source], said[column] or "", said[target], hows[how]) for source, column, target, how in edges]
+        ),
         columns=packed.columns,
         bare=packed.bare,
         tables=tuple(names[number] for number in packed.tables),

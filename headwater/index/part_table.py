@@ -21,12 +21,20 @@ class PartTable:
 
     def add(self, parts: Sequence[Part]) -> Sequence[Part]:
         """Keep parts; returns those that are new."""
-        return [part for part in parts if self._add(part)]
+        known = {
+            row
+            for keys in chunks(list({part.run_key for part in parts}))
+            for row in self._sql.execute(f"SELECT run, event FROM parts WHERE run IN ({marks(keys)})", keys)
+        }
+        by_key = {(part.run_key, bytes.fromhex(part.event_id)): part for part in parts}
+        fresh = {key: part for key, part in by_key.items() if key not in known}
+        rows = [(*key, self._pack(part)) for key, part in fresh.items()]
+        self._sql.executemany("INSERT INTO parts VALUES (?, ?, ?)", rows)
+        return list(fresh.values())
 
-    def _add(self, part: Part) -> bool:
+    def _pack(self, part: Part) -> bytes:
         inputs, outputs = ([self._mention_id(mention) for mention in side] for side in (part.inputs, part.outputs))
-        row = (part.run_key, bytes.fromhex(part.event_id), pack_part(part, inputs, outputs))
-        return bool(self._sql.execute("INSERT OR IGNORE INTO parts VALUES (?, ?, ?)", row).rowcount)
+        return pack_part(part, inputs, outputs)
 
     def parts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[Part]]:
         """Return all parts of each of these runs."""

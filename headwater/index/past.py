@@ -6,6 +6,7 @@ from headwater.index.moment import NOW_US, Stats
 from headwater.lineage.columns import Columns
 from headwater.lineage.contents import Contents
 from headwater.lineage.current import newness
+from headwater.lineage.jobs import job_key
 from headwater.lineage.name import Name
 from headwater.lineage.part import Part, Tag
 from headwater.lineage.scene import Remask, Scene
@@ -29,6 +30,7 @@ class PastMoment:
             for mention in (*part.inputs, *part.outputs)
         } | {*self.graph.names}
         self._tags: Mapping[Name, Sequence[Tag]] | None = None
+        self._jobs: dict[Name, Name] | None = None
 
     def view(self) -> View:
         """Return what counts."""
@@ -45,6 +47,10 @@ class PastMoment:
     def resolve(self, name: Name) -> Name:
         """Return the dataset that a canonical name means."""
         return self._naming.resolve(name, NOW_US)
+
+    def aliases(self) -> Mapping[Name, Name]:
+        """Return the names that are bound to another or were renamed, with the datasets they mean."""
+        return {name: self.resolve(name) for name in (*self._naming.bindings, *self._naming.renames)}
 
     def history(self) -> View:
         """Add what counts no more, and return a view of everything."""
@@ -70,6 +76,13 @@ class PastMoment:
             facets = [facet for part in self._parts for facet in tags_facets(part)]
             self._tags = newest_tags((self._naming.resolve(facet.name, facet.order[1]), facet) for facet in facets)
         return self._tags
+
+    def job(self, key: Name) -> Name:
+        """Return what people call a job: where it is known by an artifact's id, the name it has now."""
+        if self._jobs is None:
+            runs = sorted(self._scene.store.runs.values(), key=lambda run: run.time_us)
+            self._jobs = {run.job_key: job_key(run.job, None) for run in runs}
+        return self._jobs.get(key, key)
 
     def newest_run(self, number: int) -> str | None:
         """Return the newest run behind an edge set."""

@@ -4,9 +4,11 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
-from headwater.errors import NotKnown
+import msgspec
+
+from headwater.errors import NotKnown, WrongQuestion
+from headwater.index.live import LiveGraph
 from headwater.index.names import NameNumbers
-from headwater.index.naming import SqliteNaming
 from headwater.index.part_table import PartTable
 from headwater.index.showing import dataset_json, iso, job_json
 from headwater.lineage.name import Name
@@ -15,23 +17,39 @@ from headwater.lineage.run import Run, fold
 _SHOWN = 20
 
 
-def run_lineage(sql: sqlite3.Connection, run_id: str) -> dict[str, Any]:
+def run_lineage(live: LiveGraph, run_id: str) -> dict[str, Any]:
     """Answer what a run read and who had written it, what it wrote and who read that before the next write.
 
-    Raises NotKnown for a run that no event is of.
+    run_id: as sent; one that is no UUID and that several jobs used is the JSON `["id","namespace","job"]`.
+    Raises NotKnown for a run that no event is of, WrongQuestion for an id of several.
     """
-    names = NameNumbers(sql)
-    parts = PartTable(sql).parts([run_id.lower()]) or PartTable(sql).parts([run_id])
-    if not parts:
-        raise NotKnown("run", run_id, [])
-    run = fold(next(iter(parts.values())), SqliteNaming(sql, names).resolve)
+    sql, names = live.sql, live.names
+    run = fold(next(iter(PartTable(sql).parts([_key(sql, run_id)]).values())), live.naming.resolve)
     return {
         "run": _run(run),
-        "reads": [{**dataset_json(name), "written_by": _writer(sql, names, name, run)} for name in sorted(run.inputs)],
+        "reads": [
+            {**dataset_json(name), "written_by": _writer(sql, names, name, run)}
+            for name in sorted({*run.inputs, *_read(sql, names, run)})
+        ],
         "writes": [
             {**dataset_json(name), "read_by": list(_readers(sql, names, name, run))} for name in sorted(run.outputs)
         ],
     }
+
+
+def _key(sql: sqlite3.Connection, run_id: str) -> str:
+    """Return the key of a run; JSON sorts behind its beginning, so that an index finds it."""
+    begins = msgspec.json.encode([run_id]).decode()[:-1] + ","
+    rows = sql.execute(
+        "SELECT DISTINCT run FROM parts WHERE run IN (?1, ?2) OR (run >= ?3 AND run < ?4) LIMIT ?5",
+        (run_id.lower(), run_id, begins, begins[:-1] + "-", _SHOWN),
+    ).fetchall()
+    keys = sorted(key for (key,) in rows)
+    if not keys:
+        raise NotKnown("run", run_id, [], "Write the run id as its events do; `headwater events` lists them.")
+    if len(keys) > 1:
+        raise WrongQuestion(f"Run id {run_id[:200]!r} is of {len(keys)} jobs. Ask for one: {', '.join(keys)}.")
+    return str(keys[0])
 
 
 def _run(run: Run) -> dict[str, Any]:
@@ -43,6 +61,12 @@ def _run(run: Run) -> dict[str, Any]:
         "started": iso(run.started_us),
         "ended": iso(run.ended_us),
     }
+
+
+def _read(sql: sqlite3.Connection, names: NameNumbers, run: Run) -> Iterator[Name]:
+    """Yield what a run read by its column lineage: some producers report no inputs beside it (rule 5)."""
+    query = "SELECT DISTINCT d.name FROM votes v JOIN reads d ON d.edge_set = v.edge_set WHERE v.run = ?"
+    return (names.name(number) for (number,) in sql.execute(query, (run.key,)))
 
 
 def _writer(sql: sqlite3.Connection, names: NameNumbers, dataset: Name, run: Run) -> dict[str, Any] | None:

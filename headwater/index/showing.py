@@ -1,12 +1,14 @@
 """Datasets, columns and edges as answers show them."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from headwater.index.moment import Moment
 from headwater.lineage.contents import How
 from headwater.lineage.name import Name
 from headwater.lineage.walk import Hit
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def dataset_json(name: Name) -> dict[str, str]:
@@ -46,7 +48,7 @@ def via_json(moment: Moment, hit: Hit) -> dict[str, Any]:
     group, _ = moment.graph.sets[hit.edge_set]
     return {
         **node_json(moment, hit.parent),
-        "job": job_json(group.job),
+        "job": job_json(moment.job(group.job)),
         "transformation": how_json(moment.graph.hows[hit.how]),
     }
 
@@ -55,4 +57,5 @@ def iso(time_us: int | None) -> str | None:
     """Return a time as text, UTC."""
     if time_us is None:
         return None
-    return datetime.fromtimestamp(time_us / 1e6, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    moment = _EPOCH + timedelta(microseconds=time_us)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from headwater.index.database import chunks, marks
+from headwater.index.edge_set_table import EdgeSetTable
 from headwater.index.names import NameNumbers
 from headwater.index.part_table import PartTable
 from headwater.index.vote_table import VoteTable
@@ -23,9 +24,11 @@ class SqliteStore:
         self._sql = connection
         self._names = names
         self._seen: list[tuple[object, ...]] = []
+        self._runs: list[tuple[object, ...]] = []
         self._used: set[tuple[int, int]] = set()
         self._parts = PartTable(connection)
-        self.votes = VoteTable(connection, names)
+        self.edge_sets = EdgeSetTable(connection, names)
+        self.votes = VoteTable(connection, names, self.edge_sets)
 
     def add(self, parts: Sequence[Part]) -> Sequence[Part]:
         """Keep parts; returns those that are new."""
@@ -42,6 +45,7 @@ class SqliteStore:
 
     def users(self, names: Iterable[Name]) -> Iterable[str]:
         """Return the runs of jobs that use one of these names."""
+        self.flush()
         numbers = [number for name in names if (number := self._names.known(name)) is not None]
         found: set[str] = set()
         for some in chunks(numbers):
@@ -58,9 +62,11 @@ class SqliteStore:
         self._seen.append((self._names.number(name), *seen))
 
     def flush(self) -> None:
-        """Write what `see` has gathered."""
+        """Write what `see` and `put` have gathered."""
         self._sql.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?)", self._seen)
+        self._sql.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._runs)
         self._seen.clear()
+        self._runs.clear()
 
     def newest_first(self, name: Name) -> Iterator[SeenSchema]:
         """Return the schemas mentioned under a name, newest first."""
@@ -74,13 +80,10 @@ class SqliteStore:
 
     def _put_run(self, run: Run, used: Iterable[Name]) -> None:
         job, job_key = self._names.number(run.job), self._names.number(run.job_key)
-        self._sql.execute(
-            "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                run.key, run.kind, job, job_key, run.execution, run.state, run.processing, run.started_us,
-                run.ended_us, run.time_us,
-            ),
-        )  # fmt: skip
+        self._runs.append((
+            run.key, run.kind, job, job_key, run.execution, run.state, run.processing, run.started_us,
+            run.ended_us, run.time_us,
+        ))  # fmt: skip
         for name in used:
             pair = (self._names.number(name), job_key)
             if pair not in self._used:

@@ -17,12 +17,14 @@ def verdicts(moment: Moment, rules: UserRules, view: View, *, asked: Subject | N
     """Answer which columns of a dataset, or of all datasets, are used, unused, or neither provably."""
     datasets = [find_dataset(moment, rules.names, asked)] if asked else sorted(moment.datasets())
     items: list[dict[str, Any]] = []
-    total = 0
+    counts = dict.fromkeys(("used", "unused", "unknown"), 0)
     for dataset in datasets:
         judged = judge_dataset(moment, rules, view, dataset)
-        total += len(judged)
+        for each in judged:
+            counts[each.verdict] += 1
         items += _items(moment, dataset, judged) if len(items) < limit else []
-    return {"items": items[:limit], "totalCount": total, "truncated": total > limit}
+    total = sum(counts.values())
+    return {"items": items[:limit], "verdicts": counts, "totalCount": total, "truncated": total > limit}
 
 
 def judge_dataset(moment: Moment, rules: UserRules, view: View, dataset: Name) -> list[Judged]:
@@ -50,9 +52,9 @@ def _items(moment: Moment, dataset: Name, judged: list[Judged]) -> Iterator[dict
             "verdict": each.verdict,
             "reason": each.reason,
             "caveats": caveats if each.verdict == "unused" else [],
-            "read_by": [job_json(job) for job in _jobs(moment, each.edge_sets)] if used else [],
+            "read_by": [job_json(moment.job(job)) for job in _jobs(moment, each.edge_sets)] if used else [],
             "consumers": list(each.consumers),
-            "also_read_by": [job_json(job) for job in readers],
+            "also_read_by": [job_json(moment.job(job)) for job in readers],
             "observed_since": iso(min((each.first_us for each in times), default=None)),
             "last_used": iso(max((each.last_us for each in times), default=None)) if used else None,
         }

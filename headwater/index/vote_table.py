@@ -1,35 +1,32 @@
-"""Votes and what they stand for, the edge sets, in the index's file."""
+"""Votes in the index's file: which run says what about which dataset."""
 
-import hashlib
 import sqlite3
+from typing import Any
 
 from headwater.index.database import chunks, marks
+from headwater.index.edge_set_table import EdgeSetTable
 from headwater.index.names import NameNumbers
-from headwater.index.packing import pack_edges, unpack_edges
 from headwater.lineage.current import Group, Vote
 from headwater.lineage.derive import Said
-from headwater.lineage.edges import Contribution, others_read
+from headwater.lineage.edges import Contribution
 from headwater.lineage.name import Name
-
-_KEEP = 50_000
 
 _COLUMNS = "time_us, tie, execution, carries, landed, ended, drops, borrowed, edge_set"
 
 _VOTE = "v.time_us, v.tie, v.run, v.execution, v.carries, v.landed, v.ended, v.drops, v.edge_set"
 
-Cells = tuple[object, ...]
+Cells = tuple[Any, ...]
 
 
 class VoteTable:
-    """What runs say, by group; edge sets are numbered, equal ones of a group are one."""
+    """What runs say, by group."""
 
-    def __init__(self, connection: sqlite3.Connection, names: NameNumbers):
+    def __init__(self, connection: sqlite3.Connection, names: NameNumbers, edge_sets: EdgeSetTable):
         """Use the index's connection."""
         self._sql = connection
+        self._edge_sets = edge_sets
         self._names = names
         self._groups: dict[Group, int] = {}
-        self._numbers: dict[tuple[int, bytes], int] = {}
-        self._digests: dict[int, tuple[Contribution, bytes]] = {}
         self._alone: dict[int, int] = {}
         self._borrowing = {
             row[0]
@@ -64,7 +61,7 @@ class VoteTable:
         It is so for nearly every run of a job that runs again and again, and then nothing has to be counted anew.
         """
         number, execution, edge_set, drops = cells[0], cells[3], cells[-1], cells[7]
-        if self._alone.get(number) != edge_set or drops:  # type: ignore[call-overload]
+        if self._alone.get(number) != edge_set or drops:
             return False
         query = "SELECT 1 FROM votes WHERE execution = ? AND grp = ? AND edge_set <> ? LIMIT 1"
         return not self._sql.execute(query, (execution, number, edge_set)).fetchone()
@@ -75,16 +72,12 @@ class VoteTable:
             self._borrowing.add(self._names.number(said.output))
         return (
             number, vote.time_us, vote.tie, vote.execution, vote.carries, vote.landed, vote.ended, vote.drops,
-            said.borrowed, self._edge_set(number, said),
+            said.borrowed, self._edge_sets.number(number, said),
         )  # fmt: skip
 
     def _remove(self, run: str, cells: Cells) -> None:
         self._sql.execute("DELETE FROM votes WHERE run = ? AND grp = ?", (run, cells[0]))
-        self._sql.execute(
-            "UPDATE edge_sets SET (runs, first_us, last_us) = "
-            "(SELECT count(*), min(time_us), max(time_us) FROM votes WHERE edge_set = ?1) WHERE number = ?1",
-            (cells[-1],),
-        )
+        self._edge_sets.recount(cells[-1])
 
     def borrowers(self, output: Name | None) -> list[str]:
         """Return the runs that took the columns of this output (None: of any) from another run's schema."""
@@ -98,11 +91,7 @@ class VoteTable:
 
     def _insert(self, run: str, cells: Cells) -> None:
         self._sql.execute("INSERT INTO votes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (run, *cells))
-        self._sql.execute(
-            "UPDATE edge_sets SET runs = runs + 1, first_us = min(coalesce(first_us, ?1), ?1), "
-            "last_us = max(coalesce(last_us, ?1), ?1) WHERE number = ?2",
-            (cells[1], cells[-1]),
-        )
+        self._edge_sets.add_run(cells[-1], cells[1])
 
     def _group_id(self, group: Group) -> int:
         found = self._groups.get(group)
@@ -119,32 +108,6 @@ class VoteTable:
             "SELECT layer, job, output FROM groups WHERE id = ?", (number,)
         ).fetchone()
         return Group(layer, self._names.name(job), self._names.name(output) if output else None)
-
-    def _edge_set(self, group: int, said: Contribution) -> int:
-        """Return the number of an edge set; the same object, as the memory of contributions gives it, costs nothing."""
-        known = self._digests.get(id(said))
-        if known is None or known[0] is not said:
-            if len(self._digests) > _KEEP:
-                self._digests.clear()
-            value = pack_edges(said)
-            known = self._digests[id(said)] = (said, hashlib.sha256(value).digest()[:16])
-        digest = known[1]
-        found = self._numbers.get((group, digest))
-        if found is None:
-            self._sql.execute("INSERT OR IGNORE INTO edge_sets(grp, digest) VALUES (?, ?)", (group, digest))
-            query = "SELECT number FROM edge_sets WHERE grp = ? AND digest = ?"
-            found = self._numbers[group, digest] = int(self._sql.execute(query, (group, digest)).fetchone()[0])
-            self._sql.execute("INSERT OR IGNORE INTO edges VALUES (?, ?)", (found, pack_edges(said)))
-            self._note_reads(found, said)
-        return found
-
-    def _note_reads(self, edge_set: int, said: Contribution) -> None:
-        rows = [(self._names.number(name), edge_set) for name in others_read(said)]
-        self._sql.executemany("INSERT OR IGNORE INTO reads VALUES (?, ?)", rows)
-
-    def edges(self, number: int) -> Contribution:
-        """Return an edge set."""
-        return unpack_edges(self._sql.execute("SELECT value FROM edges WHERE edge_set = ?", (number,)).fetchone()[0])
 
     def that_can_count(self, output: Name | None) -> dict[Group, list[Vote[int]]]:
         """Return the votes about an output, of the newest executions of each group and of their siblings.
@@ -169,16 +132,6 @@ class VoteTable:
             for row in self._sql.execute(query, (*some, number)).fetchall():
                 found.setdefault(self.group(row[0]), []).append(Vote(*row[1:]))
         return found
-
-    def counted(self, output: Name | None) -> dict[int, tuple[int, int, bytes]]:
-        """Return (live, latest, explained) of the edge sets about an output that counted so far."""
-        number = self._names.number(output) if output else 0
-        rows = self._sql.execute(
-            "SELECT e.number, e.live, e.latest, e.explained FROM groups g JOIN edge_sets e ON e.grp = g.id "
-            "WHERE g.output = ? AND (e.live OR e.latest)",
-            (number,),
-        )
-        return {row[0]: row[1:] for row in rows}
 
     def was_ever_dropped(self, output: Name) -> bool:
         """Tell whether any run that is still in the votes dropped a dataset, or the index says so."""

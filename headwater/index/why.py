@@ -39,7 +39,7 @@ def _is_asked(edge: Edge, said: Contribution, source: Name, column: str | None, 
 def _item(moment: Moment, number: int, layer: str, job: Name, edges: list[Edge]) -> dict[str, Any]:
     stats = moment.stats(number)
     return {
-        "job": job_json(job),
+        "job": job_json(moment.job(job)),
         "origin": layer,
         "transformations": [how_json(how) for how in dict.fromkeys(edge.how for edge in edges)],
         "runs": stats.runs,

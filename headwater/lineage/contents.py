@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
+from msgspec import Struct
+
 from headwater.events.rows import Row
 from headwater.lineage.name import Name
 
@@ -21,7 +23,7 @@ class How(NamedTuple):
     description: str | None
 
 
-class SentEdge(NamedTuple):
+class SentEdge(Struct, frozen=True, gc=False, array_like=True):
     """One line of a lineage facet.
 
     target: the dataset that an entry of a `lineage` facet names, None for the dataset that carries the facet.
@@ -90,24 +92,27 @@ def schema_columns(rows: Sequence[Row]) -> tuple[Path, ...]:
 
 def sent_edges(rows: Sequence[Row], canonical: Canonical) -> tuple[SentEdge, ...]:
     """Return what a facet's rows in table `column_lineage` say of datasets; what they say of jobs is left out."""
-    return tuple(_sent_edges(rows, canonical))
+    edges = tuple(_sent_edges(rows, canonical))
+    noise = {source for source in {edge.source for edge in edges} if source and is_noise(source)}
+    return tuple(edge for edge in edges if edge.source not in noise) if noise else edges
 
 
 def _sent_edges(rows: Sequence[Row], canonical: Canonical) -> Iterator[SentEdge]:
-    forms: dict[tuple[str | None, str | None], Name] = {}
+    forms: dict[tuple[str | None, str | None], Name | None] = {}
+    hows: dict[tuple[bool, Row], How] = {}
 
-    def form(namespace: str | None, name: str) -> Name:
-        found = forms.get((namespace, name))
-        return found or forms.setdefault((namespace, name), canonical(namespace or "", name))
+    def form(namespace: str | None, name: str | None) -> Name | None:
+        found = canonical(namespace or "", name) if name else None
+        return forms.setdefault((namespace, name), found)
 
-    for row in rows:
+    for row in rows:  # a facet says the same names and steps hundreds of times
         to_type, to_namespace, to_name, _, output, from_type, from_namespace, from_name, column = row[3:12]
-        if "JOB" in (to_type, from_type):
+        if to_type == "JOB" or from_type == "JOB":
             continue
-        source = form(from_namespace, from_name) if from_name else None
-        if source is None or not is_noise(source):
-            target = form(to_namespace, to_name) if to_name else None
-            yield SentEdge(target, output, source, column, _how(*row[13:17], dataset_wide=output is None))
+        place, step = (from_namespace, from_name), (output is None, row[13:17])
+        source = forms[place] if place in forms else form(*place)
+        how = hows.get(step) or hows.setdefault(step, _how(*row[13:17], dataset_wide=output is None))
+        yield SentEdge(form(to_namespace, to_name) if to_name else None, output, source, column, how)
 
 
 def _how(kind: str | None, subtype: str | None, text: str | None, masking: bool | None, *, dataset_wide: bool) -> How:

@@ -19,7 +19,7 @@ Dated = tuple[SentEdge, int]
 """A line of a facet, and the time of the event that brought it (us): names mean what they meant then."""
 
 
-class Edge(NamedTuple):
+class Edge(Struct, frozen=True, gc=False):
     """One input column to one output column; to all of them where `target` is None (always INDIRECT)."""
 
     source: Name
@@ -105,7 +105,8 @@ def _read(
     named = dict.fromkeys(edge.source for edge in edges)
     whole = {rules.resolve(line.source, at): None for line, at in lines if line.source and line.column is None}
     tables = named | {name: None for name in (*whole, *inputs) if name != output}
-    fields = {rules.column_key(output, line.output): None for line, _ in lines if line.output is not None}
+    sent = dict.fromkeys(line.output for line, _ in lines)
+    fields = {rules.column_key(output, column): None for column in sent if column is not None}
     columns, borrowed = _columns(run, output, edges, fields, rules)
     return Contribution(
         output,
@@ -122,11 +123,27 @@ def _read(
 
 
 def _edges(output: Name, lines: Sequence[Dated], rules: EdgeRules) -> Iterator[Edge]:
+    targets = _Keys(output, rules)
+    sources: dict[tuple[int, int], _Keys] = {}
     for line, time_us in lines:
-        if line.source and line.column is not None:
-            source = rules.resolve(line.source, time_us)
-            target = None if line.output is None else rules.column_key(output, line.output)
-            yield Edge(source, rules.column_key(source, line.column), target, line.how)
+        name = line.source
+        if name and line.column is not None:
+            keys = sources.get((id(name), time_us))  # by identity: hashing two long texts costs more than all the rest
+            if keys is None:
+                keys = sources[id(name), time_us] = _Keys(rules.resolve(name, time_us), rules)
+            yield Edge(keys.dataset, keys[line.column], None if line.output is None else targets[line.output], line.how)
+
+
+class _Keys(dict[str, str]):
+    """The keys of a dataset's columns, each worked out once: a facet of 400 lines says 150 columns."""
+
+    def __init__(self, dataset: Name, rules: EdgeRules):
+        super().__init__()
+        self.dataset = dataset
+        self._key = rules.column_key
+
+    def __missing__(self, column: str) -> str:
+        return self.setdefault(column, self._key(self.dataset, column))
 
 
 def _columns(

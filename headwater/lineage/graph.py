@@ -5,16 +5,14 @@ masks over edge sets, so that every view walks the same arrays. Measured at 800,
 """
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from headwater.lineage.adjacency import Adjacency
 from headwater.lineage.contents import How
 from headwater.lineage.current import Group
 from headwater.lineage.edges import Contribution
 from headwater.lineage.name import Name
-
-WIDTH = 3
-"""Integers an edge: the node at its other end, its `How`, its edge set."""
 
 _PASS = How(direct=False, masked=False, subtype=None, description=None)
 
@@ -30,20 +28,21 @@ class Graph:
     """Nodes and edges; what is asked of them is in `walk.py`, `surface.py` and `unused.py`."""
 
     def __init__(self) -> None:
-        """Hold nothing yet."""
+        """Hold nothing yet. dataset_of: by node, as in `columns`; searches look at it for every edge."""
         self.names: list[Name] = []
         self.columns: list[Column] = []
+        self.dataset_of = array("i")
         self.hows: list[How] = [_PASS]
-        self.out: dict[int, array[int]] = {}
-        self.into: dict[int, array[int]] = {}
+        self.out = Adjacency()
+        self.into = Adjacency()
         self.sets: dict[int, tuple[Group, Contribution]] = {}
         self.explained: dict[int, frozenset[Name]] = {}
         self.fed_by: dict[int, set[int]] = {}
         self.feeds: dict[int, set[int]] = {}
         self._dataset_ids: dict[Name, int] = {}
-        self._nodes: dict[Column, int] = {}
+        self._nodes: list[dict[str, int]] = []
         self._how_ids: dict[How, int] = {_PASS: 0}
-        self._of_dataset: dict[int, list[int]] = {}
+        self._middles: dict[int, int] = {}
 
     def dataset(self, name: Name) -> int | None:
         """Return the number of a dataset, None if no edge set mentions it."""
@@ -51,15 +50,15 @@ class Graph:
 
     def node(self, dataset: int, key: str) -> int | None:
         """Return the node of a column, None if no edge mentions it."""
-        return self._nodes.get(Column(dataset, key))
+        return self._nodes[dataset].get(key)
 
     def node_for(self, dataset: int, key: str) -> int:
         """Return the node of a column, made where no edge mentions it: a tagged column may have none."""
-        return self._node(Column(dataset, key))
+        return self._node(dataset, key)
 
-    def nodes_of(self, dataset: int) -> list[int]:
+    def nodes_of(self, dataset: int) -> Collection[int]:
         """Return the columns of a dataset that edges mention."""
-        return self._of_dataset.get(dataset, [])
+        return self._nodes[dataset].values()
 
     def is_opaque(self, number: int, source: int) -> bool:
         """Tell whether nobody says which columns of `source` an edge set uses: no sibling of its execution either."""
@@ -81,8 +80,8 @@ class Graph:
             self.feeds.setdefault(self._dataset_id(name), set()).add(number)
         if output is not None:
             for source, target, how in self._edges(number, output, said):
-                self.out.setdefault(source, array("I")).extend((target, how, number))
-                self.into.setdefault(target, array("I")).extend((source, how, number))
+                self.out.add(source, target, how, number)
+                self.into.add(target, source, how, number)
 
     def remove(self, number: int) -> None:
         """Take an edge set out."""
@@ -92,25 +91,23 @@ class Graph:
             output = self._dataset_id(said.output)
             self.fed_by[output].discard(number)
             touched = [(source, target) for source, target, _ in self._edges(number, output, said)]
-            for source in {source for source, _ in touched}:
-                self.out[source] = _without(self.out[source], number)
-            for target in {target for _, target in touched}:
-                self.into[target] = _without(self.into[target], number)
+            self.out.remove({source for source, _ in touched}, number)
+            self.into.remove({target for _, target in touched}, number)
         for name in (*said.tables, *said.also_read):
             self.feeds[self._dataset_id(name)].discard(number)
 
     def _edges(self, number: int, output: int, said: Contribution) -> Iterator[tuple[int, int, int]]:
         middle = None
         for edge in said.edges:
-            source = self._node(Column(self._dataset_id(edge.source), edge.column))
+            source = self._node(self._dataset_id(edge.source), edge.column)
             how = self._how_ids.get(edge.how) or self._how_id(edge.how)
             if edge.target is not None:
-                yield source, self._node(Column(output, edge.target)), how
+                yield source, self._node(output, edge.target), how
                 continue
             if middle is None:
-                middle = self._node(Column(-1 - number, None))
+                middle = self._middle(number)
                 for key in said.columns:
-                    yield middle, self._node(Column(output, key)), 0
+                    yield middle, self._node(output, key), 0
             yield source, middle, how
 
     def _dataset_id(self, name: Name) -> int:
@@ -118,28 +115,29 @@ class Graph:
         if found is None:
             found = self._dataset_ids[name] = len(self.names)
             self.names.append(name)
+            self._nodes.append({})
         return found
 
-    def _node(self, column: Column) -> int:
-        found = self._nodes.get(column)
+    def _node(self, dataset: int, key: str) -> int:
+        nodes = self._nodes[dataset]
+        found = nodes.get(key)
         if found is None:
-            found = self._nodes[column] = len(self.columns)
-            self.columns.append(column)
-            if column.key is not None:
-                self._of_dataset.setdefault(column.dataset, []).append(found)
+            found = nodes[key] = len(self.columns)
+            self._add(Column(dataset, key))
         return found
+
+    def _middle(self, number: int) -> int:
+        found = self._middles.get(number)
+        if found is None:
+            found = self._middles[number] = len(self.columns)
+            self._add(Column(-1 - number, None))
+        return found
+
+    def _add(self, column: Column) -> None:
+        self.columns.append(column)
+        self.dataset_of.append(column.dataset)
 
     def _how_id(self, how: How) -> int:
         self._how_ids[how] = len(self.hows)
         self.hows.append(how)
         return self._how_ids[how]
-
-
-def triples(edges: "array[int]") -> Iterable[tuple[int, int, int]]:
-    """Yield (node, how, edge set) of an array of edges."""
-    numbers = iter(edges)
-    return zip(numbers, numbers, numbers, strict=True)
-
-
-def _without(edges: "array[int]", number: int) -> "array[int]":
-    return array("I", (part for edge in triples(edges) if edge[2] != number for part in edge))

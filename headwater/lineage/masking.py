@@ -1,5 +1,7 @@
 """The masking file over edge sets: what users declare of a step outweighs what its producer says."""
 
+from msgspec.structs import replace
+
 from headwater.lineage.current import Group
 from headwater.lineage.edges import Contribution, Edge
 from headwater.lineage.selectors import Column
@@ -18,7 +20,7 @@ def _remasked(rules: UserRules, group: Group, said: Contribution, edge: Edge) ->
     assert said.output is not None  # noqa: S101 - the caller looked
     output = Column(*said.output, edge.target or "")
     declared = rules.masking_of(group.job.name, output, Column(*edge.source, edge.column), edge.how.description or "")
-    return edge if declared is None else edge._replace(how=edge.how._replace(masked=declared))
+    return edge if declared is None else replace(edge, how=edge.how._replace(masked=declared))
 
 
 def _with_edges(said: Contribution, edges: tuple[Edge, ...]) -> Contribution:

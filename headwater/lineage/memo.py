@@ -6,8 +6,7 @@ from headwater.lineage.contents import Contents
 from headwater.lineage.edges import Contribution, EdgeRules, contributions
 from headwater.lineage.naming import Naming
 from headwater.lineage.run import Run
-
-_KEEP = 20_000
+from headwater.lineage.weighed import Weighed
 
 
 class ContributionMemo:
@@ -17,7 +16,7 @@ class ContributionMemo:
         """Remember nothing yet."""
         self._contents = contents
         self._naming = naming
-        self._known: dict[Hashable, list[Contribution]] = {}
+        self._known: Weighed[Hashable, list[Contribution]] = Weighed()
         self._fixed: dict[str, bool] = {}
 
     def clear(self) -> None:
@@ -35,9 +34,7 @@ class ContributionMemo:
         if found is None:
             found = contributions(run, rules)
             if not any(each.borrowed for each in found):
-                if len(self._known) > _KEEP:
-                    self._known.clear()
-                self._known[key] = found
+                self._known.keep(key, found, sum(len(each.edges) for each in found))
         return found
 
     def _is_fixed(self, content_hash: str) -> bool:

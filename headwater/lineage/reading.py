@@ -76,14 +76,19 @@ class PartReader:
 
     def _mentioned(self, raws: Any) -> Iterator[Mention]:
         for raw in raws or ():
-            read = read_wire_dataset(bytes(raw))
-            if read is not None:
-                mention = self._mention(read[0])
-                if not is_noise(mention.name):
-                    yield mention
+            text = bytes(raw)
+            mention = self._mentions.get(text) or self._mention(text)
+            if mention and not is_noise(mention.name):
+                yield mention
 
-    def _mention(self, wire: WireDataset) -> Mention:
+    def _mention(self, raw: bytes) -> Mention | None:
         """Read a dataset; what one run counted at it comes to one bit, so that the rest is found again."""
+        read = read_wire_dataset(raw)
+        if read is None:
+            return None
+        wire = read[0]
+        if not wire.outputFacets:
+            return self._mentions.put(raw, self._read_mention(wire, False))
         counted = any(name in members(wire.outputFacets) for name in _PROVES_ROWS)
         text = b"%s\0%s\0%d%s" % (wire.namespace.encode(), wire.name.encode(), counted, bytes(wire.facets))
         return self._mentions.get(text) or self._mentions.put(text, self._read_mention(wire, counted))

@@ -130,7 +130,8 @@ def _datasets(ordered: Sequence[Part], side: str, resolve: Resolve) -> dict[Name
     for part in ordered:
         for mention in getattr(part, side):
             name = resolve(mention.name, part.time_us)
-            _add(found.setdefault(name, RunDataset(name)), mention, part.time_us)
+            dataset = found.get(name) or found.setdefault(name, RunDataset(name))
+            _add(dataset, mention, part.time_us)
     for dataset in found.values():
         dataset.schema = None if dataset.schema == DELETED else dataset.schema
         dataset.lineage = None if dataset.lineage == DELETED else dataset.lineage

@@ -1,10 +1,10 @@
 """Rule 9: may this column be dropped? Used, unused, or not provable; never a guess."""
 
-from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from headwater.lineage.graph import Graph, triples
+from headwater.lineage.adjacency import NO_EDGES, triples
+from headwater.lineage.graph import Graph
 from headwater.lineage.walk import View
 
 Verdict = Literal["used", "unused", "unknown"]
@@ -90,7 +90,7 @@ def _uses(graph: Graph, subject: Subject, key: str, view: View) -> tuple[int, ..
 
 
 def _used_in(graph: Graph, node: int, view: View) -> Iterator[int]:
-    for far, _, number in triples(graph.out.get(node, _NO_EDGES)):
+    for far, _, number in triples(graph.out.get(node, NO_EDGES)):
         if view.live[number] and far != node and _leads_on(graph, far, node, view):
             yield number
 
@@ -98,8 +98,5 @@ def _used_in(graph: Graph, node: int, view: View) -> Iterator[int]:
 def _leads_on(graph: Graph, far: int, node: int, view: View) -> bool:
     if graph.columns[far].dataset >= 0:
         return graph.columns[far].dataset not in view.hidden
-    onward = (each for each, _, _ in triples(graph.out.get(far, _NO_EDGES)))
+    onward = (each for each, _, _ in triples(graph.out.get(far, NO_EDGES)))
     return any(each != node and graph.columns[each].dataset not in view.hidden for each in onward)
-
-
-_NO_EDGES: "array[int]" = array("I")

@@ -1,12 +1,15 @@
-"""Rule 7: impact and upstream. Breadth first, twice in step: over every edge, and over those that do not mask."""
+"""Rule 7: impact and upstream. Breadth first over every edge; what came over a mask once more, without those."""
 
 from collections.abc import Collection, Iterable, Iterator
 from typing import Literal, NamedTuple
 
-from headwater.lineage.graph import WIDTH, Graph
-from headwater.lineage.name import Name
+from headwater.lineage.adjacency import NO_EDGES, triples
+from headwater.lineage.graph import Graph
 
 Mode = Literal["value", "any"]
+
+Step = tuple[int, int, int, int]
+"""To which node, from which, by which `How`, of which edge set."""
 
 
 class View(NamedTuple):
@@ -55,17 +58,27 @@ def walk(
 ) -> Walked:
     """Return the columns reached from `starts`, which are left out: at most `limit`, at most `depth` edges away."""
     every = Wave(graph, starts, view, forward=forward, allowed=allowed_hows(graph, mode, masked=True))
-    clear = Wave(graph, starts, view, forward=forward, allowed=allowed_hows(graph, mode, masked=False))
     hits: list[Hit] = []
     while every.front and every.distance < depth and len(hits) <= limit:
-        hits += every.advance()
-        clear.advance()
+        hits += every.advance(limit + 1 - len(hits))
     kept = hits[:limit]
-    open_questions = {hit.node for hit in kept} - clear.reached
-    while open_questions and clear.front:  # a longer way may be without a mask
-        open_questions.difference_update(hit.node for hit in clear.advance())
-    truncated = len(hits) > limit or bool(every.front and every.advance())
-    return Walked([hit._replace(masked=hit.node in open_questions) for hit in kept], truncated)
+    masked = _over_a_mask(graph, kept)
+    clear = Wave(graph, starts, view, forward=forward, allowed=allowed_hows(graph, mode, masked=False))
+    while masked and clear.front:  # another way, perhaps a longer one, may be without a mask
+        masked.difference_update(hit.node for hit in clear.advance())
+    truncated = len(hits) > limit or bool(every.front and every.advance(1))
+    return Walked([hit._replace(masked=True) if hit.node in masked else hit for hit in kept], truncated)
+
+
+def _over_a_mask(graph: Graph, hits: Iterable[Hit]) -> set[int]:
+    """Return the nodes that were reached over a step that masks; nearer hits come first."""
+    masks = [how.masked for how in graph.hows]
+    found: set[int] = set()
+    if any(masks):
+        for hit in hits:
+            if masks[hit.how] or hit.parent in found:
+                found.add(hit.node)
+    return found
 
 
 def allowed_hows(graph: Graph, mode: Mode, *, masked: bool) -> bytes:
@@ -81,58 +94,63 @@ class Wave:
         """Begin at `starts`; dropped datasets have no edges."""
         self.reached = set(starts)
         self.distance = 0
-        self.front = sorted(starts, key=lambda node: sort_key(graph, node))
         self._graph = graph
         self._view = view
         self._edges = graph.out if forward else graph.into
         self._allowed = allowed
         self._crossed: set[int] = set()
+        self.front = [step[0] for step in self._in_order([(node, node, 0, 0) for node in starts], None)]
 
-    def advance(self) -> list[Hit]:
-        """Go one edge further; returns what is new there, in order of (namespace, dataset, column)."""
+    def advance(self, most: int | None = None) -> list[Hit]:
+        """Go one edge further; returns what is new there, in order of (namespace, dataset, column).
+
+        most: of more than these the first are returned, and there the search ends.
+        """
         self.distance += 1
-        hits = [
-            Hit(node, self.distance, False, parent, how, number)
-            for parent in self.front
-            for node, how, number in self._steps(parent)
-        ]
-        hits.sort(key=lambda hit: sort_key(self._graph, hit.node))
-        self.front = [hit.node for hit in hits]
-        return hits
+        found = [step for parent in self.front for step in self._steps(parent)]
+        steps = self._in_order(found, most)
+        self.front = [step[0] for step in steps]
+        return [Hit(node, self.distance, False, parent, how, number) for node, parent, how, number in steps]
 
-    def _steps(self, node: int) -> Iterator[tuple[int, int, int]]:
-        edges = self._edges.get(node)
-        columns, reached, hidden = self._graph.columns, self.reached, self._view.hidden
-        if edges is None or columns[node].dataset in hidden:
-            return
+    def _in_order(self, steps: Iterable[Step], most: int | None) -> list[Step]:
+        """Sort dataset by dataset, which is cheaper than comparing long names for each column."""
+        names, columns, dataset_of = self._graph.names, self._graph.columns, self._graph.dataset_of
+        by_dataset: dict[int, list[Step]] = {}
+        for step in steps:
+            by_dataset.setdefault(dataset_of[step[0]], []).append(step)
+        ordered: list[Step] = []
+        for dataset in sorted(by_dataset, key=names.__getitem__):
+            ordered += sorted(by_dataset[dataset], key=lambda step: columns[step[0]].key or "")
+            if most is not None and len(ordered) >= most:
+                return ordered[:most]
+        return ordered
+
+    def _steps(self, parent: int) -> list[Step]:
+        """Return what one node leads to; a list, because a generator costs twice as much."""
+        edges = self._edges.get(parent)
+        dataset_of, reached, hidden = self._graph.dataset_of, self.reached, self._view.hidden
+        found: list[Step] = []
+        if edges is None or dataset_of[parent] in hidden:
+            return found
         live, allowed = self._view.live, self._allowed
-        for at in range(0, len(edges), WIDTH):
-            far, how, number = edges[at], edges[at + 1], edges[at + 2]
+        for far, how, number in triples(edges):
             if far in reached or not live[number] or not allowed[how]:
                 continue
-            dataset = columns[far].dataset
+            dataset = dataset_of[far]
             if dataset < 0:
-                yield from self._cross(far, how, number)
+                found += self._cross(parent, far, how, number)
             elif dataset not in hidden:
                 reached.add(far)
-                yield far, how, number
+                found.append((far, parent, how, number))
+        return found
 
-    def _cross(self, middle: int, how: int, number: int) -> Iterator[tuple[int, int, int]]:
+    def _cross(self, parent: int, middle: int, how: int, number: int) -> Iterator[Step]:
         """Go through the meeting point of dataset-wide edges, which is no distance; once, for all that come later."""
         if middle in self._crossed:
             return
-        edges = self._edges.get(middle, ())
-        for at in range(0, len(edges), WIDTH):
-            far, onward = edges[at], edges[at + 1]
-            dataset = self._graph.columns[far].dataset
+        self._crossed.add(middle)
+        for far, onward, _ in triples(self._edges.get(middle, NO_EDGES)):
+            dataset = self._graph.dataset_of[far]
             if far not in self.reached and self._allowed[how or onward] and dataset not in self._view.hidden:
                 self.reached.add(far)
-                yield far, how or onward, number
-        if how or all(self._allowed[edges[at + 1]] for at in range(0, len(edges), WIDTH)):
-            self._crossed.add(middle)
-
-
-def sort_key(graph: Graph, node: int) -> tuple[Name, str]:
-    """Return what orders columns: namespace, dataset, column."""
-    dataset, key = graph.columns[node]
-    return graph.names[dataset], key or ""
+                yield far, parent, how or onward, number

@@ -3,9 +3,11 @@
 import logging
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from headwater.errors import HeadwaterError, Retry
+from headwater.errors import HeadwaterError, Retry, WrongSetting
 from headwater.index.follow import IndexFollower
 from headwater.local.lifeline import read_settings, when_parent_ends
 from headwater.runtime import folder_lock, open_bronze, open_index_home, open_rules, prepare_folder
@@ -47,11 +49,22 @@ def main() -> None:
     when_parent_ends(stop.set)
     try:
         folder = prepare_folder(settings)
-        with folder_lock(folder, "index", wait_s=15):
+        with index_lock(folder, stop):
             run(settings, folder, stop)
     except HeadwaterError as error:
         log.error("%s", error)
         sys.exit(1 if isinstance(error, Retry) else 3)
+
+
+@contextmanager
+def index_lock(folder: Path, stop: threading.Event) -> Iterator[None]:
+    """Hold the role of the index's writer, once a command that builds the index meanwhile is done."""
+    with ExitStack() as stack:
+        while not stop.is_set():
+            with suppress(WrongSetting):
+                stack.enter_context(folder_lock(folder, "index", wait_s=1))
+                break
+        yield
 
 
 if __name__ == "__main__":

@@ -1,0 +1,88 @@
+"""Questions to a running Headwater, one after the other on one connection."""
+
+import http.client
+import shutil
+import time
+from pathlib import Path
+from urllib.parse import urlencode, urlsplit
+
+import msgspec
+
+from bench.figures import Figure, percentile
+from bench.running import headwater, memory_mb
+from bench.wide import NAMESPACE, early_columns
+
+REQUESTS = 500
+LIMIT = 1000
+_PAST = "2030-01-01T00:00:00Z"
+
+
+def answers(folder: Path) -> list[Figure]:
+    """Let `headwater up` build its index, then ask for the impact of 500 columns; each reaches 1,000 and more."""
+    shutil.rmtree(folder / "index", ignore_errors=True)
+    with headwater(tick="1s", folder=folder) as server:
+        client = _Client(server.url)
+        client.wait_for_index()
+        columns = iter(early_columns())
+        client.impact(*next(columns))  # reads the index
+        waits: list[float] = []
+        asked, before = 0, server.process.cpu_times()
+        while len(waits) < REQUESTS:
+            wait, found = client.impact(*next(columns))
+            asked += 1
+            if found == LIMIT:  # few reach fewer
+                waits.append(wait)
+        after = server.process.cpu_times()
+        cpu_ms = (after.user + after.system - before.user - before.system) * 1000 / asked
+        memory = memory_mb(server.process, "VmRSS")
+        floor = [client.get("/health/live")[0] for _ in range(REQUESTS)]
+        past = [client.impact(*next(columns), asOf=_PAST)[0] for _ in range(2)]
+        assert server.index
+        return [
+            *_percentiles(waits, floor),
+            Figure("  CPU of an answer", cpu_ms, "ms"),
+            Figure("process serve with that graph: memory", memory, "MB", 1024),
+            Figure("  at its highest, with a moment of the past", memory_mb(server.process, "VmHWM"), "MB"),
+            Figure("process index: memory at its highest", memory_mb(server.index, "VmHWM"), "MB", 1024),
+            Figure("impact asOf: the first answer about a moment", past[0] / 1000, "s"),
+            Figure("  the second", past[1], "ms"),
+        ]
+
+
+def _percentiles(waits: list[float], floor: list[float]) -> list[Figure]:
+    found = []
+    for share, goal in ((0.5, 10.0), (0.99, 40.0)):
+        ours, least = percentile(waits, share), percentile(floor, share)
+        name = f"impact of {len(waits)} columns, limit {LIMIT:,}: p{share * 100:.0f}"
+        found.append(Figure(name, ours, "ms", goal, floor=least, ratio=ours / least))
+    return found
+
+
+class _Client:
+    """Asks on one connection that stays open; waits are in milliseconds."""
+
+    def __init__(self, url: str):
+        where = urlsplit(url)
+        self._connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=300)
+
+    def get(self, path: str, **parameters: str) -> tuple[float, int, bytes]:
+        """Return the wait until the last byte of the answer, its status and its body."""
+        target = f"{path}?{urlencode(parameters)}" if parameters else path
+        began = time.perf_counter()
+        self._connection.request("GET", target)
+        answer = self._connection.getresponse()
+        body = answer.read()
+        return (time.perf_counter() - began) * 1000, answer.status, body
+
+    def impact(self, dataset: str, column: str, **lens: str) -> tuple[float, int]:
+        """Return the wait and how many columns came; raises SystemExit without an answer."""
+        asked = {"namespace": NAMESPACE, "dataset": dataset, "column": column, "limit": str(LIMIT), **lens}
+        wait, status, body = self.get("/api/headwater/v1/impact", **asked)
+        if status != 200:
+            raise SystemExit(f"impact of {asked} answered {status}: {body[:300]!r}.")
+        return wait, len(msgspec.json.decode(body)["columns"])
+
+    def wait_for_index(self) -> None:
+        """Wait until the index has caught up for the first time."""
+        while self.get("/api/headwater/v1/coverage", limit="1")[1] == 503:
+            time.sleep(0.5)

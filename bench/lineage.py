@@ -1,0 +1,141 @@
+"""Index and questions on 800,000 column edges: answers over HTTP, building, new events, memory, the past."""
+
+import argparse
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from bench.answers import answers
+from bench.figures import QUICK_ROUNDS, ROUNDS, Figure, middle, show
+from bench.generate import generate
+from bench.parser import fill_log
+from bench.wide import JOBS, wide_events
+from headwater.eventlog.claims import FolderClaims
+from headwater.events.position import Source
+from headwater.index.follow import AT_ONCE, IndexFollower
+from headwater.index.indexer import Indexer
+from headwater.index.live import LiveGraph
+from headwater.lake.follow import sources_ahead, stored_events
+from headwater.lineage.names import NameRules, default_rules
+from headwater.lineage.scene import as_said
+from headwater.parser.ingest import Parser
+from headwater.runtime import OWNER, open_bronze, open_index_home, prepare_folder
+from headwater.settings import load_settings
+
+NEW_EVENTS = 10_000
+RECURRING = 500
+KNOWN_EVENTS = 2 * RECURRING
+"""One run of each job that recurs, taken before the measured ones."""
+
+
+def run(rounds: int = ROUNDS, jobs: int = JOBS) -> list[Figure]:
+    """Measure on a folder that the parser has filled; each of `rounds` builds begins without an index."""
+    with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name:
+        folder = prepare_folder(load_settings({"data": Path(name)}, folder=Path(name), environment={})[0])
+        parse(folder, wide_events(jobs))
+        figures = _building(folder, rounds)
+        figures += answers(folder)
+        return figures + _new_events(folder, rounds)
+
+
+def parse(folder: Path, bodies: Iterator[bytes]) -> None:
+    """Bring events to bronze as a log and a parser do."""
+    log = fill_log(folder / "log", bodies)
+    parser = Parser(log, open_bronze(folder), FolderClaims(folder / "claims"), OWNER)
+    while parser.step():
+        pass
+    log.close()
+
+
+def _building(folder: Path, rounds: int) -> list[Figure]:
+    """Build the index from nothing and load it; the floor decodes the same bodies and does nothing with them."""
+    rules = default_rules()
+    spent = [_build(folder, rules) for _ in range(rounds)]
+    floor = middle([_decode(folder) for _ in range(rounds)])
+    build, load = middle([each[0] for each in spent]), middle([each[1] for each in spent])
+    return [
+        Figure(
+            "index from nothing and graph in memory", build + load, "s", 10, floor=floor, ratio=(build + load) / floor
+        ),
+        Figure("  index from nothing, CPU", middle([each[2] for each in spent]), "s"),
+        Figure("  graph from an index that is there", load, "s"),
+    ]
+
+
+def _build(folder: Path, rules: NameRules) -> tuple[float, float, float]:
+    """Return the time to build, the time to load, the CPU time to build (s)."""
+    shutil.rmtree(folder / "index", ignore_errors=True)
+    home = open_index_home(folder)
+    follower = IndexFollower(home, open_bronze(folder))
+    began, cpu = time.perf_counter(), time.process_time()
+    while follower.step(rules):
+        pass
+    built, cpu = time.perf_counter(), time.process_time() - cpu
+    follower.close()
+    LiveGraph(home.current().path, as_said).close()
+    return built - began, time.perf_counter() - built, cpu
+
+
+def _decode(folder: Path) -> float:
+    bronze = open_bronze(folder)
+    began = time.perf_counter()
+    for source, head in sources_ahead(bronze, {}).items():
+        for after in range(0, head, AT_ONCE):
+            for _, _, body in stored_events(bronze, source, after, after + AT_ONCE):
+                msgspec.json.decode(body)
+    return time.perf_counter() - began
+
+
+def _new_events(folder: Path, rounds: int) -> list[Figure]:
+    """Apply 10,000 new events of jobs that recur, half of 2 KB and half of 15 KB, to the index that is there."""
+    parse(folder, recurring_events(KNOWN_EVENTS + rounds * NEW_EVENTS))
+    rules = default_rules()
+    indexer = Indexer(open_index_home(folder).path_for(rules), rules)
+    source, last = next(iter(sources_ahead(open_bronze(folder), indexer.progress()).items()))
+    first = last - rounds * NEW_EVENTS
+    _apply(folder, indexer, source, first - KNOWN_EVENTS, first)
+    spent = [_apply(folder, indexer, source, at, at + NEW_EVENTS) for at in range(first, last, NEW_EVENTS)]
+    indexer.close()
+    whole, reading, adding = (middle([each[part] for each in spent]) for part in range(3))
+    name = f"{NEW_EVENTS:,} new events of jobs that recur"
+    return [
+        Figure(f"{name}, applied", whole, "s", 1.5, cpu_us=(reading + adding) * 1e6 / NEW_EVENTS),
+        Figure("  reading bronze, CPU", reading, "s", cpu_us=reading * 1e6 / NEW_EVENTS),
+        Figure("  Indexer.add, CPU", adding, "s", cpu_us=adding * 1e6 / NEW_EVENTS),
+    ]
+
+
+def recurring_events(count: int) -> Iterator[bytes]:
+    """Yield START of 2 KB and COMPLETE of 15 KB in turn."""
+    pairs = zip(generate(count, 2, jobs=RECURRING), generate(count, 15, jobs=RECURRING), strict=True)
+    return (pair[number % 2] for number, pair in enumerate(pairs))
+
+
+def _apply(folder: Path, indexer: Indexer, source: Source, after: int, last: int) -> tuple[float, float, float]:
+    """Do what `IndexFollower` does; returns the whole time, CPU for reading, CPU for the index (s)."""
+    bronze = open_bronze(folder)
+    began, reading, adding = time.perf_counter(), 0.0, 0.0
+    for at in range(after, last, AT_ONCE):
+        until = min(at + AT_ONCE, last)
+        start = time.process_time()
+        events = stored_events(bronze, source, at, until)
+        read = time.process_time()
+        indexer.add(source, until, events)
+        reading += read - start
+        adding += time.process_time() - read
+    return time.perf_counter() - began, reading, adding
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    show("Lineage", run(QUICK_ROUNDS if parser.parse_args().quick else ROUNDS))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""Runs of a warehouse with many columns: 2,000 jobs of 400 column edges each, in layers, every job run once."""
+
+import json
+import random
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+JOBS = 2_000
+EDGES = 400
+"""Column edges of one job."""
+
+LAYERS = 10
+NAMESPACE = "abfss://wide@account"
+
+_IN_LAYER = JOBS // LAYERS
+_WIDTHS = (20, 40, 100)
+"""Columns of a table, in turn."""
+
+_READS = 4
+_PRODUCER = "https://github.com/OpenLineage/OpenLineage/tree/1.53.0/integration/spark"
+_EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def wide_events(jobs: int = JOBS) -> Iterator[bytes]:
+    """Yield START and COMPLETE of each job, the latter with schemas and column lineage: about 100 KB."""
+    for job in range(jobs):
+        for number, kind in enumerate(("START", "COMPLETE")):
+            moment = _EPOCH + timedelta(seconds=10 * job + number)
+            yield json.dumps(_event(job, kind, moment), separators=(",", ":")).encode()
+
+
+def columns(table: int) -> list[str]:
+    """Return the columns of a table."""
+    return [f"column_{number:03d}" for number in range(_WIDTHS[table % len(_WIDTHS)])]
+
+
+def name(table: int) -> str:
+    """Return the name of a table; job j writes table `_IN_LAYER + j`, the first layer is read only."""
+    return f"warehouse/layer_{table // _IN_LAYER:02d}/table_{table:05d}"
+
+
+def early_columns() -> list[tuple[str, str]]:
+    """Return the columns (table, column) of the first four written layers, shuffled; most reach thousands of others."""
+    found = [(name(table), column) for table in range(_IN_LAYER, 5 * _IN_LAYER) for column in columns(table)]
+    random.Random(7).shuffle(found)
+    return found
+
+
+def _event(job: int, kind: str, moment: datetime) -> dict[str, Any]:
+    complete = kind == "COMPLETE"
+    output = _dataset(_IN_LAYER + job, complete)
+    if complete:
+        output["facets"]["columnLineage"] = _lineage(job)
+        output["outputFacets"] = {"outputStatistics": _facet("OutputStatisticsOutputDatasetFacet", rowCount=job)}
+    return {
+        "eventTime": moment.isoformat().replace("+00:00", "Z"),
+        "producer": _PRODUCER,
+        "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
+        "eventType": kind,
+        "run": {"runId": str(UUID(int=2**64 + job, version=4)), "facets": {}},
+        "job": {
+            "namespace": "spark_wide",
+            "name": f"wide.execute_insert_into.job_{job:04d}",
+            "facets": {"jobType": _facet("JobTypeJobFacet", processingType="BATCH", integration="SPARK")},
+        },
+        "inputs": [_dataset(table, complete) for table in _read_by(job)],
+        "outputs": [output],
+    }
+
+
+def _dataset(table: int, complete: bool) -> dict[str, Any]:
+    fields = [{"name": column, "type": "string"} for column in columns(table)]
+    facets = {"schema": _facet("SchemaDatasetFacet", fields=fields)} if complete else {}
+    return {"namespace": NAMESPACE, "name": name(table), "facets": facets}
+
+
+def _read_by(job: int) -> list[int]:
+    """Draw the tables of the layer before that a job reads."""
+    first = job // _IN_LAYER * _IN_LAYER
+    return random.Random(job).sample(range(first, first + _IN_LAYER), _READS)
+
+
+def _lineage(job: int) -> dict[str, Any]:
+    draw = random.Random(job)
+    written = columns(_IN_LAYER + job)
+    sources = [(table, column) for table in _read_by(job) for column in columns(table)]
+    fields = {column: {"inputFields": _fed_by(draw, sources, EDGES // len(written))} for column in written}
+    return _facet("ColumnLineageDatasetFacet", fields=fields)
+
+
+def _fed_by(draw: random.Random, sources: list[tuple[int, str]], count: int) -> list[dict[str, Any]]:
+    step = {"type": "DIRECT", "subtype": "TRANSFORMATION", "description": "", "masking": False}
+    return [
+        {"namespace": NAMESPACE, "name": name(table), "field": column, "transformations": [step]}
+        for table, column in draw.sample(sources, count)
+    ]
+
+
+def _facet(kind: str, /, **members: Any) -> dict[str, Any]:
+    url = f"https://openlineage.io/spec/facets/1-0-0/{kind}.json#/$defs/{kind}"
+    return {"_producer": _PRODUCER, "_schemaURL": url, **members}

@@ -1,0 +1,80 @@
+"""Edge sets, what votes stand for, in the index's file: numbered, equal ones of a group are one."""
+
+import hashlib
+import sqlite3
+
+from headwater.index.names import NameNumbers
+from headwater.index.packing import pack_edges, unpack_edges
+from headwater.lineage.edges import Contribution, others_read
+from headwater.lineage.name import Name
+from headwater.lineage.weighed import Weighed
+
+_ADD = (
+    "UPDATE edge_sets SET runs = runs + 1, first_us = min(coalesce(first_us, ?1), ?1), "
+    "last_us = max(coalesce(last_us, ?1), ?1) WHERE number = ?2"
+)
+_RECOUNT = (
+    "UPDATE edge_sets SET (runs, first_us, last_us) = "
+    "(SELECT count(*), min(time_us), max(time_us) FROM votes WHERE edge_set = ?1) WHERE number = ?1"
+)
+
+
+class EdgeSetTable:
+    """Takes what runs say about a dataset."""
+
+    def __init__(self, connection: sqlite3.Connection, names: NameNumbers):
+        """Use the index's connection."""
+        self._sql = connection
+        self._names = names
+        self._numbers: dict[tuple[int, bytes], int] = {}
+        self._digests: Weighed[int, tuple[Contribution, bytes]] = Weighed()
+        self._packed: tuple[Contribution | None, bytes] = (None, b"")
+
+    def number(self, group: int, said: Contribution) -> int:
+        """Return the number of an edge set, a new one where it has none."""
+        digest = self._digest(said)
+        found = self._numbers.get((group, digest))
+        if found is None:
+            self._sql.execute("INSERT OR IGNORE INTO edge_sets(grp, digest) VALUES (?, ?)", (group, digest))
+            query = "SELECT number FROM edge_sets WHERE grp = ? AND digest = ?"
+            found = self._numbers[group, digest] = int(self._sql.execute(query, (group, digest)).fetchone()[0])
+            self._sql.execute("INSERT OR IGNORE INTO edges VALUES (?, ?)", (found, self._pack(said)))
+            reads = [(self._names.number(name), found) for name in others_read(said)]
+            self._sql.executemany("INSERT OR IGNORE INTO reads VALUES (?, ?)", reads)
+        return found
+
+    def edges(self, number: int) -> Contribution:
+        """Return an edge set."""
+        return unpack_edges(self._sql.execute("SELECT value FROM edges WHERE edge_set = ?", (number,)).fetchone()[0])
+
+    def counted(self, output: Name | None) -> dict[int, tuple[int, int, bytes]]:
+        """Return (live, latest, explained) of the edge sets about an output that counted so far."""
+        number = self._names.number(output) if output else 0
+        rows = self._sql.execute(
+            "SELECT e.number, e.live, e.latest, e.explained FROM groups g JOIN edge_sets e ON e.grp = g.id "
+            "WHERE g.output = ? AND (e.live OR e.latest)",
+            (number,),
+        )
+        return {row[0]: row[1:] for row in rows}
+
+    def add_run(self, number: int, time_us: int) -> None:
+        """Count a run that says this."""
+        self._sql.execute(_ADD, (time_us, number))
+
+    def recount(self, number: int) -> None:
+        """Count the runs anew: one says something else now."""
+        self._sql.execute(_RECOUNT, (number,))
+
+    def _digest(self, said: Contribution) -> bytes:
+        """Digest an edge set; the same object, as the memory of contributions gives it, costs nothing."""
+        known = self._digests.get(id(said))
+        if known is None or known[0] is not said:
+            digest = hashlib.sha256(self._pack(said)).digest()[:16]
+            known = self._digests.keep(id(said), (said, digest), len(said.edges))
+        return known[1]
+
+    def _pack(self, said: Contribution) -> bytes:
+        """Encode an edge set: the last one once, for its digest and to keep it."""
+        if self._packed[0] is not said:
+            self._packed = (said, pack_edges(said))
+        return self._packed[1]

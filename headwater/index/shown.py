@@ -1,0 +1,73 @@
+"""The columns of one answer: what recurs in it is looked up once, for 1,000 columns come from few jobs by few steps."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from headwater.index.moment import Moment
+from headwater.index.showing import how_json, job_json
+from headwater.lineage.columns import Columns
+from headwater.lineage.walk import Hit
+
+
+class _Dataset(NamedTuple):
+    namespace: str
+    name: str
+    schema: Columns
+
+
+class Shown:
+    """Shows the nodes of one moment's graph; keep it for one answer, because schemas change."""
+
+    def __init__(self, moment: Moment):
+        """Show nothing yet."""
+        self._moment = moment
+        self._graph = moment.graph
+        self._datasets: dict[int, _Dataset] = {}
+        self._jobs: dict[int, dict[str, str]] = {}
+        self._hows: dict[int, dict[str, Any]] = {}
+
+    def hits(self, hits: Iterable[Hit]) -> list[dict[str, Any]]:
+        """Return reached columns: how far, from where, whether its dataset still has it."""
+        columns, shown = self._graph.columns, []
+        for hit in hits:
+            number, key = columns[hit.node]
+            namespace, name, schema = self._datasets.get(number) or self._dataset(number)
+            known = schema.by_key
+            shown.append(
+                {
+                    "namespace": namespace,
+                    "dataset": name,
+                    "column": known.get(key, key) if key is not None else None,
+                    "distance": hit.distance,
+                    "masked": hit.masked,
+                    "via": self.via(hit),
+                    "in_schema": not known or key in known,
+                }
+            )
+        return shown
+
+    def node(self, node: int) -> dict[str, Any]:
+        """Return the column of a node."""
+        number, key = self._graph.columns[node]
+        namespace, name, schema = self._datasets.get(number) or self._dataset(number)
+        return {"namespace": namespace, "dataset": name, "column": None if key is None else schema.shown(key)}
+
+    def via(self, hit: Hit) -> dict[str, Any]:
+        """Return how a hit was reached: from which column, by which job, by what transformation."""
+        shown = self.node(hit.parent)
+        shown["job"] = self._jobs.get(hit.edge_set) or self._job(hit.edge_set)
+        shown["transformation"] = self._hows.get(hit.how) or self._how(hit.how)
+        return shown
+
+    def _dataset(self, number: int) -> _Dataset:
+        name = self._graph.names[number]
+        found = self._datasets[number] = _Dataset(*name, self._moment.columns(name))
+        return found
+
+    def _job(self, edge_set: int) -> dict[str, str]:
+        found = self._jobs[edge_set] = job_json(self._moment.job(self._graph.sets[edge_set][0].job))
+        return found
+
+    def _how(self, how: int) -> dict[str, Any]:
+        found = self._hows[how] = how_json(self._graph.hows[how])
+        return found

@@ -1,0 +1,219 @@
+"""The commands that ask about lineage: tables and JSON, statuses, on a folder at rest and beside a running server."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from headwater.cli import main
+from tests.parsing import World
+from tests.reference.small_events import CLEAR, HASHED, made, run
+from tests.reference.world_events import at, source, uuid
+from tests.running import headwater
+from tests.samples import EVENTS as SAMPLES
+from tests.shop import ALIAS, DROPPED, EVENTS, LAST, MAILING, SILVER, Asker, bodies, columns, up
+
+
+class Outcome(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Command = Callable[..., Outcome]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with the shop's events, on which nothing runs."""
+    world = World(tmp_path_factory.mktemp("cli") / "data")
+    world.append(*bodies(EVENTS))
+    world.parser().step()
+    return world.folder
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Run a command in this process, as `headwater` does."""
+    monkeypatch.chdir(tmp_path)
+
+    def run_it(*arguments: str | Path) -> Outcome:
+        with pytest.raises(SystemExit) as ended:
+            main([str(each) for each in arguments])
+        return Outcome(int(ended.value.code or 0), *capsys.readouterr())
+
+    return run_it
+
+
+EMAIL = ("landing/customers", "email")
+ENDS = ("landing/customers#email", "gold/mailing#contact")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "shown", "keys"),
+    [
+        (("impact", *EMAIL), 0, ("Impact of landing/customers#Email: 5 of 5, all in s3://lake", "via job", "to_gold"),
+         {"column", "mode", "columns", "stops", "truncated"}),
+        (("impact", *EMAIL, "--limit", "1"), 0, ("there is more: raise --limit or --depth",), {"truncated"}),
+        (("impact", *EMAIL, "--paths", "--depth", "2", "--mode", "any"), 0, ("bronze/customers",), {"columns"}),
+        (("impact", "silver/customers"), 0, ("Only lineage of whole tables goes on from: 1 of 1",), {"stops"}),
+        (("upstream", "gold/mailing", "--roots"), 0, ("1 of 1", "landing/customers"), {"columns"}),
+        (("upstream", ALIAS[1], "--namespace", ALIAS[0], "--as-of", at(15)), 0, ("silver/customers",), {"columns"}),
+        (("path", *ENDS), 0, ("Path: 3 of 3",), {"reaches", "path", "stops"}),
+        (("path", *reversed(ENDS)), 1, ("No path by column lineage: 0 of 0",), {"reaches", "path", "stops"}),
+        (("edge", "silver/customers#email", ENDS[1]), 0, ("to_gold", "INSERT INTO gold.mailing"), {"from", "items"}),
+        (("surface",), 0, ("4 exposed, 4 unknown, 1 masked: 9 of 9", "email_key"), {"items", "totalCount"}),
+        (("surface", *EMAIL, "--tag", "none"), 0, ("9 of 9",), {"items"}),
+        (("surface", "--since", at(50)), 1, (f"Newly exposed since {at(50)}: 1 of 1", "gold/phones"), {"items"}),
+        (("surface", "--since", at(100)), 0, ("0 of 0",), {"items"}),
+        (("unused", "landing/customers"), 0, ("4 used, 1 unused, 0 unknown: 5 of 5", "notes"), {"items", "verdicts"}),
+        (("unused", "--limit", "2"), 0, ("2 of",), {"items"}),
+        (("coverage",), 0, ("datasets and", "jobs have column lineage", "export/dump"), {"datasets", "jobs", "items"}),
+        (("diff", "--from", at(75), "--to", at(150)), 0, ("2 added, 0 removed, 0 changed: 2 of 2",), {"added"}),
+        (("diff", "--from", at(150), "--to", at(75)), 1, ("0 added, 2 removed",), {"removed", "items"}),
+        (("run", uuid(2)), 0, ("to_silver", "COMPLETE", "bronze/customers"), {"run", "reads", "writes"}),
+        (("facets", "job", "sql"), 0, ("to_gold",), {"items", "totalCount", "truncated"}),
+        (("names", *ALIAS, "--at", at(500)), 0, ("binding", "silver/customers"), {"canonical", "items", "problems"}),
+    ],
+)  # fmt: skip
+def test_every_command_as_a_table_and_as_json(
+    command: Command, data: Path, *, arguments: tuple[str, ...], status: int, shown: tuple[str, ...], keys: set[str]
+) -> None:
+    table = command(*arguments, "--data", data)
+    assert (table.status, table.err) == (status, "")
+    flat = " ".join(table.out.split())
+    assert all(text in flat for text in shown), table.out
+    machine = command(*arguments, "--data", data, "--json")
+    assert machine.status == status
+    assert keys <= set(machine.json)
+    assert machine.out.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("impact", "silver/custmers"), ("No dataset", "Nearest: 's3://lake/silver/customers'")),
+        (("impact", "silver/customers", "e_mail"), ("No column", "'email'")),
+        (("impact", "mailing"), ("may be 2 datasets", "Name the namespace")),
+        (("impact", "gold/mailing", "--depth", "0"), ("depth=0", "between 1 and 1000")),
+        (("impact", "gold/mailing", "--as-of", "now"), ("asOf='now'", "2026-03-01T12:00:00Z")),
+        (("path", "nowhere#a", "gold/mailing"), ("No dataset 'nowhere'",)),
+        (("edge", *reversed(ENDS)), ("No edge",)),
+        (("surface", "--tag", "pi"), ("No tag 'pi'", "'PII'")),
+        (("surface", "--since", "soon"), ("since='soon'",)),
+        (("unused", "x\n\u202e[/]"), ("No dataset", "\\n\\u202e")),
+        (("run", "nobody"), ("No run 'nobody'", "headwater events")),
+        (("diff",), ("--from TIME",)),
+        (("diff", "before.ndjson"), ("two files",)),
+        (("diff", "before.ndjson", "after.ndjson"), ("before.ndjson",)),
+        (("facets", "table", "sql"), ("run, job or dataset",)),
+        (("names", *ALIAS, "--at", "soon"), ("at='soon'",)),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_answered_is_one_line_and_status_3(
+    command: Command, data: Path, arguments: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    outcome = command(*arguments, "--data", data)
+    assert (outcome.status, outcome.out, outcome.err.count("\n")) == (3, "", 1)
+    assert all(word in outcome.err for word in words), outcome.err
+
+
+@pytest.mark.parametrize("arguments", [("impact", *EMAIL), ("run", LAST), ("coverage",), ("facets", "job", "sql")])
+def test_without_data_it_says_so(command: Command, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    outcome = command(*arguments, "--data", tmp_path / "nowhere")
+    assert (outcome.status, "No Headwater data in" in outcome.err) == (3, True)
+
+
+def test_odd_names_neither_style_nor_move_the_terminal(command: Command, tmp_path: Path) -> None:
+    odd = ("s3://b", "\x1b[31m[/bold]\u202eabc\r")
+    world = World(tmp_path / "data")
+    world.append(*bodies([run(1, 0, made(odd, {"[b]x": [source(("s3://b", "in"), "x", CLEAR)]}))]))
+    world.parser().step()
+    shown = command("impact", "s3://b/in", "--data", world.folder).out
+    assert not {"\x1b", "\u202e", "\r"} & set(shown)
+    assert "\\x1b[31m[/bold]\\u202eabc" in shown
+    assert "[b]x" in shown
+
+
+def test_beside_a_running_server_the_answers_are_its_own(command: Command, tmp_path: Path) -> None:
+    with up(tmp_path / "data") as running, Asker(running.url) as asker:
+        asker.post(*EVENTS)
+        found = command("impact", *EMAIL, "--data", running.folder, "--json")
+        assert found.json == asker.ask("impact", dataset=EMAIL[0], column=EMAIL[1])
+        assert command("surface", "--data", running.folder, "--json").json == asker.ask("surface")
+        (running.folder / "rules").mkdir()
+        (running.folder / "rules" / "tags.yaml").write_text("version: 1\ntags: 7\n")
+        told_so = command("surface", "--data", running.folder, "--json")
+        assert told_so.err.startswith("headwater: tags.yaml, line 2")
+        asker.post(DROPPED)
+        later = command("impact", *EMAIL, "--data", running.folder, "--json")
+        assert "gold/mailing.contact" not in columns(later.json)
+    at_rest = headwater("impact", *EMAIL, "--data", running.folder, "--json")
+    assert json.loads(at_rest.stdout) == later.json
+
+
+def test_a_name_means_what_it_was_bound_to_then(command: Command, data: Path) -> None:
+    found = command("names", "hive://META:9083", ALIAS[1], "--data", data, "--json").json
+    assert [item["rule"] for item in found["items"]] == ["as-sent", "uri-form", "hive", "binding"]
+    assert found["canonical"] == {"namespace": SILVER[0], "name": SILVER[1]}
+
+
+# Two files of events
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Callable[[list[Any], list[Any]], tuple[Path, Path]]:
+    def write(*contents: list[Any]) -> tuple[Path, Path]:
+        for name, events in zip(("before", "after"), contents, strict=True):
+            (tmp_path / f"{name}.ndjson").write_bytes(b"\n".join(bodies(events)))
+        return tmp_path / "before.ndjson", tmp_path / "after.ndjson"
+
+    return write
+
+
+def mailing(*steps: Any, **more: Any) -> Any:
+    """Return a run that writes mailings with column lineage, or without where it has no steps."""
+    fields = {"contact": [source(SILVER, "email", *steps)]} if steps else {}
+    return run(1, more.pop("second", 0), made(MAILING, fields, columns="contact"), reads=[made(SILVER, {})], **more)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "status", "counts"),
+    [
+        (mailing(CLEAR), mailing(CLEAR, second=9), 0, (0, 0, 0)),
+        (mailing(CLEAR), mailing(HASHED), 0, (0, 0, 1)),
+        (mailing(CLEAR), mailing({**CLEAR, "type": "INDIRECT"}), 1, (1, 1, 0)),
+        (mailing(), mailing(CLEAR), 0, (1, 0, 0)),
+        (mailing(CLEAR), mailing(), 1, (1, 1, 0)),
+        (mailing(CLEAR), mailing(CLEAR, kind="FAIL"), 1, (0, 1, 0)),
+    ],
+)
+def test_two_files_differ_and_lost_lineage_is_status_1(
+    command: Command, files: Any, *, before: Any, after: Any, status: int, counts: tuple[int, int, int]
+) -> None:
+    outcome = command("diff", *files([before], [after]), "--json")
+    found = outcome.json
+    assert (outcome.status, found["added"], found["removed"], found["changed"]) == (status, *counts)
+    assert found["totalCount"] == sum(counts)
+
+
+def test_the_recorded_files_of_events_are_compared(command: Command) -> None:
+    simple, complete = (SAMPLES / f"compat-spark-dataproc-{name}.ndjson" for name in ("simple", "complete"))
+    assert command("diff", simple, simple).status == 0
+    lost = command("diff", simple, complete, "--json")
+    assert (lost.status, lost.json["removed"], lost.json["added"]) == (1, 2, 0)
+    assert {(item["from"]["column"], item["to"]["column"]) for item in lost.json["items"]} == {("a", "a"), ("b", "b")}
+    assert command("diff", complete, simple, "--limit", "1", "--json").json["truncated"]
+
+
+def test_a_file_that_holds_no_event_names_the_line(command: Command, files: Any, tmp_path: Path) -> None:
+    before, _ = files([mailing(CLEAR)], [])
+    (tmp_path / "after.ndjson").write_text(before.read_text() + "\n{}\n")
+    outcome = command("diff", before, tmp_path / "after.ndjson")
+    assert (outcome.status, "after.ndjson, line 2 is no event" in outcome.err) == (3, True)

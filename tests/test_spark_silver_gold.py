@@ -20,6 +20,7 @@ pytestmark = [
 ]
 
 import os
+
 WORLDS = range(int(os.environ.get("N", "200")))
 
 

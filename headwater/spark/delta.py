@@ -80,6 +80,7 @@ class Folder:
         columns: dict[str, str | Column] = {name: f"s.{name}" for name in table.columns}
         if "gone" not in frame.columns:
             frame = frame.withColumn("gone", F.lit(False))
+        frame = frame.select(*(name for name in frame.columns if name in table.columns or name in ("gone", "moved")))
         merge = DeltaTable.forPath(self.spark, self.uri(table)).alias("t").merge(frame.alias("s"), condition)
         merge = merge.whenMatchedDelete("s.gone").whenMatchedUpdate(when or None, set=columns)
         merge.whenNotMatchedInsert("NOT s.gone", values=columns).execute()

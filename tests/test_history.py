@@ -1,5 +1,6 @@
 """Edges in time, of votes: spells against the reference's answers at every moment, whole and piece by piece."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -20,12 +21,12 @@ from tests.reference.worlds import random_world
 GROUP = Group("observed", Name("n", "job"), Name("n", "out"))
 
 
-def vote(time_us: int, execution: str, said: str, *, carries: bool = True, landed: bool = False) -> Vote[str]:
+def vote(time_us: int, execution: str, said: str, *, carries: bool = True, landed: bool = False) -> Vote[Sequence[str]]:
     tie = f"{time_us}{execution}"
     return Vote(time_us, tie, tie, execution, carries, landed, True, False, said)
 
 
-def spells(votes: list[Vote[str]], layer: str = "observed") -> list[tuple[object, ...]]:
+def spells(votes: list[Vote[Sequence[str]]], layer: str = "observed") -> list[tuple[Any, ...]]:
     history: History[str] = History(layer)
     history.add(votes)
     return sorted(tuple(spell) for spell in (*history.ended, *history.standing))
@@ -62,7 +63,7 @@ def spells(votes: list[Vote[str]], layer: str = "observed") -> list[tuple[object
     ],
 )
 def test_rule_6_intervals_are_half_open_and_may_be_several(
-    votes: list[Vote[str]], expected: list[tuple[object, ...]]
+    votes: list[Vote[Sequence[str]]], expected: list[tuple[Any, ...]]
 ) -> None:
     assert spells(votes) == expected
 
@@ -83,7 +84,7 @@ some_votes = st.lists(
 @settings(derandomize=True, deadline=None, max_examples=300)
 @given(some_votes, st.integers(0, 10), st.sampled_from(["observed", "declared"]))
 def test_spells_say_at_each_moment_what_stands_then_and_may_be_told_in_two_pieces(
-    votes: list[Vote[str]], cut: int, layer: str
+    votes: list[Vote[Sequence[str]]], cut: int, layer: str
 ) -> None:
     whole = spells(votes, layer)
     for moment in range(11):

@@ -34,7 +34,7 @@ test: check  ## check, then every test
 	$(BIN)/pytest --durations=15
 
 test-fast: setup  ## the quick tests, under a minute
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -m "not slow" --numprocesses 2 --dist loadfile
 
 bench: setup  ## every figure beside its goal and its floor, a quarter of an hour
 	$(BIN)/python -m bench

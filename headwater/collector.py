@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """Let a batch make millions of small objects, none of them in cycles, without looking at all of them each time.
+    """Let a batch or an answer make many small objects, none of them in cycles, without looking at all of them again.
 
-    Measured: a third of building an index of 800,000 edges.
+    Measured on 800,000 edges: a third of building the index, a quarter of p99 of `impact`.
     """
     was_on = gc.isenabled()
     gc.disable()

@@ -11,6 +11,8 @@ from headwater.runtime import open_bronze, open_log_reader
 from tests.gateway import Gateway, Wire, post, running
 from tests.made_events import body, run_event
 
+pytestmark = pytest.mark.slow  # each stops a server under load
+
 CLIENTS = 8
 
 
@@ -50,7 +52,6 @@ def test_a_body_half_sent_when_the_stop_comes_is_read_to_its_end_and_acknowledge
     assert event["run"]["runId"] in _runs(gateway)
 
 
-@pytest.mark.slow
 def test_a_body_that_never_ends_is_503_when_the_stop_has_waited_long_enough(tmp_path: Path) -> None:
     with running(tmp_path / "data") as gateway, Wire(gateway.port) as half:
         half.send(post(body(run_event()))[:-50])

@@ -57,6 +57,7 @@ def test_after_a_new_incarnation_all_of_the_log_is_parsed_again_and_the_audit_ba
     assert world.sequences("duplicates") or change is delete
 
 
+@pytest.mark.slow
 def test_incarnations_in_a_row_keep_the_books(tmp_path: Path) -> None:
     world = fed(tmp_path)
     for life in range(4):

@@ -42,6 +42,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def command(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     """Run a command in this process, as `headwater` does."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)  # the width of whoever runs the tests
 
     def run_it(*arguments: str | Path) -> Outcome:
         with pytest.raises(SystemExit) as ended:
@@ -141,6 +142,7 @@ def test_odd_names_neither_style_nor_move_the_terminal(command: Command, tmp_pat
     assert "[b]x" in shown
 
 
+@pytest.mark.slow
 def test_beside_a_running_server_the_answers_are_its_own(command: Command, tmp_path: Path) -> None:
     with up(tmp_path / "data") as running, Asker(running.url) as asker:
         asker.post(*EVENTS)

@@ -428,6 +428,7 @@ def test_a_value_of_100_kb_is_too_large_for_a_url(shop: Asker) -> None:
     connection.close()
 
 
+@pytest.mark.slow
 def test_a_table_of_10_000_columns(shop: Asker) -> None:
     names = [f"c{number}" for number in range(MANY)]
     fields = {name: [source(WIDE, name, CLEAR)] for name in names}
@@ -461,6 +462,7 @@ def test_other_methods_and_routes(shop: Asker) -> None:
     assert shop.client.head(f"{API}/coverage").status_code == 200
 
 
+@pytest.mark.slow
 def test_eight_askers_while_events_come_in(shop: Asker) -> None:
     """Every answer is of one moment: what a chain has so far, never a hole in it."""
     chain = [

@@ -14,6 +14,8 @@ from headwater.runtime import open_bronze
 from tests.gateway import Gateway, Wire, chunked, post, running
 from tests.made_events import body, run_event
 
+pytestmark = pytest.mark.slow  # three servers, and clients that dawdle
+
 CHUNKED = "Transfer-Encoding: chunked"
 GOOD = body(run_event())
 """One event that every test may send: it is stored once and a duplicate ever after."""
@@ -83,7 +85,6 @@ def test_what_is_no_http_is_400_in_our_words_and_the_connection_ends(wire: Wire,
     assert wire.closed()
 
 
-@pytest.mark.slow
 def test_a_length_beyond_the_body_is_408_in_time(hasty: Gateway) -> None:
     with Wire(hasty.port) as wire:
         assert refused(wire.send(post(GOOD, length=len(GOOD) + 1))) == 408
@@ -122,7 +123,6 @@ def test_many_headers_of_sober_size_are_taken(wire: Wire) -> None:
     assert wire.send(post(GOOD, *many)).status() == 200
 
 
-@pytest.mark.slow
 def test_headers_that_trickle_are_408_and_a_silent_connection_is_closed(hasty: Gateway) -> None:
     with Wire(hasty.port) as trickling, Wire(hasty.port) as silent, Wire(hasty.port) as blank:
         trickling.send(b"POST /api/v1/line")
@@ -133,7 +133,6 @@ def test_headers_that_trickle_are_408_and_a_silent_connection_is_closed(hasty: G
         assert silent.closed()
 
 
-@pytest.mark.slow
 def test_a_connection_that_was_used_is_not_kept_by_half_a_request(hasty: Gateway) -> None:
     with Wire(hasty.port) as wire:
         assert wire.send(post(GOOD)).status() == 200
@@ -141,7 +140,6 @@ def test_a_connection_that_was_used_is_not_kept_by_half_a_request(hasty: Gateway
         assert wire.closed()
 
 
-@pytest.mark.slow
 def test_a_body_that_comes_byte_by_byte_is_408_in_time_and_delays_nobody(hasty: Gateway) -> None:
     data, sent = post(GOOD, length=10_000_000), 0
     with Wire(hasty.port) as slow, Wire(hasty.port) as quick:

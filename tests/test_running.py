@@ -9,6 +9,8 @@ import pytest
 
 from tests.running import Running
 
+pytestmark = pytest.mark.slow  # each starts `headwater up`, most kill it
+
 CHILDREN = ("serve", "parser", "index")
 
 
@@ -34,7 +36,6 @@ def test_a_dead_child_starts_again(tmp_path: Path) -> None:
             assert running.wait_pid(name, other_than=before) != before
 
 
-@pytest.mark.slow
 def test_a_supervisor_follows_a_killed_one_on_the_same_port_while_its_parser_is_still_busy(tmp_path: Path) -> None:
     with Running(tmp_path) as first:
         busy = first.wait_pid("parser")

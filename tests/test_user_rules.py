@@ -212,6 +212,7 @@ def test_a_file_broken_from_the_start_leaves_the_others_in_force(tmp_path: Path)
     assert all("None of its rules are in force" in problem for problem in files.problems)
 
 
+@pytest.mark.slow
 def test_headwater_names_shows_which_rule_fired(tmp_path: Path) -> None:
     rules = tmp_path / "data" / "rules"
     rules.mkdir(parents=True)

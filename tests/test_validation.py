@@ -413,6 +413,7 @@ WHOLE_CORE = Draft202012Validator({"$ref": CORE}, retriever=published_schema, va
 
 @settings(max_examples=400, deadline=None)
 @given(event=ANY_EVENT)
+@pytest.mark.slow
 def test_the_core_verdict_is_that_of_the_whole_core_schema(event: dict[str, Any]) -> None:
     # The one exception: the schema accepts a job beside a dataset if one of them is broken, we never do.
     is_two_events = {"job", "dataset"} <= event.keys() and "run" not in event
@@ -422,6 +423,7 @@ def test_the_core_verdict_is_that_of_the_whole_core_schema(event: dict[str, Any]
 
 @settings(max_examples=200, deadline=None)
 @given(event=ANY_EVENT, content=st.dictionaries(st.sampled_from(["fields", "_deleted", "x"]), JSON))
+@pytest.mark.slow
 def test_no_event_raises_and_every_problem_can_be_printed(event: dict[str, Any], content: dict[str, Any]) -> None:
     event |= {
         "outputs": [{"namespace": "n", "name": "t", "facets": {"schema": content | {"_schemaURL": SCHEMA_FACET}}}]

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from headwater.collector import paused
 from headwater.errors import LakeUnavailable, WrongQuestion
 from headwater.index.contents import SqliteContents
 from headwater.index.database import is_damage, open_for_reading
@@ -90,7 +91,7 @@ class Lenses:
     @contextmanager
     def look(self, lens: Lens) -> Iterator[Sight]:
         """Give what a question sees, and keep it as it is meanwhile; raises LakeUnavailable without an index."""
-        with self._opened_index() as (live, rules):
+        with self._opened_index() as (live, rules), paused():
             if lens.as_of_us is None and lens.known_at_us is None and not lens.every:
                 moment: Moment = live
                 view = live.view()

@@ -38,6 +38,7 @@ class Folder:
         self.spark = spark
         self.root = root
         self._tables = {table.name: table for table in tables}
+        self._empty: set[str] = set()
 
     def create(self) -> None:
         """Create the tables that are missing; protocol 1/2, so that delta-rs and Fabric can read and write them."""
@@ -46,10 +47,13 @@ class Folder:
     def _create(self, table: Table) -> None:
         useless = (*TEXTS, *table.partition_by)
         statistics = [name for name, kind in table.columns.items() if kind != "boolean" and name not in useless]
+        if self.exists(table):
+            return
         builder = DeltaTable.createIfNotExists(self.spark).location(self.uri(table))
         builder = builder.addColumns(spark_schema(table)).partitionedBy(*table.partition_by)
         builder = builder.property("delta.dataSkippingStatsColumns", ",".join(statistics))
         builder.property("delta.enableDeletionVectors", "false").execute()
+        self._empty.add(table.name)
 
     def exists(self, table: Table) -> bool:
         """Tell whether a table is there."""
@@ -82,11 +86,20 @@ class Folder:
         columns: dict[str, str | Column] = {name: f"s.{name}" for name in table.columns}
         if "gone" not in frame.columns:
             frame = frame.withColumn("gone", F.lit(False))
+        if table.name in self._empty:  # ours alone until it is switched to; a merge costs ten times as many jobs
+            self._empty.remove(table.name)
+            shaped(frame.where("NOT gone"), table).write.format("delta").mode("append").save(self.uri(table))
+        else:
+            self._merge(table, frame, condition, columns, when)
+        reach(f"spark.after_{table.name}")
+
+    def _merge(
+        self, table: Table, frame: DataFrame, condition: str, columns: dict[str, str | Column], when: str
+    ) -> None:
         frame = frame.select(*(name for name in frame.columns if name in table.columns or name in ("gone", "moved")))
         merge = DeltaTable.forPath(self.spark, self.uri(table)).alias("t").merge(frame.alias("s"), condition)
         merge = merge.whenMatchedDelete("s.gone").whenMatchedUpdate(when or None, set=columns)
         merge.whenNotMatchedInsert("NOT s.gone", values=columns).execute()
-        reach(f"spark.after_{table.name}")
 
 
 def together(*steps: Callable[[], None]) -> None:

@@ -4,12 +4,14 @@ import contextlib
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from headwater.errors import WrongSetting
+from headwater.eventlog import Log, LogReader, Readers
 from headwater.eventlog.claims import FolderClaims
+from headwater.eventlog.segments import rename, segment_files
 from headwater.eventlog.sqlite import Limits, SqliteLog
 from headwater.eventlog.sqlite_reader import SqliteLogReader
 from headwater.index.follow import IndexFollower
@@ -21,6 +23,9 @@ from headwater.settings import Settings
 
 FORMAT = 1
 OWNER = "parser/local"
+
+CLAIM_BYTES = {"sqlite": 1 << 20, "event_hub": 200 << 10}
+"""Largest body each kind of log takes by itself; a hub of the basic tier takes 256 KB with all that belongs to it."""
 
 
 def prepare_folder(settings: Settings) -> Path:
@@ -74,14 +79,49 @@ def folder_lock(folder: Path, name: str, *, wait_s: float) -> Iterator[None]:
         yield
 
 
-def open_log(settings: Settings, folder: Path, claims: FolderClaims) -> SqliteLog:
-    """Open the log for writing; the caller holds the lock `serve`. Large bodies of no record go."""
-    limits = Limits(settings.segment_bytes, settings.queued_bytes, settings.min_free_bytes)
-    log = SqliteLog(folder / "log", limits, on_remove=claims.remove)
-    reader = open_log_reader(folder)
-    claims.keep_only(reader.claims())
-    reader.close()
-    return log
+def open_log(settings: Settings, folder: Path, claims: FolderClaims) -> Log:
+    """Open the log for writing; the caller holds the lock `serve`. A service that is down is no error yet."""
+    match settings.log:
+        case "sqlite":
+            return _open_sqlite(settings, folder, claims)
+        case other:
+            raise WrongSetting(f"log = {other!r} is not built yet.")
+
+
+def open_log_readers(settings: Settings, folder: Path) -> Sequence[LogReader]:
+    """Open the log for reading, one reader per partition; raises LogUnavailable if a service does not name them."""
+    return log_readers(settings, folder)()
+
+
+def log_readers(settings: Settings, folder: Path) -> Readers:
+    """Return what opens the log for reading, for a process that asks again and again."""
+    match settings.log:
+        case "sqlite":
+            readers = [SqliteLogReader(folder / "log")]
+            return lambda: readers
+        case other:
+            raise WrongSetting(f"log = {other!r} is not built yet.")
+
+
+def is_log_made(settings: Settings, folder: Path) -> bool:
+    """Tell whether the log is there; a log on our own disk is made by `serve`, which may still be starting."""
+    return settings.log != "sqlite" or bool(segment_files(folder / "log"))
+
+
+def begin_log(settings: Settings, folder: Path) -> Sequence[LogReader]:
+    """Let a log on our own disk, made if it is missing, go by another incarnation; a service's log has its own.
+
+    Nothing may have the log open. Returns its readers.
+    """
+    if settings.log == "sqlite":
+        SqliteLog(folder / "log").close()
+        rename(folder / "log")
+    return open_log_readers(settings, folder)
+
+
+def claim_limit(settings: Settings) -> int:
+    """Return the largest body, in bytes, that goes into the log itself."""
+    return settings.claim_bytes or CLAIM_BYTES[settings.log]
 
 
 def open_claims(folder: Path) -> FolderClaims:
@@ -89,9 +129,17 @@ def open_claims(folder: Path) -> FolderClaims:
     return FolderClaims(folder / "claims")
 
 
-def open_log_reader(folder: Path) -> SqliteLogReader:
-    """Open the log for reading."""
-    return SqliteLogReader(folder / "log")
+def _open_sqlite(settings: Settings, folder: Path, claims: FolderClaims) -> SqliteLog:
+    """Open the log of one machine; large bodies of no record go: their requests were never acknowledged."""
+    limits = Limits(
+        settings.segment_bytes, settings.queued_bytes, settings.min_free_bytes,
+        settings.retain_hours, settings.retain_bytes,
+    )  # fmt: skip
+    log = SqliteLog(folder / "log", limits, on_remove=claims.remove)
+    reader = SqliteLogReader(folder / "log")
+    claims.keep_only(reader.claims())
+    reader.close()
+    return log
 
 
 def open_index_home(folder: Path) -> IndexHome:

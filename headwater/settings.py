@@ -6,11 +6,11 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from headwater.access import Key
+from headwater.access import Key, Secret
 from headwater.errors import WrongSetting
 
 FILE = "headwater.toml"
@@ -35,9 +35,26 @@ class Settings(BaseModel):
     request_timeout_s: float = Field(
         30.0, gt=0, le=3600, description="Seconds in which a request's headers, and then its body, must arrive."
     )
-    claim_bytes: int = Field(1 << 20, gt=0, description="Bodies above it are kept beside the log, in `claims/`.")
+    log: Literal["sqlite", "event_hub"] = Field("sqlite", description="Where acknowledged events wait for the lake.")
+    hub_namespace: str | None = Field(
+        None,
+        description="Host of the Event Hubs namespace, such as `NAME.servicebus.windows.net`; by managed identity.",
+    )
+    hub_connection: Secret | None = Field(
+        None, description="Connection string, instead of `hub_namespace`; also for an emulator."
+    )
+    hub_name: str = Field("openlineage", description="Name of the event hub.")
+    hub_consumer_group: str = Field("headwater", description="Consumer group of the parser.")
+    identity_client_id: str | None = Field(
+        None, description="Client id of the user-assigned managed identity; default is what the machine offers."
+    )
+    claim_bytes: int | None = Field(
+        None,
+        gt=0,
+        description="Bodies above it are kept beside the log, in `claims/`; default 1 MiB, with an event hub 200 KiB.",
+    )
     segment_bytes: int = Field(256 << 20, gt=0, description="A log segment is closed when it holds this much.")
-    queued_bytes: int = Field(64 << 20, gt=0, description="Bodies that may wait for the disk before requests get 503.")
+    queued_bytes: int = Field(64 << 20, gt=0, description="Bodies that may wait for the log before requests get 503.")
     min_free_bytes: int = Field(256 << 20, ge=0, description="Free disk space below which requests get 503.")
     retain_hours: float = Field(72, ge=0, description="Log segments older than this go, once parsed.")
     retain_bytes: int = Field(4 << 30, ge=0, description="Oldest passed segments go while the log is larger than this.")
@@ -68,6 +85,7 @@ def load_settings(
     except ValidationError as error:
         raise _wrong(error, sources) from error
     _check_open_to_others(settings)
+    _check_log(settings)
     return settings, sources
 
 
@@ -113,6 +131,14 @@ def _check_open_to_others(settings: Settings) -> None:
         raise WrongSetting(
             f"Host {settings.host!r} can be reached by others, but there are no keys. Add [[keys]] to {FILE} "
             f"(name, key, roles) or set {PREFIX}KEYS; without keys only loopback is allowed."
+        )
+
+
+def _check_log(settings: Settings) -> None:
+    if settings.log == "event_hub" and bool(settings.hub_namespace) == bool(settings.hub_connection):
+        raise WrongSetting(
+            f'With log = "event_hub" exactly one of hub_namespace (managed identity) and hub_connection must be set. '
+            f"Set it in {FILE} or as {PREFIX}HUB_NAMESPACE or {PREFIX}HUB_CONNECTION."
         )
 
 

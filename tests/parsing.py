@@ -48,7 +48,7 @@ class World:
     def append(self, *bodies: bytes, kind: Kind = Kind.EVENT, segment_bytes: int = 1 << 30) -> None:
         log = SqliteLog(self.log, Limits(segment_bytes=segment_bytes, min_free_bytes=0))
         try:
-            asyncio.run(log.append([Record(kind, body) for body in bodies], "key", timeout_s=10))
+            asyncio.run(log.append([Record(kind, body) for body in bodies], timeout_s=10))
         finally:
             log.close()
 
@@ -80,7 +80,7 @@ class World:
         return self.reader().read(first - 1, limit=last - first + 1, max_bytes=1 << 30)
 
     def audit(self) -> dict[str, Any]:
-        return audit(self.reader(), self.bronze)
+        return audit([self.reader()], self.bronze)
 
     def step_elsewhere(
         self, environment: dict[str, str], *batches: int, start_at: float = 0.0

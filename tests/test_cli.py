@@ -49,7 +49,8 @@ def test_one_command_takes_an_event_and_the_next_ones_find_it(tmp_path: Path) ->
     shown = headwater("events", "--data", data, "--limit", "2", cwd=tmp_path)
     assert "Events: 2 of 5" in shown.stdout
     log = json.loads(headwater("log", "show", "--data", data, "--json", cwd=tmp_path).stdout)
-    assert (log["head"], log["tail"], log["passed"], log["pending"]) == (1, 5, 5, 0)
+    item = log["items"][0]
+    assert (item["head"], item["tail"], item["passed"], item["pending"], log["past"]) == (1, 5, 5, 0, [])
 
 
 @pytest.mark.slow

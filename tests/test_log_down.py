@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from headwater.runtime import open_bronze, open_log_reader
+from headwater.eventlog.sqlite_reader import SqliteLogReader
+from headwater.runtime import open_bronze
 from tests.gateway import Gateway, running
 from tests.made_events import body, run_event, with_raw
 
@@ -34,7 +35,7 @@ def test_a_disk_that_is_nearly_full_is_503_in_time_and_nothing_is_appended(full:
             assert "retry-after" not in answer.headers
         assert client.post(ONE, content=b"{").status_code == 400, "what is wrong anyway is told so"
         assert client.post(BATCH, content=b"[]").status_code == 204
-    assert open_log_reader(full.folder).tail() == 0
+    assert SqliteLogReader(full.folder / "log").tail() == 0
     assert list((full.folder / "claims").iterdir()) == []
 
 

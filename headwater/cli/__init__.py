@@ -70,9 +70,10 @@ def send(
 def audit(data: Data = None, as_json: Json = False) -> None:
     """Hold the log against the lake: is every acknowledged event in exactly one table? Status 1 if not."""
     from headwater.api.questions import audit as ask
+    from headwater.runtime import existing_folder
 
-    folder = _folder(data)
-    found = ask(_reader(folder), _bronze(folder))
+    settings = _settings({"data": data})
+    found = ask(_readers(settings), _bronze(existing_folder(settings)))
     show(found, as_json, lambda: pairs("Audit", found))
     sys.exit(0 if found["balanced"] else 1)
 
@@ -179,33 +180,22 @@ _STEP = ("rule", "namespace", "name", "why")
 
 @app.command()
 def check(data: Data = None, as_json: Json = False) -> None:
-    """Print the effective settings and where each came from; keys are shown by name only."""
+    """Print the effective settings and where each came from; secrets are not shown."""
     settings, sources = load_settings({"data": data})
     values = settings.model_dump(mode="json")
     items = [{"setting": name, "value": values[name], "from": sources[name]} for name in values]
-    for item in items:
-        if item["setting"] == "keys":
-            item["value"] = [{**key, "key": "***"} for key in item["value"]]
     show({"items": items}, as_json, lambda: table("Settings", {"items": items}, ("setting", "value", "from")))
 
 
 @log_app.command("show")
 def log_show(data: Data = None, as_json: Json = False) -> None:
-    """Print incarnation, first and newest sequence number, what the lake has passed, and bytes on disk."""
-    folder = _folder(data)
-    reader, bronze = _reader(folder), _bronze(folder)
-    source = reader.source
-    passed = bronze.watermark(source)
-    found = {
-        "incarnation": source.incarnation,
-        "head": reader.head(),
-        "tail": reader.tail(),
-        "passed": passed,
-        "pending": reader.pending(passed),
-        "bytes": reader.size_bytes(),
-        "past": [{"incarnation": past[0], "received": past[1]} for past in reader.past()],
-    }
-    show(found, as_json, lambda: pairs("Event log", found))
+    """Print, per partition, first and newest sequence number, what the lake has passed, and bytes on disk."""
+    from headwater.api.questions import log_state
+
+    settings = _settings({"data": data})
+    found = log_state(_readers(settings), _bronze(_folder(data)))
+    columns = ("partition", "head", "tail", "passed", "pending", "bytes")
+    show(found, as_json, lambda: table(f"Event log {found['incarnation']}", found, columns))
 
 
 @log_app.command("new-incarnation")
@@ -230,10 +220,10 @@ def _folder(data: Path | None) -> Path:
     return existing_folder(_settings({"data": data}))
 
 
-def _reader(folder: Path) -> Any:
-    from headwater.runtime import open_log_reader
+def _readers(settings: Settings) -> Any:
+    from headwater.runtime import existing_folder, open_log_readers
 
-    return open_log_reader(folder)
+    return open_log_readers(settings, existing_folder(settings))
 
 
 def _bronze(folder: Path) -> Any:

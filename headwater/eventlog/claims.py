@@ -71,7 +71,7 @@ class ClaimCheck:
         self._claims = claims
         self._limit = limit_bytes
 
-    async def append(self, records: Sequence[Record], key: str, *, timeout_s: float) -> None:
+    async def append(self, records: Sequence[Record], *, timeout_s: float) -> None:
         """Append like the log itself, large bodies first, both within the timeout; raises LogUnavailable."""
         if max(len(record.body) for record in records) > self._limit:
             if trouble := self._log.trouble():  # a full disk gets no large bodies either
@@ -79,7 +79,7 @@ class ClaimCheck:
             started = time.monotonic()
             records = await self._all_checked(records, timeout_s)
             timeout_s = max(0.0, timeout_s - (time.monotonic() - started))
-        await self._log.append(records, key, timeout_s=timeout_s)
+        await self._log.append(records, timeout_s=timeout_s)
 
     def trouble(self) -> str | None:
         """Say why nothing can be acknowledged right now, or None."""
@@ -97,4 +97,4 @@ class ClaimCheck:
     async def _checked(self, record: Record) -> Record:
         if len(record.body) <= self._limit:
             return record
-        return Record(Kind.CLAIM, await asyncio.to_thread(self._claims.put, record.body), record.http)
+        return Record(Kind.CLAIM, await asyncio.to_thread(self._claims.put, record.body), record.http, record.key)

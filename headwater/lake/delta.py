@@ -3,7 +3,7 @@
 Only writing imports pyarrow (26 MB), when it begins: `serve` reads and never writes.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -149,21 +149,21 @@ class LakeTable:
         handle = self.handle()
         return self._guarded(lambda: query(handle, sql))
 
-    def rows_and_watermark(self, app_id: str) -> tuple[int, int]:
-        """Count rows by the statistics of the files of one version, and return that version's watermark."""
+    def rows_and_watermarks(self, app_ids: Iterable[str]) -> tuple[int, list[int]]:
+        """Count rows by the statistics of the files of one version, and return that version's watermarks."""
         handle = self.handle()
         actions = self._guarded(lambda: handle.get_add_actions(flatten=True))
         rows = sum(actions.column("num_records").to_pylist()) if actions.num_rows else 0
-        return rows, handle.transaction_version(app_id) or 0
+        return rows, [handle.transaction_version(app_id) or 0 for app_id in app_ids]
 
     def property(self, name: str) -> str | None:
         """Return a table property."""
         return self.handle().metadata().configuration.get(name)
 
-    def set_property(self, name: str, value: str) -> None:
-        """Set a table property, in a commit of its own."""
+    def set_properties(self, properties: Mapping[str, str]) -> None:
+        """Set table properties, all in one commit."""
         handle = self.handle()
-        self._guarded(lambda: handle.alter.set_table_properties({name: value}, raise_if_not_exists=False))
+        self._guarded(lambda: handle.alter.set_table_properties(dict(properties), raise_if_not_exists=False))
 
     def _append(
         self, app_id: str, batch: "pa.RecordBatch", last: int, absent: Callable[[DeltaTable, int], list[bool]]

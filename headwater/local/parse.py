@@ -4,16 +4,26 @@ import logging
 import sys
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from headwater.errors import HeadwaterError, InvalidEvent, Retry
+from headwater.eventlog import LogReader
 from headwater.lake.bronze import Bronze
 from headwater.lake.delta import REOPEN_AFTER
 from headwater.lake.maintain import compact, vacuum
 from headwater.local.lifeline import read_settings, when_parent_ends
 from headwater.parser.attempts import Attempts
 from headwater.parser.ingest import Parser
-from headwater.runtime import OWNER, folder_lock, open_bronze, open_claims, open_log_reader, prepare_folder
+from headwater.runtime import (
+    OWNER,
+    folder_lock,
+    is_log_made,
+    log_readers,
+    open_bronze,
+    open_claims,
+    prepare_folder,
+)
 from headwater.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -23,7 +33,7 @@ MAX_PAUSE_S = 30.0
 
 
 class Loop:
-    """One parser and its maintenance, until told to stop."""
+    """A parser for each partition, and the lake's maintenance, until told to stop."""
 
     def __init__(self, settings: Settings, folder: Path, stop: threading.Event):
         """Open nothing that may not be there yet: the log is made by `serve`."""
@@ -31,15 +41,15 @@ class Loop:
         self._folder = folder
         self._stop = stop
         self._bronze: Bronze = open_bronze(folder)
-        self._parser: Parser | None = None
-        self._attempts = Attempts(folder / "run" / "attempts.json")
+        self._readers = log_readers(settings, folder)
+        self._partitions: list[Partition] = []
         self._commits = 0
         self._vacuumed = time.monotonic()
 
     def run(self) -> None:
         """Parse until stopped; faults of log or lake are tried again, ever more slowly."""
-        while not (list((self._folder / "log").glob("*.sqlite")) or self._stop.wait(0.05)):
-            pass  # `serve`, started beside us, makes the log
+        while not (is_log_made(self._settings, self._folder) or self._stop.wait(0.05)):
+            pass
         pause = 0.0
         while not self._stop.is_set():
             started = time.monotonic()
@@ -48,17 +58,18 @@ class Loop:
                 pause = 0.0
             except Retry as error:
                 log.warning("%s", error)
-                self._parser = None
+                self._close()
                 pause = min(MAX_PAUSE_S, max(0.2, pause * 2))
-            if not (self._parser and self._parser.filled):
+            if not any(partition.parser.filled for partition in self._partitions):
                 self._stop.wait(pause or max(0.0, self._settings.tick_s - (time.monotonic() - started)))
 
     def _tick(self) -> None:
-        if self._parser is None:
-            reader, claims = open_log_reader(self._folder), open_claims(self._folder)
-            self._parser = Parser(reader, self._bronze, claims, OWNER)
-        taken = self._step(self._parser)
-        self._commits += bool(taken)
+        if not self._partitions:
+            self._open()
+        for partition in self._partitions:
+            self._commits += bool(partition.step())
+            if self._stop.is_set():
+                return
         if self._commits >= REOPEN_AFTER:
             self._commits = 0
             compact(self._bronze)
@@ -66,12 +77,34 @@ class Loop:
             self._vacuumed = time.monotonic()
             vacuum(self._bronze, self._settings.vacuum_hours)
 
-    def _step(self, parser: Parser) -> int:
-        limit = self._attempts.begin(parser.watermark())
+    def _open(self) -> None:
+        claims = open_claims(self._folder)
+        for reader in self._readers():
+            attempts = Attempts(self._folder / "run" / f"attempts-{reader.source.partition}.json")
+            self._partitions.append(Partition(reader, Parser(reader, self._bronze, claims, OWNER), attempts))
+
+    def _close(self) -> None:
+        """Look at the log anew next time: a service may have replaced it meanwhile."""
+        for partition in self._partitions:
+            partition.reader.close()
+        self._partitions.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One partition's parser and how often it died of a batch."""
+
+    reader: LogReader
+    parser: Parser
+    attempts: Attempts
+
+    def step(self) -> int:
+        """Take the next records; returns how many."""
+        limit = self.attempts.begin(self.parser.watermark())
         try:
-            return parser.step(limit) if limit else parser.reject_next(_KILLS)
+            return self.parser.step(limit) if limit else self.parser.reject_next(_KILLS)
         finally:
-            self._attempts.end()
+            self.attempts.end()
 
 
 _KILLS = InvalidEvent(

@@ -64,8 +64,8 @@ class Parser:
         """
         watermark = self._start_from_watermark()
         records = self._reader.read(watermark, limit=limit, max_bytes=BATCH_BYTES)
-        if not records and self._reader.tail() > watermark:
-            return self._skip_lost(watermark)
+        if not records and (lost := self._reader.lost(watermark)):
+            return self._skip_lost(watermark, lost)
         fitting = self._fitting(records)
         self.filled = len(fitting) == limit or len(fitting) < len(records) or _bytes(records) >= BATCH_BYTES
         return self._take(fitting, watermark)
@@ -83,10 +83,9 @@ class Parser:
         watermark = self._start_from_watermark()
         fresh = [record for record in delivered if record.sequence > watermark]
         while fresh and fresh[0].sequence > watermark + 1:
-            missing = self._reader.read(
-                watermark, limit=min(BATCH_RECORDS, fresh[0].sequence - 1 - watermark), max_bytes=BATCH_BYTES
+            missing = self._reader.read_between(
+                watermark, fresh[0].sequence, limit=BATCH_RECORDS, max_bytes=BATCH_BYTES
             )
-            missing = [record for record in missing if record.sequence < fresh[0].sequence]
             if not missing:
                 break  # the log no longer has them: a gap
             self._take(missing, watermark)
@@ -108,11 +107,8 @@ class Parser:
                 return records[:count]
         return records
 
-    def _skip_lost(self, watermark: int) -> int:
-        """Note as a gap what the log has counted but no longer holds, unless it came only just now."""
-        if self._reader.read(watermark, limit=1, max_bytes=1):
-            return 1
-        tail = self._reader.tail()
+    def _skip_lost(self, watermark: int, tail: int) -> int:
+        """Note as a gap, up to `tail`, what the log has counted but no longer holds."""
         batch = lost_batch(self._source, watermark, tail)
         self._bronze.commit(self._source, batch.rows, batch.last)
         self._remember(batch)

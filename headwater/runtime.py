@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from headwater.errors import WrongSetting
 from headwater.eventlog import Log, LogReader, Readers
@@ -20,6 +21,9 @@ from headwater.index.lens import Lenses
 from headwater.index.rules_files import RulesFiles
 from headwater.lake.bronze import Bronze
 from headwater.settings import Settings
+
+if TYPE_CHECKING:
+    from headwater.eventlog.event_hub_clients import HubAddress
 
 FORMAT = 1
 OWNER = "parser/local"
@@ -84,8 +88,10 @@ def open_log(settings: Settings, folder: Path, claims: FolderClaims) -> Log:
     match settings.log:
         case "sqlite":
             return _open_sqlite(settings, folder, claims)
-        case other:
-            raise WrongSetting(f"log = {other!r} is not built yet.")
+        case "event_hub":
+            from headwater.eventlog.event_hub import EventHubLog  # noqa: PLC0415 - the Azure SDK takes 0.3 s
+
+            return EventHubLog(_hub_address(settings), queued_bytes=settings.queued_bytes)
 
 
 def open_log_readers(settings: Settings, folder: Path) -> Sequence[LogReader]:
@@ -99,8 +105,10 @@ def log_readers(settings: Settings, folder: Path) -> Readers:
         case "sqlite":
             readers = [SqliteLogReader(folder / "log")]
             return lambda: readers
-        case other:
-            raise WrongSetting(f"log = {other!r} is not built yet.")
+        case "event_hub":
+            from headwater.eventlog.event_hub_reader import HubReaders  # noqa: PLC0415 - the Azure SDK takes 0.3 s
+
+            return HubReaders(_hub_address(settings), settings.hub_consumer_group)
 
 
 def is_log_made(settings: Settings, folder: Path) -> bool:
@@ -127,6 +135,18 @@ def claim_limit(settings: Settings) -> int:
 def open_claims(folder: Path) -> FolderClaims:
     """Open the folder of large bodies."""
     return FolderClaims(folder / "claims")
+
+
+def _hub_address(settings: Settings) -> "HubAddress":
+    from headwater.eventlog.event_hub_clients import HubAddress  # noqa: PLC0415 - the Azure SDK takes 0.3 s
+
+    connection = settings.hub_connection
+    return HubAddress(
+        settings.hub_name,
+        settings.hub_namespace,
+        connection.get_secret_value() if connection else None,
+        settings.identity_client_id,
+    )
 
 
 def _open_sqlite(settings: Settings, folder: Path, claims: FolderClaims) -> SqliteLog:

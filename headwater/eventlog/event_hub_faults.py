@@ -1,0 +1,124 @@
+"""What went wrong with an event hub: one kind, one cause, one thing to do; never a secret."""
+
+import logging
+import re
+import time
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from azure.core.exceptions import ClientAuthenticationError
+from azure.eventhub.exceptions import AuthenticationError, EventHubError, OperationTimeoutError
+
+from headwater.eventlog.event_hub_clients import HubAddress
+
+SAY_AGAIN_S = 60.0
+
+log = logging.getLogger(__name__)
+
+
+class Kind(Enum):
+    """Kinds of fault; the value says cause and fix, in this order."""
+
+    LATE = "The {hub} did not answer in time. Send the event again; see the hub's metrics."
+    THROTTLED = "The {hub} is throttled: more comes than its throughput units take. Add units, or let it auto-inflate."
+    ROLE = "The {hub} does not let this identity {does}. Give it the role {role!r} on the hub."
+    NO_HUB = "There is no {hub}. Correct `hub_name`, or create the hub."
+    IDENTITY = (
+        "There is no token for the {hub}: {why}. Assign a managed identity to this app, or set `identity_client_id`."
+    )
+    REFUSED = (
+        "The {hub} does not take our token: {why}. Renew the key in `hub_connection`, and see that this machine's "
+        "clock is right."
+    )
+    LOST = (
+        "The {hub} cannot be reached, or has hung up: {why}. Check its address (`hub_namespace`), DNS and the firewall "
+        "(port 5671)."
+    )
+    OTHER = "The {hub} failed: {why}. It is tried again with the next event."
+
+
+@dataclass(frozen=True, slots=True)
+class HubFault:
+    """One fault and what to say of it."""
+
+    kind: Kind
+    message: str
+
+
+_ROLES = {"send": "Azure Event Hubs Data Sender", "receive": "Azure Event Hubs Data Receiver"}
+
+_LOST = re.compile("socket-error|link:|connection:|session:")
+_SECRETS = re.compile(
+    r"(?i)(sharedaccesskey(?:name)?=|sharedaccesssignature[= ]|\bsig=|\bskn=|bearer |\beyJ)[^\s;&'\"]*"
+)
+
+
+def explain(error: BaseException, address: HubAddress, does: str) -> HubFault:
+    """Say what an exception of the SDK means. does: `send` or `receive`."""
+    kind = _kind(error)
+    hub = f"event hub {address.name!r} at {address.host}"
+    return HubFault(kind, kind.value.format(hub=hub, does=does, role=_ROLES[does], why=_safe(error, address)))
+
+
+def _kind(error: BaseException) -> Kind:
+    condition = _condition(error)
+    is_refused = "unauthorized-access" in condition
+    signs = {
+        Kind.LATE: isinstance(error, TimeoutError | OperationTimeoutError),
+        Kind.THROTTLED: "server-busy" in condition,
+        Kind.ROLE: is_refused and "claim" in str(error),
+        Kind.NO_HUB: "not-found" in condition,
+        Kind.IDENTITY: isinstance(error, ClientAuthenticationError),
+        Kind.REFUSED: is_refused or isinstance(error, AuthenticationError),
+        Kind.LOST: bool(_LOST.search(condition)) or isinstance(error, OSError),
+    }
+    return next((kind for kind, is_so in signs.items() if is_so), Kind.OTHER)
+
+
+class FaultLog:
+    """Says each kind of fault once, again after a minute, and that it is over."""
+
+    def __init__(self, trouble: str | None = None) -> None:
+        """trouble: what there is to say before anything has been tried."""
+        self.trouble = trouble
+        self._is_said = False
+        self._said: dict[Kind, float] = {}
+
+    def add(self, fault: HubFault) -> None:
+        """Take note of a fault."""
+        self.trouble = fault.message
+        now = time.monotonic()
+        if now - self._said.get(fault.kind, -SAY_AGAIN_S) >= SAY_AGAIN_S:
+            self._said[fault.kind] = now
+            self._is_said = True
+            log.warning("%s", fault.message)
+
+    def over(self) -> None:
+        """Take note of a success."""
+        self.trouble = None
+        if self._is_said:
+            self._is_said = False
+            log.info("The event hub answers again.")
+
+
+def _condition(error: BaseException) -> str:
+    """Return the AMQP condition, such as `com.microsoft:server-busy`, of an exception of the SDK."""
+    details = getattr(error, "details", None)
+    condition: Any = getattr(details, "condition", None)
+    condition = getattr(condition, "value", condition)
+    if isinstance(condition, bytes):
+        return condition.decode("utf-8", "replace")
+    return str(condition or getattr(error, "error", None) or "")
+
+
+def _safe(error: BaseException, address: HubAddress) -> str:
+    """Return the first line of an exception without anything secret."""
+    text = error.message if isinstance(error, EventHubError) else str(error)
+    lines = [line.strip() for line in str(text).splitlines() if line.strip()] or [type(error).__name__]
+    shown = " ".join(lines[:3])
+    for part in (address.connection or "").split(";"):
+        secret = part.partition("=")[2]
+        if len(secret) >= 8 and "://" not in secret:
+            shown = shown.replace(secret, "***")
+    return _SECRETS.sub("***", shown)[:300].rstrip(". ")

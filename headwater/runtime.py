@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,12 +25,16 @@ from headwater.settings import Settings
 
 if TYPE_CHECKING:
     from headwater.eventlog.event_hub_clients import HubAddress
+    from headwater.eventlog.kafka_clients import KafkaAddress
 
 FORMAT = 1
 OWNER = "parser/local"
 
-CLAIM_BYTES = {"sqlite": 1 << 20, "event_hub": 200 << 10}
-"""Largest body each kind of log takes by itself; a hub of the basic tier takes 256 KB with all that belongs to it."""
+CLAIM_BYTES = {"sqlite": 1 << 20, "event_hub": 200 << 10, "kafka": 900 << 10}
+"""Largest body each kind of log takes by itself; a hub of the basic tier takes 256 KB with all that belongs to it.
+
+Kafka's default (message.max.bytes) is 1 MiB.
+"""
 
 
 def prepare_folder(settings: Settings) -> Path:
@@ -92,6 +97,11 @@ def open_log(settings: Settings, folder: Path, claims: FolderClaims) -> Log:
             from headwater.eventlog.event_hub import EventHubLog  # noqa: PLC0415 - the Azure SDK takes 0.3 s
 
             return EventHubLog(_hub_address(settings), queued_bytes=settings.queued_bytes)
+        case "kafka":
+            from headwater.eventlog.kafka import KafkaLog  # noqa: PLC0415 - optional
+
+            address, largest = _kafka_address(settings), claim_limit(settings)
+            return KafkaLog(address, queued_bytes=settings.queued_bytes, largest_bytes=largest)
 
 
 def open_log_readers(settings: Settings, folder: Path) -> Sequence[LogReader]:
@@ -109,6 +119,10 @@ def log_readers(settings: Settings, folder: Path) -> Readers:
             from headwater.eventlog.event_hub_reader import HubReaders  # noqa: PLC0415 - the Azure SDK takes 0.3 s
 
             return HubReaders(_hub_address(settings), settings.hub_consumer_group)
+        case "kafka":
+            from headwater.eventlog.kafka_reader import KafkaReaders  # noqa: PLC0415 - optional
+
+            return KafkaReaders(_kafka_address(settings))
 
 
 def is_log_made(settings: Settings, folder: Path) -> bool:
@@ -147,6 +161,15 @@ def _hub_address(settings: Settings) -> "HubAddress":
         connection.get_secret_value() if connection else None,
         settings.identity_client_id,
     )
+
+
+def _kafka_address(settings: Settings) -> "KafkaAddress":
+    if find_spec("confluent_kafka") is None:
+        raise WrongSetting("The Python package confluent-kafka is missing. Run `pip install headwater[kafka]`.")
+    from headwater.eventlog.kafka_clients import KafkaAddress  # noqa: PLC0415 - optional
+
+    options = {name: value.get_secret_value() for name, value in settings.kafka_options.items()}
+    return KafkaAddress(settings.kafka_servers or "", settings.kafka_topic, settings.kafka_group, options)
 
 
 def _open_sqlite(settings: Settings, folder: Path, claims: FolderClaims) -> SqliteLog:

@@ -33,13 +33,17 @@ class Record(Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class LoggedRecord:
-    """A record as the log holds it: `sequence` grows by one within a partition, from 1; `received_us` is UTC."""
+    """A record as the log holds it: `sequence` grows by one within a partition, from 1; `received_us` is UTC.
+
+    holes: how many sequence numbers right before it the log has used for itself: nothing was received under them.
+    """
 
     sequence: int
     received_us: int
     kind: Kind
     http: str
     body: bytes
+    holes: int = 0
 
 
 class LogWriter(Protocol):

@@ -19,6 +19,7 @@ from headwater.events.rows import (
     duplicate_row,
     event_row,
     gap_row,
+    hole_row,
     refused_row,
     rejected_row,
 )
@@ -69,7 +70,7 @@ class Before:
 def build_batch(
     source: Source, records: Sequence[LoggedRecord], before: Before, reader: EventReader, claims: Claims
 ) -> Batch:
-    """Sort records, in order and behind the watermark, into tables. Missing sequence numbers become gaps."""
+    """Sort records, in order and behind the watermark, into tables. Missing sequence numbers become gaps or holes."""
     batch = Batch(records[-1].sequence, records[-1].received_us)
     _note_gaps(batch, source, records, before.watermark)
     open_ = [record for record in records if record.sequence not in before.decided]
@@ -147,9 +148,13 @@ def _add_content(batch: Batch, sequence: int, content: Content, before: Before) 
 def _note_gaps(batch: Batch, source: Source, records: Sequence[LoggedRecord], watermark: int) -> None:
     expected = watermark + 1
     for record in records:
-        if record.sequence > expected:
+        first_hole = max(expected, record.sequence - record.holes)
+        if first_hole > expected:
             position = Position(source, expected, record.received_us)
-            batch.add(REJECTED.name, expected, gap_row(position, record.sequence - 1))
+            batch.add(REJECTED.name, expected, gap_row(position, first_hole - 1))
+        if record.sequence > first_hole:
+            position = Position(source, first_hole, record.received_us)
+            batch.add(REJECTED.name, first_hole, hole_row(position, record.sequence - 1))
         expected = record.sequence + 1
 
 

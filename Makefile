@@ -11,6 +11,7 @@ help:  ## list the targets
 
 setup: $(READY)  ## virtual environment, packages and jars; done once
 	@$(BIN)/python -m tools.jars
+	@$(BIN)/python -m tools.functions_env
 
 $(READY): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

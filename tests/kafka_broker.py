@@ -1,4 +1,4 @@
-"""A real Kafka broker from its Maven jars: one node in KRaft mode, free ports, a folder; killed, started anew, stopped."""
+"""A real Kafka broker from its Maven jars: one node in KRaft mode, on free ports, in a folder."""
 
 import os
 import signal

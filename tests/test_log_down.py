@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from headwater.eventlog.sqlite_reader import SqliteLogReader
-from headwater.runtime import open_bronze
 from tests.gateway import Gateway, running
+from tests.lake_check import bronze_of
 from tests.made_events import body, run_event, with_raw
 
 ONE, BATCH = "/api/v1/lineage", "/api/v1/lineage/batch"
@@ -130,5 +130,5 @@ def take(client: httpx.Client, status: int) -> str:
 
 def stored_runs(gateway: Gateway) -> set[str]:
     """Return the runs that are in the lake."""
-    found = open_bronze(gateway.folder).events.query("SELECT run_id FROM t")
+    found = bronze_of(gateway.folder).events.query("SELECT run_id FROM t")
     return set(found.column("run_id").to_pylist())

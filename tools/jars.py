@@ -1,4 +1,4 @@
-"""The jars that Spark needs on top of pyspark and a Kafka broker: fetched once by Maven, checked by sha256, ours compiled.
+"""The jars of Spark beyond pyspark's, and of a Kafka broker: fetched once by Maven, checked by sha256, ours compiled.
 
 Run by `make setup`. They lie in `.cache/jars/`, one folder per thing, so that a class path names exactly one listener.
 """
@@ -91,7 +91,9 @@ def _fetch_wrong() -> bool:
     print("Fetching jars with Maven (about 135 MB, once)", flush=True)
     fresh = CACHE.with_name("jars.new")
     shutil.rmtree(fresh, ignore_errors=True)
-    _run_maven([maven, "-B", "-q", "-f", str(POM), f"-Djars={fresh}", "dependency:copy", "dependency:copy-dependencies"])
+    _run_maven(
+        [maven, "-B", "-q", "-f", str(POM), f"-Djars={fresh}", "dependency:copy", "dependency:copy-dependencies"]
+    )
     _check_fetched(fresh)
     for path in _listed():
         (CACHE / path).parent.mkdir(parents=True, exist_ok=True)

@@ -70,10 +70,9 @@ def send(
 def audit(data: Data = None, as_json: Json = False) -> None:
     """Hold the log against the lake: is every acknowledged event in exactly one table? Status 1 if not."""
     from headwater.api.questions import audit as ask
-    from headwater.runtime import existing_folder
 
     settings = _settings({"data": data})
-    found = ask(_readers(settings), _bronze(existing_folder(settings)))
+    found = ask(_readers(settings), _bronze(settings))
     show(found, as_json, lambda: pairs("Audit", found))
     sys.exit(0 if found["balanced"] else 1)
 
@@ -90,7 +89,7 @@ def events(
     """List stored events, newest first."""
     from headwater.api.questions import list_events
 
-    found = list_events(_bronze(_folder(data)), run=run, job=job, since=since, limit=limit)
+    found = list_events(_bronze(_settings({"data": data})), run=run, job=job, since=since, limit=limit)
     columns = ("received_at", "event_kind", "event_type", "job_namespace", "job_name", "run_id", "flags")
     show(found, as_json, lambda: table("Events", found, columns))
 
@@ -109,7 +108,7 @@ def rejected(
     from headwater.api.questions import list_rejected
     from headwater.local.send import send_bodies
 
-    found = list_rejected(_bronze(_folder(data)), since=since, limit=limit)
+    found = list_rejected(_bronze(_settings({"data": data})), since=since, limit=limit)
     if retry:
         bodies = [item["body"].encode() for item in found["items"] if item["body"]]
         outcome = send_bodies(bodies, to, key, progress=not as_json)
@@ -193,7 +192,7 @@ def log_show(data: Data = None, as_json: Json = False) -> None:
     from headwater.api.questions import log_state
 
     settings = _settings({"data": data})
-    found = log_state(_readers(settings), _bronze(_folder(data)))
+    found = log_state(_readers(settings), _bronze(settings))
     columns = ("partition", "head", "tail", "passed", "pending", "bytes")
     show(found, as_json, lambda: table(f"Event log {found['incarnation']}", found, columns))
 
@@ -214,22 +213,17 @@ def _settings(overrides: dict[str, Any]) -> Settings:
     return load_settings(overrides)[0]
 
 
-def _folder(data: Path | None) -> Path:
-    from headwater.runtime import existing_folder
-
-    return existing_folder(_settings({"data": data}))
-
-
 def _readers(settings: Settings) -> Any:
     from headwater.runtime import existing_folder, open_log_readers
 
     return open_log_readers(settings, existing_folder(settings))
 
 
-def _bronze(folder: Path) -> Any:
-    from headwater.runtime import open_bronze
+def _bronze(settings: Settings) -> Any:
+    from headwater.runtime import existing_folder, open_bronze
 
-    return open_bronze(folder)
+    existing_folder(settings)
+    return open_bronze(settings)
 
 
 def _seconds(text: str) -> float:

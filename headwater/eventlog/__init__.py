@@ -63,7 +63,7 @@ class Log(LogWriter, Protocol):
         """Tell whether appends can be taken at all; only a fault of ours ends that before `aclose`."""
 
     def retain(self, passed: Callable[[], Mapping[str, int]]) -> None:
-        """Let go, soon, of what is old and passed; does nothing where a service has its own retention.
+        """Let go, soon, of what is old and passed: records only where the log lies on our own disk, and claims.
 
         passed: asks the lake for the newest sequence that it holds of each partition; may raise LakeUnavailable.
         """
@@ -114,6 +114,19 @@ class LogReader(Protocol):
 
     def close(self) -> None:
         """Close what is open; the next call opens it again."""
+
+
+class Claims(Protocol):
+    """Where bodies lie that are too large for the log, until their record leaves it."""
+
+    def put(self, body: bytes) -> bytes:
+        """Keep a body; durable when this returns. Returns its key; raises LogUnavailable."""
+
+    def get(self, key: bytes) -> bytes:
+        """Return a body; raises GiveUp if it is gone, LogUnavailable if it cannot be read right now."""
+
+    def size(self, key: bytes) -> int:
+        """Return a body's length in bytes, 0 if it is gone."""
 
 
 Readers = Callable[[], Sequence[LogReader]]

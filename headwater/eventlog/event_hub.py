@@ -26,15 +26,17 @@ _UNKNOWN = "The event hub has not answered yet. Wait a moment."
 class EventHubLog:
     """The writer of one event hub; one per process, made in a running loop. Nothing is kept on this machine."""
 
-    def __init__(self, address: HubAddress, *, queued_bytes: int):
-        """Connect in the background. queued_bytes: of bodies that may be in flight.
+    def __init__(self, address: HubAddress, *, queued_bytes: int, forget_claims: Callable[[], None]):
+        """Connect in the background.
 
+        queued_bytes: of bodies that may be in flight; forget_claims: called now and then, on a thread.
         Raises WrongSetting for a connection string that is none; a hub that is down is no error.
         """
         self._clients = HubClients(address)
         self._faults = FaultLog(_UNKNOWN)
         self._lanes = [Lane(self._clients, self._faults) for _ in range(LANES)]
         self._limit = queued_bytes
+        self._forget_claims = forget_claims
         self._in_flight = 0
         self._closing = False
         self._looking = asyncio.create_task(self._look())
@@ -64,8 +66,9 @@ class EventHubLog:
         """Tell whether appends can be taken at all; only a fault of ours ends that before `aclose`."""
         return all(lane.is_alive() for lane in self._lanes) and not self._looking.done()
 
-    def retain(self, passed: Callable[[], Mapping[str, int]]) -> None:
-        """Do nothing: the hub forgets by its own retention time."""
+    def retain(self, passed: Callable[[], Mapping[str, int]]) -> None:  # noqa: ARG002 - see the docstring
+        """Let old claims go; records are forgotten by the hub, passed or not, after its own retention time."""
+        self._forget_claims()
 
     async def aclose(self) -> None:
         """Send what waits, then close."""

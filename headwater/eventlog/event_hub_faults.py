@@ -13,6 +13,7 @@ from azure.eventhub.exceptions import AuthenticationError, EventHubError, Operat
 from headwater.eventlog.event_hub_clients import HubAddress
 
 SAY_AGAIN_S = 60.0
+CALM_S = 5.0
 
 log = logging.getLogger(__name__)
 
@@ -82,11 +83,17 @@ class FaultLog:
     def __init__(self, trouble: str | None = None) -> None:
         """trouble: what there is to say before anything has been tried."""
         self.trouble = trouble
+        self._refused_at = -CALM_S
         self._is_said = False
         self._said: dict[Kind, float] = {}
 
-    def add(self, fault: HubFault) -> None:
-        """Take note of a fault."""
+    def send_failed(self, fault: HubFault) -> None:
+        """Take note of a send that failed: that a link can be opened does not mean yet that all is well."""
+        self._refused_at = time.monotonic()
+        self.open_failed(fault)
+
+    def open_failed(self, fault: HubFault) -> None:
+        """Take note of a link that could not be opened."""
         self.trouble = fault.message
         now = time.monotonic()
         if now - self._said.get(fault.kind, -SAY_AGAIN_S) >= SAY_AGAIN_S:
@@ -94,8 +101,13 @@ class FaultLog:
             self._is_said = True
             log.warning("%s", fault.message)
 
-    def over(self) -> None:
-        """Take note of a success."""
+    def opened(self) -> None:
+        """Take note of a link that is open: all is well, unless a send failed just now."""
+        if time.monotonic() - self._refused_at >= CALM_S:
+            self.sent()
+
+    def sent(self) -> None:
+        """Take note of a send that was acknowledged."""
         self.trouble = None
         if self._is_said:
             self._is_said = False

@@ -76,9 +76,9 @@ class Lane:
                 await self._client().create_batch()
         except Exception as error:
             fault = self._failed(error)
-            self._faults.add(fault)
+            self._faults.open_failed(fault)
             raise LogUnavailable(fault.message) from error
-        self._faults.over()
+        self._faults.opened()
 
     async def aclose(self) -> None:
         """Send what waits, then close."""
@@ -121,9 +121,9 @@ class Lane:
         for waiting in group:
             waiting.settle(fault)
         if fault:
-            self._faults.add(fault)
+            self._faults.send_failed(fault)
         else:
-            self._faults.over()
+            self._faults.sent()
 
     async def _try(self, group: list[Waiting], deadline: float) -> HubFault | None:
         """Send what is not acknowledged yet; returns the fault that ended it."""

@@ -37,14 +37,17 @@ class _Waiting:
 class KafkaLog:
     """The writer of one topic; one per process. The client sends from its own threads and tries again by itself."""
 
-    def __init__(self, address: KafkaAddress, *, queued_bytes: int, largest_bytes: int):
+    def __init__(
+        self, address: KafkaAddress, *, queued_bytes: int, largest_bytes: int, forget_claims: Callable[[], None]
+    ):
         """Connect in the background; brokers that are down are no error.
 
-        queued_bytes: of bodies that may be in flight; largest_bytes: of one body. Raises WrongSetting for options that
-        the client does not take.
+        queued_bytes: of bodies that may be in flight; largest_bytes: of one body; forget_claims: called now and then,
+        on a thread. Raises WrongSetting for options that the client does not take.
         """
         self._topic = address.topic
         self._limit = queued_bytes
+        self._forget_claims = forget_claims
         self._in_flight = 0
         self._lock = threading.Lock()
         self._closing = False
@@ -82,8 +85,9 @@ class KafkaLog:
         """Tell whether appends can be taken at all; after a fatal error of the client only a new one helps."""
         return self._thread.is_alive() and not self._faults.fatal
 
-    def retain(self, passed: Callable[[], Mapping[str, int]]) -> None:
-        """Do nothing: the topic forgets by its own retention time."""
+    def retain(self, passed: Callable[[], Mapping[str, int]]) -> None:  # noqa: ARG002 - see the docstring
+        """Let old claims go; the topic forgets by its own retention time."""
+        self._forget_claims()
 
     async def aclose(self) -> None:
         """Send what waits, then close."""

@@ -5,12 +5,14 @@ What Headwater's promises rest on is set here and cannot be set otherwise; `opti
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from headwater.errors import WrongSetting
+
+T = TypeVar("T")
 
 DELIVERY_MS = 2400
 """The receiver's deadline: what is not acknowledged by then has been answered with 503, and is not sent any more."""
@@ -71,7 +73,9 @@ def open_admin(address: KafkaAddress, on_error: Callable[[Any], None]) -> AdminC
     return _open(AdminClient, address, _QUICK, {"error_cb": on_error})
 
 
-def _open(client: Callable[[dict[str, Any]], Any], address: KafkaAddress, defaults: Any, own: Any) -> Any:
+def _open(
+    client: Callable[[dict[str, Any]], T], address: KafkaAddress, defaults: Mapping[str, Any], own: Mapping[str, Any]
+) -> T:
     if fixed := _OURS & address.options.keys():
         raise WrongSetting(f"`kafka_options` may not set {sorted(fixed)[0]}: Headwater sets it. Leave it out.")
     wanted = {**_COMMON, **defaults, **address.options, "bootstrap.servers": address.servers, **own}

@@ -81,7 +81,9 @@ class KafkaReaders:
         except KafkaException as error:
             raise self._faults.unavailable(error.args[0]) from None
         except TimeoutError:
-            raise LogUnavailable(f"Kafka at {self._address.servers} did not answer in time. It is tried again.") from None
+            raise LogUnavailable(
+                f"Kafka at {self._address.servers} did not answer in time. It is tried again."
+            ) from None
         self._faults.over()
         return answer
 
@@ -176,7 +178,7 @@ class KafkaReader:
                     raise self._faults.unavailable(error)
         if not (has_some or self._at_end):
             self._next = None
-            raise self._faults.unavailable(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001 - a name of its interface
+            raise self._faults.unavailable(KafkaError(KafkaError._TIMED_OUT))
         return None
 
     def _taken(self, message: Any) -> LoggedRecord:

@@ -22,7 +22,7 @@ def offset_behind(sequence: int) -> int:
     return sequence
 
 
-def headers_of(record: Record) -> list[tuple[str, bytes]]:
+def headers_of(record: Record) -> list[tuple[str, str | bytes | None]]:
     """Return the headers of a record."""
     return [("k", b"%d" % record.kind), ("h", record.http.encode())]
 

@@ -18,7 +18,7 @@ def begin_incarnation(settings: Settings) -> dict[str, Any]:
     """
     folder = existing_folder(settings)
     with folder_lock(folder, "up", wait_s=0), folder_lock(folder, "serve", wait_s=0):
-        bronze = open_bronze(folder)
+        bronze = open_bronze(settings)
         readers = begin_log(settings, folder)
         sources = [reader.source for reader in readers]
         fresh = sources[0].incarnation

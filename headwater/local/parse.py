@@ -4,20 +4,20 @@ import logging
 import sys
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
-from headwater.errors import HeadwaterError, InvalidEvent, Retry
-from headwater.eventlog import LogReader
+from headwater.errors import HeadwaterError, Retry
 from headwater.lake.bronze import Bronze
 from headwater.lake.delta import REOPEN_AFTER
 from headwater.lake.maintain import compact, vacuum
 from headwater.local.lifeline import read_settings, when_parent_ends
 from headwater.parser.attempts import Attempts
 from headwater.parser.ingest import Parser
+from headwater.parser.partitions import Partition
 from headwater.runtime import (
     OWNER,
     folder_lock,
+    is_lake_remote,
     is_log_made,
     log_readers,
     open_bronze,
@@ -40,10 +40,11 @@ class Loop:
         self._settings = settings
         self._folder = folder
         self._stop = stop
-        self._bronze: Bronze = open_bronze(folder)
+        self._bronze: Bronze = open_bronze(settings)
         self._readers = log_readers(settings, folder)
         self._partitions: list[Partition] = []
         self._commits = 0
+        self._not_before = 0.0  # of the next commit to a remote lake: one a tick, all partitions together
         self._vacuumed = time.monotonic()
 
     def run(self) -> None:
@@ -67,9 +68,12 @@ class Loop:
         if not self._partitions:
             self._open()
         for partition in self._partitions:
-            self._commits += bool(partition.step())
-            if self._stop.is_set():
+            if self._stop.wait(max(0.0, self._not_before - time.monotonic())):
                 return
+            taken = bool(partition.step())
+            self._commits += taken
+            if taken and is_lake_remote(self._settings):
+                self._not_before = time.monotonic() + self._settings.tick_s
         if self._commits >= REOPEN_AFTER:
             self._commits = 0
             compact(self._bronze)
@@ -78,7 +82,7 @@ class Loop:
             vacuum(self._bronze, self._settings.vacuum_hours)
 
     def _open(self) -> None:
-        claims = open_claims(self._folder)
+        claims = open_claims(self._settings)
         for reader in self._readers():
             attempts = Attempts(self._folder / "run" / f"attempts-{reader.source.partition}.json")
             self._partitions.append(Partition(reader, Parser(reader, self._bronze, claims, OWNER), attempts))
@@ -88,30 +92,6 @@ class Loop:
         for partition in self._partitions:
             partition.reader.close()
         self._partitions.clear()
-
-
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """One partition's parser and how often it died of a batch."""
-
-    reader: LogReader
-    parser: Parser
-    attempts: Attempts
-
-    def step(self) -> int:
-        """Take the next records; returns how many."""
-        limit = self.attempts.begin(self.parser.watermark())
-        try:
-            return self.parser.step(limit) if limit else self.parser.reject_next(_KILLS)
-        finally:
-            self.attempts.end()
-
-
-_KILLS = InvalidEvent(
-    "kills_parser",
-    "The parser died each time it came to this record, mostly for want of memory.",
-    "Its body is in the event log until retention takes it; send the event smaller.",
-)
 
 
 def main() -> None:

@@ -55,14 +55,14 @@ class Serve:
         self._settings = settings
         self._log = event_log
         access = Access(settings.keys)
-        claims = ClaimCheck(event_log, open_claims(folder), claim_limit(settings))
+        claims = ClaimCheck(event_log, open_claims(settings), claim_limit(settings))
         self.receiver = Receiver(claims, access, Limits(max_body_bytes=settings.max_body_bytes))
         self.timeout_s = settings.request_timeout_s
         self._intake: dict[str, Take] = {
             "/api/v1/lineage": self.receiver.one,
             "/api/v1/lineage/batch": self.receiver.batch,
         }
-        bronze, readers = open_bronze(folder), log_readers(settings, folder)
+        bronze, readers = open_bronze(settings), log_readers(settings, folder)
         self._health = Health(event_log, readers, bronze)
         lenses = Lenses(open_index_home(folder), open_rules(settings))
         self._read = ReadApi(readers, bronze, access, lenses).app()
@@ -125,7 +125,7 @@ _FOREIGN_HOST = Refusal(
 
 async def run(settings: Settings, folder: Path, listener: socket.socket) -> None:
     """Serve until the supervisor ends; what was received is then answered and the log closed."""
-    event_log = open_log(settings, folder, open_claims(folder))
+    event_log = open_log(settings, folder, open_claims(settings))
     serve = Serve(settings, folder, event_log)
     config = uvicorn.Config(
         serve, http=connection_class(serve), loop="uvloop", lifespan="off", ws="none", proxy_headers=False,

@@ -1,23 +1,25 @@
 """The parser: takes what is behind the watermark, commits it, and knows what to do when either fails."""
 
 import logging
+import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from headwater.errors import InvalidEvent, WrongSetting
-from headwater.eventlog import Kind, LoggedRecord, LogReader
+from headwater.eventlog import Claims, Kind, LoggedRecord, LogReader
 from headwater.events.reader import EventReader
 from headwater.lake.bronze import INCARNATION, Bronze
 from headwater.parser.attempts import BATCH_RECORDS
-from headwater.parser.batch import Batch, Before, Claims, build_batch, lost_batch, rejected_batch
+from headwater.parser.batch import Batch, Before, build_batch, lost_batch, rejected_batch
 from headwater.parser.window import MAX_AGE_US, MAX_IDS, Window
 
 log = logging.getLogger(__name__)
 
 BATCH_BYTES = 16 << 20
 MAX_HASHES = 500_000
+REPORT = "Partition %s: %d records in the lake up to sequence %d, %d rejected, %d lost; the oldest waited %.0f s"
 _DATA_FAULTS = (
     InvalidEvent,
     ValueError,
@@ -47,6 +49,7 @@ class Parser:
         self._hashes: set[bytes] = set()
         self._decided: set[int] = set()
         self._committed: int | None = None
+        self._done = _Done()
         self.filled = False
         """Whether the last step took as much as one batch may hold, so that more is likely to wait."""
         bronze.create(owner, self._source.incarnation)
@@ -79,21 +82,31 @@ class Parser:
         return len(records)
 
     def take(self, delivered: Sequence[LoggedRecord]) -> int:
-        """Commit a batch that a trigger delivered: what is done is left out, what is missing is read from the log."""
-        watermark = self._start_from_watermark()
+        """Commit a batch that a trigger delivered: what is done is left out, what is missing is read from the log.
+
+        Returns by how much the watermark moved. Ends with one log line, which the alerts of a deployment read:
+        `REPORT` is its text.
+        """
+        self._done = _Done()
+        watermark = before = self._start_from_watermark()
         fresh = [record for record in delivered if record.sequence > watermark]
-        while fresh and fresh[0].sequence > watermark + 1:
-            missing = self._reader.read_between(
-                watermark, fresh[0].sequence, limit=BATCH_RECORDS, max_bytes=BATCH_BYTES
-            )
-            if not missing:
-                break  # the log no longer has them: a gap
-            self._take(missing, watermark)
-            watermark = missing[-1].sequence
-        return self._take(fresh, watermark)
+        while fresh:
+            records = self._fitting(self._missing(watermark, fresh[0].sequence) or _unbroken(fresh))
+            self._take(records, watermark)
+            watermark = records[-1].sequence
+            fresh = [record for record in fresh if record.sequence > watermark]
+        self._done.report(self._source.partition, watermark)
+        return watermark - before
+
+    def _missing(self, after: int, until: int) -> list[LoggedRecord]:
+        """Read what lies between a watermark and the next record; nothing if the log no longer has it: a gap."""
+        if until == after + 1:
+            return []
+        return self._reader.read_between(after, until, limit=BATCH_RECORDS, max_bytes=BATCH_BYTES)
 
     def _take(self, records: Sequence[LoggedRecord], watermark: int) -> int:
         if records:
+            self._done.begin(records)
             self._committed = None  # whatever stops this attempt, the next one looks at what it has left behind
             self._commit_or_bisect(records, watermark)
         return len(records)
@@ -144,6 +157,8 @@ class Parser:
         self._hashes |= batch.hashes
         if len(self._hashes) > MAX_HASHES:
             self._hashes = set(batch.hashes)  # a forgotten hash is stored once more: readers count it once
+        self._done.rejected += batch.rejected
+        self._done.lost += batch.lost
         self._committed = batch.last
 
     def _start_from_watermark(self) -> int:
@@ -157,6 +172,33 @@ class Parser:
             self._decided = self._bronze.decided(self._source, watermark)
             self._committed = watermark
         return watermark
+
+
+@dataclass(slots=True)
+class _Done:
+    """What came of one delivery, for its log line."""
+
+    records: int = 0
+    rejected: int = 0
+    lost: int = 0
+    oldest_us: int | None = None
+
+    def begin(self, records: Sequence[LoggedRecord]) -> None:
+        self.records += len(records)
+        self.oldest_us = self.oldest_us or records[0].received_us
+
+    def report(self, partition: str, last: int) -> None:
+        now = time.time_ns() // 1000
+        waited_s = (now - (self.oldest_us or now)) / 1e6
+        log.info(REPORT, partition, self.records, last, self.rejected, self.lost, waited_s)
+
+
+def _unbroken(records: Sequence[LoggedRecord]) -> Sequence[LoggedRecord]:
+    """Return the records up to the first hole in their sequence numbers."""
+    for count, record in enumerate(records):
+        if record.sequence != records[0].sequence + count:
+            return records[:count]
+    return records
 
 
 def _bytes(records: Sequence[LoggedRecord]) -> int:

@@ -7,6 +7,7 @@ import pytest
 
 if TYPE_CHECKING:
     from tests.azurite import Storage
+    from tests.kafka_broker import Broker
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -23,3 +24,12 @@ def storage() -> "Iterator[Storage]":
 
     with Storage() as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Broker]":
+    """Give a Kafka broker; who kills it starts it again, and who wants an empty topic makes one."""
+    from tests.kafka_broker import running_broker
+
+    with running_broker(tmp_path_factory.mktemp("kafka")) as broker:
+        yield broker

@@ -96,6 +96,8 @@ class Broker:
         """Create a topic; returns its name."""
         settings = {key.replace("_", "."): value for key, value in config.items()}
         self._await(self.admin.create_topics([NewTopic(name, partitions, 1, config=settings)]))
+        while len(self.admin.list_topics(name, READY_S).topics[name].partitions) < partitions:
+            pass  # the broker that answers learns of it a moment after the one that decides
         return name
 
     def delete_topic(self, name: str) -> None:

@@ -145,6 +145,7 @@ class KafkaLog:
         try:
             found = self._producer.list_topics(self._topic, timeout=_LOOK_S).topics[self._topic]
         except KafkaException as error:
+            self._producer.poll(0)  # what the client has to say about it
             self._faults.add(error.args[0])
         else:
             if found.error:

@@ -50,6 +50,7 @@ class Faults:
         self.in_doubt = threading.Event()
         self._address = address
         self._cause: Any = None
+        self._said: str | None = None
 
     def note(self, error: Any) -> None:
         """Keep what a client reports by itself; whether anything can be done is to be seen."""
@@ -60,19 +61,20 @@ class Faults:
 
     def add(self, error: Any) -> None:
         """Take note of something that could not be done; what concerns one record only is no trouble of the others."""
-        shown = self.explain(error)
-        self.in_doubt.set()
-        if shown != self.trouble:
+        self.note(error)
+        shown, kind = self.explain(error), (self._cause or error).name()
+        if kind != self._said:
+            self._said = kind
             log.warning("%s", shown)
         if error.name() not in _ONE_RECORD:
             self.trouble = shown
 
     def over(self) -> None:
         """Take note of a success."""
-        self._cause = None
         self.in_doubt.clear()
-        if self.trouble:
-            self.trouble = None
+        self._cause = self.trouble = None
+        if self._said:
+            self._said = None
             log.info("Kafka answers again.")
 
     def unavailable(self, error: Any) -> LogUnavailable:

@@ -79,6 +79,7 @@ class KafkaReaders:
         try:
             answer = question().result(ASK_S * 2)
         except KafkaException as error:
+            self._admin.poll(0)  # what the client has to say about it
             raise self._faults.unavailable(error.args[0]) from None
         except TimeoutError:
             raise LogUnavailable(

@@ -116,14 +116,18 @@ class LogReader(Protocol):
         """Close what is open; the next call opens it again."""
 
 
-class Claims(Protocol):
+class ClaimReader(Protocol):
+    """Gives bodies that are too large for the log."""
+
+    def get(self, key: bytes) -> bytes:
+        """Return a body; raises GiveUp if it is gone, LogUnavailable if it cannot be read right now."""
+
+
+class Claims(ClaimReader, Protocol):
     """Where bodies lie that are too large for the log, until their record leaves it."""
 
     def put(self, body: bytes) -> bytes:
         """Keep a body; durable when this returns. Returns its key; raises LogUnavailable."""
-
-    def get(self, key: bytes) -> bytes:
-        """Return a body; raises GiveUp if it is gone, LogUnavailable if it cannot be read right now."""
 
     def size(self, key: bytes) -> int:
         """Return a body's length in bytes, 0 if it is gone."""

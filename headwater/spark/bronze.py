@@ -1,6 +1,7 @@
 """Bronze as Spark writes it: tables and transactions are the parser's, so that either goes on after the other."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from delta.tables import DeltaTable
@@ -11,10 +12,19 @@ from headwater.events.position import Source
 from headwater.failpoints import reach
 from headwater.lake.ownership import check_owner, creation_properties
 from headwater.spark.delta import Folder, shaped, spark_schema
+from headwater.spark.transactions import Transactions
 from headwater.tables import BRONZE, COLUMN_LINEAGE, DUPLICATES, EVENTS, REFUSED, REJECTED, SCHEMAS, Table
 
 ONE_ROW_EACH = (REJECTED, DUPLICATES, REFUSED)
 CONTENTS = ((COLUMN_LINEAGE, "lineage_hash"), (SCHEMAS, "schema_hash"))
+
+
+@dataclass(frozen=True)
+class Left:
+    """What an attempt that was cut off has left: by table, the transactions, and (partition, sequence) of its rows."""
+
+    marks: dict[str, dict[Source, int]]
+    rows: dict[str, list[tuple[str, int]]]
 
 
 class SparkBronze:
@@ -24,6 +34,7 @@ class SparkBronze:
         """Touch nothing yet."""
         self._spark = spark
         self._folder = Folder(spark, root, BRONZE)
+        self._transactions = Transactions(spark)
 
     def create(self, owner: str, incarnation: str) -> None:
         """Create the tables that are missing, owned by one ingest route; protocol 1/2, as delta-rs makes them."""
@@ -35,50 +46,43 @@ class SparkBronze:
                     builder = builder.property(name, value)
                 builder.property("delta.enableDeletionVectors", "false").execute()
 
-    def properties(self) -> Mapping[str, str]:
-        """Return the properties of `events`, which decides."""
-        found = DeltaTable.forPath(self._spark, self._folder.uri(EVENTS)).detail().select("properties").first()
-        return dict(found[0]) if found else {}
-
     def check_owner(self, owner: str, hand_over: str) -> None:
         """Raise WrongSetting if another ingest route owns bronze."""
         check_owner(self.properties(), owner, hand_over)
+
+    def properties(self) -> Mapping[str, str]:
+        """Return the properties of `events`, which decides."""
+        return self._transactions.properties(self._folder.uri(EVENTS))
 
     def read(self, table: Table) -> DataFrame:
         """Return a table at its newest version."""
         return self._folder.read(table)
 
-    def watermark(self, source: Source, table: Table = EVENTS) -> int:
-        """Return the newest sequence number of a partition that a table's transactions name, 0 before the first.
+    def watermarks(self, sources: Collection[Source]) -> dict[Source, int]:
+        """Return the newest sequence number of each partition that is in the lake, 0 before the first."""
+        return self._marks(EVENTS, sources)
 
-        Only Delta's own classes know them: there is no public way in Python.
-        """
-        delta = self._spark.sparkContext._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
-        jvm_spark: Any = self._spark._jsparkSession
-        found = delta.forTableWithSnapshot(jvm_spark, self._folder.uri(table))._2().transactions().get(source.app_id)
-        return int(found.get()) if found.isDefined() else 0
-
-    def cut_off(self, source: Source, watermark: int) -> dict[str, set[int]]:
-        """Return, by table, the sequences beyond the watermark that an attempt without its last commit has left."""
-        found: dict[str, set[int]] = {}
+    def left(self, watermarks: Mapping[Source, int]) -> Left:
+        """Look for what an attempt without its last commit has left beyond the watermarks."""
+        left = Left({}, {})
         for table in ONE_ROW_EACH:
-            found[table.name] = set()
-            if self.watermark(source, table) > watermark:
-                rows = (
-                    self.read(table).where(_of(source) & (F.col("sequence") > watermark)).select("sequence").collect()
-                )
-                found[table.name] = {row.sequence for row in rows}
-        return found
+            left.marks[table.name] = marks = self._marks(table, watermarks)
+            left.rows[table.name] = [
+                (source.partition, row.sequence)
+                for source, mark in watermarks.items()
+                if marks[source] > mark
+                for row in self.read(table).where(_of(source) & (F.col("sequence") > mark)).select("sequence").collect()
+            ]
+        return left
 
-    def append(self, table: Table, source: Source, rows: DataFrame, last: int) -> None:
-        """Append rows of a partition in one commit that moves the table's transaction to `last`.
+    def append(self, table: Table, rows: DataFrame, before: Mapping[Source, int], last: Mapping[Source, int]) -> None:
+        """Append rows in one commit that moves the transactions of their partitions to `last`.
 
-        Rows that an earlier attempt has left are not among them: where it got as far as its commit, more may follow.
+        before: what the transactions were when it was decided which rows these are. Raises LakeUnavailable.
         """
-        writer = shaped(rows, table).write.format("delta").mode("append")
-        if self.watermark(source, table) < last:
-            writer = writer.option("txnAppId", source.app_id).option("txnVersion", last)
-        writer.save(self._folder.uri(table))
+        seen = {source.app_id: mark for source, mark in before.items()}
+        after = {source.app_id: max(number, before[source]) for source, number in last.items()}
+        self._transactions.append(self._folder.uri(table), shaped(rows, table), seen, after)
         reach(f"stream.after_{table.name}")
 
     def append_contents(self, table: Table, rows: DataFrame) -> None:
@@ -93,6 +97,10 @@ class SparkBronze:
             rows = self.read(table).select(column).distinct().limit(limit).collect()
             found.update(bytes.fromhex(row[0]) for row in rows)
         return found
+
+    def _marks(self, table: Table, sources: Collection[Source]) -> dict[Source, int]:
+        found = self._transactions.versions(self._folder.uri(table), [source.app_id for source in sources])
+        return {source: found[source.app_id] for source in sources}
 
 
 def _of(source: Source) -> Any:

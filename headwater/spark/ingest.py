@@ -1,8 +1,6 @@
 """A batch of a log's records into bronze, each once: the parser's order of commits, with Spark's hands."""
 
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession, Window
@@ -10,14 +8,13 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.errors import LogUnavailable
 from headwater.events.position import Source
-from headwater.spark.bronze import CONTENTS, ONE_ROW_EACH, SparkBronze
+from headwater.spark.bronze import CONTENTS, ONE_ROW_EACH, Left, SparkBronze
 from headwater.spark.bronze_rows import ROWS, BronzeRows, Start
 from headwater.spark.claims import with_claims
-from headwater.tables import DUPLICATES, EVENTS, Table
+from headwater.tables import DUPLICATES, EVENTS, REJECTED, Table
 
 MAX_HASHES = 500_000
-WRITERS = 4
-"""Partitions whose commits are made side by side."""
+_PLACE = ["place", "number"]
 
 Stored = Callable[[int], DataFrame]
 """Gives, for the time of the oldest record (us), the events that may come again: `place`, `event_id`."""
@@ -70,73 +67,55 @@ class Ingest:
 
         heads: asks which sequence each partition of the log begins with; none where numbers are left out at will.
         """
-        sources = {name: self.source(name) for name in ranges}
-        marks = {name: self._bronze.watermark(source) for name, source in sources.items()}
-        new = {name: found for name, found in ranges.items() if found.last > marks[name]}
+        marks = self._bronze.watermarks([self.source(name) for name in ranges])
+        new = {source: mark for source, mark in marks.items() if ranges[source.partition].last > mark}
         if not new:
             return
-        left = {name: self._bronze.cut_off(sources[name], marks[name]) for name in new}
-        before = heads()
+        left, before = self._bronze.left(new), heads()
+        names = [source.partition for source in new]
         starts = {
-            name: Start(marks[name], before.get(name), left[name]["rejected"] | left[name]["duplicates"])
-            for name in new
+            source.partition: Start(mark, before.get(source.partition), _decided(left, source.partition))
+            for source, mark in new.items()
         }
-        rows = self._rows(records.where(F.col("partition").isin(list(new))), new, starts)
+        rows = self._rows(records.where(F.col("partition").isin(names)), [ranges[name] for name in names], starts)
         try:
-            there = {(row.place, row.table) for row in rows.select("place", "table").distinct().collect()}
-            self._check_kept(before, heads(), marks)
-            oldest = min(found.received_us for found in new.values())
-            self._commit(rows, there, {sources[name]: (new[name].last, left[name]) for name in new}, stored(oldest))
+            tables = {row.table for row in rows.select("table").distinct().collect()}
+            _check_kept(before, heads(), new)
+            last = {source: ranges[source.partition].last for source in new}
+            self._commit(rows, tables, _Marks(new, last, left), stored(min(ranges[name].received_us for name in names)))
         finally:
             rows.unpersist()
 
-    def _rows(self, records: DataFrame, new: Mapping[str, Range], starts: Mapping[str, Start]) -> DataFrame:
+    def _rows(self, records: DataFrame, new: Sequence[Range], starts: Mapping[str, Start]) -> DataFrame:
         if self._hashes is None:
             self._hashes = self._bronze.hashes(MAX_HASHES)
-        keys = frozenset[bytes]().union(*(found.claims for found in new.values()))
+        keys = frozenset[bytes]().union(*(found.claims for found in new))
         known = self._spark.sparkContext.broadcast(frozenset(self._hashes))
         step = BronzeRows(self._log, self._incarnation, starts, known)
         return with_claims(self._spark, records, self._claims, keys).mapInArrow(step, ROWS).persist()
 
-    def _check_kept(self, before: Mapping[str, int], after: Mapping[str, int], marks: Mapping[str, int]) -> None:
-        """Raise LogUnavailable if retention has overtaken the batch while it was read: what is missing is no hole."""
-        for name, head in after.items():
-            if head > max(before[name], marks.get(name, head) + 1):
-                raise LogUnavailable(
-                    f"The log has let go of records of partition {name} while they were read. They are read again; "
-                    "lengthen its retention."
-                )
-
-    def _commit(
-        self,
-        rows: DataFrame,
-        there: Collection[tuple[str, str]],
-        parts: Mapping[Source, tuple[int, Mapping[str, Collection[int]]]],
-        stored: DataFrame,
-    ) -> None:
-        self._commit_contents(rows, {table for _, table in there})
+    def _commit(self, rows: DataFrame, tables: Collection[str], marks: "_Marks", stored: DataFrame) -> None:
+        self._commit_contents(rows, tables)
         events = _of_table(rows, EVENTS)
         repeats = _repeats(events, stored).persist()
-
-        def write(source: Source) -> None:
-            last, left = parts[source]
-            for table in ONE_ROW_EACH:
-                found = _of_table(rows, table)
-                if table is DUPLICATES:
-                    again = events.join(F.broadcast(repeats), ["place", "number"], "left_semi")
-                    found = found.unionByName(again.select(*found.columns))
-                found = _missing(found, source, left[table.name])
-                if (source.partition, table.name) in there or (table is DUPLICATES and repeats_in[source.partition]):
-                    self._bronze.append(table, source, found, last)
-            fresh = events.join(F.broadcast(repeats), ["place", "number"], "left_anti")
-            self._bronze.append(EVENTS, source, _missing(fresh, source, ()), last)
-
         try:
-            repeats_in = Counter({row.place: row["count"] for row in repeats.groupBy("place").count().collect()})
-            with ThreadPoolExecutor(WRITERS) as pool:
-                list(pool.map(write, parts))
+            again = events.join(F.broadcast(repeats), ["place", "number"], "left_semi")
+            fresh = events.join(F.broadcast(repeats), ["place", "number"], "left_anti")
+            for table in ONE_ROW_EACH:
+                found, any_ = _of_table(rows, table), table.name in tables
+                if table is DUPLICATES:
+                    found, any_ = found.unionByName(again.select(*found.columns)), any_ or not repeats.isEmpty()
+                if any_:
+                    self._append(table, found, marks)
+            self._bronze.append(EVENTS, fresh, marks.watermarks, marks.last)
         finally:
             repeats.unpersist()
+
+    def _append(self, table: Table, rows: DataFrame, marks: "_Marks") -> None:
+        """Append rows of which an attempt before may have left some."""
+        if present := marks.left.rows[table.name]:
+            rows = rows.join(self._spark.createDataFrame(present, "place string, number long"), _PLACE, "left_anti")
+        self._bronze.append(table, rows, marks.left.marks[table.name], marks.last)
 
     def _commit_contents(self, rows: DataFrame, tables: Collection[str]) -> None:
         """Append what is new of facets; they are known only when their commit is done."""
@@ -151,19 +130,38 @@ class Ingest:
         self._hashes = hashes if len(known) > MAX_HASHES else known
 
 
+@dataclass(frozen=True)
+class _Marks:
+    """Transactions of a batch: what they are, what they will be, and what an attempt before has left."""
+
+    watermarks: Mapping[Source, int]
+    last: Mapping[Source, int]
+    left: Left
+
+
+def _decided(left: Left, partition: str) -> frozenset[int]:
+    rows = [*left.rows[REJECTED.name], *left.rows[DUPLICATES.name]]
+    return frozenset(sequence for name, sequence in rows if name == partition)
+
+
+def _check_kept(before: Mapping[str, int], after: Mapping[str, int], marks: Mapping[Source, int]) -> None:
+    """Raise LogUnavailable if retention has overtaken a batch while it was read: what is missing is no hole."""
+    for source, mark in marks.items():
+        if after.get(source.partition, 0) > max(before.get(source.partition, 0), mark + 1):
+            raise LogUnavailable(
+                f"The log has let go of records of partition {source.partition} while they were read. They are read "
+                "again; lengthen its retention."
+            )
+
+
 def _of_table(rows: DataFrame, table: Table) -> DataFrame:
-    return rows.where(F.col("table") == table.name).select("place", "number", f"{table.name}.*")
-
-
-def _missing(rows: DataFrame, source: Source, present: Collection[int]) -> DataFrame:
-    found = rows.where(F.col("place") == source.partition)
-    return found.where(~F.col("number").isin(list(present))) if present else found
+    return rows.where(F.col("table") == table.name).select(*_PLACE, f"{table.name}.*")
 
 
 def _repeats(events: DataFrame, stored: DataFrame) -> DataFrame:
     """Return `place`, `number` of the events that the lake, or an earlier record of the batch, has already."""
-    slim = events.select("place", "number", "event_id")
+    slim = events.select(*_PLACE, "event_id")
     first = Window.partitionBy("place", "event_id").orderBy("number")
     later = slim.withColumn("turn", F.row_number().over(first)).where("turn > 1")
     known = slim.join(stored, ["place", "event_id"], "left_semi")
-    return later.select("place", "number").union(known.select("place", "number")).distinct()
+    return later.select(*_PLACE).union(known.select(*_PLACE)).distinct()

@@ -87,9 +87,10 @@ class _Batches:
 
     def starting(self) -> str:
         """Check that log and lake belong together, and return where the lake is."""
-        properties, offsets = self._bronze.properties(), {}
-        for reader in self._readers():
-            watermark = self._bronze.watermark(reader.source)
+        properties, offsets, readers = self._bronze.properties(), {}, self._readers()
+        watermarks = self._bronze.watermarks([reader.source for reader in readers])
+        for reader in readers:
+            watermark = watermarks[reader.source]
             check_life(properties, reader.source, tail=reader.tail(), watermark=watermark)
             offsets[reader.source.partition] = max(offset_behind(watermark), offset_behind(reader.head() - 1))
         return json.dumps({self._stream.address.topic: offsets})
@@ -119,9 +120,9 @@ class _Batches:
         """Return which offsets, the second left out, are neither in the lake nor in a batch, but still in the topic."""
         found = {}
         heads = self._heads() if ranges else {}
-        for name, here in ranges.items():
-            begin = max(self._bronze.watermark(self._ingest.source(name)), heads[name] - 1)
-            if begin < here.first - 1:
+        for source, watermark in self._bronze.watermarks([self._ingest.source(name) for name in ranges]).items():
+            name, begin = source.partition, max(watermark, heads[source.partition] - 1)
+            if begin < (here := ranges[name]).first - 1:
                 found[name] = (offset_behind(begin), offset_behind(here.first - 1))
         return found
 

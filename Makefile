@@ -9,9 +9,11 @@ READY := $(VENV)/.ready
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-setup: $(READY)  ## virtual environment, packages and jars; done once
+setup: $(READY)  ## virtual environment, packages, jars and an emulator of Azure storage; done once
 	@$(BIN)/python -m tools.jars
+	@$(BIN)/python -m tools.azurite
 	@$(BIN)/python -m tools.functions_env
+	@$(BIN)/python -m tools.policy
 
 $(READY): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -134,10 +134,11 @@ def import_log(settings: Settings) -> None:
     """
     if settings.log == "event_hub":
         import headwater.eventlog.event_hub  # noqa: F401
+        from headwater.eventlog.event_hub_clients import import_identity
 
         _hub_address(settings).host  # noqa: B018 - reads the connection string
         if settings.hub_namespace:
-            import azure.identity.aio  # noqa: F401
+            import_identity()
 
 
 def open_log_readers(settings: Settings, folder: Path) -> Sequence[LogReader]:

@@ -20,7 +20,7 @@ PREFIX = "HEADWATER_"
 _ABFSS = re.compile(r"abfss://[^/@?#]+@[\w-]+\.dfs\.(core\.windows\.net|fabric\.microsoft\.com)(/[^?#]*)?")
 
 
-Trigger = Literal["receiver", "parser", "maintenance", "api", "sinks"]
+Trigger = Literal["receiver", "parser", "maintenance", "api"]
 
 
 class Settings(BaseModel):
@@ -95,7 +95,7 @@ class Settings(BaseModel):
     )
     triggers: tuple[Trigger, ...] = Field(
         ("receiver", "parser", "maintenance", "api"),
-        description="Triggers that the Function App registers; `sinks` has none yet.",
+        description="Triggers that the Function App registers.",
     )
     flush_s: float = Field(
         1.0, ge=0, le=600, description="Seconds between two commits of a table by one process of the Function App."

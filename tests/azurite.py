@@ -30,8 +30,9 @@ KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr
 
 ACCOUNT_KEY = {"account_name": ACCOUNT, "account_key": KEY}
 
-QUICK = {"timeout": "1s", "connect_timeout": "1s", "max_retries": "1", "retry_timeout": "1s"}
-"""Storage options with which a test does not wait for what the defaults would wait for."""
+QUICK = {"timeout": "3s", "connect_timeout": "3s", "max_retries": "1", "retry_timeout": "3s"}
+"""Storage options with which a fault does not take as long as the defaults let it, on a busy machine either."""
+PATIENT = {"timeout": "60s", "connect_timeout": "60s", "max_retries": "3", "retry_timeout": "60s"}
 
 FAULTS = {
     "busy": "throttles (503 or 429)",
@@ -263,9 +264,13 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             headers = {name: value for name, value in headers.items() if name.lower() != "authorization"}
             path += ("&" if "?" in path else "?") + signature
-        self._upstream = self._upstream or self.storage.connect()
-        self._upstream.request(self.command, path, body, headers)
-        answer = self._upstream.getresponse()
+        try:
+            answer = self._ask(path, body, headers)
+        except ConnectionError:  # Azurite has closed a connection that was idle; ours to the client is still open
+            if self._upstream:
+                self._upstream.close()
+            self._upstream = None
+            answer = self._ask(path, body, headers)
         found = answer.read()
         if lie:
             self._fail(*_ANSWERS["busy"])
@@ -273,6 +278,11 @@ class _Handler(BaseHTTPRequestHandler):
         start = parse_qs(urlsplit(self.path).query).get("startFrom")
         found = _listed_from(found, start[0]) if start else found
         self._answer(answer.status, dict(answer.getheaders()), found)
+
+    def _ask(self, path: str, body: bytes, headers: Mapping[str, str]) -> http.client.HTTPResponse:
+        self._upstream = self._upstream or self.storage.connect()
+        self._upstream.request(self.command, path, body, headers)
+        return self._upstream.getresponse()
 
     def _fail(self, status: int, code: str, message: str) -> None:
         headers = {"x-ms-error-code": code, "Content-Type": "application/xml"}

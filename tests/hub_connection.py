@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 MAX_FRAME = 65536
 _WINDOW = (1 << 31) - 1
 _PARTITION = re.compile(rb"/ConsumerGroups/([^/]+)/Partitions/(\d+)$")
+_SENT_TO = re.compile(rb"/Partitions/(\d+)$")
 _POSITION = re.compile(rb"x-opt-(sequence-number|offset) (>=?) '(-?\d+)'")
 
 
@@ -150,7 +151,8 @@ class HubConnection:
         shown = bytes(end[0])
         answer = AttachFrame(
             name=name, handle=handle, role=not is_receiver, send_settle_mode=fields[3], rcv_settle_mode=fields[4],
-            source=None if refusal else Source(address=shown), target=None if refusal else Target(address=shown),
+            source=None if refusal else Source(shown, *[None] * 10),
+            target=None if refusal else Target(shown, *[None] * 6),
             unsettled=None, incomplete_unsettled=False, initial_delivery_count=0,
             max_message_size=self._hub.max_message_bytes, offered_capabilities=None, desired_capabilities=None,
             properties=None,
@@ -222,7 +224,8 @@ class HubConnection:
             await self._store(channel, link, fields[1], message)
 
     async def _store(self, channel: int, link: _Link, delivery: int, message: Message) -> None:
-        outcome = self._hub.send(message)
+        partition = _SENT_TO.search(link.address)
+        outcome = self._hub.send(message, int(partition[1]) if partition else None)
         if outcome.detach:
             self._detach(channel, link.handle, *outcome.detach)
         elif outcome.reject:
@@ -252,15 +255,16 @@ class HubConnection:
         """Answer a request to the service itself on the link that the client receives on."""
         asked = {_text(key): value for key, value in (request.application_properties or {}).items()}
         status, description, value = (
-            self._hub.put_token(asked) if address == b"$cbs" else self._hub.management(_decoded(asked))
+            self._hub.put_token(asked, request.value) if address == b"$cbs" else self._hub.management(_decoded(asked))
         )
         reply_to = next(
             link for (at, _), link in self._links.items()
             if at == channel and link.address == address and link.is_receiver
         )  # fmt: skip
+        assert request.properties, "a request has an id, by which its answer is known"
         response = Message(
             value=value or None,
-            properties=Properties(correlation_id=request.properties.message_id if request.properties else None),
+            properties=Properties(correlation_id=request.properties.message_id),  # type: ignore[arg-type] # any kind of id
             application_properties={"status-code": status, "status-description": description},
         )
         self._send_message(channel, reply_to, response)

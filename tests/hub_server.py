@@ -45,7 +45,7 @@ class Stored:
     enqueued_ms: int
     key: bytes | None
     body: bytes
-    properties: dict[bytes, Any]
+    properties: dict[str | bytes, Any]
 
 
 @dataclass(slots=True)
@@ -71,7 +71,8 @@ class _Partition:
 class HubServer:
     """`with HubServer() as hub`: listens on loopback; every method may be called from the test's thread.
 
-    fault: what is wrong right now; sends: bodies of each send that was stored; tokens: how often one was put.
+    fault: what is wrong right now; sends: how many events each send had that was stored; links: how often one of the
+    hub was opened; tokens: kind and text of what clients showed.
     """
 
     def __init__(self, partitions: int = 2, *, max_message_bytes: int = 1 << 20) -> None:
@@ -80,7 +81,7 @@ class HubServer:
         self.fault: Fault | None = None
         self.sends: list[int] = []
         self.links = 0
-        self.tokens = 0
+        self.tokens: set[tuple[str, str]] = set()
         self._count = partitions
         self._connections: set[HubConnection] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -158,9 +159,8 @@ class HubServer:
             return b"amqp:not-found", b"The messaging entity could not be found."
         return None
 
-    def put_token(self, asked: dict[str, Any]) -> tuple[int, str, Any]:
-        assert b"SharedAccessSignature" in asked["name"] or asked["operation"] == b"put-token"
-        self.tokens += 1
+    def put_token(self, asked: dict[str, Any], token: Any) -> tuple[int, str, Any]:
+        self.tokens.add((bytes(asked["type"]).decode(), bytes(token).decode()))
         if self.fault is Fault.TOKEN_REFUSED:
             return 401, "ExpiredToken: The token is expired.", None
         return 200, "OK", None
@@ -182,7 +182,8 @@ class HubServer:
         }  # fmt: skip
         return 200, "OK", value
 
-    def send(self, message: Message) -> Outcome:
+    def send(self, message: Message, partition: int | None) -> Outcome:
+        """Take a send; partition: where the client wants it, None for: by its key."""
         match self.fault:
             case Fault.THROTTLED:
                 return Outcome(reject=(_BUSY, _THROTTLED))
@@ -190,7 +191,7 @@ class HubServer:
                 return Outcome(detach=(b"amqp:link:detach-forced", b"The link was closed by the service."))
             case Fault.DROPS_BEFORE:
                 return Outcome(drop=True)
-        self._store(message)
+        self._store(message, partition)
         return Outcome(drop=self.fault is Fault.DROPS_AFTER, wait=self._held if self.fault is Fault.SILENT else None)
 
     async def wait_for(self, partition: int, sequence: int) -> None:
@@ -204,7 +205,7 @@ class HubServer:
         if sequence < found.begin:
             return None
         event = found.events[sequence - found.begin]
-        annotations: dict[bytes, Any] = {
+        annotations: dict[str | bytes, Any] = {
             b"x-opt-sequence-number": _long(event.sequence), b"x-opt-offset": str(event.sequence),
             b"x-opt-enqueued-time": _timestamp(event.enqueued_ms),
         }  # fmt: skip
@@ -220,15 +221,16 @@ class HubServer:
 
     # Inside the thread
 
-    def _store(self, message: Message) -> None:
+    def _store(self, message: Message, partition: int | None) -> None:
         annotations = message.message_annotations or {}
         key = annotations.get(_KEY)
         data: list[bytes] = [bytes(part) for part in message.data]  # type: ignore[union-attr]
         is_batch = not message.application_properties  # each of our events has some
         events = [decode_payload(memoryview(part)) for part in data] if is_batch else [message]
-        found = self._partitions[crc32(key) % self._count if key else 0]
+        by_key = crc32(key) % self._count if key else 0
+        found = self._partitions[by_key if partition is None else partition]
         for event in events:
-            properties = {bytes(name): value for name, value in (event.application_properties or {}).items()}
+            properties = dict(event.application_properties or {})
             body = b"".join(bytes(part) for part in event.data)  # type: ignore[union-attr]
             found.events.append(Stored(found.next(), int(time.time() * 1000), key, body, properties))
         self.sends.append(len(events))

@@ -5,7 +5,6 @@ Run by `make setup` (`python -m tools.functions_env`); it lies in `.cache/functi
 --no-emit-index-url --no-header -o requirements-functions.lock`.
 """
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -13,26 +12,17 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from tools.locked_environment import ROOT, Missing, locked_environment
+
 LOCK = ROOT / "requirements-functions.lock"
 HOME = ROOT / ".cache" / "functions"
-PYTHON = HOME / "venv" / "bin" / "python"
 
 _VERSION = "3.13"
 
 
-class Missing(Exception):
-    """There is no Python 3.13, or its packages could not be installed; one line, with the fix."""
-
-
 def environment() -> Path:
     """Return the environment's interpreter, which is installed if it is not there or the lock has changed."""
-    stamp = HOME / "lock.sha256"
-    wanted = hashlib.sha256(LOCK.read_bytes()).hexdigest()
-    if not (PYTHON.exists() and stamp.exists() and stamp.read_text() == wanted):
-        _install(_python())
-        stamp.write_text(wanted)
-    return PYTHON
+    return locked_environment(HOME, LOCK, _python(), "the worker of Azure Functions")
 
 
 def main() -> int:
@@ -61,20 +51,6 @@ def _candidates() -> Iterator[str]:
         yield found
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     yield from map(str, sorted(pyenv.glob(f"versions/{_VERSION}.*/bin/python"), reverse=True))
-
-
-def _install(python: str) -> None:
-    print(f"Installing the worker of Azure Functions in {HOME.relative_to(ROOT)} (a minute, once)", flush=True)
-    shutil.rmtree(HOME, ignore_errors=True)
-    _run([python, "-m", "venv", str(HOME / "venv")])
-    _run([str(PYTHON), "-m", "pip", "install", "--quiet", "--require-hashes", "--requirement", str(LOCK)])
-
-
-def _run(command: list[str]) -> None:
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if done.returncode:
-        last = (done.stdout.strip().splitlines() or ["no output"])[-1]
-        raise Missing(f"`{' '.join(command[1:4])} …` failed: {last[:300]}")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ def blueprint(settings: Settings) -> func.Blueprint:
     @bp.function_name("api")
     @bp.route("{*route}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
     async def read(req: func.HttpRequest, context: func.Context) -> func.HttpResponse:
-        return await middleware.handle_async(req, context)
+        answer: func.HttpResponse = await middleware.handle_async(req, context)
+        return answer
 
     return bp

@@ -1,18 +1,15 @@
 """Audit, freshness and lists, answered from log and lake; the HTTP routes and the command line share them."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from headwater.errors import WrongQuestion
-from headwater.eventlog import LogReader
+from headwater.eventlog import LogReader, each
 from headwater.events.times import parse_time
 from headwater.lake.bronze import Bronze
 from headwater.tables import EVENTS, REJECTED
-
-T = TypeVar("T")
 
 MAX_LIMIT = 1000
 _SHOWN = (
@@ -50,14 +47,6 @@ def freshness(readers: Sequence[LogReader], bronze: Bronze) -> dict[str, float]:
     waiting = each(readers, lambda reader: reader.received_us(passed[reader.source] + 1))
     oldest = min((received_us for received_us in waiting if received_us is not None), default=None)
     return {"seconds": 0.0 if oldest is None else max(0.0, time.time() - oldest / 1e6)}
-
-
-def each(readers: Sequence[LogReader], ask: Callable[[LogReader], T]) -> list[T]:
-    """Ask every reader, all at once: a service answers in a while, each on a connection of its own."""
-    if len(readers) == 1:
-        return [ask(readers[0])]
-    with ThreadPoolExecutor(len(readers)) as pool:
-        return list(pool.map(ask, readers))
 
 
 def log_state(readers: Sequence[LogReader], bronze: Bronze) -> dict[str, Any]:

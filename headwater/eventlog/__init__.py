@@ -1,14 +1,17 @@
 """The durable log between receiver and parser: what is written to it and what is read back."""
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Protocol
+from typing import Protocol, TypeVar
 from zlib import crc32
 
 from msgspec import Struct
 
 from headwater.events.position import Source
+
+T = TypeVar("T")
 
 
 class Kind(IntEnum):
@@ -138,6 +141,15 @@ Readers = Callable[[], Sequence[LogReader]]
 
 Only when asked, because `serve` must start while a service is down.
 """
+
+
+def each(readers: Sequence[LogReader], ask: Callable[[LogReader], T]) -> list[T]:
+    """Ask every reader, all at once: a service answers in a while, each on a connection of its own."""
+    if len(readers) < 2:
+        return [ask(reader) for reader in readers]
+    with ThreadPoolExecutor(len(readers)) as pool:
+        return list(pool.map(ask, readers))
+
 
 BUCKETS = 64
 

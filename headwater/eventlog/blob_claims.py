@@ -79,7 +79,8 @@ class BlobClaims:
     def _connect(self) -> "ContainerClient":
         from azure.storage.blob import ContainerClient  # noqa: PLC0415 - see the class
 
-        logging.getLogger("azure.core.pipeline.policies.http_logging_policy").setLevel(logging.WARNING)
+        for name in ("azure.core", "azure.identity"):
+            logging.getLogger(name).setLevel(logging.WARNING)  # each request is a line for them
         return ContainerClient(self._place.account, self._place.container, credential=self._credential(), **_LIMITS)
 
     def _credential(self) -> Any:

@@ -5,7 +5,6 @@ them, each with its own partition keys, send side by side, and what waits under 
 """
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
@@ -18,7 +17,6 @@ from headwater.eventlog.event_hub_faults import FaultLog
 from headwater.eventlog.event_hub_lane import Lane, Waiting
 
 LANES = 4
-OPEN_S = 10.0
 LOOK_AGAIN_S = 2.0
 _UNKNOWN = "The event hub has not answered yet. Wait a moment."
 
@@ -104,8 +102,7 @@ class EventHubLog:
         """Open the links at the start; and while nothing works, see whether it does again: requests may stay away."""
         while True:
             if self._faults.trouble:
-                with contextlib.suppress(LogUnavailable):
-                    await asyncio.gather(*(lane.open(OPEN_S) for lane in self._lanes))
+                await asyncio.gather(*(lane.open() for lane in self._lanes))
             await asyncio.sleep(LOOK_AGAIN_S)
 
 

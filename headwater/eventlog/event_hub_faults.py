@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from azure.core.exceptions import ClientAuthenticationError
+from azure.core.exceptions import AzureError
 from azure.eventhub.exceptions import AuthenticationError, EventHubError, OperationTimeoutError
 
 from headwater.eventlog.event_hub_clients import HubAddress
@@ -29,8 +29,8 @@ class Kind(Enum):
         "There is no token for the {hub}: {why}. Assign a managed identity to this app, or set `identity_client_id`."
     )
     REFUSED = (
-        "The {hub} does not take our token: {why}. Renew the key in `hub_connection`, and see that this machine's "
-        "clock is right."
+        "The {hub} does not take our token: {why}. Renew the key in `hub_connection`, whose policy must allow to "
+        "{does}, and see that this machine's clock is right."
     )
     LOST = (
         "The {hub} cannot be reached, or has hung up: {why}. Check its address (`hub_namespace`), DNS and the firewall "
@@ -57,21 +57,22 @@ _SECRETS = re.compile(
 
 def explain(error: BaseException, address: HubAddress, does: str) -> HubFault:
     """Say what an exception of the SDK means. does: `send` or `receive`."""
-    kind = _kind(error)
+    kind = _kind(error, address)
     hub = f"event hub {address.name!r} at {address.host}"
     return HubFault(kind, kind.value.format(hub=hub, does=does, role=_ROLES[does], why=_safe(error, address)))
 
 
-def _kind(error: BaseException) -> Kind:
-    condition = _condition(error)
-    is_refused = "unauthorized-access" in condition
+def _kind(error: BaseException, address: HubAddress) -> Kind:
+    condition, text = _condition(error), str(error)
+    is_refused = "unauthorized-access" in condition or isinstance(error, AuthenticationError)
+    is_unexpired = "Expired" not in text
     signs = {
         Kind.LATE: isinstance(error, TimeoutError | OperationTimeoutError),
         Kind.THROTTLED: "server-busy" in condition,
-        Kind.ROLE: is_refused and "claim" in str(error),
+        Kind.ROLE: is_refused and is_unexpired and ("claim" in text or address.connection is None),
         Kind.NO_HUB: "not-found" in condition,
-        Kind.IDENTITY: isinstance(error, ClientAuthenticationError),
-        Kind.REFUSED: is_refused or isinstance(error, AuthenticationError),
+        Kind.IDENTITY: _is_of_identity(error),
+        Kind.REFUSED: is_refused,
         Kind.LOST: bool(_LOST.search(condition)) or isinstance(error, OSError),
     }
     return next((kind for kind, is_so in signs.items() if is_so), Kind.OTHER)
@@ -114,6 +115,14 @@ class FaultLog:
             log.info("The event hub answers again.")
 
 
+def _is_of_identity(error: BaseException) -> bool:
+    """Tell whether it began with a credential; the SDK wraps that in an error of its own that does not say so."""
+    seen: BaseException | None = error
+    while seen is not None and not isinstance(seen, AzureError):
+        seen = seen.__context__
+    return seen is not None
+
+
 def _condition(error: BaseException) -> str:
     """Return the AMQP condition, such as `com.microsoft:server-busy`, of an exception of the SDK."""
     details = getattr(error, "details", None)
@@ -127,8 +136,8 @@ def _condition(error: BaseException) -> str:
 def _safe(error: BaseException, address: HubAddress) -> str:
     """Return the first line of an exception without anything secret."""
     text = error.message if isinstance(error, EventHubError) else str(error)
-    lines = [line.strip() for line in str(text).splitlines() if line.strip()] or [type(error).__name__]
-    shown = " ".join(lines[:3])
+    lines = [line.strip() for line in text.partition("Attempted credentials:")[0].splitlines() if line.strip()]
+    shown = " ".join(lines[:3]) or type(error).__name__
     for part in (address.connection or "").split(";"):
         secret = part.partition("=")[2]
         if len(secret) >= 8 and "://" not in secret:

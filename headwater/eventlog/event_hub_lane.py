@@ -16,6 +16,7 @@ from headwater.eventlog.event_hub_faults import FaultLog, HubFault, Kind, explai
 from headwater.eventlog.event_hub_records import properties_of
 
 GROUP_BYTES = 1 << 20
+OPEN_S = 5.0
 _AGAIN_S = 0.3
 """Less time than this is not enough to open another link: measured 0.1 to 0.6 s."""
 _SHORT_S = 0.05
@@ -47,7 +48,7 @@ class Waiting:
 
 
 class Lane:
-    """Sends in order, one send at a time; a producer that failed is thrown away, because nobody knows its state."""
+    """Sends in order, one send at a time; a producer whose link failed is thrown away: nobody knows its state."""
 
     def __init__(self, clients: HubClients, faults: FaultLog):
         """Begin to work; needs a running loop."""
@@ -56,6 +57,7 @@ class Lane:
         self._queue: deque[Waiting] = deque()
         self._wake = asyncio.Event()
         self._producer: EventHubProducerClient | None = None
+        self._opening: asyncio.Task[HubFault | None] | None = None
         self._has_sent = False
         self._closing = False
         self._task = asyncio.create_task(self._run())
@@ -69,22 +71,26 @@ class Lane:
         self._queue.append(waiting)
         self._wake.set()
 
-    async def open(self, timeout_s: float) -> None:
-        """Open the link if it is not open, so that the next send need not; raises LogUnavailable."""
-        try:
-            async with asyncio.timeout(timeout_s):
-                await self._client().create_batch()
-        except Exception as error:
-            fault = self._failed(error)
-            self._faults.open_failed(fault)
-            raise LogUnavailable(fault.message) from error
-        self._faults.opened()
+    async def open(self) -> HubFault | None:
+        """Open the link if it is not open, so that the next send need not; returns what stands against it.
+
+        Opening goes on when who waits for it gives up: else a hub that is slow to open links would never get one open.
+        """
+        if self._producer is not None:
+            self._faults.opened()
+            return None
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._open())
+        return await asyncio.shield(self._opening)
 
     async def aclose(self) -> None:
         """Send what waits, then close."""
         self._closing = True
         self._wake.set()
         await self._task
+        if self._opening is not None:
+            self._opening.cancel()
+            await asyncio.wait([self._opening])
         self._discard()
 
     async def _run(self) -> None:
@@ -115,8 +121,9 @@ class Lane:
 
     async def _send_group(self, group: list[Waiting]) -> None:
         deadline = max(waiting.deadline for waiting in group)
+        may_be_stale = self._has_sent
         fault = await self._try(group, deadline)
-        if fault and fault.kind is Kind.LOST and self._has_sent and deadline - time.monotonic() > _AGAIN_S:
+        if fault and fault.kind is Kind.LOST and may_be_stale and deadline - time.monotonic() > _AGAIN_S:
             fault = await self._try(group, deadline)  # hubs close links that were idle: that is no fault yet
         for waiting in group:
             waiting.settle(fault)
@@ -129,7 +136,10 @@ class Lane:
         """Send what is not acknowledged yet; returns the fault that ended it."""
         try:
             async with asyncio.timeout(deadline - time.monotonic()):
-                producer = self._client()
+                if fault := await self.open():
+                    return fault
+                assert self._producer, "it is open"  # noqa: S101 - and only this task discards it
+                producer = self._producer
                 open_ = [waiting for waiting in group if not waiting.done.done()]
                 batches = await _batches(producer, open_)
                 for number, batch in enumerate(batches):
@@ -139,23 +149,32 @@ class Lane:
                         if waiting.last_batch == number:
                             waiting.settle(None)
         except Exception as error:  # whatever the SDK raises: nothing of it was acknowledged
-            return self._failed(error)
+            fault = explain(error, self._clients.address, "send")
+            if fault.kind is not Kind.THROTTLED:  # then the link is well, and opening another is more work for the hub
+                self._discard()
+            return fault
         return None
 
-    def _client(self) -> EventHubProducerClient:
-        if self._producer is None:
-            self._producer = self._clients.producer()
-            self._has_sent = False
-        return self._producer
-
-    def _failed(self, error: Exception) -> HubFault:
-        self._discard()
-        return explain(error, self._clients.address, "send")
+    async def _open(self) -> HubFault | None:
+        producer = self._clients.producer()
+        try:
+            async with asyncio.timeout(OPEN_S):
+                await producer.create_batch()
+        except Exception as error:  # whatever the SDK raises
+            self._clients.discard(producer)
+            fault = explain(error, self._clients.address, "send")
+            self._faults.open_failed(fault)
+            return fault
+        finally:
+            self._opening = None
+        self._producer = producer
+        self._faults.opened()
+        return None
 
     def _discard(self) -> None:
         if self._producer is not None:
             self._clients.discard(self._producer)
-            self._producer = None
+            self._producer, self._has_sent = None, False
 
 
 async def _batches(producer: EventHubProducerClient, group: Sequence[Waiting]) -> list[EventDataBatch]:
@@ -165,11 +184,23 @@ async def _batches(producer: EventHubProducerClient, group: Sequence[Waiting]) -
         for record in waiting.records:
             event = EventData(record.body)
             event.properties = properties_of(record)
-            if not batches or not _fits(batches[-1], event):
-                batches.append(await producer.create_batch(partition_key=waiting.key))
-                batches[-1].add(event)
+            if batches and _fits(batches[-1], event):
+                continue
+            batch = await producer.create_batch(partition_key=waiting.key)
+            if not _fits(batch, event):
+                waiting.settle(_too_large(record, batch))
+                break
+            batches.append(batch)
         waiting.last_batch = len(batches) - 1
     return batches
+
+
+def _too_large(record: Record, batch: EventDataBatch) -> HubFault:
+    message = (
+        f"An event of {len(record.body)} bytes is more than the event hub takes at once ({batch.max_size_in_bytes}). "
+        "Lower `claim_bytes`, so that such bodies are kept beside it."
+    )
+    return HubFault(Kind.OTHER, message)
 
 
 def _fits(batch: EventDataBatch, event: EventData) -> bool:

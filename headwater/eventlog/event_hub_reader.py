@@ -10,7 +10,7 @@ from azure.eventhub.aio import EventHubConsumerClient
 from headwater.errors import LogUnavailable
 from headwater.eventlog import LoggedRecord
 from headwater.eventlog.event_hub_background import Background
-from headwater.eventlog.event_hub_clients import HubAddress, HubClients
+from headwater.eventlog.event_hub_clients import HubAddress, HubClients, close
 from headwater.eventlog.event_hub_faults import explain
 from headwater.eventlog.event_hub_records import incarnation_of, sequence_of
 from headwater.eventlog.event_hub_stream import HubStream
@@ -60,10 +60,15 @@ class HubReader:
         self._oldest: tuple[int, int] = (0, 0)
 
     def read(self, after: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
-        """Return what the hub has delivered behind `after`; a link is opened at the first call and stays open."""
+        """Return what the hub has delivered behind `after`; the first call opens a link, which stays open.
+
+        That call waits for the first delivery, should there be something; later ones take what has come meanwhile.
+        """
         if self._stream is None or after < self._stream.begin:
             self.close()
             self._stream = self._open(after, self._group)
+            if self.tail() > after:
+                self._stream.wait(_any, DELIVERY_S)
         found = self._stream.read(after, limit, max_bytes)
         if not found and time.monotonic() - self._stream.heard > SILENCE_S:
             self._stream.heard = time.monotonic()
@@ -137,10 +142,14 @@ class HubReader:
     def _check_silence(self, stream: HubStream, after: int) -> None:
         """Raise LogUnavailable if nothing comes although there is something, or if the hub is a new one."""
         tail = self.tail()
-        if tail < after or (tail > after and not stream.wait(lambda found, _: bool(found), ASK_S)):
+        if tail < after or (tail > after and not stream.wait(_any, ASK_S)):
             raise LogUnavailable(
                 f"Event hub {self.source.log!r} has gone quiet on partition {self.source.partition}. It is read anew."
             )
+
+
+def _any(found: Sequence[LoggedRecord], _: int) -> bool:
+    return bool(found)
 
 
 class _Asking:
@@ -163,4 +172,4 @@ class _Asking:
         try:
             return await question(client)
         finally:
-            self.clients.discard(client)
+            await close(client)

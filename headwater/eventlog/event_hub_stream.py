@@ -12,7 +12,7 @@ from azure.eventhub import EventData
 from headwater.errors import LogUnavailable
 from headwater.eventlog import LoggedRecord
 from headwater.eventlog.event_hub_background import Background
-from headwater.eventlog.event_hub_clients import HubClients
+from headwater.eventlog.event_hub_clients import CLOSE_S, HubClients, close
 from headwater.eventlog.event_hub_faults import explain
 from headwater.eventlog.event_hub_records import logged_record, starting_position
 
@@ -36,6 +36,7 @@ class HubStream:
         self._fault: str | None = None
         self._changed = threading.Condition()
         self._room = asyncio.Event()
+        self._ended = threading.Event()
         self._cancel = background.start(self._receive(after))
 
     def read(self, after: int, limit: int, max_bytes: int) -> list[LoggedRecord]:
@@ -66,8 +67,9 @@ class HubStream:
             return self._changed.wait_for(lambda: self._fault or is_enough(self._records, self._bytes), timeout_s) != 0
 
     def close(self) -> None:
-        """Close the link, without waiting for it."""
+        """Close the link."""
         self._cancel()
+        self._ended.wait(2 * CLOSE_S)
 
     async def _receive(self, after: int) -> None:
         client = self._clients.consumer(self._group)
@@ -81,7 +83,8 @@ class HubStream:
         except Exception as error:  # whatever the SDK raises: who reads must know
             await self._broken(None, error)
         finally:
-            self._clients.discard(client)
+            await close(client)
+            self._ended.set()
 
     async def _take(self, _: Any, events: list[EventData]) -> None:
         records = [_record(event) for event in events]

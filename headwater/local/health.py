@@ -9,9 +9,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from headwater.api.app import json_response
-from headwater.api.questions import each, freshness
+from headwater.api.questions import freshness
 from headwater.errors import HeadwaterError
-from headwater.eventlog import LogWriter, Readers
+from headwater.eventlog import LogWriter, Readers, each
 from headwater.lake.bronze import Bronze
 
 PENDING = Gauge("headwater_pending_events", "Acknowledged events that are not in the lake yet.")

@@ -6,7 +6,8 @@ import threading
 import time
 from pathlib import Path
 
-from headwater.errors import HeadwaterError, Retry
+from headwater.errors import HeadwaterError, LogUnavailable, Retry
+from headwater.eventlog import each
 from headwater.lake.bronze import Bronze
 from headwater.lake.delta import REOPEN_AFTER
 from headwater.lake.maintain import compact, vacuum
@@ -30,6 +31,7 @@ log = logging.getLogger(__name__)
 
 VACUUM_EVERY_S = 3600.0
 MAX_PAUSE_S = 30.0
+SAY_AGAIN_S = 60.0
 
 
 class Loop:
@@ -46,6 +48,7 @@ class Loop:
         self._commits = 0
         self._not_before = 0.0  # of the next commit to a remote lake: one a tick, all partitions together
         self._vacuumed = time.monotonic()
+        self._said = "", 0.0
 
     def run(self) -> None:
         """Parse until stopped; faults of log or lake are tried again, ever more slowly."""
@@ -58,22 +61,30 @@ class Loop:
                 self._tick()
                 pause = 0.0
             except Retry as error:
-                log.warning("%s", error)
+                self._say(str(error))
                 self._close()
                 pause = min(MAX_PAUSE_S, max(0.2, pause * 2))
             if not any(partition.parser.filled for partition in self._partitions):
                 self._stop.wait(pause or max(0.0, self._settings.tick_s - (time.monotonic() - started)))
+        self._close()
 
     def _tick(self) -> None:
         if not self._partitions:
             self._open()
+        waits: LogUnavailable | None = None
         for partition in self._partitions:
             if self._stop.wait(max(0.0, self._not_before - time.monotonic())):
                 return
-            taken = bool(partition.step())
+            try:
+                taken = bool(partition.step())
+            except LogUnavailable as error:
+                waits = error  # of one partition: the others need not wait
+                continue
             self._commits += taken
             if taken and is_lake_remote(self._settings):
                 self._not_before = time.monotonic() + self._settings.tick_s
+        if waits:
+            raise waits
         if self._commits >= REOPEN_AFTER:
             self._commits = 0
             compact(self._bronze)
@@ -87,10 +98,16 @@ class Loop:
             attempts = Attempts(self._folder / "run" / f"attempts-{reader.source.partition}.json")
             self._partitions.append(Partition(reader, Parser(reader, self._bronze, claims, OWNER), attempts))
 
+    def _say(self, trouble: str) -> None:
+        """Say what is wrong when it begins, and then once a minute."""
+        said, at = self._said
+        if trouble != said or time.monotonic() - at >= SAY_AGAIN_S:
+            log.warning("%s", trouble)
+            self._said = trouble, time.monotonic()
+
     def _close(self) -> None:
         """Look at the log anew next time: a service may have replaced it meanwhile."""
-        for partition in self._partitions:
-            partition.reader.close()
+        each([partition.reader for partition in self._partitions], lambda reader: reader.close())
         self._partitions.clear()
 
 

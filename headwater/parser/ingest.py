@@ -18,7 +18,11 @@ log = logging.getLogger(__name__)
 
 BATCH_BYTES = 16 << 20
 MAX_HASHES = 500_000
-REPORT = "Partition %s: %d records in the lake up to sequence %d, %d rejected, %d lost; the oldest waited %.0f s"
+REPORT = "Partition %s: %d records in the lake up to sequence %d, %d rejected; the oldest waited %.0f s"
+GAP = (
+    "Partition %s: %d of the records up to sequence %d are lost: the log let go of them before the parser came. Table "
+    "`rejected` names them. Let the log keep more, and see what kept the parser."
+)
 
 
 class Parser:
@@ -73,19 +77,19 @@ class Parser:
     def take(self, delivered: Sequence[LoggedRecord]) -> int:
         """Commit a batch that a trigger delivered: what is done is left out, what is missing is read from the log.
 
-        Returns by how much the watermark moved. Ends with one log line, which the alerts of a deployment read:
-        `REPORT` is its text.
+        Returns how many of the delivered were not there yet. Ends with one log line, which the alerts of a deployment
+        read: `REPORT` is its text.
         """
         self._done = _Done()
-        watermark = before = self._start_from_watermark()
-        fresh = [record for record in delivered if record.sequence > watermark]
+        watermark = self._start_from_watermark(delivered[0].received_us if delivered else None)
+        taken = fresh = [record for record in delivered if record.sequence > watermark]
         while fresh:
             records = self._fitting(self._missing(watermark, fresh[0].sequence) or _unbroken(fresh))
             self._take(records, watermark)
             watermark = records[-1].sequence
             fresh = [record for record in fresh if record.sequence > watermark]
         self._done.report(self._source.partition, watermark)
-        return watermark - before
+        return len(taken)
 
     def _missing(self, after: int, until: int) -> list[LoggedRecord]:
         """Read what lies between a watermark and the next record; nothing if the log no longer has it: a gap."""
@@ -136,16 +140,21 @@ class Parser:
         if len(self._hashes) > MAX_HASHES:
             self._hashes = set(batch.hashes)  # a forgotten hash is stored once more: readers count it once
         self._done.rejected += batch.rejected
-        self._done.lost += batch.lost
+        if batch.lost:
+            log.error(GAP, self._source.partition, batch.lost, batch.last)
         self._committed = batch.last
 
-    def _start_from_watermark(self) -> int:
-        """Return the table's watermark; reload what is remembered unless this process made it."""
+    def _start_from_watermark(self, received_us: int | None = None) -> int:
+        """Return the table's watermark; reload what is remembered unless this process made it.
+
+        received_us: when what comes next was received; without it the log is asked, which may open a link to it.
+        """
         watermark = self._bronze.watermark(self._source)
         if watermark != self._committed:
-            newest = self._reader.read(watermark, limit=1, max_bytes=1)
-            since = (newest[0].received_us - MAX_AGE_US) if newest else 0
-            self._window = Window(self._bronze.recent_ids(self._source, since, MAX_IDS))
+            if received_us is None:
+                newest = self._reader.read(watermark, limit=1, max_bytes=1)
+                received_us = newest[0].received_us if newest else MAX_AGE_US
+            self._window = Window(self._bronze.recent_ids(self._source, received_us - MAX_AGE_US, MAX_IDS))
             self._hashes = self._bronze.known_hashes(MAX_HASHES)
             self._decided = self._bronze.decided(self._source, watermark)
             self._committed = watermark
@@ -158,7 +167,6 @@ class _Done:
 
     records: int = 0
     rejected: int = 0
-    lost: int = 0
     oldest_us: int | None = None
 
     def begin(self, records: Sequence[LoggedRecord]) -> None:
@@ -168,7 +176,7 @@ class _Done:
     def report(self, partition: str, last: int) -> None:
         now = time.time_ns() // 1000
         waited_s = (now - (self.oldest_us or now)) / 1e6
-        log.info(REPORT, partition, self.records, last, self.rejected, self.lost, waited_s)
+        log.info(REPORT, partition, self.records, last, self.rejected, waited_s)
 
 
 def _unbroken(records: Sequence[LoggedRecord]) -> Sequence[LoggedRecord]:

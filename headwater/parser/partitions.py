@@ -72,9 +72,7 @@ class Partitions:
             try:
                 self._partition(name).take(delivered)
             except (Retry, GiveUp) as error:
-                self._forget(name)
-                level = logging.CRITICAL if isinstance(error, GiveUp) else logging.WARNING
-                log.log(level, "Partition %s waits, nothing is lost: %s", name, error)
+                self._put_off(name, error)
                 raise
             finally:
                 self._not_before = time.monotonic() + self._flush_s
@@ -83,13 +81,18 @@ class Partitions:
         """Take what waits in the log for longer than a trigger should need; returns how many records.
 
         A host that stops at the wrong moment checkpoints a delivery that failed. The next delivery finds the gap, but
-        a partition that nobody writes to any more has no next delivery.
+        a partition that nobody writes to any more has no next delivery. A fault is logged, and met again next time.
         """
         taken = 0
         with self._turn:
-            partition = self._partition(name)
-            while self._waits_since(partition, older_than_s) and (more := partition.step()):
-                taken += more
+            try:
+                partition = self._partition(name)
+                while self._waits_since(partition, older_than_s) and (more := partition.step()):
+                    taken += more
+                if taken:
+                    partition.reader.close()  # `step` keeps a link open, over which a hub goes on sending
+            except (Retry, GiveUp) as error:
+                self._put_off(name, error)
         return taken
 
     def _partition(self, name: str) -> Partition:
@@ -97,15 +100,17 @@ class Partitions:
             self._open[name] = self._open_partition(name)
         return self._open[name]
 
-    def _forget(self, name: str) -> None:
-        """Open the partition anew next time: log and lake may be others by then."""
+    def _put_off(self, name: str, error: Exception) -> None:
+        """Say why, and open the partition anew next time: log and lake may be others by then."""
         if partition := self._open.pop(name, None):
             partition.reader.close()
+        level = logging.CRITICAL if isinstance(error, GiveUp) else logging.WARNING
+        log.log(level, "Partition %s waits, nothing is lost: %s", name, error)
 
     @staticmethod
     def _waits_since(partition: Partition, seconds: float) -> bool:
         watermark = partition.parser.watermark()
-        oldest = partition.reader.read(watermark, limit=1, max_bytes=1)
-        if not oldest:
-            return bool(partition.reader.lost(watermark))
-        return oldest[0].received_us < (time.time() - seconds) * 1e6
+        if partition.reader.tail() <= watermark:
+            return False
+        received_us = partition.reader.received_us(watermark + 1)
+        return received_us is None or received_us < (time.time() - seconds) * 1e6

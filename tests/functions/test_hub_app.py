@@ -141,8 +141,7 @@ def test_with_the_hub_down_the_apps_say_so_and_go_on_when_it_is_back(
         pass
     for partition in (0, 1):
         if events := hub.stored(partition):
-            attempts = (pipeline.deliver(events[-1:], partition=str(partition)) for _ in range(3))
-            assert None in attempts  # connections that were idle may be gone: the host delivers again
+            assert pipeline.deliver(events[-1:], partition=str(partition)) is None
             assert in_lake(lake, str(partition)) == list(range(1, events[-1].sequence + 2))
 
 

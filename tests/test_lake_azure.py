@@ -60,6 +60,7 @@ def test_the_parser_fills_a_lake_on_azure_storage_and_maintenance_keeps_it(stora
     assert not (tmp_path / "lake").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["", "PUT"], ids=["every request", "every write"])
 def test_no_fault_of_the_storage_loses_or_doubles_anything(storage: Storage, tmp_path: Path, where: str) -> None:
     world = World(tmp_path, **storage.lake(account_key=KEY))

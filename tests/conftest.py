@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from tests.azurite import Storage
     from tests.kafka_broker import Broker
 
@@ -33,3 +35,12 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Broker]":
 
     with running_broker(tmp_path_factory.mktemp("kafka")) as broker:
         yield broker
+
+
+@pytest.fixture(scope="session")
+def spark() -> "Iterator[SparkSession]":
+    """Give the one Spark session of a test run."""
+    from headwater.spark.session import DELTA, STREAM, local_session
+
+    with local_session(2, jars=DELTA + STREAM) as session:
+        yield session

@@ -1,12 +1,10 @@
 """Silver and gold against the reference, incrementally and at once; all in one Spark session."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from headwater.spark.session import local_session
 from headwater.tables import COLUMN_EDGES, GOLD, MASKING_SURFACE, POSITIONS, SILVER, TABLE_EDGES, UNUSED_COLUMNS
 from tests.reference.solver import ColumnEdge, TableEdge
 from tests.spark_lake import References, SparkLake, bodies, plain
@@ -22,12 +20,6 @@ pytestmark = [
 import os
 
 WORLDS = range(int(os.environ.get("N", "200")))
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    with local_session(2) as session:
-        yield session
 
 
 @pytest.fixture(scope="module")

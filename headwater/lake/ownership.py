@@ -11,7 +11,8 @@ INCARNATION = "headwater.incarnation"
 PAST = "headwater.past"
 
 _STATISTICS = ("log", "incarnation", "partition", "sequence", "received_at", "event_time", "event_kind", "event_id")
-_HAND_OVER = "Stop that one, then hand over with `headwater log new-incarnation`."
+ROUTES = {"parser": "parser/local", "function": "parser/function", "spark": "spark/stream"}
+"""Ingest routes by the short names that commands take."""
 
 
 def creation_properties(table: Table, owner: str, incarnation: str) -> dict[str, str]:
@@ -25,11 +26,15 @@ def creation_properties(table: Table, owner: str, incarnation: str) -> dict[str,
     }
 
 
-def check_owner(properties: Mapping[str, str], owner: str, hand_over: str = _HAND_OVER) -> None:
+def check_owner(properties: Mapping[str, str], owner: str) -> None:
     """Raise WrongSetting if another ingest route owns bronze: two would store every event twice."""
     found = properties.get(OWNER)
     if found != owner:
-        raise WrongSetting(f"The lake belongs to the ingest route {found!r}, this is {owner!r}. {hand_over}")
+        route = next((name for name, each in ROUTES.items() if each == owner), "parser")
+        raise WrongSetting(
+            f"The lake belongs to the ingest route {found!r}, this is {owner!r}. Stop that one, then hand over with "
+            f"`headwater log new-incarnation --route {route}`."
+        )
 
 
 def check_life(properties: Mapping[str, str], source: Source, *, tail: int, watermark: int) -> None:

@@ -3,12 +3,12 @@
 import time
 from typing import Any
 
-from headwater.lake.ownership import INCARNATION
-from headwater.runtime import OWNER, begin_log, existing_folder, folder_lock, open_bronze
+from headwater.lake.ownership import INCARNATION, ROUTES
+from headwater.runtime import begin_log, existing_folder, folder_lock, open_bronze
 from headwater.settings import Settings
 
 
-def begin_incarnation(settings: Settings, owner: str = OWNER) -> dict[str, Any]:
+def begin_incarnation(settings: Settings, owner: str = ROUTES["parser"]) -> dict[str, Any]:
     """Make the lake expect the log as it is now, brought by the ingest route `owner`.
 
     Raises WrongSetting while `headwater up` runs.

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from delta.tables import DeltaTable
@@ -11,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.events.position import Source
 from headwater.failpoints import reach
 from headwater.lake.ownership import check_owner, creation_properties
-from headwater.spark.delta import Folder, shaped, spark_schema
+from headwater.spark.delta import Folder, shaped, spark_schema, together
 from headwater.spark.transactions import Transactions
 from headwater.tables import BRONZE, COLUMN_LINEAGE, DUPLICATES, EVENTS, REFUSED, REJECTED, SCHEMAS, Table
 
@@ -38,17 +39,20 @@ class SparkBronze:
 
     def create(self, owner: str, incarnation: str) -> None:
         """Create the tables that are missing, owned by one ingest route; protocol 1/2, as delta-rs makes them."""
-        for table in BRONZE:
-            if not self._folder.exists(table):
-                builder = DeltaTable.createIfNotExists(self._spark).location(self._folder.uri(table))
-                builder = builder.addColumns(spark_schema(table)).partitionedBy(*table.partition_by)
-                for name, value in creation_properties(table, owner, incarnation).items():
-                    builder = builder.property(name, value)
-                builder.property("delta.enableDeletionVectors", "false").execute()
+        together(*(partial(self._create, table, creation_properties(table, owner, incarnation)) for table in BRONZE))
 
-    def check_owner(self, owner: str, hand_over: str) -> None:
+    def _create(self, table: Table, properties: Mapping[str, str]) -> None:
+        if self._folder.exists(table):
+            return
+        builder = DeltaTable.createIfNotExists(self._spark).location(self._folder.uri(table))
+        builder = builder.addColumns(spark_schema(table)).partitionedBy(*table.partition_by)
+        for name, value in {**properties, "delta.enableDeletionVectors": "false"}.items():
+            builder = builder.property(name, value)
+        builder.execute()
+
+    def check_owner(self, owner: str) -> None:
         """Raise WrongSetting if another ingest route owns bronze."""
-        check_owner(self.properties(), owner, hand_over)
+        check_owner(self.properties(), owner)
 
     def properties(self) -> Mapping[str, str]:
         """Return the properties of `events`, which decides."""

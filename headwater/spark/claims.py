@@ -7,6 +7,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from headwater.errors import WrongSetting
+
 _KEY = re.compile(rb"[0-9a-f]{32}(-[0-9]+)?")
 
 
@@ -15,9 +17,9 @@ def with_claims(spark: SparkSession, records: DataFrame, folder: str | None, key
 
     folder: where claims lie, a folder or a URI that Spark reads.
     """
-    paths = [
-        path for key in keys if folder and _KEY.fullmatch(key) and _exists(spark, path := f"{folder}/{key.decode()}")
-    ]
+    if keys and folder is None:
+        raise WrongSetting("Large bodies are kept beside the log, but nobody said where. Name the place with --claims.")
+    paths = [path for key in keys if _KEY.fullmatch(key) and _exists(spark, path := f"{folder}/{key.decode()}")]
     if not paths:
         return records.withColumn("claim", F.lit(None).cast("binary"))
     claims = spark.read.format("binaryFile").load(paths)

@@ -5,27 +5,32 @@ records; the lake decides what of it is done. A range that the lake lacks is rea
 """
 
 import json
+import logging
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.streaming.query import StreamingQuery
 
+from headwater.errors import HeadwaterError, Retry
 from headwater.eventlog import Readers
 from headwater.eventlog.kafka_clients import KafkaAddress
 from headwater.eventlog.kafka_reader import KafkaReaders
 from headwater.eventlog.kafka_records import offset_behind
-from headwater.lake.ownership import check_life
+from headwater.lake.ownership import ROUTES, check_life
 from headwater.parser.window import MAX_AGE_US
 from headwater.spark.bronze import SparkBronze
 from headwater.spark.ingest import Ingest, Range, ranges_of
 from headwater.spark.kafka_options import source_options
 from headwater.tables import EVENTS
 
-OWNER = "spark/stream"
+log = logging.getLogger(__name__)
+
+OWNER = ROUTES["spark"]
 BATCH_EVENTS = 50_000
-_HAND_OVER = "Stop that one, then hand over with `headwater log new-incarnation --route spark`."
+MAX_PAUSE_S = 60.0
 
 _RECORDS = (
     "cast(partition as string) AS partition",
@@ -42,7 +47,8 @@ class Stream:
     """A stream to be: which topic, which lake.
 
     lake: folder or URI that holds `bronze`; claims: folder or URI of large bodies; batch_events: most of a batch;
-    every_s: seconds between two batches, None for: until caught up.
+    every_s: seconds between two batches, None for: until caught up; incarnation: the name of the log's life, where
+    the rest of Headwater reads it by another adapter (an event hub, as `headwater log show` names it).
     """
 
     address: KafkaAddress
@@ -50,61 +56,81 @@ class Stream:
     claims: str | None = None
     batch_events: int = BATCH_EVENTS
     every_s: float | None = None
+    incarnation: str | None = None
 
 
-def start(spark: SparkSession, stream: Stream) -> StreamingQuery:
-    """Start it; the query ends with an error that the next start gets over, unless it is a WrongSetting.
+def run(spark: SparkSession, stream: Stream) -> None:
+    """Stream until caught up, or with `every_s` for good: then what may pass is waited for, ever more slowly.
 
-    Raises LogUnavailable, and WrongSetting if another route owns the lake or the topic is another one now.
+    Raises WrongSetting if another route owns the lake or the topic is another one now; else Retry: run it again.
     """
-    bronze = SparkBronze(spark, f"{stream.lake}/bronze")
-    readers = KafkaReaders(stream.address)
-    source = readers()[0].source
-    bronze.create(OWNER, source.incarnation)
-    bronze.check_owner(OWNER, _HAND_OVER)
-    batches = _Batches(
-        spark, stream, bronze, readers, Ingest(spark, bronze, source.log, source.incarnation, stream.claims)
-    )
+    pause_s = 1.0
+    while True:
+        try:
+            return _run(spark, stream)
+        except Retry as error:
+            if stream.every_s is None:
+                raise
+            log.warning("%s", error)
+            time.sleep(pause_s)
+            pause_s = min(MAX_PAUSE_S, pause_s * 2)
+
+
+def _run(spark: SparkSession, stream: Stream) -> None:
+    bronze, readers = SparkBronze(spark, f"{stream.lake}/bronze"), KafkaReaders(stream.address)
+    batches = _Batches(spark, stream, bronze, readers)
     records = spark.readStream.format("kafka").options(**batches.options(), maxOffsetsPerTrigger=stream.batch_events)
     writer = records.option("startingOffsets", batches.starting()).load().selectExpr(*_RECORDS).writeStream
+    source = batches.ingest.source("")
     writer = writer.option("checkpointLocation", f"{stream.lake}/stream/{source.log}-{source.incarnation}")
     once = {"availableNow": True} if stream.every_s is None else {"processingTime": f"{stream.every_s} seconds"}
-    return writer.trigger(**once).foreachBatch(batches.take).start()
+    try:
+        writer.trigger(**once).foreachBatch(batches.take).start().awaitTermination()
+    except StreamingQueryException as error:
+        raise batches.error or Retry(f"The stream has ended: {str(error).splitlines()[0]}. Start it again.") from error
 
 
 class _Batches:
     """Takes the batches of one query."""
 
-    def __init__(self, spark: SparkSession, stream: Stream, bronze: SparkBronze, readers: Readers, ingest: Ingest):
+    def __init__(self, spark: SparkSession, stream: Stream, bronze: SparkBronze, readers: Readers):
         self._spark = spark
         self._stream = stream
         self._bronze = bronze
         self._readers = readers
-        self._ingest = ingest
+        incarnation = stream.incarnation or readers()[0].source.incarnation
+        self.ingest = Ingest(spark, bronze, stream.address.topic, incarnation, stream.claims)
+        self.error: HeadwaterError | None = None
+        bronze.create(OWNER, incarnation)
+        bronze.check_owner(OWNER)
 
     def options(self) -> dict[str, str]:
         return source_options(self._stream.address)
 
     def starting(self) -> str:
         """Check that log and lake belong together, and return where the lake is."""
-        properties, offsets, readers = self._bronze.properties(), {}, self._readers()
-        watermarks = self._bronze.watermarks([reader.source for reader in readers])
-        for reader in readers:
-            watermark = watermarks[reader.source]
-            check_life(properties, reader.source, tail=reader.tail(), watermark=watermark)
-            offsets[reader.source.partition] = max(offset_behind(watermark), offset_behind(reader.head() - 1))
+        properties, offsets = self._bronze.properties(), {}
+        readers = {self.ingest.source(reader.source.partition): reader for reader in self._readers()}
+        for source, watermark in self._bronze.watermarks(list(readers)).items():
+            reader = readers[source]
+            check_life(properties, source, tail=reader.tail(), watermark=watermark)
+            offsets[source.partition] = max(offset_behind(watermark), offset_behind(reader.head() - 1))
         return json.dumps({self._stream.address.topic: offsets})
 
     def take(self, batch: DataFrame, _: int) -> None:
-        """Bring a batch into the lake, after what the lake lacks before it."""
-        self._bronze.check_owner(OWNER, _HAND_OVER)
-        ranges = ranges_of(batch)
-        if lacking := self._lacking(ranges):
-            self._take(self._read(lacking))
-        self._take(batch, ranges)
+        """Bring a batch into the lake, after what the lake lacks before it; Spark would hide the kind of an error."""
+        try:
+            self._bronze.check_owner(OWNER)
+            ranges = ranges_of(batch)
+            if lacking := self._lacking(ranges):
+                self._take(self._read(lacking))
+            self._take(batch, ranges)
+        except HeadwaterError as error:
+            self.error = error
+            raise
 
     def _take(self, records: DataFrame, ranges: Mapping[str, Range] | None = None) -> None:
-        self._ingest.take(records, ranges or ranges_of(records), self._heads, self._stored)
+        self.ingest.take(records, ranges or ranges_of(records), self._heads, self._stored)
 
     def _heads(self) -> Mapping[str, int]:
         return {reader.source.partition: reader.head() for reader in self._readers()}
@@ -120,7 +146,7 @@ class _Batches:
         """Return which offsets, the second left out, are neither in the lake nor in a batch, but still in the topic."""
         found = {}
         heads = self._heads() if ranges else {}
-        for source, watermark in self._bronze.watermarks([self._ingest.source(name) for name in ranges]).items():
+        for source, watermark in self._bronze.watermarks([self.ingest.source(name) for name in ranges]).items():
             name, begin = source.partition, max(watermark, heads[source.partition] - 1)
             if begin < (here := ranges[name]).first - 1:
                 found[name] = (offset_behind(begin), offset_behind(here.first - 1))

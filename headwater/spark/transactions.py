@@ -24,7 +24,7 @@ class Transactions:
     def __init__(self, spark: SparkSession):
         """Touch nothing yet."""
         self._spark: Any = spark
-        self._jvm: Any = self._spark.sparkContext._jvm
+        self._jvm: Any = getattr(spark.sparkContext, "_jvm")  # noqa: B009 - typed as if it could be missing
         self._delta: Any = self._jvm.org.apache.spark.sql.delta
         self._convert: Any = self._jvm.scala.collection.JavaConverters
 

@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,10 +18,12 @@ from pydantic import SecretStr
 from headwater.errors import WrongSetting
 from headwater.eventlog import Claims, Log, LogReader, Readers
 from headwater.eventlog.claims import FolderClaims
+from headwater.lake.ownership import ROUTES
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
     from headwater.eventlog.event_hub_clients import HubAddress
+    from headwater.eventlog.kafka_clients import KafkaAddress
     from headwater.eventlog.sqlite import SqliteLog
     from headwater.index.home import IndexHome
     from headwater.index.lens import Lenses
@@ -28,13 +31,16 @@ if TYPE_CHECKING:
     from headwater.lake.bronze import Bronze
 
 FORMAT = 1
-OWNER = "parser/local"
+OWNER = ROUTES["parser"]
 
 STORAGE_OPTIONS = {"timeout": "15s", "connect_timeout": "3s", "max_retries": "3", "retry_timeout": "10s"}
 """Of a request to the lake, 25 s at most: delta-rs by itself would take minutes. `lake_options` goes before."""
 
-CLAIM_BYTES = {"sqlite": 1 << 20, "event_hub": 200 << 10}
-"""Largest body each kind of log takes by itself; a hub of the basic tier takes 256 KB with all that belongs to it."""
+CLAIM_BYTES = {"sqlite": 1 << 20, "event_hub": 200 << 10, "kafka": 900 << 10}
+"""Largest body each kind of log takes by itself; a hub of the basic tier takes 256 KB with all that belongs to it.
+
+Kafka's default (message.max.bytes) is 1 MiB.
+"""
 
 
 def prepare_folder(settings: Settings) -> Path:
@@ -110,6 +116,16 @@ def open_log(settings: Settings, folder: Path, claims: Claims) -> Log:
                 queued_bytes=settings.queued_bytes,
                 forget_claims=lambda: _forget_old(claims, settings.retain_hours),
             )
+        case "kafka":
+            from headwater.eventlog.kafka import KafkaLog
+
+            address, largest = kafka_address(settings), claim_limit(settings)
+            return KafkaLog(
+                address,
+                queued_bytes=settings.queued_bytes,
+                largest_bytes=largest,
+                forget_claims=lambda: _forget_old(claims, settings.retain_hours),
+            )
 
 
 def import_log(settings: Settings) -> None:
@@ -143,6 +159,10 @@ def log_readers(settings: Settings, folder: Path) -> Readers:
             from headwater.eventlog.event_hub_reader import HubReaders
 
             return HubReaders(_hub_address(settings), settings.hub_consumer_group)
+        case "kafka":
+            from headwater.eventlog.kafka_reader import KafkaReaders
+
+            return KafkaReaders(kafka_address(settings))
 
 
 def is_log_made(settings: Settings, folder: Path) -> bool:
@@ -174,10 +194,15 @@ def claim_limit(settings: Settings) -> int:
 def open_claims(settings: Settings) -> Claims:
     """Open the place of large bodies; raises WrongSetting if its address is none."""
     if settings.claims_url is None:
-        return FolderClaims(_data(settings) / "claims")
+        return FolderClaims(claims_folder(settings))
     from headwater.eventlog.blob_claims import BlobClaims
 
     return BlobClaims(settings.claims_url, _revealed(settings.claims_options), settings.identity_client_id)
+
+
+def claims_folder(settings: Settings) -> Path:
+    """Return the folder of large bodies, where they are kept in one."""
+    return _data(settings) / "claims"
 
 
 def _forget_old(claims: object, hours: float) -> None:
@@ -196,6 +221,16 @@ def _hub_address(settings: Settings) -> "HubAddress":
         connection.get_secret_value() if connection else None,
         settings.identity_client_id,
     )
+
+
+def kafka_address(settings: Settings) -> "KafkaAddress":
+    """Return the address of Kafka; raises WrongSetting where its client is not installed."""
+    if find_spec("confluent_kafka") is None:
+        raise WrongSetting("The Python package confluent-kafka is missing. Run `pip install headwater[kafka]`.")
+    from headwater.eventlog.kafka_clients import KafkaAddress
+
+    options = {name: value.get_secret_value() for name, value in settings.kafka_options.items()}
+    return KafkaAddress(settings.kafka_servers or "", settings.kafka_topic, settings.kafka_group, options)
 
 
 def _open_sqlite(settings: Settings, folder: Path, claims: Claims) -> "SqliteLog":
@@ -244,11 +279,15 @@ def open_bronze(settings: Settings) -> "Bronze":
     """Open the bronze tables, in a folder or at an address."""
     from headwater.lake.bronze import Bronze
 
-    lake = settings.lake or str(_data(settings) / "lake")
     if is_lake_remote(settings):
         options = {**STORAGE_OPTIONS, **_identity(settings), **_revealed(settings.lake_options)}
-        return Bronze(f"{lake.rstrip('/')}/bronze", options)
-    return Bronze(str(Path(lake).expanduser().resolve() / "bronze"))
+        return Bronze(f"{str(settings.lake).rstrip('/')}/bronze", options)
+    return Bronze(str(lake_folder(settings) / "bronze"))
+
+
+def lake_folder(settings: Settings) -> Path:
+    """Return the folder of the lake, where it is on this machine."""
+    return Path(settings.lake or _data(settings) / "lake").expanduser().resolve()
 
 
 def is_lake_remote(settings: Settings) -> bool:

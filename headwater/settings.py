@@ -41,7 +41,9 @@ class Settings(BaseModel):
     request_timeout_s: float = Field(
         30.0, gt=0, le=3600, description="Seconds in which a request's headers, and then its body, must arrive."
     )
-    log: Literal["sqlite", "event_hub"] = Field("sqlite", description="Where acknowledged events wait for the lake.")
+    log: Literal["sqlite", "event_hub", "kafka"] = Field(
+        "sqlite", description="Where acknowledged events wait for the lake."
+    )
     hub_namespace: str | None = Field(
         None,
         description="Host of the Event Hubs namespace, such as `NAME.servicebus.windows.net`; by managed identity.",
@@ -51,6 +53,14 @@ class Settings(BaseModel):
     )
     hub_name: str = Field("openlineage", description="Name of the event hub.")
     hub_consumer_group: str = Field("headwater", description="Consumer group of the parser.")
+    kafka_servers: str | None = Field(None, description="Servers of Kafka, `host:port`, separated by commas.")
+    kafka_topic: str = Field(
+        "openlineage", pattern=r"^[a-zA-Z0-9._-]+$", description="Topic of Kafka, which must be there."
+    )
+    kafka_group: str = Field("headwater", description="Consumer group under which the topic is read.")
+    kafka_options: dict[str, Secret] = Field(
+        {}, description="Settings of librdkafka for reaching the servers, such as `security.protocol`; see kafka.md."
+    )
     lake: str | None = Field(
         None, description="Folder or `abfss://` address of the Delta tables; default is `lake` in the data folder."
     )
@@ -69,7 +79,7 @@ class Settings(BaseModel):
     claim_bytes: int | None = Field(
         None,
         gt=0,
-        description="Bodies above it are kept beside the log, in `claims/`; default 1 MiB, with an event hub 200 KiB.",
+        description="Bodies above it go to `claims`; default 1 MiB, with Kafka 900 KiB, with an event hub 200 KiB.",
     )
     segment_bytes: int = Field(256 << 20, gt=0, description="A log segment is closed when it holds this much.")
     queued_bytes: int = Field(64 << 20, gt=0, description="Bodies that may wait for the log before requests get 503.")
@@ -178,6 +188,11 @@ def _check_log(settings: Settings) -> None:
         raise WrongSetting(
             f'With log = "event_hub" exactly one of hub_namespace (managed identity) and hub_connection must be set. '
             f"Set it in {FILE} or as {PREFIX}HUB_NAMESPACE or {PREFIX}HUB_CONNECTION."
+        )
+    if settings.log == "kafka" and not settings.kafka_servers:
+        raise WrongSetting(
+            f'With log = "kafka" kafka_servers must be set, such as "localhost:9092". Set it in {FILE} or as '
+            f"{PREFIX}KAFKA_SERVERS."
         )
 
 

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from tests.azurite import Storage
+    from tests.kafka_broker import Broker
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -23,3 +26,22 @@ def storage() -> "Iterator[Storage]":
 
     with Storage() as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Broker]":
+    """Give a Kafka broker; who kills it starts it again, and who wants an empty topic makes one."""
+    from tests.kafka_broker import running_broker
+
+    with running_broker(tmp_path_factory.mktemp("kafka")) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def spark() -> "Iterator[SparkSession]":
+    """Give the one Spark session of a test run."""
+    from headwater.spark.session import DELTA, STREAM, local_session
+
+    whole_paths = {"spark.sql.maxMetadataStringLength": "1000"}  # of files that a plan reads
+    with local_session(2, whole_paths, jars=DELTA + STREAM) as session:
+        yield session

@@ -2,12 +2,10 @@
 
 import json
 import signal
-from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
 
-from headwater.spark.session import local_session
 from headwater.tables import (
     COLUMN_EDGES,
     EDGE_SETS,
@@ -48,12 +46,6 @@ HISTORY = [
     ("gold", TABLE_EDGES, "part=closed"),
 ]
 """Tables, or a partition of them, that grow with every run."""
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    with local_session(2, {"spark.sql.maxMetadataStringLength": "1000"}) as session:
-        yield session
 
 
 @pytest.fixture(scope="module")

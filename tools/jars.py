@@ -1,4 +1,4 @@
-"""The jars that Spark needs on top of pyspark: fetched once with Maven, checked by sha256, our own one compiled.
+"""The jars of Spark beyond pyspark's, and of a Kafka broker: fetched once by Maven, checked by sha256, ours compiled.
 
 Run by `make setup`. They lie in `.cache/jars/`, one folder per thing, so that a class path names exactly one listener.
 """
@@ -87,11 +87,13 @@ def _fetch_wrong() -> bool:
     _require_tool("java")
     maven = shutil.which("mvn")
     if not maven:
-        raise Missing(f"Maven (`mvn`) is missing: it fetches the jars of Spark's listener and Delta. {INSTALL}")
-    print("Fetching jars with Maven (about 83 MB, once)", flush=True)
+        raise Missing(f"Maven (`mvn`) is missing: it fetches the jars of Spark, Delta and Kafka. {INSTALL}")
+    print("Fetching jars with Maven (about 135 MB, once)", flush=True)
     fresh = CACHE.with_name("jars.new")
     shutil.rmtree(fresh, ignore_errors=True)
-    _run_maven([maven, "-B", "-q", "-f", str(POM), f"-Djars={fresh}", "dependency:copy"])
+    _run_maven(
+        [maven, "-B", "-q", "-f", str(POM), f"-Djars={fresh}", "dependency:copy", "dependency:copy-dependencies"]
+    )
     _check_fetched(fresh)
     for path in _listed():
         (CACHE / path).parent.mkdir(parents=True, exist_ok=True)

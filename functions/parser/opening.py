@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from functions import open_readers
 from headwater.errors import WrongSetting
 from headwater.eventlog import LogReader
+from headwater.lake.ownership import ROUTES
 from headwater.parser.attempts import Attempts
 from headwater.parser.ingest import Parser
 from headwater.parser.partitions import Partition, Partitions
 from headwater.runtime import open_bronze, open_claims, prepare_folder
 from headwater.settings import Settings
 
-OWNER = "parser/function"
+OWNER = ROUTES["function"]
 
 
 def open_partitions(settings: Settings) -> Partitions:

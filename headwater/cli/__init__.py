@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -215,14 +215,21 @@ def log_show(data: Data = None, as_json: Json = False) -> None:
 
 
 @log_app.command("new-incarnation")
-def log_new_incarnation(data: Data = None, as_json: Json = False) -> None:
-    """Go on with a log that was deleted or restored behind its lake. Stop `headwater up` first.
+def log_new_incarnation(
+    data: Data = None,
+    route: Annotated[
+        Literal["parser", "function", "spark"], typer.Option(help="What feeds the lake from now on.")
+    ] = "parser",
+    as_json: Json = False,
+) -> None:
+    """Go on with a log that was deleted or restored behind its lake, or by another route. Stop what feeds it first.
 
     Everything in the log is parsed again; what the lake already has is recognised and counted as duplicate.
     """
+    from headwater.lake.ownership import ROUTES
     from headwater.local.incarnation import begin_incarnation
 
-    found = begin_incarnation(_settings({"data": data}))
+    found = begin_incarnation(_settings({"data": data}), ROUTES[route])
     show(found, as_json, lambda: pairs("New incarnation", found))
 
 

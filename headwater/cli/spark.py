@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from headwater.cli.printing import pairs, show
+from headwater.cli.stream import stream
 from headwater.errors import WrongSetting
 from headwater.lineage.user_rules import UserRules
 from headwater.settings import load_settings
@@ -14,6 +15,8 @@ from headwater.settings import load_settings
 app = typer.Typer(
     help="Build the tables that notebooks and Fabric read, with Spark on this machine.", no_args_is_help=True
 )
+
+app.command()(stream)
 
 Data = Annotated[Path | None, typer.Option("--data", help="Data folder; default headwater-data.")]
 Rebuild = Annotated[bool, typer.Option("--rebuild", help="Build anew beside the old tables, then switch.")]

@@ -36,13 +36,17 @@ class Record(Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class LoggedRecord:
-    """A record as the log holds it: `sequence` grows by one within a partition, from 1; `received_us` is UTC."""
+    """A record as the log holds it: `sequence` grows by one within a partition, from 1; `received_us` is UTC.
+
+    holes: how many sequence numbers right before it the log has used for itself: nothing was received under them.
+    """
 
     sequence: int
     received_us: int
     kind: Kind
     http: str
     body: bytes
+    holes: int = 0
 
 
 class LogWriter(Protocol):
@@ -115,14 +119,18 @@ class LogReader(Protocol):
         """Close what is open; the next call opens it again."""
 
 
-class Claims(Protocol):
+class ClaimReader(Protocol):
+    """Gives bodies that are too large for the log."""
+
+    def get(self, key: bytes) -> bytes:
+        """Return a body; raises GiveUp if it is gone, LogUnavailable if it cannot be read right now."""
+
+
+class Claims(ClaimReader, Protocol):
     """Where bodies lie that are too large for the log, until their record leaves it."""
 
     def put(self, body: bytes) -> bytes:
         """Keep a body; durable when this returns. Returns its key; raises LogUnavailable."""
-
-    def get(self, key: bytes) -> bytes:
-        """Return a body; raises GiveUp if it is gone, LogUnavailable if it cannot be read right now."""
 
     def size(self, key: bytes) -> int:
         """Return a body's length in bytes, 0 if it is gone."""

@@ -59,6 +59,12 @@ def gap_row(position: Position, to_sequence: int) -> Row:
     return (*position.cells(), to_sequence, "gap", None, message, "{}", None)
 
 
+def hole_row(position: Position, to_sequence: int) -> Row:
+    """Return the row of table `rejected` for sequences under which the log never took an event."""
+    message = "Kafka has used these offsets for itself (ends of transactions, compaction): no event is missing."
+    return (*position.cells(), to_sequence, "hole", None, message, "{}", None)
+
+
 def refused_row(position: Position, body: bytes) -> Row:
     """Return the row of table `refused` for one note of the receiver."""
     note = decode(body)

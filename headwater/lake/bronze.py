@@ -4,21 +4,17 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from headwater.errors import WrongSetting
 from headwater.events.position import Source
 from headwater.events.rows import Row
 from headwater.failpoints import reach
 from headwater.lake.delta import LakeTable
+from headwater.lake.ownership import INCARNATION, OWNER, PAST, check_owner, creation_properties
 from headwater.tables import BRONZE, COLUMN_LINEAGE, DUPLICATES, EVENTS, REFUSED, REJECTED, SCHEMAS, Table
 
 Rows = Mapping[str, Sequence[tuple[int, Row]]]
 """Table name to rows, each beside its sequence number."""
 
 _ONE_ROW_EACH = frozenset({REJECTED.name, DUPLICATES.name, REFUSED.name})
-
-OWNER = "headwater.owner"
-INCARNATION = "headwater.incarnation"
-PAST = "headwater.past"
 
 Life = tuple[str, int, int]
 """An ended incarnation: name, events in the lake that the present one does not count, when it ended (us)."""
@@ -58,16 +54,15 @@ class Bronze:
     def create(self, owner: str, incarnation: str) -> None:
         """Create the tables that are missing, owned by one ingest route."""
         for table in self.tables.values():
-            table.create({OWNER: owner, INCARNATION: incarnation})
+            table.create(creation_properties(table.table, owner, incarnation))
 
     def check_owner(self, owner: str) -> None:
         """Raise WrongSetting if another ingest route owns these tables: two would store every event twice."""
-        found = self.events.property(OWNER)
-        if found != owner:
-            raise WrongSetting(
-                f"The lake belongs to the ingest route {found!r}, this is {owner!r}. Stop that one, then hand over "
-                f"with `headwater log new-incarnation`."
-            )
+        check_owner(self.properties(), owner)
+
+    def properties(self) -> Mapping[str, str]:
+        """Return the properties of `events`, which decides."""
+        return self.events.properties()
 
     def watermark(self, source: Source) -> int:
         """Return the newest sequence number that is in the lake, 0 before the first."""
@@ -119,7 +114,7 @@ class Bronze:
         """List the ended lives of the log that feeds this lake."""
         if not self.exists():
             return []
-        return [(name, received, ended) for name, received, ended in json.loads(self.events.property(PAST) or "[]")]
+        return [(name, received, ended) for name, received, ended in json.loads(self.properties().get(PAST, "[]"))]
 
     def begin_life(self, owner: str, incarnation: str, past: Sequence[Life]) -> None:
         """Expect another life of the log, fed by `owner`; `events`, which decides, comes last."""

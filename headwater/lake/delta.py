@@ -48,8 +48,6 @@ WRITER = WriterProperties(
 _HOOKS = PostCommitHookProperties(cleanup_expired_logs=False)
 """Maintenance cleans the log: looking for old entries at each append took 28 of 56 ms after 2,700 commits."""
 
-_STATISTICS = ("log", "incarnation", "partition", "sequence", "received_at", "event_time", "event_kind", "event_id")
-
 
 class _NoTable(GiveUp):
     """There is no table at this address."""
@@ -106,18 +104,13 @@ class LakeTable:
         """Create the table unless it is there."""
         from headwater.lake.arrow import arrow_schema  # noqa: PLC0415 - see the module
 
-        statistics = [name for name in self.table.columns if name in _STATISTICS or name.endswith("_hash")]
         self._guarded(
             lambda: DeltaTable.create(
                 self.uri,
                 arrow_schema(self.table),
                 mode="ignore",
                 partition_by=list(self.table.partition_by),
-                configuration={
-                    "delta.dataSkippingStatsColumns": ",".join(statistics),
-                    "delta.logRetentionDuration": "interval 6 hours",  # nobody keeps versions, everybody positions
-                    **properties,
-                },
+                configuration=dict(properties),
                 raise_if_key_not_exists=False,
                 storage_options=self._options or None,
             )
@@ -194,9 +187,10 @@ class LakeTable:
         rows = sum(actions.column("num_records").to_pylist()) if actions.num_rows else 0
         return rows, [self._transaction(handle, app_id) or 0 for app_id in app_ids]
 
-    def property(self, name: str) -> str | None:
-        """Return a table property."""
-        return self.handle().metadata().configuration.get(name)
+    def properties(self) -> Mapping[str, str]:
+        """Return the table properties."""
+        found: Mapping[str, str] = self.handle().metadata().configuration
+        return found
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
         """Set table properties, all in one commit."""

@@ -3,13 +3,15 @@
 import time
 from typing import Any
 
-from headwater.lake.bronze import INCARNATION
-from headwater.runtime import OWNER, begin_log, existing_folder, folder_lock, open_bronze
+from headwater.lake.ownership import INCARNATION, ROUTES
+from headwater.runtime import begin_log, existing_folder, folder_lock, open_bronze
 from headwater.settings import Settings
 
 
-def begin_incarnation(settings: Settings) -> dict[str, Any]:
-    """Make the lake expect the log as it is now; raises WrongSetting while `headwater up` runs.
+def begin_incarnation(settings: Settings, owner: str = ROUTES["parser"]) -> dict[str, Any]:
+    """Make the lake expect the log as it is now, brought by the ingest route `owner`.
+
+    Raises WrongSetting while `headwater up` runs.
 
     A log on our own disk gets another name: its sequence numbers keep their values, and everything still in it is
     parsed once more. A service names its logs itself: a new one is parsed from its beginning, of one that is the same
@@ -22,7 +24,7 @@ def begin_incarnation(settings: Settings) -> dict[str, Any]:
         readers = begin_log(settings, folder)
         sources = [reader.source for reader in readers]
         fresh = sources[0].incarnation
-        before = bronze.events.property(INCARNATION) or fresh
+        before = bronze.properties().get(INCARNATION, fresh)
         counts = bronze.counts(sources)  # rows of the life before that lie beyond its watermark count from now on
         in_lake = counts.stored + counts.duplicates + counts.rejected
         past = bronze.past()
@@ -35,5 +37,5 @@ def begin_incarnation(settings: Settings) -> dict[str, Any]:
             past.append((before, in_lake - gone - counts.earlier, time.time_ns() // 1000))
         for reader in readers:
             reader.close()
-        bronze.begin_life(OWNER, fresh, past)
+        bronze.begin_life(owner, fresh, past)
     return {"incarnation": fresh, "before": before, "events in the lake": in_lake}

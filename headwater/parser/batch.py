@@ -1,11 +1,13 @@
 """Records of the log to rows of every table: each record ends in exactly one of them."""
 
 import time
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from headwater.errors import GiveUp, InvalidEvent
-from headwater.eventlog import Claims, Kind, LoggedRecord
+from headwater.eventlog import ClaimReader, Kind, LoggedRecord
 from headwater.events.decode import decode
 from headwater.events.event import Content, Event
 from headwater.events.facets import canonical
@@ -18,12 +20,23 @@ from headwater.events.rows import (
     duplicate_row,
     event_row,
     gap_row,
+    hole_row,
     refused_row,
     rejected_row,
 )
 from headwater.tables import DUPLICATES, EVENTS, REFUSED, REJECTED
 
 MAX_REJECTED_BODY = 1 << 20
+_DATA_FAULTS = (
+    InvalidEvent,
+    ValueError,
+    TypeError,
+    OverflowError,
+    KeyError,
+    RecursionError,
+    MemoryError,
+    pa.ArrowException,
+)
 
 
 @dataclass(slots=True)
@@ -58,9 +71,9 @@ class Before:
 
 
 def build_batch(
-    source: Source, records: Sequence[LoggedRecord], before: Before, reader: EventReader, claims: Claims
+    source: Source, records: Sequence[LoggedRecord], before: Before, reader: EventReader, claims: ClaimReader
 ) -> Batch:
-    """Sort records, in order and behind the watermark, into tables. Missing sequence numbers become gaps."""
+    """Sort records, in order and behind the watermark, into tables. Missing sequence numbers become gaps or holes."""
     batch = Batch(records[-1].sequence, records[-1].received_us)
     _note_gaps(batch, source, records, before.watermark)
     open_ = [record for record in records if record.sequence not in before.decided]
@@ -74,6 +87,25 @@ def build_batch(
         if record.kind is Kind.REFUSAL:
             batch.add(REFUSED.name, record.sequence, refused_row(_position(source, record), record.body))
     return batch
+
+
+def bisect(
+    records: Sequence[LoggedRecord],
+    watermark: int,
+    work: Callable[[Sequence[LoggedRecord], int], None],
+    reject: Callable[[LoggedRecord, int, InvalidEvent], None],
+) -> None:
+    """Work on records behind a watermark; where the data itself is at fault, halve until only the bad are rejected."""
+    try:
+        work(records, watermark)
+    except _DATA_FAULTS as error:
+        if len(records) > 1:
+            middle = len(records) // 2
+            bisect(records[:middle], watermark, work, reject)
+            bisect(records[middle:], records[middle - 1].sequence, work, reject)
+            return
+        fault = InvalidEvent("unstorable", f"No row fits it: {type(error).__name__}: {error}.", "Report it.")
+        reject(records[0], watermark, fault)
 
 
 def lost_batch(source: Source, watermark: int, tail: int) -> Batch:
@@ -144,13 +176,17 @@ def _add_content(batch: Batch, sequence: int, content: Content, before: Before) 
 def _note_gaps(batch: Batch, source: Source, records: Sequence[LoggedRecord], watermark: int) -> None:
     expected = watermark + 1
     for record in records:
-        if record.sequence > expected:
+        first_hole = max(expected, record.sequence - record.holes)
+        if first_hole > expected:
             position = Position(source, expected, record.received_us)
-            _lose(batch, position, record.sequence - 1)
+            _lose(batch, position, first_hole - 1)
+        if record.sequence > first_hole:
+            position = Position(source, first_hole, record.received_us)
+            batch.add(REJECTED.name, first_hole, hole_row(position, record.sequence - 1))
         expected = record.sequence + 1
 
 
-def _body(record: LoggedRecord, claims: Claims) -> bytes | InvalidEvent:
+def _body(record: LoggedRecord, claims: ClaimReader) -> bytes | InvalidEvent:
     if record.kind is not Kind.CLAIM:
         return record.body
     try:

@@ -5,14 +5,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import pyarrow as pa
-
-from headwater.errors import InvalidEvent, WrongSetting
+from headwater.errors import InvalidEvent
 from headwater.eventlog import Claims, Kind, LoggedRecord, LogReader
 from headwater.events.reader import EventReader
-from headwater.lake.bronze import INCARNATION, Bronze
+from headwater.lake.bronze import Bronze
+from headwater.lake.ownership import check_life
 from headwater.parser.attempts import BATCH_RECORDS
-from headwater.parser.batch import Batch, Before, build_batch, lost_batch, rejected_batch
+from headwater.parser.batch import Batch, Before, bisect, build_batch, lost_batch, rejected_batch
 from headwater.parser.window import MAX_AGE_US, MAX_IDS, Window
 
 log = logging.getLogger(__name__)
@@ -23,16 +22,6 @@ REPORT = "Partition %s: %d records in the lake up to sequence %d, %d rejected; t
 GAP = (
     "Partition %s: %d of the records up to sequence %d are lost: the log let go of them before the parser came. Table "
     "`rejected` names them. Let the log keep more, and see what kept the parser."
-)
-_DATA_FAULTS = (
-    InvalidEvent,
-    ValueError,
-    TypeError,
-    OverflowError,
-    KeyError,
-    RecursionError,
-    MemoryError,
-    pa.ArrowException,
 )
 
 
@@ -112,7 +101,7 @@ class Parser:
         if records:
             self._done.begin(records)
             self._committed = None  # whatever stops this attempt, the next one looks at what it has left behind
-            self._commit_or_bisect(records, watermark)
+            bisect(records, watermark, self._commit, self._reject)
         return len(records)
 
     def _fitting(self, records: Sequence[LoggedRecord]) -> Sequence[LoggedRecord]:
@@ -131,22 +120,11 @@ class Parser:
         self._remember(batch)
         return tail - watermark
 
-    def _commit_or_bisect(self, records: Sequence[LoggedRecord], watermark: int) -> None:
-        """Commit; where the data itself is at fault, halve the batch until only the bad records are rejected."""
+    def _commit(self, records: Sequence[LoggedRecord], watermark: int) -> None:
         before = Before(watermark, self._window, self._hashes, self._decided)
-        try:
-            batch = build_batch(self._source, records, before, self._event_reader, self._claims)
-            self._bronze.commit(self._source, batch.rows, batch.last)
-        except _DATA_FAULTS as error:
-            if len(records) > 1:
-                middle = len(records) // 2
-                self._commit_or_bisect(records[:middle], watermark)
-                self._commit_or_bisect(records[middle:], records[middle - 1].sequence)
-                return
-            fault = InvalidEvent("unstorable", f"No row fits it: {type(error).__name__}: {error}.", "Report it.")
-            self._reject(records[0], watermark, fault)
-        else:
-            self._remember(batch)
+        batch = build_batch(self._source, records, before, self._event_reader, self._claims)
+        self._bronze.commit(self._source, batch.rows, batch.last)
+        self._remember(batch)
 
     def _reject(self, record: LoggedRecord, watermark: int, error: InvalidEvent) -> None:
         log.warning("Record %d is rejected: %s", record.sequence, error)
@@ -215,16 +193,4 @@ def _bytes(records: Sequence[LoggedRecord]) -> int:
 
 def check_log_matches(reader: LogReader, bronze: Bronze) -> None:
     """Raise WrongSetting if the lake has seen another life of this log, or more of it than the log holds."""
-    source, expected = reader.source, bronze.events.property(INCARNATION)
-    if expected != source.incarnation:
-        raise _changed(f"the lake was fed by log {expected}, this is {source.incarnation}: it was deleted or replaced")
-    tail, watermark = reader.tail(), bronze.watermark(source)
-    if tail < watermark:
-        raise _changed(f"the lake holds sequence {watermark}, the log ends at {tail}: an older log was restored")
-
-
-def _changed(what: str) -> WrongSetting:
-    return WrongSetting(
-        f"Log and lake do not belong together: {what}. Run `headwater log new-incarnation` to go on with this log; "
-        "events that both hold are recognised as duplicates."
-    )
+    check_life(bronze.properties(), reader.source, tail=reader.tail(), watermark=bronze.watermark(reader.source))

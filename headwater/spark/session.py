@@ -3,7 +3,7 @@
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +15,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 JARS = "HEADWATER_SPARK_JARS"
-_DELTA = ("delta-spark_2.12-3.3.3.jar", "delta-storage-3.3.3.jar")
+DELTA = ("delta-spark_2.12-3.3.3.jar", "delta-storage-3.3.3.jar")
+STREAM = (
+    "spark-sql-kafka-0-10_2.12-3.5.7.jar",
+    "spark-token-provider-kafka-0-10_2.12-3.5.7.jar",
+    "kafka-clients-3.4.1.jar",
+    "commons-pool2-2.11.1.jar",
+    "spark-avro_2.12-3.5.7.jar",
+)
+"""What streams and backfills need beside Delta."""
 
 CONF = {
     "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto",
@@ -39,7 +47,9 @@ CONF = {
 
 
 @contextmanager
-def local_session(cores: int | None = None, more: Mapping[str, str] | None = None) -> Iterator["SparkSession"]:
+def local_session(
+    cores: int | None = None, more: Mapping[str, str] | None = None, jars: Sequence[str] = DELTA
+) -> Iterator["SparkSession"]:
     """Start Spark in this process's own JVM, on all cores unless told otherwise.
 
     Raises WrongSetting where pyspark, pandas, Java or Delta's jars are missing.
@@ -50,7 +60,7 @@ def local_session(cores: int | None = None, more: Mapping[str, str] | None = Non
     os.environ["PYSPARK_PYTHON"] = sys.executable
     threads = cores or len(os.sched_getaffinity(0))
     builder = SparkSession.builder.master(f"local[{threads}]").appName("headwater")
-    conf = {"spark.driver.extraClassPath": class_path(), "spark.sql.shuffle.partitions": str(threads)}
+    conf = {"spark.driver.extraClassPath": class_path(jars), "spark.sql.shuffle.partitions": str(threads)}
     for key, value in {**CONF, **conf, **(more or {})}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
@@ -61,15 +71,17 @@ def local_session(cores: int | None = None, more: Mapping[str, str] | None = Non
         spark.stop()
 
 
-def class_path() -> str:
-    """Return where Delta's jars are: in HEADWATER_SPARK_JARS, or in the folder of `make setup`."""
-    folder = Path(os.environ.get(JARS) or Path(__file__).parents[2] / ".cache" / "jars" / "delta")
-    jars = [folder / name for name in _DELTA]
-    absent = [jar.name for jar in jars if not jar.exists()]
+def class_path(names: Sequence[str] = DELTA) -> str:
+    """Return where jars are: in HEADWATER_SPARK_JARS, or in the folders of `make setup`."""
+    cache = Path(__file__).parents[2] / ".cache" / "jars"
+    named = os.environ.get(JARS)
+    folders = [Path(named)] if named else [cache / "delta", cache / "spark-stream"]
+    jars = [next((folder / name for folder in folders if (folder / name).exists()), None) for name in names]
+    absent = [name for name, jar in zip(names, jars, strict=True) if jar is None]
     if absent:
         raise WrongSetting(
-            f"{absent[0]} is not in {folder}. Run `make setup` in a checkout of Headwater, or name the folder that "
-            f"holds {' and '.join(_DELTA)} in {JARS}."
+            f"{absent[0]} is not in {' or '.join(map(str, folders))}. Run `make setup` in a checkout of Headwater, or "
+            f"name the folder that holds {', '.join(names)} in {JARS}."
         )
     return os.pathsep.join(map(str, jars))
 

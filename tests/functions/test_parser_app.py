@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from headwater.lake.bronze import OWNER
+from headwater.lake.ownership import OWNER
 from tests.functions.host import App, running
 from tests.made_events import body, run_event
 from tests.parsing import World

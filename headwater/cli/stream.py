@@ -1,0 +1,38 @@
+"""`headwater spark stream`: the topic into bronze with Spark on this machine, in place of the parser."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headwater.cli.printing import pairs, show
+from headwater.errors import WrongSetting
+from headwater.settings import load_settings
+
+
+def stream(
+    data: Annotated[Path | None, typer.Option("--data", help="Data folder; default headwater-data.")] = None,
+    every: Annotated[float | None, typer.Option(help="Seconds between two batches; without: until caught up.")] = None,
+    batch_events: Annotated[int, typer.Option(help="Events that are taken at a time.")] = 50_000,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Take what waits in Kafka into bronze, for when one parser is too few. Settings say which topic."""
+    from headwater.runtime import claims_folder, is_lake_remote, kafka_address, lake_folder, prepare_folder
+    from headwater.spark.session import DELTA, STREAM, local_session
+
+    settings, _ = load_settings({"data": data})
+    if settings.log != "kafka" or is_lake_remote(settings) or settings.claims_url:
+        raise WrongSetting(
+            '`headwater spark stream` reads Kafka (log = "kafka") into a lake on this machine. For another lake, or '
+            "claims in a container, run `python -m headwater.spark.stream_job` on a cluster."
+        )
+    prepare_folder(settings)
+    began = time.monotonic()
+    with local_session(jars=DELTA + STREAM) as spark:
+        from headwater.spark.stream import Stream, run
+
+        lake, claims = str(lake_folder(settings)), str(claims_folder(settings))
+        run(spark, Stream(kafka_address(settings), lake, claims, batch_events, every))
+    found = {"topic": settings.kafka_topic, "lake": lake, "seconds": round(time.monotonic() - began, 1)}
+    show(found, as_json, lambda: pairs("Caught up", found))

@@ -1,0 +1,115 @@
+"""Bronze as Spark writes it: tables and transactions are the parser's, so that either goes on after the other."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from headwater.events.position import Source
+from headwater.failpoints import reach
+from headwater.lake.ownership import check_owner, creation_properties
+from headwater.spark.delta import Folder, shaped, spark_schema, together
+from headwater.spark.transactions import Transactions
+from headwater.tables import BRONZE, COLUMN_LINEAGE, DUPLICATES, EVENTS, REFUSED, REJECTED, SCHEMAS, Table
+
+ONE_ROW_EACH = (REJECTED, DUPLICATES, REFUSED)
+CONTENTS = ((COLUMN_LINEAGE, "lineage_hash"), (SCHEMAS, "schema_hash"))
+
+
+@dataclass(frozen=True)
+class Left:
+    """What an attempt that was cut off has left: by table, the transactions, and (partition, sequence) of its rows."""
+
+    marks: dict[str, dict[Source, int]]
+    rows: dict[str, list[tuple[str, int]]]
+
+
+class SparkBronze:
+    """The bronze tables below `root`, a folder or a URI that Spark reads and writes."""
+
+    def __init__(self, spark: SparkSession, root: str):
+        """Touch nothing yet."""
+        self._spark = spark
+        self._folder = Folder(spark, root, BRONZE)
+        self._transactions = Transactions(spark)
+
+    def create(self, owner: str, incarnation: str) -> None:
+        """Create the tables that are missing, owned by one ingest route; protocol 1/2, as delta-rs makes them."""
+        together(*(partial(self._create, table, creation_properties(table, owner, incarnation)) for table in BRONZE))
+
+    def _create(self, table: Table, properties: Mapping[str, str]) -> None:
+        if self._folder.exists(table):
+            return
+        builder = DeltaTable.createIfNotExists(self._spark).location(self._folder.uri(table))
+        builder = builder.addColumns(spark_schema(table)).partitionedBy(*table.partition_by)
+        for name, value in {**properties, "delta.enableDeletionVectors": "false"}.items():
+            builder = builder.property(name, value)
+        builder.execute()
+
+    def check_owner(self, owner: str) -> None:
+        """Raise WrongSetting if another ingest route owns bronze."""
+        check_owner(self.properties(), owner)
+
+    def properties(self) -> Mapping[str, str]:
+        """Return the properties of `events`, which decides."""
+        return self._transactions.properties(self._folder.uri(EVENTS))
+
+    def read(self, table: Table) -> DataFrame:
+        """Return a table at its newest version."""
+        return self._folder.read(table)
+
+    def watermarks(self, sources: Collection[Source]) -> dict[Source, int]:
+        """Return the newest sequence number of each partition that is in the lake, 0 before the first."""
+        return self._marks(EVENTS, sources)
+
+    def left(self, watermarks: Mapping[Source, int]) -> Left:
+        """Look for what an attempt without its last commit has left beyond the watermarks."""
+        left = Left({}, {})
+        for table in ONE_ROW_EACH:
+            left.marks[table.name] = marks = self._marks(table, watermarks)
+            left.rows[table.name] = [
+                (source.partition, row.sequence)
+                for source, mark in watermarks.items()
+                if marks[source] > mark
+                for row in self.read(table).where(_of(source) & (F.col("sequence") > mark)).select("sequence").collect()
+            ]
+        return left
+
+    def append(self, table: Table, rows: DataFrame, before: Mapping[Source, int], last: Mapping[Source, int]) -> None:
+        """Append rows in one commit that moves the transactions of their partitions to `last`.
+
+        before: what the transactions were when it was decided which rows these are. Raises LakeUnavailable.
+        """
+        seen = {source.app_id: mark for source, mark in before.items()}
+        after = {source.app_id: max(number, before[source]) for source, number in last.items()}
+        self._transactions.append(self._folder.uri(table), shaped(rows, table), seen, after)
+        reach(f"stream.after_{table.name}")
+
+    def append_contents(self, table: Table, rows: DataFrame) -> None:
+        """Append facets' rows; storing one twice does no harm, every reader counts it once."""
+        shaped(rows, table).write.format("delta").mode("append").save(self._folder.uri(table))
+        reach(f"stream.after_{table.name}")
+
+    def hashes(self, limit: int) -> set[bytes]:
+        """Return hashes of facets whose rows are stored, at most `limit` of each table."""
+        found: set[bytes] = set()
+        for table, column in CONTENTS:
+            rows = self.read(table).select(column).distinct().limit(limit).collect()
+            found.update(bytes.fromhex(row[0]) for row in rows)
+        return found
+
+    def _marks(self, table: Table, sources: Collection[Source]) -> dict[Source, int]:
+        found = self._transactions.versions(self._folder.uri(table), [source.app_id for source in sources])
+        return {source: found[source.app_id] for source in sources}
+
+
+def _of(source: Source) -> Any:
+    return (
+        (F.col("log") == source.log)
+        & (F.col("incarnation") == source.incarnation)
+        & (F.col("partition") == source.partition)
+    )

@@ -1,0 +1,36 @@
+"""Claim check for Spark: large bodies are read by Spark itself, so that executors need no client of the storage."""
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from headwater.errors import WrongSetting
+
+_KEY = re.compile(rb"[0-9a-f]{32}(-[0-9]+)?")
+
+
+def with_claims(spark: SparkSession, records: DataFrame, folder: str | None, keys: Collection[bytes]) -> DataFrame:
+    """Add `claim`, the body that a record of kind 1 stands for; null if it is gone.
+
+    folder: where claims lie, a folder or a URI that Spark reads.
+    """
+    if keys and folder is None:
+        raise WrongSetting("Large bodies are kept beside the log, but nobody said where. Name the place with --claims.")
+    paths = [path for key in keys if _KEY.fullmatch(key) and _exists(spark, path := f"{folder}/{key.decode()}")]
+    if not paths:
+        return records.withColumn("claim", F.lit(None).cast("binary"))
+    claims = spark.read.format("binaryFile").load(paths)
+    named = claims.select(
+        F.element_at(F.split("path", "/"), -1).cast("binary").alias("key"), F.col("content").alias("claim")
+    )
+    is_claim = (F.col("kind") == 1) & (F.col("body") == F.col("key"))
+    return records.join(F.broadcast(named), is_claim, "left").drop("key")
+
+
+def _exists(spark: SparkSession, path: str) -> bool:
+    context: Any = spark.sparkContext
+    place = context._jvm.org.apache.hadoop.fs.Path(path)
+    return bool(place.getFileSystem(context._jsc.hadoopConfiguration()).exists(place))

@@ -1,0 +1,38 @@
+"""The stream as a job of Fabric or any cluster: `python -m headwater.spark.stream_job LAKE --servers … --topic …`.
+
+The cluster brings Spark's Kafka connector (spark-sql-kafka-0-10) and Delta; HEADWATER_KAFKA_OPTIONS, a JSON object,
+holds what must not be on a command line. In a notebook: `from headwater.spark.stream_job import main; main([...])`.
+"""
+
+import argparse
+import json
+import os
+from collections.abc import Sequence
+
+from pyspark.sql import SparkSession
+
+from headwater.eventlog.kafka_clients import KafkaAddress
+from headwater.spark.stream import BATCH_EVENTS, Stream, run
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Stream a topic into bronze, in the session that is there."""
+    parser = argparse.ArgumentParser(prog="headwater-stream", description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("lake", help="folder or URI that holds `bronze`")
+    parser.add_argument("--servers", required=True, help="host:port, separated by commas")
+    parser.add_argument("--topic", default="openlineage")
+    parser.add_argument("--group", default="headwater", help="prefix of the consumer group")
+    parser.add_argument("--claims", help="folder or URI of large bodies")
+    parser.add_argument("--every", type=float, help="seconds between two batches; without it: until caught up")
+    parser.add_argument("--batch-events", type=int, default=BATCH_EVENTS, help="events that are taken at a time")
+    parser.add_argument("--incarnation", help="the log's life as `headwater log show` names it, for an event hub")
+    given = parser.parse_args(arguments)
+    options = json.loads(os.environ.get("HEADWATER_KAFKA_OPTIONS", "{}"))
+    address = KafkaAddress(given.servers, given.topic, given.group, options)
+    lake = given.lake.rstrip("/")
+    stream = Stream(address, lake, given.claims, given.batch_events, given.every, given.incarnation)
+    run(SparkSession.builder.getOrCreate(), stream)
+
+
+if __name__ == "__main__":
+    main()

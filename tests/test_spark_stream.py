@@ -1,0 +1,157 @@
+"""Kafka to bronze by Spark: row for row what the parser makes, each event once, whatever kills the driver when."""
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headwater.api.questions import audit
+from headwater.errors import WrongSetting
+from headwater.eventlog import Kind, Record
+from headwater.eventlog.claims import FolderClaims
+from headwater.eventlog.kafka_reader import KafkaReaders
+from headwater.lake.bronze import Bronze
+from headwater.local.incarnation import begin_incarnation
+from headwater.parser.ingest import Parser
+from headwater.runtime import prepare_folder
+from headwater.settings import load_settings
+from headwater.spark.kafka_options import source_options
+from headwater.spark.stream import Stream, run
+from headwater.tables import BRONZE
+from tests.kafka_broker import PASSWORD, USER, Broker
+from tests.lake_check import rows
+from tests.parsing import event, note
+from tests.running import headwater
+from tests.test_kafka_log import address, append, secured
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+    pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:The distutils package is deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+EVENTS = 20_000
+PARTITIONS = 2
+
+
+def record(run: str, kind: Kind = Kind.EVENT, body: bytes | None = None) -> Record:
+    return Record(kind, event(run, [run[-1]]) if body is None else body, f'{{"key": "{run}"}}', run)
+
+
+def settings_of(kafka: Broker, topic: str, folder: Path) -> Any:
+    given = {"data": folder, "log": "kafka", "kafka_servers": kafka.servers, "kafka_topic": topic}
+    return load_settings(given, folder=folder, environment={})[0]
+
+
+def parse(kafka: Broker, topic: str, folder: Path, claims: Path) -> None:
+    """Let the parser take all there is."""
+    for reader in KafkaReaders(address(kafka, topic))():
+        parser = Parser(reader, Bronze(str(folder / "lake" / "bronze")), FolderClaims(claims), "parser/local")
+        while parser.step():
+            pass
+        reader.close()
+
+
+def contents(folder: Path) -> dict[str, Counter[str]]:
+    """Read all tables; a facet stored twice counts once, as for every reader, and each names its own place of claims."""
+    found = {}
+    for table in BRONZE:
+        shown = (
+            row | {"message": ""} if row.get("reason") == "claim_missing" else row for row in rows(folder, table.name)
+        )
+        texts = Counter(json.dumps(row, default=repr, sort_keys=True) for row in shown)
+        found[table.name] = Counter(set(texts)) if "ordinal" in table.columns else texts
+    return found
+
+
+def test_spark_goes_on_after_the_parser_and_makes_the_same_rows(
+    spark: SparkSession, kafka: Broker, tmp_path: Path
+) -> None:
+    topic = kafka.topic("same-rows", partitions=PARTITIONS)
+    ours, parsers, claims = tmp_path / "spark", tmp_path / "parser", tmp_path / "claims"
+    kept, gone = FolderClaims(claims).put(event("large", ["x"] * 2000)), b"0" * 32
+    append(address(kafka, topic), *[record(f"run-{n}") for n in range(300)], record("n", Kind.REFUSAL, note(3)))
+    parse(kafka, topic, parsers, claims)
+    parse(kafka, topic, ours, claims)
+
+    append(address(kafka, topic), *[record(f"run-{n}") for n in range(250, 800)])
+    for keep in (True, False):
+        producer = kafka.producer(transactional_id=topic)
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.produce(topic, event("in a transaction"), partition=0)
+        producer.flush()
+        producer.commit_transaction() if keep else producer.abort_transaction()
+    append(
+        address(kafka, topic),
+        *[record(f"run-{n % 500}-again") for n in range(600)],
+        record("n", Kind.REFUSAL, note(2)),
+        record("n", Kind.REFUSAL, note("unstorable")),
+        record("c", Kind.CLAIM, kept),
+        record("c", Kind.CLAIM, gone),
+        record("b", body=b"no json, password=hunter22"),
+        *[record(f"run-{n}") for n in range(20)],
+    )
+    readers, bronze = KafkaReaders(address(kafka, topic))(), Bronze(str(ours / "lake" / "bronze"))
+    kafka.forget(topic, bronze.watermark(readers[0].source) + 10)  # of these ten nothing is known any more
+    stream = Stream(secured(kafka, topic), str(ours / "lake"), str(claims), batch_events=900)
+    with pytest.raises(WrongSetting, match="new-incarnation --route spark"):
+        run(spark, stream)
+    settings = settings_of(kafka, topic, ours)
+    prepare_folder(settings)
+    begin_incarnation(settings, "spark/stream")
+    for _ in range(2):
+        run(spark, stream)
+    parse(kafka, topic, parsers, claims)
+
+    assert contents(ours) == contents(parsers)
+    counted = audit(readers, bronze)
+    for reader in readers:
+        reader.close()
+    assert counted["balanced"]
+    assert counted["pending"] == 0
+    reasons = {row["reason"]: row["to_sequence"] - row["sequence"] + 1 for row in rows(ours, "rejected")}
+    assert reasons == {"gap": 10, "hole": 3, "unstorable": 1, "claim_missing": 1, "not_json": 1}
+    assert len({row["event_id"] for row in rows(ours, "events")}) == counted["stored"]
+
+
+def test_distinct_events_end_as_exactly_one_row_each_though_the_driver_is_killed_twice_in_a_batch(
+    spark: SparkSession, kafka: Broker, tmp_path: Path
+) -> None:
+    topic = kafka.topic("killed", partitions=PARTITIONS)
+    draw = random.Random(1)
+    distinct = [record(f"run-{n}") for n in range(EVENTS * 9 // 10)]
+    append(address(kafka, topic), *distinct, *draw.choices(distinct, k=EVENTS - len(distinct)))
+    environment = {
+        "HEADWATER_LOG": "kafka",
+        "HEADWATER_KAFKA_SERVERS": kafka.servers,
+        "HEADWATER_KAFKA_TOPIC": topic,
+        "HEADWATER_DATA": str(tmp_path),
+    }
+    for place in ("stream.after_schemas:1", "stream.after_duplicates:1"):
+        armed = {**environment, "HEADWATER_FAILPOINT": place}
+        done = headwater("spark", "stream", "--batch-events", "14000", environment=armed, timeout_s=240)
+        assert done.returncode == -9, done.stderr
+    run(spark, Stream(address(kafka, topic), str(tmp_path / "lake"), batch_events=14_000))
+    stored = Counter(row["run_id"] for row in rows(tmp_path, "events", ["run_id"]))
+    assert stored == Counter(f"run-{n}" for n in range(EVENTS * 9 // 10))
+    assert sum(1 for _ in rows(tmp_path, "duplicates", ["sequence"])) == EVENTS // 10
+    readers = KafkaReaders(address(kafka, topic))()
+    assert audit(readers, Bronze(str(tmp_path / "lake" / "bronze")))["balanced"]
+    for reader in readers:
+        reader.close()
+
+
+def test_options_that_spark_cannot_follow_are_named(kafka: Broker) -> None:
+    found = source_options(secured(kafka, "t", ssl_ca_location="/ca.pem"))
+    assert found["kafka.sasl.jaas.config"].endswith(f'username="{USER}" password="{PASSWORD}";')
+    assert found["kafka.ssl.truststore.location"] == "/ca.pem"
+    for wrong in ({"sasl_mechanisms": "OAUTHBEARER"}, {"linger_ms": "9"}):
+        with pytest.raises(WrongSetting, match=r"OAUTHBEARER|linger\.ms"):
+            source_options(address(kafka, "t", **wrong))

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headwater.cli import lineage
+from headwater.cli import lineage, spark
 from headwater.cli.printing import pairs, show, table
 from headwater.errors import HeadwaterError
 from headwater.settings import Settings, load_settings
@@ -23,6 +23,7 @@ app = typer.Typer(
 log_app = typer.Typer(help="Look at the event log, or begin a new life of it.", no_args_is_help=True)
 app.add_typer(log_app, name="log")
 app.add_typer(lineage.app)
+app.add_typer(spark.app, name="spark")
 
 Data = Annotated[Path | None, typer.Option("--data", help="Data folder; default headwater-data.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]

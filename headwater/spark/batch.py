@@ -1,7 +1,7 @@
 """One batch of silver: what its events change is worked out anew, whichever runs that concerns, and nothing else."""
 
 from collections.abc import Iterable, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame
@@ -12,7 +12,7 @@ from headwater.lineage.schemas import SeenSchema
 from headwater.lineage.user_rules import UserRules
 from headwater.spark.arrow import map_groups, map_rows
 from headwater.spark.datasets import DATASET, datasets, fields, jobs, reads, still_read
-from headwater.spark.delta import Folder, keep, spark_schema
+from headwater.spark.delta import Folder, keep, spark_schema, together
 from headwater.spark.derive import DERIVED, GROUP, Derive
 from headwater.spark.facets import KEY as FACET_KEY
 from headwater.spark.facets import newest_facets
@@ -189,8 +189,20 @@ class Batch:
 
     def _write(self, learnt: Learnt, latest: DataFrame, derived: DataFrame) -> None:
         votes = self._votes(derived)
-        self.folder.merge(LATEST_FACETS, self._stamped(latest), _OF_NAME, when=_newer())
-        self._write_datasets(latest, votes)
+        together(
+            partial(self._write_runs, votes, derived),
+            partial(self._write_datasets, latest, votes),
+            partial(self._write_jobs, derived),
+            self._write_facets,
+        )
+        rows = [(*row, False) for row in learnt.rows] + [(*row, True) for row in learnt.gone]
+        if rows:
+            flagged = Table("bindings", {**{name: BINDINGS.columns[name] for name in KEYS}, "gone": "boolean"})
+            frame = self.folder.spark.createDataFrame(rows, spark_schema(flagged))
+            self.folder.merge(BINDINGS, self._stamped(frame), KEYS)
+
+    def _write_runs(self, votes: "_Votes | None", derived: DataFrame) -> None:
+        """Write votes before the runs that say them: a run that is stored is not compared again."""
         if votes is not None:
             only = "" if votes.was_closed else "t.part = 'open'"
             self.folder.merge(EDGE_SETS, self._stamped(votes.rows), ["group_key", "run_key"], only=only)
@@ -198,16 +210,15 @@ class Batch:
         self.folder.merge(RUNS, self._stamped(derived), ["run_key"], only=among)
         mentions = derived.select("run_key", F.explode("datasets").alias("of")).select("run_key", "of.*")
         self.folder.merge(RUN_DATASETS, self._stamped(mentions), ["run_key", "role", "namespace", "name"], only=among)
-        runs = derived.where("kind = 'RUN'")
-        self.folder.merge(JOBS, self._stamped(jobs(self.folder, runs)), ["job_namespace", "job_name"])
+
+    def _write_jobs(self, derived: DataFrame) -> None:
+        rows = jobs(self.folder, derived.where("kind = 'RUN'"))
+        self.folder.merge(JOBS, self._stamped(rows), ["job_namespace", "job_name"])
+
+    def _write_facets(self) -> None:
         facets = newest_facets(self._events, self.rules.names)
         where = f"t.entity <> 'run' OR {ranges('t.name', self._begins)}"
         self.folder.merge(FACETS, self._stamped(facets), FACET_KEY, only=where, when="s.event_order > t.event_order")
-        rows = [(*row, False) for row in learnt.rows] + [(*row, True) for row in learnt.gone]
-        if rows:
-            flagged = Table("bindings", {**{name: BINDINGS.columns[name] for name in KEYS}, "gone": "boolean"})
-            frame = self.folder.spark.createDataFrame(rows, spark_schema(flagged))
-            self.folder.merge(BINDINGS, self._stamped(frame), KEYS)
 
     def _votes(self, derived: DataFrame) -> "_Votes | None":
         """Hold what runs say against what is stored; None if they say nothing new."""
@@ -237,6 +248,7 @@ class Batch:
         return _Votes(judged, bool(was_closed), keep(read))
 
     def _write_datasets(self, latest: DataFrame, votes: "_Votes | None") -> None:
+        self.folder.merge(LATEST_FACETS, self._stamped(latest), _OF_NAME, when=_newer())
         concerned = latest.select(*DATASET, F.lit(None).cast("boolean").alias("ever_read"))
         concerned = concerned if votes is None else concerned.unionByName(votes.read)
         rows = keep(datasets(self.folder, concerned.groupBy(*DATASET).agg(F.max("ever_read").alias("ever_read"))))

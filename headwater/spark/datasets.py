@@ -29,7 +29,7 @@ def still_read(lost: DataFrame, votes: DataFrame) -> DataFrame:
 
 
 def datasets(folder: Folder, concerned: DataFrame) -> DataFrame:
-    """Return rows of `datasets` for (dataset, `ever_read`, null where that stays as it is)."""
+    """Return rows of `datasets` for (dataset, `ever_read`, null where that stays as it is), empty ones as `gone`."""
     facets = folder.read(LATEST_FACETS).join(concerned.select(*DATASET), DATASET, "left_semi")
     newest = facets.where("facet = 'schema'").groupBy(*DATASET)
     schemas = newest.agg(F.max_by(F.struct("content_hash", "value"), F.struct(*_NEWNESS)).alias("schema"))
@@ -41,13 +41,15 @@ def datasets(folder: Folder, concerned: DataFrame) -> DataFrame:
     tags = of_producer.groupBy(*DATASET).agg(F.to_json(F.sort_array(F.collect_list("tags"))).alias("tags"))
     known = folder.read(DATASETS).select(*DATASET, F.col("ever_read").alias("was_read"))
     found = concerned.join(schemas, DATASET, "left").join(tags, DATASET, "left").join(known, DATASET, "left")
-    return found.select(
+    rows = found.select(
         *DATASET,
         F.col("schema.content_hash").alias("schema_hash"),
         F.col("schema.value").alias("columns"),
         "tags",
         F.coalesce("ever_read", "was_read", F.lit(False)).alias("ever_read"),
     )
+    nothing_left = F.expr("schema_hash IS NULL AND tags IS NULL AND NOT ever_read")
+    return rows.withColumn("gone", nothing_left)  # its names mean another dataset now
 
 
 def fields(folder: Folder, rows: DataFrame) -> DataFrame:

@@ -1,6 +1,8 @@
 """Delta tables as Spark sees them: a folder of tables that is built anew beside the old one and switched at once."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from delta.tables import DeltaTable
@@ -25,6 +27,8 @@ from headwater.tables import ListOf, StructOf, Table, Type
 TEXTS = ("parts", "contents", "said", "content", "value", "columns", "tags", "state", "body")
 """Long texts: no statistics are kept of them."""
 
+_SIDE_BY_SIDE = 4
+
 
 class Folder:
     """The tables of one layer in one generation; `root` is a folder or a URI that Spark can read."""
@@ -34,20 +38,22 @@ class Folder:
         self.spark = spark
         self.root = root
         self._tables = {table.name: table for table in tables}
+        self._empty: set[str] = set()
 
     def create(self) -> None:
         """Create the tables that are missing; protocol 1/2, so that delta-rs and Fabric can read and write them."""
-        for table in self._tables.values():
-            if not self.exists(table):
-                statistics = [
-                    name
-                    for name, kind in table.columns.items()
-                    if kind != "boolean" and name not in (*TEXTS, *table.partition_by)
-                ]
-                builder = DeltaTable.createIfNotExists(self.spark).location(self.uri(table))
-                builder = builder.addColumns(spark_schema(table)).partitionedBy(*table.partition_by)
-                builder = builder.property("delta.dataSkippingStatsColumns", ",".join(statistics))
-                builder.property("delta.enableDeletionVectors", "false").execute()
+        together(*(partial(self._create, table) for table in self._tables.values()))
+
+    def _create(self, table: Table) -> None:
+        useless = (*TEXTS, *table.partition_by)
+        statistics = [name for name, kind in table.columns.items() if kind != "boolean" and name not in useless]
+        if self.exists(table):
+            return
+        builder = DeltaTable.createIfNotExists(self.spark).location(self.uri(table))
+        builder = builder.addColumns(spark_schema(table)).partitionedBy(*table.partition_by)
+        builder = builder.property("delta.dataSkippingStatsColumns", ",".join(statistics))
+        builder.property("delta.enableDeletionVectors", "false").execute()
+        self._empty.add(table.name)
 
     def exists(self, table: Table) -> bool:
         """Tell whether a table is there."""
@@ -80,10 +86,30 @@ class Folder:
         columns: dict[str, str | Column] = {name: f"s.{name}" for name in table.columns}
         if "gone" not in frame.columns:
             frame = frame.withColumn("gone", F.lit(False))
+        if table.name in self._empty:  # ours alone until it is switched to; a merge costs ten times as many jobs
+            self._empty.remove(table.name)
+            shaped(frame.where("NOT gone"), table).write.format("delta").mode("append").save(self.uri(table))
+        else:
+            self._merge(table, frame, condition, columns, when)
+        reach(f"spark.after_{table.name}")
+
+    def _merge(
+        self, table: Table, frame: DataFrame, condition: str, columns: dict[str, str | Column], when: str
+    ) -> None:
+        frame = frame.select(*(name for name in frame.columns if name in table.columns or name in ("gone", "moved")))
         merge = DeltaTable.forPath(self.spark, self.uri(table)).alias("t").merge(frame.alias("s"), condition)
         merge = merge.whenMatchedDelete("s.gone").whenMatchedUpdate(when or None, set=columns)
         merge.whenNotMatchedInsert("NOT s.gone", values=columns).execute()
-        reach(f"spark.after_{table.name}")
+
+
+def together(*steps: Callable[[], None]) -> None:
+    """Take steps that do not depend on each other side by side: small ones leave a cluster idle.
+
+    Raises the first error, when all have ended.
+    """
+    with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
+        for done in [pool.submit(step) for step in steps]:
+            done.result()
 
 
 def keep(frame: DataFrame) -> DataFrame:

@@ -1,9 +1,12 @@
 """Gold: what silver changed, as tables of answers; the edges go on where they stood, the rest is asked anew."""
 
+from functools import partial
+
 from pyspark.sql import SparkSession
 
 from headwater.errors import WrongSetting
 from headwater.lineage.user_rules import UserRules
+from headwater.spark.delta import together
 from headwater.spark.generations import begin, current, switch
 from headwater.spark.gold_answers import write_answers
 from headwater.spark.gold_edges import write_edges
@@ -31,11 +34,14 @@ def build_gold(spark: SparkSession, lake: str, rules: UserRules, *, rebuild: boo
     gold = found[0] if found and found[1] == of_these else begin(spark, lake, LAYER, GOLD)
     at, reached = read_position(gold), read_position(folder)
     if at.batch < reached.batch:
-        write_edges(folder, gold, rules, at.batch, reached.batch)
-        write_answers(folder, gold, rules)
-    write_runs(folder, gold, rules, at.batch)
-    if at.batch < reached.batch:
+        together(
+            partial(write_edges, folder, gold, rules, at.batch, reached.batch),
+            partial(write_answers, folder, gold, rules),
+            partial(write_runs, folder, gold, rules, at.batch),
+        )
         write_position(gold, Position(reached.batch, reached.sequences), rules.rules_hash)
+    else:
+        write_runs(folder, gold, rules, at.batch)  # time alone loses runs
     if not found or gold is not found[0]:
         switch(gold, of_these)
     return reached.batch - at.batch

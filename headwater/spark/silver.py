@@ -21,8 +21,9 @@ def build_silver(
 ) -> int:
     """Bring silver up to bronze; returns the number of events taken. A second call finds nothing to do.
 
-    lake: folder or URI that holds `events`. Raises WrongSetting if silver follows other rules and `rebuild` is not set.
+    lake: folder or URI that holds `bronze`. Raises WrongSetting if silver follows other rules and `rebuild` is not set.
     """
+    bronze_events(spark, lake)
     found = None if rebuild else current(spark, lake, LAYER, SILVER)
     if found and found[1] != rules.rules_hash:
         raise WrongSetting(
@@ -54,8 +55,8 @@ def take_batch(folder: Folder, lake: str, rules: UserRules, batch_events: int) -
 
 def bronze_events(spark: SparkSession, lake: str) -> DataFrame:
     """Return the scalar columns of bronze that silver reads."""
-    events = Folder(spark, lake, [EVENTS])
+    events = Folder(spark, f"{lake}/bronze", [EVENTS])
     if not events.exists(EVENTS):
-        raise WrongSetting(f"No table `events` in {lake}. Name the lake's folder, or start `headwater up` once.")
+        raise WrongSetting(f"No table `events` in {lake}/bronze. Name the lake's folder, or start `headwater up` once.")
     received = F.expr("unix_micros(received_at)").alias("received_us")
     return events.read(EVENTS).select("log", "incarnation", "partition", "sequence", "event_id", received, "body")

@@ -1,0 +1,108 @@
+"""Spark: silver and gold of a backlog on two cores, and whether one more batch costs more after twice the history."""
+
+import argparse
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import psutil
+from pyspark.sql import SparkSession
+
+from bench.figures import Figure, show
+from bench.generate import generate
+from bench.parser import BATCH, KILOBYTES, fill_log
+from headwater.eventlog.claims import FolderClaims
+from headwater.eventlog.sqlite_reader import SqliteLogReader
+from headwater.lake.bronze import Bronze
+from headwater.lineage.user_rules import UserRules
+from headwater.parser.ingest import Parser
+from headwater.spark.gold import build_gold
+from headwater.spark.session import local_session
+from headwater.spark.silver import build_silver
+
+EVENTS = 200_000
+CORES = 2
+_FIRST_MS = 1_767_225_600_000
+_STEP_MS = 6_000
+_RUN_ID = re.compile(rb"00000000-0000-4000-8000-([0-9a-f]{12})")
+
+
+def run(events: int = EVENTS) -> list[Figure]:
+    """Measure a backlog of `events`, then one more batch of a twentieth, before and after as many events again."""
+    batch = max(1000, events // 20)
+    with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder, local_session(CORES) as spark:
+        lake = _Lake(spark, Path(folder), 2 * (events + batch))
+        wall_s, cpu_s, _ = lake.grow(events)
+        before = lake.grow(batch)
+        lake.grow(events)
+        after = lake.grow(batch)
+    small = f"one more batch of {batch:,}"
+    return [
+        Figure(f"{events:,} events: events/s on {CORES} cores, silver and gold", events / wall_s, "1/s"),
+        Figure("  CPU per event", cpu_s * 1e6 / events, "us"),
+        Figure(f"{small}: wall time", before[0], "s"),
+        Figure(f"{small} after twice the history: wall time against before", after[0] / before[0], "x", 1.15),
+        Figure(f"{small} after twice the history: CPU against before", after[1] / before[1], "x", 1.15),
+        Figure(f"{small} after twice the history: bytes read against before", after[2] / before[2], "x", 1.15),
+    ]
+
+
+class _Lake:
+    """Bronze that grows as the parser lets it, silver and gold behind it."""
+
+    def __init__(self, spark: SparkSession, folder: Path, events: int):
+        self._spark = spark
+        self._folder = folder
+        self._bodies = _bodies(events)
+        self._log: SqliteLogReader | None = None
+
+    def grow(self, events: int) -> tuple[float, float, int]:
+        """Store more events; returns wall and CPU time (s) and bytes read to bring silver and gold up to them."""
+        log = fill_log(self._folder / "log", islice(self._bodies, events))
+        parser = Parser(log, Bronze(f"{self._folder}/lake/bronze"), FolderClaims(self._folder / "claims"), "bench")
+        while parser.step(BATCH):
+            pass
+        log.close()
+        began, cpu_s, read = time.monotonic(), _cpu_s(), bytes_read(self._spark)
+        build_silver(self._spark, f"{self._folder}/lake", UserRules())
+        build_gold(self._spark, f"{self._folder}/lake", UserRules())
+        return time.monotonic() - began, _cpu_s() - cpu_s, bytes_read(self._spark) - read
+
+
+def _bodies(count: int) -> Iterator[bytes]:
+    """Yield the generator's events with run ids as listeners make them: they begin with the time."""
+    for body in generate(count, KILOBYTES):
+        yield _RUN_ID.sub(_timed, body)
+
+
+def _timed(found: re.Match[bytes]) -> bytes:
+    number = int(found[1], 16)
+    at = _FIRST_MS + _STEP_MS * (number % 2**40)
+    return f"{at >> 16:08x}-{at & 0xFFFF:04x}-7000-8000-{number:012x}".encode()
+
+
+def bytes_read(spark: SparkSession) -> int:
+    """Return the bytes that Spark's tasks have read from files so far, by its own count."""
+    store = spark.sparkContext._jsc.sc().statusStore()
+    executors = store.executorList(True)
+    return sum(executors.apply(number).totalInputBytes() for number in range(executors.size()))
+
+
+def _cpu_s() -> float:
+    """Return the CPU time of Spark and its Python workers."""
+    children = psutil.Process().children(recursive=True)
+    return sum(sum(child.cpu_times()[:2]) for child in children)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=EVENTS)
+    show("Spark", run(parser.parse_args().events))
+
+
+if __name__ == "__main__":
+    main()

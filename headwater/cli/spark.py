@@ -1,0 +1,59 @@
+"""Silver and gold on this machine: `headwater spark silver`, then `headwater spark gold`."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headwater.cli.printing import pairs, show
+from headwater.errors import WrongSetting
+from headwater.lineage.user_rules import UserRules
+from headwater.settings import load_settings
+
+app = typer.Typer(
+    help="Build the tables that notebooks and Fabric read, with Spark on this machine.", no_args_is_help=True
+)
+
+Data = Annotated[Path | None, typer.Option("--data", help="Data folder; default headwater-data.")]
+Rebuild = Annotated[bool, typer.Option("--rebuild", help="Build anew beside the old tables, then switch.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+
+@app.command()
+def silver(data: Data = None, rebuild: Rebuild = False, as_json: Json = False) -> None:
+    """Take new events into runs, jobs, datasets, fields, facets and edge sets."""
+    _build("silver", data, rebuild, as_json)
+
+
+@app.command()
+def gold(data: Data = None, rebuild: Rebuild = False, as_json: Json = False) -> None:
+    """Bring edges in time, masking surface, unused columns and run health up to silver."""
+    _build("gold", data, rebuild, as_json)
+
+
+def _build(layer: str, data: Path | None, rebuild: bool, as_json: bool) -> None:
+    from headwater.runtime import existing_folder
+    from headwater.spark.session import local_session
+
+    settings, _ = load_settings({"data": data})
+    lake, rules = str(existing_folder(settings) / "lake"), _rules(settings)
+    began = time.monotonic()
+    with local_session() as spark:
+        from headwater.spark.gold import build_gold
+        from headwater.spark.silver import build_silver
+
+        build, unit = (build_silver, "events") if layer == "silver" else (build_gold, "silver batches")
+        taken = build(spark, lake, rules, rebuild=rebuild)
+    found = {unit: taken, "seconds": round(time.monotonic() - began, 1), "lake": lake}
+    show(found, as_json, lambda: pairs(layer.capitalize(), found))
+
+
+def _rules(settings: Any) -> UserRules:
+    from headwater.runtime import open_rules
+
+    files = open_rules(settings)
+    rules = files.current()
+    if files.problems:
+        raise WrongSetting(" ".join(files.problems))
+    return rules

@@ -1,0 +1,62 @@
+"""Silver and gold as a job of Fabric, Databricks or any cluster: `python -m headwater.spark LAKE [--rebuild]`.
+
+In a notebook: `from headwater.spark.__main__ import main; main(["abfss://lake@account.dfs.core.windows.net"])`.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from headwater.errors import WrongSetting
+from headwater.lineage.name_metadata import read_metadata
+from headwater.lineage.names import NameRules
+from headwater.lineage.user_rules import UserRules
+from headwater.lineage.user_rules_text import read_consumers, read_masking, read_tags
+from headwater.spark.gold import build_gold
+from headwater.spark.silver import BATCH_EVENTS, build_silver
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Bring silver, gold or both of a lake up to date, in the session that is there."""
+    parser = argparse.ArgumentParser(prog="headwater-spark", description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("lake", help="folder or URI that holds `bronze`")
+    parser.add_argument("--layer", choices=("silver", "gold", "both"), default="both")
+    parser.add_argument("--rebuild", action="store_true", help="build anew beside the old tables, then switch")
+    parser.add_argument("--rules", type=Path, help="folder of names.yaml, tags.yaml and so on, as a mounted path")
+    parser.add_argument("--batch-events", type=int, default=BATCH_EVENTS, help="events that are taken at a time")
+    options = parser.parse_args(arguments)
+    rules = read_rules(options.rules)
+    spark = SparkSession.builder.getOrCreate()
+    if options.layer != "gold":
+        build_silver(spark, options.lake, rules, rebuild=options.rebuild, batch_events=options.batch_events)
+    if options.layer != "silver":
+        build_gold(spark, options.lake, rules, rebuild=options.rebuild)
+
+
+def read_rules(folder: Path | None) -> UserRules:
+    """Read the user's rules; unlike `headwater up` a job has no last good ones, so a broken file stops it."""
+    if folder is None:
+        return UserRules()
+    if not folder.is_dir():
+        raise WrongSetting(f"No folder {folder}. Name the folder of the rules as this machine sees it with --rules.")
+
+    def text(file: str) -> str | None:
+        path = folder / file
+        return path.read_text("utf-8") if path.exists() else None
+
+    names, table = text("names.yaml"), text("metadata.csv")
+    return UserRules(
+        names=NameRules(
+            [("names.yaml", names)] if names is not None else [],
+            read_metadata(table, "metadata.csv") if table is not None else (),
+        ),
+        tags=read_tags(text("tags.yaml") or "tags: []", "tags.yaml"),
+        masking=read_masking(text("masking.yaml") or "masking: []", "masking.yaml"),
+        consumers=read_consumers(text("consumers.yaml") or "consumers: []", "consumers.yaml"),
+    )
+
+
+if __name__ == "__main__":
+    main()

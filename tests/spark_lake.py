@@ -1,0 +1,122 @@
+"""A lake with many small worlds, each in namespaces of its own, and gold's rows as the reference states them."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from headwater.lineage.names import default_rules
+from headwater.lineage.user_rules import UserRules
+from headwater.spark.generations import current
+from headwater.spark.gold import build_gold
+from headwater.spark.silver import build_silver
+from headwater.tables import GOLD, SILVER, Table
+from tests.lake_check import rows
+from tests.parsing import World
+from tests.reference import questions
+from tests.reference.records import Delivered
+from tests.reference.solver import Column, ColumnEdge, Reference, TableEdge
+from tests.reference.world_events import START
+from tests.reference.worlds import random_world, world_in_namespace
+
+RULES = UserRules()
+Rows = dict[tuple[Any, ...], tuple[Any, ...]]
+
+
+class SparkLake:
+    """Bronze as the parser writes it, silver and gold as Spark makes them."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark = spark
+        self.world = World(folder)
+        self.uri = str(self.world.folder / "lake")
+
+    def store(self, bodies: Iterable[bytes]) -> None:
+        """Let the parser take bodies, received on the day after the worlds began."""
+        self.world.append(*bodies)
+        self.world.age((datetime.now(UTC) - START).days)
+        parser = self.world.parser()
+        while parser.step():
+            pass
+
+    def build(self, **options: Any) -> int:
+        """Bring silver and gold up to bronze; returns the number of events taken."""
+        taken = build_silver(self.spark, self.uri, RULES, **options)
+        build_gold(self.spark, self.uri, RULES, rebuild=bool(options.get("rebuild")))
+        return taken
+
+    def delivered(self) -> list[Delivered]:
+        """Return bronze's events in the order of the log."""
+        found = sorted(rows(self.world.folder, "events"), key=lambda row: row["sequence"])
+        return [
+            Delivered(json.loads(row["body"]), int(row["received_at"].timestamp() * 1e6), row["event_id"])
+            for row in found
+        ]
+
+    def read(self, layer: str, table: Table) -> DataFrame:
+        found = current(self.spark, self.uri, layer, SILVER if layer == "silver" else GOLD)
+        assert found
+        return found[0].read(table)
+
+    def gold(self, table: Table) -> list[Any]:
+        return self.read("gold", table).collect()
+
+
+def bodies(seeds: Iterable[int]) -> Iterator[list[bytes]]:
+    """Yield the events of each world in its own namespaces; other answers than their order's must not follow."""
+    for seed in seeds:
+        yield [json.dumps(each.event).encode() for each in world_in_namespace(random_world(seed), prefix(seed))]
+
+
+def prefix(seed: int) -> str:
+    return f"w{seed:04d}x"
+
+
+class References:
+    """The reference's answers about each world."""
+
+    def __init__(self, delivered: Iterable[Delivered], **limits: Any) -> None:
+        worlds: dict[str, list[Delivered]] = {}
+        for each in delivered:
+            worlds.setdefault(world_of(json.dumps(each.event)), []).append(each)
+        canonical = default_rules().canonical
+        self.of: Mapping[str, Reference] = {
+            world: Reference(events, canonical=canonical, **limits) for world, events in worlds.items()
+        }
+
+    def column_edges(self) -> set[ColumnEdge]:
+        return {edge for one in self.of.values() for edge in one.column_edges}
+
+    def table_edges(self) -> set[TableEdge]:
+        return {edge for one in self.of.values() for edge in one.table_edges}
+
+    def surface(self) -> dict[Column, str]:
+        return {
+            column: exposure
+            for one in self.of.values()
+            for column, exposure in questions.surface(one, questions.tagged(one, "pii")).items()
+        }
+
+    def unused(self) -> dict[Column, str]:
+        return {column: verdict for one in self.of.values() for column, verdict in questions.unused(one).items()}
+
+    def key(self, namespace: str, name: str, column: str | None) -> Column:
+        one = self.of[world_of(namespace)]
+        return (namespace, name, None if column is None else one.schemas.key((namespace, name), column))
+
+
+def world_of(text: str) -> str:
+    found = re.search(r"w\d{4}x", text)
+    assert found, text
+    return found[0]
+
+
+def plain(table: DataFrame, *, without: Iterable[str] = ()) -> list[tuple[Any, ...]]:
+    """Return the rows of a table without what differs from one build to another."""
+    left_out = {"batch", "voted", "late", *without}
+    columns = [name for name in table.columns if name not in left_out]
+    return sorted((tuple(row) for row in table.select(*columns).collect()), key=repr)

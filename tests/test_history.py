@@ -1,0 +1,142 @@
+"""Edges in time, of votes: spells against the reference's answers at every moment, whole and piece by piece."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headwater.lineage.current import Group, Vote, standing
+from headwater.lineage.edges import Contribution
+from headwater.lineage.history import History
+from headwater.lineage.name import Name
+from headwater.lineage.names import default_rules
+from tests.lineage_world import LineageWorld
+from tests.reference.records import Delivered
+from tests.reference.solver import Reference
+from tests.reference.world_events import deliver
+from tests.reference.worlds import random_world
+
+GROUP = Group("observed", Name("n", "job"), Name("n", "out"))
+
+
+def vote(time_us: int, execution: str, said: str, *, carries: bool = True, landed: bool = False) -> Vote[Sequence[str]]:
+    tie = f"{time_us}{execution}"
+    return Vote(time_us, tie, tie, execution, carries, landed, True, False, said)
+
+
+def spells(votes: list[Vote[Sequence[str]]], layer: str = "observed") -> list[tuple[Any, ...]]:
+    history: History[str] = History(layer)
+    history.add(votes)
+    return sorted(tuple(spell) for spell in (*history.ended, *history.standing))
+
+
+@pytest.mark.parametrize(
+    ("votes", "expected"),
+    [
+        ([vote(1, "a", "xy"), vote(5, "b", "x")], [("x", 1, None, 5, 2, False), ("y", 1, 5, 1, 1, False)]),
+        ([vote(1, "a", "x"), vote(2, "a", "y")], [("x", 1, None, 1, 1, False), ("y", 2, None, 2, 1, False)]),
+        ([vote(1, "a", "x"), vote(5, "b", "", carries=False)], [("x", 1, None, 1, 1, False)]),
+        (
+            [vote(1, "a", "x"), vote(3, "b", "y"), vote(5, "c", "x", landed=True)],
+            [("x", 1, 3, 1, 1, False), ("x", 5, None, 5, 1, True), ("y", 3, 5, 3, 1, False)],
+        ),
+        ([vote(1, "a", "x"), vote(1, "b", "y")], [("y", 1, None, 1, 1, False)]),
+        (
+            [vote(1, "a", "x"), vote(2, "b", "y"), vote(3, "a", "z")],
+            [
+                ("x", 1, 2, 1, 1, False),
+                ("x", 3, None, 1, 1, False),
+                ("y", 2, 3, 2, 1, False),
+                ("z", 3, None, 3, 1, False),
+            ],
+        ),
+    ],
+    ids=[
+        "an edge ends",
+        "one execution adds up",
+        "opaque ends nothing",
+        "it comes back",
+        "one instant",
+        "again current",
+    ],
+)
+def test_rule_6_intervals_are_half_open_and_may_be_several(
+    votes: list[Vote[Sequence[str]]], expected: list[tuple[Any, ...]]
+) -> None:
+    assert spells(votes) == expected
+
+
+def test_rule_6_a_declaration_replaces_the_one_before_even_without_edges() -> None:
+    assert spells([vote(1, "a", "x"), vote(5, "b", "", carries=False)], "declared") == [("x", 1, 5, 1, 1, False)]
+
+
+some_votes = st.lists(
+    st.builds(
+        lambda time_us, execution, said, carries: vote(time_us, execution, said if carries else "", carries=carries),
+        st.integers(1, 9), st.sampled_from("abc"), st.sampled_from(["x", "y", "xy", "xyz"]), st.booleans(),
+    ),
+    max_size=12, unique_by=lambda each: each.run_key,
+)  # fmt: skip
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(some_votes, st.integers(0, 10), st.sampled_from(["observed", "declared"]))
+def test_spells_say_at_each_moment_what_stands_then_and_may_be_told_in_two_pieces(
+    votes: list[Vote[Sequence[str]]], cut: int, layer: str
+) -> None:
+    whole = spells(votes, layer)
+    for moment in range(11):
+        stands = standing(GROUP._replace(layer=layer), [each for each in votes if each.time_us <= moment]).live
+        then = {edge for edge, since, until, *_ in whole if since <= moment and (until is None or moment < until)}
+        assert then == {edge for each in stands for edge in each.said}
+    first: History[str] = History(layer)
+    first.add(each for each in votes if each.time_us <= cut)
+    second = History(layer, [each for each in votes if each.time_us <= cut], first.standing)
+    second.add(each for each in votes if each.time_us > cut)
+    assert sorted(tuple(each) for each in (*first.ended, *second.ended, *second.standing)) == whole
+
+
+def test_spells_agree_with_the_reference_as_of_any_time() -> None:
+    compared = sum(compare_in_time(plain(random_world(seed))) for seed in range(200))
+    assert compared > 200
+
+
+def plain(events: list[Delivered]) -> list[Delivered]:
+    """Keep what votes in time can know: runs that end once, with names and columns that mean one thing."""
+    kept = {each.event["run"]["runId"]: each for each in events if each.event.get("eventType") == "COMPLETE"}
+    return deliver(
+        without(each.event, {"symlinks", "lifecycleStateChange", "schema", "jobType"}) for each in kept.values()
+    )
+
+
+def without(value: Any, facets: set[str]) -> Any:
+    if isinstance(value, list):
+        return [without(each, facets) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: without(each, facets) for key, each in value.items() if key not in facets}
+
+
+def compare_in_time(events: list[Delivered]) -> int:
+    found: set[tuple[Any, ...]] = set()
+    for group, votes in LineageWorld(events).scene.store.votes.items():
+        history: History[Any] = History(group.layer)
+        history.add(Vote(*each[:-1], edges(each.said)) for each in votes.values())
+        found.update((*spell.edge, spell.since_us, spell.until_us) for spell in (*history.ended, *history.standing))
+    moments = sorted({each.time_us for each in events})
+    for moment in moments:
+        then = {row[:-2] for row in found if row[-2] <= moment and (row[-1] is None or moment < row[-1])}
+        assert then == Reference(events, as_of_us=moment, canonical=default_rules().canonical).column_edges
+    return len(moments) if found else 0
+
+
+def edges(said: Contribution) -> list[tuple[Any, ...]]:
+    assert said.output
+    found = {
+        (*each.source, each.column, *said.output, target, "DIRECT" if each.how.direct else "INDIRECT", each.how.masked)
+        for each in said.edges
+        for target in ([each.target] if each.target is not None else said.columns)
+    }
+    return sorted(found)

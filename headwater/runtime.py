@@ -5,10 +5,12 @@ What an `open_*` function opens is imported by it: a receiver must not load Delt
 
 import contextlib
 import fcntl
+import logging
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,7 @@ from headwater.settings import Settings
 if TYPE_CHECKING:
     from headwater.eventlog.event_hub_clients import HubAddress
     from headwater.eventlog.sqlite import SqliteLog
+    from headwater.fabric.rest import Fabric
     from headwater.index.home import IndexHome
     from headwater.index.lens import Lenses
     from headwater.index.rules_files import RulesFiles
@@ -244,11 +247,16 @@ def open_bronze(settings: Settings) -> "Bronze":
     """Open the bronze tables, in a folder or at an address."""
     from headwater.lake.bronze import Bronze
 
+    lake, options = lake_place(settings)
+    return Bronze(f"{lake}/bronze", options)
+
+
+def lake_place(settings: Settings) -> tuple[str, dict[str, str]]:
+    """Return the folder or address of the lake, without a slash at its end, and the storage options it takes."""
     lake = settings.lake or str(_data(settings) / "lake")
     if is_lake_remote(settings):
-        options = {**STORAGE_OPTIONS, **_identity(settings), **_revealed(settings.lake_options)}
-        return Bronze(f"{lake.rstrip('/')}/bronze", options)
-    return Bronze(str(Path(lake).expanduser().resolve() / "bronze"))
+        return lake.rstrip("/"), {**STORAGE_OPTIONS, **_identity(settings), **_revealed(settings.lake_options)}
+    return str(Path(lake).expanduser().resolve()), {}
 
 
 def is_lake_remote(settings: Settings) -> bool:
@@ -267,6 +275,19 @@ def _identity(settings: Settings) -> dict[str, str]:
 
 def _revealed(options: Mapping[str, SecretStr]) -> dict[str, str]:
     return {name: value.get_secret_value() for name, value in options.items()}
+
+
+def open_fabric(settings: Settings, api: str) -> "Fabric":
+    """Open Fabric's REST API as whoever `az login`, the environment or a managed identity says we are."""
+    if find_spec("azure.identity") is None:
+        raise WrongSetting("The Python package azure-identity is missing. Run `pip install headwater[azure]`.")
+    from azure.identity import DefaultAzureCredential
+
+    from headwater.fabric.rest import Fabric
+
+    logging.getLogger("azure.identity").setLevel(logging.CRITICAL)  # our one line says what is wrong
+    credential = DefaultAzureCredential(managed_identity_client_id=settings.identity_client_id)
+    return Fabric(api, lambda scope: credential.get_token(scope).token)
 
 
 def open_rules(settings: Settings) -> "RulesFiles":

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -69,10 +70,9 @@ def shortcut(
     if dry_run:
         _print_requests(url, bodies, as_json)
         return
-    client = open_fabric(settings, api)
-    for body in bodies:
-        client.post(url, body)
-    client.close()
+    with closing(open_fabric(settings, api)) as client:
+        for body in bodies:
+            client.post(url, body)
     items = {"items": [each._asdict() for each in found]}
     show(items, as_json, lambda: table("Shortcuts", items, ("path", "name", "location", "subpath")))
 

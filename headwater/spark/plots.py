@@ -43,8 +43,8 @@ def draw_reach(found: Reached, title: str) -> Figure:
         box = {"boxstyle": "round", "facecolor": colours.get(node, ASKED), **edge}
         axes.text(x, y, _label(node), color="white", fontsize=7, ha="center", va="center", bbox=box)
     axes.set_xlim(-0.6, max((x for x, _ in places.values()), default=0) + 0.6)
-    _plain(axes)
-    _title(axes, title, len(shown), len(found.columns), more=found.truncated)
+    axes.axis("off")
+    _title(axes, title, len(shown), len(found.columns), "columns or more" if found.truncated else "columns")
     return figure
 
 
@@ -72,22 +72,23 @@ def as_html(figure: Figure) -> str:
 
 
 def _bars(found: pd.DataFrame, word: str, colours: Mapping[str, str], title: str) -> Figure:
-    counts: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(colours, 0))
-    for row in found[["dataset", word]].itertuples(index=False):
-        counts[row[0]][row[1]] += 1
-    shown = sorted(counts, key=lambda dataset: -sum(counts[dataset].values()))[:DATASETS]
+    counts: dict[tuple[str, str], dict[str, int]] = defaultdict(lambda: dict.fromkeys(colours, 0))
+    for namespace, dataset, kind in found[["namespace", "dataset", word]].itertuples(index=False):
+        counts[namespace, dataset][kind] += 1
+    shown = sorted(counts, key=lambda name: -sum(counts[name].values()))[:DATASETS]
     figure = Figure(figsize=(8, max(2.5, 0.35 * len(shown) + 1.5)))
     axes = figure.add_subplot()
-    left = [0] * len(shown)
+    rows, left = range(len(shown)), [0] * len(shown)
     for kind, colour in colours.items():
-        widths = [counts[dataset][kind] for dataset in shown]
-        axes.barh([_safe(name) for name in shown], widths, left=left, color=colour, label=kind)
+        widths = [counts[name][kind] for name in shown]
+        axes.barh(rows, widths, left=left, color=colour, label=kind)
         left = [sum(both) for both in zip(left, widths, strict=True)]
+    axes.set_yticks(rows, [_safe(dataset) for _, dataset in shown])
     axes.invert_yaxis()
-    axes.set_xlabel("columns" if word != "change" else "edges")
+    axes.set_xlabel("edges" if word == "change" else "columns")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend(loc="lower right", fontsize=7)
-    _title(axes, title, len(shown), len(counts), more=False)
+    _title(axes, title, len(shown), len(counts), "datasets")
     return figure
 
 
@@ -112,7 +113,7 @@ def _node(row: object) -> _Node:
 
 
 def _label(node: _Node) -> str:
-    table = node[1].rstrip("/").rpartition("/")[2]
+    table = "/".join(node[1].rstrip("/").split("/")[-2:])
     return _safe(f"{table}\n{node[2]}" if node[2] else table)
 
 
@@ -122,10 +123,6 @@ def _safe(text: str) -> str:
     return plain.encode("latin-1", "backslashreplace").decode("latin-1").replace("$", r"\$")
 
 
-def _title(axes: Axes, title: str, shown: int, total: int, *, more: bool) -> None:
-    count = f"{total}{' or more' if more else ''}"
-    axes.set_title(_safe(title) + (f": {shown} of {count}" if more or shown < total else f": {count}"), fontsize=9)
-
-
-def _plain(axes: Axes) -> None:
-    axes.axis("off")
+def _title(axes: Axes, title: str, shown: int, total: int, unit: str) -> None:
+    count = f"{total} {unit}"
+    axes.set_title(f"{_safe(title)}: {count}" + (f", {shown} of them drawn" if shown < total else ""), fontsize=9)

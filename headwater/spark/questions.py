@@ -11,14 +11,14 @@ from headwater.index.asking import Subject, find_dataset, read_bounds, read_mode
 from headwater.index.reach import reach
 from headwater.lineage.name import Name
 from headwater.lineage.user_rules import UserRules
-from headwater.spark.surroundings import Layers, Spelling, Surroundings, open_layers
+from headwater.spark.layers import COUNTS, Layers, open_layers
+from headwater.spark.surroundings import Surroundings
 from headwater.tables import COLUMN_EDGES, MASKING_SURFACE, POSITIONS, TABLE_EDGES, UNUSED_COLUMNS
 
 LIMIT = 10_000
 
 _ENDS = ["source_namespace", "source_dataset", "source_column", "target_namespace", "target_dataset", "target_column"]
 _DATASETS = [name for name in _ENDS if not name.endswith("_column")]
-_WORST_FIRST = ("exposed", "unknown", "masked")
 
 
 class Reached(NamedTuple):
@@ -39,7 +39,7 @@ class Questions:
 
     def __init__(self, spark: SparkSession, lake: str, rules: UserRules | None = None):
         """Open a lake; rules: those by which silver was built. Raises WrongSetting where there is no gold."""
-        self._layers: Layers = open_layers(spark, lake)
+        self._layers = open_layers(spark, lake)
         self._names = (rules or UserRules()).names
 
     def impact(self, dataset: str, column: str | None = None, **how: Any) -> Reached:
@@ -57,8 +57,8 @@ class Questions:
 
     def surface(self, tag: str = "pii", limit: int = LIMIT) -> pd.DataFrame:
         """Return where columns with a tag end up, worst first: `exposure` exposed, unknown or masked."""
-        found = self._layers.gold.read(MASKING_SURFACE).where(F.col("tag") == tag.casefold())
-        worst = F.array_position(F.array(*map(F.lit, _WORST_FIRST)), F.col("exposure"))
+        found = self._layers.gold(MASKING_SURFACE).where(F.col("tag") == tag.casefold())
+        worst = F.expr("array_position(array('exposed', 'unknown', 'masked'), exposure)")
         rows = found.orderBy(worst, "namespace", "dataset", "column").limit(limit)
         return _pandas(rows.select(*(name for name in MASKING_SURFACE.columns if name not in ("tag", "rules_hash"))))
 
@@ -67,7 +67,7 @@ class Questions:
 
         `reason` says why; `readers` and `consumers` are JSON lists.
         """
-        found = self._layers.gold.read(UNUSED_COLUMNS)
+        found = self._layers.gold(UNUSED_COLUMNS)
         if dataset is not None:
             name = find_dataset(Surroundings(self._layers), self._names, Subject(namespace, dataset))
             found = found.where((F.col("namespace") == name.namespace) & (F.col("dataset") == name.name))
@@ -127,13 +127,12 @@ class Questions:
 
     def _spelt(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return edges with their columns as the newest schemas spell them."""
-        spelling = Spelling(self._layers.silver)
         for side in ("source", "target"):
             names = [Name(*name) for name in zip(rows[f"{side}_namespace"], rows[f"{side}_dataset"], strict=True)]
-            spelling.read(dict.fromkeys(names))
+            self._layers.read_columns(names)
             keys = rows[f"{side}_column"]
             shown = [
-                None if key is None else spelling.columns(name).shown(key)
+                None if key is None else self._layers.columns(name).shown(key)
                 for name, key in zip(names, keys, strict=True)
             ]
             rows[f"{side}_column"] = pd.Series(shown, dtype=object)
@@ -168,7 +167,7 @@ def _ways(stop: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _plain(layers: Layers, moment: datetime | None) -> DataFrame:
     """Return every edge that counted at a moment, with the first job that makes it, one without a mask first."""
-    columns, tables = (layers.gold.read(table).where(_at(moment)) for table in (COLUMN_EDGES, TABLE_EDGES))
+    columns, tables = (layers.gold(table).where(_at(moment)) for table in (COLUMN_EDGES, TABLE_EDGES))
     nothing = F.lit(None).cast("string")
     whole = {"source_column": nothing, "target_column": nothing, "direct": F.lit(True), "masked": F.lit(False)}
     every = columns.unionByName(tables.where("opaque").withColumns(whole), allowMissingColumns=True)
@@ -178,7 +177,7 @@ def _plain(layers: Layers, moment: datetime | None) -> DataFrame:
 
 def _at(moment: datetime | None) -> Any:
     if moment is None:
-        return F.expr("part = 'open' AND current")
+        return F.expr(COUNTS)
     at = F.lit(moment)
     return (F.col("valid_from") <= at) & (F.col("valid_to").isNull() | (F.col("valid_to") > at))
 
@@ -192,7 +191,7 @@ def overview(spark: SparkSession, lake: str) -> pd.DataFrame:
     """Return how far silver and gold are: by partition the newest sequence they hold, and their last batch."""
     columns = ["log", "incarnation", "partition", "sequence", "batch"]
     frames = []
-    for layer, folder in open_layers(spark, lake)._asdict().items():
+    for layer, folder in open_layers(spark, lake).folders.items():
         rows = _pandas(folder.read(POSITIONS).select(*columns).orderBy(*columns))
         rows.insert(0, "layer", layer)
         frames.append(rows)

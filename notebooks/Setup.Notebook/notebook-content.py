@@ -33,7 +33,7 @@
 receiver_url = "https://RECEIVER_HOST"
 reader_url = "https://READER_HOST"
 namespace = "fabric/WORKSPACE_NAME"
-key_vault = ""  # such as https://NAME.vault.azure.net/, with the secrets headwater-write and headwater-read
+key_vault = "https://KEY_VAULT"  # with the secrets headwater-write and headwater-read; empty: no keys are needed
 
 # METADATA ********************
 

@@ -24,6 +24,7 @@ from headwater.spark.session import local_session
 from headwater.spark.silver import build_silver
 
 EVENTS = 200_000
+QUICK_EVENTS = 20_000
 CORES = 2
 _FIRST_MS = 1_767_225_600_000
 _STEP_MS = 6_000

@@ -22,12 +22,15 @@ _COMMAND = [sys.executable, "-c", "from headwater.cli import main; main()"]
 
 
 def headwater(
-    *arguments: str | Path, environment: Mapping[str, str] | None = None, cwd: Path | None = None
+    *arguments: str | Path,
+    environment: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    timeout_s: float = TIMEOUT_S,
 ) -> subprocess.CompletedProcess[str]:
-    """Run one command of the command line to its end."""
+    """Run one command of the command line to its end, and all that it started: they hold its output."""
     return subprocess.run(
         [*_COMMAND, *map(str, arguments)], cwd=cwd,
-        env=_environment(environment or {}), capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
+        env=_environment(environment or {}), capture_output=True, text=True, timeout=timeout_s, check=False,
     )  # fmt: skip
 
 

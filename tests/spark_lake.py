@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,12 +10,13 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from headwater import failpoints
 from headwater.lineage.names import default_rules
 from headwater.lineage.user_rules import UserRules
 from headwater.spark.generations import current
 from headwater.spark.gold import build_gold
 from headwater.spark.silver import build_silver
-from headwater.tables import GOLD, SILVER, Table
+from headwater.tables import BINDINGS, EDGE_SETS, GOLD, SILVER, Table
 from tests.lake_check import rows
 from tests.parsing import World
 from tests.reference import questions
@@ -22,6 +24,7 @@ from tests.reference.records import Delivered
 from tests.reference.solver import Column, ColumnEdge, Reference, TableEdge
 from tests.reference.world_events import START
 from tests.reference.worlds import random_world, world_in_namespace
+from tests.running import headwater
 
 RULES = UserRules()
 Rows = dict[tuple[Any, ...], tuple[Any, ...]]
@@ -43,11 +46,16 @@ class SparkLake:
         while parser.step():
             pass
 
-    def build(self, **options: Any) -> int:
-        """Bring silver and gold up to bronze; returns the number of events taken."""
-        taken = build_silver(self.spark, self.uri, RULES, **options)
-        build_gold(self.spark, self.uri, RULES, rebuild=bool(options.get("rebuild")))
-        return taken
+    def build(self, *layers: str, rebuild: bool = False) -> None:
+        """Bring silver and gold, or one of them, up to bronze."""
+        for layer, step in (("silver", build_silver), ("gold", build_gold)):
+            if layer in (layers or (layer,)):
+                step(self.spark, self.uri, RULES, rebuild=rebuild)
+
+    def command(self, layer: str, *options: str, killed_at: str = "") -> subprocess.CompletedProcess[str]:
+        """Build a layer by the command line, in a process of its own that may be killed at a fail point."""
+        environment = {failpoints.VARIABLE: killed_at}
+        return headwater("spark", layer, "--data", self.world.folder, *options, environment=environment, timeout_s=400)
 
     def delivered(self) -> list[Delivered]:
         """Return bronze's events in the order of the log."""
@@ -64,6 +72,11 @@ class SparkLake:
 
     def gold(self, table: Table) -> list[Any]:
         return self.read("gold", table).collect()
+
+    def folder(self, layer: str, table: Table) -> Path:
+        found = current(self.spark, self.uri, layer, SILVER if layer == "silver" else GOLD)
+        assert found
+        return Path(found[0].uri(table))
 
 
 def bodies(seeds: Iterable[int]) -> Iterator[list[bytes]]:
@@ -115,8 +128,21 @@ def world_of(text: str) -> str:
     return found[0]
 
 
-def plain(table: DataFrame, *, without: Iterable[str] = ()) -> list[tuple[Any, ...]]:
-    """Return the rows of a table without what differs from one build to another."""
-    left_out = {"batch", "voted", "late", *without}
-    columns = [name for name in table.columns if name not in left_out]
-    return sorted((tuple(row) for row in table.select(*columns).collect()), key=repr)
+def plain(frame: DataFrame, table: Table) -> list[tuple[Any, ...]]:
+    """Return the rows of a table without what may differ from one build to another."""
+    if table is EDGE_SETS:  # rows that were taken back stay, so that gold learns of it
+        frame = frame.where("NOT retracted")
+    columns = [name for name in table.columns if name not in ("batch", "voted", "late")]
+    found = [tuple(row) for row in frame.select(*columns).collect()]
+    if table is BINDINGS:
+        found = _without_needless_times(found)
+    return sorted(found, key=repr)
+
+
+def _without_needless_times(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """A name of one location needs one moment only: any one of those at which it was said is kept."""
+    locations: dict[tuple[Any, ...], set[tuple[Any, ...]]] = {}
+    for row in rows:
+        locations.setdefault(row[:3], set()).add(row[3:5])
+    single = {alias for alias, found in locations.items() if alias[0] == "binding" and len(found) == 1}
+    return [(*row[:5], None, *row[6:]) if row[:3] in single else row for row in rows]

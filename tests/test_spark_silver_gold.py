@@ -1,46 +1,108 @@
-"""Silver and gold against the reference, incrementally and at once; all in one Spark session."""
+"""Silver and gold against the reference, through kills and incrementally, and at once; all in one Spark session."""
 
+import json
+import signal
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from headwater.spark.session import local_session
-from headwater.tables import COLUMN_EDGES, GOLD, MASKING_SURFACE, POSITIONS, SILVER, TABLE_EDGES, UNUSED_COLUMNS
+from headwater.tables import (
+    COLUMN_EDGES,
+    EDGE_SETS,
+    EVENTS,
+    FACETS,
+    GOLD,
+    MASKING_SURFACE,
+    POSITIONS,
+    RUN_DATASETS,
+    RUNS,
+    SILVER,
+    TABLE_EDGES,
+    UNUSED_COLUMNS,
+)
+from tests import hostile_names
 from tests.reference.solver import ColumnEdge, TableEdge
+from tests.spark_files import FilesRead, out_of_reach
 from tests.spark_lake import References, SparkLake, bodies, plain
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(1200),  # the fixture is nearly all of it: four minutes on an idle machine
     pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:The distutils package is deprecated:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 
-import os
+WORLDS = range(200)
+LATER = "ffffffff-ffff-7fff-bfff-ffffffffffff"
+"""The id of a run that began after all others, as UUIDv7 ids sort."""
 
-WORLDS = range(int(os.environ.get("N", "200")))
+HISTORY = [
+    ("silver", RUNS, ""),
+    ("silver", RUN_DATASETS, ""),
+    ("silver", FACETS, "entity=run"),
+    ("silver", EDGE_SETS, "part=closed"),
+    ("gold", COLUMN_EDGES, "part=closed"),
+    ("gold", TABLE_EDGES, "part=closed"),
+]
+"""Tables, or a partition of them, that grow with every run."""
 
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    with local_session(2) as session:
+    with local_session(2, {"spark.sql.maxMetadataStringLength": "1000"}) as session:
         yield session
 
 
 @pytest.fixture(scope="module")
 def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkLake:
-    """Give 200 worlds in two batches, the second with the later half of the events of each."""
+    """Give 200 worlds in two batches, the later half of each world by processes that are killed amid their writes."""
     lake = SparkLake(spark, tmp_path_factory.mktemp("worlds"))
-    worlds = list(bodies(WORLDS))
-    first = [body for world in worlds for body in world[: len(world) // 2]]
-    second = [body for world in worlds for body in world[len(world) // 2 :]]
-    for part_of in (first, second):
-        lake.store(part_of)
-        assert lake.build() > 0
+    worlds = [*bodies(WORLDS), hostile_names.copies()]
+    lake.store([body for world in worlds for body in world[: len(world) // 2]])
+    lake.build()
+    lake.store([body for world in worlds for body in world[len(world) // 2 :]])
+    for layer, between in (("silver", "spark.after_edge_sets"), ("gold", "spark.after_column_edges")):
+        assert lake.command(layer, killed_at=between).returncode == -signal.SIGKILL
+        lake.build(layer)
     return lake
+
+
+def test_one_more_run_reads_nothing_of_the_history(lake: SparkLake, spark: SparkSession) -> None:
+    """Its cost cannot grow with the history, whose files are out of reach meanwhile."""
+    folders = [lake.folder(layer, table) / part for layer, table, part in HISTORY]
+    folders.append(lake.world.folder / "lake" / "bronze" / EVENTS.name)
+    old = {folder: list(folder.rglob("*.parquet")) for folder in folders}
+    old = {folder: [file for file in files if "_delta_log" not in file.parts] for folder, files in old.items()}
+    assert all(old.values())
+    lake.store([hostile_names.one_more(LATER, 40_000)])
+    read = FilesRead(spark)
+    with out_of_reach([file for files in old.values() for file in files]):
+        lake.build()
+    most = read.most()
+    for folder in (lake.folder("silver", RUNS), lake.folder("silver", RUN_DATASETS), folders[-1]):
+        new = len([file for file in folder.rglob("*.parquet") if "_delta_log" not in file.parts]) - len(old[folder])
+        assert 0 < most[folder] <= new
+    assert [row.runs for row in lake.gold(COLUMN_EDGES) if row.target_dataset == hostile_names.NAMES[-1]] == [2]
+
+
+def test_names_that_break_out_travel_unharmed(lake: SparkLake) -> None:
+    rows = [row for row in lake.gold(COLUMN_EDGES) if row.job_namespace == hostile_names.NAMESPACE and row.current]
+    assert {
+        ((row.source_dataset, row.source_column), (row.target_dataset, row.target_column)) for row in rows
+    } == hostile_names.EDGES
+    assert {row.job_name.rpartition(" ")[0] for row in rows} == {hostile_names.JOB[1]}
+    exposed = {row.column for row in lake.gold(MASKING_SURFACE) if row.namespace == hostile_names.NAMESPACE}
+    assert exposed == set(hostile_names.COLUMNS[1:])
+
+
+def test_the_command_finds_nothing_left_to_do(lake: SparkLake) -> None:
+    outcome = lake.command("silver", "--json")
+    assert outcome.returncode == 0, outcome.stderr
+    found = json.loads(outcome.stdout)
+    assert (found["events"], found["lake"]) == (0, lake.uri)
 
 
 @pytest.fixture(scope="module")
@@ -82,10 +144,10 @@ def test_verdicts_are_those_of_the_reference(lake: SparkLake, references: Refere
 
 
 def test_incremental_and_at_once_are_the_same(lake: SparkLake) -> None:
-    before = {(layer, table.name): plain(lake.read(layer, table)) for layer, table in TABLES}
+    before = {(layer, table.name): plain(lake.read(layer, table), table) for layer, table in TABLES}
     lake.build(rebuild=True)
     for layer, table in TABLES:
-        assert plain(lake.read(layer, table)) == before[layer, table.name], f"{layer}.{table.name}"
+        assert plain(lake.read(layer, table), table) == before[layer, table.name], f"{layer}.{table.name}"
 
 
 TABLES = [("silver", table) for table in SILVER if table is not POSITIONS]

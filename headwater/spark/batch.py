@@ -91,8 +91,15 @@ class Batch:
 
     def parts_of(self, run_keys: DataFrame) -> DataFrame:
         """Return rows in the columns `GROUP` of these runs, stored and in this batch."""
-        stored = self.folder.read(RUNS).select(*GROUP).join(run_keys, "run_key", "left_semi")
-        return stored.unionByName(self._parsed.select(*GROUP).join(run_keys, "run_key", "left_semi"))
+        run_keys = keep(run_keys)
+        own = self._parsed.select(*GROUP).join(run_keys, "run_key", "left_semi")
+        return self._stored_rows(run_keys).unionByName(own)
+
+    def _stored_rows(self, run_keys: DataFrame) -> DataFrame:
+        """Return rows in the columns `GROUP` of these runs as they are stored; `run_keys` is worked out twice."""
+        begins = run_keys.agg(prefixes("run_key")).collect()[0][0]
+        near = self.folder.read(RUNS).where(ranges("run_key", begins))
+        return near.select(*GROUP).join(run_keys, "run_key", "left_semi")
 
     # What changes
 
@@ -102,8 +109,7 @@ class Batch:
         rows = self._parsed.select(*GROUP).unionByName(own.join(self._touched, "run_key", "left_semi"))
         if late is None:
             return rows
-        others = late.join(self._touched, "run_key", "left_anti")
-        return rows.unionByName(self.folder.read(RUNS).select(*GROUP).join(others, "run_key", "left_semi"))
+        return rows.unionByName(self._stored_rows(late.join(self._touched, "run_key", "left_anti")))
 
     def _latest(self, learnt: Learnt, moved: DataFrame | None) -> DataFrame:
         """Return rows of `LATEST` that are new, those of names that mean something else as `moved` or `gone`."""

@@ -1,11 +1,13 @@
 """`column_edges` and `table_edges`: each edge with the time in which it counted."""
 
+from functools import partial
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.user_rules import UserRules
 from headwater.spark.arrow import map_groups
-from headwater.spark.delta import Folder, keep, spark_schema
+from headwater.spark.delta import Folder, keep, spark_schema, together
 from headwater.spark.judge import CLOSED
 from headwater.spark.spells import COLUMN, EDGE, GROUPED, TABLE, VOTE, Spells
 from headwater.tables import COLUMN_EDGES, EDGE_SETS, TABLE_EDGES, Table
@@ -33,8 +35,8 @@ def write_edges(silver: Folder, gold: Folder, rules: UserRules, after: int, upto
     for kind, table in KINDS.items():
         of_kind = edges.where(F.col("kind") == kind).withColumns(stamp)
         gold.merge(table, of_kind, ["edge_key"], only="" if was_closed else "t.part = 'open'")
-    for table in KINDS.values():
-        hide_dropped(silver, gold, table)
+    gone = keep(dropped(silver))
+    together(*(partial(hide_dropped, gone, gold, table) for table in KINDS.values()))
 
 
 def _open_rows(gold: Folder) -> DataFrame:
@@ -86,9 +88,8 @@ def dropped(silver: Folder) -> DataFrame:
     )
 
 
-def hide_dropped(silver: Folder, gold: Folder, table: Table) -> None:
-    """End the edges of datasets that are dropped now at that time, and let those of datasets that came back go on."""
-    gone = keep(dropped(silver))
+def hide_dropped(gone: DataFrame, gold: Folder, table: Table) -> None:
+    """End the edges of datasets that are dropped now (`gone`), and let those of datasets that came back go on."""
     edges = gold.read(table).where("part = 'open'")
     for side in ("source", "target"):
         names = [F.col("dataset_namespace").alias(f"{side}_namespace"), F.col("dataset_name").alias(f"{side}_dataset")]

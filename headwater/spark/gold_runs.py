@@ -1,12 +1,14 @@
 """`run_health` and `hourly_stats`: built-in aggregation, the rules have spoken before."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.user_rules import UserRules
 from headwater.spark.delta import Folder, keep
+from headwater.spark.ranges import prefixes, ranges
 from headwater.tables import HOURLY_STATS, RUN_HEALTH, RUNS
 
 LOST_AFTER = timedelta(hours=24)
@@ -43,16 +45,21 @@ def write_runs(silver: Folder, gold: Folder, rules: UserRules, after: int) -> No
     lost = (F.col("state") == "RUNNING") & silent
     found = fresh.withColumn("state", F.when(lost, "LOST").otherwise(F.col("state")))
     found = keep(found.unionByName(known.where(lost).withColumn("state", F.lit("LOST")).select(*found.columns)))
-    if not found.isEmpty():
-        before = gold.read(RUN_HEALTH).where("NOT ended").join(found.select("run_key"), "run_key", "left_semi")
-        hours = found.select("hour").unionByName(before.select("hour")).distinct()
-        touched = [row.hour for row in hours.collect()]
-        gold.merge(RUN_HEALTH, found, ["run_key"])
-        _write_hours(gold, rules, touched)
+    begins = found.agg(prefixes("run_key")).collect()[0][0]
+    if begins:
+        _write_hours(gold, rules, found, begins)
+        gold.merge(RUN_HEALTH, found, ["run_key"], only=ranges("t.run_key", begins))
 
 
-def _write_hours(gold: Folder, rules: UserRules, hours: list[object]) -> None:
-    runs = gold.read(RUN_HEALTH).where(F.col("hour").isin(hours))
+def _write_hours(gold: Folder, rules: UserRules, fresh: DataFrame, begins: Sequence[str]) -> None:
+    """Count anew the hours that runs come to or leave; first, because `run_health` knows the hour that a run leaves."""
+    stored = gold.read(RUN_HEALTH)
+    before = stored.where(ranges("run_key", begins)).join(fresh.select("run_key"), "run_key", "left_semi")
+    hours = fresh.select("hour").unionByName(before.select("hour")).agg(F.collect_set("hour")).collect()[0][0]
+    if not hours:
+        return
+    others = stored.where(F.col("hour").isin(hours)).join(fresh.select("run_key"), "run_key", "left_anti")
+    runs = others.unionByName(fresh.where(F.col("hour").isin(hours)))
 
     def count(state: str) -> Column:
         return F.count(F.when(F.expr(state), 1))
@@ -71,4 +78,6 @@ def _write_hours(gold: Folder, rules: UserRules, hours: list[object]) -> None:
     found = found.withColumns({"rules_hash": F.lit(rules.rules_hash), "gone": F.lit(False)})
     key = ["hour", *_JOB]
     empty = gold.read(HOURLY_STATS).where(F.col("hour").isin(hours)).join(found, key, "left_anti")
-    gold.merge(HOURLY_STATS, found.unionByName(empty.withColumn("gone", F.lit(True)).select(*found.columns)), key)
+    rows = found.unionByName(empty.withColumn("gone", F.lit(True)).select(*found.columns))
+    among = ", ".join(f"timestamp_micros({int(hour.timestamp()) * 1_000_000})" for hour in hours)
+    gold.merge(HOURLY_STATS, rows, key, only=f"t.hour IN ({among})")

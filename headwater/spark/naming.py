@@ -146,11 +146,11 @@ def _renaming_runs(parsed: DataFrame, known: Mapping[str, object], stored: Store
     renaming = F.col("renames") | F.col("run_key").isin(sorted(known)) if known else F.col("renames")
     keys = parsed.where(renaming).select("run_key").distinct()
     found: dict[str, list[Part]] = {}
-    if not keys.isEmpty():
+    if not keys.isEmpty():  # else table `runs` would be read for nothing
         for part in _parts(stored.parts_of(keys)):
             found.setdefault(part.run_key, []).append(part)
     return found
 
 
 def _parts(frame: DataFrame) -> Iterable[Part]:
-    return (part for row in frame.select("parts").toLocalIterator() for part in read_parts(row.parts))
+    return (part for row in frame.select("parts").collect() for part in read_parts(row.parts))

@@ -27,6 +27,8 @@ CONF = {
     "spark.sql.session.timeZone": "UTC",
     # most of a batch's work is Python's: generating and compiling Java for each small step costs more than it saves
     "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.ui.explainMode": "simple",
     "spark.sql.adaptive.enabled": "false",
     "spark.databricks.delta.merge.materializeSource": "none",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "512",

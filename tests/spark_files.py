@@ -1,0 +1,58 @@
+"""What Spark's own metrics say that it read."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+_LOCATION = re.compile(r"Location: \w+ ?\(\d+ paths?\)\[file:([^\],]+)\]")
+
+
+class FilesRead:
+    """By folder of a table, the most files that one scan read of it since this was made."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._seen = {execution.executionId() for execution in self._executions()}
+
+    def most(self) -> dict[Path, int]:
+        found: dict[Path, int] = defaultdict(int)
+        for execution in self._executions():
+            if execution.executionId() not in self._seen:
+                for folder, files in self._scans(execution.executionId()):
+                    found[folder] = max(found[folder], files)
+        return dict(found)
+
+    def _executions(self) -> Iterator[Any]:
+        self._spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+        return _items(self._store().executionsList())
+
+    def _scans(self, execution: int) -> Iterator[tuple[Path, int]]:
+        values = self._store().executionMetrics(execution)
+        for node in _items(self._store().planGraph(execution).allNodes()):
+            location = _LOCATION.search(node.desc())
+            for metric in _items(node.metrics()):
+                if location and metric.name() == "number of files read":
+                    value = values.get(metric.accumulatorId())
+                    yield Path(location[1]), int(value.get().replace(",", "")) if value.isDefined() else 0
+
+    def _store(self) -> Any:
+        return self._spark._jsparkSession.sharedState().statusStore()
+
+
+@contextmanager
+def out_of_reach(files: list[Path]) -> Iterator[None]:
+    """Let files be gone for a while: who reads one fails."""
+    for file in files:
+        file.rename(f"{file}.hidden")
+    yield
+    for file in files:
+        Path(f"{file}.hidden").rename(file)
+
+
+def _items(found: Any) -> Iterator[Any]:
+    return (found.apply(place) for place in range(found.size()))

@@ -12,7 +12,7 @@ from azure.eventhub.aio import EventHubProducerClient
 
 from headwater.api.questions import audit, log_state
 from headwater.errors import LogUnavailable, WrongSetting
-from headwater.eventlog import Kind, LoggedRecord, Record
+from headwater.eventlog import Kind, LoggedRecord, Record, each
 from headwater.eventlog.claims import FolderClaims
 from headwater.eventlog.event_hub_clients import HubAddress
 from headwater.eventlog.event_hub_reader import HubReader, HubReaders
@@ -46,8 +46,7 @@ def readers(hub: HubServer) -> Iterator[HubReaders]:
     opened = HubReaders(HubAddress("openlineage", connection=hub.connection_string), "headwater")
     yield opened
     hub.switch(None)
-    for reader in opened():
-        reader.close()
+    each(opened(), lambda reader: reader.close())
 
 
 def put(hub: HubServer, partition: int, *records: Record) -> None:
@@ -120,35 +119,31 @@ def test_a_range_is_read_whole_or_known_to_be_lost(hub: HubServer, readers: HubR
 
 
 FAULTS = {
-    Fault.TOKEN_REFUSED: ["does not take our token"],
-    Fault.NOT_ALLOWED: ["does not let this identity receive", "Azure Event Hubs Data Receiver"],
-    Fault.NO_SUCH_HUB: ["There is no event hub"],
-    None: ["cannot be reached"],
+    Fault.TOKEN_REFUSED: "does not take our token",
+    Fault.NOT_ALLOWED: "does not let this identity receive",
+    None: "cannot be reached",
 }
+"""Each fault, and what is said of it; None: nobody listens."""
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name if fault else "DOWN")
-def test_a_fault_is_said_and_afterwards_reading_goes_on(
-    hub: HubServer, readers: HubReaders, fault: Fault | None
-) -> None:
-    put(hub, 0, *events(1))
+def test_a_fault_is_said_and_afterwards_reading_goes_on(hub: HubServer, readers: HubReaders) -> None:
+    put(hub, 0, *events(*range(10)))
     reader = readers()[0]
-    assert len(read(reader, 0, 1)) == 1
-    hub.switch(fault)
-    (hub.down if fault is None else hub.hang_up)()
-    for ask in (readers, reader.tail, lambda: read(reader, 1, 1)):
-        with pytest.raises(LogUnavailable) as caught:
-            ask()
+    for number, (fault, words) in enumerate(FAULTS.items()):
+        assert len(read(reader, number, 1)) == 10 - number
+        hub.switch(fault)
+        (hub.down if fault is None else hub.hang_up)()
+        with pytest.raises(LogUnavailable) as caught:  # what has come is still given out, what is behind it is not
+            read(reader, 10, 1)
+        assert words in str(caught.value) or "hung up" in str(caught.value)
+        with pytest.raises(LogUnavailable, match=r"policy must allow to receive|cannot be reached") as caught:
+            reader.tail()
         assert SECRET not in str(caught.value)
-        if ask != readers and fault is Fault.NOT_ALLOWED:
-            continue  # the service itself has other words for it
-    assert all(word in str(caught.value) for word in FAULTS[fault]) or "hung up" in str(caught.value)
-    if fault is None:
-        hub.up()
-    hub.switch(None)
-    reader.close()
-    put(hub, 0, *events(2))
-    assert [each.sequence for each in read(reader, 1, 1)] == [2]
+        if fault is None:
+            hub.up()
+        hub.switch(None)
+        reader.close()
+    assert len(read(reader, 9, 1)) == 1
 
 
 class Lake:
@@ -158,7 +153,7 @@ class Lake:
         given = {"HEADWATER_LOG": "event_hub", "HEADWATER_HUB_CONNECTION": hub.connection_string}
         self.settings: Settings = load_settings({"data": folder}, folder=folder, environment=given)[0]
         self.folder = prepare_folder(self.settings)
-        self.bronze: Bronze = open_bronze(folder)
+        self.bronze: Bronze = open_bronze(self.settings)
         self.readers = readers
 
     def parser(self, partition: int = 0) -> Parser:
@@ -224,6 +219,5 @@ def test_a_hub_that_was_created_anew_is_refused_until_the_lake_is_told(
     lake.check(received=5, stored=3, pending=2)
     lake.parse(0, until=2)
     lake.check(received=5, stored=4, duplicates=1)
-    before = lake.audit()
-    begin_incarnation(lake.settings)
-    assert lake.audit() == before, "of the same hub nothing begins anew"
+    begin_incarnation(lake.settings)  # of the same hub nothing begins anew
+    lake.check(received=5, stored=4, duplicates=1)

@@ -3,8 +3,10 @@
 import asyncio
 import contextlib
 import logging
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -61,7 +63,7 @@ class HubClients:
 
     def producer(self) -> EventHubProducerClient:
         """Return a client that sends; it connects at its first use."""
-        options = {**_SDK, **self.address.sdk}
+        options = {**_SDK, "ssl_context": _trust(), **self.address.sdk}
         if self.address.connection is not None:
             return EventHubProducerClient.from_connection_string(
                 self.address.connection, eventhub_name=self.address.name, **options
@@ -70,7 +72,7 @@ class HubClients:
 
     def consumer(self, group: str) -> EventHubConsumerClient:
         """Return a client that receives; it connects at its first use."""
-        options = {**_SDK, **self.address.sdk}
+        options = {**_SDK, "ssl_context": _trust(), **self.address.sdk}
         if self.address.connection is not None:
             return EventHubConsumerClient.from_connection_string(
                 self.address.connection, group, eventhub_name=self.address.name, **options
@@ -96,6 +98,12 @@ class HubClients:
                 identity.ManagedIdentityCredential(client_id=own) if own else identity.DefaultAzureCredential()
             )
         return self._credential
+
+
+@cache
+def _trust() -> ssl.SSLContext:
+    """Read the machine's certificates once; the SDK does so for each connection, and holds up the loop for 0.1 s."""
+    return ssl.create_default_context()
 
 
 def import_identity() -> ModuleType:

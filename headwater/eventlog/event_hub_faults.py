@@ -29,8 +29,8 @@ class Kind(Enum):
         "There is no token for the {hub}: {why}. Assign a managed identity to this app, or set `identity_client_id`."
     )
     REFUSED = (
-        "The {hub} does not take our token: {why}. Renew the key in `hub_connection`, and see that this machine's "
-        "clock is right."
+        "The {hub} does not take our token: {why}. Renew the key in `hub_connection`, whose policy must allow to "
+        "{does}, and see that this machine's clock is right."
     )
     LOST = (
         "The {hub} cannot be reached, or has hung up: {why}. Check its address (`hub_namespace`), DNS and the firewall "
@@ -57,21 +57,22 @@ _SECRETS = re.compile(
 
 def explain(error: BaseException, address: HubAddress, does: str) -> HubFault:
     """Say what an exception of the SDK means. does: `send` or `receive`."""
-    kind = _kind(error)
+    kind = _kind(error, address)
     hub = f"event hub {address.name!r} at {address.host}"
     return HubFault(kind, kind.value.format(hub=hub, does=does, role=_ROLES[does], why=_safe(error, address)))
 
 
-def _kind(error: BaseException) -> Kind:
-    condition = _condition(error)
-    is_refused = "unauthorized-access" in condition
+def _kind(error: BaseException, address: HubAddress) -> Kind:
+    condition, text = _condition(error), str(error)
+    is_refused = "unauthorized-access" in condition or isinstance(error, AuthenticationError)
+    is_unexpired = "Expired" not in text
     signs = {
         Kind.LATE: isinstance(error, TimeoutError | OperationTimeoutError),
         Kind.THROTTLED: "server-busy" in condition,
-        Kind.ROLE: is_refused and "claim" in str(error),
+        Kind.ROLE: is_refused and is_unexpired and ("claim" in text or address.connection is None),
         Kind.NO_HUB: "not-found" in condition,
         Kind.IDENTITY: _is_of_identity(error),
-        Kind.REFUSED: is_refused or isinstance(error, AuthenticationError),
+        Kind.REFUSED: is_refused,
         Kind.LOST: bool(_LOST.search(condition)) or isinstance(error, OSError),
     }
     return next((kind for kind, is_so in signs.items() if is_so), Kind.OTHER)

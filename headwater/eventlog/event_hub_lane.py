@@ -48,7 +48,7 @@ class Waiting:
 
 
 class Lane:
-    """Sends in order, one send at a time; a producer that failed is thrown away, because nobody knows its state."""
+    """Sends in order, one send at a time; a producer whose link failed is thrown away: nobody knows its state."""
 
     def __init__(self, clients: HubClients, faults: FaultLog):
         """Begin to work; needs a running loop."""
@@ -149,8 +149,10 @@ class Lane:
                         if waiting.last_batch == number:
                             waiting.settle(None)
         except Exception as error:  # whatever the SDK raises: nothing of it was acknowledged
-            self._discard()
-            return explain(error, self._clients.address, "send")
+            fault = explain(error, self._clients.address, "send")
+            if fault.kind is not Kind.THROTTLED:  # then the link is well, and opening another is more work for the hub
+                self._discard()
+            return fault
         return None
 
     async def _open(self) -> HubFault | None:

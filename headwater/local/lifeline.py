@@ -4,6 +4,7 @@ The first line is the settings as JSON (no secret on a command line); the pipe c
 however it goes, and then the child ends in order.
 """
 
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -22,7 +23,7 @@ def when_parent_ends(call: Callable[[], None]) -> None:
     """Call once, from a thread, when the supervisor has gone or asks to stop."""
 
     def wait() -> None:
-        while sys.stdin.buffer.read(1024):
+        while os.read(sys.stdin.fileno(), 1024):  # unbuffered: a lock held at the interpreter's end would abort it
             pass
         call()
 

@@ -88,19 +88,19 @@ class Parser:
     def take(self, delivered: Sequence[LoggedRecord]) -> int:
         """Commit a batch that a trigger delivered: what is done is left out, what is missing is read from the log.
 
-        Returns by how much the watermark moved. Ends with one log line, which the alerts of a deployment read:
-        `REPORT` is its text.
+        Returns how many of the delivered were not there yet. Ends with one log line, which the alerts of a deployment
+        read: `REPORT` is its text.
         """
         self._done = _Done()
-        watermark = before = self._start_from_watermark(delivered[0].received_us if delivered else None)
-        fresh = [record for record in delivered if record.sequence > watermark]
+        watermark = self._start_from_watermark(delivered[0].received_us if delivered else None)
+        taken = fresh = [record for record in delivered if record.sequence > watermark]
         while fresh:
             records = self._fitting(self._missing(watermark, fresh[0].sequence) or _unbroken(fresh))
             self._take(records, watermark)
             watermark = records[-1].sequence
             fresh = [record for record in fresh if record.sequence > watermark]
         self._done.report(self._source.partition, watermark)
-        return watermark - before
+        return len(taken)
 
     def _missing(self, after: int, until: int) -> list[LoggedRecord]:
         """Read what lies between a watermark and the next record; nothing if the log no longer has it: a gap."""

@@ -92,7 +92,7 @@ def _event(record: LoggedRecord | Stored, offset: str) -> dict[str, Any]:
     """Return what the trigger says about a record; a hub counts from 0, the host's times name no zone."""
     if isinstance(record, Stored):
         sequence, received_us = record.sequence, record.enqueued_ms * 1000
-        properties = {name.decode(): _property(value) for name, value in record.properties.items()}
+        properties = {_property(name): _property(value) for name, value in record.properties.items()}
     else:
         sequence, received_us = record.sequence - 1, record.received_us
         properties = {"k": int(record.kind), "h": record.http}

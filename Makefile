@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup setup-test demo test test-fast check bench torture wheel
+.PHONY: help setup setup-test demo test test-fast check bench torture wheel fabric
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -49,3 +49,8 @@ torture: setup  ## 500 kills under load, then the reckoning
 
 wheel: setup  ## the wheel, in dist/
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
+fabric: wheel  ## what is published to a Fabric workspace, with the wheel, in dist/fabric/
+	@rm -rf dist/fabric && cp -R notebooks dist/fabric
+	@mkdir -p dist/fabric/Headwater.Environment/Libraries/CustomLibraries
+	@cp dist/headwater-*.whl dist/fabric/Headwater.Environment/Libraries/CustomLibraries/

@@ -5,6 +5,7 @@ What an `open_*` function opens is imported by it: a receiver must not load Delt
 
 import contextlib
 import fcntl
+import logging
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from headwater.eventlog.event_hub_clients import HubAddress
     from headwater.eventlog.kafka_clients import KafkaAddress
     from headwater.eventlog.sqlite import SqliteLog
+    from headwater.fabric.rest import Fabric
     from headwater.index.home import IndexHome
     from headwater.index.lens import Lenses
     from headwater.index.rules_files import RulesFiles
@@ -279,10 +281,16 @@ def open_bronze(settings: Settings) -> "Bronze":
     """Open the bronze tables, in a folder or at an address."""
     from headwater.lake.bronze import Bronze
 
+    lake, options = lake_place(settings)
+    return Bronze(f"{lake}/bronze", options)
+
+
+def lake_place(settings: Settings) -> tuple[str, dict[str, str]]:
+    """Return the folder or address of the lake, without a slash at its end, and the storage options it takes."""
     if is_lake_remote(settings):
         options = {**STORAGE_OPTIONS, **_identity(settings), **_revealed(settings.lake_options)}
-        return Bronze(f"{str(settings.lake).rstrip('/')}/bronze", options)
-    return Bronze(str(lake_folder(settings) / "bronze"))
+        return str(settings.lake).rstrip("/"), options
+    return str(lake_folder(settings)), {}
 
 
 def lake_folder(settings: Settings) -> Path:
@@ -306,6 +314,19 @@ def _identity(settings: Settings) -> dict[str, str]:
 
 def _revealed(options: Mapping[str, SecretStr]) -> dict[str, str]:
     return {name: value.get_secret_value() for name, value in options.items()}
+
+
+def open_fabric(settings: Settings, api: str) -> "Fabric":
+    """Open Fabric's REST API as whoever `az login`, the environment or a managed identity says we are."""
+    if find_spec("azure.identity") is None:
+        raise WrongSetting("The Python package azure-identity is missing. Run `pip install headwater[azure]`.")
+    from azure.identity import DefaultAzureCredential
+
+    from headwater.fabric.rest import Fabric
+
+    logging.getLogger("azure.identity").setLevel(logging.CRITICAL)  # our one line says what is wrong
+    credential = DefaultAzureCredential(managed_identity_client_id=settings.identity_client_id)
+    return Fabric(api, lambda scope: credential.get_token(scope).token)
 
 
 def open_rules(settings: Settings) -> "RulesFiles":

@@ -422,3 +422,6 @@ HOURLY_STATS = Table(
 
 GOLD = (COLUMN_EDGES, TABLE_EDGES, MASKING_SURFACE, UNUSED_COLUMNS, RUN_HEALTH, HOURLY_STATS, POSITIONS)
 """In the order in which a run of gold writes them."""
+
+GENERATIONS = Table("generations", {"layer": "string", "generation": "string", "rules_hash": "string"})
+"""One row beside the generations of silver or gold: the one that readers and the next run use. A commit switches it."""

@@ -59,7 +59,7 @@ def parse(kafka: Broker, topic: str, folder: Path, claims: Path) -> None:
 
 
 def contents(folder: Path) -> dict[str, Counter[str]]:
-    """Read all tables; a facet stored twice counts once, as for every reader, and each names its own place of claims."""
+    """Read all tables; a facet stored twice counts once, as for every reader; each names its own claims."""
     found = {}
     for table in BRONZE:
         shown = (

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from headwater.cli import lineage, spark
+from headwater.cli import fabric, lineage, spark
 from headwater.cli.printing import pairs, show, table
 from headwater.errors import HeadwaterError
 from headwater.settings import Settings, load_settings
@@ -24,6 +24,7 @@ log_app = typer.Typer(help="Look at the event log, or begin a new life of it.", 
 app.add_typer(log_app, name="log")
 app.add_typer(lineage.app)
 app.add_typer(spark.app, name="spark")
+app.add_typer(fabric.app, name="fabric")
 
 Data = Annotated[Path | None, typer.Option("--data", help="Data folder; default headwater-data.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from headwater.errors import NotKnown, WrongQuestion
-from headwater.index.moment import Moment
+from headwater.index.moment import Scenery
 from headwater.lineage.name import Name, split_location
 from headwater.lineage.names import NameRules
 from headwater.lineage.walk import Mode
@@ -53,7 +53,7 @@ def read_bounds(depth: int | None, limit: int | None) -> Bounds:
     return found
 
 
-def find_dataset(moment: Moment, rules: NameRules, asked: Subject) -> Name:
+def find_dataset(moment: Scenery, rules: NameRules, asked: Subject) -> Name:
     """Return the dataset that is meant; raises NotKnown, or WrongQuestion where several may be meant."""
     for name in _candidates(rules, asked):
         dataset = moment.resolve(name)
@@ -122,7 +122,7 @@ def _end(text: str) -> str:
     return "/".join(text.casefold().replace(".", "/").rstrip("/").split("/")[-2:])
 
 
-def find_column(moment: Moment, dataset: Name, column: str) -> str:
+def find_column(moment: Scenery, dataset: Name, column: str) -> str:
     """Return the key of a column; raises NotKnown with the nearest ones."""
     columns = moment.columns(dataset)
     key = columns.key(column)
@@ -137,7 +137,7 @@ def find_column(moment: Moment, dataset: Name, column: str) -> str:
     raise NotKnown(f"column of {'/'.join(dataset)!r} named", column, [known[each] for each in near])
 
 
-def nodes_of(moment: Moment, dataset: Name, key: str | None) -> list[int]:
+def nodes_of(moment: Scenery, dataset: Name, key: str | None) -> list[int]:
     """Return the nodes of a column and of what is nested in it, or with None of all columns of a dataset."""
     graph = moment.graph
     number = graph.dataset(dataset)

@@ -1,4 +1,4 @@
-"""What questions may ask of lineage, now or at a moment of the past; `LiveGraph` and `Scene` both answer it."""
+"""What questions may ask of lineage, now or at a moment of the past; `LiveGraph` and `PastMoment` answer it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
@@ -22,22 +22,13 @@ class Stats(NamedTuple):
     landed: bool
 
 
-class Moment(Protocol):
-    """A graph and what belongs to it."""
+class Scenery(Protocol):
+    """A graph and the names in it: what a walk needs. `spark/gold_graph.py` has it, too."""
 
     graph: Graph
 
-    def view(self) -> View:
-        """Return what counts."""
-
-    def older_than(self, time_us: int) -> Iterable[int]:
-        """Return the edge sets whose newest run is older than a moment."""
-
     def columns(self, dataset: Name) -> Columns:
         """Return the columns of a dataset's newest schema."""
-
-    def was_read(self, dataset: Name) -> bool:
-        """Tell whether some run, be it long ago, read a dataset to write another."""
 
     def resolve(self, name: Name) -> Name:
         """Return the dataset that a canonical name means."""
@@ -51,11 +42,24 @@ class Moment(Protocol):
     def datasets(self) -> Sequence[Name]:
         """Return every dataset that a schema or an edge is known of."""
 
-    def tags(self) -> Mapping[Name, Sequence[Tag]]:
-        """Return the tags that hold, by dataset."""
-
     def job(self, key: Name) -> Name:
         """Return what people call a job: where it is known by an artifact's id, the name it has now."""
+
+
+class Moment(Scenery, Protocol):
+    """A graph and all that belongs to it."""
+
+    def view(self) -> View:
+        """Return what counts."""
+
+    def older_than(self, time_us: int) -> Iterable[int]:
+        """Return the edge sets whose newest run is older than a moment."""
+
+    def was_read(self, dataset: Name) -> bool:
+        """Tell whether some run, be it long ago, read a dataset to write another."""
+
+    def tags(self) -> Mapping[Name, Sequence[Tag]]:
+        """Return the tags that hold, by dataset."""
 
     def newest_run(self, number: int) -> str | None:
         """Return the newest run behind an edge set."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from headwater.index.asking import MAX_LIMIT, Bounds, Subject, find_column, find_dataset, nodes_of
-from headwater.index.moment import Moment
+from headwater.index.moment import Scenery
 from headwater.index.showing import column_json, dataset_json, job_json
 from headwater.index.shown import Shown
 from headwater.lineage.name import Name
@@ -13,7 +13,7 @@ from headwater.lineage.walk import Hit, Mode, View, Wave, allowed_hows, walk
 
 
 def reach(
-    moment: Moment,
+    moment: Scenery,
     rules: NameRules,
     asked: Subject,
     view: View,
@@ -49,7 +49,7 @@ def reach(
     }
 
 
-def _is_end(moment: Moment, node: int, view: View, mode: Mode, *, forward: bool) -> bool:
+def _is_end(moment: Scenery, node: int, view: View, mode: Mode, *, forward: bool) -> bool:
     allowed = allowed_hows(moment.graph, mode, masked=True)
     return not Wave(moment.graph, [node], view, forward=forward, allowed=allowed).advance()
 
@@ -62,14 +62,16 @@ def _path(shown: Shown, hits: dict[int, Hit], hit: Hit) -> list[dict[str, Any]]:
     return [{**shown.node(step.node), "via": shown.via(step)} for step in reversed(steps)]
 
 
-def _stops(moment: Moment, dataset: Name, reached: Iterable[int], view: View, *, forward: bool) -> list[dict[str, Any]]:
+def _stops(
+    moment: Scenery, dataset: Name, reached: Iterable[int], view: View, *, forward: bool
+) -> list[dict[str, Any]]:
     """Return the datasets, of the one asked for and those with a reached column, where only tables go on."""
     datasets = {moment.graph.columns[node].dataset for node in reached}
     number = moment.graph.dataset(dataset)
     return list(_table_level(moment, datasets if number is None else {*datasets, number}, view, forward=forward))
 
 
-def _table_level(moment: Moment, datasets: Iterable[int], view: View, *, forward: bool) -> Iterator[dict[str, Any]]:
+def _table_level(moment: Scenery, datasets: Iterable[int], view: View, *, forward: bool) -> Iterator[dict[str, Any]]:
     graph = moment.graph
     beside = graph.feeds if forward else graph.fed_by
     for dataset in sorted({*datasets} - view.hidden, key=lambda number: graph.names[number]):
@@ -92,7 +94,7 @@ def _table_level(moment: Moment, datasets: Iterable[int], view: View, *, forward
             }
 
 
-def path(moment: Moment, rules: NameRules, start: Subject, end: Subject, view: View, *, mode: Mode) -> dict[str, Any]:
+def path(moment: Scenery, rules: NameRules, start: Subject, end: Subject, view: View, *, mode: Mode) -> dict[str, Any]:
     """Answer whether one column or dataset reaches another, and by which shortest way.
 
     Where it does not, `stops` are the datasets from which lineage that names no columns may yet lead there.

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from headwater.index.moment import Moment
+from headwater.index.moment import Scenery
 from headwater.lineage.contents import How
 from headwater.lineage.name import Name
 from headwater.lineage.walk import Hit
@@ -21,13 +21,13 @@ def job_json(name: Name) -> dict[str, str]:
     return {"namespace": name.namespace, "name": name.name}
 
 
-def column_json(moment: Moment, dataset: Name, key: str | None) -> dict[str, Any]:
+def column_json(moment: Scenery, dataset: Name, key: str | None) -> dict[str, Any]:
     """Return a column as the newest schema spells it."""
     shown = None if key is None else moment.columns(dataset).shown(key)
     return {**dataset_json(dataset), "column": shown}
 
 
-def node_json(moment: Moment, node: int) -> dict[str, Any]:
+def node_json(moment: Scenery, node: int) -> dict[str, Any]:
     """Return the column of a node."""
     column = moment.graph.columns[node]
     return column_json(moment, moment.graph.names[column.dataset], column.key)
@@ -43,7 +43,7 @@ def how_json(how: How) -> dict[str, Any]:
     }
 
 
-def via_json(moment: Moment, hit: Hit) -> dict[str, Any]:
+def via_json(moment: Scenery, hit: Hit) -> dict[str, Any]:
     """Return how a hit was reached: from which column, by which job, by what transformation."""
     group, _ = moment.graph.sets[hit.edge_set]
     return {

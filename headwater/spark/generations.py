@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from pyspark.sql import SparkSession
 
 from headwater.spark.delta import Folder
-from headwater.tables import Table
-
-GENERATIONS = Table("generations", {"layer": "string", "generation": "string", "rules_hash": "string"})
-"""One row: the generation that readers and the next run use. A Delta commit switches it."""
+from headwater.tables import GENERATIONS, Table
 
 
 def current(spark: SparkSession, root: str, layer: str, tables: Sequence[Table]) -> tuple[Folder, str] | None:

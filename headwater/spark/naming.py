@@ -47,15 +47,10 @@ class Learnt:
 
 def learn(table: DataFrame, parsed: DataFrame, stored: Stored, *, bindings: bool, renames: bool) -> Learnt:
     """Take the symlinks and renames of a batch, if it has any; `table`: `bindings` as it was before."""
-    known = [tuple(row[name] for name in KEYS) for row in table.collect()]
+    known = _known(table)
     aliases = _by_alias(row for row in known if row[0] == BINDING)
-    naming = Naming()
-    for alias, moments in aliases.items():
-        for moment in moments:
-            naming.bind(alias, moment)
     before = _renames(row for row in known if row[0] != BINDING)
-    for run_key, sent in before.items():
-        naming.set_renames(run_key, bound_renames(sent, naming))
+    naming = _naming(aliases, before)
     fresh, newly_several = _new_bindings(parsed, aliases, stored) if bindings else ([], set())
     moved = {alias for alias, moment in fresh if naming.bind(alias, moment)} | newly_several
     renaming = _renaming_runs(parsed, before, stored) if renames or before else {}
@@ -66,6 +61,28 @@ def learn(table: DataFrame, parsed: DataFrame, stored: Stored, *, bindings: bool
     rows += [row for run_key, sent in after.items() if sent != before.get(run_key) for row in _rows(run_key, sent)]
     gone = [row for row in known if row[0] != BINDING and after[row[6]] != before[row[6]]]
     return Learnt(naming, moved, rows, [row for row in gone if row not in rows])
+
+
+def naming_of(table: DataFrame) -> Naming:
+    """Return what the rows of `bindings` say."""
+    known = _known(table)
+    return _naming(
+        _by_alias(row for row in known if row[0] == BINDING), _renames(row for row in known if row[0] != BINDING)
+    )
+
+
+def _known(table: DataFrame) -> list[Row]:
+    return [tuple(row[name] for name in KEYS) for row in table.collect()]
+
+
+def _naming(aliases: Mapping[Name, Sequence[Moment]], renames: Mapping[str, list[Rename]]) -> Naming:
+    naming = Naming()
+    for alias, moments in aliases.items():
+        for moment in moments:
+            naming.bind(alias, moment)
+    for run_key, sent in renames.items():
+        naming.set_renames(run_key, bound_renames(sent, naming))
+    return naming
 
 
 def _by_alias(rows: Iterable[Row]) -> dict[Name, list[Moment]]:

@@ -1,0 +1,1 @@
+"""Microsoft Fabric: the lake as shortcuts of a lakehouse."""

@@ -1,0 +1,18 @@
+"""Which generation of silver or gold is in force, read without Spark."""
+
+from collections.abc import Mapping
+
+from headwater.lake.delta import LakeTable
+from headwater.tables import GENERATIONS
+
+
+def generation_in_force(lake: str, layer: str, options: Mapping[str, str]) -> str | None:
+    """Return the folder below `LAKE/LAYER` that holds a layer's tables, None before its first run.
+
+    layer: `silver` or `gold`. Raises LakeUnavailable.
+    """
+    pointer = LakeTable(f"{lake}/{layer}/{GENERATIONS.name}", GENERATIONS, options)
+    if not pointer.exists():
+        return None
+    found: str = pointer.query("SELECT generation FROM t").column("generation")[0].as_py()
+    return found

@@ -1,0 +1,124 @@
+"""The OpenLineage listener of a Spark session: which properties it needs, which it has, and whether events arrive."""
+
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import httpx
+import pandas as pd
+from pyspark.sql import SparkSession
+
+from headwater.errors import Retry, WrongSetting
+
+LISTENER = "io.openlineage.spark.agent.OpenLineageSparkListener"
+KEY = "spark.openlineage.transport.auth.apiKey"
+
+FABRIC = (
+    "spark.master", "spark.app.name", "spark.synapse.context.notebookname", "trident.workspace.id",
+    "trident.artifact.id", "trident.artifact.type", "trident.activity.id",
+)  # fmt: skip
+"""What the listener shall report of a session of Fabric: by its artifact's id a notebook stays one job (rule 3)."""
+
+DATABRICKS = ("spark.master", "spark.app.name", "spark.databricks.clusterUsageTags.clusterName")
+
+_LOOK_S = 1.0
+_ANSWER_S = 30.0
+
+
+def properties(url: str, namespace: str, captured: tuple[str, ...]) -> dict[str, str]:
+    """Return the Spark properties of an Environment (Fabric) or a cluster (Databricks), all but the key.
+
+    url: of the receiver; namespace: of the jobs. No compression: Azure Functions take no body in chunks. The timeout
+    is longer than the listener's own, which loses the event when it ends: a receiver that starts cold takes seconds.
+    """
+    return {
+        "spark.extraListeners": LISTENER,
+        "spark.openlineage.namespace": namespace,
+        "spark.openlineage.transport.type": "http",
+        "spark.openlineage.transport.url": url,
+        "spark.openlineage.transport.endpoint": "/api/v1/lineage",
+        "spark.openlineage.transport.timeoutInMillis": "10000",
+        "spark.openlineage.transport.auth.type": "api_key",
+        "spark.openlineage.columnLineage.datasetLineageEnabled": "true",
+        "spark.openlineage.capturedProperties": ",".join(captured),
+    }
+
+
+def compare(spark: SparkSession, wanted: Mapping[str, str]) -> pd.DataFrame:
+    """Return each property, what it should be, and whether the session has it so; the key is never shown."""
+    rows = []
+    for name, value in wanted.items():
+        found = spark.conf.get(name, None)
+        has = found is not None and (value in found.split(",") if name == "spark.extraListeners" else value == found)
+        rows.append((name, value, "as wanted" if has else "missing" if found is None else f"is {found}"))
+    rows.append((KEY, "a key with the role write", "missing" if spark.conf.get(KEY, None) is None else "is set"))
+    return pd.DataFrame(rows, columns=["property", "value", "session"])
+
+
+class Reader(NamedTuple):
+    """Where events are read, and with which key; on Azure another app than the receiver."""
+
+    url: str
+    key: str | None
+
+
+def check_arrival(receiver: Reader, reader: Reader, *, timeout_s: float = 180.0) -> dict[str, Any]:
+    """Post one event of the job `headwater/arrival-check` and wait until it can be read.
+
+    Returns `run`, `readable_after_s`, and `freshness_s`, the age of the oldest event that cannot be read yet.
+    Raises WrongSetting where a key is not taken, Retry where nothing answers or the event is not readable in time.
+    """
+    run, began = str(uuid4()), time.monotonic()
+    with _client(receiver) as client:
+        _ask(client, "POST", "/api/v1/lineage", json=_event(run))
+    with _client(reader) as client:
+        while not _ask(client, "GET", "/api/headwater/v1/events", params={"run": run})["items"]:
+            if time.monotonic() - began > timeout_s:
+                raise Retry(
+                    f"The event of run {run} was acknowledged and cannot be read after {timeout_s:.0f} s. Look at the "
+                    "parser's log, then run this again."
+                )
+            time.sleep(_LOOK_S)
+        waited = time.monotonic() - began
+        freshness = _ask(client, "GET", "/api/headwater/v1/freshness")["seconds"]
+    return {"run": run, "readable_after_s": round(waited, 1), "freshness_s": freshness}
+
+
+def _client(place: Reader) -> httpx.Client:
+    headers = {"authorization": f"Bearer {place.key}"} if place.key else {}
+    return httpx.Client(base_url=place.url, headers=headers, timeout=_ANSWER_S)
+
+
+def _ask(client: httpx.Client, method: str, path: str, **request: Any) -> Any:
+    try:
+        answer = client.request(method, path, **request)
+    except httpx.TransportError as error:
+        raise Retry(f"No answer from {client.base_url}: {error}. Check the address and the network.") from error
+    if answer.status_code == 503:
+        raise Retry(f"{client.base_url}{path[1:]} is not ready (503). Run this again.")
+    if not answer.is_success:
+        raise WrongSetting(f"{client.base_url}{path[1:]} answers {answer.status_code}. {_fix(answer)}")
+    return answer.json()
+
+
+def _fix(answer: httpx.Response) -> str:
+    try:
+        told = answer.json()
+        return f"{told['error']} {told['fix']}"
+    except (ValueError, KeyError, TypeError):
+        return "Check that the address is that of Headwater."
+
+
+def _event(run: str) -> dict[str, Any]:
+    return {
+        "eventType": "COMPLETE",
+        "eventTime": datetime.now(UTC).isoformat(),
+        "producer": "https://headwater.example/notebooks",
+        "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
+        "run": {"runId": run},
+        "job": {"namespace": "headwater", "name": "arrival-check"},
+        "inputs": [],
+        "outputs": [],
+    }

@@ -1,0 +1,68 @@
+# Fabric notebook source
+
+# METADATA ********************
+
+# META {
+# META   "kernel_info": {
+# META     "name": "synapse_pyspark"
+# META   },
+# META   "dependencies": {
+# META     "lakehouse": {
+# META       "default_lakehouse": "748b81ac-2775-5021-bccf-26437ca6b458",
+# META       "default_lakehouse_name": "Lineage",
+# META       "default_lakehouse_workspace_id": "00000000-0000-0000-0000-000000000000"
+# META     },
+# META     "environment": {
+# META       "environmentId": "3b891110-a550-5543-91c7-53b86cbae30d",
+# META       "workspaceId": "00000000-0000-0000-0000-000000000000"
+# META     }
+# META   }
+# META }
+
+# MARKDOWN ********************
+
+# # What changed?
+#
+# Edges that came, went, or only began or ceased to mask. An edge that went and was not meant to is lineage lost.
+
+# PARAMETERS CELL ********************
+
+lake = "Files/headwater"
+since = "2026-03-01T00:00:00+00:00"
+until = ""  # empty for now
+
+# METADATA ********************
+
+# META {
+# META   "language": "python",
+# META   "language_group": "synapse_pyspark"
+# META }
+
+# CELL ********************
+
+from datetime import datetime
+
+from headwater.spark.plots import as_html, draw_diff
+from headwater.spark.questions import Questions
+
+questions = Questions(spark, lake)
+found = questions.diff(datetime.fromisoformat(since), datetime.fromisoformat(until) if until else None)
+display(found)
+
+# METADATA ********************
+
+# META {
+# META   "language": "python",
+# META   "language_group": "synapse_pyspark"
+# META }
+
+# CELL ********************
+
+displayHTML(as_html(draw_diff(found)))
+
+# METADATA ********************
+
+# META {
+# META   "language": "python",
+# META   "language_group": "synapse_pyspark"
+# META }

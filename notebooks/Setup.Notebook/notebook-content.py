@@ -1,0 +1,77 @@
+# Fabric notebook source
+
+# METADATA ********************
+
+# META {
+# META   "kernel_info": {
+# META     "name": "synapse_pyspark"
+# META   },
+# META   "dependencies": {
+# META     "lakehouse": {
+# META       "default_lakehouse": "748b81ac-2775-5021-bccf-26437ca6b458",
+# META       "default_lakehouse_name": "Lineage",
+# META       "default_lakehouse_workspace_id": "00000000-0000-0000-0000-000000000000"
+# META     },
+# META     "environment": {
+# META       "environmentId": "3b891110-a550-5543-91c7-53b86cbae30d",
+# META       "workspaceId": "00000000-0000-0000-0000-000000000000"
+# META     }
+# META   }
+# META }
+
+# MARKDOWN ********************
+
+# # Set-up: lineage of this workspace to Headwater
+#
+# The listener reads its properties when a session starts. So they belong into the Environment `Headwater` (*Spark
+# compute*, *Spark properties*) that notebooks run in, the key beside them as
+# `spark.openlineage.transport.auth.apiKey`. On Databricks they go into the cluster's *Spark config*, with `captured =
+# DATABRICKS`; the listener's jar must be on the driver's class path, which Fabric brings and Databricks does not.
+
+# PARAMETERS CELL ********************
+
+receiver_url = "https://RECEIVER_HOST"
+reader_url = "https://READER_HOST"
+namespace = "fabric/WORKSPACE_NAME"
+key_vault = "https://KEY_VAULT"  # with the secrets headwater-write and headwater-read; empty: no keys are needed
+
+# METADATA ********************
+
+# META {
+# META   "language": "python",
+# META   "language_group": "synapse_pyspark"
+# META }
+
+# CELL ********************
+
+from headwater.spark.listener import FABRIC, Reader, check_arrival, compare, properties
+
+display(compare(spark, properties(receiver_url, namespace, captured=FABRIC)))
+
+# METADATA ********************
+
+# META {
+# META   "language": "python",
+# META   "language_group": "synapse_pyspark"
+# META }
+
+# MARKDOWN ********************
+
+# Does an event arrive, and when can it be read? This one comes from the notebook, not from the listener: it shows
+# that address, key and network are right. Then run any notebook that writes a table and look for its job with
+# `headwater events --job NAME`.
+
+# CELL ********************
+
+write_key = notebookutils.credentials.getSecret(key_vault, "headwater-write") if key_vault else None
+read_key = notebookutils.credentials.getSecret(key_vault, "headwater-read") if key_vault else None
+
+arrival = check_arrival(Reader(receiver_url, write_key), Reader(reader_url, read_key))
+display(arrival)
+
+# METADATA ********************
+
+# META {
+# META   "language": "python",
+# META   "language_group": "synapse_pyspark"
+# META }

@@ -1,0 +1,80 @@
+# Fabric notebook source
+
+# METADATA ********************
+
+# META {
+# META   "kernel_info": {
+# META     "name": "synapse_pyspark"
+# META   },
+# META   "dependencies": {
+# META     "lakehouse": {
+# META       "default_lakehouse": "748b81ac-2775-5021-bccf-26437ca6b458",
+# META       "default_lakehouse_name": "Lineage",
+# META       "default_lakehouse_workspace_id": "00000000-0000-0000-0000-000000000000"
+# META     },
+# META     "environment": {
+# META       "environmentId": "3b891110-a550-5543-91c7-53b86cbae30d",
+# META       "workspaceId": "00000000-0000-0000-0000-000000000000"
+# META     }
+# META   }
+# META }
+
+# MARKDOWN ********************
+
+# # What is this column made of?
+#
+# Blue columns are reached only over a step that masks, red ones also without. `stops` are datasets, drawn with a
+# dashed line, from which lineage goes on by jobs that name no columns: what lies behind may or may not be concerned.
+
+# PARAMETERS CELL ********************
+
+lake = "Files/headwater"
+dataset = "gold/revenue"  # a name, any alias, or a unique end of it
+column = "revenue"  # empty for the whole dataset
+mode = "value"  # or "any": also what filters, joins, groups or sorts
+depth = 25
+
+# METADATA ********************
+
+# META {
+# META   "language": "python",
+# META   "language_group": "synapse_pyspark"
+# META }
+
+# CELL ********************
+
+from headwater.spark.plots import as_html, draw_reach
+from headwater.spark.questions import Questions
+
+questions = Questions(spark, lake)
+found = questions.upstream(dataset, column or None, mode=mode, depth=depth)
+display(found.columns)
+
+# METADATA ********************
+
+# META {
+# META   "language": "python",
+# META   "language_group": "synapse_pyspark"
+# META }
+
+# CELL ********************
+
+displayHTML(as_html(draw_reach(found, f"Upstream of {dataset} {column}")))
+
+# METADATA ********************
+
+# META {
+# META   "language": "python",
+# META   "language_group": "synapse_pyspark"
+# META }
+
+# CELL ********************
+
+display(found.stops)
+
+# METADATA ********************
+
+# META {
+# META   "language": "python",
+# META   "language_group": "synapse_pyspark"
+# META }

@@ -1,0 +1,263 @@
+"""The notebooks, run on a real local Spark session over a small lake: answers of the index, plots that show them."""
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pandas as pd
+import pytest
+import yaml
+
+from headwater.api.lineage import ask, diff, surface
+from headwater.errors import NotKnown
+from headwater.fabric.shortcuts import place_of, shortcuts
+from headwater.runtime import open_lenses
+from headwater.settings import load_settings
+from headwater.spark.listener import FABRIC, KEY, properties
+from headwater.spark.session import local_session
+from tests.notebooks import FOLDER, Shown, cells, run
+from tests.parsing import World
+from tests.running import Running
+from tests.shop import ALIAS, DROPPED, EVENTS, bodies
+
+NOTEBOOKS = sorted(path.stem for path in FOLDER.glob("*.Notebook"))
+SPARK = [
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+    pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:The distutils package is deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+
+def on_spark(test: Any) -> Any:
+    for mark in SPARK:
+        test = mark(test)
+    return test
+
+
+class Lake:
+    """The shop's events in a lake, silver and gold built by the notebook Refresh, the index beside them."""
+
+    def __init__(self, folder: Path, spark: Any) -> None:
+        self.spark, self.folder = spark, folder
+        world = World(folder / "data")
+        world.append(*bodies([*EVENTS, DROPPED]))
+        parser = world.parser()
+        while parser.step():
+            pass
+        self.uri = str(world.folder / "lake")
+        self.refreshed = self.run("Refresh")
+        settings = load_settings({"data": world.folder}, folder=folder, environment={})[0]
+        self.lenses = open_lenses(settings, world.folder)
+
+    def run(self, name: str, **parameters: object) -> Shown:
+        return run(name, self.folder, {"spark": self.spark}, lake=self.uri, **parameters)
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    with local_session(2) as session:
+        yield session
+
+
+@pytest.fixture(scope="module")
+def lake(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    return Lake(tmp_path_factory.mktemp("notebooks"), spark)
+
+
+@on_spark
+def test_refresh_shows_how_far_silver_and_gold_are(lake: Lake) -> None:
+    (found,) = lake.refreshed.values
+    assert list(zip(found["layer"], found["sequence"], strict=True)) == [
+        ("silver", len(EVENTS) + 1), ("gold", len(EVENTS) + 1)
+    ]  # fmt: skip
+
+
+WALKS = [
+    ("impact", {"dataset": "landing/customers", "mode": "any"}),
+    ("impact", {"dataset": "loop/left", "column": "v", "depth": 1}),
+    ("impact", {"namespace": ALIAS[0], "dataset": ALIAS[1], "limit": 1}),
+    ("upstream", {"dataset": "export/dump"}),
+    ("upstream", {"dataset": "other/mailing", "column": "X", "mode": "any"}),
+]  # fmt: skip
+
+
+@on_spark
+@pytest.mark.parametrize(
+    ("question", "dataset", "column"),
+    [("impact", "landing/customers", "EMAIL"), ("upstream", "gold/phones", "key")],
+)
+def test_impact_and_upstream_are_those_of_the_index(lake: Lake, question: str, dataset: str, column: str) -> None:
+    shown = lake.run(question.capitalize(), dataset=dataset, column=column)
+    is_answer(*shown.values, ask(lake.lenses, question, {"dataset": dataset, "column": column}))
+    shows_something(shown)
+
+
+@on_spark
+def test_walks_go_as_far_as_asked(lake: Lake) -> None:
+    from headwater.spark.questions import Questions
+
+    questions = Questions(lake.spark, lake.uri)
+    for question, asked in WALKS:
+        found = getattr(questions, question)(**asked)
+        expected = ask(lake.lenses, question, {name: str(value) for name, value in asked.items()})
+        is_answer(found.columns, found.stops, expected)
+        assert found.truncated == expected["truncated"], asked
+    with pytest.raises(NotKnown, match=r"silver/customers"):
+        questions.impact("silver/customer")
+    with pytest.raises(NotKnown, match=r"email_key"):
+        questions.upstream("silver/customers", "email_kye")
+
+
+def is_answer(columns: pd.DataFrame, stops: pd.DataFrame, expected: dict[str, Any]) -> None:
+    assert walked(columns) == [
+        (*named(each), each["distance"], each["masked"], each["in_schema"], *named(each["via"]),
+         each["via"]["transformation"]["type"], each["via"]["job"]["name"])
+        for each in expected["columns"]
+    ]  # fmt: skip
+    assert sorted(zip(stops["dataset"], stops["onward_dataset"], stops["jobs"], strict=True)) == sorted(
+        (stop["dataset"], way["dataset"], ", ".join(f"{job['namespace']}/{job['name']}" for job in stop["jobs"]))
+        for stop in expected["stops"] for way in stop["onward"]
+    )  # fmt: skip
+
+
+def walked(found: pd.DataFrame) -> list[tuple[Any, ...]]:
+    names = ["namespace", "dataset", "column", "distance", "masked", "in_schema", "via_namespace", "via_dataset"]
+    return [tuple(row) for row in found[[*names, "via_column", "type", "job_name"]].itertuples(index=False)]
+
+
+def named(each: dict[str, Any]) -> tuple[str, str, str]:
+    return each["namespace"], each["dataset"], each["column"]
+
+
+def shows_something(shown: Shown) -> None:
+    (image,) = shown.images
+    assert min(image.shape[:2]) > 100
+    assert image[..., :3].std() > 0.02, "the plot is empty"
+
+
+@on_spark
+def test_the_surface_is_that_of_the_index(lake: Lake) -> None:
+    shown = lake.run("Surface", tag="PII")
+    (found,) = shown.values
+    expected = surface(lake.lenses, {"tag": "pii"})
+    assert [(*named(row), row["exposure"]) for row in found.to_dict("records")] == [
+        (*named(each), each["exposure"]) for each in expected["items"]
+    ]
+    shows_something(shown)
+
+
+@on_spark
+def test_unused_columns_are_those_of_the_index(lake: Lake) -> None:
+    shown = lake.run("Unused")
+    (found,) = shown.values
+    expected = ask(lake.lenses, "unused", {})
+    assert sorted((*named(row), row["verdict"], row["reason"]) for row in found.to_dict("records")) == sorted(
+        (*named(each), each["verdict"], each["reason"]) for each in expected["items"]
+    )
+    shows_something(shown)
+
+
+@on_spark
+def test_what_changed_is_what_the_index_says(lake: Lake) -> None:
+    times = [datetime(2026, 3, 1, 12, *minute, tzinfo=UTC).isoformat() for minute in ((1, 15), (1, 45))]
+    for since, until in [(times[0], times[1]), (times[1], "")]:
+        shown = lake.run("Diff", since=since, until=until)
+        (found,) = shown.values
+        expected = diff(lake.lenses, {"from": since} | ({"to": until} if until else {}))
+        assert [
+            (row.change, row.source_dataset, row.source_column, row.target_dataset, row.target_column,
+             "DIRECT" if row.direct else "INDIRECT", row.masked, row.job_name)
+            for row in found.itertuples()
+        ] == [
+            (each["change"], each["from"]["dataset"], each["from"]["column"], each["to"]["dataset"],
+             each["to"]["column"], each["type"], each["masked"], each["job"]["name"])
+            for each in expected["items"]
+        ], (since, until)  # fmt: skip
+        shows_something(shown)
+
+
+@on_spark
+def test_setup_tells_what_the_session_lacks_and_when_an_event_can_be_read(spark: Any, tmp_path: Path) -> None:
+    wanted = properties("http://127.0.0.1:5000", "fabric/Sales", FABRIC)
+    spark.conf.set("spark.openlineage.namespace", "fabric/Sales")
+    spark.conf.set(KEY, "the-secret")
+    with Running(tmp_path / "data", options=["--tick", "50ms"], cwd=tmp_path) as running:
+        shown = run(
+            "Setup", tmp_path, {"spark": spark},
+            receiver_url=running.url, reader_url=running.url, namespace="fabric/Sales", key_vault="",
+        )  # fmt: skip
+    compared, arrival = shown.values
+    states = dict(zip(compared["property"], compared["session"], strict=True))
+    assert states.keys() == {*wanted, KEY}
+    assert (states["spark.openlineage.namespace"], states[KEY]) == ("as wanted", "is set")
+    assert states["spark.extraListeners"] == "missing"
+    assert "the-secret" not in compared.to_string()
+    assert UUID(arrival["run"])
+    assert arrival["freshness_s"] == 0
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_notebook_is_in_fabrics_git_format(name: str) -> None:
+    parts = cells(FOLDER / f"{name}.Notebook")
+    metadata = [
+        json.loads(re.sub(r"^# META ?", "", part.text, flags=re.M)) for part in parts if part.kind == "METADATA"
+    ]
+    assert metadata[0]["kernel_info"] == {"name": "synapse_pyspark"}
+    needs = metadata[0]["dependencies"]
+    assert needs["lakehouse"]["default_lakehouse"] == logical_id("Lineage.Lakehouse")
+    assert needs["environment"]["environmentId"] == logical_id("Headwater.Environment")
+    code = [part for part in parts if part.kind in ("CELL", "PARAMETERS CELL")]
+    assert metadata[1:] == [{"language": "python", "language_group": "synapse_pyspark"}] * len(code)
+    for part in code:
+        compile(part.text, name, "exec")
+    assert all(line.startswith("#") for part in parts if part.kind == "MARKDOWN" for line in part.text.splitlines())
+    assert [part.kind for part in parts].count("PARAMETERS CELL") == 1
+
+
+def test_every_item_has_its_own_identity() -> None:
+    items = [path.parent for path in FOLDER.glob("*/.platform")]
+    assert {path.suffix for path in items} == {".Notebook", ".Lakehouse", ".Environment"}
+    platforms = [json.loads((path / ".platform").read_text()) for path in items]
+    for path, platform in zip(items, platforms, strict=True):
+        assert (platform["metadata"]["displayName"], platform["metadata"]["type"]) == (path.stem, path.suffix[1:])
+        assert UUID(platform["config"]["logicalId"])
+    assert len({platform["config"]["logicalId"] for platform in platforms}) == len(items)
+
+
+def logical_id(item: str) -> str:
+    found: str = json.loads((FOLDER / item / ".platform").read_text())["config"]["logicalId"]
+    return found
+
+
+def test_the_environment_has_the_properties_that_setup_looks_for_and_the_packages_that_are_needed() -> None:
+    folder = FOLDER / "Headwater.Environment"
+    compute = yaml.safe_load((folder / "Setting" / "Sparkcompute.yml").read_text())
+    found = {name: value for one in compute["spark_conf"] for name, value in one.items()}
+    wanted = properties("https://RECEIVER_HOST", "fabric/WORKSPACE_NAME", FABRIC)
+    assert found == wanted | {KEY: "RECEIVER_WRITE_KEY"}
+    libraries = yaml.safe_load((folder / "Libraries" / "PublicLibraries" / "environment.yml").read_text())
+    assert libraries["dependencies"][0]["pip"] == ["httpx>=0.28,<1", "msgspec>=0.20,<1", "pyyaml>=6,<7"]
+
+
+def test_every_placeholder_is_replaced_when_it_is_published() -> None:
+    """By names in capitals; `_ALL_` would let fabric-cicd print the key."""
+    told = yaml.safe_load((FOLDER / "parameter.yml").read_text())["find_replace"]
+    assert all(re.fullmatch(r"\$ENV:HEADWATER_[A-Z_]+", each["replace_value"]["fabric"]) for each in told)
+    assert all(list(each["replace_value"]) == ["fabric"] for each in told)
+    items = [path for path in FOLDER.glob("*/**/*") if path.is_file() and path.name != ".platform"]
+    found = {word for path in items for word in re.findall(r"\b[A-Z][A-Z_]{4,}\b", path.read_text())}
+    words = {re.search(r"[A-Z][A-Z_]{4,}", each["find_value"])[0] for each in told}  # type: ignore[index]
+    assert found - {"METADATA", "MARKDOWN", "PARAMETERS", "FABRIC", "DATABRICKS"} == words
+
+
+def test_what_a_publisher_deploys_as_lakehouse_is_the_shortcut_of_the_command() -> None:
+    (found,) = json.loads((FOLDER / "Lineage.Lakehouse" / "shortcuts.metadata.json").read_text())
+    lake = next(shortcuts(place_of("abfss://CONTAINER@ACCOUNT.dfs.core.windows.net"), {}, None))
+    assert found["target"].pop("type") == "AdlsGen2"
+    assert found == lake.body("CONNECTION_ID")

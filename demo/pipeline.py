@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from delta.tables import DeltaTable
-from py4j.protocol import Py4JJavaError # it has no types
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark text gives it

@@ -48,6 +48,7 @@ torture: setup  ## 500 kills under load, then the reckoning
 	$(BIN)/python -m bench.torture
 
 wheel: setup  ## the wheel, in dist/
+	@rm -f dist/headwater-*.whl
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
 fabric: wheel  ## what is published to a Fabric workspace, with the wheel, in dist/fabric/

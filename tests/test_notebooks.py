@@ -78,7 +78,7 @@ def test_refresh_shows_how_far_silver_and_gold_are(lake: Lake) -> None:
     ]  # fmt: skip
 
 
-WALKS = [
+WALKS: list[tuple[str, dict[str, Any]]] = [
     ("impact", {"dataset": "landing/customers", "mode": "any"}),
     ("impact", {"dataset": "loop/left", "column": "v", "depth": 1}),
     ("impact", {"namespace": ALIAS[0], "dataset": ALIAS[1], "limit": 1}),
@@ -94,7 +94,8 @@ WALKS = [
 )
 def test_impact_and_upstream_are_those_of_the_index(lake: Lake, question: str, dataset: str, column: str) -> None:
     shown = lake.run(question.capitalize(), dataset=dataset, column=column)
-    is_answer(*shown.values, ask(lake.lenses, question, {"dataset": dataset, "column": column}))
+    reached, stops = shown.values
+    is_answer(reached, stops, ask(lake.lenses, question, {"dataset": dataset, "column": column}))
     shows_something(shown)
 
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from headwater.fabric.shortcuts import place_of, shortcuts
 from headwater.runtime import open_lenses
 from headwater.settings import load_settings
 from headwater.spark.listener import FABRIC, KEY, properties
-from headwater.spark.session import local_session
 from tests.notebooks import FOLDER, Shown, cells, run
 from tests.parsing import World
 from tests.running import Running
@@ -57,12 +55,6 @@ class Lake:
 
     def run(self, name: str, **parameters: object) -> Shown:
         return run(name, self.folder, {"spark": self.spark}, lake=self.uri, **parameters)
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    with local_session(2) as session:
-        yield session
 
 
 @pytest.fixture(scope="module")

@@ -59,7 +59,7 @@ def parse(kafka: Broker, topic: str, folder: Path, claims: Path) -> None:
 
 
 def contents(folder: Path) -> dict[str, Counter[str]]:
-    """Read all tables; a facet stored twice counts once, as for every reader; each names its own claims."""
+    """Read all tables; a facet stored twice counts once, as for every reader, and each place of claims has its name."""
     found = {}
     for table in BRONZE:
         shown = (
@@ -127,14 +127,16 @@ def test_distinct_events_end_as_exactly_one_row_each_though_the_driver_is_killed
     topic = kafka.topic("killed", partitions=PARTITIONS)
     draw = random.Random(1)
     distinct = [record(f"run-{n}") for n in range(EVENTS * 9 // 10)]
-    append(address(kafka, topic), *distinct, *draw.choices(distinct, k=EVENTS - len(distinct)))
+    sent = [*distinct, *draw.choices(distinct, k=EVENTS - len(distinct))]
+    draw.shuffle(sent)
+    append(address(kafka, topic), *sent)
     environment = {
         "HEADWATER_LOG": "kafka",
         "HEADWATER_KAFKA_SERVERS": kafka.servers,
         "HEADWATER_KAFKA_TOPIC": topic,
         "HEADWATER_DATA": str(tmp_path),
     }
-    for place in ("stream.after_schemas:1", "stream.after_duplicates:1"):
+    for place in ("stream.after_column_lineage", "stream.after_duplicates"):
         armed = {**environment, "HEADWATER_FAILPOINT": place}
         done = headwater("spark", "stream", "--batch-events", "14000", environment=armed, timeout_s=240)
         assert done.returncode == -9, done.stderr

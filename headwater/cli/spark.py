@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from headwater.cli.backfill import backfill
 from headwater.cli.printing import pairs, show
 from headwater.cli.stream import stream
 from headwater.errors import WrongSetting
@@ -17,6 +18,7 @@ app = typer.Typer(
 )
 
 app.command()(stream)
+app.command()(backfill)
 
 Data = Annotated[Path | None, typer.Option("--data", help="Data folder; default headwater-data.")]
 Rebuild = Annotated[bool, typer.Option("--rebuild", help="Build anew beside the old tables, then switch.")]

@@ -1,5 +1,6 @@
 """Bronze as Spark writes it: tables and transactions are the parser's, so that either goes on after the other."""
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.events.position import Source
 from headwater.failpoints import reach
-from headwater.lake.ownership import check_owner, creation_properties
+from headwater.lake.ownership import PAST, check_owner, creation_properties
 from headwater.spark.delta import Folder, shaped, spark_schema, together
 from headwater.spark.transactions import Transactions
 from headwater.tables import BRONZE, COLUMN_LINEAGE, DUPLICATES, EVENTS, REFUSED, REJECTED, SCHEMAS, Table
@@ -53,6 +54,24 @@ class SparkBronze:
     def check_owner(self, owner: str) -> None:
         """Raise WrongSetting if another ingest route owns bronze."""
         check_owner(self.properties(), owner)
+
+    def exists(self) -> bool:
+        """Tell whether the tables have been created."""
+        return self._folder.exists(EVENTS)
+
+    def keep_books(self, log: str, now_us: int) -> int:
+        """Note in the lake how many records of a log beside its own it holds, for the audit; returns how many.
+
+        now_us: microseconds since 1970.
+        """
+        of_log = F.col("log") == log
+        received = sum(self.read(table).where(of_log).count() for table in (EVENTS, DUPLICATES))
+        rejected = self.read(REJECTED).where(of_log)
+        received += rejected.agg(F.coalesce(F.sum(F.expr("to_sequence - sequence + 1")), F.lit(0))).collect()[0][0]
+        past = [life for life in json.loads(self.properties().get(PAST, "[]")) if life[0] != log]
+        text = json.dumps([*past, (log, received, now_us)])
+        self._spark.sql(f"ALTER TABLE delta.`{self._folder.uri(EVENTS)}` SET TBLPROPERTIES ('{PAST}' = '{text}')")
+        return int(received)
 
     def properties(self) -> Mapping[str, str]:
         """Return the properties of `events`, which decides."""

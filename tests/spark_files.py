@@ -49,9 +49,11 @@ def out_of_reach(files: list[Path]) -> Iterator[None]:
     """Let files be gone for a while: who reads one fails."""
     for file in files:
         file.rename(f"{file}.hidden")
-    yield
-    for file in files:
-        Path(f"{file}.hidden").rename(file)
+    try:
+        yield
+    finally:
+        for file in files:
+            Path(f"{file}.hidden").rename(file)
 
 
 def _items(found: Any) -> Iterator[Any]:

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.lineage.user_rules import UserRules
 from headwater.spark.arrow import map_groups
 from headwater.spark.delta import Folder, keep, spark_schema, together
-from headwater.spark.judge import CLOSED
+from headwater.spark.judge import CLOSED, OPEN
 from headwater.spark.spells import COLUMN, EDGE, GROUPED, TABLE, VOTE, Spells
 from headwater.tables import COLUMN_EDGES, EDGE_SETS, TABLE_EDGES, Table
 
@@ -47,7 +47,10 @@ def _open_rows(gold: Folder) -> DataFrame:
 def _votes(votes: DataFrame, groups: DataFrame, after: int, *, anew: bool) -> DataFrame:
     """Return the votes that matter: those that counted before or count now and new ones; all of some groups."""
     standing = votes.where("NOT retracted")
-    new = standing.where((F.col("batch") > after) | (F.col("part") == "open"))
+    is_open, is_new = F.col("part") == OPEN, F.col("batch") > after
+    new = standing.where(is_open).unionByName(
+        standing.where(~is_open & is_new)
+    )  # apart: Delta sees through no OR of both
     found = new.join(groups, "group_key")
     if anew:
         old = standing.where((F.col("batch") <= after) & (F.col("part") == CLOSED))

@@ -2,7 +2,7 @@
 
 import argparse
 
-from bench import freshness, lineage, longrun, parser, receiver, spark
+from bench import freshness, functions, lineage, longrun, parser, receiver, spark
 from bench.figures import QUICK_ROUNDS, ROUNDS, show
 
 
@@ -15,6 +15,7 @@ def main() -> None:
     show("Receiver", receiver.run(rounds))
     show("Parser", parser.run(rounds))
     show("Freshness", freshness.run(rounds))
+    show("Function App", functions.run(rounds))
     show("Lineage", lineage.run(rounds))
     show("Spark", spark.run(spark.QUICK_EVENTS if quick else spark.EVENTS))
     show("Long run", longrun.run(longrun.QUICK_EVENTS if quick else longrun.EVENTS))

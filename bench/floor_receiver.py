@@ -39,7 +39,7 @@ class _Connection(asyncio.Protocol):
         self._task = asyncio.get_running_loop().create_task(self._answer(record))
 
     async def _answer(self, record: Record) -> None:
-        await self._log.append([record], "", timeout_s=2.4)
+        await self._log.append([record], timeout_s=2.4)
         self._transport.write(_ANSWER)
 
 

@@ -19,6 +19,7 @@ from headwater.events.position import Source
 from headwater.index.follow import AT_ONCE, IndexFollower
 from headwater.index.indexer import Indexer
 from headwater.index.live import LiveGraph
+from headwater.lake.bronze import Bronze
 from headwater.lake.follow import sources_ahead, stored_events
 from headwater.lineage.names import NameRules, default_rules
 from headwater.lineage.scene import as_said
@@ -42,10 +43,14 @@ def run(rounds: int = ROUNDS, jobs: int = JOBS) -> list[Figure]:
         return figures + _new_events(folder, rounds)
 
 
+def _bronze(folder: Path) -> Bronze:
+    return open_bronze(load_settings({"data": folder})[0])
+
+
 def parse(folder: Path, bodies: Iterator[bytes]) -> None:
     """Bring events to bronze as a log and a parser do."""
     log = fill_log(folder / "log", bodies)
-    parser = Parser(log, open_bronze(folder), FolderClaims(folder / "claims"), OWNER)
+    parser = Parser(log, _bronze(folder), FolderClaims(folder / "claims"), OWNER)
     while parser.step():
         pass
     log.close()
@@ -70,7 +75,7 @@ def _build(folder: Path, rules: NameRules) -> tuple[float, float, float]:
     """Return the time to build, the time to load, the CPU time to build (s)."""
     shutil.rmtree(folder / "index", ignore_errors=True)
     home = open_index_home(folder)
-    follower = IndexFollower(home, open_bronze(folder))
+    follower = IndexFollower(home, _bronze(folder))
     began, cpu = time.perf_counter(), time.process_time()
     while follower.step(rules):
         pass
@@ -81,7 +86,7 @@ def _build(folder: Path, rules: NameRules) -> tuple[float, float, float]:
 
 
 def _decode(folder: Path) -> float:
-    bronze = open_bronze(folder)
+    bronze = _bronze(folder)
     began = time.perf_counter()
     for source, head in sources_ahead(bronze, {}).items():
         for after in range(0, head, AT_ONCE):
@@ -95,7 +100,7 @@ def _new_events(folder: Path, rounds: int) -> list[Figure]:
     parse(folder, recurring_events(KNOWN_EVENTS + rounds * NEW_EVENTS))
     rules = default_rules()
     indexer = Indexer(open_index_home(folder).path_for(rules), rules)
-    source, last = next(iter(sources_ahead(open_bronze(folder), indexer.progress()).items()))
+    source, last = next(iter(sources_ahead(_bronze(folder), indexer.progress()).items()))
     first = last - rounds * NEW_EVENTS
     _apply(folder, indexer, source, first - KNOWN_EVENTS, first)
     spent = [_apply(folder, indexer, source, at, at + NEW_EVENTS) for at in range(first, last, NEW_EVENTS)]
@@ -117,7 +122,7 @@ def recurring_events(count: int) -> Iterator[bytes]:
 
 def _apply(folder: Path, indexer: Indexer, source: Source, after: int, last: int) -> tuple[float, float, float]:
     """Do what `IndexFollower` does; returns the whole time, CPU for reading, CPU for the index (s)."""
-    bronze = open_bronze(folder)
+    bronze = _bronze(folder)
     began, reading, adding = time.perf_counter(), 0.0, 0.0
     for at in range(after, last, AT_ONCE):
         until = min(at + AT_ONCE, last)

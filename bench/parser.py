@@ -75,7 +75,7 @@ def fill_log(folder: Path, bodies: Iterator[bytes]) -> SqliteLogReader:
     async def fill() -> None:
         log = SqliteLog(folder)
         while records := [Record(Kind.EVENT, body) for _, body in zip(range(BATCH), bodies, strict=False)]:
-            await log.append(records, "", timeout_s=60)
+            await log.append(records, timeout_s=60)
         await asyncio.to_thread(log.close)
 
     asyncio.run(fill())

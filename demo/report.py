@@ -23,9 +23,10 @@ Rows = list[tuple[Any, ...]]
 
 def print_report(console: Console, data: Path, audit: dict[str, Any]) -> None:
     """Read the tables of a data folder and print them, with an audit that was asked over HTTP."""
-    console.print(_table("Events landed", ("kind", "type", "events"), _by_kind(open_bronze(data))))
+    settings = load_settings({"data": data})[0]
+    console.print(_table("Events landed", ("kind", "type", "events"), _by_kind(open_bronze(settings))))
     console.print(_table("Audit", tuple(audit), [tuple(audit.values())]))
-    lenses = open_lenses(load_settings({"data": data})[0], data)
+    lenses = open_lenses(settings, data)
     title = f"Where does {_name(SOURCE)} end up?"
     console.print(_table(title, ("readable?", "column", "from", "how"), _surface(lenses)))
     title = f"What is {_name(METRIC)} made of?"

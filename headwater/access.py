@@ -3,10 +3,21 @@
 import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Annotated, Literal
 from urllib.parse import parse_qs
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, SecretStr, SerializationInfo
+
+REVEAL = "reveal"
+"""Serialization context in which secrets are written out: only for a process of ours."""
+
+
+def _shown(secret: SecretStr, info: SerializationInfo) -> str:
+    return secret.get_secret_value() if info.context == REVEAL else "***"
+
+
+Secret = Annotated[SecretStr, PlainSerializer(_shown)]
+"""A setting that is never shown."""
 
 Role = Literal["write", "read", "admin"]
 
@@ -17,7 +28,7 @@ class Key(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(min_length=1, description="Shown in events and metrics instead of the key.")
-    key: SecretStr = Field(min_length=8, description="The secret the producer sends.")
+    key: Secret = Field(min_length=8, description="The secret the producer sends.")
     roles: frozenset[Role] = Field(default=frozenset({"write"}), description="write, read, admin.")
     namespaces: frozenset[str] = Field(default=frozenset(), description="Job or dataset namespaces it may write.")
 

@@ -3,18 +3,24 @@
 import ipaddress
 import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from headwater.access import Key
+from headwater.access import Key, Secret
 from headwater.errors import WrongSetting
 
 FILE = "headwater.toml"
 PREFIX = "HEADWATER_"
+
+_ABFSS = re.compile(r"abfss://[^/@?#]+@[\w-]+\.dfs\.(core\.windows\.net|fabric\.microsoft\.com)(/[^?#]*)?")
+
+
+Trigger = Literal["receiver", "parser", "maintenance", "api"]
 
 
 class Settings(BaseModel):
@@ -35,15 +41,63 @@ class Settings(BaseModel):
     request_timeout_s: float = Field(
         30.0, gt=0, le=3600, description="Seconds in which a request's headers, and then its body, must arrive."
     )
-    claim_bytes: int = Field(1 << 20, gt=0, description="Bodies above it are kept beside the log, in `claims/`.")
+    log: Literal["sqlite", "event_hub"] = Field("sqlite", description="Where acknowledged events wait for the lake.")
+    hub_namespace: str | None = Field(
+        None,
+        description="Host of the Event Hubs namespace, such as `NAME.servicebus.windows.net`; by managed identity.",
+    )
+    hub_connection: Secret | None = Field(
+        None, description="Connection string, instead of `hub_namespace`; also for an emulator."
+    )
+    hub_name: str = Field("openlineage", description="Name of the event hub.")
+    hub_consumer_group: str = Field("headwater", description="Consumer group of the parser.")
+    lake: str | None = Field(
+        None, description="Folder or `abfss://` address of the Delta tables; default is `lake` in the data folder."
+    )
+    lake_options: dict[str, Secret] = Field(
+        {}, description="Storage options of delta-rs for `lake`, instead of a managed identity or beside it."
+    )
+    claims_url: str | None = Field(
+        None, description="Address of the container for large bodies; default is `claims` in the data folder."
+    )
+    claims_options: dict[str, Secret] = Field(
+        {}, description="`account_name` and `account_key`, or `sas_token`, for `claims_url` instead of an identity."
+    )
+    identity_client_id: str | None = Field(
+        None, description="Client id of the user-assigned managed identity; default is what the machine offers."
+    )
+    claim_bytes: int | None = Field(
+        None,
+        gt=0,
+        description="Bodies above it are kept beside the log, in `claims/`; default 1 MiB, with an event hub 200 KiB.",
+    )
     segment_bytes: int = Field(256 << 20, gt=0, description="A log segment is closed when it holds this much.")
-    queued_bytes: int = Field(64 << 20, gt=0, description="Bodies that may wait for the disk before requests get 503.")
+    queued_bytes: int = Field(64 << 20, gt=0, description="Bodies that may wait for the log before requests get 503.")
     min_free_bytes: int = Field(256 << 20, ge=0, description="Free disk space below which requests get 503.")
-    retain_hours: float = Field(72, ge=0, description="Log segments older than this go, once parsed.")
+    retain_hours: float = Field(
+        72,
+        ge=0,
+        description="Log segments older than this go, once parsed; claims too, so not below the retention of a hub.",
+    )
     retain_bytes: int = Field(4 << 30, ge=0, description="Oldest passed segments go while the log is larger than this.")
     vacuum_hours: int = Field(
         24, ge=24, description="Files that the lake no longer uses are deleted after this; 168 behind a shortcut."
     )
+    triggers: tuple[Trigger, ...] = Field(
+        ("receiver", "parser", "maintenance", "api"),
+        description="Triggers that the Function App registers.",
+    )
+    flush_s: float = Field(
+        1.0, ge=0, le=600, description="Seconds between two commits of a table by one process of the Function App."
+    )
+
+
+_LIST = '["one", "two"]'
+_OBJECT = '{"account_name": "one", "account_key": "two"}'
+_EXAMPLES = {
+    "keys": '[{"name": "spark", "key": "at-least-8-characters", "roles": ["write"]}]',
+    "triggers": '["receiver"]',
+}
 
 
 def load_settings(
@@ -68,6 +122,8 @@ def load_settings(
     except ValidationError as error:
         raise _wrong(error, sources) from error
     _check_open_to_others(settings)
+    _check_log(settings)
+    _check_lake(settings)
     return settings, sources
 
 
@@ -79,22 +135,23 @@ def _from_file(path: Path) -> dict[str, Any]:
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    """Read `HEADWATER_NAME`; lists are JSON. Variables of other names are other programs' business."""
+    """Read `HEADWATER_NAME`; lists and objects are JSON. Variables of other names are other programs' business."""
     found: dict[str, Any] = {}
     for name, field in Settings.model_fields.items():
         text = environment.get(PREFIX + name.upper())
         if text is not None:
-            found[name] = _json(name, text) if field.annotation in (tuple[Key, ...], tuple[str, ...]) else text
+            shape = get_origin(field.annotation)
+            found[name] = _json(name, text, shape) if shape in (tuple, dict) else text
     return found
 
 
-def _json(name: str, text: str) -> Any:
+def _json(name: str, text: str, shape: type) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
+        kind, example = ("list", _LIST) if shape is tuple else ("object", _OBJECT)
         raise WrongSetting(
-            f"{PREFIX}{name.upper()} is no JSON list: {error}. Example: "
-            '[{"name": "spark", "key": "at-least-8-characters", "roles": ["write"]}].'
+            f"{PREFIX}{name.upper()} is no JSON {kind}: {error}. Example: {_EXAMPLES.get(name, example)}."
         ) from error
 
 
@@ -113,6 +170,22 @@ def _check_open_to_others(settings: Settings) -> None:
         raise WrongSetting(
             f"Host {settings.host!r} can be reached by others, but there are no keys. Add [[keys]] to {FILE} "
             f"(name, key, roles) or set {PREFIX}KEYS; without keys only loopback is allowed."
+        )
+
+
+def _check_log(settings: Settings) -> None:
+    if settings.log == "event_hub" and bool(settings.hub_namespace) == bool(settings.hub_connection):
+        raise WrongSetting(
+            f'With log = "event_hub" exactly one of hub_namespace (managed identity) and hub_connection must be set. '
+            f"Set it in {FILE} or as {PREFIX}HUB_NAMESPACE or {PREFIX}HUB_CONNECTION."
+        )
+
+
+def _check_lake(settings: Settings) -> None:
+    if "://" in (settings.lake or "") and not _ABFSS.fullmatch(settings.lake or ""):
+        raise WrongSetting(
+            f"lake = {(settings.lake or '').partition('?')[0]!r} is no address of a lake. Write it like "
+            "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH, or name a folder; credentials go into `lake_options`."
         )
 
 

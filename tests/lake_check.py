@@ -12,6 +12,9 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable
 
+from headwater.lake.bronze import Bronze
+from headwater.runtime import open_bronze
+from headwater.settings import load_settings
 from tests.producers import Ledger
 
 _EVENT_COLUMNS = ["event_id", "incarnation", "partition", "sequence", "run_id", "body", "inputs", "outputs"]
@@ -87,9 +90,21 @@ def read_lake(folder: Path, claims: Mapping[str, str]) -> Found:
     return found
 
 
+def bronze_of(folder: Path) -> Bronze:
+    """Open the bronze tables of a data folder."""
+    return open_bronze(load_settings({"data": folder}, folder=folder, environment={})[0])
+
+
 def rows(folder: Path, table: str, columns: list[str] | None = None) -> Iterator[dict[str, Any]]:
     """Read a bronze table with delta-rs alone, batch by batch."""
-    dataset = DeltaTable(folder / "lake" / "bronze" / table).to_pyarrow_dataset()
+    yield from rows_at(str(folder / "lake"), table, columns)
+
+
+def rows_at(
+    lake: str, table: str, columns: list[str] | None = None, options: dict[str, str] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Read a bronze table of a lake anywhere."""
+    dataset = DeltaTable(f"{lake}/bronze/{table}", storage_options=options).to_pyarrow_dataset()
     batch: pa.RecordBatch
     for batch in dataset.to_batches(columns=columns, batch_size=5000):
         yield from batch.to_pylist()

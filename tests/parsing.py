@@ -4,7 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,9 @@ from headwater.eventlog.segments import open_writable
 from headwater.eventlog.sqlite import Limits, SqliteLog
 from headwater.eventlog.sqlite_reader import SqliteLogReader
 from headwater.parser.ingest import Parser
-from headwater.runtime import OWNER, open_bronze, prepare_folder
+from headwater.runtime import OWNER, open_bronze, open_claims, prepare_folder
 from headwater.settings import load_settings
-from tests.lake_check import rows
+from tests.lake_check import rows_at
 
 _STEP = """
 import sys, time
@@ -36,10 +36,12 @@ parser.step()
 class World:
     """The data folder as `headwater up` lays it out."""
 
-    def __init__(self, folder: Path) -> None:
-        self.settings = load_settings({"data": folder}, folder=folder, environment={})[0]
+    def __init__(self, folder: Path, **more: Any) -> None:
+        self.settings = load_settings({"data": folder, **more}, folder=folder, environment={})[0]
         self.folder = prepare_folder(self.settings)
-        self.bronze = open_bronze(folder)
+        self._lake = self.settings.lake or str(folder / "lake")
+        self._options = more.get("lake_options")
+        self.bronze = open_bronze(self.settings)
 
     @property
     def log(self) -> Path:
@@ -48,7 +50,7 @@ class World:
     def append(self, *bodies: bytes, kind: Kind = Kind.EVENT, segment_bytes: int = 1 << 30) -> None:
         log = SqliteLog(self.log, Limits(segment_bytes=segment_bytes, min_free_bytes=0))
         try:
-            asyncio.run(log.append([Record(kind, body) for body in bodies], "key", timeout_s=10))
+            asyncio.run(log.append([Record(kind, body) for body in bodies], timeout_s=10))
         finally:
             log.close()
 
@@ -74,13 +76,13 @@ class World:
         return SqliteLogReader(self.log)
 
     def parser(self) -> Parser:
-        return Parser(self.reader(), self.bronze, FolderClaims(self.folder / "claims"), OWNER)
+        return Parser(self.reader(), self.bronze, open_claims(self.settings), OWNER)
 
     def records(self, first: int, last: int) -> list[LoggedRecord]:
         return self.reader().read(first - 1, limit=last - first + 1, max_bytes=1 << 30)
 
     def audit(self) -> dict[str, Any]:
-        return audit(self.reader(), self.bronze)
+        return audit([self.reader()], self.bronze)
 
     def step_elsewhere(
         self, environment: dict[str, str], *batches: int, start_at: float = 0.0
@@ -90,17 +92,20 @@ class World:
         return subprocess.Popen(command, env=environment, cwd=Path(__file__).parents[1])
 
     def sequences(self, table: str) -> list[int]:
-        return sorted(row["sequence"] for row in rows(self.folder, table, ["sequence"]))
+        return sorted(row["sequence"] for row in self._rows(table, ["sequence"]))
 
     def placed(self) -> list[int]:
         """List every sequence of every table, gaps spelled out: without a doubt when each occurs once."""
         found = [*self.sequences("events"), *self.sequences("duplicates"), *self.sequences("refused")]
-        for row in rows(self.folder, "rejected", ["sequence", "to_sequence"]):
+        for row in self._rows("rejected", ["sequence", "to_sequence"]):
             found += range(row["sequence"], row["to_sequence"] + 1)
         return sorted(found)
 
     def reasons(self) -> dict[int, str]:
-        return {row["sequence"]: row["reason"] for row in rows(self.folder, "rejected")}
+        return {row["sequence"]: row["reason"] for row in self._rows("rejected")}
+
+    def _rows(self, table: str, columns: list[str] | None = None) -> Iterator[dict[str, Any]]:
+        return rows_at(self._lake, table, columns, self._options)
 
 
 def event(run: object, schema: Sequence[str] = ("a",)) -> bytes:

@@ -3,6 +3,7 @@
 import json
 import socket
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,7 +50,8 @@ def test_one_command_takes_an_event_and_the_next_ones_find_it(tmp_path: Path) ->
     shown = headwater("events", "--data", data, "--limit", "2", cwd=tmp_path)
     assert "Events: 2 of 5" in shown.stdout
     log = json.loads(headwater("log", "show", "--data", data, "--json", cwd=tmp_path).stdout)
-    assert (log["head"], log["tail"], log["passed"], log["pending"]) == (1, 5, 5, 0)
+    item = log["items"][0]
+    assert (item["head"], item["tail"], item["passed"], item["pending"], log["past"]) == (1, 5, 5, 0, [])
 
 
 @pytest.mark.slow
@@ -111,6 +113,11 @@ def test_wrong_settings_and_missing_folders_are_one_line(tmp_path: Path) -> None
     fails_in_one_line(headwater("validate", "missing.json", cwd=tmp_path), "missing.json")
     nobody = headwater("send", EVENTS / "spec-full-event.ndjson", "--to", "http://127.0.0.1:9", "--json", cwd=tmp_path)
     fails_in_one_line(nobody, "No answer from http://127.0.0.1:9", "--to")
+
+
+def test_the_version_is_that_of_the_project(tmp_path: Path) -> None:
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    assert headwater("--version", cwd=tmp_path).stdout == f"headwater {project['version']}\n"
 
 
 def test_check_shows_settings_and_sources_but_no_key(tmp_path: Path) -> None:

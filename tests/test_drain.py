@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from headwater.runtime import open_bronze, open_log_reader
+from headwater.eventlog.sqlite_reader import SqliteLogReader
 from tests.gateway import Gateway, Wire, post, running
+from tests.lake_check import bronze_of
 from tests.made_events import body, run_event
 
 pytestmark = pytest.mark.slow  # each stops a server under load
@@ -81,7 +82,7 @@ def _post_until_it_stops(
 
 def _runs(gateway: Gateway) -> set[str]:
     """Return the runs in the lake, and those still on the log behind it."""
-    bronze, reader = open_bronze(gateway.folder), open_log_reader(gateway.folder)
+    bronze, reader = bronze_of(gateway.folder), SqliteLogReader(gateway.folder / "log")
     found, watermark = set(), 0
     if bronze.events.exists():
         found = set(bronze.events.query("SELECT run_id FROM t").column("run_id").to_pylist())

@@ -29,7 +29,7 @@ def opened(folder: Path, limits: Limits = Limits(min_free_bytes=0)) -> Iterator[
 
 
 def append(log: SqliteLog | ClaimCheck, *bodies: bytes, kind: Kind = Kind.EVENT) -> None:
-    asyncio.run(log.append([Record(kind, body) for body in bodies], "key", timeout_s=10))
+    asyncio.run(log.append([Record(kind, body) for body in bodies], timeout_s=10))
 
 
 def bodies(reader: SqliteLogReader, after: int = 0) -> list[bytes]:
@@ -48,7 +48,7 @@ def test_what_was_appended_is_read_in_order_by_another_connection(tmp_path: Path
 
 def test_requests_that_wait_together_share_a_commit_and_all_get_their_answer(tmp_path: Path) -> None:
     async def many(log: SqliteLog) -> None:
-        await asyncio.gather(*(log.append([Record(Kind.EVENT, b"%d" % n)], "k", timeout_s=10) for n in range(500)))
+        await asyncio.gather(*(log.append([Record(Kind.EVENT, b"%d" % n)], timeout_s=10) for n in range(500)))
 
     with opened(tmp_path) as log:
         asyncio.run(many(log))
@@ -127,7 +127,7 @@ def test_a_nearly_full_disk_refuses_before_anything_is_written(tmp_path: Path) -
 
 def test_more_bodies_than_may_wait_are_refused_at_once(tmp_path: Path) -> None:
     async def flood(log: SqliteLog) -> list[BaseException | None]:
-        waiting = [log.append([Record(Kind.EVENT, b"x" * 1000)], "k", timeout_s=10) for _ in range(200)]
+        waiting = [log.append([Record(Kind.EVENT, b"x" * 1000)], timeout_s=10) for _ in range(200)]
         return await asyncio.gather(*waiting, return_exceptions=True)
 
     with opened(tmp_path, Limits(queued_bytes=5000, min_free_bytes=0)) as log:
@@ -144,7 +144,7 @@ def test_a_log_that_stands_still_answers_within_the_timeout_and_takes_the_rest_l
         blocker = open_writable(min(tmp_path.glob("*.sqlite")))
         blocker.execute("BEGIN IMMEDIATE")
         with pytest.raises(LogUnavailable, match="No answer of the log within"):
-            asyncio.run(log.append([Record(Kind.EVENT, b"two")], "k", timeout_s=0.2))
+            asyncio.run(log.append([Record(Kind.EVENT, b"two")], timeout_s=0.2))
         blocker.execute("ROLLBACK")
         blocker.close()
         append(log, b"three")
@@ -152,7 +152,7 @@ def test_a_log_that_stands_still_answers_within_the_timeout_and_takes_the_rest_l
 
 
 def test_a_log_of_a_newer_format_is_left_alone(tmp_path: Path) -> None:
-    create_segment(tmp_path, Header("life", 1), []).close()
+    create_segment(tmp_path, Header("life", 1)).close()
     connection = open_writable(min(tmp_path.glob("*.sqlite")))
     connection.execute("UPDATE header SET format = 99")
     connection.close()

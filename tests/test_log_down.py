@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from headwater.runtime import open_bronze, open_log_reader
+from headwater.eventlog.sqlite_reader import SqliteLogReader
 from tests.gateway import Gateway, running
+from tests.lake_check import bronze_of
 from tests.made_events import body, run_event, with_raw
 
 ONE, BATCH = "/api/v1/lineage", "/api/v1/lineage/batch"
@@ -34,7 +35,7 @@ def test_a_disk_that_is_nearly_full_is_503_in_time_and_nothing_is_appended(full:
             assert "retry-after" not in answer.headers
         assert client.post(ONE, content=b"{").status_code == 400, "what is wrong anyway is told so"
         assert client.post(BATCH, content=b"[]").status_code == 204
-    assert open_log_reader(full.folder).tail() == 0
+    assert SqliteLogReader(full.folder / "log").tail() == 0
     assert list((full.folder / "claims").iterdir()) == []
 
 
@@ -129,5 +130,5 @@ def take(client: httpx.Client, status: int) -> str:
 
 def stored_runs(gateway: Gateway) -> set[str]:
     """Return the runs that are in the lake."""
-    found = open_bronze(gateway.folder).events.query("SELECT run_id FROM t")
+    found = bronze_of(gateway.folder).events.query("SELECT run_id FROM t")
     return set(found.column("run_id").to_pylist())

@@ -1,5 +1,6 @@
 """Maintenance keeps content, watermarks and what readers may still need."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -88,6 +89,30 @@ def test_vacuum_leaves_the_files_that_a_reader_of_yesterday_still_needs(tmp_path
     compact(lake)
     vacuum(lake, hours=0)
     assert DeltaTable(table.uri, version=5).to_pyarrow_table().num_rows == 5
+
+
+def test_vacuum_deletes_the_files_that_were_replaced_before_that(tmp_path: Path) -> None:
+    lake = World(tmp_path).bronze
+    table = small_commits(lake, 5)
+    compact(lake)
+    age_removals(Path(table.uri) / "_delta_log", hours=25)
+    vacuum(lake, hours=26)
+    assert len(list(Path(table.uri).glob("*.parquet"))) == 6
+    vacuum(lake, hours=24)
+    assert len(list(Path(table.uri).glob("*.parquet"))) == 1
+    assert len(by_sequence(tmp_path)) == 5
+
+
+def age_removals(log: Path, hours: int) -> None:
+    """Let the table's files have been replaced so long ago, in its log of JSON."""
+    for file in [log / "_last_checkpoint", *log.glob("*.checkpoint.parquet")]:
+        file.unlink()
+    for file in log.glob("*.json"):
+        actions = [json.loads(line) for line in file.read_text().splitlines()]
+        for action in actions:
+            if "remove" in action:
+                action["remove"]["deletionTimestamp"] -= hours * 3_600_000
+        file.write_text("".join(json.dumps(action) + "\n" for action in actions))
 
 
 def test_both_delta_writers_can_use_every_table(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from headwater.runtime import open_bronze
 from tests.gateway import Gateway, Wire, chunked, post, running
+from tests.lake_check import bronze_of
 from tests.made_events import body, run_event
 
 pytestmark = pytest.mark.slow  # three servers, and clients that dawdle
@@ -226,7 +226,7 @@ def test_requests_cut_off_at_every_place_leave_no_trace(gateway: Gateway) -> Non
             wire.send(whole[:place])
             _reset(wire)
     gateway.settled()
-    found = open_bronze(gateway.folder).events.query("SELECT count(*) AS n FROM t WHERE job_namespace = 'cut'")
+    found = bronze_of(gateway.folder).events.query("SELECT count(*) AS n FROM t WHERE job_namespace = 'cut'")
     assert found.to_pylist() == [{"n": 0}]
 
 

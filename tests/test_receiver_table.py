@@ -9,8 +9,8 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from headwater.runtime import open_bronze
 from tests.gateway import Gateway, Wire, chunked, running
+from tests.lake_check import bronze_of
 from tests.made_events import SCHEMA_URL, body, dataset_event, job_event, run_event, with_raw
 
 KEYS = [
@@ -223,7 +223,7 @@ def test_odd_events_are_200_and_end_in_table_events_with_their_flags(
             "received": len(ODD), "stored": len(ODD), "duplicates": 0, "rejected": 0, "refused": 0, "pending": 0,
             "balanced": True,
         }  # fmt: skip
-        found = open_bronze(gateway.folder).events.query("SELECT flags, job_name, body FROM t ORDER BY sequence")
+        found = bronze_of(gateway.folder).events.query("SELECT flags, job_name, body FROM t ORDER BY sequence")
     stored = found.to_pylist()
     assert {name: row["flags"] for name, row in zip(ODD, stored, strict=True)} == {
         name: flags for name, (_, flags) in ODD.items()

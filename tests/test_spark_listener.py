@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from demo.run import when_caught_up
-from headwater.runtime import open_bronze
 from headwater.tables import EVENTS
+from tests.lake_check import bronze_of
 from tests.lineage_world import recorded
 from tests.running import Running
 
@@ -61,7 +61,7 @@ def land(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         with Running(folder / "data", environment={"HEADWATER_KEYS": keys, "HEADWATER_TICK_S": "0.25"}) as running:
             run_pipeline(running.url, listener, folder / "onelake")
             audit = when_caught_up(running.url, KEY)
-        table = open_bronze(folder / "data").tables[EVENTS.name].query("SELECT body FROM t ORDER BY sequence")
+        table = bronze_of(folder / "data").tables[EVENTS.name].query("SELECT body FROM t ORDER BY sequence")
         events = [json.loads(body) for body in table.column("body").to_pylist()]
         types = dict(Counter(one["eventType"] for one in events))
         plugins = request.config.pluginmanager

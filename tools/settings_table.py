@@ -11,8 +11,9 @@ def main() -> None:
     print("|---|---|---|---|")
     for name, field in Settings.model_fields.items():
         default = field.default
-        shown = str(default) if isinstance(default, Path) else repr(default).replace("'", '"')
-        print(f"| `{name}` | `{PREFIX}{name.upper()}` | `{shown}` | {field.description} |")
+        value = str(default) if isinstance(default, Path) else repr(default).replace("'", '"')
+        shown = "" if default is None else f"`{value}`"
+        print(f"| `{name}` | `{PREFIX}{name.upper()}` | {shown} | {field.description} |")
 
 
 if __name__ == "__main__":

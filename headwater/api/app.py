@@ -19,7 +19,7 @@ from headwater.api.lineage import QUESTIONS, ask, check_names, diff, edge, surfa
 from headwater.api.names import explain_name, rules_json
 from headwater.api.questions import audit, freshness, list_events, list_rejected
 from headwater.errors import GiveUp, NotKnown, Retry, WrongQuestion
-from headwater.eventlog.sqlite_reader import SqliteLogReader
+from headwater.eventlog import Readers
 from headwater.index.lens import Lenses
 from headwater.lake.bronze import Bronze
 
@@ -30,10 +30,10 @@ Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
 class ReadApi:
     """Answers from one log and one lake."""
 
-    def __init__(self, reader: SqliteLogReader, bronze: Bronze, access: Access, lenses: Lenses):
+    def __init__(self, readers: Readers, bronze: Bronze, access: Access, lenses: Lenses):
         """Open nothing: log, lake and index may not be there yet."""
         self._lenses = lenses
-        self._reader = reader
+        self._readers = readers
         self._bronze = bronze
         self._access = access
         self._one_at_a_time = threading.Lock()
@@ -43,8 +43,8 @@ class ReadApi:
         base = "/api/headwater/v1"
         return Starlette(
             routes=[
-                Route(f"{base}/audit", self._endpoint(lambda _: audit(self._reader, self._bronze))),
-                Route(f"{base}/freshness", self._endpoint(lambda _: freshness(self._reader, self._bronze))),
+                Route(f"{base}/audit", self._endpoint(lambda _: audit(self._readers(), self._bronze))),
+                Route(f"{base}/freshness", self._endpoint(lambda _: freshness(self._readers(), self._bronze))),
                 Route(f"{base}/events", self._endpoint(self._events)),
                 Route(f"{base}/rejected", self._endpoint(self._rejected)),
                 Route(f"{base}/facets", self._endpoint(self._facets)),

@@ -1,12 +1,12 @@
 """Audit, freshness and lists, answered from log and lake; the HTTP routes and the command line share them."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from headwater.errors import WrongQuestion
-from headwater.eventlog.sqlite_reader import SqliteLogReader
+from headwater.eventlog import LogReader, each
 from headwater.events.times import parse_time
 from headwater.lake.bronze import Bronze
 from headwater.tables import EVENTS, REJECTED
@@ -18,16 +18,17 @@ _SHOWN = (
 )
 
 
-def audit(reader: SqliteLogReader, bronze: Bronze) -> dict[str, Any]:
+def audit(readers: Sequence[LogReader], bronze: Bronze) -> dict[str, Any]:
     """Hold the log's count against the lake's (promise P2): every acknowledged event is in exactly one table.
 
     `balanced` is false when events are missing or stored twice. `received` counts sequence numbers: those the lake has
-    passed and those that wait in the log, less the ones that only note refusals.
+    passed and those that wait in the log, less the ones that only note refusals. readers: every partition of the log.
     """
-    source = reader.source
-    counts = bronze.counts(source)
-    pending = reader.pending(counts.watermark)
-    received = counts.watermark - counts.notes + pending + sum(past[1] for past in reader.past())
+    sources = [reader.source for reader in readers]
+    counts = bronze.counts(sources)
+    passed = counts.watermarks
+    pending = sum(each(readers, lambda reader: reader.pending(passed[reader.source.partition])))
+    received = sum(passed.values()) - counts.notes + pending + counts.earlier
     accounted = counts.stored + counts.duplicates + counts.rejected + pending
     return {
         "received": received,
@@ -40,10 +41,28 @@ def audit(reader: SqliteLogReader, bronze: Bronze) -> dict[str, Any]:
     }
 
 
-def freshness(reader: SqliteLogReader, bronze: Bronze) -> dict[str, float]:
+def freshness(readers: Sequence[LogReader], bronze: Bronze) -> dict[str, float]:
     """Return the age of the oldest acknowledged event that is not yet readable, in seconds; 0 when caught up."""
-    oldest = reader.received_us(bronze.watermark(reader.source) + 1)
+    passed = {reader.source: bronze.watermark(reader.source) for reader in readers}
+    waiting = each(readers, lambda reader: reader.received_us(passed[reader.source] + 1))
+    oldest = min((received_us for received_us in waiting if received_us is not None), default=None)
     return {"seconds": 0.0 if oldest is None else max(0.0, time.time() - oldest / 1e6)}
+
+
+def log_state(readers: Sequence[LogReader], bronze: Bronze) -> dict[str, Any]:
+    """Say of each partition what the log holds and what the lake has passed; `past` are the log's ended lives."""
+    passed = {reader.source: bronze.watermark(reader.source) for reader in readers}
+
+    def item(reader: LogReader) -> dict[str, Any]:
+        mark = passed[reader.source]
+        return {
+            "partition": reader.source.partition, "head": reader.head(), "tail": reader.tail(), "passed": mark,
+            "pending": reader.pending(mark), "bytes": reader.size_bytes(),
+        }  # fmt: skip
+
+    source = readers[0].source
+    past = [{"incarnation": name, "received": received} for name, received, _ in bronze.past()]
+    return {"log": source.log, "incarnation": source.incarnation, "items": each(readers, item), "past": past}
 
 
 def list_events(bronze: Bronze, *, run: str | None, job: str | None, since: str | None, limit: int) -> dict[str, Any]:

@@ -38,6 +38,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(3)
 
 
+def _say_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        sys.stdout.write(f"headwater {version('headwater')}\n")
+        raise typer.Exit
+
+
+Version = Annotated[bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print it and end.")]
+
+
+@app.callback()
+def _options(version: Version = False) -> None:
+    pass
+
+
 @app.command()
 def up(
     data: Data = None,
@@ -72,8 +88,8 @@ def audit(data: Data = None, as_json: Json = False) -> None:
     """Hold the log against the lake: is every acknowledged event in exactly one table? Status 1 if not."""
     from headwater.api.questions import audit as ask
 
-    folder = _folder(data)
-    found = ask(_reader(folder), _bronze(folder))
+    settings = _settings({"data": data})
+    found = ask(_readers(settings), _bronze(settings))
     show(found, as_json, lambda: pairs("Audit", found))
     sys.exit(0 if found["balanced"] else 1)
 
@@ -90,7 +106,7 @@ def events(
     """List stored events, newest first."""
     from headwater.api.questions import list_events
 
-    found = list_events(_bronze(_folder(data)), run=run, job=job, since=since, limit=limit)
+    found = list_events(_bronze(_settings({"data": data})), run=run, job=job, since=since, limit=limit)
     columns = ("received_at", "event_kind", "event_type", "job_namespace", "job_name", "run_id", "flags")
     show(found, as_json, lambda: table("Events", found, columns))
 
@@ -109,7 +125,7 @@ def rejected(
     from headwater.api.questions import list_rejected
     from headwater.local.send import send_bodies
 
-    found = list_rejected(_bronze(_folder(data)), since=since, limit=limit)
+    found = list_rejected(_bronze(_settings({"data": data})), since=since, limit=limit)
     if retry:
         bodies = [item["body"].encode() for item in found["items"] if item["body"]]
         outcome = send_bodies(bodies, to, key, progress=not as_json)
@@ -180,33 +196,22 @@ _STEP = ("rule", "namespace", "name", "why")
 
 @app.command()
 def check(data: Data = None, as_json: Json = False) -> None:
-    """Print the effective settings and where each came from; keys are shown by name only."""
+    """Print the effective settings and where each came from; secrets are not shown."""
     settings, sources = load_settings({"data": data})
     values = settings.model_dump(mode="json")
     items = [{"setting": name, "value": values[name], "from": sources[name]} for name in values]
-    for item in items:
-        if item["setting"] == "keys":
-            item["value"] = [{**key, "key": "***"} for key in item["value"]]
     show({"items": items}, as_json, lambda: table("Settings", {"items": items}, ("setting", "value", "from")))
 
 
 @log_app.command("show")
 def log_show(data: Data = None, as_json: Json = False) -> None:
-    """Print incarnation, first and newest sequence number, what the lake has passed, and bytes on disk."""
-    folder = _folder(data)
-    reader, bronze = _reader(folder), _bronze(folder)
-    source = reader.source
-    passed = bronze.watermark(source)
-    found = {
-        "incarnation": source.incarnation,
-        "head": reader.head(),
-        "tail": reader.tail(),
-        "passed": passed,
-        "pending": reader.pending(passed),
-        "bytes": reader.size_bytes(),
-        "past": [{"incarnation": past[0], "received": past[1]} for past in reader.past()],
-    }
-    show(found, as_json, lambda: pairs("Event log", found))
+    """Print, per partition, first and newest sequence number, what the lake has passed, and bytes on disk."""
+    from headwater.api.questions import log_state
+
+    settings = _settings({"data": data})
+    found = log_state(_readers(settings), _bronze(settings))
+    columns = ("partition", "head", "tail", "passed", "pending", "bytes")
+    show(found, as_json, lambda: table(f"Event log {found['incarnation']}", found, columns))
 
 
 @log_app.command("new-incarnation")
@@ -225,22 +230,17 @@ def _settings(overrides: dict[str, Any]) -> Settings:
     return load_settings(overrides)[0]
 
 
-def _folder(data: Path | None) -> Path:
-    from headwater.runtime import existing_folder
+def _readers(settings: Settings) -> Any:
+    from headwater.runtime import existing_folder, open_log_readers
 
-    return existing_folder(_settings({"data": data}))
-
-
-def _reader(folder: Path) -> Any:
-    from headwater.runtime import open_log_reader
-
-    return open_log_reader(folder)
+    return open_log_readers(settings, existing_folder(settings))
 
 
-def _bronze(folder: Path) -> Any:
-    from headwater.runtime import open_bronze
+def _bronze(settings: Settings) -> Any:
+    from headwater.runtime import existing_folder, open_bronze
 
-    return open_bronze(folder)
+    existing_folder(settings)
+    return open_bronze(settings)
 
 
 def _seconds(text: str) -> float:

@@ -8,7 +8,7 @@ import typer
 
 from headwater.cli.printing import pairs, show, table
 from headwater.errors import WrongQuestion
-from headwater.settings import load_settings
+from headwater.settings import Settings, load_settings
 
 app = typer.Typer()
 
@@ -81,8 +81,9 @@ def edge(start: End, end: End, view: View = None, as_of: AsOf = None, data: Data
     from headwater.api.lineage import edge as ask_edge
     from headwater.runtime import open_bronze
 
-    lenses, folder = _lenses(data)
-    found = ask_edge(lenses, open_bronze(folder), {**_ends(start, end), **_asked({"view": view, "as_of": as_of})})
+    found = ask_edge(
+        _lenses(data), open_bronze(_settings(data)), {**_ends(start, end), **_asked({"view": view, "as_of": as_of})}
+    )
     show(found, as_json, lambda: table("Edge", found, _EDGE))
 
 
@@ -98,7 +99,7 @@ def surface(
     asked = _asked(locals())
     from headwater.api.lineage import surface as ask_surface
 
-    found = ask_surface(_lenses(data)[0], asked)
+    found = ask_surface(_lenses(data), asked)
     title = f"Newly exposed since {since}" if since else f"Masking surface, {_counted(found['exposures'])}"
     show(found, as_json, lambda: table(title, found, _SURFACE))
     sys.exit(1 if since and found["items"] else 0)
@@ -142,7 +143,7 @@ def diff(
     if before and after:
         found = diff_files(open_rules(settings).current(), before, after, limit)
     elif from_ and not before:
-        found = ask_diff(_lenses(data)[0], _asked({"from": from_, "to": to, "limit": limit}))
+        found = ask_diff(_lenses(data), _asked({"from": from_, "to": to, "limit": limit}))
     else:
         raise WrongQuestion("Name two files of events, or --from TIME [--to TIME].")
     counts = _counted({word: found[word] for word in ("added", "removed", "changed")})
@@ -153,7 +154,7 @@ def diff(
 @app.command()
 def run(run_id: Annotated[str, typer.Argument(help="Run id.")], data: Data = None, as_json: Json = False) -> None:
     """Show what a run read and who had written it, what it wrote and who read that."""
-    found = _lenses(data)[0].run(run_id)
+    found = _lenses(data).run(run_id)
     shown = {**found["run"], "job": f"{found['run']['job']['namespace']}/{found['run']['job']['name']}"}
     show(found, as_json, lambda: pairs("Run", shown))
     if not as_json:
@@ -173,8 +174,9 @@ def facets(
     from headwater.api.facets import facets as ask_facets
     from headwater.runtime import existing_folder, open_bronze
 
-    bronze = open_bronze(existing_folder(load_settings({"data": data})[0]))
-    found = ask_facets(bronze, entity=entity, name=name, limit=limit)
+    settings = _settings(data)
+    existing_folder(settings)
+    found = ask_facets(open_bronze(settings), entity=entity, name=name, limit=limit)
     show(found, as_json, lambda: table("Facets", found, ("runId", "namespace", "name", "eventTime", "facet")))
 
 
@@ -208,18 +210,21 @@ def _counted(counts: dict[str, int]) -> str:
 def _ask(data: Path | None, question: str, parameters: dict[str, str]) -> Any:
     from headwater.api.lineage import ask
 
-    return ask(_lenses(data)[0], question, parameters)
+    return ask(_lenses(data), question, parameters)
 
 
-def _lenses(data: Path | None) -> tuple[Any, Path]:
+def _settings(data: Path | None) -> Settings:
+    return load_settings({"data": data})[0]
+
+
+def _lenses(data: Path | None) -> Any:
     from headwater.runtime import existing_folder, open_lenses
 
-    settings = load_settings({"data": data})[0]
-    folder = existing_folder(settings)
-    lenses = open_lenses(settings, folder)
+    settings = _settings(data)
+    lenses = open_lenses(settings, existing_folder(settings))
     for problem in lenses.rules().problems:
         sys.stderr.write(f"headwater: {problem}\n")
-    return lenses, folder
+    return lenses
 
 
 def _show_reach(found: Any, as_json: bool, title: str) -> None:

@@ -1,14 +1,16 @@
 """Claim check: bodies too large for the log lie in a folder, the log holds their key."""
 
 import asyncio
+import contextlib
 import os
 import secrets
 import time
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from headwater.errors import GiveUp, LogUnavailable
-from headwater.eventlog import Kind, LogWriter, Record
+from headwater.eventlog import Claims, Kind, LogWriter, Record
 from headwater.eventlog.segments import sync_folder
 
 
@@ -54,6 +56,14 @@ class FolderClaims:
         """Forget a body."""
         (self._folder / key.decode()).unlink(missing_ok=True)
 
+    def forget_older(self, hours: float) -> None:
+        """Forget bodies kept longer ago: for a log that does not say which records its retention took."""
+        oldest = time.time() - hours * 3600
+        for path in self._folder.iterdir():
+            with contextlib.suppress(FileNotFoundError):  # the parser may be as quick
+                if path.stat().st_mtime < oldest:
+                    path.unlink()
+
     def keep_only(self, keys: Iterable[bytes]) -> None:
         """Forget every body that no record of the log names: its request was never acknowledged."""
         known = {key.decode() for key in keys}
@@ -62,16 +72,21 @@ class FolderClaims:
                 path.unlink(missing_ok=True)
 
 
+PUTS = 8
+"""Bodies on their way at once, on threads of their own: nothing but large bodies waits for a storage that hangs."""
+
+
 class ClaimCheck:
     """A log that keeps bodies above `limit_bytes` as claims."""
 
-    def __init__(self, log: LogWriter, claims: FolderClaims, limit_bytes: int):
+    def __init__(self, log: LogWriter, claims: Claims, limit_bytes: int):
         """Wrap a log; small records pass untouched."""
         self._log = log
         self._claims = claims
         self._limit = limit_bytes
+        self._threads = ThreadPoolExecutor(PUTS, "claims")
 
-    async def append(self, records: Sequence[Record], key: str, *, timeout_s: float) -> None:
+    async def append(self, records: Sequence[Record], *, timeout_s: float) -> None:
         """Append like the log itself, large bodies first, both within the timeout; raises LogUnavailable."""
         if max(len(record.body) for record in records) > self._limit:
             if trouble := self._log.trouble():  # a full disk gets no large bodies either
@@ -79,22 +94,26 @@ class ClaimCheck:
             started = time.monotonic()
             records = await self._all_checked(records, timeout_s)
             timeout_s = max(0.0, timeout_s - (time.monotonic() - started))
-        await self._log.append(records, key, timeout_s=timeout_s)
+        await self._log.append(records, timeout_s=timeout_s)
 
     def trouble(self) -> str | None:
         """Say why nothing can be acknowledged right now, or None."""
         return self._log.trouble()
 
     async def _all_checked(self, records: Sequence[Record], timeout_s: float) -> list[Record]:
+        puts = {at: self._put(record.body) for at, record in enumerate(records) if len(record.body) > self._limit}
         try:
             async with asyncio.timeout(timeout_s):
-                return [await self._checked(record) for record in records]
+                keys = dict(zip(puts, await asyncio.gather(*puts.values()), strict=True))
         except TimeoutError:
             raise LogUnavailable(
-                f"The disk did not take a large body within {timeout_s:.1f} s. Send the event again."
+                f"No large body could be kept within {timeout_s:.1f} s. Send the event again."
             ) from None
+        return [_checked(record, keys.get(at)) for at, record in enumerate(records)]
 
-    async def _checked(self, record: Record) -> Record:
-        if len(record.body) <= self._limit:
-            return record
-        return Record(Kind.CLAIM, await asyncio.to_thread(self._claims.put, record.body), record.http)
+    def _put(self, body: bytes) -> asyncio.Future[bytes]:
+        return asyncio.get_running_loop().run_in_executor(self._threads, self._claims.put, body)
+
+
+def _checked(record: Record, key: bytes | None) -> Record:
+    return record if key is None else Record(Kind.CLAIM, key, record.http, record.key)

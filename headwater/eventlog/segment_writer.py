@@ -15,7 +15,6 @@ from headwater.eventlog.segments import (
     new_incarnation,
     open_writable,
     read_header,
-    read_past,
     remove_segment,
     segment_files,
 )
@@ -97,8 +96,8 @@ class SegmentWriter:
 
     def _roll(self) -> None:
         header = Header(self.header.incarnation, self._next)
-        old, past = self._connection, read_past(self._connection)
-        self._use(create_segment(self._folder, header, past), header, self._last_us)
+        old = self._connection
+        self._use(create_segment(self._folder, header), header, self._last_us)
         old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         old.close()
 
@@ -112,7 +111,7 @@ class SegmentWriter:
             connection.close()  # its creation was cut off: it never held a record
             remove_segment(path)
         header = Header(new_incarnation(), 1)
-        self._use(create_segment(self._folder, header, []), header, 0)
+        self._use(create_segment(self._folder, header), header, 0)
 
     def _use(self, connection: sqlite3.Connection, header: Header, last_us: int) -> None:
         self._connection, self.header = connection, header

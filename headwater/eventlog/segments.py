@@ -10,10 +10,11 @@ from headwater.errors import LogUnavailable, WrongSetting
 
 FORMAT = 1
 PAGE_BYTES = 16384  # a 15 KB event fills one page instead of a chain of overflow pages
+PARTITION = "0"
+"""The name of the only partition."""
 
 _SCHEMA = """
 CREATE TABLE header(format INTEGER, incarnation TEXT, first_sequence INTEGER) STRICT;
-CREATE TABLE past(incarnation TEXT, received INTEGER, ended_us INTEGER) STRICT;
 CREATE TABLE records(
   sequence INTEGER PRIMARY KEY, received_us INTEGER NOT NULL, kind INTEGER NOT NULL,
   http TEXT NOT NULL, body BLOB NOT NULL) STRICT;
@@ -59,14 +60,13 @@ def open_readonly(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def create_segment(folder: Path, header: Header, past: list[tuple[str, int, int]]) -> sqlite3.Connection:
+def create_segment(folder: Path, header: Header) -> sqlite3.Connection:
     """Create the segment that starts at `header.first_sequence`; it exists on disk when this returns."""
     path = folder / f"{header.first_sequence:020d}.sqlite"
     connection = open_writable(path)
     connection.executescript("BEGIN;" + _SCHEMA)
     row = (FORMAT, header.incarnation, header.first_sequence)
     connection.execute("INSERT INTO header VALUES (?,?,?)", row)
-    connection.executemany("INSERT INTO past VALUES (?,?,?)", past)
     connection.execute("COMMIT")
     sync_folder(folder)
     return connection
@@ -82,11 +82,6 @@ def read_header(connection: sqlite3.Connection) -> Header | None:
             f"The event log has format {row[0]}, this Headwater reads up to {FORMAT}. Use the newer Headwater."
         )
     return Header(*row[1:])
-
-
-def read_past(connection: sqlite3.Connection) -> list[tuple[str, int, int]]:
-    """Read the ended incarnations: name, events in the lake that this log does not count, when it ended (us)."""
-    return connection.execute("SELECT incarnation, received, ended_us FROM past").fetchall()
 
 
 def last_sequence(connection: sqlite3.Connection, header: Header) -> int:
@@ -105,6 +100,16 @@ def refusals_between(connection: sqlite3.Connection, after: int, until: int) -> 
 def claim_keys(connection: sqlite3.Connection) -> list[bytes]:
     """List the keys of the large bodies that a segment's records stand for."""
     return [key for (key,) in connection.execute("SELECT body FROM records WHERE kind > 0 AND kind = 1")]
+
+
+def rename(folder: Path) -> None:
+    """Give the log another incarnation; nobody may have it open. Sequence numbers keep their values."""
+    fresh = new_incarnation()
+    for path in segment_files(folder):
+        connection = open_writable(path)
+        if read_header(connection):
+            connection.execute("UPDATE header SET incarnation = ?", (fresh,))
+        connection.close()
 
 
 def remove_segment(path: Path) -> None:

@@ -9,13 +9,14 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from headwater.errors import LogUnavailable, WrongSetting
 from headwater.eventlog import Record
 from headwater.eventlog.segment_writer import SegmentWriter
+from headwater.eventlog.segments import PARTITION
 
 GROUP_RECORDS = 512
 GROUP_BYTES = 16 << 20
@@ -23,11 +24,13 @@ GROUP_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the log may use: bytes on disk and in memory."""
+    """What the log may use: bytes on disk and in memory; hours and bytes after which passed segments go."""
 
     segment_bytes: int = 256 << 20
     queued_bytes: int = 64 << 20
     min_free_bytes: int = 256 << 20
+    retain_hours: float = 72
+    retain_bytes: int = 4 << 30
 
 
 @dataclass(slots=True, eq=False)
@@ -70,7 +73,7 @@ class SqliteLog:
         """The name of this log's life."""
         return self._writer.header.incarnation
 
-    async def append(self, records: Sequence[Record], key: str, *, timeout_s: float) -> None:  # noqa: ARG002 - one partition
+    async def append(self, records: Sequence[Record], *, timeout_s: float) -> None:
         """Keep the records, all or none; return after fdatasync.
 
         Raises LogUnavailable: disk nearly full, over capacity, failing storage, or no answer within the timeout (the
@@ -95,6 +98,11 @@ class SqliteLog:
         """Tell whether the writer lives; only a fault of ours ends it before `close`."""
         return self._thread.is_alive()
 
+    def retain(self, passed: Callable[[], Mapping[str, int]]) -> None:
+        """Ask the writer for retention by this log's limits; nothing is deleted while the lake cannot be asked."""
+        oldest_us = (time.time() - self._limits.retain_hours * 3600) * 1e6
+        self.request_retention(passed()[PARTITION], oldest_us, self._limits.retain_bytes)
+
     def request_retention(self, passed: int, older_than_us: float, keep_bytes: int) -> None:
         """Ask the writer to delete, soon, whole segments that the parser has passed and that are too old or too many.
 
@@ -103,6 +111,10 @@ class SqliteLog:
         with self._wake:
             self._retention = (passed, older_than_us, keep_bytes)
             self._wake.notify()
+
+    async def aclose(self) -> None:
+        """Close like `close`, without holding up the loop that waits for the last commits."""
+        await asyncio.to_thread(self.close)
 
     def close(self) -> None:
         """Commit what waits, then close; the folder can be opened again when this returns."""

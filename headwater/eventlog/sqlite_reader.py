@@ -7,12 +7,12 @@ from pathlib import Path
 from headwater.errors import LogUnavailable
 from headwater.eventlog import Kind, LoggedRecord
 from headwater.eventlog.segments import (
+    PARTITION,
     Header,
     claim_keys,
     last_sequence,
     open_readonly,
     read_header,
-    read_past,
     refusals_between,
     segment_files,
 )
@@ -30,7 +30,7 @@ class SqliteLogReader:
     @property
     def source(self) -> Source:
         """Name of the log, incarnation and partition; raises LogUnavailable while no log is there."""
-        return Source("local", self._newest()[1].incarnation, "0")
+        return Source("local", self._newest()[1].incarnation, PARTITION)
 
     def read(self, after: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
         """Return the records behind `after`, at most `limit` and about `max_bytes`; the first may leave a gap."""
@@ -45,6 +45,16 @@ class SqliteLogReader:
             if len(found) >= limit or sum(len(record.body) for record in found) >= max_bytes:
                 break
         return found
+
+    def read_between(self, after: int, before: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
+        """Return the records between two sequences, neither included, at most `limit` and about `max_bytes`."""
+        found = self.read(after, limit=min(limit, before - 1 - after), max_bytes=max_bytes)
+        return [record for record in found if record.sequence < before]
+
+    def lost(self, after: int) -> int:
+        """Return the newest sequence if there are some behind `after` and retention took them all, else 0."""
+        tail = self.tail()  # before the look: what comes after it is not lost
+        return 0 if tail <= after or self.read(after, limit=1, max_bytes=1) else tail
 
     def tail(self) -> int:
         """Return the newest sequence number, 0 for a log that never held a record."""
@@ -65,10 +75,6 @@ class SqliteLogReader:
         """Return when a record was received (us, UTC), None if it is not there."""
         records = self.read(sequence - 1, limit=1, max_bytes=1)
         return records[0].received_us if records and records[0].sequence == sequence else None
-
-    def past(self) -> list[tuple[str, int, int]]:
-        """List the ended incarnations: name, events in the lake that this log does not count, when it ended (us)."""
-        return read_past(self._newest()[0])
 
     def claims(self) -> list[bytes]:
         """List the keys of large bodies that records still kept stand for."""

@@ -1,5 +1,6 @@
 """The bronze tables as one thing: who owns them, how far they are, what they hold."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,13 +18,18 @@ _ONE_ROW_EACH = frozenset({REJECTED.name, DUPLICATES.name, REFUSED.name})
 
 OWNER = "headwater.owner"
 INCARNATION = "headwater.incarnation"
+PAST = "headwater.past"
+
+Life = tuple[str, int, int]
+"""An ended incarnation: name, events in the lake that the present one does not count, when it ended (us)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
     """Rows of the lake up to the watermark; a gap counts by its length, refused requests one by one.
 
-    notes: records of the source's present life that only note refused requests.
+    notes: records of the log's present life that only note refused requests; earlier: what its lives before received;
+    watermarks: by partition.
     """
 
     stored: int
@@ -31,7 +37,8 @@ class Counts:
     rejected: int
     refused: int
     notes: int
-    watermark: int
+    earlier: int
+    watermarks: Mapping[str, int]
 
 
 class Bronze:
@@ -108,19 +115,36 @@ class Bronze:
                 found.update(rows.column("sequence").to_pylist())
         return found
 
-    def counts(self, source: Source) -> Counts:
-        """Count what the lake holds up to its watermark, all of one moment."""
+    def past(self) -> list[Life]:
+        """List the ended lives of the log that feeds this lake."""
         if not self.exists():
-            return Counts(0, 0, 0, 0, 0, 0)
-        stored, watermark = self.events.rows_and_watermark(source.app_id)
-        done = f"NOT (incarnation = '{source.incarnation}' AND sequence > {watermark})"
+            return []
+        return [(name, received, ended) for name, received, ended in json.loads(self.events.property(PAST) or "[]")]
+
+    def begin_life(self, owner: str, incarnation: str, past: Sequence[Life]) -> None:
+        """Expect another life of the log, fed by `owner`; `events`, which decides, comes last."""
+        for table in self.tables.values():
+            table.set_properties({OWNER: owner, INCARNATION: incarnation, PAST: json.dumps(past)})
+
+    def counts(self, sources: Sequence[Source]) -> Counts:
+        """Count what the lake holds up to its watermarks, all of one moment; sources: the partitions of one log."""
+        if not self.exists():
+            return Counts(0, 0, 0, 0, 0, 0, {source.partition: 0 for source in sources})
+        stored, watermarks = self.events.rows_and_watermarks(source.app_id for source in sources)
+        incarnation = sources[0].incarnation
+        beyond = " OR ".join(
+            f"(partition = '{source.partition}' AND sequence > {watermark})"
+            for source, watermark in zip(sources, watermarks, strict=True)
+        )
+        done = f"NOT (incarnation = '{incarnation}' AND ({beyond}))"
         return Counts(
             stored=stored,
             duplicates=self._number(DUPLICATES, "count(*)", done),
             rejected=self._number(REJECTED, "sum(to_sequence - sequence + 1)", done),
             refused=self._number(REFUSED, "sum(count)", done),
-            notes=self._number(REFUSED, "count(*)", f"incarnation = '{source.incarnation}' AND {done}"),
-            watermark=watermark,
+            notes=self._number(REFUSED, "count(*)", f"incarnation = '{incarnation}' AND {done}"),
+            earlier=sum(received for _, received, _ in self.past()),
+            watermarks={source.partition: mark for source, mark in zip(sources, watermarks, strict=True)},
         )
 
     def _number(self, table: Table, expression: str, condition: str) -> int:

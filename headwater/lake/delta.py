@@ -3,8 +3,9 @@
 Only writing imports pyarrow (26 MB), when it begins: `serve` reads and never writes.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deltalake import (
@@ -20,6 +21,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 
 from headwater.errors import GiveUp, LakeUnavailable
 from headwater.lake.found import Found, query
+from headwater.storage_faults import explain
 from headwater.tables import Table
 
 if TYPE_CHECKING:
@@ -49,6 +51,10 @@ _HOOKS = PostCommitHookProperties(cleanup_expired_logs=False)
 _STATISTICS = ("log", "incarnation", "partition", "sequence", "received_at", "event_time", "event_kind", "event_id")
 
 
+class _NoTable(GiveUp):
+    """There is no table at this address."""
+
+
 NumberedRows = Sequence[tuple[int, tuple[Any, ...]]]
 """Rows, each beside its sequence number."""
 
@@ -61,6 +67,29 @@ class Prepared:
     batch: "pa.RecordBatch"
 
 
+class _Transactions:
+    """What is known of the transactions of one version: delta-rs reads all commits since a checkpoint to tell one."""
+
+    def __init__(self) -> None:
+        self._version = -1
+        self._found: dict[str, int | None] = {}
+
+    def of(self, version: int, app_id: str, read: Callable[[], int | None]) -> int | None:
+        """Return the transaction of `app_id` as of a version, read once."""
+        if version != self._version:
+            self._version, self._found = version, {}
+        if app_id not in self._found:
+            self._found[app_id] = read()
+        return self._found[app_id]
+
+    def committed(self, before: int, after: int, transaction: Transaction) -> None:
+        """Note a commit of ours; it failed if another of its app came between, but commits of others may have."""
+        if after != before + 1 or before != self._version:
+            self._found = {}
+        self._version = after
+        self._found[transaction.app_id] = transaction.version
+
+
 class LakeTable:
     """A table of the lake at `uri`: a folder or `abfss://container@account.dfs.core.windows.net/path`."""
 
@@ -70,6 +99,7 @@ class LakeTable:
         self.table = table
         self._options = dict(storage_options or {})
         self._handle: DeltaTable | None = None
+        self._known = _Transactions()
         self.commits = 0
 
     def create(self, properties: Mapping[str, str]) -> None:
@@ -94,8 +124,15 @@ class LakeTable:
         )
 
     def exists(self) -> bool:
-        """Tell whether the table has been created."""
-        return self._guarded(lambda: DeltaTable.is_deltatable(self.uri, self._options or None))
+        """Tell whether the table has been created.
+
+        By opening it: `is_deltatable` of delta-rs stops every thread of the process until the storage answers.
+        """
+        try:
+            self.reopen()
+        except _NoTable:
+            return False
+        return True
 
     def handle(self) -> DeltaTable:
         """Return a handle at the newest version."""
@@ -108,12 +145,13 @@ class LakeTable:
     def reopen(self) -> DeltaTable:
         """Read the table's log anew."""
         self._handle = self._guarded(lambda: DeltaTable(self.uri, storage_options=self._options or None))
+        self._known = _Transactions()
         self.commits = 0
         return self._handle
 
     def watermark(self, app_id: str) -> int | None:
         """Return the newest sequence number committed under `app_id`, None before the first."""
-        return self.handle().transaction_version(app_id)
+        return self._transaction(self.handle(), app_id)
 
     def prepare(self, rows: NumberedRows) -> Prepared:
         """Build Arrow from rows; raises ValueError or TypeError if a value fits no column."""
@@ -149,21 +187,21 @@ class LakeTable:
         handle = self.handle()
         return self._guarded(lambda: query(handle, sql))
 
-    def rows_and_watermark(self, app_id: str) -> tuple[int, int]:
-        """Count rows by the statistics of the files of one version, and return that version's watermark."""
+    def rows_and_watermarks(self, app_ids: Iterable[str]) -> tuple[int, list[int]]:
+        """Count rows by the statistics of the files of one version, and return that version's watermarks."""
         handle = self.handle()
         actions = self._guarded(lambda: handle.get_add_actions(flatten=True))
         rows = sum(actions.column("num_records").to_pylist()) if actions.num_rows else 0
-        return rows, handle.transaction_version(app_id) or 0
+        return rows, [self._transaction(handle, app_id) or 0 for app_id in app_ids]
 
     def property(self, name: str) -> str | None:
         """Return a table property."""
         return self.handle().metadata().configuration.get(name)
 
-    def set_property(self, name: str, value: str) -> None:
-        """Set a table property, in a commit of its own."""
+    def set_properties(self, properties: Mapping[str, str]) -> None:
+        """Set table properties, all in one commit."""
         handle = self.handle()
-        self._guarded(lambda: handle.alter.set_table_properties({name: value}, raise_if_not_exists=False))
+        self._guarded(lambda: handle.alter.set_table_properties(dict(properties), raise_if_not_exists=False))
 
     def _append(
         self, app_id: str, batch: "pa.RecordBatch", last: int, absent: Callable[[DeltaTable, int], list[bool]]
@@ -172,7 +210,7 @@ class LakeTable:
 
         handle = self._handle if self._handle is not None and self.commits < REOPEN_AFTER else self.reopen()
         for _ in range(_RACES):
-            done = handle.transaction_version(app_id)
+            done = self._transaction(handle, app_id)
             fresh = batch if done is None else rows_where(batch, absent(handle, done))
             if done is not None and done >= last and not fresh.num_rows:
                 return 0
@@ -191,7 +229,7 @@ class LakeTable:
 
     def _commit(self, handle: DeltaTable, batch: "pa.RecordBatch", transaction: Transaction) -> bool:
         """Commit one append; False if another commit was faster."""
-        properties = CommitProperties(app_transactions=[transaction])
+        properties, version = CommitProperties(app_transactions=[transaction]), handle.version()
         try:
             write_deltalake(
                 handle,
@@ -206,16 +244,24 @@ class LakeTable:
         except (DeltaError, OSError) as error:
             raise self._unavailable(error) from error
         self.commits += 1
+        self._known.committed(version, handle.version(), transaction)
         return True
+
+    def _transaction(self, handle: DeltaTable, app_id: str) -> int | None:
+        """Return the newest transaction of `app_id` in the version that the handle is at."""
+        read = partial(self._guarded, partial(handle.transaction_version, app_id))
+        return self._known.of(handle.version(), app_id, read)
 
     def _guarded(self, call: Callable[[], T]) -> T:
         try:
             return call()
         except TableNotFoundError as error:
-            raise GiveUp(f"No Delta table at {self.uri}. Start `headwater up` once, or check --data.") from error
+            raise _NoTable(
+                f"No Delta table at {self.uri}. Start `headwater up` once, or check `data` and `lake`."
+            ) from error
         except (DeltaError, OSError) as error:
             raise self._unavailable(error) from error
 
     def _unavailable(self, error: Exception) -> LakeUnavailable:
         self._handle = None
-        return LakeUnavailable(f"Cannot use the Delta table at {self.uri}: {error}. It is tried again.")
+        return LakeUnavailable(f"Cannot use the Delta table at {self.uri}: {explain(error, 'lake')}")

@@ -1,11 +1,12 @@
-"""What a query found. Read without pyarrow, whose import costs every reader of the lake 26 MB."""
+"""What a query found. Read without pyarrow, whose import costs every reader of a lake on its own disk 26 MB."""
 
 from typing import Any
 
-from arro3.core import ChunkedArray, Table
+from arro3.core import ChunkedArray, RecordBatchReader, Table
 from deltalake import DeltaTable, QueryBuilder
 
 from headwater.errors import LakeUnavailable
+from headwater.storage_faults import explain
 
 
 class Found:
@@ -33,6 +34,15 @@ def query(handle: DeltaTable, sql: str) -> Found:
     """
     found = QueryBuilder().register("t", handle).execute(sql)
     try:
-        return Found(found.read_all())
+        return Found(_read_all(found, handle.table_uri))
     except Exception as error:  # arro3 has no class of its own for what fails while reading
-        raise LakeUnavailable(f"Cannot read {handle.table_uri}: {error}. It is tried again.") from error
+        raise LakeUnavailable(f"Cannot read {handle.table_uri}: {explain(error, 'lake')}") from error
+
+
+def _read_all(found: RecordBatchReader, uri: str) -> Table:
+    """Read every batch; over a network with pyarrow, because arro3 stops every thread while it waits."""
+    if not uri.startswith("abfss://"):
+        return found.read_all()
+    import pyarrow as pa  # noqa: PLC0415 - see the module
+
+    return Table.from_arrow(pa.RecordBatchReader.from_stream(found).read_all())

@@ -11,8 +11,7 @@ from starlette.routing import Route
 from headwater.api.app import json_response
 from headwater.api.questions import freshness
 from headwater.errors import HeadwaterError
-from headwater.eventlog.sqlite import SqliteLog
-from headwater.eventlog.sqlite_reader import SqliteLogReader
+from headwater.eventlog import LogWriter, Readers, each
 from headwater.lake.bronze import Bronze
 
 PENDING = Gauge("headwater_pending_events", "Acknowledged events that are not in the lake yet.")
@@ -23,10 +22,10 @@ LOG_BYTES = Gauge("headwater_log_bytes", "Bytes of the event log on disk.")
 class Health:
     """Answers health checks and scrapes; the log alone decides whether requests can be acknowledged."""
 
-    def __init__(self, log: SqliteLog, reader: SqliteLogReader, bronze: Bronze):
+    def __init__(self, log: LogWriter, readers: Readers, bronze: Bronze):
         """Open nothing."""
         self._log = log
-        self._reader = reader
+        self._readers = readers
         self._bronze = bronze
         self._one_at_a_time = threading.Lock()
 
@@ -38,10 +37,11 @@ class Health:
             Route("/metrics", self._metrics),
         ]
 
-    def watermark(self) -> int:
-        """Return the newest sequence number in the lake."""
+    def watermarks(self) -> dict[str, int]:
+        """Return the newest sequence number in the lake, by partition."""
         with self._one_at_a_time:
-            return self._bronze.watermark(self._reader.source)
+            sources = [reader.source for reader in self._readers()]
+            return {source.partition: self._bronze.watermark(source) for source in sources}
 
     async def _live(self, _: Request) -> Response:
         return json_response(200, {"live": True})
@@ -60,7 +60,7 @@ class Health:
     def _lake_state(self) -> str:
         try:
             with self._one_at_a_time:
-                seconds = freshness(self._reader, self._bronze)["seconds"]
+                seconds = freshness(self._readers(), self._bronze)["seconds"]
         except HeadwaterError as error:
             return str(error)
         return "ok" if seconds == 0 else f"oldest pending event is {seconds:.1f} s old"
@@ -68,9 +68,11 @@ class Health:
     def _measure(self) -> None:
         try:
             with self._one_at_a_time:
-                PENDING.set(self._reader.pending(self._bronze.watermark(self._reader.source)))
-                FRESHNESS.set(freshness(self._reader, self._bronze)["seconds"])
-                LOG_BYTES.set(self._reader.size_bytes())
+                readers = self._readers()
+                passed = {reader.source: self._bronze.watermark(reader.source) for reader in readers}
+                PENDING.set(sum(each(readers, lambda reader: reader.pending(passed[reader.source]))))
+                FRESHNESS.set(freshness(readers, self._bronze)["seconds"])
+                LOG_BYTES.set(sum(reader.size_bytes() for reader in readers))
         except HeadwaterError:
             PENDING.set(float("nan"))
             FRESHNESS.set(float("nan"))

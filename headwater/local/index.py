@@ -10,7 +10,14 @@ from pathlib import Path
 from headwater.errors import HeadwaterError, Retry, WrongSetting
 from headwater.index.follow import IndexFollower
 from headwater.local.lifeline import read_settings, when_parent_ends
-from headwater.runtime import folder_lock, open_bronze, open_index_home, open_rules, prepare_folder
+from headwater.runtime import (
+    folder_lock,
+    is_lake_remote,
+    open_bronze,
+    open_index_home,
+    open_rules,
+    prepare_folder,
+)
 from headwater.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -20,9 +27,10 @@ MAX_PAUSE_S = 30.0
 
 def run(settings: Settings, folder: Path, stop: threading.Event) -> None:
     """Follow bronze until stopped; faults of the lake are tried again, ever more slowly."""
-    follower = IndexFollower(open_index_home(folder), open_bronze(folder))
+    follower = IndexFollower(open_index_home(folder), open_bronze(settings))
     rules = open_rules(settings)
     said: list[str] = []
+    look_s = max(settings.tick_s, settings.flush_s) if is_lake_remote(settings) else min(settings.tick_s, 1.0) / 2
     pause = 0.0
     while not stop.is_set():
         names = rules.current().names
@@ -37,7 +45,7 @@ def run(settings: Settings, folder: Path, stop: threading.Event) -> None:
             log.warning("%s", error)
             taken, pause = 0, min(MAX_PAUSE_S, max(0.2, pause * 2))
         if not taken:
-            stop.wait(pause or min(settings.tick_s, 1.0) / 2)
+            stop.wait(pause or look_s)
     follower.close()
 
 

@@ -4,12 +4,13 @@ The first line is the settings as JSON (no secret on a command line); the pipe c
 however it goes, and then the child ends in order.
 """
 
-import json
+import os
 import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from headwater.access import REVEAL
 from headwater.settings import Settings
 
 
@@ -22,7 +23,7 @@ def when_parent_ends(call: Callable[[], None]) -> None:
     """Call once, from a thread, when the supervisor has gone or asks to stop."""
 
     def wait() -> None:
-        while sys.stdin.buffer.read(1024):
+        while os.read(sys.stdin.fileno(), 1024):  # unbuffered: a lock held at the interpreter's end would abort it
             pass
         call()
 
@@ -38,8 +39,5 @@ def write_pid(folder: Path, name: str, pid: int) -> None:
 
 
 def settings_line(settings: Settings) -> bytes:
-    """Encode settings, keys included, for a child's standard input."""
-    values = settings.model_dump(mode="json")
-    for encoded, key in zip(values["keys"], settings.keys, strict=True):
-        encoded["key"] = key.key.get_secret_value()
-    return json.dumps(values).encode() + b"\n"
+    """Encode settings, secrets included, for a child's standard input."""
+    return settings.model_dump_json(context=REVEAL).encode() + b"\n"

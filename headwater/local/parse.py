@@ -6,40 +6,54 @@ import threading
 import time
 from pathlib import Path
 
-from headwater.errors import HeadwaterError, InvalidEvent, Retry
+from headwater.errors import HeadwaterError, LogUnavailable, Retry
+from headwater.eventlog import each
 from headwater.lake.bronze import Bronze
 from headwater.lake.delta import REOPEN_AFTER
 from headwater.lake.maintain import compact, vacuum
 from headwater.local.lifeline import read_settings, when_parent_ends
 from headwater.parser.attempts import Attempts
 from headwater.parser.ingest import Parser
-from headwater.runtime import OWNER, folder_lock, open_bronze, open_claims, open_log_reader, prepare_folder
+from headwater.parser.partitions import Partition
+from headwater.runtime import (
+    OWNER,
+    folder_lock,
+    is_lake_remote,
+    is_log_made,
+    log_readers,
+    open_bronze,
+    open_claims,
+    prepare_folder,
+)
 from headwater.settings import Settings
 
 log = logging.getLogger(__name__)
 
 VACUUM_EVERY_S = 3600.0
 MAX_PAUSE_S = 30.0
+SAY_AGAIN_S = 60.0
 
 
 class Loop:
-    """One parser and its maintenance, until told to stop."""
+    """A parser for each partition, and the lake's maintenance, until told to stop."""
 
     def __init__(self, settings: Settings, folder: Path, stop: threading.Event):
         """Open nothing that may not be there yet: the log is made by `serve`."""
         self._settings = settings
         self._folder = folder
         self._stop = stop
-        self._bronze: Bronze = open_bronze(folder)
-        self._parser: Parser | None = None
-        self._attempts = Attempts(folder / "run" / "attempts.json")
+        self._bronze: Bronze = open_bronze(settings)
+        self._readers = log_readers(settings, folder)
+        self._partitions: list[Partition] = []
         self._commits = 0
+        self._not_before = 0.0  # of the next commit to a remote lake: one a tick, all partitions together
         self._vacuumed = time.monotonic()
+        self._said = "", 0.0
 
     def run(self) -> None:
         """Parse until stopped; faults of log or lake are tried again, ever more slowly."""
-        while not (list((self._folder / "log").glob("*.sqlite")) or self._stop.wait(0.05)):
-            pass  # `serve`, started beside us, makes the log
+        while not (is_log_made(self._settings, self._folder) or self._stop.wait(0.05)):
+            pass
         pause = 0.0
         while not self._stop.is_set():
             started = time.monotonic()
@@ -47,18 +61,30 @@ class Loop:
                 self._tick()
                 pause = 0.0
             except Retry as error:
-                log.warning("%s", error)
-                self._parser = None
+                self._say(str(error))
+                self._close()
                 pause = min(MAX_PAUSE_S, max(0.2, pause * 2))
-            if not (self._parser and self._parser.filled):
+            if not any(partition.parser.filled for partition in self._partitions):
                 self._stop.wait(pause or max(0.0, self._settings.tick_s - (time.monotonic() - started)))
+        self._close()
 
     def _tick(self) -> None:
-        if self._parser is None:
-            reader, claims = open_log_reader(self._folder), open_claims(self._folder)
-            self._parser = Parser(reader, self._bronze, claims, OWNER)
-        taken = self._step(self._parser)
-        self._commits += bool(taken)
+        if not self._partitions:
+            self._open()
+        waits: LogUnavailable | None = None
+        for partition in self._partitions:
+            if self._stop.wait(max(0.0, self._not_before - time.monotonic())):
+                return
+            try:
+                taken = bool(partition.step())
+            except LogUnavailable as error:
+                waits = error  # of one partition: the others need not wait
+                continue
+            self._commits += taken
+            if taken and is_lake_remote(self._settings):
+                self._not_before = time.monotonic() + self._settings.tick_s
+        if waits:
+            raise waits
         if self._commits >= REOPEN_AFTER:
             self._commits = 0
             compact(self._bronze)
@@ -66,19 +92,23 @@ class Loop:
             self._vacuumed = time.monotonic()
             vacuum(self._bronze, self._settings.vacuum_hours)
 
-    def _step(self, parser: Parser) -> int:
-        limit = self._attempts.begin(parser.watermark())
-        try:
-            return parser.step(limit) if limit else parser.reject_next(_KILLS)
-        finally:
-            self._attempts.end()
+    def _open(self) -> None:
+        claims = open_claims(self._settings)
+        for reader in self._readers():
+            attempts = Attempts(self._folder / "run" / f"attempts-{reader.source.partition}.json")
+            self._partitions.append(Partition(reader, Parser(reader, self._bronze, claims, OWNER), attempts))
 
+    def _say(self, trouble: str) -> None:
+        """Say what is wrong when it begins, and then once a minute."""
+        said, at = self._said
+        if trouble != said or time.monotonic() - at >= SAY_AGAIN_S:
+            log.warning("%s", trouble)
+            self._said = trouble, time.monotonic()
 
-_KILLS = InvalidEvent(
-    "kills_parser",
-    "The parser died each time it came to this record, mostly for want of memory.",
-    "Its body is in the event log until retention takes it; send the event smaller.",
-)
+    def _close(self) -> None:
+        """Look at the log anew next time: a service may have replaced it meanwhile."""
+        each([partition.reader for partition in self._partitions], lambda reader: reader.close())
+        self._partitions.clear()
 
 
 def main() -> None:

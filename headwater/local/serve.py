@@ -19,8 +19,8 @@ from starlette.types import Receive, Scope, Send
 from headwater.access import Access
 from headwater.api.app import ReadApi
 from headwater.errors import HeadwaterError, Retry
+from headwater.eventlog import Log
 from headwater.eventlog.claims import ClaimCheck
-from headwater.eventlog.sqlite import SqliteLog
 from headwater.index.lens import Lenses
 from headwater.local.connection import connection_class
 from headwater.local.health import Health
@@ -29,12 +29,13 @@ from headwater.local.lifeline import read_settings, when_parent_ends
 from headwater.receiver import Refusal
 from headwater.receiver.station import Limits, Receiver
 from headwater.runtime import (
+    claim_limit,
     folder_lock,
+    log_readers,
     open_bronze,
     open_claims,
     open_index_home,
     open_log,
-    open_log_reader,
     open_rules,
     prepare_folder,
 )
@@ -49,22 +50,22 @@ RETENTION_S = 30.0
 class Serve:
     """The ASGI application: hot paths first, everything else goes to the reading API."""
 
-    def __init__(self, settings: Settings, folder: Path, event_log: SqliteLog):
+    def __init__(self, settings: Settings, folder: Path, event_log: Log):
         """Wire the stations of this process."""
         self._settings = settings
         self._log = event_log
         access = Access(settings.keys)
-        claims = ClaimCheck(event_log, open_claims(folder), settings.claim_bytes)
+        claims = ClaimCheck(event_log, open_claims(settings), claim_limit(settings))
         self.receiver = Receiver(claims, access, Limits(max_body_bytes=settings.max_body_bytes))
         self.timeout_s = settings.request_timeout_s
         self._intake: dict[str, Take] = {
             "/api/v1/lineage": self.receiver.one,
             "/api/v1/lineage/batch": self.receiver.batch,
         }
-        bronze, reader = open_bronze(folder), open_log_reader(folder)
-        self._health = Health(event_log, reader, bronze)
+        bronze, readers = open_bronze(settings), log_readers(settings, folder)
+        self._health = Health(event_log, readers, bronze)
         lenses = Lenses(open_index_home(folder), open_rules(settings))
-        self._read = ReadApi(reader, bronze, access, lenses).app()
+        self._read = ReadApi(readers, bronze, access, lenses).app()
         self._read.routes.extend(self._health.routes())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -107,12 +108,11 @@ class Serve:
             await self.receiver.flush_refusals()
             if time.monotonic() - looked > RETENTION_S:
                 looked = time.monotonic()
-                await asyncio.to_thread(self._request_retention)
+                await asyncio.to_thread(self._retain)
 
-    def _request_retention(self) -> None:
+    def _retain(self) -> None:
         with contextlib.suppress(HeadwaterError):  # no lake yet, or not now: nothing may be deleted
-            oldest_us = (time.time() - self._settings.retain_hours * 3600) * 1e6
-            self._log.request_retention(self._health.watermark(), oldest_us, self._settings.retain_bytes)
+            self._log.retain(self._health.watermarks)
 
 
 _FOREIGN_HOST = Refusal(
@@ -125,7 +125,7 @@ _FOREIGN_HOST = Refusal(
 
 async def run(settings: Settings, folder: Path, listener: socket.socket) -> None:
     """Serve until the supervisor ends; what was received is then answered and the log closed."""
-    event_log = open_log(settings, folder, open_claims(folder))
+    event_log = open_log(settings, folder, open_claims(settings))
     serve = Serve(settings, folder, event_log)
     config = uvicorn.Config(
         serve, http=connection_class(serve), loop="uvloop", lifespan="off", ws="none", proxy_headers=False,
@@ -148,7 +148,7 @@ async def run(settings: Settings, folder: Path, listener: socket.socket) -> None
     finally:
         housekeeping.cancel()
         await serve.receiver.flush_refusals()
-        await asyncio.to_thread(event_log.close)
+        await event_log.aclose()
 
 
 def main() -> None:

@@ -3,10 +3,9 @@
 import time
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from headwater.errors import GiveUp, InvalidEvent
-from headwater.eventlog import Kind, LoggedRecord
+from headwater.eventlog import Claims, Kind, LoggedRecord
 from headwater.events.decode import decode
 from headwater.events.event import Content, Event
 from headwater.events.facets import canonical
@@ -27,22 +26,14 @@ from headwater.tables import DUPLICATES, EVENTS, REFUSED, REJECTED
 MAX_REJECTED_BODY = 1 << 20
 
 
-class Claims(Protocol):
-    """Where bodies lie that were too large for the log."""
-
-    def get(self, key: bytes) -> bytes:
-        """Return a body; raises GiveUp if it is gone, LogUnavailable if it cannot be read right now."""
-
-    def size(self, key: bytes) -> int:
-        """Return a body's length in bytes, 0 if it is gone."""
-
-
 @dataclass(slots=True)
 class Batch:
-    """The rows of some records, ready to commit."""
+    """The rows of some records, ready to commit; rejected and lost count records, not rows."""
 
     last: int
     received_us: int
+    rejected: int = 0
+    lost: int = 0
     rows: dict[str, list[tuple[int, Row]]] = field(default_factory=dict)
     ids: dict[bytes, None] = field(default_factory=dict)
     hashes: set[bytes] = field(default_factory=set)
@@ -90,7 +81,7 @@ def lost_batch(source: Source, watermark: int, tail: int) -> Batch:
     now = time.time_ns() // 1000
     batch = Batch(tail, now)
     position = Position(source, watermark + 1, now)
-    batch.add(REJECTED.name, watermark + 1, gap_row(position, tail))
+    _lose(batch, position, tail)
     return batch
 
 
@@ -105,6 +96,12 @@ def rejected_batch(source: Source, record: LoggedRecord, watermark: int, error: 
 def _reject(batch: Batch, position: Position, record: LoggedRecord, error: InvalidEvent) -> None:
     row = rejected_row(position, error, record.http, readable(record.body))
     batch.add(REJECTED.name, record.sequence, row)
+    batch.rejected += 1
+
+
+def _lose(batch: Batch, position: Position, last: int) -> None:
+    batch.add(REJECTED.name, position.sequence, gap_row(position, last))
+    batch.lost += last - position.sequence + 1
 
 
 def readable(body: bytes) -> str:
@@ -149,7 +146,7 @@ def _note_gaps(batch: Batch, source: Source, records: Sequence[LoggedRecord], wa
     for record in records:
         if record.sequence > expected:
             position = Position(source, expected, record.received_us)
-            batch.add(REJECTED.name, expected, gap_row(position, record.sequence - 1))
+            _lose(batch, position, record.sequence - 1)
         expected = record.sequence + 1
 
 

@@ -1,23 +1,29 @@
 """The parser: takes what is behind the watermark, commits it, and knows what to do when either fails."""
 
 import logging
+import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from headwater.errors import InvalidEvent, WrongSetting
-from headwater.eventlog import Kind, LoggedRecord, LogReader
+from headwater.eventlog import Claims, Kind, LoggedRecord, LogReader
 from headwater.events.reader import EventReader
 from headwater.lake.bronze import INCARNATION, Bronze
 from headwater.parser.attempts import BATCH_RECORDS
-from headwater.parser.batch import Batch, Before, Claims, build_batch, lost_batch, rejected_batch
+from headwater.parser.batch import Batch, Before, build_batch, lost_batch, rejected_batch
 from headwater.parser.window import MAX_AGE_US, MAX_IDS, Window
 
 log = logging.getLogger(__name__)
 
 BATCH_BYTES = 16 << 20
 MAX_HASHES = 500_000
+REPORT = "Partition %s: %d records in the lake up to sequence %d, %d rejected; the oldest waited %.0f s"
+GAP = (
+    "Partition %s: %d of the records up to sequence %d are lost: the log let go of them before the parser came. Table "
+    "`rejected` names them. Let the log keep more, and see what kept the parser."
+)
 _DATA_FAULTS = (
     InvalidEvent,
     ValueError,
@@ -47,6 +53,7 @@ class Parser:
         self._hashes: set[bytes] = set()
         self._decided: set[int] = set()
         self._committed: int | None = None
+        self._done = _Done()
         self.filled = False
         """Whether the last step took as much as one batch may hold, so that more is likely to wait."""
         bronze.create(owner, self._source.incarnation)
@@ -64,8 +71,8 @@ class Parser:
         """
         watermark = self._start_from_watermark()
         records = self._reader.read(watermark, limit=limit, max_bytes=BATCH_BYTES)
-        if not records and self._reader.tail() > watermark:
-            return self._skip_lost(watermark)
+        if not records and (lost := self._reader.lost(watermark)):
+            return self._skip_lost(watermark, lost)
         fitting = self._fitting(records)
         self.filled = len(fitting) == limit or len(fitting) < len(records) or _bytes(records) >= BATCH_BYTES
         return self._take(fitting, watermark)
@@ -79,22 +86,31 @@ class Parser:
         return len(records)
 
     def take(self, delivered: Sequence[LoggedRecord]) -> int:
-        """Commit a batch that a trigger delivered: what is done is left out, what is missing is read from the log."""
-        watermark = self._start_from_watermark()
-        fresh = [record for record in delivered if record.sequence > watermark]
-        while fresh and fresh[0].sequence > watermark + 1:
-            missing = self._reader.read(
-                watermark, limit=min(BATCH_RECORDS, fresh[0].sequence - 1 - watermark), max_bytes=BATCH_BYTES
-            )
-            missing = [record for record in missing if record.sequence < fresh[0].sequence]
-            if not missing:
-                break  # the log no longer has them: a gap
-            self._take(missing, watermark)
-            watermark = missing[-1].sequence
-        return self._take(fresh, watermark)
+        """Commit a batch that a trigger delivered: what is done is left out, what is missing is read from the log.
+
+        Returns how many of the delivered were not there yet. Ends with one log line, which the alerts of a deployment
+        read: `REPORT` is its text.
+        """
+        self._done = _Done()
+        watermark = self._start_from_watermark(delivered[0].received_us if delivered else None)
+        taken = fresh = [record for record in delivered if record.sequence > watermark]
+        while fresh:
+            records = self._fitting(self._missing(watermark, fresh[0].sequence) or _unbroken(fresh))
+            self._take(records, watermark)
+            watermark = records[-1].sequence
+            fresh = [record for record in fresh if record.sequence > watermark]
+        self._done.report(self._source.partition, watermark)
+        return len(taken)
+
+    def _missing(self, after: int, until: int) -> list[LoggedRecord]:
+        """Read what lies between a watermark and the next record; nothing if the log no longer has it: a gap."""
+        if until == after + 1:
+            return []
+        return self._reader.read_between(after, until, limit=BATCH_RECORDS, max_bytes=BATCH_BYTES)
 
     def _take(self, records: Sequence[LoggedRecord], watermark: int) -> int:
         if records:
+            self._done.begin(records)
             self._committed = None  # whatever stops this attempt, the next one looks at what it has left behind
             self._commit_or_bisect(records, watermark)
         return len(records)
@@ -108,11 +124,8 @@ class Parser:
                 return records[:count]
         return records
 
-    def _skip_lost(self, watermark: int) -> int:
-        """Note as a gap what the log has counted but no longer holds, unless it came only just now."""
-        if self._reader.read(watermark, limit=1, max_bytes=1):
-            return 1
-        tail = self._reader.tail()
+    def _skip_lost(self, watermark: int, tail: int) -> int:
+        """Note as a gap, up to `tail`, what the log has counted but no longer holds."""
         batch = lost_batch(self._source, watermark, tail)
         self._bronze.commit(self._source, batch.rows, batch.last)
         self._remember(batch)
@@ -148,19 +161,52 @@ class Parser:
         self._hashes |= batch.hashes
         if len(self._hashes) > MAX_HASHES:
             self._hashes = set(batch.hashes)  # a forgotten hash is stored once more: readers count it once
+        self._done.rejected += batch.rejected
+        if batch.lost:
+            log.error(GAP, self._source.partition, batch.lost, batch.last)
         self._committed = batch.last
 
-    def _start_from_watermark(self) -> int:
-        """Return the table's watermark; reload what is remembered unless this process made it."""
+    def _start_from_watermark(self, received_us: int | None = None) -> int:
+        """Return the table's watermark; reload what is remembered unless this process made it.
+
+        received_us: when what comes next was received; without it the log is asked, which may open a link to it.
+        """
         watermark = self._bronze.watermark(self._source)
         if watermark != self._committed:
-            newest = self._reader.read(watermark, limit=1, max_bytes=1)
-            since = (newest[0].received_us - MAX_AGE_US) if newest else 0
-            self._window = Window(self._bronze.recent_ids(self._source, since, MAX_IDS))
+            if received_us is None:
+                newest = self._reader.read(watermark, limit=1, max_bytes=1)
+                received_us = newest[0].received_us if newest else MAX_AGE_US
+            self._window = Window(self._bronze.recent_ids(self._source, received_us - MAX_AGE_US, MAX_IDS))
             self._hashes = self._bronze.known_hashes(MAX_HASHES)
             self._decided = self._bronze.decided(self._source, watermark)
             self._committed = watermark
         return watermark
+
+
+@dataclass(slots=True)
+class _Done:
+    """What came of one delivery, for its log line."""
+
+    records: int = 0
+    rejected: int = 0
+    oldest_us: int | None = None
+
+    def begin(self, records: Sequence[LoggedRecord]) -> None:
+        self.records += len(records)
+        self.oldest_us = self.oldest_us or records[0].received_us
+
+    def report(self, partition: str, last: int) -> None:
+        now = time.time_ns() // 1000
+        waited_s = (now - (self.oldest_us or now)) / 1e6
+        log.info(REPORT, partition, self.records, last, self.rejected, waited_s)
+
+
+def _unbroken(records: Sequence[LoggedRecord]) -> Sequence[LoggedRecord]:
+    """Return the records up to the first hole in their sequence numbers."""
+    for count, record in enumerate(records):
+        if record.sequence != records[0].sequence + count:
+            return records[:count]
+    return records
 
 
 def _bytes(records: Sequence[LoggedRecord]) -> int:

@@ -62,7 +62,7 @@ class Receiver:
             body = await read_body(request.headers, request.body, self._limits.max_body_bytes)
             large = len(body) > LARGE
             envelope = await asyncio.to_thread(_checked_envelope, key, body) if large else _checked_envelope(key, body)
-            await self._append([Record(Kind.EVENT, body, _metadata(request, key))], envelope.key)
+            await self._append([Record(Kind.EVENT, body, _metadata(request, key), envelope.key)])
         except Refusal as refusal:
             return self._refused(refusal, request, "lineage", key)
         return _TAKEN
@@ -77,7 +77,7 @@ class Receiver:
             good, bad = await _in_thread_if_large(body, _sort_out, key, items)
             if good:
                 metadata = _metadata(request, key)
-                await self._append([Record(Kind.EVENT, item, metadata) for item in good], "batch")
+                await self._append([Record(Kind.EVENT, item, metadata, about) for item, about in good])
         except Refusal as refusal:
             return self._refused(refusal, request, "batch", key)
         for item_refusal in bad.values():
@@ -89,7 +89,7 @@ class Receiver:
         notes = self.refusals.take()
         if notes:
             try:
-                await self._log.append(notes, "refusals", timeout_s=self._limits.deadline_s)
+                await self._log.append(notes, timeout_s=self._limits.deadline_s)
             except LogUnavailable:
                 self.refusals.give_back(notes)
 
@@ -109,10 +109,10 @@ class Receiver:
             raise Refusal(403, "role", f"Key {key.name!r} may not write.", "Use a key with the role `write`.")
         return key
 
-    async def _append(self, records: Sequence[Record], key: str) -> None:
+    async def _append(self, records: Sequence[Record]) -> None:
         try:
             began = time.perf_counter()
-            await self._log.append(records, key, timeout_s=self._limits.deadline_s)
+            await self._log.append(records, timeout_s=self._limits.deadline_s)
             APPEND.observe(time.perf_counter() - began)
         except LogUnavailable as error:
             what, _, fix = str(error).partition(". ")
@@ -154,12 +154,12 @@ def _items(body: bytes) -> list[bytes]:
     return items
 
 
-def _sort_out(key: Key, items: Sequence[bytes]) -> tuple[list[bytes], dict[int, Refusal]]:
+def _sort_out(key: Key, items: Sequence[bytes]) -> tuple[list[tuple[bytes, str]], dict[int, Refusal]]:
+    """Return what is well, each with the key of its log partition, and what is refused by index."""
     good, bad = [], {}
     for index, item in enumerate(items):
         try:
-            _checked_envelope(key, item)
-            good.append(item)
+            good.append((item, _checked_envelope(key, item).key))
         except Refusal as refusal:
             bad[index] = refusal
     return good, bad

@@ -1,0 +1,20 @@
+"""The Function App: registers the triggers that the setting `triggers` names, nothing else."""
+
+from importlib import import_module
+
+import azure.functions as func
+
+from functions import app_settings
+
+BLUEPRINTS = {
+    "receiver": "functions.receiver",
+    "parser": "functions.parser",
+    "maintenance": "functions.parser.maintenance",
+    "api": "functions.api",
+}
+"""Only the modules of the triggers that an app registers are imported: a receiver app loads no Delta."""
+
+settings = app_settings()
+app = func.FunctionApp()
+for trigger in settings.triggers:
+    app.register_functions(import_module(BLUEPRINTS[trigger]).blueprint(settings))

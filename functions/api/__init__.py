@@ -1,0 +1,21 @@
+"""The reading API's trigger: one route for all of it, answered by the same application as on a laptop."""
+
+import azure.functions as func
+
+from functions.api.reading import Reading
+from headwater.settings import Settings
+
+
+def blueprint(settings: Settings) -> func.Blueprint:
+    """Build the trigger; the first request begins to build this instance's index."""
+    bp = func.Blueprint()
+    reading = Reading(settings)
+    middleware = func.AsgiMiddleware(reading)
+
+    @bp.function_name("api")
+    @bp.route("{*route}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
+    async def read(req: func.HttpRequest, context: func.Context) -> func.HttpResponse:
+        answer: func.HttpResponse = await middleware.handle_async(req, context)
+        return answer
+
+    return bp

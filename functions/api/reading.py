@@ -1,0 +1,45 @@
+"""The reading API of one instance: its index lies on the instance's own disk, built from bronze by a thread."""
+
+import logging
+import threading
+
+from starlette.types import Receive, Scope, Send
+
+from functions import open_readers
+from headwater.access import Access
+from headwater.api.app import ReadApi
+from headwater.errors import HeadwaterError
+from headwater.index.lens import Lenses
+from headwater.local.index import index_lock, run
+from headwater.runtime import open_bronze, open_index_home, open_rules, prepare_folder
+from headwater.settings import Settings
+
+log = logging.getLogger(__name__)
+
+
+class Reading:
+    """The ASGI application; questions about lineage get 503 until the index has caught up for the first time."""
+
+    def __init__(self, settings: Settings):
+        """Open nothing that answers over the network yet."""
+        self._settings = settings
+        self._folder = prepare_folder(settings)
+        readers = open_readers(settings, self._folder)
+        lenses = Lenses(open_index_home(self._folder), open_rules(settings))
+        self._app = ReadApi(readers, open_bronze(self._settings), Access(settings.keys), lenses).app()
+        self._index: threading.Thread | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, and see to it that the index is being kept."""
+        if self._index is None or not self._index.is_alive():
+            self._index = threading.Thread(target=self._keep_index, name="index", daemon=True)
+            self._index.start()
+        await self._app(scope, receive, send)
+
+    def _keep_index(self) -> None:
+        """Follow bronze as long as the process lives; of several processes of an instance one does."""
+        try:
+            with index_lock(self._folder, threading.Event()):
+                run(self._settings, self._folder, threading.Event())
+        except HeadwaterError as error:
+            log.critical("The index is not kept: %s", error)

@@ -1,0 +1,37 @@
+"""What the parser's triggers work on: the hub's partitions, each with its parser into one lake."""
+
+from collections.abc import Sequence
+
+from functions import open_readers
+from headwater.errors import WrongSetting
+from headwater.eventlog import LogReader
+from headwater.parser.attempts import Attempts
+from headwater.parser.ingest import Parser
+from headwater.parser.partitions import Partition, Partitions
+from headwater.runtime import open_bronze, open_claims, prepare_folder
+from headwater.settings import Settings
+
+OWNER = "parser/function"
+
+
+def open_partitions(settings: Settings) -> Partitions:
+    """Open nothing yet; the lake's handles are shared by all partitions, which take turns."""
+    folder = prepare_folder(settings)
+    bronze, claims, readers = open_bronze(settings), open_claims(settings), open_readers(settings, folder)
+
+    def open_partition(name: str) -> Partition:
+        reader = _partition_of(readers(), name, settings.hub_name)
+        parser = Parser(reader, bronze, claims, OWNER)
+        return Partition(reader, parser, Attempts(folder / "run" / f"attempts-{name}.json"))
+
+    return Partitions(open_partition, settings.flush_s)
+
+
+def _partition_of(readers: Sequence[LogReader], name: str, hub: str) -> LogReader:
+    found = {reader.source.partition: reader for reader in readers}
+    if name not in found:
+        raise WrongSetting(
+            f"The trigger delivers partition {name!r}, hub {hub!r} has {', '.join(sorted(found))}. "
+            "Let HEADWATER_HUB__fullyQualifiedNamespace and HEADWATER_HUB_NAMESPACE name the same namespace."
+        )
+    return found[name]

@@ -1,0 +1,112 @@
+"""A request of the Functions host to the receiver's station and back; whatever goes wrong, nothing but 503."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import cached_property
+from urllib.parse import urlsplit
+
+import azure.functions as func
+import msgspec
+
+from headwater.access import Access
+from headwater.eventlog import Log
+from headwater.eventlog.claims import ClaimCheck
+from headwater.receiver import Answer, Refusal, Request
+from headwater.receiver.station import Limits, Receiver
+from headwater.runtime import claim_limit, import_log, open_claims, open_log, prepare_folder
+from headwater.settings import Settings
+
+log = logging.getLogger(__name__)
+
+FLUSH_REFUSALS_S = 0.5
+
+_FAULT = Refusal(
+    503, "fault", "The receiver could not answer; nothing was acknowledged.", "Send the event again in a moment."
+)
+
+
+class Intake:
+    """The one receiver of a worker process."""
+
+    def __init__(self, settings: Settings):
+        """Connect to nothing; raises WrongSetting, which the host reports as an app that does not start."""
+        self._settings = settings
+        self._folder = prepare_folder(settings)
+        self._claims = open_claims(settings)
+        self._flush: asyncio.Task[None] | None = None
+        import_log(settings)
+
+    async def one(self, req: func.HttpRequest) -> func.HttpResponse:
+        """Take one event."""
+        return await self._answer(req, Receiver.one)
+
+    async def batch(self, req: func.HttpRequest) -> func.HttpResponse:
+        """Take a JSON array of events."""
+        return await self._answer(req, Receiver.batch)
+
+    async def live(self) -> func.HttpResponse:
+        """Answer that this process runs."""
+        return _json(200, {"live": True})
+
+    async def ready(self) -> func.HttpResponse:
+        """Answer 200 if events can be acknowledged, else 503 with the reason; the first one connects to the log."""
+        trouble = self._log.trouble()
+        return _json(503 if trouble else 200, {"ready": not trouble, "components": {"log": trouble or "ok"}})
+
+    @cached_property
+    def _log(self) -> Log:
+        """The log's client belongs to the event loop of the worker, which the first request brings."""
+        return open_log(self._settings, self._folder, self._claims)
+
+    @cached_property
+    def _receiver(self) -> Receiver:
+        checked = ClaimCheck(self._log, self._claims, claim_limit(self._settings))
+        limits = Limits(max_body_bytes=self._settings.max_body_bytes)
+        return Receiver(checked, Access(self._settings.keys), limits)
+
+    async def _answer(
+        self, req: func.HttpRequest, take: Callable[[Receiver, Request], Awaitable[Answer]]
+    ) -> func.HttpResponse:
+        """Let the station take a request; an exception would become a 500, which loses the event of a Java producer."""
+        try:
+            answer = await take(self._receiver, _request(req))
+        except Exception:
+            log.exception("A request could not be answered: nothing of it was acknowledged. Report this.")
+            answer = _FAULT.answer()
+        if answer.status != 204 and answer.body != b"{}":
+            self._flush_soon()
+        return _response(answer)
+
+    def _flush_soon(self) -> None:
+        """Send notes of refusals together, half a second after the first."""
+        if self._flush is None or self._flush.done():
+            self._flush = asyncio.create_task(self._flush_later())
+
+    async def _flush_later(self) -> None:
+        await asyncio.sleep(FLUSH_REFUSALS_S)
+        await self._receiver.flush_refusals()
+
+
+def _request(req: func.HttpRequest) -> Request:
+    body = req.get_body()
+    dropped = not body and "chunked" in req.headers.get("transfer-encoding", "").lower()
+    return Request(req.method, req.headers, urlsplit(req.url).query, _dropped_body() if dropped else body)
+
+
+async def _dropped_body() -> AsyncIterator[bytes]:
+    """Refuse, once the station comes to the body: the host hands on no body without Content-Length."""
+    what = "Azure Functions hands on no body that comes without Content-Length (chunked)."
+    fix = "Turn compression off in the OpenLineage client: it then states the length."
+    raise Refusal(411, "no_length", what, fix)
+    yield b""
+
+
+def _response(answer: Answer) -> func.HttpResponse:
+    return func.HttpResponse(
+        answer.body, status_code=answer.status, headers=dict(answer.headers), mimetype="application/json"
+    )
+
+
+def _json(status: int, value: object) -> func.HttpResponse:
+    return _response(Answer(status, msgspec.json.encode(value)))

@@ -1,0 +1,36 @@
+"""An event loop in a thread of its own, for a parser that waits: only the SDK's asynchronous calls can be cut short."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Background:
+    """Runs coroutines for threads that wait; begins at its first use, ends with the process."""
+
+    def __init__(self) -> None:
+        """Start nothing."""
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lock = threading.Lock()
+
+    def run(self, work: Coroutine[Any, Any, T], timeout_s: float) -> T:
+        """Run to the end and return the result; raises TimeoutError, and then the work is cancelled."""
+        return asyncio.run_coroutine_threadsafe(asyncio.wait_for(work, timeout_s), self._running()).result()
+
+    def start(self, work: Coroutine[Any, Any, None]) -> Callable[[], object]:
+        """Run without waiting; returns what cancels it, from any thread."""
+        return asyncio.run_coroutine_threadsafe(work, self._running()).cancel
+
+    def call(self, what: Callable[[], object]) -> None:
+        """Call soon, inside the loop."""
+        self._running().call_soon_threadsafe(what)
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=self._loop.run_forever, name="event-hub", daemon=True).start()
+            return self._loop

@@ -1,0 +1,145 @@
+"""What went wrong with an event hub: one kind, one cause, one thing to do; never a secret."""
+
+import logging
+import re
+import time
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from azure.core.exceptions import AzureError
+from azure.eventhub.exceptions import AuthenticationError, EventHubError, OperationTimeoutError
+
+from headwater.eventlog.event_hub_clients import HubAddress
+
+SAY_AGAIN_S = 60.0
+CALM_S = 5.0
+
+log = logging.getLogger(__name__)
+
+
+class Kind(Enum):
+    """Kinds of fault; the value says cause and fix, in this order."""
+
+    LATE = "The {hub} did not answer in time. Send the event again; see the hub's metrics."
+    THROTTLED = "The {hub} is throttled: more comes than its throughput units take. Add units, or let it auto-inflate."
+    ROLE = "The {hub} does not let this identity {does}. Give it the role {role!r} on the hub."
+    NO_HUB = "There is no {hub}. Correct `hub_name`, or create the hub."
+    IDENTITY = (
+        "There is no token for the {hub}: {why}. Assign a managed identity to this app, or set `identity_client_id`."
+    )
+    REFUSED = (
+        "The {hub} does not take our token: {why}. Renew the key in `hub_connection`, whose policy must allow to "
+        "{does}, and see that this machine's clock is right."
+    )
+    LOST = (
+        "The {hub} cannot be reached, or has hung up: {why}. Check its address (`hub_namespace`), DNS and the firewall "
+        "(port 5671)."
+    )
+    OTHER = "The {hub} failed: {why}. It is tried again with the next event."
+
+
+@dataclass(frozen=True, slots=True)
+class HubFault:
+    """One fault and what to say of it."""
+
+    kind: Kind
+    message: str
+
+
+_ROLES = {"send": "Azure Event Hubs Data Sender", "receive": "Azure Event Hubs Data Receiver"}
+
+_LOST = re.compile("socket-error|link:|connection:|session:")
+_SECRETS = re.compile(
+    r"(?i)(sharedaccesskey(?:name)?=|sharedaccesssignature[= ]|\bsig=|\bskn=|bearer |\beyJ)[^\s;&'\"]*"
+)
+
+
+def explain(error: BaseException, address: HubAddress, does: str) -> HubFault:
+    """Say what an exception of the SDK means. does: `send` or `receive`."""
+    kind = _kind(error, address)
+    hub = f"event hub {address.name!r} at {address.host}"
+    return HubFault(kind, kind.value.format(hub=hub, does=does, role=_ROLES[does], why=_safe(error, address)))
+
+
+def _kind(error: BaseException, address: HubAddress) -> Kind:
+    condition, text = _condition(error), str(error)
+    is_refused = "unauthorized-access" in condition or isinstance(error, AuthenticationError)
+    is_unexpired = "Expired" not in text
+    signs = {
+        Kind.LATE: isinstance(error, TimeoutError | OperationTimeoutError),
+        Kind.THROTTLED: "server-busy" in condition,
+        Kind.ROLE: is_refused and is_unexpired and ("claim" in text or address.connection is None),
+        Kind.NO_HUB: "not-found" in condition,
+        Kind.IDENTITY: _is_of_identity(error),
+        Kind.REFUSED: is_refused,
+        Kind.LOST: bool(_LOST.search(condition)) or isinstance(error, OSError),
+    }
+    return next((kind for kind, is_so in signs.items() if is_so), Kind.OTHER)
+
+
+class FaultLog:
+    """Says each kind of fault once, again after a minute, and that it is over."""
+
+    def __init__(self, trouble: str | None = None) -> None:
+        """trouble: what there is to say before anything has been tried."""
+        self.trouble = trouble
+        self._refused_at = -CALM_S
+        self._is_said = False
+        self._said: dict[Kind, float] = {}
+
+    def send_failed(self, fault: HubFault) -> None:
+        """Take note of a send that failed: that a link can be opened does not mean yet that all is well."""
+        self._refused_at = time.monotonic()
+        self.open_failed(fault)
+
+    def open_failed(self, fault: HubFault) -> None:
+        """Take note of a link that could not be opened."""
+        self.trouble = fault.message
+        now = time.monotonic()
+        if now - self._said.get(fault.kind, -SAY_AGAIN_S) >= SAY_AGAIN_S:
+            self._said[fault.kind] = now
+            self._is_said = True
+            log.warning("%s", fault.message)
+
+    def opened(self) -> None:
+        """Take note of a link that is open: all is well, unless a send failed just now."""
+        if time.monotonic() - self._refused_at >= CALM_S:
+            self.sent()
+
+    def sent(self) -> None:
+        """Take note of a send that was acknowledged."""
+        self.trouble = None
+        if self._is_said:
+            self._is_said = False
+            log.info("The event hub answers again.")
+
+
+def _is_of_identity(error: BaseException) -> bool:
+    """Tell whether it began with a credential; the SDK wraps that in an error of its own that does not say so."""
+    seen: BaseException | None = error
+    while seen is not None and not isinstance(seen, AzureError):
+        seen = seen.__context__
+    return seen is not None
+
+
+def _condition(error: BaseException) -> str:
+    """Return the AMQP condition, such as `com.microsoft:server-busy`, of an exception of the SDK."""
+    details = getattr(error, "details", None)
+    condition: Any = getattr(details, "condition", None)
+    condition = getattr(condition, "value", condition)
+    if isinstance(condition, bytes):
+        return condition.decode("utf-8", "replace")
+    return str(condition or getattr(error, "error", None) or "")
+
+
+def _safe(error: BaseException, address: HubAddress) -> str:
+    """Return the first line of an exception without anything secret."""
+    text = error.message if isinstance(error, EventHubError) else str(error)
+    lines = [line.strip() for line in text.partition("Attempted credentials:")[0].splitlines() if line.strip()]
+    shown = " ".join(lines[:3]) or type(error).__name__
+    for part in (address.connection or "").split(";"):
+        secret = part.partition("=")[2]
+        if len(secret) >= 8 and "://" not in secret:
+            shown = shown.replace(secret, "***")
+    return _SECRETS.sub("***", shown)[:300].rstrip(". ")

@@ -1,0 +1,211 @@
+"""One producer of an event hub: what waits under one partition key at a moment goes out as one send."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from azure.eventhub import EventData, EventDataBatch
+from azure.eventhub.aio import EventHubProducerClient
+
+from headwater.errors import LogUnavailable
+from headwater.eventlog import Record
+from headwater.eventlog.event_hub_clients import HubClients
+from headwater.eventlog.event_hub_faults import FaultLog, HubFault, Kind, explain
+from headwater.eventlog.event_hub_records import properties_of
+
+GROUP_BYTES = 1 << 20
+OPEN_S = 5.0
+_AGAIN_S = 0.3
+"""Less time than this is not enough to open another link: measured 0.1 to 0.6 s."""
+_SHORT_S = 0.05
+"""Who has less time left gets no answer in time: a send that is cut short costs the producer."""
+
+
+@dataclass(slots=True, eq=False)
+class Waiting:
+    """The records of one request under one partition key, until `deadline` (time.monotonic)."""
+
+    key: str
+    records: Sequence[Record]
+    deadline: float
+    done: asyncio.Future[None]
+    last_batch: int = field(default=-1)
+
+    def size(self) -> int:
+        """Return the bytes of the bodies."""
+        return sum(len(record.body) for record in self.records)
+
+    def settle(self, fault: HubFault | None) -> None:
+        """Answer, unless whoever asked has gone or has been answered."""
+        if self.done.done():
+            return
+        if fault:
+            self.done.set_exception(LogUnavailable(fault.message))
+        else:
+            self.done.set_result(None)
+
+
+class Lane:
+    """Sends in order, one send at a time; a producer whose link failed is thrown away: nobody knows its state."""
+
+    def __init__(self, clients: HubClients, faults: FaultLog):
+        """Begin to work; needs a running loop."""
+        self._clients = clients
+        self._faults = faults
+        self._queue: deque[Waiting] = deque()
+        self._wake = asyncio.Event()
+        self._producer: EventHubProducerClient | None = None
+        self._opening: asyncio.Task[HubFault | None] | None = None
+        self._has_sent = False
+        self._closing = False
+        self._task = asyncio.create_task(self._run())
+
+    def is_alive(self) -> bool:
+        """Tell whether it still works; only a fault of ours ends it."""
+        return not self._task.done()
+
+    def add(self, waiting: Waiting) -> None:
+        """Send soon."""
+        self._queue.append(waiting)
+        self._wake.set()
+
+    async def open(self) -> HubFault | None:
+        """Open the link if it is not open, so that the next send need not; returns what stands against it.
+
+        Opening goes on when who waits for it gives up: else a hub that is slow to open links would never get one open.
+        """
+        if self._producer is not None:
+            self._faults.opened()
+            return None
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._open())
+        return await asyncio.shield(self._opening)
+
+    async def aclose(self) -> None:
+        """Send what waits, then close."""
+        self._closing = True
+        self._wake.set()
+        await self._task
+        if self._opening is not None:
+            self._opening.cancel()
+            await asyncio.wait([self._opening])
+        self._discard()
+
+    async def _run(self) -> None:
+        while True:
+            if group := self._next_group():
+                await self._send_group(group)
+            elif self._closing:
+                return
+            else:
+                await self._wake.wait()
+                self._wake.clear()
+
+    def _next_group(self) -> list[Waiting]:
+        """Take the oldest request that still waits, and the others under its key; those out of time are left out."""
+        group: list[Waiting] = []
+        rest: deque[Waiting] = deque()
+        size, latest = 0, time.monotonic() + _SHORT_S
+        for waiting in self._queue:
+            if waiting.done.done() or waiting.deadline < latest:
+                continue
+            if (not group or waiting.key == group[0].key) and size < GROUP_BYTES:
+                group.append(waiting)
+                size += waiting.size()
+            else:
+                rest.append(waiting)
+        self._queue = rest
+        return group
+
+    async def _send_group(self, group: list[Waiting]) -> None:
+        deadline = max(waiting.deadline for waiting in group)
+        may_be_stale = self._has_sent
+        fault = await self._try(group, deadline)
+        if fault and fault.kind is Kind.LOST and may_be_stale and deadline - time.monotonic() > _AGAIN_S:
+            fault = await self._try(group, deadline)  # hubs close links that were idle: that is no fault yet
+        for waiting in group:
+            waiting.settle(fault)
+        if fault:
+            self._faults.send_failed(fault)
+        else:
+            self._faults.sent()
+
+    async def _try(self, group: list[Waiting], deadline: float) -> HubFault | None:
+        """Send what is not acknowledged yet; returns the fault that ended it."""
+        try:
+            async with asyncio.timeout(deadline - time.monotonic()):
+                if fault := await self.open():
+                    return fault
+                assert self._producer, "it is open"  # noqa: S101 - and only this task discards it
+                producer = self._producer
+                open_ = [waiting for waiting in group if not waiting.done.done()]
+                batches = await _batches(producer, open_)
+                for number, batch in enumerate(batches):
+                    await producer.send_batch(batch, timeout=max(0.1, deadline - time.monotonic()))
+                    self._has_sent = True
+                    for waiting in open_:
+                        if waiting.last_batch == number:
+                            waiting.settle(None)
+        except Exception as error:  # whatever the SDK raises: nothing of it was acknowledged
+            fault = explain(error, self._clients.address, "send")
+            if fault.kind is not Kind.THROTTLED:  # then the link is well, and opening another is more work for the hub
+                self._discard()
+            return fault
+        return None
+
+    async def _open(self) -> HubFault | None:
+        producer = self._clients.producer()
+        try:
+            async with asyncio.timeout(OPEN_S):
+                await producer.create_batch()
+        except Exception as error:  # whatever the SDK raises
+            self._clients.discard(producer)
+            fault = explain(error, self._clients.address, "send")
+            self._faults.open_failed(fault)
+            return fault
+        finally:
+            self._opening = None
+        self._producer = producer
+        self._faults.opened()
+        return None
+
+    def _discard(self) -> None:
+        if self._producer is not None:
+            self._clients.discard(self._producer)
+            self._producer, self._has_sent = None, False
+
+
+async def _batches(producer: EventHubProducerClient, group: Sequence[Waiting]) -> list[EventDataBatch]:
+    """Put records into batches of what the hub takes at once; each request learns which batch has its last record."""
+    batches: list[EventDataBatch] = []
+    for waiting in group:
+        for record in waiting.records:
+            event = EventData(record.body)
+            event.properties = properties_of(record)
+            if batches and _fits(batches[-1], event):
+                continue
+            batch = await producer.create_batch(partition_key=waiting.key)
+            if not _fits(batch, event):
+                waiting.settle(_too_large(record, batch))
+                break
+            batches.append(batch)
+        waiting.last_batch = len(batches) - 1
+    return batches
+
+
+def _too_large(record: Record, batch: EventDataBatch) -> HubFault:
+    message = (
+        f"An event of {len(record.body)} bytes is more than the event hub takes at once ({batch.max_size_in_bytes}). "
+        "Lower `claim_bytes`, so that such bodies are kept beside it."
+    )
+    return HubFault(Kind.OTHER, message)
+
+
+def _fits(batch: EventDataBatch, event: EventData) -> bool:
+    try:
+        batch.add(event)
+    except ValueError:  # the SDK's word for: full
+        return False
+    return True

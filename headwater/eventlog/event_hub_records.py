@@ -1,0 +1,51 @@
+"""Records as an event hub holds them: the body as it is, kind and request metadata as application properties.
+
+Event Hubs counts from 0, Headwater from 1 (0 means: nothing yet). Only this module knows both.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from headwater.eventlog import Kind, LoggedRecord, Record
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_KINDS: dict[Any, Kind] = {kind.value: kind for kind in Kind}
+
+
+def sequence_of(hub_sequence: int) -> int:
+    """Return our sequence of the hub's sequence number; -1, its word for an empty partition, becomes 0."""
+    return hub_sequence + 1
+
+
+def starting_position(after: int) -> int | str:
+    """Return the position, itself left out, from which a hub delivers what stands behind our sequence `after`."""
+    return after - 1 if after else "-1"
+
+
+def properties_of(record: Record) -> dict[str | bytes, Any]:
+    """Return the application properties of a record."""
+    return {"k": int(record.kind), "h": record.http}
+
+
+def logged_record(
+    hub_sequence: int, enqueued: datetime, body: bytes, properties: Mapping[Any, Any] | None
+) -> LoggedRecord:
+    """Return the record that a hub delivered; what came without our properties is an event somebody else put there.
+
+    enqueued: when the hub stored it, timezone-aware; properties: names and texts may be bytes, as AMQP gives them.
+    """
+    found = {_text(name): value for name, value in (properties or {}).items()}
+    kind, http = found.get("k"), _text(found.get("h", "{}"))
+    received_us = (enqueued - _EPOCH) // _MICROSECOND
+    return LoggedRecord(sequence_of(hub_sequence), received_us, _KINDS.get(kind, Kind.EVENT), http, body)
+
+
+def incarnation_of(created: datetime) -> str:
+    """Return the name of a hub's life: it is created again after it was deleted, with sequence numbers from 0."""
+    return created.astimezone(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,315 @@
+// Headwater on Azure: receiver and pipeline as two function apps, the hub between them, the lake behind.
+// Deploy with small.bicepparam or standard.bicepparam; docs/azure.md says how, and what it costs.
+targetScope = 'resourceGroup'
+
+@description('Begins every name; lower-case letters and digits.')
+@minLength(3)
+@maxLength(6)
+param prefix string = 'hw'
+
+@description('Region; one with the Flex Consumption plan.')
+param location string = resourceGroup().location
+
+@description('Throughput units of the hub: 1 MB or 1,000 events a second in, 2 MB a second out, each.')
+@minValue(1)
+@maxValue(40)
+param throughputUnits int
+
+@description('Throughput units up to which the hub grows by itself; it never shrinks by itself. Equal: it does not grow.')
+@minValue(1)
+@maxValue(40)
+param maxThroughputUnits int
+
+@description('Partitions of the hub. Cannot be changed later; at most one parser works on each.')
+@minValue(1)
+@maxValue(32)
+param partitions int
+
+@description('Days the hub keeps events that the parser has not taken.')
+@minValue(1)
+@maxValue(7)
+param hubRetentionDays int
+
+@description('Whether raw events are also captured as Avro files, for backfill: own container, deleted after captureDays.')
+param capture bool
+
+@description('Replication of the lake: Standard_LRS in one building, Standard_ZRS in three.')
+@allowed([
+  'Standard_LRS'
+  'Standard_ZRS'
+])
+param lakeSku string
+
+@description('Days captured raw events are kept.')
+param captureDays int = 7
+
+@description('Days a body too large for the hub is kept; longer than the hub keeps its pointer.')
+param claimDays int = 14
+
+@description('Seconds for which the host gathers the events of a partition before the parser commits them: freshness against cost.')
+@minValue(1)
+@maxValue(300)
+param flushSeconds int
+
+@description('Memory in MB of an instance of the receiver: 512, 2048 or 4096.')
+@allowed([
+  512
+  2048
+  4096
+])
+param receiverMemory int
+
+@description('Instances of the receiver that never sleep: a producer that meets a cold start may lose its event.')
+param receiverAlwaysReady int = 1
+
+@description('Largest number of instances of either app; 40 is the least the plan takes.')
+@minValue(40)
+@maxValue(1000)
+param maxInstances int = 40
+
+@description('Traces a second that the receiver sends to Application Insights. The pipeline sends all: alerts read its lines.')
+param receiverTracesPerSecond string = '0.5'
+
+@description('GB of logs a day above which Log Analytics takes no more; a bound on cost.')
+param logsDailyGb int
+
+@description('Minutes between two looks of an alert at the logs: 5 or 15.')
+@allowed([
+  5
+  15
+])
+param alertMinutes int
+
+@description('Who gets mail when an alert fires; empty for nobody.')
+param alertEmail string = ''
+
+@description('Whether hub, lake, vault and the storage of the apps are reached through private endpoints only.')
+param privateNetwork bool = false
+
+@description('Keys of producers, as JSON: docs/settings.md, Keys. Only the receiver can read them.')
+@secure()
+@minLength(2)
+param receiverKeys string
+
+@description('Keys of readers, as JSON. Only the pipeline, which serves the API, can read them.')
+@secure()
+@minLength(2)
+param pipelineKeys string
+
+var suffix = uniqueString(resourceGroup().id)
+var hubName = 'openlineage'
+var consumerGroup = 'headwater'
+var lakeContainer = 'lake'
+var claimsContainer = 'claims'
+var flushTime = '00:${padLeft(string(flushSeconds / 60), 2, '0')}:${padLeft(string(flushSeconds % 60), 2, '0')}'
+var publicAccess = privateNetwork ? 'Disabled' : 'Enabled'
+var subnetId = privateNetwork ? network.outputs.appsSubnetId : ''
+
+// Settings of both apps: where things are. No secret is among them.
+var commonSettings = {
+  HEADWATER_LOG: 'event_hub'
+  HEADWATER_HUB_NAMESPACE: hub.outputs.host
+  HEADWATER_HUB_NAME: hubName
+  HEADWATER_CLAIMS_URL: '${lake.outputs.blobEndpoint}${claimsContainer}'
+}
+
+var receiverSettings = {
+  HEADWATER_TRIGGERS: '["receiver"]'
+  HEADWATER_IDENTITY_CLIENT_ID: receiverIdentity.properties.clientId
+  HEADWATER_KEYS: '@Microsoft.KeyVault(VaultName=${vault.outputs.name};SecretName=${vault.outputs.receiverSecret})'
+  OTEL_TRACES_SAMPLER: 'microsoft.rate_limited'
+  OTEL_TRACES_SAMPLER_ARG: receiverTracesPerSecond
+}
+
+var pipelineSettings = {
+  HEADWATER_TRIGGERS: '["parser", "maintenance", "api"]'
+  HEADWATER_IDENTITY_CLIENT_ID: pipelineIdentity.properties.clientId
+  HEADWATER_KEYS: '@Microsoft.KeyVault(VaultName=${vault.outputs.name};SecretName=${vault.outputs.pipelineSecret})'
+  HEADWATER_HUB_CONSUMER_GROUP: consumerGroup
+  HEADWATER_HUB__fullyQualifiedNamespace: hub.outputs.host
+  HEADWATER_HUB__credential: 'managedidentity'
+  HEADWATER_HUB__clientId: pipelineIdentity.properties.clientId
+  HEADWATER_LAKE: 'abfss://${lakeContainer}@${lake.outputs.dfsHost}'
+  HEADWATER_VACUUM_HOURS: '168' // a Fabric shortcut reads files for up to a week after they were replaced
+  AzureFunctionsJobHost__extensions__eventHubs__maxWaitTime: flushTime // over host.json's; the host's waiting is not billed
+  OTEL_TRACES_SAMPLER: 'microsoft.fixed_percentage'
+  OTEL_TRACES_SAMPLER_ARG: '1.0'
+}
+
+resource receiverIdentity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = {
+  name: '${prefix}-receiver-${suffix}'
+  location: location
+}
+
+resource pipelineIdentity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = {
+  name: '${prefix}-pipeline-${suffix}'
+  location: location
+}
+
+module monitoring 'modules/monitoring.bicep' = {
+  name: 'monitoring'
+  params: {
+    name: '${prefix}-${suffix}'
+    location: location
+    dailyGb: logsDailyGb
+  }
+}
+
+module lake 'modules/lake.bicep' = {
+  name: 'lake'
+  params: {
+    name: '${prefix}lake${suffix}'
+    location: location
+    sku: lakeSku
+    lakeContainer: lakeContainer
+    claimsContainer: claimsContainer
+    claimDays: claimDays
+    capture: capture
+    captureDays: captureDays
+    publicAccess: publicAccess
+  }
+}
+
+module hub 'modules/hub.bicep' = {
+  name: 'hub'
+  params: {
+    name: '${prefix}-${suffix}'
+    location: location
+    hubName: hubName
+    consumerGroup: consumerGroup
+    partitions: partitions
+    retentionDays: hubRetentionDays
+    throughputUnits: throughputUnits
+    maxThroughputUnits: maxThroughputUnits
+    capture: capture
+    storageName: lake.outputs.name
+    captureContainer: lake.outputs.captureContainer
+    workspaceId: monitoring.outputs.workspaceId
+    publicAccess: publicAccess
+  }
+}
+
+module vault 'modules/vault.bicep' = {
+  name: 'vault'
+  params: {
+    name: '${prefix}-${suffix}'
+    location: location
+    receiverKeys: receiverKeys
+    pipelineKeys: pipelineKeys
+    publicAccess: publicAccess
+  }
+}
+
+module access 'modules/access.bicep' = {
+  name: 'access'
+  params: {
+    receiverPrincipal: receiverIdentity.properties.principalId
+    pipelinePrincipal: pipelineIdentity.properties.principalId
+    namespaceName: hub.outputs.name
+    hubName: hubName
+    storageName: lake.outputs.name
+    lakeContainer: lakeContainer
+    claimsContainer: claimsContainer
+    vaultName: vault.outputs.name
+    receiverSecret: vault.outputs.receiverSecret
+    pipelineSecret: vault.outputs.pipelineSecret
+    insightsName: monitoring.outputs.insightsName
+  }
+}
+
+module receiver 'modules/app.bicep' = {
+  name: 'receiver'
+  dependsOn: [
+    access // an app that starts before its roles answers 503 until it is restarted
+  ]
+  params: {
+    name: '${prefix}-receiver-${suffix}'
+    service: 'receiver'
+    account: '${prefix}rcv${suffix}'
+    location: location
+    identityId: receiverIdentity.id
+    clientId: receiverIdentity.properties.clientId
+    principalId: receiverIdentity.properties.principalId
+    insightsConnection: monitoring.outputs.insightsConnection
+    memory: receiverMemory
+    alwaysReady: [
+      {
+        name: 'http'
+        instanceCount: receiverAlwaysReady
+      }
+    ]
+    maxInstances: maxInstances
+    publicAccess: publicAccess
+    subnetId: subnetId
+    settings: union(commonSettings, receiverSettings)
+  }
+}
+
+module pipeline 'modules/app.bicep' = {
+  name: 'pipeline'
+  dependsOn: [
+    access
+  ]
+  params: {
+    name: '${prefix}-pipeline-${suffix}'
+    service: 'pipeline'
+    account: '${prefix}pipe${suffix}'
+    location: location
+    identityId: pipelineIdentity.id
+    clientId: pipelineIdentity.properties.clientId
+    principalId: pipelineIdentity.properties.principalId
+    insightsConnection: monitoring.outputs.insightsConnection
+    memory: 2048
+    alwaysReady: []
+    maxInstances: maxInstances
+    publicAccess: publicAccess
+    subnetId: subnetId
+    settings: union(commonSettings, pipelineSettings)
+  }
+}
+
+module alerts 'modules/alerts.bicep' = {
+  name: 'alerts'
+  params: {
+    prefix: prefix
+    location: location
+    email: alertEmail
+    minutes: alertMinutes
+    flushSeconds: flushSeconds
+    workspaceId: monitoring.outputs.workspaceId
+    appIds: [
+      receiver.outputs.id
+      pipeline.outputs.id
+    ]
+    hubName: hubName
+  }
+}
+
+module network 'modules/network.bicep' = if (privateNetwork) {
+  name: 'network'
+  params: {
+    name: '${prefix}-${suffix}'
+    location: location
+  }
+}
+
+module endpoints 'modules/endpoints.bicep' = if (privateNetwork) {
+  name: 'endpoints'
+  params: {
+    prefix: prefix
+    location: location
+    networkId: network.outputs.id
+    subnetId: network.outputs.endpointsSubnetId
+    lakeId: lake.outputs.id
+    hubId: hub.outputs.id
+    vaultId: vault.outputs.id
+    receiverStorageId: receiver.outputs.storageId
+    pipelineStorageId: pipeline.outputs.storageId
+  }
+}
+
+output receiverUrl string = 'https://${receiver.outputs.host}/api/v1/lineage'
+output receiverApp string = receiver.outputs.name
+output apiUrl string = 'https://${pipeline.outputs.host}'
+output pipelineApp string = pipeline.outputs.name
+output lakeUri string = pipelineSettings.HEADWATER_LAKE

@@ -1,0 +1,137 @@
+// Alerts. All but `5xx` read two log lines of the parser (REPORT and GAP in headwater/parser/ingest.py):
+//   Partition 3: 250 records in the lake up to sequence 4711, 2 rejected; the oldest waited 12 s
+//   Partition 3: 40 of the records up to sequence 4711 are lost: the log let go of them before the parser came. …
+// tests/infra/test_alerts.py holds these texts and the parser's together.
+param prefix string
+param location string
+param email string
+param minutes int
+param flushSeconds int
+param workspaceId string
+param appIds array
+param hubName string
+
+var parserLine = 'AppTraces | where Message has "records in the lake" | parse Message with * "Partition " Partition ": " Records:long " records in the lake up to sequence " Sequence:long ", " Rejected:long " rejected; the oldest waited " Waited:long " s"'
+var gapLine = 'AppTraces | where Message has "are lost: the log let go of them"'
+var hubMessages = 'AzureMetrics | where ResourceProvider == "MICROSOFT.EVENTHUB" and MetricName == "IncomingMessages" | project Came = Total, Said = 0'
+var lagSeconds = 300 + 2 * flushSeconds
+var actions = empty(email) ? [] : [
+  group.id
+]
+
+var rules = [
+  {
+    name: 'lag'
+    title: 'Records wait more than ${lagSeconds} s between hub and lake: more partitions or instances are needed, or the lake is slow.'
+    severity: 2
+    periods: 2
+    query: '${parserLine} | where Waited > ${lagSeconds}'
+  }
+  {
+    name: 'rejected'
+    title: 'More than one record in a hundred, and more than ten, ended in table rejected: its columns reason and field say why.'
+    severity: 2
+    periods: 1
+    query: '${parserLine} | summarize Rejected = sum(Rejected), Records = sum(Records) | where Rejected > 10 and Rejected * 100 > Records'
+  }
+  {
+    name: 'gap'
+    title: 'The hub ${hubName} no longer holds events that it acknowledged: retention passed them before the parser. Table rejected names the sequences.'
+    severity: 1
+    periods: 1
+    query: gapLine
+  }
+  {
+    name: 'parser-silence'
+    title: 'Events come into the hub ${hubName}, but the parser has committed nothing for half an hour: its last log line says why.'
+    severity: 1
+    periods: 2
+    query: 'union (${hubMessages}), (${parserLine} | project Came = 0.0, Said = 1) | summarize Came = sum(Came), Said = sum(Said) | where Came > 0 and Said == 0'
+  }
+]
+
+resource group 'Microsoft.Insights/actionGroups@2023-01-01' = if (!empty(email)) {
+  name: '${prefix}-alerts'
+  location: 'global'
+  properties: {
+    groupShortName: prefix
+    enabled: true
+    emailReceivers: [
+      {
+        name: 'operator'
+        emailAddress: email
+        useCommonAlertSchema: true
+      }
+    ]
+  }
+}
+
+resource lineAlerts 'Microsoft.Insights/scheduledQueryRules@2025-01-01-preview' = [for rule in rules: {
+  name: '${prefix}-${rule.name}'
+  location: location
+  kind: 'LogAlert'
+  properties: {
+    displayName: '${prefix} ${rule.name}'
+    description: rule.title
+    severity: rule.severity
+    enabled: true
+    autoMitigate: true
+    skipQueryValidation: true // the tables appear with their first rows
+    scopes: [
+      workspaceId
+    ]
+    evaluationFrequency: 'PT${minutes}M'
+    windowSize: 'PT30M'
+    criteria: {
+      allOf: [
+        {
+          query: rule.query
+          timeAggregation: 'Count'
+          operator: 'GreaterThan'
+          threshold: 0
+          failingPeriods: {
+            numberOfEvaluationPeriods: rule.periods
+            minFailingPeriodsToAlert: rule.periods
+          }
+        }
+      ]
+    }
+    actions: {
+      actionGroups: actions
+    }
+  }
+}]
+
+resource serverErrors 'Microsoft.Insights/metricAlerts@2018-03-01' = [for (appId, index) in appIds: {
+  name: '${prefix}-5xx-${index}'
+  location: 'global'
+  properties: {
+    description: 'An app answered 5xx: 503 means that the hub took nothing (producers try once more), anything else is a fault.'
+    severity: 1
+    enabled: true
+    autoMitigate: true
+    scopes: [
+      appId
+    ]
+    evaluationFrequency: 'PT5M'
+    windowSize: 'PT5M'
+    criteria: {
+      'odata.type': 'Microsoft.Azure.Monitor.SingleResourceMultipleMetricCriteria'
+      allOf: [
+        {
+          name: '5xx'
+          criterionType: 'StaticThresholdCriterion'
+          metricNamespace: 'Microsoft.Web/sites'
+          metricName: 'Http5xx'
+          timeAggregation: 'Total'
+          operator: 'GreaterThan'
+          threshold: 0
+          skipMetricValidation: true // the metric appears with the first request
+        }
+      ]
+    }
+    actions: [for id in actions: {
+      actionGroupId: id
+    }]
+  }
+}]

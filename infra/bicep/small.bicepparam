@@ -1,0 +1,16 @@
+// Up to about 100,000 events a day; events are in the lake within about a minute. docs/azure.md has the cost.
+using 'main.bicep'
+
+param throughputUnits = 1
+param maxThroughputUnits = 1
+param partitions = 2
+param hubRetentionDays = 3
+param capture = false
+param lakeSku = 'Standard_LRS'
+param flushSeconds = 60
+param receiverMemory = 512
+param logsDailyGb = 1
+param alertMinutes = 15
+param alertEmail = readEnvironmentVariable('ALERT_EMAIL', '')
+param receiverKeys = readEnvironmentVariable('RECEIVER_KEYS')
+param pipelineKeys = readEnvironmentVariable('PIPELINE_KEYS')

@@ -1,0 +1,17 @@
+// Up to about 10 million events a day; events are in the lake within about ten seconds. docs/azure.md has the cost.
+using 'main.bicep'
+
+param throughputUnits = 2
+param maxThroughputUnits = 8
+param partitions = 8
+param hubRetentionDays = 7
+param capture = true
+param lakeSku = 'Standard_ZRS'
+param flushSeconds = 10
+param receiverMemory = 2048
+param logsDailyGb = 2
+param alertMinutes = 5
+param privateNetwork = bool(readEnvironmentVariable('PRIVATE_NETWORK', 'false'))
+param alertEmail = readEnvironmentVariable('ALERT_EMAIL', '')
+param receiverKeys = readEnvironmentVariable('RECEIVER_KEYS')
+param pipelineKeys = readEnvironmentVariable('PIPELINE_KEYS')

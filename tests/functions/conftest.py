@@ -1,0 +1,13 @@
+"""The package is built and unpacked once; each module runs its own apps on it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.functions.host import unpacked
+
+
+@pytest.fixture(scope="session")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder that the platform would run."""
+    return unpacked(tmp_path_factory.mktemp("package"))

@@ -1,0 +1,144 @@
+"""A Function App that runs: unpacked from its package, in its own environment, driven like by the Functions host."""
+
+import base64
+import json
+import os
+import subprocess
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headwater.eventlog import LoggedRecord
+from tests.hub_server import Stored
+from tools.function_zip import write_package
+from tools.functions_env import environment
+from tools.locked_environment import Missing
+
+WORKER = Path(__file__).with_name("worker.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a client of the app sees."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class App:
+    """One worker process."""
+
+    def __init__(self, process: subprocess.Popen[str], log: Path):
+        self._process = process
+        self._log = log
+        self.index = self._answer()
+        self.functions: dict[str, Any] = self.index.get("functions", {})
+        """Empty where the app does not start."""
+
+    def logged(self) -> str:
+        return self._log.read_text()
+
+    def request(
+        self, function: str, body: bytes = b"", *, method: str = "POST", target: str = "", **headers: str
+    ) -> Reply:
+        """Ask as a client does; target: path and query where the route leaves them open; `_` is `-` in header names."""
+        assert self.functions, self.index
+        sent = {"content_length": str(len(body)), "content_type": "application/json"} | headers
+        path = target if target.startswith("/") else f"/{self.functions[function]['bindings'][0]['route']}{target}"
+        answer = self._invoke(
+            function, kind="http", method=method, url=f"https://app.example{path}",
+            headers={name.replace("_", "-"): text for name, text in sent.items()}, body=_text(body),
+        )  # fmt: skip
+        assert answer["result"], answer
+        return Reply(answer["status"], answer["headers"], base64.b64decode(answer["body"]))
+
+    def deliver(
+        self, records: Sequence[LoggedRecord | Stored], *, partition: str = "0", offset: str = "{}"
+    ) -> str | None:
+        """Deliver records as the Event Hubs trigger does; returns the failure after which it would deliver again."""
+        events = [_event(record, offset) for record in records]
+        return self._invoke("parser", kind="events", partition=partition, events=events).get("error")
+
+    def tick(self, function: str) -> str | None:
+        """Let a timer trigger fire; returns its failure."""
+        return self._invoke(function, kind="timer").get("error")
+
+    def _invoke(self, function: str, **call: Any) -> dict[str, Any]:
+        parameter = self.functions[function]["bindings"][0]["name"]
+        assert self._process.stdin
+        self._process.stdin.write(json.dumps({"function": function, "parameter": parameter, **call}) + "\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout
+        line = self._process.stdout.readline()
+        assert line, f"The worker has died:\n{self.logged()[-3000:]}"
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+
+def _event(record: LoggedRecord | Stored, offset: str) -> dict[str, Any]:
+    """Return what the trigger says about a record; a hub counts from 0, the host's times name no zone."""
+    if isinstance(record, Stored):
+        sequence, received_us = record.sequence, record.enqueued_ms * 1000
+        properties = {_property(name): _property(value) for name, value in record.properties.items()}
+    else:
+        sequence, received_us = record.sequence - 1, record.received_us
+        properties = {"k": int(record.kind), "h": record.http}
+    enqueued = datetime.fromtimestamp(received_us / 1e6, UTC).replace(tzinfo=None).isoformat()
+    return {
+        "sequence": sequence, "offset": offset.format(sequence), "enqueued": enqueued, "properties": properties,
+        "body": _text(record.body),
+    }  # fmt: skip
+
+
+def _property(value: Any) -> Any:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+@contextmanager
+def running(package: Path, output: Path, /, **settings: Any) -> Iterator[App]:
+    """Start a worker on an unpacked package; settings become HEADWATER_* as in an app's settings."""
+    try:
+        python = environment()
+    except Missing as error:
+        pytest.skip(str(error))
+    given = {f"HEADWATER_{name.upper()}": _setting(value) for name, value in settings.items()}
+    kept = {name: text for name, text in os.environ.items() if not name.startswith(("HEADWATER_", "PYTHON"))}
+    with output.open("w") as errors:
+        process = subprocess.Popen(
+            [str(python), "-I", "-X", "utf8", str(WORKER), str(package)],
+            cwd=package, env=kept | given, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
+        )  # fmt: skip
+    with process:
+        try:
+            yield App(process, output)
+        finally:
+            process.kill()
+
+
+def unpacked(folder: Path) -> Path:
+    """Build the deployment package and unpack it, as the platform does."""
+    write_package(folder / "app.zip")
+    with zipfile.ZipFile(folder / "app.zip") as package:
+        package.extractall(folder / "wwwroot")
+    return folder / "wwwroot"
+
+
+def _setting(value: Any) -> str:
+    return json.dumps(value) if isinstance(value, list | dict) else str(value)
+
+
+def _text(body: bytes) -> str:
+    return base64.b64encode(body).decode()

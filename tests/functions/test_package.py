@@ -1,0 +1,91 @@
+"""What goes to the cloud: the files that the app needs and no others, and every package they import."""
+
+import ast
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+
+from tools.function_zip import ROOT, shipped, write_package
+
+SHIPPED = shipped()
+LOCKS = {name: (ROOT / name).read_text() for name in ("requirements-dev.lock", "requirements-functions.lock")}
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Yield every module that a file imports, also inside functions, with the names it takes from it."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def pinned(text: str) -> dict[str, str]:
+    return dict(re.findall(r"^([a-z0-9-]+)==([^\s;]+)", text, re.MULTILINE))
+
+
+def test_the_same_files_make_the_same_bytes(tmp_path: Path) -> None:
+    assert write_package(tmp_path / "a.zip") == write_package(tmp_path / "b.zip")
+    with zipfile.ZipFile(tmp_path / "a.zip") as package:
+        assert package.namelist() == sorted(SHIPPED)
+        assert {entry.date_time for entry in package.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+
+
+def test_every_module_that_is_imported_is_shipped() -> None:
+    ours = {name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in SHIPPED}
+    known = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("headwater/**/*.py")}
+    for name in SHIPPED:
+        if name.endswith(".py"):
+            for module in imports(ROOT / name):
+                path = module.replace(".", "/")
+                if f"{path}.py" in known or f"{path}/__init__.py" in known:
+                    assert module in ours or module == "headwater.eventlog.kafka", f"{name} imports {module}"
+
+
+def test_nothing_else_is_shipped_by_either_list() -> None:
+    tops = {name.partition("/")[0] for name in SHIPPED}
+    assert tops == {"function_app.py", "host.json", "requirements.txt", "LICENSE", "functions", "headwater"}
+    ignored = GitIgnoreSpec.from_lines((ROOT / ".funcignore").read_text().splitlines())
+    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    files = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert sorted(name for name in files if not ignored.match_file(name)) == SHIPPED
+
+
+def test_requirements_cover_every_import_and_nothing_more() -> None:
+    required = pinned((ROOT / "requirements.txt").read_text())
+    found = packages_distributions()
+    needed = {"aiohttp"}  # azure-identity's asynchronous credentials import it
+    for name in SHIPPED:
+        for module in imports(ROOT / name) if name.endswith(".py") else ():
+            top = module.partition(".")[0]
+            if top not in sys.stdlib_module_names and top not in ("headwater", "functions"):
+                needed.add(distribution(module, found))
+    assert needed - required.keys() == set()
+    assert required.keys() - needed == set()
+
+
+def distribution(module: str, found: dict[str, list[str]] | object) -> str:
+    """Return the package that a module comes with; all of Azure's share the name `azure`."""
+    if module.startswith("azure."):
+        return "-".join(module.split(".")[:3] if module.startswith("azure.storage") else module.split(".")[:2])
+    assert isinstance(found, dict)
+    return re.sub(r"[_.]", "-", str(found[module.partition(".")[0]][0]).lower())
+
+
+def test_the_app_installs_the_versions_that_were_tested() -> None:
+    required = pinned((ROOT / "requirements.txt").read_text())
+    developed, worker = pinned(LOCKS["requirements-dev.lock"]), pinned(LOCKS["requirements-functions.lock"])
+    assert {name: worker[name] for name in required} == required
+    shared = required.keys() & developed.keys() - {"azure-functions"}  # one version per Python there
+    assert {name: developed[name] for name in shared} == {name: required[name] for name in shared}
+    assert (
+        f"azure-functions=={required['azure-functions']} ; python_full_version >= '3.13'"
+        in (LOCKS["requirements-dev.lock"])
+    )

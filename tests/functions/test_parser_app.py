@@ -1,0 +1,167 @@
+"""Azure's own worker library runs the parser out of the deployment package; bronze is read directly after each step."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from headwater.lake.bronze import OWNER
+from tests.functions.host import App, running
+from tests.made_events import body, run_event
+from tests.parsing import World
+
+GEO_REPLICATED = "1:{}:12"
+KEYS = [{"name": "viewer", "key": "viewer-key", "roles": ["read"]}]
+
+
+class Hub(World):
+    """The log that the trigger delivers from, and the lake it is delivered to."""
+
+    def grow(self, count: int) -> tuple[int, int]:
+        """Let so many events arrive; return the first and the last sequence."""
+        first = self.tail() + 1
+        self.append(*(body(run_event()) for _ in range(count)))
+        return first, first + count - 1
+
+    def all(self) -> list[int]:
+        return list(range(1, self.tail() + 1))
+
+    def tail(self) -> int:
+        return self.reader().tail() if list(self.log.glob("*.sqlite")) else 0
+
+
+@contextmanager
+def storage_down(hub: Hub) -> Iterator[None]:
+    """Put something in the lake's place that is no folder."""
+    bronze, away = hub.folder / "lake" / "bronze", hub.folder / "away"
+    bronze.rename(away)
+    bronze.write_text("no folder")
+    try:
+        yield
+    finally:
+        bronze.unlink()
+        away.rename(bronze)
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Hub:
+    return Hub(tmp_path_factory.mktemp("parser"))
+
+
+@pytest.fixture(scope="module")
+def app(hub: Hub, package: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    log = tmp_path_factory.mktemp("log") / "worker.log"
+    triggers = ["parser", "maintenance", "api"]
+    with running(package, log, triggers=triggers, keys=KEYS, data=hub.folder, flush_s=0) as started:
+        yield started
+
+
+def test_the_trigger_is_indexed_with_many_binary_events_and_unlimited_retries(app: App) -> None:
+    assert "error" not in app.index
+    assert app.functions.keys() == {"parser", "compact", "vacuum", "catch_up", "api"}
+    (trigger,) = app.functions["parser"]["bindings"]
+    assert (trigger["type"], trigger["cardinality"], trigger["dataType"]) == ("eventHubTrigger", "MANY", "BINARY")
+    assert (trigger["connection"], trigger["eventHubName"]) == ("HEADWATER_HUB", "openlineage")
+    assert app.functions["parser"]["retries"] == -1
+
+
+def test_a_batch_is_stored_and_its_redelivery_changes_nothing(app: App, hub: Hub) -> None:
+    first, last = hub.grow(5)
+    for _ in range(2):
+        assert app.deliver(hub.records(first, last)) is None
+        assert hub.placed() == hub.all()
+    assert DeltaTable(hub.bronze.events.uri).metadata().configuration[OWNER] == "parser/function"
+
+
+def test_an_event_that_was_sent_twice_is_one_event_and_one_duplicate(app: App, hub: Hub) -> None:
+    first, _ = hub.grow(1)
+    hub.append(hub.records(first, first)[0].body)
+    assert app.deliver(hub.records(first, first + 1)) is None
+    assert hub.sequences("duplicates")[-1] == first + 1
+    assert hub.placed() == hub.all()
+
+
+def test_overlapping_batches_are_stored_once(app: App, hub: Hub) -> None:
+    first, last = hub.grow(6)
+    assert app.deliver(hub.records(first, last - 2)) is None
+    assert app.deliver(hub.records(first + 2, last)) is None
+    assert hub.placed() == hub.all()
+
+
+def test_a_gap_before_and_a_gap_inside_a_batch_are_read_from_the_log(app: App, hub: Hub) -> None:
+    first, last = hub.grow(9)
+    delivered = [*hub.records(first + 2, first + 3), *hub.records(last - 1, last)]
+    assert app.deliver(delivered) is None
+    assert hub.placed() == hub.all()
+    assert "gap" not in hub.reasons().values()
+
+
+def test_offsets_of_geo_replication_do_not_matter(app: App, hub: Hub) -> None:
+    first, last = hub.grow(3)
+    assert app.deliver(hub.records(first, last), offset=GEO_REPLICATED) is None
+    assert hub.placed() == hub.all()
+
+
+def test_a_poison_record_is_rejected_and_its_neighbours_are_stored(app: App, hub: Hub) -> None:
+    first, _ = hub.grow(1)
+    hub.append(b"\xff\xfe no event", body(run_event()))
+    assert app.deliver(hub.records(first, first + 2)) is None
+    assert hub.reasons()[first + 1] == "not_utf8"
+    assert hub.placed() == hub.all()
+
+
+def test_with_the_storage_down_the_delivery_fails_and_the_same_delivery_succeeds_later(app: App, hub: Hub) -> None:
+    first, last = hub.grow(4)
+    with storage_down(hub):
+        failures = [app.deliver(hub.records(first, last)) for _ in range(2)]
+    assert all(failures)
+    assert "LakeUnavailable: Cannot use the Delta table" in str(failures)
+    assert app.deliver(hub.records(first, last)) is None
+    assert hub.placed() == hub.all()
+
+
+def test_a_lake_of_another_route_stops_the_trigger_until_it_is_handed_over(app: App, hub: Hub) -> None:
+    hub.bronze.events.set_properties({OWNER: "spark/stream"})
+    first, last = hub.grow(2)
+    with storage_down(hub):
+        app.deliver(hub.records(first, last))  # a parser that is open has checked whose the lake is
+    failure = app.deliver(hub.records(first, last))
+    assert failure
+    assert failure.startswith("WrongSetting: The lake belongs to the ingest route 'spark/stream'")
+    assert "Partition 0 waits, nothing is lost: The lake belongs to the ingest route 'spark/stream'" in app.logged()
+    hub.bronze.events.set_properties({OWNER: "parser/function"})
+    assert app.deliver(hub.records(first, last)) is None
+    assert hub.placed() == hub.all()
+
+
+def test_what_no_delivery_brought_is_caught_up_once_it_is_overdue(app: App, hub: Hub) -> None:
+    hub.grow(3)
+    before = hub.placed()
+    assert app.tick("catch_up") is None
+    assert hub.placed() == before
+    hub.age(days=1)
+    assert app.tick("catch_up") is None
+    assert hub.placed() == hub.all()
+
+
+def test_maintenance_leaves_one_file_and_every_row(app: App, hub: Hub) -> None:
+    first, last = hub.grow(2)
+    assert app.deliver(hub.records(first, last)) is None
+    assert app.tick("compact") is None
+    assert app.tick("vacuum") is None
+    days = {row["received_date"] for row in DeltaTable(hub.bronze.events.uri).to_pyarrow_table().to_pylist()}
+    assert len(DeltaTable(hub.bronze.events.uri).file_uris()) == len(days)
+    assert hub.placed() == hub.all()
+    assert "put off" not in app.logged()
+
+
+def test_the_api_answers_from_the_same_lake(app: App, hub: Hub) -> None:
+    answer = app.request("api", method="GET", target="/api/headwater/v1/events?limit=1", x_functions_key="viewer-key")
+    assert answer.status == 200
+    assert answer.json()["totalCount"] == len(hub.sequences("events"))
+    assert app.request("api", method="GET", target="/api/headwater/v1/events").status == 401
+    assert app.request("api", method="GET", target="/nothing", x_functions_key="viewer-key").status == 404
+    assert json.loads(answer.body)["truncated"]

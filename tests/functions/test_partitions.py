@@ -1,0 +1,68 @@
+"""The partitions of one process, on a real log and a real lake: their turns, and batches that kill."""
+
+import time
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from headwater.errors import LogUnavailable
+from headwater.parser.attempts import MAX_DEATHS, Attempts
+from headwater.parser.partitions import Partition, Partitions
+from tests.made_events import body, run_event
+from tests.parsing import World
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    world = World(tmp_path)
+    world.append(*(body(run_event()) for _ in range(6)))
+    return world
+
+
+def partition(world: World, deaths: int = 0) -> Partition:
+    """Open the partition as a process does after `deaths` of them at the watermark."""
+    attempts = world.folder / "run" / "attempts-0.json"
+    attempts.write_text(f"[0, {deaths - 1}]")
+    return Partition(world.reader(), world.parser(), Attempts(attempts))
+
+
+def test_two_deliveries_are_as_far_apart_as_asked(world: World) -> None:
+    partitions = Partitions(lambda _: partition(world), flush_s=0.3)
+    began = time.monotonic()
+    for last in (2, 4, 6):
+        partitions.take("0", world.records(last - 1, last))
+    assert time.monotonic() - began >= 0.6
+    assert world.placed() == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(("deaths", "commits"), [(0, 1), (5, 2)])
+def test_a_delivery_that_was_a_process_s_death_is_tried_in_smaller_parts(
+    world: World, deaths: int, commits: int
+) -> None:
+    before = DeltaTable(world.bronze.events.uri).version() if world.bronze.exists() else 0
+    partition(world, deaths).take(world.records(1, 6))
+    assert DeltaTable(world.bronze.events.uri).version() - before == commits
+    assert world.placed() == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_record_that_kills_again_and_again_is_rejected_unread(world: World) -> None:
+    partition(world, MAX_DEATHS + 1).take(world.records(1, 6))
+    assert world.reasons() == {1: "kills_parser"}
+    assert world.placed() == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_partition_that_cannot_be_opened_is_opened_again_next_time(world: World) -> None:
+    found = iter([LogUnavailable("The hub does not answer. It is tried again."), partition(world)])
+
+    def opening(_: str) -> Partition:
+        if isinstance(opened := next(found), LogUnavailable):
+            raise opened
+        assert isinstance(opened, Partition)
+        return opened
+
+    partitions = Partitions(opening, flush_s=0)
+    with pytest.raises(LogUnavailable):
+        partitions.take("0", world.records(1, 6))
+    partitions.take("0", world.records(1, 6))
+    assert world.placed() == [1, 2, 3, 4, 5, 6]

@@ -1,0 +1,103 @@
+"""The alerts read two lines of the parser: as it really writes them, with the numbers that are in them."""
+
+import logging
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from headwater.eventlog.segments import open_writable
+from tests.infra.templates import APPS, MAIN, source, template, variable
+from tests.parsing import World, event
+
+ALERTS = "modules/alerts.bicep"
+
+
+def parsed(line: str) -> dict[str, int | str]:
+    """Apply the alerts' own `parse` expression to a line, as Kusto would: `*`, texts, `Name:long`, `Name`."""
+    pattern = variable("parserLine", ALERTS).partition("parse Message with ")[2]
+    parts = re.findall(r'\*|"[^"]*"|\w+(?::long)?', pattern)
+    regex = "".join(
+        ".*?" if part == "*"
+        else re.escape(part[1:-1]) if part.startswith('"')
+        else f"(?P<{part[:-5]}>-?[0-9]+)" if part.endswith(":long")
+        else f"(?P<{part}>.*?)"
+        for part in parts
+    )  # fmt: skip
+    found = re.fullmatch(regex, line)
+    assert found, f"the alerts do not read {line!r}"
+    return {name: int(text) if re.fullmatch(r"-?\d+", text) else text for name, text in found.groupdict().items()}
+
+
+def seen(caplog: pytest.LogCaptureFixture, line: str) -> list[str]:
+    """List the messages that a line's filter lets through."""
+    (wanted,) = re.findall(r'Message has "([^"]+)"', variable(line, ALERTS))
+    return [record.getMessage() for record in caplog.records if wanted in record.getMessage()]
+
+
+def reports(caplog: pytest.LogCaptureFixture) -> list[dict[str, int | str]]:
+    return [parsed(message) for message in seen(caplog, "parserLine")]
+
+
+def test_the_parser_says_what_came_of_a_delivery(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "headwater")
+    world = World(tmp_path)
+    world.append(*(event(run) for run in range(3)), b'{"no": "event"}')
+    world.parser().take(world.records(1, 4))
+    (line,) = reports(caplog)
+    assert (line["Records"], line["Sequence"], line["Rejected"]) == (4, 4, 1)
+    assert 0 <= int(line["Waited"]) < 300
+    assert seen(caplog, "gapLine") == []
+
+
+@pytest.mark.parametrize("way", ["take", "step"])
+def test_a_gap_and_a_long_wait_are_said(way: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    world = World(tmp_path)
+    world.append(*(event(run) for run in range(5)))
+    world.parser().take(world.records(1, 1))
+    world.age(days=1)
+    _forget(world, 2, 3)
+    caplog.set_level(logging.INFO, "headwater")
+    if way == "step":
+        world.parser().step()
+    else:
+        world.parser().take(world.records(4, 5))
+        (line,) = reports(caplog)
+        assert (line["Records"], line["Rejected"]) == (2, 0)
+        assert int(line["Waited"]) == pytest.approx(86_400, abs=300)
+    (gap,) = seen(caplog, "gapLine")
+    assert gap.startswith("Partition 0: 2 of the records up to sequence 5 are lost")
+
+
+def test_a_delivery_that_was_there_before_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "headwater")
+    world = World(tmp_path)
+    world.append(event(1))
+    parser = world.parser()
+    for _ in range(2):
+        parser.take(world.records(1, 1))
+    assert [line["Records"] for line in reports(caplog)] == [1, 0]
+
+
+def test_there_is_an_alert_for_each_thing_that_must_not_pass_unseen() -> None:
+    rules = {rule["name"]: rule for rule in variable("rules", ALERTS)}
+    assert set(rules) == {"lag", "rejected", "gap", "parser-silence"}
+    assert rules["gap"]["query"] == "gapLine"
+    assert all("${parserLine}" in rule["query"] for name, rule in rules.items() if name != "gap")
+    columns = set(re.findall(r"\b([A-Z]\w+):long", variable("parserLine", ALERTS)))
+    for rule in rules.values():
+        asked = set(
+            re.findall(r"\b[A-Z][a-z]+\b", rule["query"].replace("${parserLine}", "").replace("${hubMessages}", ""))
+        )
+        assert asked <= columns | {"Came", "Said"}, rule["name"]
+    serrors = str(template(ALERTS)["resources"]["serverErrors"])
+    assert "Http5xx" in serrors
+    assert all(f"{app}.outputs.id" in source(MAIN) for app in APPS)
+
+
+def _forget(world: World, *sequences: int) -> None:
+    """Let the log lose records, as a hub does by its retention."""
+    connection: sqlite3.Connection = open_writable(max(world.log.glob("*.sqlite")))
+    connection.executemany("DELETE FROM records WHERE sequence = ?", [(sequence,) for sequence in sequences])
+    connection.close()

@@ -1,0 +1,215 @@
+"""The templates: what two parsers, the parameter files and the rules of this house say. None of it is a deployment."""
+
+import re
+from typing import Any
+
+import pytest
+from pycep import BicepParser
+
+from tests.infra.templates import (
+    BICEP,
+    MAIN,
+    PARAMETERS,
+    as_template,
+    body,
+    names,
+    parameters,
+    resources,
+    source,
+    template,
+    tree_sitter_errors,
+)
+
+API_VERSIONS = {
+    "Microsoft.Authorization/roleAssignments": "2022-04-01",
+    "Microsoft.Authorization/roleDefinitions": "2022-04-01",
+    "Microsoft.EventHub/namespaces": "2024-01-01",
+    "Microsoft.EventHub/namespaces/eventhubs": "2024-01-01",
+    "Microsoft.EventHub/namespaces/eventhubs/consumergroups": "2024-01-01",
+    "Microsoft.Insights/actionGroups": "2023-01-01",
+    "Microsoft.Insights/components": "2020-02-02",
+    "Microsoft.Insights/diagnosticSettings": "2021-05-01-preview",
+    "Microsoft.Insights/metricAlerts": "2018-03-01",
+    "Microsoft.Insights/scheduledQueryRules": "2025-01-01-preview",
+    "Microsoft.KeyVault/vaults": "2024-11-01",
+    "Microsoft.KeyVault/vaults/secrets": "2024-11-01",
+    "Microsoft.ManagedIdentity/userAssignedIdentities": "2024-11-30",
+    "Microsoft.Network/networkSecurityGroups": "2025-05-01",
+    "Microsoft.Network/privateDnsZones": "2024-06-01",
+    "Microsoft.Network/privateDnsZones/virtualNetworkLinks": "2024-06-01",
+    "Microsoft.Network/privateEndpoints": "2025-05-01",
+    "Microsoft.Network/privateEndpoints/privateDnsZoneGroups": "2025-05-01",
+    "Microsoft.Network/virtualNetworks": "2025-05-01",
+    "Microsoft.OperationalInsights/workspaces": "2025-07-01",
+    "Microsoft.Storage/storageAccounts": "2025-06-01",
+    "Microsoft.Storage/storageAccounts/blobServices": "2025-06-01",
+    "Microsoft.Storage/storageAccounts/blobServices/containers": "2025-06-01",
+    "Microsoft.Storage/storageAccounts/managementPolicies": "2025-06-01",
+    "Microsoft.Web/serverfarms": "2025-03-01",
+    "Microsoft.Web/sites": "2025-03-01",
+    "Microsoft.Web/sites/basicPublishingCredentialsPolicies": "2025-03-01",
+    "Microsoft.Web/sites/config": "2025-03-01",
+}
+"""The versions that Microsoft's own modules use, or that its samples name (looked up in 2026)."""
+
+
+@pytest.mark.parametrize("name", names())
+def test_two_parsers_read_every_template(name: str) -> None:
+    assert tree_sitter_errors(source(name)) == []
+    assert template(name)["globals"]
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_two_parsers_read_every_parameter_file(name: str) -> None:
+    assert tree_sitter_errors(as_template(source(name))) == []
+    assert parameters(name)
+
+
+def test_the_parsers_would_notice_a_broken_template() -> None:
+    broken = source(MAIN).replace("params: {", "params: ", 1)
+    assert tree_sitter_errors(broken)
+    with pytest.raises(Exception, match="Unexpected"):
+        BicepParser().parse(text=broken)
+
+
+def test_modules_exist_and_get_exactly_the_parameters_they_take() -> None:
+    used = {"main.bicep"}
+    for module in template(MAIN)["modules"].values():
+        path = module["detail"]["path"]
+        used.add(path)
+        given, takes = body(module)["params"], template(path)["parameters"]
+        required = {name for name, parameter in takes.items() if parameter["default"] is None}
+        assert required <= set(given) <= set(takes), f"{path}: {set(given) ^ set(takes)}"
+    assert used == set(names()), "every file is a module of main, and no other"
+
+
+@pytest.mark.parametrize("name", names())
+def test_nothing_is_declared_that_nothing_uses(name: str) -> None:
+    found, text = template(name), source(name)
+    needless = [symbol for part in ("parameters", "variables") for symbol in found[part] if _uses(text, symbol) < 2]
+    needless += [
+        symbol for symbol, declared in found["resources"].items() if declared["existing"] and _uses(text, symbol) < 2
+    ]
+    if name != MAIN:
+        modules = [symbol for symbol, used in template(MAIN)["modules"].items() if used["detail"]["path"] == name]
+        asked = {found for module in modules for found in re.findall(rf"\b{module}\.outputs\.(\w+)", source(MAIN))}
+        assert asked == set(found["outputs"])
+    assert needless == []
+
+
+def _uses(text: str, symbol: str) -> int:
+    expressions = re.sub(r"(?m)//.*|^@description\(.*|^\s*\w+:", "", text)
+    return len(re.findall(rf"(?<![\w.']){symbol}\b", expressions))
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_a_parameter_file_assigns_what_main_asks_for_and_allows(name: str) -> None:
+    declared, assigned = template(MAIN)["parameters"], parameters(name)
+    assert f"using '{MAIN}'" in source(name)
+    assert set(assigned) <= set(declared)
+    assert {symbol for symbol, parameter in declared.items() if parameter["default"] is None} <= set(assigned)
+    for symbol, value in assigned.items():
+        assert _problems(declared[symbol], value) == [], symbol
+
+
+def _problems(declared: dict[str, Any], value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [] if "function" in value else ["no constant and no call"]
+    kinds = {"int": int, "bool": bool, "string": str}
+    found = [] if type(value) is kinds[declared["type"]] else [f"is no {declared['type']}"]
+    limits = {item["type"]: item.get("argument") for item in declared["decorators"]}
+    if value not in limits.get("allowed", [value]):
+        found.append(f"not among {limits['allowed']}")
+    if isinstance(value, int) and not limits.get("min_value", value) <= value <= limits.get("max_value", value):
+        found.append("outside its limits")
+    return found
+
+
+def test_every_resource_has_a_known_type_and_version() -> None:
+    found = {
+        (declared["type"], declared["api_version"])
+        for name in names()
+        for declared in template(name)["resources"].values()
+    }
+    assert found == set(API_VERSIONS.items())
+
+
+def test_names_fit_the_limits_of_their_services() -> None:
+    """Storage accounts take 24 lower-case letters and digits, vaults 24 characters; uniqueString makes 13."""
+    longest = next(
+        item["argument"]
+        for item in template(MAIN)["parameters"]["prefix"]["decorators"]
+        if item["type"] == "max_length"
+    )
+    for middle in re.findall(r"\$\{prefix\}([a-z-]*)\$\{suffix\}", source(MAIN)):
+        storage = "-" not in middle
+        assert not storage or longest + len(middle) + 13 <= 24, middle
+    assert longest + len("-") + 13 <= 24
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value"),
+    [
+        ("Microsoft.Storage/storageAccounts", "properties.allowSharedKeyAccess", False),
+        ("Microsoft.Storage/storageAccounts", "properties.allowBlobPublicAccess", False),
+        ("Microsoft.Storage/storageAccounts", "properties.supportsHttpsTrafficOnly", True),
+        ("Microsoft.Storage/storageAccounts", "properties.minimumTlsVersion", "TLS1_2"),
+        ("Microsoft.EventHub/namespaces", "properties.disableLocalAuth", True),
+        ("Microsoft.EventHub/namespaces", "properties.minimumTlsVersion", "1.2"),
+        ("Microsoft.Insights/components", "properties.DisableLocalAuth", True),
+        ("Microsoft.OperationalInsights/workspaces", "properties.features.disableLocalAuth", True),
+        ("Microsoft.KeyVault/vaults", "properties.enableRbacAuthorization", True),
+        ("Microsoft.KeyVault/vaults", "properties.enablePurgeProtection", True),
+        ("Microsoft.Web/serverfarms", "sku.name", "FC1"),
+        ("Microsoft.Web/sites", "properties.httpsOnly", True),
+        ("Microsoft.Web/sites", "properties.functionAppConfig.runtime.version", "3.13"),
+        ("Microsoft.Web/sites", "identity.type", "UserAssigned"),
+        ("Microsoft.Web/sites/basicPublishingCredentialsPolicies", "properties.allow", False),
+    ],
+)
+def test_no_service_takes_a_shared_key_or_plain_text(kind: str, path: str, value: object) -> None:
+    found = [_at(body(declared), path) for _, _, declared in resources(kind)]
+    assert found
+    assert set(found) == {value}
+
+
+def test_the_lake_is_hierarchical_and_raw_bodies_do_not_stay() -> None:
+    (lake,) = (
+        body(found) for file, _, found in resources("Microsoft.Storage/storageAccounts") if file.endswith("lake.bicep")
+    )
+    assert lake["properties"]["isHnsEnabled"] is True
+    ((_, _, lifecycle),) = resources("Microsoft.Storage/storageAccounts/managementPolicies")
+    rules = _at(body(lifecycle), "properties.policy.rules")
+    assert [rule["name"] for rule in rules] == ["claims", "capture"]
+    assert "${lakeContainer}" not in str(rules), "nothing of the lake is deleted by age"
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_claims_outlive_their_pointers_on_the_hub(name: str) -> None:
+    claim_days = parameters(name).get("claimDays", template(MAIN)["parameters"]["claimDays"]["default"])
+    assert claim_days > parameters(name)["hubRetentionDays"]
+
+
+def test_only_the_standard_tier_captures() -> None:
+    assert [parameters(name)["capture"] for name in PARAMETERS] == [False, True]
+
+
+def test_no_template_holds_or_gives_away_a_secret() -> None:
+    text = "".join(source(name) for name in names())
+    assert not re.search(r"listKeys|listSecrets|AccountKey|SharedAccessKey|authorizationRules", text)
+    for file in names():
+        for symbol, parameter in template(file)["parameters"].items():
+            secure = any(item["type"] == "secure" for item in parameter["decorators"])
+            assert secure == (symbol in {"receiverKeys", "pipelineKeys"}), f"{file}: {symbol}"
+    assert not re.search(r"= \w*[kK]eys$", "\n".join(line for line in text.splitlines() if line.startswith("output")))
+
+
+def test_there_is_nothing_else_in_the_folder() -> None:
+    files = {path.relative_to(BICEP).as_posix() for path in BICEP.rglob("*") if path.is_file()}
+    assert files == {*names(), *PARAMETERS}
+
+
+def _at(value: Any, path: str) -> Any:
+    for part in path.split("."):
+        value = value[part]
+    return value

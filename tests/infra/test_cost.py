@@ -1,0 +1,76 @@
+"""The cost tables of docs/azure.md: they are what the prices, the tiers and the arithmetic come to."""
+
+import pytest
+
+from tests.infra.templates import ROOT
+from tools.azure_cost import (
+    CASES,
+    EUR_PER_USD,
+    PRICES_AS_OF,
+    REGION,
+    USD,
+    Tier,
+    bill,
+    deliveries,
+    tables,
+    throughput_units,
+    total_eur,
+)
+
+SMALL, STANDARD = Tier.read("small"), Tier.read("standard")
+
+
+def lines(tier: Tier, events: int) -> dict[str, float]:
+    return {line.what: line.usd for line in bill(tier, events)}
+
+
+def test_the_page_shows_what_is_computed() -> None:
+    page = (ROOT / "docs" / "azure.md").read_text()
+    assert tables() in page, "run `python -m tools.azure_cost` and put its tables into docs/azure.md"
+    assert PRICES_AS_OF in page
+
+
+def test_the_small_tier_costs_20_to_50_euros() -> None:
+    assert CASES[0] == ("small", 1_000)
+    assert 20 <= total_eur(bill(SMALL, 1_000)) <= 50
+
+
+def test_a_bill_by_hand() -> None:
+    """1,000 events a day in the small tier, reckoned with a pencil."""
+    found = lines(SMALL, 1_000)
+    assert found["Event Hubs"] == pytest.approx(730 * 0.03 + 0.0304 * 0.028)
+    assert found["Receiver"] == pytest.approx(
+        0.5 * 2_628_000 * (0.000004 + 0.01150713 * 0.000016) + 0.0304 * 0.40, rel=1e-4
+    )
+    assert found["Parser, maintenance"] == pytest.approx(((1_000 + 456) * 30.4 * 2 * 2 - 100_000) * 0.000026)
+    assert found["Storage"] == pytest.approx(1_000 * 8 * 0.12 * 365 / 1e6 * 0.0208)
+    commits, leases = 1_000 * 3 * 30.4, 8_640 * 3 * 30.4
+    requests = commits * (3 * 0.065 + 2 * 0.0052) + (leases + 30_400) * 0.05
+    assert found["Requests to storage"] == pytest.approx(requests / 10_000)
+    assert found["Logs and alerts"] == pytest.approx(4 * 0.50 + 2 * 0.10)
+    assert total_eur(bill(SMALL, 1_000)) == pytest.approx(sum(found.values()) * REGION * EUR_PER_USD)
+
+
+def test_every_price_but_the_optional_one_is_in_a_bill() -> None:
+    """Raising a price must raise some bill: else the table would state what nothing uses."""
+    for what in USD.keys() - {"private endpoint, hour"}:
+        before = [total_eur(bill(Tier.read(name), events)) for name, events in CASES]
+        USD[what] *= 2
+        try:
+            after = [total_eur(bill(Tier.read(name), events)) for name, events in CASES]
+        finally:
+            USD[what] /= 2
+        assert after != before, what
+
+
+def test_flushes_bound_the_work_and_the_peak_sets_the_units() -> None:
+    assert deliveries(SMALL, 10) == 10
+    assert deliveries(SMALL, 10**9) == SMALL.partitions * 86_400 // SMALL.flush_s
+    assert throughput_units(SMALL, 1_000) == 1
+    assert throughput_units(STANDARD, 10_000_000) == 4
+
+
+def test_more_events_never_cost_less() -> None:
+    for tier in (SMALL, STANDARD):
+        totals = [total_eur(bill(tier, 10**power)) for power in range(2, 9)]
+        assert totals == sorted(totals)

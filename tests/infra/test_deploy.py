@@ -1,0 +1,75 @@
+"""The ways to deploy: what azure.yaml and the workflow name is there, and no password is among it."""
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.infra.templates import APPS, BICEP, MAIN, PARAMETERS, ROOT, body, resources, template
+from tools.function_zip import PACKAGE
+
+WORKFLOW = ROOT / ".github" / "workflows" / "deploy.yml"
+
+
+@pytest.fixture(scope="module")
+def jobs() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(WORKFLOW.read_text())["jobs"]
+    return found
+
+
+def steps(job: dict[str, Any]) -> str:
+    return "\n".join(str(step.get("run", step.get("uses"))) for step in job["steps"])
+
+
+def test_azd_finds_the_templates_and_both_apps() -> None:
+    found = yaml.safe_load((ROOT / "azure.yaml").read_text())
+    assert (ROOT / found["infra"]["path"] / f"{found['infra']['module']}.bicepparam").exists()
+    assert set(found["services"]) == set(APPS)
+    ((_, _, app),) = resources("Microsoft.Web/sites")
+    assert body(app)["tags"] == {"'azd-service-name'": "service"}
+    services = [module["config"]["params"].get("service") for module in template(MAIN)["modules"].values()
+                if module["detail"]["path"] == "modules/app.bicep"]  # fmt: skip
+    assert services == list(APPS)
+
+
+def test_nothing_is_deployed_that_was_not_linted_tested_and_packed_before(jobs: dict[str, Any]) -> None:
+    assert (jobs["deploy"]["needs"], jobs["package"]["needs"]) == ("package", "test")
+    assert "make check" in steps(jobs["test"])
+    assert "pytest" in steps(jobs["test"])
+    assert "python -m tools.function_zip" in steps(jobs["package"])
+    package = PACKAGE.relative_to(ROOT).as_posix()
+    assert package in steps(jobs["deploy"])
+    assert (
+        next(step for step in jobs["package"]["steps"] if "with" in step and "path" in step["with"])["with"]["path"]
+        == package
+    )
+
+
+def test_signing_in_needs_no_password(jobs: dict[str, Any]) -> None:
+    workflow = yaml.safe_load(WORKFLOW.read_text())
+    assert workflow["permissions"] == {"contents": "read"}
+    assert jobs["deploy"]["permissions"]["id-token"] == "write"
+    login = next(step for step in jobs["deploy"]["steps"] if step.get("uses", "").startswith("azure/login"))
+    assert set(login["with"]) == {"client-id", "tenant-id", "subscription-id"}
+    assert "secrets." not in str(login)
+    assert set(re.findall(r"secrets\.(\w+)", WORKFLOW.read_text())) == {"RECEIVER_KEYS", "PIPELINE_KEYS"}
+
+
+def test_what_the_workflow_names_exists(jobs: dict[str, Any]) -> None:
+    text = WORKFLOW.read_text()
+    targets = set(re.findall(r"(?m)^(\w[\w-]*):", (ROOT / "Makefile").read_text()))
+    assert set(re.findall(r"make (\w+)", text)) <= targets
+    for module in re.findall(r"python -m (tools\.\w+)", text):
+        assert (ROOT / f"{module.replace('.', '/')}.py").exists(), module
+    assert (ROOT / re.findall(r"--file (\S+)", text)[0]).exists()
+    workflow = yaml.safe_load(text)
+    tiers = workflow[True]["workflow_dispatch"]["inputs"]["tier"]["options"]  # YAML reads the key `on` as true
+    assert {f"{tier}.bicepparam" for tier in tiers} == set(PARAMETERS)
+    assert set(re.findall(r"jq -r \.(\w+)\.value", text)) <= set(template(MAIN)["outputs"])
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_the_workflow_gives_the_variables_that_a_tier_reads(name: str, jobs: dict[str, Any]) -> None:
+    asked = re.findall(r"readEnvironmentVariable\('(\w+)'\)", (BICEP / name).read_text())
+    assert set(asked) <= set(jobs["deploy"]["env"])

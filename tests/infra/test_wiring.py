@@ -1,0 +1,266 @@
+"""Code and templates know each other: whatever one of them names, the other has. Both ways."""
+
+import json
+import re
+from functools import cache
+from typing import Any
+
+import pytest
+
+from functions import app_settings as load_app_settings
+from headwater.eventlog.blob_claims import place
+from headwater.settings import PREFIX, Settings
+from tests.infra.templates import (
+    APPS,
+    MAIN,
+    ROOT,
+    Grant,
+    app_settings,
+    body,
+    dotted,
+    grants,
+    resources,
+    source,
+    template,
+    variable,
+)
+
+NOT_IN_AZURE = {
+    "data": "functions/ puts it on the instance's own disk",
+    "host": "the Functions host listens",
+    "port": "the Functions host listens",
+    "allowed_hosts": "there are always keys",
+    "request_timeout_s": "the Functions host reads the request",
+    "tick_s": "the trigger says when",
+    "segment_bytes": "a file of the SQLite log",
+    "min_free_bytes": "a disk's",
+    "retain_hours": "the hub keeps by hubRetentionDays",
+    "retain_bytes": "the hub keeps by hubRetentionDays",
+    "hub_connection": "a shared key; the hub takes identities only",
+    "kafka_servers": "the hub is spoken to by AMQP",
+    "kafka_topic": "the hub is spoken to by AMQP",
+    "kafka_group": "the hub is spoken to by AMQP",
+    "kafka_options": "the hub is spoken to by AMQP",
+    "lake_options": "the identity opens the lake",
+    "claims_options": "the identity opens the claims",
+}
+DEFAULT_FITS = {"max_body_bytes", "claim_bytes", "queued_bytes", "rules", "flush_s"}
+"""`flush_s` is the least distance of a process's commits, 1 s; how long events gather is the host's part."""
+OF_THE_PLATFORM = {
+    "AzureWebJobsStorage__accountName",
+    "AzureWebJobsStorage__credential",
+    "AzureWebJobsStorage__clientId",
+    "APPLICATIONINSIGHTS_CONNECTION_STRING",
+    "APPLICATIONINSIGHTS_AUTHENTICATION_STRING",
+    "AzureFunctionsJobHost__extensions__eventHubs__maxWaitTime",
+    "OTEL_TRACES_SAMPLER",
+    "OTEL_TRACES_SAMPLER_ARG",
+}
+"""Read by the Functions host, not by our code."""
+
+COMING = {"kafka_servers", "kafka_topic", "kafka_group", "kafka_options"}
+"""Settings that the templates are ready for and that `Settings` does not have yet; to be emptied."""
+
+CLIENTS_COMING = {"EventHubProducerClient", "EventHubConsumerClient"}
+"""Of `headwater/eventlog/event_hub*.py`, which is on its way; to be emptied."""
+
+GRANTS = {
+    Grant("receiver", "eventHubsDataSender", "hub"): "EventHubProducerClient",
+    Grant("receiver", "claimWriter", "claims"): "BlobClaims",
+    Grant("receiver", "keyVaultSecretsUser", "receiverKeys"): "HEADWATER_KEYS",
+    Grant("receiver", "monitoringMetricsPublisher", "insights"): "telemetryMode",
+    Grant("receiver", "storageBlobDataOwner", "storage"): "AzureWebJobsStorage",
+    Grant("pipeline", "eventHubsDataReceiver", "hub"): "EventHubConsumerClient",
+    Grant("pipeline", "storageBlobDataReader", "claims"): "BlobClaims",
+    Grant("pipeline", "storageBlobDataContributor", "lake"): "abfss",
+    Grant("pipeline", "keyVaultSecretsUser", "pipelineKeys"): "HEADWATER_KEYS",
+    Grant("pipeline", "monitoringMetricsPublisher", "insights"): "telemetryMode",
+    Grant("pipeline", "storageBlobDataOwner", "storage"): "AzureWebJobsStorage",
+    Grant("capture", "blobDataContributor", "captured"): "captureDescription",
+}
+"""Every right there is, and the name, in code or templates, of what needs it."""
+
+ROLE_IDS = {
+    "eventHubsDataSender": "2b629674-e913-4c01-ae53-ef4638d8f975",
+    "eventHubsDataReceiver": "a638d3c7-ab3a-418d-83e6-5f17a39d4fde",
+    "storageBlobDataReader": "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1",
+    "storageBlobDataContributor": "ba92f5b4-2d11-453d-a403-e96b0029c9fe",
+    "storageBlobDataOwner": "b7e6dc6d-f1e8-4753-8033-0f276bb0955b",
+    "blobDataContributor": "ba92f5b4-2d11-453d-a403-e96b0029c9fe",
+    "keyVaultSecretsUser": "4633458b-17de-408a-b874-0445c86b69e6",
+    "monitoringMetricsPublisher": "3913510d-42f4-4e42-8a64-420c390055eb",
+}
+
+
+def settings_in_templates() -> dict[str, set[str]]:
+    return {app: {name for name in app_settings(app) if name.startswith(PREFIX)} for app in APPS}
+
+
+def own_names(app: str) -> set[str]:
+    """Return the settings of our model that an app gets; `HEADWATER_HUB__…` belong to the trigger's connection."""
+    return {name.removeprefix(PREFIX).lower() for name in settings_in_templates()[app] if "__" not in name}
+
+
+def test_every_setting_of_the_code_is_in_the_templates_or_has_a_reason_not_to_be() -> None:
+    known = set(Settings.model_fields) | COMING
+    set_there = own_names("receiver") | own_names("pipeline")
+    assert set_there <= known, "the templates set what no code reads"
+    assert known - set_there == set(NOT_IN_AZURE) | DEFAULT_FITS
+
+
+def test_every_app_setting_is_ours_or_the_platforms() -> None:
+    common = body(template("modules/app.bicep")["resources"]["appSettings"])["properties"]["function"]["parameters"][
+        "arg_2"
+    ]
+    found = {name for app in APPS for name in {**app_settings(app), **common} if not name.startswith(PREFIX)}
+    assert found == OF_THE_PLATFORM
+
+
+def test_values_that_code_and_templates_share_are_the_same() -> None:
+    fields = Settings.model_fields
+    for setting, name in (("hub_name", "hubName"), ("hub_consumer_group", "consumerGroup")):
+        if setting in fields:
+            assert variable(name) == fields[setting].default
+    assert app_settings("pipeline")["HEADWATER_HUB_CONSUMER_GROUP"] == "consumerGroup"
+    assert {app_settings(app)["HEADWATER_HUB_NAME"] for app in APPS} == {"hubName"}
+
+
+def test_every_trigger_runs_in_one_app_and_the_receiver_alone() -> None:
+    triggers = [json.loads(app_settings(app)["HEADWATER_TRIGGERS"]) for app in APPS]
+    assert triggers[0] == ["receiver"]
+    assert sorted(name for app in triggers for name in app) == sorted(
+        re.findall(r'^    "(\w+)": "functions\.', function_app(), re.M)
+    )
+
+
+def test_the_host_gathers_for_as_long_as_the_tier_says() -> None:
+    hubs = json.loads((ROOT / "host.json").read_text())["extensions"]["eventHubs"]
+    assert 1 < hubs["minEventBatchSize"] < hubs["maxEventBatchSize"], "else maxWaitTime is of no effect"
+    assert "AzureFunctionsJobHost__extensions__eventHubs__maxWaitTime" in app_settings("pipeline")
+
+
+def test_the_settings_that_the_trigger_names_are_there() -> None:
+    code = "".join(path.read_text() for path in [*(ROOT / "functions").rglob("*.py"), *ROOT.glob("function_app.py")])
+    named = set(re.findall(rf"%({PREFIX}\w+)%", code)) | set(re.findall(r'connection="(\w+)"', code))
+    parts = {name.partition("__")[0] for name in settings_in_templates()["pipeline"]}
+    assert named <= parts
+    connection = {name for name in app_settings("pipeline") if name.startswith("HEADWATER_HUB__")}
+    assert {name.partition("__")[2] for name in connection} == {"fullyQualifiedNamespace", "credential", "clientId"}
+
+
+def test_the_receiver_knows_only_its_own_part() -> None:
+    assert not own_names("receiver") & {"lake", "hub_consumer_group", "flush_s", "vacuum_hours"}
+    assert "HEADWATER_HUB__fullyQualifiedNamespace" not in app_settings("receiver")
+    keys = {app: app_settings(app)["HEADWATER_KEYS"] for app in APPS}
+    for app in APPS:
+        assert keys[app] == (
+            f"@Microsoft.KeyVault(VaultName=${{vault.outputs.name}};SecretName=${{vault.outputs.{app}Secret}})"
+        )
+
+
+@pytest.mark.parametrize("app", APPS)
+def test_an_app_starts_with_the_settings_it_gets(app: str) -> None:
+    """What the templates come to, with names put in for what Azure would make."""
+    found = load_app_settings({name: _resolved(value) for name, value in app_settings(app).items()})
+    assert found.log == "event_hub"
+    assert found.hub_namespace == "hw-1.servicebus.windows.net"
+    assert found.triggers == tuple(json.loads(app_settings(app)["HEADWATER_TRIGGERS"]))
+    assert place(str(found.claims_url), None) == ("https://hwlake1.blob.core.windows.net", "claims", "")
+    assert found.lake == (None if app == "receiver" else "abfss://lake@hwlake1.dfs.core.windows.net")
+    assert [key.name for key in found.keys] == ["spark"]
+
+
+def _resolved(value: Any) -> str:
+    """Evaluate the few kinds of expression that app settings are made of."""
+    if value in ("hubName", "consumerGroup"):
+        return str(variable(value))
+    text = value if isinstance(value, str) else f"${{{dotted(value)}}}"
+    if text.startswith("@Microsoft.KeyVault("):
+        return '[{"name": "spark", "key": "at-least-8-characters"}]'
+    made: dict[str, str] = {
+        "hub.outputs.host": "hw-1.servicebus.windows.net",
+        "lake.outputs.dfsHost": "hwlake1.dfs.core.windows.net",
+        "lake.outputs.blobEndpoint": "https://hwlake1.blob.core.windows.net/",
+        "lakeContainer": variable("lakeContainer"),
+        "claimsContainer": variable("claimsContainer"),
+    }
+    return re.sub(r"\$\{([\w.]+)\}", lambda found: str(made.get(found[1], found[1])), text)
+
+
+def test_containers_are_the_ones_that_settings_lead_to() -> None:
+    made = {
+        body(found)["name"] for _, _, found in resources("Microsoft.Storage/storageAccounts/blobServices/containers")
+    }
+    assert made == {"lakeContainer", "claimsContainer", "captureContainer", "packageContainer"}
+    assert app_settings("pipeline")["HEADWATER_LAKE"].startswith("abfss://${lakeContainer}@")
+    assert {app_settings(app)["HEADWATER_CLAIMS_URL"] for app in APPS} == {
+        "${lake.outputs.blobEndpoint}${claimsContainer}"
+    }
+    assert "${packageContainer}" in source("modules/app.bicep")
+    assert "blobContainer: captureContainer" in source("modules/hub.bicep")
+
+
+def test_rights_are_exactly_these() -> None:
+    owner = {
+        "modules/access.bicep:receiverPrincipal": ["receiver"],
+        "modules/access.bicep:pipelinePrincipal": ["pipeline"],
+        "modules/app.bicep:principalId": ["receiver", "pipeline"],
+        "modules/hub.bicep:captureIdentity": ["capture"],
+    }
+    found = [Grant(who, grant.role, grant.on) for grant in grants() for who in owner[grant.who]]
+    assert sorted(found, key=str) == sorted(GRANTS, key=str)
+
+
+def test_each_right_has_something_that_needs_it() -> None:
+    everything = code() + "".join(source(name) for name in (MAIN, "modules/app.bicep", "modules/hub.bicep"))
+    assert [name for name in GRANTS.values() if name not in everything and name not in CLIENTS_COMING] == []
+
+
+def test_no_code_uses_a_service_without_a_right_to_it() -> None:
+    clients = set(
+        re.findall(r"\b(?:EventHub|Blob|Container|DataLake|FileSystem|Secret|Queue|Table)\w*Client\b", code())
+    )
+    assert clients <= {
+        "EventHubProducerClient",
+        "EventHubConsumerClient",
+        "BlobServiceClient",
+        "ContainerClient",
+        "BlobClient",
+    }
+
+
+@pytest.mark.parametrize("role", ROLE_IDS)
+def test_a_role_has_the_id_that_azure_documents(role: str) -> None:
+    ids = {**variable("roles", "modules/access.bicep")}
+    ids["storageBlobDataOwner"] = variable("storageBlobDataOwner", "modules/app.bicep")
+    ids["blobDataContributor"] = variable("blobDataContributor", "modules/hub.bicep")
+    assert set(ids) == set(ROLE_IDS)
+    assert ids[role] == ROLE_IDS[role]
+
+
+def test_the_role_of_our_own_writes_claims_and_nothing_else() -> None:
+    ((_, symbol, role),) = resources("Microsoft.Authorization/roleDefinitions")
+    (permission,) = body(role)["properties"]["permissions"]
+    assert symbol == "claimWriter"
+    assert permission == {
+        "actions": [],
+        "notActions": [],
+        "dataActions": ["${blobType}/write", "${blobType}/add/action"],
+        "notDataActions": [],
+    }
+
+
+def test_claims_are_deleted_by_age_only() -> None:
+    """The pipeline may not delete them: no code does, the lifecycle of the container does."""
+    assert "delete_blob" not in code()
+    assert "'${claimsContainer}/'" in source("modules/lake.bicep")
+
+
+def function_app() -> str:
+    return (ROOT / "function_app.py").read_text()
+
+
+@cache
+def code() -> str:
+    files = [*(ROOT / "headwater").rglob("*.py"), *(ROOT / "functions").rglob("*.py"), *ROOT.glob("host.json")]
+    return "".join(path.read_text() for path in files)

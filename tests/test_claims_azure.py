@@ -1,0 +1,170 @@
+"""Large bodies as blobs: durable before anything is acknowledged, 503 in time where the storage fails, never lost."""
+
+import asyncio
+import datetime
+import ipaddress
+import ssl
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from headwater.errors import GiveUp, LogUnavailable, WrongSetting
+from headwater.eventlog import Claims, Kind, Record
+from headwater.eventlog.blob_claims import BlobClaims, place
+from headwater.eventlog.claims import ClaimCheck
+from headwater.eventlog.sqlite import Limits, SqliteLog
+from headwater.storage_faults import explain
+from tests.azurite import ACCOUNT, ACCOUNT_KEY, FAULTS, Storage, one_line
+from tests.parsing import World, event
+
+LARGE = b'"' + b"x" * (5 << 20) + b'"'
+
+
+def settings_of(storage: Storage, path: str = "", **options: str) -> dict[str, Any]:
+    """Return the settings of claims in a new container."""
+    url = f"{storage.url}/{storage.container().container_name}{path}"
+    return {"claims_url": url, "claims_options": options or ACCOUNT_KEY}
+
+
+def claims_of(settings: dict[str, Any]) -> Claims:
+    return BlobClaims(settings["claims_url"], settings["claims_options"], None)
+
+
+def test_a_body_comes_back_as_it_was_kept_for_every_process(storage: Storage) -> None:
+    settings = settings_of(storage, "/raw/bodies")
+    key = claims_of(settings).put(LARGE)
+    assert claims_of(settings).size(key) == len(LARGE)
+    assert claims_of(settings).get(key) == LARGE
+    assert claims_of(settings).put(b"") != claims_of(settings).put(b"")
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_body_that_cannot_be_kept_or_read_is_tried_again(storage: Storage, kind: str) -> None:
+    claims = claims_of(settings_of(storage))
+    key = claims.put(b"before")
+    for attempt in (partial(claims.put, b"body"), partial(claims.get, key)):
+        with storage.failing(kind), pytest.raises(LogUnavailable) as caught:
+            attempt()
+        one_line(caught.value, "large body", FAULTS[kind])
+    assert claims.get(key) == b"before"
+    assert claims.get(claims.put(b"after")) == b"after"
+
+
+def test_a_body_that_is_gone_is_given_up_but_not_one_whose_container_is(storage: Storage, tmp_path: Path) -> None:
+    container = storage.container()
+    settings = {"claims_url": f"{storage.url}/{container.container_name}", "claims_options": ACCOUNT_KEY}
+    world = World(tmp_path, **settings)
+    kept, gone, parser = claims_of(settings).put(event(1)), claims_of(settings).put(event(2)), None
+    world.append(kept, gone, kind=Kind.CLAIM)
+    container.delete_blob(gone.decode())
+    with pytest.raises(GiveUp, match="gone"):
+        claims_of(settings).get(gone)
+    container.delete_container()
+    with pytest.raises(LogUnavailable) as caught:
+        (parser := world.parser()).step()
+    one_line(caught.value, "no such container (404)", "`claims_url`")
+    container.create_container()
+    container.upload_blob(kept.decode(), event(1))
+    assert parser
+    parser.step()
+    assert world.sequences("events") == [1]
+    assert world.reasons() == {2: "claim_missing"}
+
+
+@pytest.mark.parametrize("kind", ["silent", "wrong role"])
+def test_nothing_is_appended_when_a_large_body_cannot_be_kept_in_time(
+    storage: Storage, tmp_path: Path, kind: str
+) -> None:
+    log = SqliteLog(tmp_path / "log", Limits(min_free_bytes=0))
+    checked = ClaimCheck(log, claims_of(settings_of(storage)), 1000)
+    small, large = Record(Kind.EVENT, b"{}"), Record(Kind.EVENT, LARGE)
+
+    async def post() -> None:
+        with storage.failing(kind):
+            with pytest.raises(LogUnavailable) as caught:
+                await checked.append([small, large], timeout_s=0.3)
+            await checked.append([small], timeout_s=5)
+        one_line(caught.value)
+        await checked.append([small, large, large, small], timeout_s=20)
+
+    asyncio.run(post())
+    log.close()
+    world = World(tmp_path)
+    assert [record.kind for record in world.records(1, 10)] == [
+        Kind.EVENT, Kind.EVENT, Kind.CLAIM, Kind.CLAIM, Kind.EVENT
+    ]  # fmt: skip
+
+
+def test_a_managed_identity_keeps_and_reads_bodies(
+    storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in storage.identity_environment().items():
+        monkeypatch.setenv(name, value)
+    certificate = _certificate(tmp_path)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with storage.over_tls(context) as url:
+        claims = BlobClaims(f"{url}/{storage.container().container_name}", {"account_name": ACCOUNT}, "the-client")
+        key = claims.put(LARGE)
+        assert claims.get(key) == LARGE
+        asked = storage.identity_requests[-1]
+        assert (asked["client_id"], asked["resource"]) == ("the-client", "https://storage.azure.com")
+        storage.revoke_tokens()
+        with pytest.raises(LogUnavailable) as caught:
+            claims.get(key)
+        one_line(caught.value, "the token is expired", "identity_client_id")
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("https://a.blob.core.windows.net/claims", ("https://a.blob.core.windows.net", "claims", "")),
+        ("https://a.dfs.core.windows.net/claims/x/y/", ("https://a.blob.core.windows.net", "claims", "x/y/")),
+        (f"http://127.0.0.1:1/{ACCOUNT}/claims/x", (f"http://127.0.0.1:1/{ACCOUNT}", "claims", "x/")),
+    ],
+)
+def test_an_address_names_account_container_and_path(url: str, found: tuple[str, str, str]) -> None:
+    assert place(url, ACCOUNT) == found
+
+
+@pytest.mark.parametrize(
+    "url", ["claims", "https://a.blob.core.windows.net/", "https://a.blob.core.windows.net/c?sig=s"]
+)
+def test_an_address_that_is_no_container_is_refused_at_the_start(url: str) -> None:
+    with pytest.raises(WrongSetting) as caught:
+        BlobClaims(url, {}, None)
+    one_line(caught.value, "claims_url", "`claims_options`")
+
+
+def test_a_fault_that_is_not_known_is_quoted_without_secrets() -> None:
+    error = OSError("Odd\n\x1b[31m↳\x1b[0m at https://a/c?sv=1&sig=abc now: AccountKey=abc, Bearer abc, sig=abc")
+    assert "abc" not in explain(error, "lake")
+    one_line(OSError(explain(error, "lake")), "Odd at https://a/c now", "tried again")
+
+
+def _certificate(folder: Path) -> Path:
+    """Make a certificate of loopback that is its own authority, with its key behind it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.datetime.now(datetime.UTC)
+    signed = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    path = folder / "certificate.pem"
+    path.write_bytes(signed.public_bytes(form[0]) + key.private_bytes(*form))
+    return path

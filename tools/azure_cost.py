@@ -1,0 +1,233 @@
+"""What Headwater costs on Azure a month: the tables of docs/azure.md, from stated prices and the parameter files.
+
+`python -m tools.azure_cost` prints them. Prices are public list prices, stated here only; change them to yours.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+BICEP = Path(__file__).parents[1] / "infra" / "bicep"
+
+PRICES_AS_OF = "assumed for November 2026, East US, US dollars, pay as you go, without tax"
+EUR_PER_USD = 0.92
+REGION = 1.10
+"""West Europe lists up to a tenth above East US."""
+
+HOURS, DAYS, SECONDS = 730, 30.4, 2_628_000
+"""Of a month."""
+
+USD = {
+    "throughput unit, hour": 0.030,
+    "events in, million": 0.028,
+    "capture, throughput unit and hour": 0.10,
+    "always ready, GB-s": 0.000004,
+    "executing while always ready, GB-s": 0.000016,
+    "executing on demand, GB-s": 0.000026,
+    "executions, million": 0.40,
+    "storage, GB": 0.0208,
+    "lake writes and lists, 10,000": 0.065,
+    "lake reads, 10,000": 0.0052,
+    "host storage writes and lists, 10,000": 0.05,
+    "logs, GB": 2.30,
+    "log alert every 15 minutes": 0.50,
+    "log alert every 5 minutes": 1.50,
+    "metric alert": 0.10,
+    "private endpoint, hour": 0.01,
+}
+FREE = {"GB-s on demand": 100_000, "executions on demand": 250_000, "GB of logs": 5}
+
+EVENT_KB = 8
+PEAK = 4
+"""Busiest minute against the day's mean."""
+LAKE_SHARE = 0.12
+"""Bytes in the lake for each byte of events (docs/benchmarks.md: 9 to 12 %)."""
+KEPT_DAYS = 365
+REQUESTS_A_SECOND = 100
+"""An instance of the receiver; the station alone takes thousands (docs/benchmarks.md), the host's part is not known."""
+DELIVERY_S = 2.0
+"""An execution of the parser, opened clients and storage included; not measured on Azure."""
+TIMERS_A_DAY = 86_400 // 300 + 86_400 // 600 + 86_400 // 3600
+"""catch_up, compact, vacuum."""
+TABLES_A_COMMIT = 3
+WRITES_A_COMMIT, READS_A_COMMIT = 3, 2
+"""Requests to the storage for a commit of one table: five, counted against Azurite."""
+LEASE_S = 10
+"""Each partition's owner says so this often, and looks at the others."""
+TRACE_KB = 5
+PARSER_GB = 2
+HUB_METRICS_GB_A_DAY = 0.015
+
+
+@dataclass(frozen=True)
+class Tier:
+    """What a parameter file orders."""
+
+    name: str
+    throughput_units: int
+    partitions: int
+    flush_s: int
+    capture: bool
+    capture_days: int
+    receiver_gb: float
+    zones: bool
+    alert_minutes: int
+    traces_a_second: float
+
+    @classmethod
+    def read(cls, name: str) -> "Tier":
+        """Read a tier from its file, what it leaves out from main.bicep."""
+        found = dict(re.findall(r"(?m)^param (\w+) \w+ = (\S+)$", (BICEP / "main.bicep").read_text()))
+        found |= dict(re.findall(r"(?m)^param (\w+) = (\S+)$", (BICEP / f"{name}.bicepparam").read_text()))
+        return cls(
+            name,
+            int(found["throughputUnits"]),
+            int(found["partitions"]),
+            int(found["flushSeconds"]),
+            found["capture"] == "true",
+            int(found["captureDays"]),
+            int(found["receiverMemory"]) / 1024,
+            "ZRS" in found["lakeSku"],
+            int(found["alertMinutes"]),
+            float(found["receiverTracesPerSecond"].strip("'")),
+        )
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a bill: what, how it comes about, US dollars a month."""
+
+    what: str
+    how: str
+    usd: float
+
+
+def bill(tier: Tier, events: int) -> list[Line]:
+    """Add up a month at so many events a day."""
+    return [
+        *_hub(tier, events),
+        *_receiver(tier, events),
+        *_parser(tier, events),
+        *_lake(tier, events),
+        *_watch(tier, events),
+    ]
+
+
+def total_eur(lines: list[Line]) -> float:
+    """Return the sum in euros, in West Europe."""
+    return sum(line.usd for line in lines) * REGION * EUR_PER_USD
+
+
+def throughput_units(tier: Tier, events: int) -> int:
+    """Return the units that the busiest minute needs: 1 MB or 1,000 events a second each."""
+    a_second = events / 86_400 * PEAK
+    return max(tier.throughput_units, math.ceil(max(a_second * EVENT_KB / 1000, a_second / 1000)))
+
+
+def deliveries(tier: Tier, events: int) -> int:
+    """Return how often a day the parser runs: at most once a partition and flush interval, never without an event."""
+    return min(events, tier.partitions * 86_400 // tier.flush_s)
+
+
+def _hub(tier: Tier, events: int) -> Iterator[Line]:
+    units, millions = throughput_units(tier, events), events * DAYS / 1e6
+    yield Line(
+        "Event Hubs",
+        f"{units} TU x {HOURS} h, {millions:.2f} M events",
+        units * HOURS * USD["throughput unit, hour"] + millions * USD["events in, million"],
+    )
+    if tier.capture:
+        yield Line("Capture", f"{units} TU x {HOURS} h", units * HOURS * USD["capture, throughput unit and hour"])
+
+
+def _receiver(tier: Tier, events: int) -> Iterator[Line]:
+    instances = max(1, math.ceil(events / 86_400 / REQUESTS_A_SECOND))
+    busy = 1 - math.exp(-events / 86_400)  # a request alone is billed as one second; those at a time share it
+    gb_s = tier.receiver_gb * SECONDS
+    extra = (instances - 1) * gb_s * busy
+    millions = events * DAYS / 1e6
+    usd = gb_s * USD["always ready, GB-s"] + gb_s * busy * USD["executing while always ready, GB-s"]
+    usd += extra * USD["executing on demand, GB-s"] + millions * USD["executions, million"]
+    yield Line(
+        "Receiver",
+        f"1 instance of {tier.receiver_gb:g} GB always ready, {instances - 1} more, busy {busy:.1%}; "
+        f"{millions:.2f} M executions",
+        usd,
+    )
+
+
+def _parser(tier: Tier, events: int) -> Iterator[Line]:
+    runs = (deliveries(tier, events) + TIMERS_A_DAY) * DAYS
+    gb_s = runs * DELIVERY_S * PARSER_GB
+    usd = max(0.0, gb_s - FREE["GB-s on demand"]) * USD["executing on demand, GB-s"]
+    usd += max(0.0, runs - FREE["executions on demand"]) / 1e6 * USD["executions, million"]
+    yield Line(
+        "Parser, maintenance", f"{runs:,.0f} executions x {DELIVERY_S:g} s x {PARSER_GB} GB, free grant taken off", usd
+    )
+
+
+def _lake(tier: Tier, events: int) -> Iterator[Line]:
+    gb = events * EVENT_KB * LAKE_SHARE * KEPT_DAYS / 1e6
+    captured = events * EVENT_KB * tier.capture_days / 1e6 if tier.capture else 0
+    zones = 1.25 if tier.zones else 1
+    yield Line(
+        "Storage",
+        f"{gb:,.1f} GB of lake after a year, {captured:,.1f} GB captured{', in three zones' if tier.zones else ''}",
+        (gb + captured) * USD["storage, GB"] * zones,
+    )
+    commits = deliveries(tier, events) * TABLES_A_COMMIT * DAYS
+    leases = 86_400 / LEASE_S * (1 + tier.partitions) * DAYS
+    usd = commits * WRITES_A_COMMIT / 1e4 * USD["lake writes and lists, 10,000"] * zones
+    usd += commits * READS_A_COMMIT / 1e4 * USD["lake reads, 10,000"] * zones
+    usd += (leases + deliveries(tier, events) * DAYS) / 1e4 * USD["host storage writes and lists, 10,000"]
+    yield Line(
+        "Requests to storage",
+        f"{commits:,.0f} commits x {WRITES_A_COMMIT + READS_A_COMMIT}, {leases:,.0f} for the trigger's leases",
+        usd,
+    )
+
+
+def _watch(tier: Tier, events: int) -> Iterator[Line]:
+    traces = min(events, tier.traces_a_second * 86_400) + deliveries(tier, events) + TIMERS_A_DAY
+    gb = (traces * TRACE_KB / 1e6 + HUB_METRICS_GB_A_DAY) * DAYS
+    rules = 4 * USD[f"log alert every {tier.alert_minutes} minutes"] + 2 * USD["metric alert"]
+    yield Line(
+        "Logs and alerts",
+        f"{gb:.1f} GB of logs, {FREE['GB of logs']} free; 4 log alerts, 2 metric alerts",
+        max(0.0, gb - FREE["GB of logs"]) * USD["logs, GB"] + rules,
+    )
+
+
+CASES = (("small", 1_000), ("small", 100_000), ("standard", 10_000_000))
+
+
+def tables() -> str:
+    """Return the Markdown that docs/azure.md holds: the sums, each bill, the prices."""
+    parts = [_summary()]
+    parts += [_bill_table(*case) for case in CASES]
+    prices = [f"| {what} | {usd:.6f}".rstrip("0") + " |" for what, usd in USD.items()]
+    parts.append("\n".join(["| price | US dollars |", "|---|---|", *prices]))
+    return "\n\n".join(parts)
+
+
+def _summary() -> str:
+    rows = ["| events a day | tier | in the lake after | € a month |", "|---|---|---|---|"]
+    for name, events in CASES:
+        tier = Tier.read(name)
+        rows.append(f"| {events:,} | {name} | up to {tier.flush_s} s | **{total_eur(bill(tier, events)):,.0f}** |")
+    return "\n".join(rows)
+
+
+def _bill_table(name: str, events: int) -> str:
+    lines = bill(Tier.read(name), events)
+    rows = [f"| {name}, {events:,} events a day | how it comes about | $ a month |", "|---|---|---|"]
+    rows += [f"| {line.what} | {line.how} | {line.usd:,.2f} |" for line in lines]
+    euros = f"x {REGION} for West Europe x {EUR_PER_USD} € = € {total_eur(lines):,.2f}"
+    rows.append(f"| sum | {euros} | {sum(line.usd for line in lines):,.2f} |")
+    return "\n".join(rows)
+
+
+if __name__ == "__main__":
+    print(tables())

@@ -1,0 +1,72 @@
+"""The deployment package of the Function App: `python -m tools.function_zip`; the same files make the same bytes."""
+
+import argparse
+import hashlib
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "dist" / "function-app.zip"
+
+SHIPPED = (
+    "function_app.py",
+    "host.json",
+    "requirements.txt",
+    "LICENSE",
+    "functions/**/*.py",
+    "headwater/*.py",
+    "headwater/api/*.py",
+    "headwater/eventlog/*.py",
+    "headwater/events/*.py",
+    "headwater/index/*.py",
+    "headwater/lake/*.py",
+    "headwater/lineage/*.py",
+    "headwater/lineage/names.yaml",
+    "headwater/local/__init__.py",
+    "headwater/local/index.py",
+    "headwater/local/lifeline.py",
+    "headwater/parser/*.py",
+    "headwater/receiver/*.py",
+)
+"""Everything that goes to the cloud; `.funcignore` says the same to other tools."""
+
+LEFT_OUT = (
+    "headwater/eventlog/kafka.py",  # the app speaks AMQP
+    "headwater/events/file_validation.py",  # for the command line, with the schemas of the specification
+    "headwater/events/problems.py",
+    "headwater/events/spec_index.py",
+    "headwater/events/validation.py",
+)
+
+_TIME = (1980, 1, 1, 0, 0, 0)
+
+
+def shipped(root: Path = ROOT) -> list[str]:
+    """List the files of the package, sorted, by their path in it."""
+    found = {path.relative_to(root).as_posix() for pattern in SHIPPED for path in root.glob(pattern)}
+    return sorted(found - set(LEFT_OUT))
+
+
+def write_package(target: Path, root: Path = ROOT) -> str:
+    """Write the package; returns its sha256."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as package:
+        for name in shipped(root):
+            entry = zipfile.ZipInfo(name, _TIME)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            package.writestr(entry, (root / name).read_bytes())
+    return hashlib.sha256(target.read_bytes()).hexdigest()
+
+
+def main() -> None:
+    """Write the package and say what it is."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("target", nargs="?", type=Path, default=PACKAGE)
+    target = parser.parse_args().target
+    digest = write_package(target)
+    print(f"{target}: {len(shipped())} files, {target.stat().st_size / 1e3:.0f} KB, sha256 {digest}")
+
+
+if __name__ == "__main__":
+    main()

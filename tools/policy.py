@@ -1,0 +1,65 @@
+"""checkov, the policy linter of the Bicep files, in an environment of its own: it wants an older parser than ours.
+
+`make setup-test` installs it (`python -m tools.policy`); it lies in `.cache/checkov/`. The lock file is made by
+`uv pip compile tools/checkov.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+-o requirements-checkov.lock`.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tools.locked_environment import ROOT, Missing, locked_environment
+
+LOCK = ROOT / "requirements-checkov.lock"
+HOME = ROOT / ".cache" / "checkov"
+SCAN = ROOT / "tools" / "policy_scan.py"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What checkov says about one folder.
+
+    parsed, unparsed: files; passed, failed: check, file and resource; crashed: checks that could not judge.
+    """
+
+    parsed: list[str]
+    unparsed: list[str]
+    passed: list[tuple[str, str, str]]
+    failed: list[tuple[str, str, str]]
+    crashed: list[str]
+
+
+def environment() -> Path:
+    """Return the interpreter that has checkov, which is installed if it is not there or the lock has changed."""
+    return locked_environment(HOME, LOCK, sys.executable, "checkov, the linter of the Bicep files,")
+
+
+def lint(folders: Sequence[Path]) -> list[Report]:
+    """Check all templates below each folder; one process, one report a folder."""
+    command = [str(environment()), str(SCAN), *map(str, folders)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return [_report(found) for found in json.loads(done.stdout)]
+
+
+def main() -> int:
+    """Bring the environment in order; does nothing when it already is."""
+    try:
+        print(f"Linter of the Bicep files: {environment().relative_to(ROOT)}")
+    except Missing as error:
+        sys.stderr.write(f"policy: {error}\n")
+        return 3
+    return 0
+
+
+def _report(found: dict[str, Any]) -> Report:
+    passed, failed = ([(item[0], item[1], item[2]) for item in found.pop(part)] for part in ("passed", "failed"))
+    return Report(**found, passed=passed, failed=failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -55,7 +55,7 @@ class SparkLake:
     def command(self, layer: str, *options: str, killed_at: str = "") -> subprocess.CompletedProcess[str]:
         """Build a layer by the command line, in a process of its own that may be killed at a fail point."""
         environment = {failpoints.VARIABLE: killed_at}
-        return headwater("spark", layer, "--data", self.world.folder, *options, environment=environment, timeout_s=400)
+        return headwater("spark", layer, "--data", self.world.folder, *options, environment=environment, timeout_s=900)
 
     def delivered(self) -> list[Delivered]:
         """Return bronze's events in the order of the log."""

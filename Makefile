@@ -4,13 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-fast check bench torture wheel
+.PHONY: help setup setup-test demo test test-fast check bench torture wheel
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-setup: $(READY)  ## virtual environment, packages, jars and an emulator of Azure storage; done once
+setup: $(READY)  ## virtual environment, packages and jars; done once
 	@$(BIN)/python -m tools.jars
+
+setup-test: setup  ## what only tests need: storage emulator, the Functions worker, the policy linter
 	@$(BIN)/python -m tools.azurite
 	@$(BIN)/python -m tools.functions_env
 	@$(BIN)/python -m tools.policy
@@ -27,7 +29,7 @@ $(READY): requirements-dev.lock pyproject.toml
 demo: setup  ## a real Spark pipeline posts its lineage; see what arrived
 	@$(BIN)/python -m demo.run
 
-check: setup  ## formatting, lint, types, direction of imports
+check: setup-test  ## formatting, lint, types, direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -36,10 +38,10 @@ check: setup  ## formatting, lint, types, direction of imports
 test: check  ## check, then every test
 	$(BIN)/pytest --durations=15
 
-test-fast: setup  ## the quick tests, under a minute
+test-fast: setup-test  ## the quick tests, under a minute
 	$(BIN)/pytest -m "not slow" --numprocesses 2 --dist loadfile
 
-bench: setup  ## every figure beside its goal and its floor, a quarter of an hour
+bench: setup-test  ## every figure beside its goal and its floor, a quarter of an hour
 	$(BIN)/python -m bench
 
 torture: setup  ## 500 kills under load, then the reckoning

@@ -25,6 +25,8 @@ PARSER_POINTS = (
     "parser.after_events",
 )
 COMPACTED = "maintain.compacted"
+_POINT_S = 240.0
+"""A busy machine takes minutes to the 100 commits that come before a compaction."""
 _ENVIRONMENT = {
     "HEADWATER_TICK_S": "0.05",
     "HEADWATER_CLAIM_BYTES": str(CLAIM_BYTES),
@@ -96,7 +98,7 @@ class Siege:
         seen = 0
         died: dict[str, float] = {}
         while len(died) < len(points):
-            seen, line = running.wait_next("ended with status -9", after=seen)
+            seen, line = running.wait_next("ended with status -9", after=seen, timeout_s=_POINT_S)
             name = line.split()[1]
             self._note(points[name])
             died[name] = time.time()

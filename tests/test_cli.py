@@ -3,6 +3,7 @@
 import json
 import socket
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -112,6 +113,11 @@ def test_wrong_settings_and_missing_folders_are_one_line(tmp_path: Path) -> None
     fails_in_one_line(headwater("validate", "missing.json", cwd=tmp_path), "missing.json")
     nobody = headwater("send", EVENTS / "spec-full-event.ndjson", "--to", "http://127.0.0.1:9", "--json", cwd=tmp_path)
     fails_in_one_line(nobody, "No answer from http://127.0.0.1:9", "--to")
+
+
+def test_the_version_is_that_of_the_project(tmp_path: Path) -> None:
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    assert headwater("--version", cwd=tmp_path).stdout == f"headwater {project['version']}\n"
 
 
 def test_check_shows_settings_and_sources_but_no_key(tmp_path: Path) -> None:

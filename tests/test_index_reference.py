@@ -3,6 +3,7 @@
 import json
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -29,7 +30,7 @@ from tests.reference import questions
 from tests.reference.records import Delivered
 from tests.reference.solver import Column, ColumnEdge, Reference
 from tests.reference.world_events import RECEIPT_US, START_US
-from tests.reference.worlds import worlds
+from tests.reference.worlds import random_world, worlds
 
 SECOND = 1_000_000
 MODES: tuple[Mode, ...] = ("value", "any")
@@ -47,6 +48,16 @@ def test_the_index_answers_like_the_reference(events: list[Delivered], seed: int
         if seed % 4 == 0:  # `test_lineage_reference.py` looks into the past of every world
             compare(lenses, events, Lens(as_of_us=START_US + as_of_s * SECOND))
             compare(lenses, events, Lens(known_at_us=RECEIPT_US + known_s * SECOND))
+
+
+def test_a_question_about_the_past_holds_up_none_about_now() -> None:
+    world = random_world(1)
+    with (
+        indexed(world, Random(1)) as lenses,
+        ThreadPoolExecutor(1) as others,
+        lenses.look(Lens(as_of_us=START_US + SECOND)),
+    ):
+        others.submit(compare, lenses, world, Lens()).result(timeout=60)
 
 
 @contextmanager

@@ -7,7 +7,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 from headwater.errors import WrongSetting
 from headwater.index.rules_files import FILES, RulesFiles
@@ -200,6 +202,26 @@ def test_a_file_that_changes_without_its_size_is_read_again(tmp_path: Path) -> N
     tags.write_text(TAGGED.replace("pii", "gdp"))
     os.utime(tags, ns=(1, 1))
     assert files.current().tags_of("s3://b", "t", "email") == {("gdp", "true")}
+
+
+def test_metadata_may_be_a_delta_table_and_is_read_again_with_each_version(tmp_path: Path) -> None:
+    def write(rows: list[dict[str, str | None]]) -> None:
+        columns = ("kind", "id", "name", "parent", "target", "noted_by")
+        table = pa.table({column: pa.array([row.get(column) for row in rows], pa.string()) for column in columns})
+        write_deltalake(tmp_path / "metadata", table, mode="overwrite")
+
+    files = RulesFiles(tmp_path)
+    assert files.current().names.canonical("dbfs", "/mnt/raw/t").namespace == "dbfs"
+    mount: dict[str, str | None] = {"kind": "mount", "id": "/mnt/raw", "target": "s3://raw", "noted_by": "me"}
+    write([mount])
+    by_table = files.current()
+    assert by_table.names.canonical("dbfs", "/mnt/raw/t") == ("s3://raw", "t")
+    (tmp_path / "metadata.csv").write_text("kind,id,target\nmount,/mnt/raw,s3://raw\n")
+    assert files.current().names.canonical("dbfs", "/mnt/raw/t") == ("s3://raw", "t")
+    write([mount, {"kind": "mount", "id": "/mnt/old"}])
+    assert files.current().names.canonical("dbfs", "/mnt/raw/t") == ("s3://raw", "t")
+    assert "metadata, row 1 as sorted" in files.problems[0]
+    assert "mount without target" in files.problems[0]
 
 
 def test_a_file_broken_from_the_start_leaves_the_others_in_force(tmp_path: Path) -> None:

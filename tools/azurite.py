@@ -1,6 +1,6 @@
 """Azurite, the emulator of Azure's blob storage that the tests talk to: installed once with npm into `.cache/npm/`.
 
-Run by `make setup`. The lock file holds the hash of every package; npm checks them.
+Run by `make setup-test`. The lock file holds the hash of every package; npm checks them.
 """
 
 import shutil
@@ -14,7 +14,7 @@ CACHE = ROOT / ".cache" / "npm"
 BLOB_SERVER = CACHE / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
 
 _LOCK = "package-lock.json"
-_INSTALL = "Debian or Ubuntu: `sudo apt-get install nodejs npm`. Then run `make setup` again."
+_INSTALL = "Debian or Ubuntu: `sudo apt-get install nodejs npm`. Then run `make setup-test` again."
 
 
 class Missing(Exception):

@@ -1,6 +1,6 @@
 """The Function App's own environment: Python 3.13, what requirements.txt installs, and the worker library of Azure.
 
-Run by `make setup` (`python -m tools.functions_env`); it lies in `.cache/functions/`. The lock file is made by
+Run by `make setup-test` (`python -m tools.functions_env`); it lies in `.cache/functions/`. The lock file is made by
 `uv pip compile requirements.txt tools/functions-worker.in --universal --python-version 3.13 --generate-hashes
 --no-emit-index-url --no-header -o requirements-functions.lock`.
 """
@@ -41,7 +41,7 @@ def _python() -> str:
             return candidate
     raise Missing(
         f"There is no Python {_VERSION}, which the worker of Azure Functions needs: install python{_VERSION} and "
-        f"python{_VERSION}-venv, or `pyenv install {_VERSION}`. Then run `make setup` again."
+        f"python{_VERSION}-venv, or `pyenv install {_VERSION}`. Then run `make setup-test` again."
     )
 
 

@@ -1,6 +1,6 @@
 """checkov, the policy linter of the Bicep files, in an environment of its own: it wants an older parser than ours.
 
-`make setup` installs it (`python -m tools.policy`); it lies in `.cache/checkov/`. The lock file is made by
+`make setup-test` installs it (`python -m tools.policy`); it lies in `.cache/checkov/`. The lock file is made by
 `uv pip compile tools/checkov.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 -o requirements-checkov.lock`.
 """

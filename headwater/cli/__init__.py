@@ -38,6 +38,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(3)
 
 
+def _say_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        sys.stdout.write(f"headwater {version('headwater')}\n")
+        raise typer.Exit
+
+
+Version = Annotated[bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print it and end.")]
+
+
+@app.callback()
+def _options(version: Version = False) -> None:
+    pass
+
+
 @app.command()
 def up(
     data: Data = None,

@@ -2,6 +2,7 @@
 
 import hashlib
 import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
 
 from headwater.index.names import NameNumbers
 from headwater.index.packing import pack_edges, unpack_edges
@@ -10,8 +11,8 @@ from headwater.lineage.name import Name
 from headwater.lineage.weighed import Weighed
 
 _ADD = (
-    "UPDATE edge_sets SET runs = runs + 1, first_us = min(coalesce(first_us, ?1), ?1), "
-    "last_us = max(coalesce(last_us, ?1), ?1) WHERE number = ?2"
+    "UPDATE edge_sets SET runs = runs + ?1, first_us = min(coalesce(first_us, ?2), ?2), "
+    "last_us = max(coalesce(last_us, ?3), ?3) WHERE number = ?4"
 )
 _RECOUNT = (
     "UPDATE edge_sets SET (runs, first_us, last_us) = "
@@ -57,13 +58,13 @@ class EdgeSetTable:
         )
         return {row[0]: row[1:] for row in rows}
 
-    def add_run(self, number: int, time_us: int) -> None:
-        """Count a run that says this."""
-        self._sql.execute(_ADD, (time_us, number))
+    def add_runs(self, times: Mapping[int, Sequence[int]]) -> None:
+        """Count runs that say these edge sets, at these times (us)."""
+        self._sql.executemany(_ADD, [(len(at), min(at), max(at), number) for number, at in times.items()])
 
-    def recount(self, number: int) -> None:
-        """Count the runs anew: one says something else now."""
-        self._sql.execute(_RECOUNT, (number,))
+    def recount(self, numbers: Iterable[int]) -> None:
+        """Count the runs anew: some say something else now."""
+        self._sql.executemany(_RECOUNT, [(number,) for number in numbers])
 
     def _digest(self, said: Contribution) -> bytes:
         """Digest an edge set; the same object, as the memory of contributions gives it, costs nothing."""

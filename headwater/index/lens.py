@@ -27,6 +27,7 @@ from headwater.lineage.user_rules import UserRules
 from headwater.lineage.walk import View
 
 _PAST_KEPT = 2
+_FAULTS = (sqlite3.Error, msgspec.DecodeError)
 
 
 class Lens(NamedTuple):
@@ -62,7 +63,10 @@ def read_view(text: str | None) -> bool:
 
 
 class Lenses:
-    """Opens lineage for questions, one at a time; keeps the newest graph and two moments of the past in memory."""
+    """Opens lineage for questions; keeps the newest graph and two moments of the past in memory.
+
+    One question about now and one about the past at a time: a moment that is worked out anew holds up only its like.
+    """
 
     def __init__(self, home: IndexHome, rules: RulesFiles):
         """Open nothing yet."""
@@ -71,6 +75,7 @@ class Lenses:
         self._lock = threading.Lock()
         self._live: LiveGraph | None = None
         self._opened: tuple[Published, str] | None = None
+        self._past_lock = threading.Lock()
         self._past: OrderedDict[tuple[object, ...], PastMoment] = OrderedDict()
 
     def rules(self) -> RulesInForce:
@@ -91,16 +96,17 @@ class Lenses:
     @contextmanager
     def look(self, lens: Lens) -> Iterator[Sight]:
         """Give what a question sees, and keep it as it is meanwhile; raises LakeUnavailable without an index."""
-        with self._opened_index() as (live, rules), paused():
+        with paused():
             if lens.as_of_us is None and lens.known_at_us is None and not lens.every:
-                moment: Moment = live
-                view = live.view()
+                with self._opened_index() as (live, rules):
+                    yield _sight(live, live.view(), rules, lens)
             else:
-                past = self._past_moment(live, lens, rules)
-                moment, view = past, past.history() if lens.every else past.view()
-            if lens.seen_since_us is not None:
-                view = view.without(moment.older_than(lens.seen_since_us))
-            yield Sight(moment, view, rules)
+                with self._past_lock:
+                    try:
+                        past, rules = self._past_moment(lens)
+                        yield _sight(past, past.history() if lens.every else past.view(), rules, lens)
+                    except _FAULTS as error:
+                        raise self._unreadable(error) from error
 
     def run(self, run_id: str) -> dict[str, Any]:
         """Answer which run read what which run wrote."""
@@ -126,14 +132,17 @@ class Lenses:
             rules = self._rules_files.current()
             try:
                 yield self._live_graph(rules), rules
-            except (sqlite3.Error, msgspec.DecodeError) as error:
+            except _FAULTS as error:
                 self._close()
-                if is_damage(error):
-                    self._home.report_damage()
-                raise LakeUnavailable(f"The index cannot be read ({error}). Ask again in a moment.") from error
+                raise self._unreadable(error) from error
             finally:
                 if self._live is not None:
                     self._live.rest()
+
+    def _unreadable(self, error: Exception) -> LakeUnavailable:
+        if is_damage(error):
+            self._home.report_damage()
+        return LakeUnavailable(f"The index cannot be read ({error}). Ask again in a moment.")
 
     def _live_graph(self, rules: UserRules) -> LiveGraph:
         opened = (self._home.current(), repr(rules.masking))
@@ -147,11 +156,12 @@ class Lenses:
         if self._live is not None:
             self._live.close()
         self._live, self._opened = None, None
-        self._past.clear()
 
-    def _past_moment(self, live: LiveGraph, lens: Lens, rules: UserRules) -> PastMoment:
+    def _past_moment(self, lens: Lens) -> tuple[PastMoment, UserRules]:
         """Derive the past anew from the parts that count then: costs about 50 us for each event before it."""
-        key = (self._opened, live.generation, lens.as_of_us, lens.known_at_us, lens.every)
+        with self._opened_index() as (live, rules):
+            opened, generation = self._opened, live.generation
+        key = (opened, generation, lens.as_of_us, lens.known_at_us, lens.every)
         found = self._past.get(key)
         if found is None:
             sql = open_for_reading(self._home.current().path)
@@ -163,4 +173,10 @@ class Lenses:
             while len(self._past) > _PAST_KEPT:
                 self._past.popitem(last=False)
         self._past.move_to_end(key)
-        return found
+        return found, rules
+
+
+def _sight(moment: Moment, view: View, rules: UserRules, lens: Lens) -> Sight:
+    if lens.seen_since_us is not None:
+        view = view.without(moment.older_than(lens.seen_since_us))
+    return Sight(moment, view, rules)

@@ -5,13 +5,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from headwater.errors import WrongSetting
-from headwater.lineage.name_metadata import read_metadata
+from headwater.errors import LakeUnavailable, WrongSetting
+from headwater.lineage.name_metadata import MetadataRow, metadata_rows, read_metadata
 from headwater.lineage.names import NameRules, default_rules
 from headwater.lineage.user_rules import UserRules
 from headwater.lineage.user_rules_text import read_consumers, read_masking, read_tags
 
 NAMES, METADATA = "names.yaml", "metadata.csv"
+METADATA_TABLE = "metadata"
+"""A Delta table instead of the file, or beside it, for who already keeps one."""
+_TABLE_LOG = f"{METADATA_TABLE}/_delta_log"
 READERS: dict[str, Callable[[str, str], Any]] = {
     "tags": read_tags,
     "masking": read_masking,
@@ -40,7 +43,7 @@ class RulesFiles:
 
     def current(self) -> UserRules:
         """Return the rules in force; files that changed are read first."""
-        stamps = {file: self._stamp(file) for file in FILES}
+        stamps = {file: self._stamp(file) for file in (*FILES, _TABLE_LOG)}
         if stamps != self._stamps:
             self._problems = []
             self._read("names", self._names)
@@ -58,11 +61,26 @@ class RulesFiles:
             self._problems.append(f"{error} {stays}")
 
     def _names(self) -> NameRules:
-        text, table = self._text(NAMES), self._text(METADATA)
-        if text is None and table is None:
+        text, rows = self._text(NAMES), self._metadata()
+        if text is None and not rows:
             return default_rules()
-        rows = read_metadata(table, METADATA) if table is not None else ()
         return NameRules([(NAMES, text)] if text is not None else [], rows)
+
+    def _metadata(self) -> tuple[MetadataRow, ...]:
+        text = self._text(METADATA)
+        rows = read_metadata(text, METADATA) if text is not None else ()
+        if not (self._folder / _TABLE_LOG).is_dir():
+            return rows
+        from deltalake import DeltaTable  # noqa: PLC0415 - most folders have no such table
+        from deltalake.exceptions import DeltaError  # noqa: PLC0415
+
+        from headwater.lake.found import query  # noqa: PLC0415
+
+        try:
+            found = query(DeltaTable(str(self._folder / METADATA_TABLE)), "SELECT * FROM t").to_pylist()
+        except (DeltaError, LakeUnavailable, OSError) as error:
+            raise WrongSetting(f"{METADATA_TABLE}: no Delta table that can be read: {error}; correct it.") from error
+        return rows + metadata_rows(found, METADATA_TABLE)
 
     def _part(self, file: str, read: Callable[[str, str], Any]) -> Any:
         text = self._text(file)

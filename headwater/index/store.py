@@ -9,7 +9,7 @@ from headwater.index.names import NameNumbers
 from headwater.index.part_table import PartTable
 from headwater.index.vote_table import VoteTable
 from headwater.lineage.current import Group
-from headwater.lineage.derive import Said
+from headwater.lineage.derive import Derived
 from headwater.lineage.name import Name
 from headwater.lineage.part import Part
 from headwater.lineage.run import Run
@@ -38,10 +38,11 @@ class SqliteStore:
         """Return all parts of each of these runs."""
         return self._parts.parts(run_keys)
 
-    def put(self, run: Run, said: Said, used: Iterable[Name]) -> Iterable[Group]:
-        """Replace what a run says; returns the groups where that made a difference."""
-        self._put_run(run, used)
-        return self.votes.replace(run.key, said)
+    def put(self, derived: Sequence[Derived]) -> set[Group]:
+        """Replace what runs say; returns the groups where that made a difference."""
+        for run, _, used in derived:
+            self._put_run(run, used)
+        return self.votes.replace(derived)
 
     def users(self, names: Iterable[Name]) -> Iterable[str]:
         """Return the runs of jobs that use one of these names."""

@@ -1,21 +1,18 @@
 """Votes in the index's file: which run says what about which dataset."""
 
 import sqlite3
-from typing import Any
+from collections.abc import Sequence
 
 from headwater.index.database import chunks, marks
 from headwater.index.edge_set_table import EdgeSetTable
 from headwater.index.names import NameNumbers
+from headwater.index.vote_batch import Cells, VoteBatch
 from headwater.lineage.current import Group, Vote
-from headwater.lineage.derive import Said
+from headwater.lineage.derive import Derived
 from headwater.lineage.edges import Contribution
 from headwater.lineage.name import Name
 
-_COLUMNS = "time_us, tie, execution, carries, landed, ended, drops, borrowed, edge_set"
-
 _VOTE = "v.time_us, v.tie, v.run, v.execution, v.carries, v.landed, v.ended, v.drops, v.edge_set"
-
-Cells = tuple[Any, ...]
 
 
 class VoteTable:
@@ -33,19 +30,18 @@ class VoteTable:
             for row in connection.execute("SELECT g.output FROM votes v JOIN groups g ON g.id = v.grp WHERE v.borrowed")
         }
 
-    def replace(self, run: str, said: Said) -> list[Group]:
-        """Replace what a run says; returns the groups where that made a difference."""
-        query = f"SELECT grp, {_COLUMNS} FROM votes WHERE run = ?"
-        before: dict[int, Cells] = {row[0]: row for row in self._sql.execute(query, (run,)).fetchall()}
-        after = {(number := self._group_id(group)): self._cells(number, vote) for group, vote in said.items()}
-        changed = [number for number in before.keys() | after.keys() if before.get(number) != after.get(number)]
-        repeats = {number for number in changed if number not in before and self._repeats(after[number])}
-        for number in changed:
-            if number in before:
-                self._remove(run, before[number])
-            if number in after:
-                self._insert(run, after[number])
-        return [self.group(number) for number in changed if number not in repeats]
+    def replace(self, derived: Sequence[Derived]) -> set[Group]:
+        """Replace what runs say; returns the groups where that made a difference."""
+        executions = {vote.execution for one in derived for vote in one.said.values()}
+        batch = VoteBatch(self._sql, [one.run.key for one in derived], sorted(executions))
+        changed: set[int] = set()
+        for run, said, _ in derived:
+            after = {(number := self._group_id(group)): self._cells(number, vote) for group, vote in said.items()}
+            for number in batch.replace(run.key, after):
+                if not (batch.is_new(run.key, number) and self._repeats(batch, after[number])):
+                    changed.add(number)
+        batch.write(self._edge_sets)
+        return {self.group(number) for number in changed}
 
     def settle(self, group: Group, alone: int | None) -> None:
         """Remember that one edge set with column lineage is all that counts in a group; None: that it is not so."""
@@ -55,16 +51,13 @@ class VoteTable:
         else:
             self._alone[number] = alone
 
-    def _repeats(self, cells: Cells) -> bool:
+    def _repeats(self, batch: VoteBatch, cells: Cells) -> bool:
         """Tell whether a new vote says only what alone counts in its group already, and its execution nothing else.
 
         It is so for nearly every run of a job that runs again and again, and then nothing has to be counted anew.
         """
         number, execution, edge_set, drops = cells[0], cells[3], cells[-1], cells[7]
-        if self._alone.get(number) != edge_set or drops:
-            return False
-        query = "SELECT 1 FROM votes WHERE execution = ? AND grp = ? AND edge_set <> ? LIMIT 1"
-        return not self._sql.execute(query, (execution, number, edge_set)).fetchone()
+        return self._alone.get(number) == edge_set and not drops and batch.says_only(execution, number, edge_set)
 
     def _cells(self, number: int, vote: Vote[Contribution]) -> Cells:
         said = vote.said
@@ -75,10 +68,6 @@ class VoteTable:
             said.borrowed, self._edge_sets.number(number, said),
         )  # fmt: skip
 
-    def _remove(self, run: str, cells: Cells) -> None:
-        self._sql.execute("DELETE FROM votes WHERE run = ? AND grp = ?", (run, cells[0]))
-        self._edge_sets.recount(cells[-1])
-
     def borrowers(self, output: Name | None) -> list[str]:
         """Return the runs that took the columns of this output (None: of any) from another run's schema."""
         if output is None:
@@ -88,10 +77,6 @@ class VoteTable:
             return []
         query = "SELECT v.run FROM groups g JOIN votes v ON v.grp = g.id AND v.borrowed WHERE g.output = ?"
         return [run for (run,) in self._sql.execute(query, (number,))]
-
-    def _insert(self, run: str, cells: Cells) -> None:
-        self._sql.execute("INSERT INTO votes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (run, *cells))
-        self._edge_sets.add_run(cells[-1], cells[1])
 
     def _group_id(self, group: Group) -> int:
         found = self._groups.get(group)

@@ -1,7 +1,7 @@
 """Parts to edges, a batch at a time: what a new event changes is worked out anew, and nothing else."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from headwater.lineage.contents import Contents
 from headwater.lineage.current import Group, Vote
@@ -16,6 +16,14 @@ from headwater.lineage.schemas import Schemas, SeenSchemas, seen_schemas
 _KEEP = 20_000
 
 Said = Mapping[Group, Vote[Contribution]]
+
+
+class Derived(NamedTuple):
+    """What follows from the parts of one run; used: names as sent, for datasets or in lineage facets."""
+
+    run: Run
+    said: Said
+    used: set[Name]
 
 
 class Store(SeenSchemas, Protocol):
@@ -33,8 +41,8 @@ class Store(SeenSchemas, Protocol):
     def borrowers(self, dataset: Name | None) -> Iterable[str]:
         """Return the runs that took the columns of this output (None: of any) from another run's schema."""
 
-    def put(self, run: Run, said: Said, used: Iterable[Name]) -> Iterable[Group]:
-        """Replace what a run says; returns the groups where that made a difference."""
+    def put(self, derived: Sequence[Derived]) -> set[Group]:
+        """Replace what these runs say, each of them once; returns the groups where that made a difference."""
 
 
 class Derivation:
@@ -59,7 +67,7 @@ class Derivation:
         fresh = self._store.add(parts)
         runs, renamed = self._touched(fresh)
         runs |= self._store.parts(self._suspects(fresh, renamed) - runs.keys())
-        return {group for parts_of_run in runs.values() for group in self._derive(parts_of_run)}
+        return self._store.put([self._derive(parts_of_run) for parts_of_run in runs.values()])
 
     def _touched(self, fresh: Sequence[Part]) -> tuple[dict[str, Sequence[Part]], set[Name]]:
         """Return the runs with new parts or names that mean something else now, and these names."""
@@ -100,10 +108,10 @@ class Derivation:
             found.update(self._store.users(self.naming.names_of(dataset)))
         return found
 
-    def _derive(self, parts: Sequence[Part]) -> Iterable[Group]:
+    def _derive(self, parts: Sequence[Part]) -> Derived:
         run = fold(parts, self.naming.resolve)
         said = {group_of(run, found): vote_of(run, found) for found in self._memo.contributions(run, self._rules)}
-        return self._store.put(run, said, self._used(parts))
+        return Derived(run, said, self._used(parts))
 
     def _used(self, parts: Sequence[Part]) -> set[Name]:
         found: set[Name] = set()

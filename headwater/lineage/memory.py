@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from headwater.lineage.current import Group, Vote
-from headwater.lineage.derive import Said
+from headwater.lineage.derive import Derived, Said
 from headwater.lineage.edges import Contribution
 from headwater.lineage.name import Name
 from headwater.lineage.part import Part
@@ -52,8 +52,12 @@ class MemoryStore:
             if vote.said.borrowed and dataset in (None, group.output)
         }
 
-    def put(self, run: Run, said: Said, used: Iterable[Name]) -> Iterable[Group]:
-        """Replace what a run says; returns the groups where that made a difference."""
+    def put(self, derived: Sequence[Derived]) -> set[Group]:
+        """Replace what runs say; returns the groups where that made a difference."""
+        return {group for one in derived for group in self._put(one)}
+
+    def _put(self, derived: Derived) -> set[Group]:
+        run, said, used = derived
         before = self._groups.get(run.key, {})
         for group in before.keys() - said.keys():
             del self.votes[group][run.key]

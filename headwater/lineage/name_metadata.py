@@ -60,6 +60,18 @@ def read_metadata(text: str, file: str) -> tuple[MetadataRow, ...]:
     return tuple(rows)
 
 
+def metadata_rows(found: Iterable[Mapping[str, object]], table: str) -> tuple[MetadataRow, ...]:
+    """Read rows of a table with the columns of `metadata.csv`, null for empty; other columns say nothing here.
+
+    Raises WrongSetting naming the table, the row as sorted by its columns, and what fits.
+    """
+    cells = sorted([str(row.get(column) or "").strip() for column in COLUMNS] for row in found)
+    rows = [MetadataRow(*[*row, f"{table}, row {number} as sorted"]) for number, row in enumerate(cells, 1)]
+    for row in rows:
+        check_row(row)
+    return tuple(rows)
+
+
 def _header(cells: list[str], file: str, line: int) -> list[str]:
     if "kind" not in cells or set(cells) - set(COLUMNS) or len(set(cells)) < len(cells):
         raise WrongSetting(f"{file}, line {line}: columns {cells}; the first line is `{','.join(COLUMNS)}`.")

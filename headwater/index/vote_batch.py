@@ -1,0 +1,65 @@
+"""What a batch of runs says, held against what they said before, and written at once."""
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headwater.index.database import chunks, marks
+from headwater.index.edge_set_table import EdgeSetTable
+
+COLUMNS = "time_us, tie, execution, carries, landed, ended, drops, borrowed, edge_set"
+
+Cells = tuple[Any, ...]
+"""The columns of a vote but its run: `grp`, then `COLUMNS`."""
+
+
+class VoteBatch:
+    """The votes of some runs; nothing is written before `write`."""
+
+    def __init__(self, connection: sqlite3.Connection, runs: Sequence[str], executions: Sequence[str]):
+        """Read what these runs have said so far, and what all runs of these executions have."""
+        self._sql = connection
+        self._before: dict[str, dict[int, Cells]] = defaultdict(dict)
+        self._said: dict[tuple[str, int], set[int]] = defaultdict(set)
+        self._gone: list[tuple[str, int]] = []
+        self._new: list[tuple[Any, ...]] = []
+        for some in chunks(runs):
+            query = f"SELECT run, grp, {COLUMNS} FROM votes WHERE run IN ({marks(some)})"
+            for run, *cells in connection.execute(query, some):
+                self._before[run][cells[0]] = tuple(cells)
+        for some in chunks(executions):
+            query = f"SELECT DISTINCT execution, grp, edge_set FROM votes WHERE execution IN ({marks(some)})"
+            for execution, group, edge_set in connection.execute(query, some):
+                self._said[execution, group].add(edge_set)
+
+    def replace(self, run: str, after: Mapping[int, Cells]) -> list[int]:
+        """Replace what a run says, once in a batch; returns the groups where that is something else."""
+        before = self._before.get(run, {})
+        changed = [number for number in before.keys() | after.keys() if before.get(number) != after.get(number)]
+        for number in changed:
+            if number in before:
+                self._gone.append((run, number))
+            if number in after:
+                self._new.append((run, *after[number]))
+                self._said[after[number][3], number].add(after[number][-1])
+        return changed
+
+    def is_new(self, run: str, number: int) -> bool:
+        """Tell whether a run had said nothing in a group."""
+        return number not in self._before.get(run, ())
+
+    def says_only(self, execution: str, number: int, edge_set: int) -> bool:
+        """Tell whether an execution says nothing else in a group, and has not said so before in this batch."""
+        return self._said[execution, number] <= {edge_set}
+
+    def write(self, edge_sets: EdgeSetTable) -> None:
+        """Write the votes, then the runs of each edge set."""
+        lost = {self._before[run][number][-1] for run, number in self._gone}
+        times: dict[int, list[int]] = defaultdict(list)
+        for vote in self._new:
+            times[vote[-1]].append(vote[2])
+        self._sql.executemany("DELETE FROM votes WHERE run = ? AND grp = ?", self._gone)
+        self._sql.executemany("INSERT INTO votes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._new)
+        edge_sets.add_runs({number: found for number, found in times.items() if number not in lost})
+        edge_sets.recount(lost)

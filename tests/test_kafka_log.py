@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,39 +22,15 @@ from headwater.lake.bronze import Bronze
 from headwater.parser.ingest import Parser
 from tests.gateway import running
 from tests.kafka_broker import PASSWORD, USER, Broker
+from tests.kafka_log import PATIENCE_S, address, append, secured, with_log
 from tests.lake_check import rows
 from tests.made_events import body, run_event, with_raw
 from tests.parsing import event
 
 pytestmark = pytest.mark.slow
 
-PATIENCE_S = 20.0
-LARGEST = 900 << 10
 ONE, BATCH = "/api/v1/lineage", "/api/v1/lineage/batch"
 _names = (f"topic-{number}" for number in itertools.count())
-
-
-def address(kafka: Broker, topic: str, **options: str) -> KafkaAddress:
-    return KafkaAddress(
-        kafka.servers, topic, "headwater", {key.replace("_", "."): text for key, text in options.items()}
-    )
-
-
-def with_log(at: KafkaAddress, work: Callable[[KafkaLog], Awaitable[Any]], queued_bytes: int = 64 << 20) -> Any:
-    """Open a log in a loop of its own, work with it, close it."""
-
-    async def run() -> Any:
-        log = KafkaLog(at, queued_bytes=queued_bytes, largest_bytes=LARGEST, forget_claims=lambda: None)
-        try:
-            return await work(log)
-        finally:
-            await log.aclose()
-
-    return asyncio.run(run())
-
-
-def append(at: KafkaAddress, *records: Record, timeout_s: float = PATIENCE_S) -> None:
-    with_log(at, lambda log: log.append(records, timeout_s=timeout_s))
 
 
 def append_error(at: KafkaAddress, *records: Record, timeout_s: float = PATIENCE_S) -> str:
@@ -177,13 +153,6 @@ def test_options_that_cannot_be_are_a_wrong_setting(options: dict[str, str], say
         )
 
 
-def secured(kafka: Broker, topic: str, **more: str) -> KafkaAddress:
-    """Name a topic at the listener that wants credentials, as an event hub's Kafka endpoint does."""
-    options = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanisms": "PLAIN", "sasl_username": USER}
-    named = address(kafka, topic, **{**options, "sasl_password": PASSWORD, **more})
-    return KafkaAddress(kafka.secured, topic, named.group, named.options)
-
-
 # Reading
 
 
@@ -285,8 +254,10 @@ def test_headwater_up_on_kafka_keeps_what_it_acknowledged_while_the_broker_is_ki
     kafka: Broker, tmp_path: Path
 ) -> None:
     topic = kafka.topic(next(_names), partitions=3)
-    settings = {"log": "kafka", "kafka_servers": kafka.servers, "kafka_topic": topic}
-    with running(tmp_path / "data", **settings) as gateway, httpx.Client(base_url=gateway.url, timeout=2.5) as client:
+    login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanisms": "PLAIN", "sasl.username": USER}
+    settings = {"log": "kafka", "kafka_servers": kafka.secured, "kafka_topic": topic}
+    gate = running(tmp_path / "data", **settings, kafka_options=login | {"sasl.password": PASSWORD})
+    with gate as gateway, httpx.Client(base_url=gateway.url, timeout=2.5) as client:
         acknowledged = {post(client, 200) for _ in range(20)}
         assert client.post(BATCH, content=body([run_event() for _ in range(300)])).status_code == 204
         large = with_raw(run_event(), b'"' + b"x" * (2 << 20) + b'"')
@@ -300,6 +271,7 @@ def test_headwater_up_on_kafka_keeps_what_it_acknowledged_while_the_broker_is_ki
             pass
         acknowledged |= {post(client, 200) for _ in range(20)}
         found = gateway.settled()
+    assert PASSWORD not in gateway.said()
     assert found["balanced"]
     assert found["stored"] + found["duplicates"] >= 341
     runs = {row["run_id"]: row["partition"] for row in rows(tmp_path / "data", "events")}

@@ -16,7 +16,7 @@ from tests.parsing import World, event
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(900),
     pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:The distutils package is deprecated:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),

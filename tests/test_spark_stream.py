@@ -23,14 +23,14 @@ from headwater.spark.kafka_options import source_options
 from headwater.spark.stream import Stream, run
 from headwater.tables import BRONZE
 from tests.kafka_broker import PASSWORD, USER, Broker
+from tests.kafka_log import address, append, secured
 from tests.lake_check import rows
 from tests.parsing import event, note
 from tests.running import headwater
-from tests.test_kafka_log import address, append, secured
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(900),
     pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:The distutils package is deprecated:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -138,7 +138,7 @@ def test_distinct_events_end_as_exactly_one_row_each_though_the_driver_is_killed
     }
     for place in ("stream.after_column_lineage", "stream.after_duplicates"):
         armed = {**environment, "HEADWATER_FAILPOINT": place}
-        done = headwater("spark", "stream", "--batch-events", "14000", environment=armed, timeout_s=240)
+        done = headwater("spark", "stream", "--batch-events", "14000", environment=armed, timeout_s=400)
         assert done.returncode == -9, done.stderr
     run(spark, Stream(address(kafka, topic), str(tmp_path / "lake"), batch_events=14_000))
     stored = Counter(row["run_id"] for row in rows(tmp_path, "events", ["run_id"]))

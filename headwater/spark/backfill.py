@@ -41,7 +41,7 @@ _RECORDS: dict[Kind, tuple[str, ...]] = {
         "cast(value as binary) AS body",
     ),
 }
-_PLACE = ("_metadata.file_path AS file", "_metadata.file_block_start AS begin", "monotonically_increasing_id() AS at")
+_PLACE = ("_metadata.file_path AS file", "_metadata.file_block_start AS begin")
 
 
 @dataclass(frozen=True)
@@ -100,12 +100,14 @@ class _Taking:
         if self._ingest is None:  # the checkpoint has its name when the first batch begins
             life: Any = self._spark.read.json(f"{self._checkpoint}/metadata").first()
             self._ingest = Ingest(self._spark, self._bronze, self._files.name, life.id, self._files.claims)
-        records = self._numbered(batch, number)
+        records = self._numbered(batch, number).persist()
         try:
             self._ingest.take(records, ranges_of(records), dict, self._stored)
         except HeadwaterError as error:
             self.error = error
             raise
+        finally:
+            records.unpersist()
 
     def _numbered(self, batch: DataFrame, number: int) -> DataFrame:
         """Give each record a number by file and place in it, whatever parts Spark has cut the files into."""
@@ -116,7 +118,11 @@ class _Taking:
             begin += counts[file]
         files = self._spark.createDataFrame(begins, "file string, before long")
         line = F.row_number().over(Window.partitionBy("file").orderBy("begin", "at"))
-        numbered = batch.withColumn("line", line).join(F.broadcast(files), "file")
+        numbered = (
+            batch.withColumn("at", F.monotonically_increasing_id())
+            .withColumn("line", line)
+            .join(F.broadcast(files), "file")
+        )
         return numbered.select(
             F.lit("0").alias("partition"),
             (F.col("before") + F.col("line")).alias("sequence"),

@@ -115,11 +115,8 @@ class SparkBronze:
 
     def hashes(self, limit: int) -> set[bytes]:
         """Return hashes of facets whose rows are stored, at most `limit` of each table."""
-        found: set[bytes] = set()
-        for table, column in CONTENTS:
-            rows = self.read(table).select(column).distinct().limit(limit).collect()
-            found.update(bytes.fromhex(row[0]) for row in rows)
-        return found
+        one, other = (self.read(table).select(column).distinct().limit(limit) for table, column in CONTENTS)
+        return {bytes.fromhex(row[0]) for row in one.union(other).collect()}
 
     def _marks(self, table: Table, sources: Collection[Source]) -> dict[Source, int]:
         found = self._transactions.versions(self._folder.uri(table), [source.app_id for source in sources])

@@ -14,7 +14,11 @@ from headwater.spark.claims import with_claims
 from headwater.tables import DUPLICATES, EVENTS, REJECTED, Table
 
 MAX_HASHES = 500_000
+Tables = Mapping[str, Collection[str]]
+"""Tables that a batch has rows for, with the hashes of the facets among them."""
+
 _PLACE = ["place", "number"]
+_PLACE_TYPES = "place string, number long"
 
 Stored = Callable[[int], DataFrame]
 """Gives, for the time of the oldest record (us), the events that may come again: `place`, `event_id`."""
@@ -79,7 +83,7 @@ class Ingest:
         }
         rows = self._rows(records.where(F.col("partition").isin(names)), [ranges[name] for name in names], starts)
         try:
-            tables = {row.table for row in rows.select("table").distinct().collect()}
+            tables = _tables(rows)
             _check_kept(before, heads(), new)
             last = {source: ranges[source.partition].last for source in new}
             self._commit(rows, tables, _Marks(new, last, left), stored(min(ranges[name].received_us for name in names)))
@@ -94,36 +98,33 @@ class Ingest:
         step = BronzeRows(self._log, self._incarnation, starts, known)
         return with_claims(self._spark, records, self._claims, keys).mapInArrow(step, ROWS).persist()
 
-    def _commit(self, rows: DataFrame, tables: Collection[str], marks: "_Marks", stored: DataFrame) -> None:
+    def _commit(self, rows: DataFrame, tables: Tables, marks: "_Marks", stored: DataFrame) -> None:
         self._commit_contents(rows, tables)
-        events = _of_table(rows, EVENTS)
-        repeats = _repeats(events, stored).persist()
-        try:
-            again = events.join(F.broadcast(repeats), ["place", "number"], "left_semi")
-            fresh = events.join(F.broadcast(repeats), ["place", "number"], "left_anti")
-            for table in ONE_ROW_EACH:
-                found, any_ = _of_table(rows, table), table.name in tables
-                if table is DUPLICATES:
-                    found, any_ = found.unionByName(again.select(*found.columns)), any_ or not repeats.isEmpty()
-                if any_:
-                    self._append(table, found, marks)
-            self._bronze.append(EVENTS, fresh, marks.watermarks, marks.last)
-        finally:
-            repeats.unpersist()
+        fresh = _of_table(rows, EVENTS)
+        if repeats := [tuple(row) for row in _repeats(fresh, stored).collect()]:
+            repeated = F.broadcast(self._spark.createDataFrame(repeats, _PLACE_TYPES))
+            again = fresh.join(repeated, _PLACE, "left_semi")
+            fresh = fresh.join(repeated, _PLACE, "left_anti")
+        for table in ONE_ROW_EACH:
+            found = _of_table(rows, table)
+            if table is DUPLICATES and repeats:
+                self._append(table, found.unionByName(again.select(*found.columns)), marks)
+            elif table.name in tables:
+                self._append(table, found, marks)
+        self._bronze.append(EVENTS, fresh, marks.watermarks, marks.last)
 
     def _append(self, table: Table, rows: DataFrame, marks: "_Marks") -> None:
         """Append rows of which an attempt before may have left some."""
         if present := marks.left.rows[table.name]:
-            rows = rows.join(self._spark.createDataFrame(present, "place string, number long"), _PLACE, "left_anti")
+            rows = rows.join(F.broadcast(self._spark.createDataFrame(present, _PLACE_TYPES)), _PLACE, "left_anti")
         self._bronze.append(table, rows, marks.left.marks[table.name], marks.last)
 
-    def _commit_contents(self, rows: DataFrame, tables: Collection[str]) -> None:
+    def _commit_contents(self, rows: DataFrame, tables: Tables) -> None:
         """Append what is new of facets; they are known only when their commit is done."""
         for table, column in CONTENTS:
-            if table.name in tables:
-                new = _of_table(rows, table).dropDuplicates([column, "ordinal"])
-                self._bronze.append_contents(table, new)
-                self._remember({bytes.fromhex(row[0]) for row in new.select(column).distinct().collect()})
+            if hashes := tables.get(table.name):
+                self._bronze.append_contents(table, _of_table(rows, table).dropDuplicates([column, "ordinal"]))
+                self._remember(set(map(bytes.fromhex, hashes)))
 
     def _remember(self, hashes: set[bytes]) -> None:
         known = (self._hashes or set()) | hashes
@@ -137,6 +138,13 @@ class _Marks:
     watermarks: Mapping[Source, int]
     last: Mapping[Source, int]
     left: Left
+
+
+def _tables(rows: DataFrame) -> Tables:
+    """Work the rows out, and tell which there are."""
+    content_hash = F.coalesce(*(F.col(f"{table.name}.{column}") for table, column in CONTENTS))
+    found = rows.groupBy("table").agg(F.collect_set(content_hash).alias("hashes")).collect()
+    return {row.table: row.hashes for row in found}
 
 
 def _decided(left: Left, partition: str) -> frozenset[int]:
@@ -160,8 +168,7 @@ def _of_table(rows: DataFrame, table: Table) -> DataFrame:
 
 def _repeats(events: DataFrame, stored: DataFrame) -> DataFrame:
     """Return `place`, `number` of the events that the lake, or an earlier record of the batch, has already."""
-    slim = events.select(*_PLACE, "event_id")
     first = Window.partitionBy("place", "event_id").orderBy("number")
-    later = slim.withColumn("turn", F.row_number().over(first)).where("turn > 1")
-    known = slim.join(stored, ["place", "event_id"], "left_semi")
-    return later.select(*_PLACE).union(known.select(*_PLACE)).distinct()
+    turns = events.select(*_PLACE, "event_id", F.row_number().over(first).alias("turn"))
+    known = stored.distinct().withColumn("known", F.lit(True))
+    return turns.join(known, ["place", "event_id"], "left").where("turn > 1 OR known").select(*_PLACE)

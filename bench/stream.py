@@ -1,0 +1,99 @@
+"""Kafka to bronze: events per second of a Spark stream on two cores, beside the parser's in one process."""
+
+import argparse
+import asyncio
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+
+import psutil
+
+from bench.figures import Figure, show
+from bench.generate import generate
+from bench.parser import BATCH, KILOBYTES
+from headwater.eventlog import Kind, Record
+from headwater.eventlog.claims import FolderClaims
+from headwater.eventlog.kafka import KafkaLog
+from headwater.eventlog.kafka_clients import KafkaAddress
+from headwater.eventlog.kafka_reader import KafkaReaders
+from headwater.lake.bronze import Bronze
+from headwater.parser.ingest import Parser
+from headwater.spark.session import DELTA, STREAM, local_session
+from headwater.spark.stream import Stream
+from headwater.spark.stream import run as run_stream
+from tests.kafka_broker import running_broker
+
+EVENTS = 100_000
+QUICK_EVENTS = 20_000
+PARTITIONS = 4
+CORES = 2
+LARGEST = 900 << 10
+
+
+def run(events: int = EVENTS) -> list[Figure]:
+    """Measure both over the same topic of events of 8 KB; a first small topic warms Spark up."""
+    with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name, running_broker(_made(name, "kafka")) as broker:
+        folder = Path(name)
+        for topic, count in (("warm", 2 * BATCH), ("measured", events)):
+            broker.topic(topic, PARTITIONS)
+            asyncio.run(_fill(KafkaAddress(broker.servers, topic, "bench"), generate(count, KILOBYTES, jobs=300)))
+        address = KafkaAddress(broker.servers, "measured", "bench")
+        parser_s, parser_us = _timed(events, lambda: _parse(address, folder))
+        with local_session(CORES, jars=DELTA + STREAM) as spark:
+            run_stream(spark, Stream(KafkaAddress(broker.servers, "warm", "bench"), f"{name}/warm"))
+            stream_s, stream_us = _timed(events, lambda: run_stream(spark, Stream(address, f"{name}/spark")))
+    return [
+        Figure(f"{events:,} events: parser, one process: events/s", events / parser_s, "1/s", cpu_us=parser_us),
+        Figure(f"{events:,} events: Spark, {CORES} cores: events/s", events / stream_s, "1/s", cpu_us=stream_us),
+    ]
+
+
+def _made(parent: str, name: str) -> Path:
+    folder = Path(parent) / name
+    folder.mkdir()
+    return folder
+
+
+async def _fill(address: KafkaAddress, bodies: Iterator[bytes]) -> None:
+    log = KafkaLog(address, queued_bytes=64 << 20, largest_bytes=LARGEST, forget_claims=lambda: None)
+    number = 0
+    while found := list(islice(bodies, BATCH)):
+        records = [Record(Kind.EVENT, body, "{}", str(number + place)) for place, body in enumerate(found)]
+        await log.append(records, timeout_s=60)
+        number += len(found)
+    await log.aclose()
+
+
+def _parse(address: KafkaAddress, folder: Path) -> None:
+    bronze = Bronze(f"{folder}/parser/bronze")
+    for reader in KafkaReaders(address)():
+        parser = Parser(reader, bronze, FolderClaims(folder / "claims"), "bench")
+        while parser.step():
+            pass
+        reader.close()
+
+
+def _timed(events: int, work: Callable[[], None]) -> tuple[float, float]:
+    """Return wall time (s) and CPU per event (us), the broker's left out: it works for both."""
+    began, cpu = time.monotonic(), _cpu_s()
+    work()
+    return time.monotonic() - began, (_cpu_s() - cpu) * 1e6 / events
+
+
+def _cpu_s() -> float:
+    processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    ours = [process for process in processes if "kafka.Kafka" not in process.cmdline()]
+    return sum(sum(process.cpu_times()[:2]) for process in ours)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="20,000 events instead of 100,000")
+    show("Stream", run(QUICK_EVENTS if parser.parse_args().quick else EVENTS))
+
+
+if __name__ == "__main__":
+    main()

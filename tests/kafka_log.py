@@ -1,0 +1,43 @@
+"""Kafka as the log, in the hands of tests: addresses of a broker's topics, and appends."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from headwater.eventlog import Record
+from headwater.eventlog.kafka import KafkaLog
+from headwater.eventlog.kafka_clients import KafkaAddress
+from tests.kafka_broker import PASSWORD, USER, Broker
+
+PATIENCE_S = 20.0
+LARGEST = 900 << 10
+
+
+def address(kafka: Broker, topic: str, **options: str) -> KafkaAddress:
+    return KafkaAddress(
+        kafka.servers, topic, "headwater", {key.replace("_", "."): text for key, text in options.items()}
+    )
+
+
+def with_log(at: KafkaAddress, work: Callable[[KafkaLog], Awaitable[Any]], queued_bytes: int = 64 << 20) -> Any:
+    """Open a log in a loop of its own, work with it, close it."""
+
+    async def run() -> Any:
+        log = KafkaLog(at, queued_bytes=queued_bytes, largest_bytes=LARGEST, forget_claims=lambda: None)
+        try:
+            return await work(log)
+        finally:
+            await log.aclose()
+
+    return asyncio.run(run())
+
+
+def append(at: KafkaAddress, *records: Record, timeout_s: float = PATIENCE_S) -> None:
+    with_log(at, lambda log: log.append(records, timeout_s=timeout_s))
+
+
+def secured(kafka: Broker, topic: str, **more: str) -> KafkaAddress:
+    """Name a topic at the listener that wants credentials, as an event hub's Kafka endpoint does."""
+    options = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanisms": "PLAIN", "sasl_username": USER}
+    named = address(kafka, topic, **{**options, "sasl_password": PASSWORD, **more})
+    return KafkaAddress(kafka.secured, topic, named.group, named.options)

@@ -41,7 +41,7 @@ test: check  ## check, then every test
 test-fast: setup-test  ## the quick tests, under a minute
 	$(BIN)/pytest -m "not slow" --numprocesses 2 --dist loadfile
 
-bench: setup-test  ## every figure beside its goal and its floor, a quarter of an hour
+bench: setup-test  ## every figure beside its goal and its floor, an hour
 	$(BIN)/python -m bench
 
 torture: setup  ## 500 kills under load, then the reckoning

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from headwater.api.lineage import check_names, number
+from headwater.api.query import check_names, number
 from headwater.index.search import Search
 
 LIMIT = 20

@@ -27,6 +27,8 @@ CREATE TABLE runs(
   run TEXT PRIMARY KEY, kind TEXT, job INTEGER, job_key INTEGER, execution TEXT, state TEXT, processing TEXT,
   started_us INTEGER, ended_us INTEGER, time_us INTEGER) WITHOUT ROWID;
 CREATE INDEX runs_of_job ON runs(job_key, time_us);
+CREATE INDEX runs_of_time ON runs(time_us);
+CREATE INDEX runs_open ON runs(time_us) WHERE state = 'RUNNING';
 CREATE TABLE groups(id INTEGER PRIMARY KEY, layer TEXT, job INTEGER, output INTEGER, UNIQUE(layer, job, output));
 CREATE INDEX groups_of_output ON groups(output);
 CREATE TABLE votes(

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route as HttpRoute
 
 from headwater.access import Access
+from headwater.api.docs import Docs
 from headwater.api.facets import facets
 from headwater.api.lineage import QUESTIONS, ask, diff, edge, surface
 from headwater.api.names import explain_name, rules_json
@@ -65,6 +66,7 @@ class ReadApi:
             )
             for route in self.routes()
         ]
+        routes += Docs(self._from.access, self.routes()).routes()
         return Starlette(routes=routes, exception_handlers={404: _not_found, 405: _wrong_method})
 
     def routes(self) -> list[Route]:

@@ -52,6 +52,8 @@ def test_every_route_of_the_document_is_served(shop: Asker, document: Any) -> No
     assert document["openapi"] == "3.1.0"
     for path, operations in document["paths"].items():
         for method in operations:
+            if path.endswith("/live"):
+                continue
             answer = shop.client.request(method, path.replace("{run}", "x"))
             assert (answer.status_code, "There is nothing at" in answer.text) != (404, True), path
             assert answer.status_code != 405, path
@@ -75,6 +77,8 @@ def test_no_generated_request_is_answered_against_the_document(
     with requests.Session() as session:
         for found in schemathesis.openapi.from_dict(document).get_all_operations():
             operation = cast(Any, found).ok()
+            if operation.path.endswith("/live"):
+                continue  # an answer without an end
             if mode is GenerationMode.NEGATIVE and not _can_be_wrong(operation.definition.raw):
                 continue
 

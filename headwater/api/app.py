@@ -17,6 +17,7 @@ from headwater.access import Access
 from headwater.api.docs import Docs
 from headwater.api.facets import facets
 from headwater.api.lineage import QUESTIONS, ask, diff, edge, surface
+from headwater.api.live import MAX_CLIENTS, Live, Stream, last_id
 from headwater.api.names import explain_name, rules_json
 from headwater.api.overview import overview
 from headwater.api.pictures import changes_of, graph
@@ -25,7 +26,7 @@ from headwater.api.questions import audit, freshness, list_events, list_refused,
 from headwater.api.refusing import Answer, answered, error_response, json_response, refuse
 from headwater.api.routes import BASE, ROUTES, Route
 from headwater.api.search import search
-from headwater.errors import WrongQuestion
+from headwater.errors import LakeUnavailable, WrongQuestion
 from headwater.eventlog import Readers
 from headwater.index.lens import Lenses
 from headwater.index.search import Search
@@ -36,7 +37,7 @@ SendAgain = Callable[[Sequence[bytes], Mapping[str, str], str], Awaitable[Sequen
 
 
 class ReadFrom(NamedTuple):
-    """What the API answers from; send_again is None where nothing writes, settings are shown as they are."""
+    """What the API answers from; settings are shown as they are; send_again and live only where one process serves."""
 
     readers: Readers
     bronze: Bronze
@@ -45,6 +46,7 @@ class ReadFrom(NamedTuple):
     search: Search
     settings: Sequence[Mapping[str, Any]]
     send_again: SendAgain | None = None
+    live: Live | None = None
 
 
 class ReadApi:
@@ -61,7 +63,7 @@ class ReadApi:
         routes = [
             HttpRoute(
                 f"{BASE}/{route.path.replace('{run}', '{run:path}')}",
-                partial(self._endpoint, route, answers[route.name]),
+                self._listen if route.name == "live" else partial(self._endpoint, route, answers[route.name]),
                 methods=[route.method],
             )
             for route in self.routes()
@@ -71,10 +73,11 @@ class ReadApi:
 
     def routes(self) -> list[Route]:
         """Return the routes that this process serves."""
-        return [route for route in ROUTES if route.method == "GET" or self._from.send_again]
+        served = {"rejected-retry": self._from.send_again, "live": self._from.live}
+        return [route for route in ROUTES if served.get(route.name, True)]
 
     def _answers(self) -> Mapping[str, Answer]:
-        readers, bronze, _, lenses, things, settings, _ = self._from
+        readers, bronze, _, lenses, things, settings, *_ = self._from
         questions = (name for name in QUESTIONS if name != "edge")
         by_query: dict[str, Callable[[QueryParams], Any]] = {
             **{name: partial(ask, lenses, name) for name in questions},
@@ -125,6 +128,21 @@ class ReadApi:
         if route.name == "rejected-retry" and self._from.send_again:
             found = await _sent_again(self._from.send_again, found, request)
         return json_response(200, found)
+
+    async def _listen(self, request: Request) -> Response | Stream:
+        route, live = next(route for route in ROUTES if route.name == "live"), self._from.live
+        refusal = refuse(self._from.access, request, route.role)
+        if refusal is not None or live is None:
+            return refusal or await _not_found(request, LookupError())
+        found = await asyncio.to_thread(answered, route, lambda _: None, request, nullcontext())
+        if isinstance(found, Response):
+            return found
+        if live.is_full():
+            return error_response(503, f"{MAX_CLIENTS} listen already.", "Come again later.")
+        try:
+            return await live.open(last_id(request))
+        except LakeUnavailable as error:
+            return error_response(503, str(error), "Ask again in a moment.")
 
 
 async def _sent_again(send: SendAgain, found: dict[str, Any], request: Request) -> dict[str, Any]:

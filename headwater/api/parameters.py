@@ -77,5 +77,6 @@ SENT_NAME = _text("name", "Name as a producer wrote it.", required=True, minLeng
 AT = _time("at", "What it meant then.")
 TEXT = _text("q", "Parts of names, separated by spaces.", required=True, minLength=1, maxLength=MAX_TEXT)
 SEARCH_KINDS = _text("kinds", f"Only these, separated by commas: {', '.join(KINDS)}.")
+RESUME = _text("lastEventId", "Go on behind the event of this id; the header Last-Event-ID goes before.", maxLength=40)
 GROUPS = _choice("groups", "Where groups begin; none shows datasets.", *LEVELS)
 EXPAND = _text("expand", "Id of a group to be opened; may come several times.")

@@ -68,5 +68,6 @@ ROUTES = (
           method="POST", role="admin"),
     Route("refused", "Requests and items that were not taken, counted by reason", (p.SINCE, p.LISTED), answers.Listed,
           reads_lake=True),
+    Route("live", "What happens now, as server-sent events: runs, edges, rejections", (p.RESUME,), None),
     Route("settings", "The effective settings, without secrets", (), answers.SettingsAnswer),
 )  # fmt: skip

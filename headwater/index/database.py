@@ -69,6 +69,8 @@ CREATE TABLE words(kind TEXT, word TEXT, thing INTEGER, PRIMARY KEY(kind, word, 
 CREATE TABLE vocabulary(id INTEGER PRIMARY KEY, word TEXT UNIQUE);
 CREATE TABLE weights(name INTEGER, kind TEXT, uses INTEGER NOT NULL, time_us INTEGER, PRIMARY KEY(name, kind))
   WITHOUT ROWID;
+CREATE TABLE feed(
+  id INTEGER PRIMARY KEY AUTOINCREMENT, generation INTEGER NOT NULL, kind TEXT NOT NULL, number INTEGER, value BLOB);
 CREATE VIRTUAL TABLE trigrams USING fts5(own, content='', columnsize=0, tokenize='trigram');
 """
 

@@ -1,7 +1,8 @@
 """Bronze to index, a batch in a transaction: the position moves with what was derived from it, or not at all."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from headwater.collector import paused
 from headwater.events.position import Source
@@ -53,12 +54,21 @@ class Indexer:
             self._generation += 1
             with paused():
                 self._apply([self._reader.read(*event) for event in events])
+            self._store.feed.write(self._generation)
             row = (source.incarnation, source.partition, sequence)
             self._sql.execute("INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", row)
             self._sql.execute("COMMIT")
         except BaseException:
             self._sql.execute("ROLLBACK")
             raise
+
+    def tell_rejected(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Let who follows the feed know of rejections."""
+        self._generation += 1
+        self._sql.execute("BEGIN IMMEDIATE")
+        self._store.feed.rejected(rows)
+        self._store.feed.write(self._generation)
+        self._sql.execute("COMMIT")
 
     def close(self) -> None:
         """Close the file."""
@@ -95,6 +105,8 @@ class Indexer:
 
     def _mark(self, number: int, before: tuple[int, int, bytes] | None, word: Word[int] | None) -> None:
         after = (int(word.live), int(word.latest), encode(sorted(word.explained))) if word else (0, 0, encode([]))
+        if bool(before and before[0]) != bool(after[0]):
+            self._store.feed.counts(number, live=bool(after[0]))
         if before != after:
             self._sql.execute(
                 "UPDATE edge_sets SET live = ?, latest = ?, explained = ?, generation = ? WHERE number = ?",

@@ -2,9 +2,11 @@
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from headwater.index.database import chunks, marks
 from headwater.index.edge_set_table import EdgeSetTable
+from headwater.index.feed_table import FeedTable
 from headwater.index.names import NameNumbers
 from headwater.index.part_table import PartTable
 from headwater.index.search_table import SearchTable
@@ -26,9 +28,10 @@ class SqliteStore:
         self._sql = connection
         self._names = names
         self._seen: list[tuple[object, ...]] = []
-        self._runs: list[tuple[object, ...]] = []
+        self._runs: list[tuple[Any, ...]] = []
         self._used: set[tuple[int, int]] = set()
         self._parts = PartTable(connection)
+        self.feed = FeedTable(connection)
         self.search = SearchTable(connection, names)
         self.edge_sets = EdgeSetTable(connection, names)
         self.votes = VoteTable(connection, names, self.edge_sets)
@@ -68,6 +71,7 @@ class SqliteStore:
     def flush(self) -> None:
         """Write what `see` and `put` have gathered."""
         self._sql.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?)", self._seen)
+        self.feed.run_states({row[0]: row[5] for row in self._runs})
         self._sql.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._runs)
         self.search.flush()
         self._seen.clear()

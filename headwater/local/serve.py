@@ -19,6 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from headwater.access import Access
 from headwater.api.app import ReadApi, ReadFrom
+from headwater.api.live import Live
 from headwater.errors import HeadwaterError, Retry
 from headwater.eventlog import Log
 from headwater.eventlog.claims import ClaimCheck
@@ -70,7 +71,8 @@ class Serve:
         home = open_index_home(folder)
         lenses, search = Lenses(home, open_rules(settings)), Search(home, open_rules(settings))
         shown = settings_shown(settings)
-        reading = ReadFrom(readers, bronze, access, lenses, search, shown, self._send_again)
+        self.live = Live(home)
+        reading = ReadFrom(readers, bronze, access, lenses, search, shown, self._send_again, self.live)
         self._read = ReadApi(reading).app()
         self._read.routes.extend(self._health.routes())
 
@@ -158,11 +160,15 @@ async def run(settings: Settings, folder: Path, listener: socket.socket) -> None
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
-        loop.call_soon_threadsafe(setattr, server, "should_exit", True)
+        server.should_exit = True
+        serve.live.close()  # streams have no end of their own, and the server waits for answers to end
 
-    when_parent_ends(stop)
+    def stop_soon() -> None:
+        loop.call_soon_threadsafe(stop)
+
+    when_parent_ends(stop_soon)
     housekeeping = asyncio.create_task(serve.housekeeping())
-    housekeeping.add_done_callback(lambda _: setattr(server, "should_exit", True))  # a fault of ours: start anew
+    housekeeping.add_done_callback(lambda _: stop())  # a fault of ours: start anew
     gc.collect()
     gc.freeze()  # what start-up made stays: the collector need not look at it again and again
     try:

@@ -1,14 +1,22 @@
 """`live`: server-sent events from a running `headwater up`: what is told, going on behind an id, many clients."""
 
+import asyncio
 import contextlib
 import json
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from headwater.api.live import Live
+from headwater.index.feed_reader import FeedReader
+from headwater.index.follow import IndexFollower
+from headwater.index.home import IndexHome
+from headwater.lineage.names import default_rules
+from tests.parsing import World, event
 from tests.reference.small_events import CLEAR, made, run
 from tests.reference.world_events import dataset, source, uuid
 from tests.running import Running
@@ -110,6 +118,50 @@ def test_a_client_that_goes_frees_its_place_and_others_go_on(shop: Asker, runnin
 
 def test_a_wrong_parameter_is_refused(shop: Asker) -> None:
     assert "takes no parameter" in shop.refused("live", 400, since="x")["error"]
+
+
+def test_rejections_are_told_once(tmp_path: Path) -> None:
+    """Only what a log took before could be rejected: the receiver refuses the rest."""
+    world, home = World(tmp_path), IndexHome(tmp_path / "index")
+    follower, reader = IndexFollower(home, world.bronze), FeedReader(home)
+    for number in range(3):
+        world.append(b"{}", event(number))
+        world.parser().step()
+        while follower.step(default_rules()):
+            pass
+    told, place = reader.read(reader.newest()._replace(number=0))
+    assert [happened.value["reason"] for happened in told if happened.kind == "rejected"] == ["shape"] * 3
+    assert reader.read(place) == ([], place)
+    assert reader.find(told[-1].id) == place
+    reader.close()
+    follower.close()
+
+
+def test_a_client_that_takes_nothing_is_let_go(tmp_path: Path) -> None:
+    world, home = World(tmp_path), IndexHome(tmp_path / "index")
+    follower = IndexFollower(home, world.bronze)
+    world.append(event(1))
+    world.parser().step()
+    while follower.step(default_rules()):
+        pass
+    follower.close()
+
+    async def listen() -> None:
+        live = Live(home, slow_s=0.01)
+        stream = await live.open(None)
+        assert live.listening == 1
+
+        async def take_the_head_only(message: Any) -> None:
+            if message["type"] == "http.response.body":
+                await asyncio.Event().wait()
+
+        async def stay() -> Any:
+            await asyncio.Event().wait()
+
+        await asyncio.wait_for(stream({}, stay, take_the_head_only), 30)
+        assert live.listening == 0
+
+    asyncio.run(listen())
 
 
 def test_streams_end_with_the_server(tmp_path_factory: pytest.TempPathFactory) -> None:

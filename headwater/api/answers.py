@@ -128,12 +128,6 @@ class EdgeAnswer(Shape):
     items: list[EdgeReason]
 
 
-class ByJob(Shape):
-    """A step of which only the job is known."""
-
-    job: Job
-
-
 class SurfaceItem(Shape):
     """A column that may hold a tagged value; `how` is a reason in words where nobody says."""
 

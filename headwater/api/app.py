@@ -137,7 +137,7 @@ class ReadApi:
         found = await asyncio.to_thread(answered, route, lambda _: None, request, nullcontext())
         if isinstance(found, Response):
             return found
-        if live.is_full():
+        if live.listening >= MAX_CLIENTS:
             return error_response(503, f"{MAX_CLIENTS} listen already.", "Come again later.")
         try:
             return await live.open(last_id(request))

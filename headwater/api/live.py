@@ -19,8 +19,6 @@ from headwater.index.home import IndexHome
 LOOK_S = 0.5
 HEARTBEAT_S = 15.0
 SLOW_S = 20.0
-"""A client that takes nothing for so long is let go."""
-
 MAX_WAITING = 4_000
 REPLAYED = 2_000
 """Most events that are sent again to who comes back; for more it is told to ask anew."""
@@ -50,17 +48,19 @@ class _Client:
 class Live:
     """The listeners of one process."""
 
-    def __init__(self, home: IndexHome):
-        """Read nothing before somebody listens."""
+    def __init__(self, home: IndexHome, *, slow_s: float = SLOW_S):
+        """Read nothing before somebody listens. slow_s: a client that takes nothing for so long is let go."""
+        self._slow_s = slow_s
         self._reader = FeedReader(home)
         self._reading = asyncio.Lock()
         self._clients: set[_Client] = set()
         self._task: asyncio.Task[None] | None = None
         self._place: Place | None = None
 
-    def is_full(self) -> bool:
-        """Tell whether nobody else can listen."""
-        return len(self._clients) >= MAX_CLIENTS
+    @property
+    def listening(self) -> int:
+        """How many listen."""
+        return len(self._clients)
 
     async def open(self, last_id: str | None) -> "Stream":
         """Begin to listen, behind an event or from now on; raises LakeUnavailable while there is no index."""
@@ -78,7 +78,7 @@ class Live:
             self._clients.add(client)
             if self._task is None or self._task.done():
                 self._task = asyncio.create_task(self._follow())
-        return Stream(self, client)
+        return Stream(self, client, self._slow_s)
 
     def leave(self, client: _Client) -> None:
         """Give up a listener."""
@@ -131,8 +131,9 @@ def _encoded(happened: Happened) -> bytes:
 class Stream:
     """One listener's answer, until it or we go."""
 
-    def __init__(self, live: Live, client: _Client):
+    def __init__(self, live: Live, client: _Client, slow_s: float):
         """Send to a client that listens already."""
+        self._slow_s = slow_s
         self._live = live
         self._client = client
 
@@ -143,8 +144,8 @@ class Stream:
             await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
             while (message := await self._next()) is not None:
                 part = {"type": "http.response.body", "body": message, "more_body": True}
-                await asyncio.wait_for(send(part), SLOW_S)
-            await asyncio.wait_for(send({"type": "http.response.body", "body": b""}), SLOW_S)
+                await asyncio.wait_for(send(part), self._slow_s)
+            await asyncio.wait_for(send({"type": "http.response.body", "body": b""}), self._slow_s)
         except TimeoutError:
             pass  # the server closes the connection of an answer that has no end
         finally:

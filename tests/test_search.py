@@ -75,7 +75,7 @@ def test_a_better_match_comes_before_more_use_and_more_use_before_newer(shop: As
 
 
 def test_kinds_limit_and_count(shop: Asker) -> None:
-    everything = shop.ask("search", q="customers", limit="100")
+    everything = shop.ask("search", q="customers", limit="60")
     assert {item["kind"] for item in everything["items"]} == {"dataset", "alias"}
     assert (everything["totalCount"], everything["truncated"]) == (5, False)
     some = shop.ask("search", q="customers", kinds="alias, dataset", limit="1")
@@ -90,7 +90,7 @@ def test_kinds_limit_and_count(shop: Asker) -> None:
         ({}, "q= is missing"),
         ({"q": "  "}, "q= is missing"),
         ({"q": "x" * 201}, "Search for 200 at most"),
-        ({"q": "a", "limit": "0"}, "not between 1 and 100"),
+        ({"q": "a", "limit": "0"}, "not between 1 and 60"),
         ({"q": "a", "limit": "many"}, "is no number"),
         ({"q": "a", "kinds": "table"}, "Write some of job,dataset"),
         ({"q": "a", "query": "a"}, "takes no parameter"),

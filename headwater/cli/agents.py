@@ -42,7 +42,7 @@ class Questions:
         self,
         text: Annotated[str, Field(description="Parts of names, separated by spaces; slips are forgiven.")],
         kinds: Annotated[str | None, Field(description="Only these of job,dataset,alias,column,tag.")] = None,
-        limit: Annotated[int, Field(ge=1, le=100)] = 20,
+        limit: Annotated[int, Field(ge=1, le=60)] = 20,
     ) -> str:
         """Find jobs, datasets, aliases, columns and tags by parts of their names."""
         return _text(short.search(self._ask("search", q=text, kinds=kinds, limit=limit)))

@@ -14,7 +14,7 @@ from headwater.index.showing import iso
 from headwater.lineage.name import Name
 from headwater.lineage.user_rules import UserRules
 
-MAX_LIMIT = 100
+MAX_LIMIT = 60
 MAX_TEXT = 200
 
 

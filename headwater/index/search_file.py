@@ -15,7 +15,7 @@ from headwater.lineage.name import Name
 
 SearchKind = Literal["job", "dataset", "alias", "column", "tag"]
 KINDS = get_args(SearchKind)
-LOOKED_AT = 100
+LOOKED_AT = 60
 """Most things of a kind that are ranked; an answer that met this says `truncated`."""
 
 MATCHES = ("exact", "prefix", "word", "part", "parent")
@@ -60,6 +60,7 @@ class SearchFile:
         self._naming = SqliteNaming(sql, self._names)
         self._vocabulary = Vocabulary()
         self._newest_word = 0
+        self._cut = False
         self._seen = -1
 
     def find(self, terms: Sequence[str], kinds: Sequence[str]) -> tuple[set[Hit], bool]:
@@ -69,10 +70,9 @@ class SearchFile:
             self._refresh()
             stored = dict.fromkeys("dataset" if kind == "alias" else kind for kind in kinds)
             found: set[Hit] = set()
-            cut = False
+            self._cut = False
             for kind in stored:
-                ids = set(islice(self._ids(terms, kind), LOOKED_AT))
-                cut = cut or len(ids) == LOOKED_AT
+                ids = self._gathered(terms, kind)
                 found.update(self._hits(ids, terms, kinds))
             if len(found) < _FEW:
                 known = {hit[4:8] for hit in found}
@@ -83,7 +83,7 @@ class SearchFile:
                         fresh = [hit for hit in more if hit[4:8] not in known]
                         known.update(hit[4:8] for hit in fresh)
                         found.update(fresh)
-            return found, cut
+            return found, self._cut
         finally:
             self.sql.execute("COMMIT")
 
@@ -97,6 +97,15 @@ class SearchFile:
         self._vocabulary.add(word for _, word in rows)
         self._newest_word = max((number for number, _ in rows), default=self._newest_word)
         self._seen = version
+
+    def _gathered(self, terms: Sequence[str], kind: str) -> set[int]:
+        found: set[int] = set()
+        for number in self._ids(terms, kind):
+            found.add(number)
+            if len(found) == LOOKED_AT:
+                self._cut = True
+                break
+        return found
 
     def _ids(self, terms: Sequence[str], kind: str) -> Iterator[int]:
         """Yield what may fit, the better matches first, each perhaps several times."""
@@ -134,7 +143,9 @@ class SearchFile:
         return self._each(query, *datasets, kind, *terms)
 
     def _each(self, query: str, *values: str | int) -> Iterator[int]:
-        return (number for (number,) in self.sql.execute(f"{query} LIMIT {LOOKED_AT}", values))
+        rows = self.sql.execute(f"{query} LIMIT {LOOKED_AT}", values).fetchall()
+        self._cut = self._cut or len(rows) == LOOKED_AT
+        return (number for (number,) in rows)
 
     def _corrected(self, terms: Sequence[str]) -> Iterator[tuple[str, ...]]:
         near = [

@@ -204,6 +204,20 @@ def _check_lake(settings: Settings) -> None:
         )
 
 
+def settings_shown(settings: Settings) -> list[dict[str, Any]]:
+    """Return the effective settings for people; secrets are `***`, of an address the part behind ? is left out."""
+    values = settings.model_dump(mode="json")
+    return [
+        {
+            "setting": name,
+            "value": value.partition("?")[0] if isinstance(value := values[name], str) else value,
+            "default": getattr(settings, name) == field.get_default(),
+            "description": field.description or "",
+        }
+        for name, field in Settings.model_fields.items()
+    ]
+
+
 def is_loopback(host: str) -> bool:
     """Tell whether only this machine reaches an address."""
     try:

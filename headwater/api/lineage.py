@@ -1,6 +1,6 @@
 """The questions about lineage, each by its name and parameters; the HTTP routes and the command line share them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headwater.api.facets import sql_of_run
+from headwater.api.query import check_names, flag, number
 from headwater.api.questions import moment_us
 from headwater.errors import InvalidEvent, NotKnown, WrongQuestion
 from headwater.events.event_files import read_event_texts
@@ -47,13 +48,6 @@ def ask(lenses: Lenses, question: str, parameters: Parameters) -> Answer:
         return answer(lenses, sight, parameters)
 
 
-def check_names(question: str, parameters: Parameters, allowed: Sequence[str]) -> None:
-    """Raise WrongQuestion for a parameter that a question does not take; `code` is the key's."""
-    for name in parameters:
-        if name not in allowed and name != "code":
-            raise WrongQuestion(f"{question} takes no parameter {name[:40]!r}. It takes {', '.join(allowed)}.")
-
-
 def read_lens(parameters: Parameters) -> Lens:
     """Read the parameters that every question takes."""
     times = {name: moment_us(name, parameters[name]) for name in LENS[1:] if parameters.get(name)}
@@ -64,13 +58,13 @@ def _reach(sight: Sight, parameters: Parameters, *, forward: bool) -> Answer:
     return reach(
         sight.moment,
         sight.rules.names,
-        _subject(parameters),
+        subject(parameters),
         sight.view,
         forward=forward,
         mode=read_mode(parameters.get("mode")),
-        bounds=read_bounds(_number(parameters, "depth"), _number(parameters, "limit")),
-        roots=_flag(parameters, "roots"),
-        paths=_flag(parameters, "paths"),
+        bounds=read_bounds(number(parameters, "depth"), number(parameters, "limit")),
+        roots=flag(parameters, "roots"),
+        paths=flag(parameters, "paths"),
     )
 
 
@@ -85,20 +79,20 @@ def _why(_: Lenses, sight: Sight, parameters: Parameters) -> Answer:
 
 
 def _unused(_: Lenses, sight: Sight, parameters: Parameters) -> Answer:
-    asked = _subject(parameters) if parameters.get("dataset") else None
-    limit = read_bounds(None, _number(parameters, "limit")).limit
+    asked = subject(parameters) if parameters.get("dataset") else None
+    limit = read_bounds(None, number(parameters, "limit")).limit
     return verdicts(sight.moment, sight.rules, sight.view, asked=asked, limit=limit)
 
 
 def _coverage(_: Lenses, sight: Sight, parameters: Parameters) -> Answer:
-    return coverage(sight.moment, sight.view, limit=read_bounds(None, _number(parameters, "limit")).limit)
+    return coverage(sight.moment, sight.view, limit=read_bounds(None, number(parameters, "limit")).limit)
 
 
 def surface(lenses: Lenses, parameters: Parameters) -> Answer:
     """Answer the masking surface; with `since` only what was not exposed then and is now."""
     check_names("surface", parameters, (*_SUBJECT, "tag", "since", "limit", *LENS))
-    lens, limit = read_lens(parameters), read_bounds(None, _number(parameters, "limit")).limit
-    tag, source = parameters.get("tag") or "pii", _subject(parameters) if parameters.get("dataset") else None
+    lens, limit = read_lens(parameters), read_bounds(None, number(parameters, "limit")).limit
+    tag, source = parameters.get("tag") or "pii", subject(parameters) if parameters.get("dataset") else None
     before: set[Place] | None = None
     if parameters.get("since"):
         with lenses.look(lens._replace(as_of_us=moment_us("since", parameters["since"]))) as then, suppress(NotKnown):
@@ -114,7 +108,7 @@ def diff(lenses: Lenses, parameters: Parameters) -> Answer:
     check_names("diff", parameters, ("from", "to", "limit"))
     if not parameters.get("from"):
         raise WrongQuestion("diff needs from=TIME, such as 2026-03-01T00:00:00Z; to=TIME is now where it is missing.")
-    limit = read_bounds(None, _number(parameters, "limit")).limit
+    limit = read_bounds(None, number(parameters, "limit")).limit
     start = Lens(as_of_us=moment_us("from", parameters["from"]))
     end = Lens(as_of_us=moment_us("to", parameters["to"]) if parameters.get("to") else None)
     with lenses.look(start) as before:
@@ -152,7 +146,8 @@ def edge(lenses: Lenses, bronze: Bronze, parameters: Parameters) -> Answer:
     return found
 
 
-def _subject(parameters: Parameters) -> Subject:
+def subject(parameters: Parameters) -> Subject:
+    """Read which dataset and column are meant; raises WrongQuestion without a dataset."""
     if not parameters.get("dataset"):
         raise WrongQuestion("dataset= is missing. Name a dataset, with namespace= or as the unique end of its name.")
     return Subject(parameters.get("namespace") or None, parameters["dataset"], parameters.get("column") or None)
@@ -163,22 +158,6 @@ def _end(parameters: Parameters, side: str) -> Subject:
     if not dataset:
         raise WrongQuestion(f"{side}Dataset= is missing. Name both ends: {', '.join(_ENDS)}.")
     return Subject(parameters.get(f"{side}Namespace") or None, dataset, parameters.get(f"{side}Column") or None)
-
-
-def _number(parameters: Parameters, name: str) -> int | None:
-    text = parameters.get(name)
-    if not text:
-        return None
-    if not text.isascii() or not text.isdigit() or len(text) > 9:
-        raise WrongQuestion(f"{name}={text[:40]!r} is no number. Write it like 100.")
-    return int(text)
-
-
-def _flag(parameters: Parameters, name: str) -> bool:
-    text = parameters.get(name) or "false"
-    if text not in ("true", "false"):
-        raise WrongQuestion(f"{name}={text[:40]!r} is neither true nor false.")
-    return text == "true"
 
 
 _SQL_SHOWN = 5

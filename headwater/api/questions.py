@@ -9,7 +9,7 @@ from headwater.errors import WrongQuestion
 from headwater.eventlog import LogReader, each
 from headwater.events.times import parse_time
 from headwater.lake.bronze import Bronze
-from headwater.tables import EVENTS, REJECTED
+from headwater.tables import EVENTS, REFUSED, REJECTED
 
 MAX_LIMIT = 1000
 _SHOWN = (
@@ -85,7 +85,15 @@ def list_rejected(bronze: Bronze, *, since: str | None, limit: int) -> dict[str,
     return _page(bronze, REJECTED.name, shown, ["true", *_since(since)], limit)
 
 
-def _page(bronze: Bronze, name: str, shown: str, conditions: list[str], limit: int) -> dict[str, Any]:
+def list_refused(bronze: Bronze, *, since: str | None, limit: int) -> dict[str, Any]:
+    """List notes of refused requests and items, newest first; each counts alike refusals of half a second."""
+    shown = "received_at, status, reason, route, key, field, message, user_agent, first_at, count"
+    return _page(bronze, REFUSED.name, shown, ["true", *_since(since)], limit, bodies=False)
+
+
+def _page(
+    bronze: Bronze, name: str, shown: str, conditions: list[str], limit: int, *, bodies: bool = True
+) -> dict[str, Any]:
     if not 1 <= limit <= MAX_LIMIT:
         raise WrongQuestion(f"limit={limit} is not between 1 and {MAX_LIMIT}. Ask for fewer, and use `since`.")
     if not bronze.exists():
@@ -94,9 +102,10 @@ def _page(bronze: Bronze, name: str, shown: str, conditions: list[str], limit: i
     total = table.query(f"SELECT count(*) AS n FROM t WHERE {where}").column("n")[0].as_py()
     newest = f"SELECT {shown} FROM t WHERE {where} ORDER BY received_at DESC, sequence DESC LIMIT {limit}"
     items = table.query(newest).to_pylist()
-    bodies = _bodies(bronze, name, items) if items else {}
+    found = _bodies(bronze, name, items) if items and bodies else {}
     for item in items:
-        item["body"] = bodies.get((item["incarnation"], item["partition"], item["sequence"]))
+        if bodies:
+            item["body"] = found.get((item["incarnation"], item["partition"], item["sequence"]))
         item.update({key: _iso(value) for key, value in item.items() if isinstance(value, datetime)})
     return {"items": items, "totalCount": total, "truncated": total > len(items)}
 

@@ -10,7 +10,7 @@ import typer
 
 from headwater.cli import fabric, lineage, spark
 from headwater.cli.printing import pairs, show, table
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, WrongSetting
 from headwater.settings import Settings, load_settings
 
 app = typer.Typer(
@@ -193,6 +193,19 @@ def _bindings(data: Path | None) -> Any:
 
 
 _STEP = ("rule", "namespace", "name", "why")
+
+
+@app.command()
+def mcp(
+    to: Annotated[str, typer.Option("--to", help="Address of a running Headwater.")] = "http://127.0.0.1:5000",
+    key: Annotated[str | None, typer.Option(envvar="HEADWATER_KEY", help="Key with the role read.")] = None,
+) -> None:
+    """Answer agents over the Model Context Protocol, on standard input and output. Needs headwater[agents]."""
+    try:
+        from headwater.cli.agents import serve
+    except ModuleNotFoundError as error:
+        raise WrongSetting(f"{error.name} is missing. Install it: pip install 'headwater[agents]'.") from error
+    serve(to, key)
 
 
 @app.command()

@@ -7,9 +7,9 @@ from typing import TypeVar
 
 import msgspec
 
-from headwater.errors import LakeUnavailable
+from headwater.errors import LakeUnavailable, WrongSetting
 
-FORMAT = 2
+FORMAT = 3
 
 T = TypeVar("T")
 
@@ -27,6 +27,8 @@ CREATE TABLE runs(
   run TEXT PRIMARY KEY, kind TEXT, job INTEGER, job_key INTEGER, execution TEXT, state TEXT, processing TEXT,
   started_us INTEGER, ended_us INTEGER, time_us INTEGER) WITHOUT ROWID;
 CREATE INDEX runs_of_job ON runs(job_key, time_us);
+CREATE INDEX runs_of_time ON runs(time_us);
+CREATE INDEX runs_open ON runs(time_us) WHERE state = 'RUNNING';
 CREATE TABLE groups(id INTEGER PRIMARY KEY, layer TEXT, job INTEGER, output INTEGER, UNIQUE(layer, job, output));
 CREATE INDEX groups_of_output ON groups(output);
 CREATE TABLE votes(
@@ -59,6 +61,17 @@ CREATE TABLE datasets(
   name INTEGER PRIMARY KEY, schema TEXT, dropped INTEGER NOT NULL DEFAULT 0,
   generation INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX datasets_changed ON datasets(generation);
+CREATE TABLE things(
+  id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name INTEGER NOT NULL, part TEXT NOT NULL, owner TEXT NOT NULL,
+  own TEXT NOT NULL, parent TEXT NOT NULL, last TEXT NOT NULL, UNIQUE(name, kind, owner, part, own));
+CREATE INDEX things_last ON things(kind, last);
+CREATE TABLE words(kind TEXT, word TEXT, thing INTEGER, PRIMARY KEY(kind, word, thing)) WITHOUT ROWID;
+CREATE TABLE vocabulary(id INTEGER PRIMARY KEY, word TEXT UNIQUE);
+CREATE TABLE weights(name INTEGER, kind TEXT, uses INTEGER NOT NULL, time_us INTEGER, PRIMARY KEY(name, kind))
+  WITHOUT ROWID;
+CREATE TABLE feed(
+  id INTEGER PRIMARY KEY AUTOINCREMENT, generation INTEGER NOT NULL, kind TEXT NOT NULL, number INTEGER, value BLOB);
+CREATE VIRTUAL TABLE trigrams USING fts5(own, content='', columnsize=0, tokenize='trigram');
 """
 
 
@@ -74,7 +87,15 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
         pass  # damaged: it holds nothing that bronze does not hold
     remove(path)
     connection = _connect(path)
-    connection.executescript(f"BEGIN;{SCHEMA}PRAGMA user_version={FORMAT};COMMIT;")
+    try:
+        connection.executescript(f"BEGIN;{SCHEMA}PRAGMA user_version={FORMAT};COMMIT;")
+    except sqlite3.OperationalError as error:
+        if not any(word in str(error) for word in ("fts5", "tokenizer")):
+            raise
+        raise WrongSetting(
+            f"The SQLite {sqlite3.sqlite_version} of this Python cannot search ({error}). "
+            "Use a Python whose SQLite is 3.34 or newer and has FTS5, as those of python.org and Debian."
+        ) from error
     return connection
 
 

@@ -1,17 +1,21 @@
 """Keeps the index up with bronze, and builds it again when the rules for names change or its file is damaged."""
 
 import logging
+import time
 
 from headwater.errors import LakeUnavailable
 from headwater.index.database import is_damage
 from headwater.index.home import IndexHome
 from headwater.index.indexer import Indexer
+from headwater.index.showing import iso
 from headwater.lake.bronze import Bronze
 from headwater.lake.follow import sources_ahead, stored_events
 from headwater.lineage.names import NameRules
+from headwater.tables import REJECTED
 
 log = logging.getLogger(__name__)
 
+_TOLD = 100
 AT_ONCE = 2_000
 """Sequence numbers read at once: bodies of 15 KB make 30 MB of them."""
 
@@ -26,6 +30,8 @@ class IndexFollower:
         self._rules: NameRules | None = None
         self._indexer: Indexer | None = None
         self._version = -1
+        self._told_us = time.time_ns() // 1000
+        self._rejections = -1
 
     def step(self, rules: NameRules) -> int:
         """Take one batch from each partition that is ahead; returns the events taken, 0 when caught up.
@@ -81,7 +87,25 @@ class IndexFollower:
         if not taken:
             self._version = version
             self._publish()
+            self._tell_rejected(indexer)
         return taken
+
+    def _tell_rejected(self, indexer: Indexer) -> None:
+        """Put what was rejected since this process began into the feed: every batch of bronze ends with `events`."""
+        table = self._bronze.tables[REJECTED.name]
+        version = table.handle().version()
+        if version == self._rejections:
+            return
+        rows = table.query(
+            "SELECT cast(received_at AS bigint) AS received_us, reason, field, message FROM t "
+            f"WHERE received_at > to_timestamp_micros({self._told_us}) ORDER BY received_at DESC LIMIT {_TOLD}"
+        ).to_pylist()
+        for row in reversed(rows):
+            self._told_us = max(self._told_us, row["received_us"])
+            row["received_at"] = iso(row.pop("received_us"))
+        if rows:
+            indexer.tell_rejected(rows[::-1])
+        self._rejections = version
 
     def _publish(self) -> None:
         if self._rules is not None:

@@ -1,7 +1,8 @@
 """Bronze to index, a batch in a transaction: the position moves with what was derived from it, or not at all."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from headwater.collector import paused
 from headwater.events.position import Source
@@ -53,6 +54,7 @@ class Indexer:
             self._generation += 1
             with paused():
                 self._apply([self._reader.read(*event) for event in events])
+            self._store.feed.write(self._generation)
             row = (source.incarnation, source.partition, sequence)
             self._sql.execute("INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", row)
             self._sql.execute("COMMIT")
@@ -60,18 +62,29 @@ class Indexer:
             self._sql.execute("ROLLBACK")
             raise
 
+    def tell_rejected(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Let who follows the feed know of rejections."""
+        self._generation += 1
+        self._sql.execute("BEGIN IMMEDIATE")
+        self._store.feed.rejected(rows)
+        self._store.feed.write(self._generation)
+        self._sql.execute("COMMIT")
+
     def close(self) -> None:
         """Close the file."""
         self._sql.close()
 
     def _apply(self, parts: Sequence[Part]) -> None:
         changed = self._derivation.add(parts)
-        self._store.flush()
         self._tags.add(parts)
+        self._store.search.add(parts)
+        self._store.flush()
         for output in {group.output for group in changed}:
             self._settle(output)
         for dataset in self._derivation.looked_at:
-            self._set_dataset(dataset, "schema", self._derivation.schemas.newest(dataset))
+            schema = self._derivation.schemas.newest(dataset)
+            if self._set_dataset(dataset, "schema", schema):
+                self._store.search.set_columns(dataset, self._contents.schema(schema) if schema else ())
 
     def _settle(self, output: Name | None) -> None:
         """Mark which edge sets about an output count now, and whether it is dropped."""
@@ -92,16 +105,20 @@ class Indexer:
 
     def _mark(self, number: int, before: tuple[int, int, bytes] | None, word: Word[int] | None) -> None:
         after = (int(word.live), int(word.latest), encode(sorted(word.explained))) if word else (0, 0, encode([]))
+        if bool(before and before[0]) != bool(after[0]):
+            self._store.feed.counts(number, live=bool(after[0]))
         if before != after:
             self._sql.execute(
                 "UPDATE edge_sets SET live = ?, latest = ?, explained = ?, generation = ? WHERE number = ?",
                 (*after, self._generation, number),
             )
 
-    def _set_dataset(self, name: Name, column: str, value: object) -> None:
+    def _set_dataset(self, name: Name, column: str, value: object) -> bool:
+        """Set what is known of a dataset; tells whether that is new."""
         number = self._names.number(name)
         self._sql.execute("INSERT OR IGNORE INTO datasets(name) VALUES (?)", (number,))
-        self._sql.execute(
+        changed = self._sql.execute(
             f"UPDATE datasets SET {column} = ?1, generation = ?2 WHERE name = ?3 AND {column} IS NOT ?1",
             (value, self._generation, number),
         )
+        return bool(changed.rowcount)

@@ -3,10 +3,10 @@
 import sqlite3
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -25,6 +25,8 @@ from headwater.lineage.masking import remasked
 from headwater.lineage.name import Name, Step
 from headwater.lineage.user_rules import UserRules
 from headwater.lineage.walk import View
+
+T = TypeVar("T")
 
 _PAST_KEPT = 2
 _FAULTS = (sqlite3.Error, msgspec.DecodeError)
@@ -110,8 +112,12 @@ class Lenses:
 
     def run(self, run_id: str) -> dict[str, Any]:
         """Answer which run read what which run wrote."""
-        with self._opened_index() as (live, _):
-            return run_lineage(live, run_id)
+        return self.now(lambda live, _: run_lineage(live, run_id))
+
+    def now(self, question: Callable[[LiveGraph, UserRules], T]) -> T:
+        """Ask the index as it is now, of which a question may want more than lineage."""
+        with self._opened_index() as (live, rules):
+            return question(live, rules)
 
     def bindings(self, name: Name, at_us: int | None) -> list[Step]:
         """Return the steps from a canonical name to the dataset it means at a time, None: now."""

@@ -2,14 +2,18 @@
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from headwater.index.database import chunks, marks
 from headwater.index.edge_set_table import EdgeSetTable
+from headwater.index.feed_table import FeedTable
 from headwater.index.names import NameNumbers
 from headwater.index.part_table import PartTable
+from headwater.index.search_table import SearchTable
 from headwater.index.vote_table import VoteTable
 from headwater.lineage.current import Group
 from headwater.lineage.derive import Derived
+from headwater.lineage.jobs import job_key as shown_job
 from headwater.lineage.name import Name
 from headwater.lineage.part import Part
 from headwater.lineage.run import Run
@@ -24,9 +28,11 @@ class SqliteStore:
         self._sql = connection
         self._names = names
         self._seen: list[tuple[object, ...]] = []
-        self._runs: list[tuple[object, ...]] = []
+        self._runs: list[tuple[Any, ...]] = []
         self._used: set[tuple[int, int]] = set()
         self._parts = PartTable(connection)
+        self.feed = FeedTable(connection)
+        self.search = SearchTable(connection, names)
         self.edge_sets = EdgeSetTable(connection, names)
         self.votes = VoteTable(connection, names, self.edge_sets)
 
@@ -65,7 +71,9 @@ class SqliteStore:
     def flush(self) -> None:
         """Write what `see` and `put` have gathered."""
         self._sql.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?)", self._seen)
+        self.feed.run_states({row[0]: row[5] for row in self._runs})
         self._sql.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._runs)
+        self.search.flush()
         self._seen.clear()
         self._runs.clear()
 
@@ -85,8 +93,13 @@ class SqliteStore:
             run.key, run.kind, job, job_key, run.execution, run.state, run.processing, run.started_us,
             run.ended_us, run.time_us,
         ))  # fmt: skip
+        partners = 0
         for name in used:
-            pair = (self._names.number(name), job_key)
+            pair, new = (self._names.number(name), job_key), 0
             if pair not in self._used:
                 self._used.add(pair)
-                self._sql.execute("INSERT OR IGNORE INTO uses VALUES (?, ?)", pair)
+                new = self._sql.execute("INSERT OR IGNORE INTO uses VALUES (?, ?)", pair).rowcount
+            partners += new
+            self.search.use("dataset", name, run.time_us, partners=new)
+        if run.kind != "DATASET":
+            self.search.use("job", shown_job(run.job, None), run.time_us, partners=partners)

@@ -7,9 +7,10 @@ import logging
 import socket
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 import uvicorn
 import uvloop
 from starlette.datastructures import Headers
@@ -17,16 +18,18 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from headwater.access import Access
-from headwater.api.app import ReadApi
+from headwater.api.app import ReadApi, ReadFrom
+from headwater.api.live import Live
 from headwater.errors import HeadwaterError, Retry
 from headwater.eventlog import Log
 from headwater.eventlog.claims import ClaimCheck
 from headwater.index.lens import Lenses
+from headwater.index.search import Search
 from headwater.local.connection import connection_class
 from headwater.local.health import Health
 from headwater.local.intake import Take
 from headwater.local.lifeline import read_settings, when_parent_ends
-from headwater.receiver import Refusal
+from headwater.receiver import Refusal, Request
 from headwater.receiver.station import Limits, Receiver
 from headwater.runtime import (
     claim_limit,
@@ -39,12 +42,13 @@ from headwater.runtime import (
     open_rules,
     prepare_folder,
 )
-from headwater.settings import Settings
+from headwater.settings import Settings, settings_shown
 
 log = logging.getLogger(__name__)
 
 FLUSH_REFUSALS_S = 0.5
 RETENTION_S = 30.0
+_AT_ONCE = 100
 
 
 class Serve:
@@ -64,8 +68,12 @@ class Serve:
         }
         bronze, readers = open_bronze(settings), log_readers(settings, folder)
         self._health = Health(event_log, readers, bronze)
-        lenses = Lenses(open_index_home(folder), open_rules(settings))
-        self._read = ReadApi(readers, bronze, access, lenses).app()
+        home = open_index_home(folder)
+        lenses, search = Lenses(home, open_rules(settings)), Search(home, open_rules(settings))
+        shown = settings_shown(settings)
+        self.live = Live(home)
+        reading = ReadFrom(readers, bronze, access, lenses, search, shown, self._send_again, self.live)
+        self._read = ReadApi(reading).app()
         self._read.routes.extend(self._health.routes())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -95,6 +103,22 @@ class Serve:
     def _is_allowed(self, host: str) -> bool:
         name = host.rpartition("]")[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
         return name.lower() in self._settings.allowed_hosts
+
+    async def _send_again(
+        self, bodies: Sequence[bytes], headers: Mapping[str, str], query: str
+    ) -> Sequence[str | None]:
+        """Take events again as if they were posted anew, with the key of who asks for it."""
+        own = {name: value for name, value in headers.items() if not name.startswith("content-")}
+        own["content-type"] = "application/json"
+        answers = [
+            await asyncio.gather(*(self.receiver.one(Request("POST", own, query, body)) for body in some))
+            for some in (bodies[at : at + _AT_ONCE] for at in range(0, len(bodies), _AT_ONCE))
+        ]
+        return [
+            None if answer.status == 200 else msgspec.json.decode(answer.body)["error"]
+            for some in answers
+            for answer in some
+        ]
 
     def refuse(self, refusal: Refusal) -> None:
         """Count a refusal of the connection, before any station sees the request."""
@@ -136,11 +160,15 @@ async def run(settings: Settings, folder: Path, listener: socket.socket) -> None
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
-        loop.call_soon_threadsafe(setattr, server, "should_exit", True)
+        server.should_exit = True
+        serve.live.close()  # streams have no end of their own, and the server waits for answers to end
 
-    when_parent_ends(stop)
+    def stop_soon() -> None:
+        loop.call_soon_threadsafe(stop)
+
+    when_parent_ends(stop_soon)
     housekeeping = asyncio.create_task(serve.housekeeping())
-    housekeeping.add_done_callback(lambda _: setattr(server, "should_exit", True))  # a fault of ours: start anew
+    housekeeping.add_done_callback(lambda _: stop())  # a fault of ours: start anew
     gc.collect()
     gc.freeze()  # what start-up made stays: the collector need not look at it again and again
     try:

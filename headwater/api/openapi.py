@@ -1,0 +1,118 @@
+"""The OpenAPI document, made from the routes and the shapes of their answers."""
+
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+import msgspec
+
+from headwater.api.answers import Error
+from headwater.api.parameters import Parameter
+from headwater.api.routes import BASE, Route
+
+_JSON = "application/json"
+_SCHEMAS = "#/components/schemas/"
+_REFUSALS = {
+    "400": "A parameter is missing, unknown or out of form",
+    "401": "The key is missing or wrong",
+    "403": "The key may not do this",
+    "404": "Nothing of this name; `nearest` lists what is like it",
+    "503": "Log, lake or index do not answer now; ask again",
+}
+_EVENT = {
+    "type": "object",
+    "description": "An OpenLineage event, https://openlineage.io/spec/2-0-2/OpenLineage.json",
+}
+_TAKEN = {"content": {_JSON: {"schema": {"type": "object"}}}}
+
+
+def document(routes: Sequence[Route]) -> dict[str, Any]:
+    """Return the OpenAPI 3.1 document of these routes, of the receiver and of the health checks."""
+    shapes = [route.answer for route in routes if route.answer] + [Error]
+    _, schemas = msgspec.json.schema_components(shapes, ref_template=f"{_SCHEMAS}{{name}}")
+    paths: dict[str, dict[str, Any]] = {}
+    for route in routes:
+        paths.setdefault(f"{BASE}/{route.path}", {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Headwater",
+            "version": version("headwater"),
+            "description": "An ingestion pipeline for OpenLineage. Without keys, on loopback, nobody needs one.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": {**paths, **_intake(), **_health()},
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer"},
+                "functions": {"type": "apiKey", "in": "header", "name": "x-functions-key"},
+                "code": {"type": "apiKey", "in": "query", "name": "code"},
+            },
+        },
+        "security": [{}, {"bearer": []}, {"functions": []}, {"code": []}],
+    }
+
+
+def _operation(route: Route) -> dict[str, Any]:
+    if route.answer is None:
+        said: dict[str, Any] = {"content": {"text/event-stream": {"schema": {"type": "string"}}}}
+    else:
+        said = {"content": {_JSON: {"schema": {"$ref": f"{_SCHEMAS}{route.answer.__name__}"}}}}
+    return {
+        "operationId": route.name,
+        "summary": route.summary,
+        "tags": ["lineage" if not route.reads_lake else "operations"],
+        "description": f"Needs the role `{route.role}`.",
+        "parameters": [_parameter(each) for each in route.parameters],
+        "responses": {"200": {"description": "Answered", **said}, **_refusals(*_REFUSALS)},
+    }
+
+
+def _parameter(each: Parameter) -> dict[str, Any]:
+    return {
+        "name": each.name, "in": each.place, "required": each.required, "schema": each.schema,
+        "description": each.meaning,
+    }  # fmt: skip
+
+
+def _refusals(*statuses: str) -> dict[str, Any]:
+    refused = {"content": {_JSON: {"schema": {"$ref": f"{_SCHEMAS}Error"}}}}
+    return {status: {"description": _REFUSALS.get(status, "Not taken"), **refused} for status in statuses}
+
+
+def _intake() -> Mapping[str, Any]:
+    refusals = _refusals("400", "401", "403", "408", "413", "415", "431", "503")
+    one = {"operationId": "lineage", "summary": "Take one OpenLineage event; 200 means it is on disk"}
+    many = {"operationId": "batch", "summary": "Take an array of events; items that are not taken are named"}
+    array = {"type": "array", "items": _EVENT, "maxItems": 10_000}
+    return {
+        "/api/v1/lineage": {"post": _post(one, _EVENT, {"200": {"description": "Taken", **_TAKEN}, **refusals})},
+        "/api/v1/lineage/batch": {
+            "post": _post(many, array, {
+                "200": {"description": "Some were not taken: `failed_events` names them", **_TAKEN},
+                "204": {"description": "All were taken"}, **refusals,
+            })
+        },
+    }  # fmt: skip
+
+
+def _post(what: Mapping[str, Any], schema: Mapping[str, Any], responses: Mapping[str, Any]) -> dict[str, Any]:
+    body = {"required": True, "content": {_JSON: {"schema": schema}}}
+    return {**what, "tags": ["intake"], "requestBody": body, "responses": responses}
+
+
+def _health() -> Mapping[str, Any]:
+    return {
+        path: {
+            "get": {
+                "operationId": path.strip("/").replace("/", "-"), "summary": summary, "tags": ["health"],
+                "security": [{}],
+                "responses": {status: {"description": meaning, **_TAKEN} for status, meaning in statuses.items()},
+            }
+        }
+        for path, summary, statuses in (
+            ("/health/live", "Whether the process answers", {"200": "It does"}),
+            ("/health/ready", "Whether events can be acknowledged", {"200": "Yes", "503": "Not now"}),
+        )
+    }  # fmt: skip

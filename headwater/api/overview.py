@@ -1,0 +1,90 @@
+"""What came in, what lags and how runs fare, as series over a window."""
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from headwater.api.query import number
+from headwater.api.questions import freshness, moment_us
+from headwater.errors import WrongQuestion
+from headwater.eventlog import LogReader, each
+from headwater.index.lens import Lenses
+from headwater.index.run_health import run_health
+from headwater.index.showing import iso
+from headwater.lake.bronze import Bronze
+from headwater.tables import EVENTS, REFUSED, REJECTED, Table
+
+MAX_BUCKETS = 500
+_BUCKETS = 60
+_HOUR_US = 3600 * 1_000_000
+_MAX_US = 366 * 24 * _HOUR_US
+_LATEST_US = 7_030 * 366 * 24 * _HOUR_US
+_REASONS = 100
+
+
+class Window(NamedTuple):
+    """A time in buckets of equal length (us)."""
+
+    since_us: int
+    bucket_us: int
+    buckets: int
+
+    @property
+    def until_us(self) -> int:
+        """The end, not included."""
+        return self.since_us + self.bucket_us * self.buckets
+
+
+def overview(
+    readers: Sequence[LogReader], bronze: Bronze, lenses: Lenses, parameters: Mapping[str, str]
+) -> dict[str, Any]:
+    """Answer series of events, rejections, refusals (by time of receipt) and runs (by event time); see docs/api.md."""
+    now_us = time.time_ns() // 1000
+    window = read_window(parameters, now_us)
+    there = bronze.exists()
+    passed = {reader.source: bronze.watermark(reader.source) for reader in readers}
+    pending = sum(each(readers, lambda reader: reader.pending(passed[reader.source])))
+    health = partial(run_health, since_us=window.since_us, bucket_us=window.bucket_us, buckets=window.buckets)
+    return {
+        "window": {
+            "from": iso(window.since_us),
+            "to": iso(window.until_us),
+            "bucketSeconds": window.bucket_us / 1e6,
+        },
+        "events": (_series(bronze, EVENTS, "count(*)", window) if there else {}).get("", [0] * window.buckets),
+        "rejected": _series(bronze, REJECTED, "sum(to_sequence - sequence + 1)", window, "reason") if there else {},
+        "refused": _series(bronze, REFUSED, "sum(count)", window, "reason") if there else {},
+        "runs": lenses.now(lambda live, _: health(live, now_us=now_us)) if there else None,
+        "pending": pending,
+        "freshness": freshness(readers, bronze)["seconds"],
+    }
+
+
+def read_window(parameters: Mapping[str, str], now_us: int) -> Window:
+    """Read from=, to= and buckets=; raises WrongQuestion for a window that is none."""
+    until_us = moment_us("to", parameters["to"]) if parameters.get("to") else now_us
+    since_us = moment_us("from", parameters["from"]) if parameters.get("from") else until_us - _HOUR_US
+    buckets = number(parameters, "buckets")
+    buckets = _BUCKETS if buckets is None else buckets
+    if not 1 <= buckets <= MAX_BUCKETS:
+        raise WrongQuestion(f"buckets={buckets} is not between 1 and {MAX_BUCKETS}.")
+    if not 0 < until_us - since_us <= _MAX_US:
+        raise WrongQuestion("The window from `from` to `to` must be longer than nothing and no longer than 366 days.")
+    if until_us > _LATEST_US:
+        raise WrongQuestion("to= lies behind the year 9000.")
+    return Window(since_us, max(1, -(-(until_us - since_us) // buckets)), buckets)
+
+
+def _series(bronze: Bronze, table: Table, sum_of: str, window: Window, key: str = "''") -> dict[str, list[int]]:
+    bucket = f"(cast(received_at as bigint) - {window.since_us}) / {window.bucket_us}"
+    rows = bronze.tables[table.name].query(
+        f"SELECT {key} AS key, {bucket} AS bucket, {sum_of} AS n FROM t "
+        f"WHERE received_at >= to_timestamp_micros({window.since_us}) "
+        f"AND received_at < to_timestamp_micros({window.until_us}) GROUP BY {key}, {bucket}"
+    )
+    found: dict[str, list[int]] = {}
+    for row in rows.to_pylist():
+        name = row["key"] if row["key"] in found or len(found) < _REASONS else "other"
+        found.setdefault(name, [0] * window.buckets)[row["bucket"]] += row["n"]
+    return found

@@ -1,0 +1,56 @@
+"""How the reading API refuses: keys without a role, parameters out of form, names nobody knows, a lake that is away."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from headwater.access import Access, Role
+from headwater.api.query import check_names
+from headwater.api.routes import Route
+from headwater.errors import GiveUp, NotKnown, Retry, WrongQuestion
+
+Answer = Callable[[Request], Any]
+
+
+def refuse(access: Access, request: Request, role: Role) -> Response | None:
+    """Return what is answered to a key that is missing, wrong, or without a role; None where all is well."""
+    key = access.find(dict(request.headers), request.url.query)
+    if key is None:
+        return error_response(401, "The key is missing or wrong.", "Send `Authorization: Bearer KEY`.")
+    if not key.may(role):
+        return error_response(403, f"Key {key.name!r} may not {_MAY[role]}.", f"Use a key with the role `{role}`.")
+    return None
+
+
+_MAY = {"read": "read", "write": "write", "admin": "change anything"}
+
+
+def answered(route: Route, answer: Answer, request: Request, turn: AbstractContextManager[Any]) -> Any:
+    """Return what an answer function gives, or the refusal that its error stands for; turn: held meanwhile."""
+    try:
+        check_names(route.name, request.query_params, route.taken)
+        with turn:
+            return answer(request)
+    except WrongQuestion as error:
+        return error_response(400, str(error), "Correct the parameter.")
+    except NotKnown as error:
+        return json_response(404, {"error": str(error), "field": None, "fix": _KNOWN, "nearest": error.nearest})
+    except (GiveUp, Retry) as error:
+        return error_response(503, str(error), "Ask again in a moment.")
+
+
+_KNOWN = "Use a name that is known; `nearest` has some."
+
+
+def error_response(status: int, what: str, fix: str) -> Response:
+    """Return a refusal."""
+    return json_response(status, {"error": what, "field": None, "fix": fix})
+
+
+def json_response(status: int, value: Any) -> Response:
+    """Return a value as JSON."""
+    return Response(msgspec.json.encode(value), status, media_type="application/json")

@@ -1,0 +1,49 @@
+"""What just happened, in the index's file: run states, edge sets that began or ceased to count, rejections.
+
+A bounded tail that `live` reads; it moves with the batch that it tells of, or not at all.
+"""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headwater.index.database import chunks, marks
+from headwater.index.packing import encode
+
+KEPT = 10_000
+OF_A_BATCH = 2_000
+"""Most entries that one batch leaves, newest last: an index that is built anew tells only its end."""
+
+
+class FeedTable:
+    """Takes what happens; the caller holds the transaction."""
+
+    def __init__(self, connection: sqlite3.Connection):
+        """Use the index's connection."""
+        self._sql = connection
+        self._happened: list[tuple[str, int, bytes]] = []
+
+    def run_states(self, states: Mapping[str, str]) -> None:
+        """Note the runs whose state is another than before; to be called before they are written. states: by run."""
+        before: dict[str, str] = {}
+        for some in chunks(list(states)):
+            query = f"SELECT run, state FROM runs WHERE run IN ({marks(some)})"
+            before.update(self._sql.execute(query, some))
+        changed = [run for run, state in states.items() if before.get(run) != state]
+        self._happened += [("run", 0, encode((run, states[run]))) for run in changed[-OF_A_BATCH:]]
+
+    def counts(self, edge_set: int, *, live: bool) -> None:
+        """Note that an edge set counts from now on, or no more."""
+        self._happened.append(("edges", edge_set, encode(live)))
+
+    def rejected(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Note rejections, oldest first."""
+        self._happened += [("rejected", 0, encode(row)) for row in rows]
+
+    def write(self, generation: int) -> None:
+        """Write what was noted, as one batch."""
+        if self._happened:
+            rows = [(generation, *each) for each in self._happened[-OF_A_BATCH:]]
+            self._sql.executemany("INSERT INTO feed(generation, kind, number, value) VALUES (?, ?, ?, ?)", rows)
+            self._sql.execute("DELETE FROM feed WHERE id <= (SELECT max(id) FROM feed) - ?", (KEPT,))
+            self._happened.clear()

@@ -1,0 +1,117 @@
+"""The graph of tables, folded: by namespace, lakehouse or schema, each group opened where one asks for it."""
+
+import difflib
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Literal, get_args
+
+from headwater.errors import NotKnown, WrongQuestion
+from headwater.index.moment import Moment
+from headwater.lineage.name import Name
+from headwater.lineage.walk import View
+
+Level = Literal["namespace", "lakehouse", "schema", "none"]
+LEVELS = get_args(Level)
+MAX_NODES = 2_000
+_EDGES_OF_A_NODE = 5
+
+Node = tuple[str, str, str]
+"""Kind (group or dataset), namespace, name."""
+
+
+def table_graph(moment: Moment, view: View, *, level: str, expand: Collection[str], limit: int) -> dict[str, Any]:
+    """Answer groups, the datasets of opened groups, and how many lineage edges and jobs lead from one to the other.
+
+    level: where groups begin: the namespace, in it the first part of a name (in OneLake the lakehouse), or all but its
+    last part; none shows datasets. expand: ids of groups to be opened by one level.
+    Raises WrongQuestion for another word, NotKnown for a group that is not there.
+    """
+    if level not in LEVELS:
+        raise WrongQuestion(f"groups={level[:40]!r} is not known. Write {', '.join(LEVELS)}.")
+    if not 1 <= limit <= MAX_NODES:
+        raise WrongQuestion(f"limit={limit} is not between 1 and {MAX_NODES}.")
+    start = LEVELS.index(level)
+    hidden = {moment.graph.names[number] for number in view.hidden}
+    datasets = [name for name in moment.datasets() if name not in hidden]
+    _check(expand, datasets)
+    node_of = {name: _node(name, start, expand) for name in datasets}
+    sizes = Counter(node_of.values())
+    shown = sorted(sizes, key=lambda node: (-sizes[node], node))[:limit]
+    ids = {node: node_id(node) for node in shown}
+    edges, inside = _edges(moment, view, node_of, ids)
+    listed = sorted(edges.items(), key=lambda item: (-item[1][0], item[0]))
+    return {
+        "groups": level,
+        "nodes": [
+            {
+                "id": ids[node], "kind": node[0], "namespace": node[1], "name": node[2],
+                "datasets": sizes[node], "inside": inside[ids[node]],
+            }
+            for node in shown
+        ],
+        "edges": [
+            {"from": source, "to": target, "edges": count, "jobs": len(jobs)}
+            for (source, target), (count, jobs) in listed[: limit * _EDGES_OF_A_NODE]
+        ],
+        "totalCount": len(sizes),
+        "truncated": len(shown) < len(sizes) or len(listed) > limit * _EDGES_OF_A_NODE,
+    }  # fmt: skip
+
+
+def node_id(node: Node) -> str:
+    """Return what `expand` calls a node."""
+    kind, namespace, name = node
+    return f"{kind}:{namespace}/{name}" if name else f"{kind}:{namespace}"
+
+
+def _edges(
+    moment: Moment, view: View, node_of: dict[Name, Node], ids: dict[Node, str]
+) -> tuple[dict[tuple[str, str], tuple[int, set[Name]]], Counter[str]]:
+    pairs: dict[tuple[Name, Name], set[Name]] = {}
+    for number, (group, said) in moment.graph.sets.items():
+        if view.live[number] and said.output in node_of:
+            for source in said.tables:
+                if source in node_of:
+                    pairs.setdefault((source, said.output), set()).add(group.job)
+    found: dict[tuple[str, str], tuple[int, set[Name]]] = {}
+    inside: Counter[str] = Counter()
+    for (source, output), jobs in pairs.items():
+        start, end = ids.get(node_of[source]), ids.get(node_of[output])
+        if start is None or end is None:
+            continue
+        if start == end:
+            inside[start] += 1
+            continue
+        count, known = found.get((start, end), (0, set()))
+        found[start, end] = (count + 1, known | jobs)
+    return found, inside
+
+
+def _node(name: Name, start: int, expand: Collection[str]) -> Node:
+    for node in _groups(name)[start:]:
+        if node_id(node) not in expand:
+            return node
+    return ("dataset", name.namespace, name.name)
+
+
+def _groups(name: Name) -> Sequence[Node]:
+    """Return the groups of a dataset, from its namespace to its schema; the same one may stand for two levels."""
+    text = name.name.strip("/")
+    separator = "/" if "/" in text else "."
+    first, _, rest = text.partition(separator)
+    schema = text.rpartition(separator)[0]
+    parts = ("", first if rest else "", schema)
+    return [("group", name.namespace, part) for part in parts]
+
+
+def _check(expand: Collection[str], datasets: Sequence[Name]) -> None:
+    if not expand:
+        return
+    known = set(_ids(datasets))
+    for each in expand:
+        if each not in known:
+            raise NotKnown("group", each, difflib.get_close_matches(each, sorted(known), 5, 0.4))
+
+
+def _ids(datasets: Sequence[Name]) -> Iterator[str]:
+    return (node_id(node) for name in datasets for node in _groups(name))

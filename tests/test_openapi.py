@@ -1,0 +1,127 @@
+"""The OpenAPI document: true of every route that is served, held against answers to generated requests; its page."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, cast
+
+import httpx
+import jsonschema_rs
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis.checks import load_all_checks, not_a_server_error
+from schemathesis.generation import GenerationMode
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from headwater.api.routes import BASE, ROUTES
+from tests.reference.world_events import uuid
+from tests.running import Running
+from tests.shop import EVENTS, Asker, up
+
+load_all_checks()
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+EXAMPLES = 5
+ASKED = {
+    "impact": {"dataset": "landing/customers", "paths": "true"}, "upstream": {"dataset": "gold/mailing"},
+    "path": {"fromDataset": "landing/customers", "toDataset": "gold/mailing"},
+    "edge": {"fromDataset": "silver/customers", "toDataset": "gold/mailing"}, "diff": {"from": "2026-03-01"},
+    "facets": {"entity": "job", "name": "sql"}, "names": {"name": "x"}, "search": {"q": "customers"},
+    "timeline": {"dataset": "silver/customers"}, "runs-lineage": {"run": uuid(2)},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
+    with up(tmp_path_factory.mktemp("openapi") / "data") as running, Asker(running.url) as asker:
+        asker.post(*EVENTS)
+        yield asker
+
+
+@pytest.fixture(scope="module")
+def document(shop: Asker) -> Any:
+    return shop.client.get("/openapi.json").json()
+
+
+def test_every_route_of_the_document_is_served(shop: Asker, document: Any) -> None:
+    assert document["openapi"] == "3.1.0"
+    for path, operations in document["paths"].items():
+        for method in operations:
+            if path.endswith("/live"):
+                continue
+            answer = shop.client.request(method, path.replace("{run}", "x"))
+            assert (answer.status_code, "There is nothing at" in answer.text) != (404, True), path
+            assert answer.status_code != 405, path
+
+
+@pytest.mark.parametrize("route", [route for route in ROUTES if route.answer], ids=lambda route: route.name)
+def test_an_answer_that_says_something_is_of_its_schema(shop: Asker, document: Any, route: Any) -> None:
+    asked = dict(ASKED.get(route.name, {}))
+    path = f"{BASE}/{route.path.replace('{run}', asked.pop('run', ''))}"
+    answer = shop.client.request(route.method, path, params=asked)
+    assert answer.status_code == 200, answer.text
+    schema = {"$ref": f"#/components/schemas/{route.answer.__name__}", "components": document["components"]}
+    jsonschema_rs.validate(schema, answer.json())
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
+def test_no_generated_request_is_answered_against_the_document(
+    shop: Asker, document: Any, mode: GenerationMode
+) -> None:
+    base_url = str(shop.client.base_url)
+    with requests.Session() as session:
+        for found in schemathesis.openapi.from_dict(document).get_all_operations():
+            operation = cast(Any, found).ok()
+            if operation.path.endswith("/live"):
+                continue  # an answer without an end
+            if mode is GenerationMode.NEGATIVE and not _can_be_wrong(operation.definition.raw):
+                continue
+
+            @settings(
+                max_examples=EXAMPLES,
+                deadline=None,
+                database=None,
+                derandomize=True,
+                phases=[Phase.generate],
+                suppress_health_check=list(HealthCheck),
+            )
+            @given(case=operation.as_strategy(generation_mode=mode))
+            def check(case: Any) -> None:
+                answer = case.call(base_url=base_url, session=session, timeout=60)
+                case.validate_response(answer, checks=CHECKS)
+
+            check()
+
+
+def _can_be_wrong(operation: Any) -> bool:
+    """Tell whether a request can be out of form: any text is a run id."""
+    queried = [each for each in operation.get("parameters", ()) if each["in"] == "query"]
+    return bool(queried) or "requestBody" in operation
+
+
+def test_the_page_needs_no_other_host(shop: Asker) -> None:
+    answer = shop.client.get("/docs")
+    assert answer.headers["content-type"].startswith("text/html")
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert re.findall(r"""(?:src|href|@import|url\()\s*=?\s*["']?(?:https?:)?//""", answer.text) == []
+    assert "innerHTML" not in answer.text
+
+
+def test_document_and_page_need_a_key_where_there_are_keys(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A browser opens the page with the key in its address."""
+    folder = tmp_path_factory.mktemp("keys") / "data"
+    keys = json.dumps([{"name": "viewer", "key": "viewer-key", "roles": ["read"]}])
+    with (
+        Running(folder, environment={"HEADWATER_KEYS": keys}, cwd=folder.parent) as running,
+        httpx.Client(base_url=running.url, timeout=60) as client,
+    ):
+        for path in ("/openapi.json", "/docs"):
+            assert client.get(path).status_code == 401
+            assert client.get(f"{path}?code=viewer-key").status_code == 200

@@ -5,8 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from headwater.index.database import chunks, marks
 from headwater.index.edge_set_table import EdgeSetTable
+from headwater.index.happened_table import HappenedTable
+from headwater.index.history_table import HistoryTable
 from headwater.index.names import NameNumbers
-from headwater.index.part_table import PartTable
+from headwater.index.part_table import PartTable, Places
 from headwater.index.vote_table import VoteTable
 from headwater.lineage.current import Group
 from headwater.lineage.derive import Derived
@@ -23,16 +25,21 @@ class SqliteStore:
         """Use the index's connection; the caller holds its transaction."""
         self._sql = connection
         self._names = names
+        self.places: Places = {}
         self._seen: list[tuple[object, ...]] = []
         self._runs: list[tuple[object, ...]] = []
         self._used: set[tuple[int, int]] = set()
         self._parts = PartTable(connection)
+        self._happened = HappenedTable(connection)
+        self._history = HistoryTable(connection, names)
         self.edge_sets = EdgeSetTable(connection, names)
         self.votes = VoteTable(connection, names, self.edge_sets)
 
     def add(self, parts: Sequence[Part]) -> Sequence[Part]:
-        """Keep parts; returns those that are new."""
-        return self._parts.add(parts)
+        """Keep parts, whose places in bronze `places` has; returns those that are new."""
+        fresh = self._parts.add(parts, self.places)
+        self._happened.add(fresh, self.places)
+        return fresh
 
     def parts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[Part]]:
         """Return all parts of each of these runs."""
@@ -40,6 +47,7 @@ class SqliteStore:
 
     def put(self, derived: Sequence[Derived]) -> set[Group]:
         """Replace what runs say; returns the groups where that made a difference."""
+        self._history.expect([one.run.key for one in derived])
         for run, _, used in derived:
             self._put_run(run, used)
         return self.votes.replace(derived)
@@ -65,9 +73,10 @@ class SqliteStore:
     def flush(self) -> None:
         """Write what `see` and `put` have gathered."""
         self._sql.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?)", self._seen)
-        self._sql.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._runs)
+        self._sql.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._runs)
         self._seen.clear()
         self._runs.clear()
+        self._history.flush()
 
     def newest_first(self, name: Name) -> Iterator[SeenSchema]:
         """Return the schemas mentioned under a name, newest first."""
@@ -83,7 +92,7 @@ class SqliteStore:
         job, job_key = self._names.number(run.job), self._names.number(run.job_key)
         self._runs.append((
             run.key, run.kind, job, job_key, run.execution, run.state, run.processing, run.started_us,
-            run.ended_us, run.time_us,
+            run.ended_us, run.time_us, self._history.take(run, job_key, used),
         ))  # fmt: skip
         for name in used:
             pair = (self._names.number(name), job_key)

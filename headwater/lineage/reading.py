@@ -12,7 +12,7 @@ from headwater.events.facet_sets import FacetReader, FacetSet, text_at
 from headwater.events.facets import Memo
 from headwater.events.rows import content_rows
 from headwater.events.times import parse_time
-from headwater.events.wire import NULL, WireDataset, WireJob, WireRun, read_wire_dataset, read_wire_event
+from headwater.events.wire import NULL, WireDataset, WireEvent, WireJob, WireRun, read_wire_dataset, read_wire_event
 from headwater.lineage.contents import Canonical, Contents, is_noise, schema_columns, sent_edges
 from headwater.lineage.jobs import job_key, run_key
 from headwater.lineage.name import Name
@@ -38,7 +38,10 @@ class PartReader:
 
     def read(self, event_id: str, received_us: int, body: str) -> Part:
         """Read one row of table `events`; raises InvalidEvent if the body is no event, which bronze never holds."""
-        wire, _ = read_wire_event(repair_surrogates(body.encode()))
+        return self.read_wire(event_id, received_us, read_stored(body))
+
+    def read_wire(self, event_id: str, received_us: int, wire: WireEvent) -> Part:
+        """Read an event that is taken apart already."""
         time_us, _ = parse_time(wire.eventTime)
         run = wire.run if wire.run is not UNSET else None
         job = wire.job if wire.job is not UNSET else None
@@ -108,6 +111,7 @@ class PartReader:
             lifecycle=lifecycle,
             previous=previous,
             landed=counted or "version" in facets,
+            version=text_at(decode(bytes(facets["version"])), "datasetVersion") if "version" in facets else None,
         )
 
     def _keep(self, found: FacetSet) -> None:
@@ -160,6 +164,11 @@ class PartReader:
         if b"trident.artifact.id" not in text:
             return None
         return self._artifacts.get(text) or self._artifacts.put(text, _read_artifact(decode(text)))
+
+
+def read_stored(body: str) -> WireEvent:
+    """Take apart the body of one row of table `events`; raises InvalidEvent if it is no event."""
+    return read_wire_event(repair_surrogates(body.encode()))[0]
 
 
 def members(raw: Raw | None) -> Facets:

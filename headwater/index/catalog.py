@@ -96,8 +96,8 @@ class Catalog:
         ]
         return (min(row[0] for row in rows), min(self._until, max(row[1] for row in rows))) if rows else None
 
-    def facets(self, kind: int, names: Iterable[Name]) -> dict[str, str]:
-        """Return the newest text of each facet of a dataset (by all its names) or of a job."""
+    def facets(self, kind: int, names: Iterable[Name], only: str | None = None) -> dict[str, str]:
+        """Return the newest text of each facet (or of one) of a dataset, by all its names, or of a job."""
         numbers = [number for name in names if (number := self.number(name))]
         sets: list[tuple[int, bytes]] = []
         for number in numbers:
@@ -111,13 +111,27 @@ class Catalog:
         found: dict[str, str | None] = {}
         for _, value in sets:
             for facet, number in _set_from(value):
-                if facet not in found:
+                if facet not in found and only in (None, facet):
                     text = self._text(number)
                     if facet != "schema" or '"name"' in text:  # a schema that names no column says nothing
                         found[facet] = None if '"_deleted"' in text else text
-        if kind == DATASET and self._is_now:
+        if kind == DATASET and self._is_now and only is None:
             found.update(self._measured(numbers))
         return {facet: text for facet, text in found.items() if text is not None}
+
+    def facets_of_version(self, names: Iterable[Name], schema: str | None) -> dict[str, str]:
+        """Return the facets that came with a schema of a dataset, without those of one run alone."""
+        found: dict[str, str] = {}
+        for name in names:
+            rows = self.sql.execute(
+                "SELECT s.value FROM described d JOIN facet_sets s ON s.id = d.facet_set "
+                "WHERE d.kind = ? AND d.name = ? AND s.schema IS ? ORDER BY d.last_us DESC LIMIT ?",
+                (DATASET, self.number(name), schema, _SETS),
+            ).fetchall()
+            for facet, number in (pair for (value,) in rows for pair in _set_from(value)):
+                if facet not in found:
+                    found[facet] = self._text(number)
+        return found
 
     def _text(self, number: int) -> str:
         text: str = self.sql.execute("SELECT value FROM facet_texts WHERE id = ?", (number,)).fetchone()[0]

@@ -45,6 +45,11 @@ job_value_from = msgpack.Decoder(tuple[tuple[int, ...], tuple[int, ...]]).decode
 _encode = msgpack.Encoder().encode
 
 
+def version_value(schema: str | None) -> bytes:
+    """Return the value of a version that nothing but a schema makes."""
+    return _encode((schema, None, None))
+
+
 def dataset_version(name: Name, schema: str | None, lineage: str | None, version: str | None) -> bytes:
     """Return the 16 bytes of a dataset's version."""
     return blake2b(_encode((*name, schema, lineage, version)), digest_size=16).digest()

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
+from starlette.datastructures import QueryParams
+
 from headwater.api.questions import moment_us
 from headwater.errors import GiveUp, WrongQuestion
 from headwater.index.catalog import Catalog
@@ -26,6 +28,14 @@ class Refused(GiveUp):
         super().__init__(str(body))
         self.status = status
         self.body = body
+
+
+class LookAgain(Exception):
+    """The question is about another moment than the one that was opened for it."""
+
+    def __init__(self, as_of_us: int) -> None:
+        super().__init__(as_of_us)
+        self.as_of_us = as_of_us
 
 
 def not_found(what: str, name: str) -> Refused:
@@ -63,7 +73,7 @@ class Asked(NamedTuple):
     """A request and what it sees; path: the variable parts of its address."""
 
     path: Mapping[str, str]
-    query: Mapping[str, str]
+    query: QueryParams
     sight: Sight
     catalog: Catalog
 

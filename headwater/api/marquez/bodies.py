@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from headwater.events.decode import decode
+from headwater.events.facet_sets import text_at
+from headwater.events.times import parse_time
 from headwater.lake.bronze import Bronze
 
 Place = tuple[str, str, str, int]
@@ -44,6 +46,6 @@ def newest_facets(bodies: Iterable[str], entity: str) -> dict[str, Any]:
     }
 
 
-def _order(event: Mapping[str, Any]) -> tuple[str, int]:
-    kind = event.get("eventType")
-    return str(event.get("eventTime")), _RANK.get(kind, 3) if isinstance(kind, str) else 3
+def _order(event: Mapping[str, Any]) -> tuple[int, int]:
+    kind, time = event.get("eventType"), text_at(event, "eventTime")
+    return (parse_time(time)[0] or 0) if time else 0, _RANK.get(kind, 3) if isinstance(kind, str) else 3

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from headwater.index.home import IndexHome
     from headwater.index.lens import Lenses
     from headwater.index.rules_files import RulesFiles
+    from headwater.index.search import Search
     from headwater.lake.bronze import Bronze
 
 FORMAT = 1
@@ -228,16 +229,30 @@ def open_index_home(folder: Path) -> "IndexHome":
 
 def open_lenses(settings: Settings, folder: Path) -> "Lenses":
     """Open lineage for questions from the command line; the index is brought up to date unless a process does that."""
-    from headwater.index.follow import IndexFollower
     from headwater.index.lens import Lenses
 
     rules = open_rules(settings)
+    _catch_up(settings, folder, rules)
+    return Lenses(open_index_home(folder), rules)
+
+
+def open_search(settings: Settings, folder: Path) -> "Search":
+    """Open search for the command line; like `open_lenses`."""
+    from headwater.index.search import Search
+
+    rules = open_rules(settings)
+    _catch_up(settings, folder, rules)
+    return Search(open_index_home(folder), rules)
+
+
+def _catch_up(settings: Settings, folder: Path, rules: "RulesFiles") -> None:
+    from headwater.index.follow import IndexFollower
+
     with contextlib.suppress(WrongSetting), folder_lock(folder, "index", wait_s=0):
         follower = IndexFollower(open_index_home(folder), open_bronze(settings))
         while follower.step(rules.current().names):
             pass
         follower.close()
-    return Lenses(open_index_home(folder), rules)
 
 
 def open_bronze(settings: Settings) -> "Bronze":

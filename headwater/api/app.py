@@ -18,9 +18,11 @@ from headwater.api.facets import facets
 from headwater.api.lineage import QUESTIONS, ask, check_names, diff, edge, surface
 from headwater.api.names import explain_name, rules_json
 from headwater.api.questions import audit, freshness, list_events, list_rejected
+from headwater.api.search import search
 from headwater.errors import GiveUp, NotKnown, Retry, WrongQuestion
 from headwater.eventlog import Readers
 from headwater.index.lens import Lenses
+from headwater.index.search import Search
 from headwater.lake.bronze import Bronze
 
 Answer = Callable[[Request], Any]
@@ -30,9 +32,10 @@ Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
 class ReadApi:
     """Answers from one log and one lake."""
 
-    def __init__(self, readers: Readers, bronze: Bronze, access: Access, lenses: Lenses):
+    def __init__(self, readers: Readers, bronze: Bronze, access: Access, lenses: Lenses, search: Search):
         """Open nothing: log, lake and index may not be there yet."""
         self._lenses = lenses
+        self._search = search
         self._readers = readers
         self._bronze = bronze
         self._access = access
@@ -97,6 +100,7 @@ class ReadApi:
             "diff": lambda request: diff(self._lenses, request.query_params),
             "runs/{run:path}/lineage": self._run,
             "names": self._names,
+            "search": lambda request: search(self._search, request.query_params),
             "rules": lambda _: rules_json(self._lenses.rules()),
         }
 

@@ -68,7 +68,7 @@ def _reach(sight: Sight, parameters: Parameters, *, forward: bool) -> Answer:
         sight.view,
         forward=forward,
         mode=read_mode(parameters.get("mode")),
-        bounds=read_bounds(_number(parameters, "depth"), _number(parameters, "limit")),
+        bounds=read_bounds(number(parameters, "depth"), number(parameters, "limit")),
         roots=_flag(parameters, "roots"),
         paths=_flag(parameters, "paths"),
     )
@@ -86,18 +86,18 @@ def _why(_: Lenses, sight: Sight, parameters: Parameters) -> Answer:
 
 def _unused(_: Lenses, sight: Sight, parameters: Parameters) -> Answer:
     asked = _subject(parameters) if parameters.get("dataset") else None
-    limit = read_bounds(None, _number(parameters, "limit")).limit
+    limit = read_bounds(None, number(parameters, "limit")).limit
     return verdicts(sight.moment, sight.rules, sight.view, asked=asked, limit=limit)
 
 
 def _coverage(_: Lenses, sight: Sight, parameters: Parameters) -> Answer:
-    return coverage(sight.moment, sight.view, limit=read_bounds(None, _number(parameters, "limit")).limit)
+    return coverage(sight.moment, sight.view, limit=read_bounds(None, number(parameters, "limit")).limit)
 
 
 def surface(lenses: Lenses, parameters: Parameters) -> Answer:
     """Answer the masking surface; with `since` only what was not exposed then and is now."""
     check_names("surface", parameters, (*_SUBJECT, "tag", "since", "limit", *LENS))
-    lens, limit = read_lens(parameters), read_bounds(None, _number(parameters, "limit")).limit
+    lens, limit = read_lens(parameters), read_bounds(None, number(parameters, "limit")).limit
     tag, source = parameters.get("tag") or "pii", _subject(parameters) if parameters.get("dataset") else None
     before: set[Place] | None = None
     if parameters.get("since"):
@@ -114,7 +114,7 @@ def diff(lenses: Lenses, parameters: Parameters) -> Answer:
     check_names("diff", parameters, ("from", "to", "limit"))
     if not parameters.get("from"):
         raise WrongQuestion("diff needs from=TIME, such as 2026-03-01T00:00:00Z; to=TIME is now where it is missing.")
-    limit = read_bounds(None, _number(parameters, "limit")).limit
+    limit = read_bounds(None, number(parameters, "limit")).limit
     start = Lens(as_of_us=moment_us("from", parameters["from"]))
     end = Lens(as_of_us=moment_us("to", parameters["to"]) if parameters.get("to") else None)
     with lenses.look(start) as before:
@@ -165,7 +165,8 @@ def _end(parameters: Parameters, side: str) -> Subject:
     return Subject(parameters.get(f"{side}Namespace") or None, dataset, parameters.get(f"{side}Column") or None)
 
 
-def _number(parameters: Parameters, name: str) -> int | None:
+def number(parameters: Parameters, name: str) -> int | None:
+    """Read a parameter that is a number; raises WrongQuestion where it is none."""
     text = parameters.get(name)
     if not text:
         return None

@@ -180,6 +180,23 @@ def facets(
     show(found, as_json, lambda: table("Facets", found, ("runId", "namespace", "name", "eventTime", "facet")))
 
 
+@app.command()
+def search(
+    text: Annotated[list[str], typer.Argument(help="Parts of names; all of them must fit. Slips are forgiven.")],
+    kinds: Annotated[str | None, typer.Option(help="Only these, such as dataset,column.")] = None,
+    limit: Limit = None, data: Data = None, as_json: Json = False,
+) -> None:  # fmt: skip
+    """Find jobs, datasets, aliases, columns and tags by parts of their names."""
+    from headwater.api.search import search as ask_search
+    from headwater.runtime import existing_folder, open_search
+
+    settings = _settings(data)
+    things = open_search(settings, existing_folder(settings))
+    found = ask_search(things, _asked({"q": " ".join(text), "kinds": kinds, "limit": limit}))
+    show(found, as_json, lambda: table("Found", found, _FOUND))
+
+
+_FOUND = ("kind", "namespace", "name", "column", "tag", "means.dataset", "match", "uses", "last_seen")
 _NAMES = {"as_of": "asOf", "known_at": "knownAt", "seen_since": "seenSince"}
 _NOT_ASKED = ("data", "as_json")
 

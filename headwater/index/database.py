@@ -7,10 +7,10 @@ from typing import TypeVar
 
 import msgspec
 
-from headwater.errors import LakeUnavailable
+from headwater.errors import LakeUnavailable, WrongSetting
 from headwater.index.catalog_tables import CATALOG
 
-FORMAT = 3
+FORMAT = 4
 
 T = TypeVar("T")
 
@@ -61,6 +61,15 @@ CREATE TABLE datasets(
   name INTEGER PRIMARY KEY, schema TEXT, dropped INTEGER NOT NULL DEFAULT 0,
   generation INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX datasets_changed ON datasets(generation);
+CREATE TABLE things(
+  id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name INTEGER NOT NULL, part TEXT NOT NULL, owner TEXT NOT NULL,
+  own TEXT NOT NULL, parent TEXT NOT NULL, last TEXT NOT NULL, UNIQUE(name, kind, owner, part, own));
+CREATE INDEX things_last ON things(kind, last);
+CREATE TABLE words(kind TEXT, word TEXT, thing INTEGER, PRIMARY KEY(kind, word, thing)) WITHOUT ROWID;
+CREATE TABLE vocabulary(id INTEGER PRIMARY KEY, word TEXT UNIQUE);
+CREATE TABLE weights(name INTEGER, kind TEXT, uses INTEGER NOT NULL, time_us INTEGER, PRIMARY KEY(name, kind))
+  WITHOUT ROWID;
+CREATE VIRTUAL TABLE trigrams USING fts5(own, content='', columnsize=0, tokenize='trigram');
 """
 
 
@@ -76,7 +85,15 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
         pass  # damaged: it holds nothing that bronze does not hold
     remove(path)
     connection = _connect(path)
-    connection.executescript(f"BEGIN;{SCHEMA}{CATALOG}PRAGMA user_version={FORMAT};COMMIT;")
+    try:
+        connection.executescript(f"BEGIN;{SCHEMA}{CATALOG}PRAGMA user_version={FORMAT};COMMIT;")
+    except sqlite3.OperationalError as error:
+        if not any(word in str(error) for word in ("fts5", "tokenizer")):
+            raise
+        raise WrongSetting(
+            f"The SQLite {sqlite3.sqlite_version} of this Python cannot search ({error}). "
+            "Use a Python whose SQLite is 3.34 or newer and has FTS5, as those of python.org and Debian."
+        ) from error
     return connection
 
 

@@ -76,13 +76,16 @@ class Indexer:
 
     def _apply(self, parts: Sequence[Part]) -> None:
         changed = self._derivation.add(parts)
-        self._store.flush()
         self._tags.add(parts)
+        self._store.search.add(parts)
+        self._store.flush()
         self._facets.flush()
         for output in {group.output for group in changed}:
             self._settle(output)
         for dataset in self._derivation.looked_at:
-            self._set_dataset(dataset, "schema", self._derivation.schemas.newest(dataset))
+            schema = self._derivation.schemas.newest(dataset)
+            if self._set_dataset(dataset, "schema", schema):
+                self._store.search.set_columns(dataset, self._contents.schema(schema) if schema else ())
 
     def _settle(self, output: Name | None) -> None:
         """Mark which edge sets about an output count now, and whether it is dropped."""
@@ -109,10 +112,12 @@ class Indexer:
                 (*after, self._generation, number),
             )
 
-    def _set_dataset(self, name: Name, column: str, value: object) -> None:
+    def _set_dataset(self, name: Name, column: str, value: object) -> bool:
+        """Set what is known of a dataset; tells whether that is new."""
         number = self._names.number(name)
         self._sql.execute("INSERT OR IGNORE INTO datasets(name) VALUES (?)", (number,))
-        self._sql.execute(
+        changed = self._sql.execute(
             f"UPDATE datasets SET {column} = ?1, generation = ?2 WHERE name = ?3 AND {column} IS NOT ?1",
             (value, self._generation, number),
         )
+        return bool(changed.rowcount)

@@ -9,9 +9,11 @@ from headwater.index.happened_table import HappenedTable
 from headwater.index.history_table import HistoryTable
 from headwater.index.names import NameNumbers
 from headwater.index.part_table import PartTable, Places
+from headwater.index.search_table import SearchTable
 from headwater.index.vote_table import VoteTable
 from headwater.lineage.current import Group
 from headwater.lineage.derive import Derived
+from headwater.lineage.jobs import job_key as shown_job
 from headwater.lineage.name import Name
 from headwater.lineage.part import Part
 from headwater.lineage.run import Run
@@ -32,6 +34,7 @@ class SqliteStore:
         self._parts = PartTable(connection)
         self._happened = HappenedTable(connection)
         self._history = HistoryTable(connection, names)
+        self.search = SearchTable(connection, names)
         self.edge_sets = EdgeSetTable(connection, names)
         self.votes = VoteTable(connection, names, self.edge_sets)
 
@@ -74,6 +77,7 @@ class SqliteStore:
         """Write what `see` and `put` have gathered."""
         self._sql.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?)", self._seen)
         self._sql.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._runs)
+        self.search.flush()
         self._seen.clear()
         self._runs.clear()
         self._history.flush()
@@ -94,8 +98,13 @@ class SqliteStore:
             run.key, run.kind, job, job_key, run.execution, run.state, run.processing, run.started_us,
             run.ended_us, run.time_us, self._history.take(run, job_key, used),
         ))  # fmt: skip
+        partners = 0
         for name in used:
-            pair = (self._names.number(name), job_key)
+            pair, new = (self._names.number(name), job_key), 0
             if pair not in self._used:
                 self._used.add(pair)
-                self._sql.execute("INSERT OR IGNORE INTO uses VALUES (?, ?)", pair)
+                new = self._sql.execute("INSERT OR IGNORE INTO uses VALUES (?, ?)", pair).rowcount
+            partners += new
+            self.search.use("dataset", name, run.time_us, partners=new)
+        if run.kind != "DATASET":
+            self.search.use("job", shown_job(run.job, None), run.time_us, partners=partners)

@@ -22,6 +22,7 @@ from headwater.errors import HeadwaterError, Retry
 from headwater.eventlog import Log
 from headwater.eventlog.claims import ClaimCheck
 from headwater.index.lens import Lenses
+from headwater.index.search import Search
 from headwater.local.connection import connection_class
 from headwater.local.health import Health
 from headwater.local.intake import Take
@@ -64,8 +65,9 @@ class Serve:
         }
         bronze, readers = open_bronze(settings), log_readers(settings, folder)
         self._health = Health(event_log, readers, bronze)
-        lenses = Lenses(open_index_home(folder), open_rules(settings))
-        self._read = ReadApi(readers, bronze, access, lenses).app()
+        home = open_index_home(folder)
+        lenses, search = Lenses(home, open_rules(settings)), Search(home, open_rules(settings))
+        self._read = ReadApi(readers, bronze, access, lenses, search).app()
         self._read.routes.extend(self._health.routes())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

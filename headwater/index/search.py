@@ -1,0 +1,115 @@
+"""Search as you type: jobs, datasets, columns, tags and aliases by parts of their names, also misspelt ones."""
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from headwater.errors import LakeUnavailable, WrongQuestion
+from headwater.index.database import is_damage, open_for_reading
+from headwater.index.home import IndexHome, Published
+from headwater.index.rules_files import RulesFiles
+from headwater.index.search_file import KINDS, MATCHES, Hit, SearchFile, last_of, rank
+from headwater.index.showing import iso
+from headwater.lineage.name import Name
+from headwater.lineage.user_rules import UserRules
+
+MAX_LIMIT = 100
+MAX_TEXT = 200
+
+
+class Search:
+    """Searches the index that questions read, beside its writer; one search at a time."""
+
+    def __init__(self, home: IndexHome, rules: RulesFiles):
+        """Open nothing yet. rules: whose aliases are found, too."""
+        self._home = home
+        self._rules = rules
+        self._lock = threading.Lock()
+        self._opened: tuple[Published, SearchFile] | None = None
+
+    def find(self, text: str, *, kinds: Sequence[str] = (), limit: int = 20) -> dict[str, Any]:
+        """Answer what is called so, best first: by match, by how many jobs use it, by when it was last used.
+
+        kinds: only these; none means all. Raises WrongQuestion, or LakeUnavailable while there is no index.
+        """
+        terms = _terms(text)
+        if not 1 <= limit <= MAX_LIMIT:
+            raise WrongQuestion(f"limit={limit} is not between 1 and {MAX_LIMIT}.")
+        wanted = _wanted(kinds)
+        with self._lock:
+            try:
+                hits, cut = self._index().find(terms, wanted)
+                if "alias" in wanted:
+                    hits |= set(_rule_aliases(self._rules.current(), terms))
+            except sqlite3.Error as error:
+                self._close()
+                if is_damage(error):
+                    self._home.report_damage()
+                raise LakeUnavailable(f"The index cannot be read ({error}). Ask again in a moment.") from error
+        found = sorted(hits, key=lambda hit: hit[:7])
+        return {
+            "items": [_item(hit) for hit in found[:limit]],
+            "totalCount": len(found),
+            "truncated": cut or len(found) > limit,
+        }
+
+    def close(self) -> None:
+        """Close the index's file."""
+        with self._lock:
+            self._close()
+
+    def _index(self) -> SearchFile:
+        current = self._home.current()
+        if self._opened is None or self._opened[0] != current:
+            self._close()
+            self._opened = (current, SearchFile(open_for_reading(current.path)))
+        return self._opened[1]
+
+    def _close(self) -> None:
+        if self._opened is not None:
+            self._opened[1].sql.close()
+        self._opened = None
+
+
+def _rule_aliases(rules: UserRules, terms: Sequence[str]) -> Iterator[Hit]:
+    for alias, name in rules.names.aliases.items():
+        ranks = [rank(term, alias, last_of(alias.casefold()), "") for term in terms]
+        if None not in ranks:
+            known = [rank for rank in ranks if rank is not None]
+            yield Hit(sum(known), KINDS.index("alias"), 0, 0, Name("", alias), "", "", name, MATCHES[min(known)])
+
+
+def _terms(text: str) -> list[str]:
+    if len(text) > MAX_TEXT:
+        raise WrongQuestion(f"q= has {len(text)} characters. Search for {MAX_TEXT} at most.")
+    terms = [term for term in text.casefold().replace("\0", " ").split() if _is_text(term)]
+    if not terms:
+        raise WrongQuestion("q= is missing. Write a part of a name, such as q=customer.")
+    return terms[:8]
+
+
+def _is_text(term: str) -> bool:
+    """Tell whether a term can be asked for: half a surrogate pair is no text."""
+    return term.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in term)
+
+
+def _wanted(kinds: Sequence[str]) -> Sequence[str]:
+    for kind in kinds:
+        if kind not in KINDS:
+            raise WrongQuestion(f"kinds={kind[:40]!r} is not known. Write some of {','.join(KINDS)}.")
+    return kinds or KINDS
+
+
+def _item(hit: Hit) -> dict[str, Any]:
+    return {
+        "kind": KINDS[hit.kind],
+        "namespace": hit.whole.namespace,
+        "name": hit.whole.name,
+        "column": hit.column or None,
+        "tag": hit.tag or None,
+        "means": None if hit.means is None else {"namespace": hit.means.namespace, "dataset": hit.means.name},
+        "match": hit.match,
+        "uses": -hit.rare,
+        "last_seen": iso(-hit.age) if hit.age else None,
+    }

@@ -1,0 +1,132 @@
+"""What can be searched for, in the index's file: jobs, datasets, columns and tags, kept up with each batch."""
+
+import re
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from headwater.index.names import NameNumbers
+from headwater.index.packing import tags_from
+from headwater.index.spelling import words_of
+from headwater.lineage.contents import Path
+from headwater.lineage.name import Name
+from headwater.lineage.part import Part
+from headwater.lineage.tags import tags_facets
+
+LAST = re.compile(r"[^/.:]*\Z")
+_KNOWN = 200_000
+_KINDS = ("job", "dataset", "column", "tag")
+
+
+class Thing(NamedTuple):
+    """Something to find. name: number of the job or dataset; part: its column; owner: the producer of a tag."""
+
+    kind: str
+    name: int
+    part: str
+    owner: str
+    own: str
+    parent: str
+
+
+class SearchTable:
+    """Takes what batches mention; the same again changes nothing."""
+
+    def __init__(self, connection: sqlite3.Connection, names: NameNumbers):
+        """Use the index's connection; the caller holds its transaction."""
+        self._sql = connection
+        self._names = names
+        self._known: set[tuple[str, int]] = set()
+        self._newest: dict[str, int] = {}
+        self._weights: dict[tuple[int, str], tuple[int, int]] = {}
+
+    def use(self, kind: str, name: Name, time_us: int, *, partners: int) -> None:
+        """Note a job or dataset in use at a time, by so many datasets or jobs that it was not used with before."""
+        number = self._names.number(name)
+        if (kind, number) not in self._known:
+            if len(self._known) > _KNOWN:
+                self._known.clear()
+            self._known.add((kind, number))
+            self._put([Thing(kind, number, "", "", name.name, name.namespace)])
+        uses, newest = self._weights.get((number, kind), (0, time_us))
+        self._weights[number, kind] = (uses + partners, max(newest, time_us))
+
+    def flush(self) -> None:
+        """Write what `use` has gathered."""
+        self._sql.executemany(
+            "INSERT INTO weights VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET uses = uses + excluded.uses, "
+            "time_us = max(time_us, excluded.time_us)",
+            [(*key, *weight) for key, weight in self._weights.items()],
+        )
+        self._weights.clear()
+
+    def set_columns(self, dataset: Name, columns: Sequence[Path]) -> None:
+        """Let a dataset have these columns and no others."""
+        number, parent = self._names.number(dataset), "/".join(dataset)
+        names = dict.fromkeys(".".join(path) for path in columns)
+        self._replace("column", number, "", [Thing("column", number, name, "", name, parent) for name in names])
+
+    def add(self, parts: Sequence[Part]) -> None:
+        """Take the other names of datasets, and the newest tags, that a batch has."""
+        for part in parts:
+            for mention in (*part.inputs, *part.outputs):
+                for symlink in mention.symlinks:
+                    self.use("dataset", symlink.name, part.time_us, partners=0)
+        self._set_tags(parts)
+
+    def _set_tags(self, parts: Sequence[Part]) -> None:
+        for name, producer in {(facet.name, facet.producer) for part in parts for facet in tags_facets(part)}:
+            number, parent = self._names.number(name), "/".join(name)
+            row = self._sql.execute(
+                "SELECT value FROM tags WHERE name = ? AND producer = ? "
+                "ORDER BY credible DESC, time_us DESC, rank DESC, event DESC, place DESC LIMIT 1",
+                (number, producer),
+            ).fetchone()
+            tags = [tag for tag in tags_from(row[0]) if tag.value.casefold() != "false"]
+            things = {Thing("tag", number, tag.column or "", producer, tag.key, parent) for tag in tags}
+            self._replace("tag", number, producer, sorted(things))
+
+    def _replace(self, kind: str, name: int, owner: str, things: Sequence[Thing]) -> None:
+        rows = self._sql.execute(
+            "SELECT id, kind, name, part, owner, own, parent FROM things WHERE name = ? AND kind = ? AND owner = ?",
+            (name, kind, owner),
+        ).fetchall()
+        before = {Thing(*row[1:]): int(row[0]) for row in rows}
+        for thing in before.keys() - set(things):
+            self._remove(before[thing], thing)
+        self._put(thing for thing in things if thing not in before)
+
+    def _put(self, things: Iterable[Thing]) -> None:
+        for thing in things:
+            last = LAST.search(thing.own.rstrip("/.:").casefold())
+            number = self._next(thing.kind)
+            row = (number, *thing, last.group() if last else "")
+            if self._sql.execute("INSERT OR IGNORE INTO things VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row).rowcount:
+                self._newest[thing.kind] = number
+                words = set(words_of(thing.own))
+                self._sql.executemany("INSERT OR IGNORE INTO vocabulary(word) VALUES (?)", [(word,) for word in words])
+                self._sql.executemany(
+                    "INSERT INTO words VALUES (?, ?, ?)", [(thing.kind, word, number) for word in words]
+                )
+                self._sql.execute("INSERT INTO trigrams(rowid, own) VALUES (?, ?)", (number, thing.own.casefold()))
+
+    def _next(self, kind: str) -> int:
+        if kind not in self._newest:
+            query = "SELECT coalesce(max(id), ?1) FROM things WHERE id BETWEEN ?1 AND ?2"
+            self._newest[kind] = int(self._sql.execute(query, numbers_of(kind)).fetchone()[0])
+        return self._newest[kind] + 1
+
+    def _remove(self, number: int, thing: Thing) -> None:
+        self._sql.execute("DELETE FROM things WHERE id = ?", (number,))
+        self._sql.executemany(
+            "DELETE FROM words WHERE kind = ? AND word = ? AND thing = ?",
+            [(thing.kind, word, number) for word in set(words_of(thing.own))],
+        )
+        forget = "INSERT INTO trigrams(trigrams, rowid, own) VALUES ('delete', ?, ?)"
+        self._sql.execute(forget, (number, thing.own.casefold()))
+
+
+def numbers_of(kind: str) -> tuple[int, int]:
+    """Return the first and last number of things of a kind: the words of one are found without those of others."""
+    start = _KINDS.index(kind) << 40
+    return start, start + (1 << 40) - 1

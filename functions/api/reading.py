@@ -8,8 +8,10 @@ from starlette.types import Receive, Scope, Send
 from functions import open_readers
 from headwater.access import Access
 from headwater.api.app import ReadApi
+from headwater.api.marquez.routes import MarquezApi
 from headwater.errors import HeadwaterError
 from headwater.index.lens import Lenses
+from headwater.index.search import Search
 from headwater.local.index import index_lock, run
 from headwater.runtime import open_bronze, open_index_home, open_rules, prepare_folder
 from headwater.settings import Settings
@@ -25,8 +27,10 @@ class Reading:
         self._settings = settings
         self._folder = prepare_folder(settings)
         readers = open_readers(settings, self._folder)
-        lenses = Lenses(open_index_home(self._folder), open_rules(settings))
-        self._app = ReadApi(readers, open_bronze(self._settings), Access(settings.keys), lenses).app()
+        home, bronze, access = open_index_home(self._folder), open_bronze(settings), Access(settings.keys)
+        lenses, search = Lenses(home, open_rules(settings)), Search(home, open_rules(settings))
+        self._app = ReadApi(readers, bronze, access, lenses, search).app()
+        self._app.routes.extend(MarquezApi(lenses, search, bronze, access, None).routes())
         self._index: threading.Thread | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -74,7 +74,7 @@ class Catalog:
         self.live = live
         self.sql = live.sql
         self._until = NOW_US if as_of_us is None else as_of_us
-        self._is_now = as_of_us is None
+        self.is_now = as_of_us is None
 
     def name(self, number: int) -> Name:
         """Return the name of a number."""
@@ -115,7 +115,7 @@ class Catalog:
                     text = self._text(number)
                     if facet != "schema" or '"name"' in text:  # a schema that names no column says nothing
                         found[facet] = None if '"_deleted"' in text else text
-        if kind == DATASET and self._is_now and only is None:
+        if kind == DATASET and self.is_now and only is None:
             found.update(self._measured(numbers))
         return {facet: text for facet, text in found.items() if text is not None}
 

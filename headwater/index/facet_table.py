@@ -4,9 +4,9 @@ What differs from run to run (what a run counted, which version it wrote) is kep
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import UNSET, Raw, msgpack
 
@@ -189,7 +189,7 @@ class FacetTable:
         )
 
 
-def _rows(spans: dict[tuple[object, ...], tuple[object, ...]]) -> Iterator[tuple[object, ...]]:
+def _rows(spans: Mapping[Any, tuple[object, ...]]) -> Iterator[tuple[object, ...]]:
     return ((*key, *rest) for key, rest in spans.items())
 
 

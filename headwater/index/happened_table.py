@@ -33,9 +33,7 @@ class HappenedTable:
         """Take events that are not known yet."""
         rows = [(part.time_us, *places[part.event_id]) for part in fresh]
         self._sql.executemany("INSERT OR IGNORE INTO happened VALUES (?, ?, ?)", rows)
-        counts = Counter(
-            (part.time_us // QUARTER_US, part.type if part.kind == "RUN" else part.kind) for part in fresh
-        )
+        counts = Counter((part.time_us // QUARTER_US, part.type if part.kind == "RUN" else part.kind) for part in fresh)
         self._sql.executemany(
             "INSERT INTO quarters VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET events = events + excluded.events",
             [(*key, count) for key, count in counts.items()],

@@ -5,7 +5,7 @@ or writes other datasets. Only runs that make edges make versions.
 """
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 
 from msgspec import Struct, msgpack
@@ -13,6 +13,7 @@ from msgspec import Struct, msgpack
 from headwater.index.catalog_tables import DATASET, JOB
 from headwater.index.database import chunks, marks
 from headwater.index.names import NameNumbers
+from headwater.lineage.derive import Derived
 from headwater.lineage.jobs import job_key
 from headwater.lineage.name import Name
 from headwater.lineage.run import Run, RunDataset
@@ -75,8 +76,9 @@ class HistoryTable:
             query = f"SELECT run, job_key, said FROM runs WHERE run IN ({marks(keys)})"
             self._before.update((run, (job, said)) for run, job, said in self._sql.execute(query, keys))
 
-    def take(self, run: Run, job: int, used: Iterable[Name]) -> bytes:
-        """Take a run; returns what it says now, for the table of runs."""
+    def take(self, derived: Derived, job: int) -> bytes:
+        """Take a run and what follows from it; returns what it says now, for the table of runs."""
+        run, said, used = derived
         span = (run.started_us, run.time_us)
         for name in {*used, *run.inputs, *run.outputs}:
             _widen(self._entities, (DATASET, self._names.number(name)), span)
@@ -84,9 +86,10 @@ class HistoryTable:
             _widen(self._entities, (JOB, job), span)
             newest = self._jobs.get(job, (-1, 0))
             self._jobs[job] = max(newest, (run.time_us, self._names.number(job_key(run.job, None))))
-        return self._take_versions(run, job)
+        fed = {name for vote in said.values() for name in (*vote.said.tables, *vote.said.also_read)}
+        return self._take_versions(run, job, sorted({*run.inputs, *fed}))
 
-    def _take_versions(self, run: Run, job: int) -> bytes:
+    def _take_versions(self, run: Run, job: int, read: Sequence[Name]) -> bytes:
         values: dict[tuple[int, int, bytes], bytes] = {}
         outputs = []
         for name, dataset in run.outputs.items():
@@ -95,11 +98,11 @@ class HistoryTable:
             outputs.append((number, version))
             if version is not None:
                 values[DATASET, number, version] = _encode((dataset.schema, dataset.lineage, dataset.version))
-        inputs = tuple(sorted(self._names.number(name) for name in run.inputs))
+        inputs = tuple(self._names.number(name) for name in read)
         of_job = None
         if run.makes_edges and run.kind != "DATASET":
             value = _encode((inputs, tuple(sorted(number for number, _ in outputs))))
-            of_job = blake2b(_encode((*run.job_key, *sorted(run.inputs), "", *sorted(run.outputs)))).digest()[:16]
+            of_job = blake2b(_encode((*run.job_key, *read, "", *sorted(run.outputs)))).digest()[:16]
             values[JOB, job, of_job] = value
         said = Said(inputs, tuple(outputs), of_job)
         before_job, before = self._before.pop(run.key, (job, b""))

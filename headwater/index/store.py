@@ -16,7 +16,6 @@ from headwater.lineage.derive import Derived
 from headwater.lineage.jobs import job_key as shown_job
 from headwater.lineage.name import Name
 from headwater.lineage.part import Part
-from headwater.lineage.run import Run
 from headwater.lineage.schemas import SeenSchema
 
 
@@ -51,8 +50,8 @@ class SqliteStore:
     def put(self, derived: Sequence[Derived]) -> set[Group]:
         """Replace what runs say; returns the groups where that made a difference."""
         self._history.expect([one.run.key for one in derived])
-        for run, _, used in derived:
-            self._put_run(run, used)
+        for one in derived:
+            self._put_run(one)
         return self.votes.replace(derived)
 
     def users(self, names: Iterable[Name]) -> Iterable[str]:
@@ -92,11 +91,12 @@ class SqliteStore:
         )
         return (SeenSchema(bool(row[0]), *row[1:]) for row in rows)
 
-    def _put_run(self, run: Run, used: Iterable[Name]) -> None:
+    def _put_run(self, derived: Derived) -> None:
+        run, _, used = derived
         job, job_key = self._names.number(run.job), self._names.number(run.job_key)
         self._runs.append((
             run.key, run.kind, job, job_key, run.execution, run.state, run.processing, run.started_us,
-            run.ended_us, run.time_us, self._history.take(run, job_key, used),
+            run.ended_us, run.time_us, self._history.take(derived, job_key),
         ))  # fmt: skip
         partners = 0
         for name in used:

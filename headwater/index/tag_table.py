@@ -4,8 +4,8 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 
 from headwater.index.names import NameNumbers
-from headwater.lineage.name import Name
 from headwater.index.packing import encode, tags_from
+from headwater.lineage.name import Name
 from headwater.lineage.part import Part
 from headwater.lineage.tags import TagsFacet, tags_facets
 

@@ -70,12 +70,18 @@ class Page(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A request and what it sees; path: the variable parts of its address."""
+    """A request and what it sees; path: the variable parts of its address; body: of a change."""
 
     path: Mapping[str, str]
     query: QueryParams
     sight: Sight
     catalog: Catalog
+    body: bytes = b""
+
+    @property
+    def is_now(self) -> bool:
+        """Tell whether the question is about the present, as far as events' times go."""
+        return self.catalog.is_now
 
     def page(self, limit: int = 100) -> Page:
         """Return which part of a list is asked for."""
@@ -89,9 +95,10 @@ class Asked(NamedTuple):
         """Return the namespace of the address by any of its spellings; raises Refused if it is not known."""
         asked = self.path["namespace"]
         for name in (asked, self.sight.rules.names.canonical(asked, "x").namespace):
-            if name == "default" or self.catalog.sql.execute(
-                "SELECT 1 FROM namespaces WHERE name = ?", (name,)
-            ).fetchone():
+            if (
+                name == "default"
+                or self.catalog.sql.execute("SELECT 1 FROM namespaces WHERE name = ?", (name,)).fetchone()
+            ):
                 return name
         raise not_found("Namespace", asked)
 

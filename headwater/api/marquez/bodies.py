@@ -38,9 +38,8 @@ def newest_facets(bodies: Iterable[str], entity: str) -> dict[str, Any]:
     for event in events:
         part = event.get(entity)
         facets = part.get("facets") if isinstance(part, Mapping) else None
-        for name, facet in facets.items() if isinstance(facets, dict) else ():
-            if facet is not None:
-                found[name] = facet
+        if isinstance(facets, dict):
+            found |= {name: facet for name, facet in facets.items() if facet is not None}
     return {
         name: facet for name, facet in found.items() if not (isinstance(facet, dict) and facet.get("_deleted") is True)
     }

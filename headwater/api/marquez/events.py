@@ -32,11 +32,14 @@ def list_events(asked: Asked) -> Later:
 def list_events_of(asked: Asked) -> Later:
     """GET /events/{namespace}: events of the jobs of a namespace, newest first; the Python client asks for them."""
     page, namespace = asked.page(), asked.namespace()
-    where = "FROM parts p JOIN runs r ON r.run = p.run JOIN names n ON n.id = r.job WHERE n.namespace = ?"
+    where = (
+        "FROM parts p JOIN runs r ON r.run = p.run JOIN names n ON n.id = r.job JOIN places s ON s.id = p.place "
+        "WHERE n.namespace = ?"
+    )
     sql = asked.catalog.sql
     rows = sql.execute(
-        f"SELECT s.log, s.incarnation, s.part, p.sequence {where.replace('WHERE', 'JOIN places s ON s.id = p.place WHERE')}"
-        " ORDER BY r.time_us DESC, p.sequence DESC LIMIT ? OFFSET ?",
+        f"SELECT s.log, s.incarnation, s.part, p.sequence {where} "
+        "ORDER BY r.time_us DESC, p.sequence DESC LIMIT ? OFFSET ?",
         (namespace, page.limit, page.offset),
     ).fetchall()
     total = sql.execute(f"SELECT count(*) {where}", (namespace,)).fetchone()[0]

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-
 from headwater.api.marquez.asking import Answer, Asked, Refused, not_found
 from headwater.api.marquez.facet_texts import raw_facets, text_in
 from headwater.api.marquez.runs import STATES, Later, run_json, version_text, with_facets
@@ -67,7 +66,9 @@ def raw_tags(facets: Mapping[str, str]) -> list[dict[str, Any]]:
 def _datasets(catalog: Catalog, version: VersionRow | None) -> dict[str, list[dict[str, str]]]:
     inputs, outputs = job_value_from(version.value) if version else ((), ())
     return {
-        side: sorted((catalog.name(name)._asdict() for name in names), key=lambda each: (each["namespace"], each["name"]))
+        side: sorted(
+            (catalog.name(name)._asdict() for name in names), key=lambda each: (each["namespace"], each["name"])
+        )
         for side, names in (("inputs", inputs), ("outputs", outputs))
     }
 

@@ -31,7 +31,7 @@ class Tables:
         self._moment: Moment = asked.sight.moment
         self._view: View = asked.sight.view
         self._catalog = asked.catalog
-        self._is_now = not any(asked.query.get(name) for name in ("asOf", "knownAt"))
+        self._is_now = asked.is_now and not asked.query.get("knownAt")
         self._names_of = asked.names_of
 
     def sides(self, job: Name) -> Sides:
@@ -72,7 +72,9 @@ class Tables:
         if not newest or newest[0].state != "RUNNING":
             return Sides(set(), set())
         said = newest[0].datasets()
-        return Sides({self._catalog.name(each) for each in said.inputs}, {self._catalog.name(n) for n, _ in said.outputs})
+        return Sides(
+            {self._catalog.name(each) for each in said.inputs}, {self._catalog.name(n) for n, _ in said.outputs}
+        )
 
     def _running_at(self, dataset: Name) -> set[Name]:
         if not self._is_now:

@@ -55,8 +55,9 @@ def _source_json(name: str, uri: str, first_us: int, last_us: int) -> Answer:
 
 SOURCES = (
     "SELECT name, uri, first_us, last_us FROM data_sources UNION ALL "
-    "SELECT n.namespace AS name, n.namespace AS uri, min(e.first_us) AS first_us, max(e.last_us) AS last_us FROM entities e JOIN names n ON n.id = e.name "
-    "WHERE e.kind = 0 AND NOT EXISTS (SELECT 1 FROM data_sources s WHERE s.name = n.namespace) GROUP BY n.namespace"
+    "SELECT n.namespace AS name, n.namespace AS uri, min(e.first_us) AS first_us, max(e.last_us) AS last_us "
+    "FROM entities e JOIN names n ON n.id = e.name WHERE e.kind = 0 "
+    "AND NOT EXISTS (SELECT 1 FROM data_sources s WHERE s.name = n.namespace) GROUP BY n.namespace"
 )
 """What dataSource facets name, and for datasets without one their namespace."""
 

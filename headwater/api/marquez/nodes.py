@@ -1,4 +1,4 @@
-"""Ids of nodes, such as `dataset:NAMESPACE:NAME`: both parts may hold colons, so what is known decides where to split."""
+"""Ids of nodes, such as `dataset:NAMESPACE:NAME`: both parts may hold colons, so what is known decides their end."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar

@@ -153,7 +153,9 @@ def upstream(asked: Asked) -> Answer:
         shown += [_upstream_item(asked.catalog, row, depth) for row in fresh]
         if len(shown) > asked.page().limit:
             break
-        front = [writer for row in fresh for name in row.datasets().inputs for writer in _writer(asked.catalog, name, row)]
+        front = [
+            writer for row in fresh for name in row.datasets().inputs for writer in _writer(asked.catalog, name, row)
+        ]
     limit = asked.page().limit
     return {"runs": shown[:limit], "truncated": len(shown) > limit or any(row.run not in seen for row in front)}
 

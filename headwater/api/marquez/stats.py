@@ -1,5 +1,6 @@
 """The figures of Marquez's dashboard: a day by the hour, or a week by the day of a time zone."""
 
+import itertools
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -27,7 +28,7 @@ def intervals(asked: Asked) -> list[Interval]:
     else:
         raise invalid("period", "must be one of [DAY, WEEK]")
     times = [int(edge.timestamp()) * 1_000_000 for edge in edges]
-    return list(zip(times, times[1:], strict=False))
+    return list(itertools.pairwise(times))
 
 
 def lineage_events(asked: Asked) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import msgspec
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -24,6 +25,21 @@ from headwater.index.catalog import Catalog
 from headwater.index.lens import Lenses
 from headwater.index.search import Search
 from headwater.lake.bronze import Bronze
+
+
+class _Anything(Convertor[str]):
+    """Starlette's `path`, newlines included: names may hold them."""
+
+    regex = "(?s:.*)"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("anything", _Anything())
 
 Answering = Callable[[Asked], Any]
 
@@ -91,9 +107,11 @@ class MarquezApi:
         """Return the routes of an ASGI application."""
         methods = ["GET", "POST", "PUT", "DELETE", "PATCH"]
         return [
-            Route("/api/v1/{rest:path}", partial(self._endpoint, self._v1, "/api/v1/"), methods=methods),
+            Route("/api/v1/{rest:anything}", partial(self._endpoint, self._v1, "/api/v1/"), methods=methods),
             Route(
-                "/api/v2beta/search/{rest}", partial(self._endpoint, self._v2, "/api/v2beta/search/"), methods=methods
+                "/api/v2beta/search/{rest:anything}",
+                partial(self._endpoint, self._v2, "/api/v2beta/search/"),
+                methods=methods,
             ),
         ]
 

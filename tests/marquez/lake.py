@@ -1,4 +1,4 @@
-"""A small lake whose producers say all that Marquez shows: versions, sources, owners, parents, nominal times, states."""
+"""A small lake whose producers say all that Marquez shows: versions, sources, parents, nominal times, states."""
 
 from typing import Any
 

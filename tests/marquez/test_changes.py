@@ -91,18 +91,20 @@ roles = ["admin"]
 
 def test_reading_needs_the_role_read_and_changing_admin(tmp_path: Path) -> None:
     (tmp_path / "headwater.toml").write_text(KEYS)
-    with Running(tmp_path / "data", options=["--tick", "50ms"], cwd=tmp_path) as running:
-        with httpx.Client(base_url=f"{running.url}/api/v1") as client:
-            assert client.get("/namespaces").json()["code"] == 401
-            reader, boss = ({"authorization": f"Bearer {name}-secret"} for name in ("reader", "boss"))
-            sent = client.post("/lineage", json=EVENTS[1], headers=boss)
-            assert sent.status_code == 200, sent.text
-            while client.get("/tags", headers=reader).status_code == 503:
-                pass
-            assert client.get("/tags", headers=reader).status_code == 200
-            refused = client.put("/tags/x", headers=reader, json={})
-            assert (refused.status_code, refused.json()["code"]) == (403, 403)
-            assert client.put("/tags/x", headers=boss, json={}).status_code == 200
+    with (
+        Running(tmp_path / "data", options=["--tick", "50ms"], cwd=tmp_path) as running,
+        httpx.Client(base_url=f"{running.url}/api/v1") as client,
+    ):
+        assert client.get("/namespaces").json()["code"] == 401
+        reader, boss = ({"authorization": f"Bearer {name}-secret"} for name in ("reader", "boss"))
+        sent = client.post("/lineage", json=EVENTS[1], headers=boss)
+        assert sent.status_code == 200, sent.text
+        while client.get("/tags", headers=reader).status_code == 503:
+            pass
+        assert client.get("/tags", headers=reader).status_code == 200
+        refused = client.put("/tags/x", headers=reader, json={})
+        assert (refused.status_code, refused.json()["code"]) == (403, 403)
+        assert client.put("/tags/x", headers=boss, json={}).status_code == 200
 
 
 @pytest.mark.parametrize("facets", [{"schema": facet(fields=[])}, {}])

@@ -314,4 +314,4 @@ def test_any_name_is_found_in_the_id_of_a_node(marquez: Marquez, node: str) -> N
 def test_slashes_that_a_proxy_decoded_are_understood(marquez: Marquez) -> None:
     found = marquez.client.get(f"/namespaces/{STORE}/datasets/raw/orders")
     assert found.json()["id"] == {"namespace": STORE, "name": "raw/orders"}
-    assert marquez.client.get(f"/namespaces/{encoded(SILVER[0])}/datasets/silver%2Fcustomers/").status_code == 200
+    assert marquez.client.get(f"/namespaces/{encoded(SILVER[0])}/datasets/silver%2Fcustomers").status_code == 200

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 import msgspec
 from starlette.convertors import Convertor, register_url_convertor
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -197,16 +198,18 @@ def _compile(routes: Mapping[str, dict[str, Answering]]) -> _Table:
 def _find(table: _Table, base: str, request: Request) -> tuple[dict[str, str], dict[str, Answering]]:
     """Find the route of an address: names hold slashes, encoded, or where a proxy decoded them as they are."""
     raw = request.scope.get("raw_path") or b""
-    sent = raw.decode("latin-1")[len(base) :].rstrip("/") if raw.startswith(base.encode()) else ""
+    sent = raw.decode("latin-1")[len(base) :] if raw.startswith(base.encode()) else ""
     for exact, _, methods in table if sent else ():
         match = exact.fullmatch(sent)
         if match:
             return {name: unquote(text, errors="replace") for name, text in match.groupdict().items()}, methods
     plain = request.url.path if not raw else request.scope["path"]
     for _, loose, methods in table:
-        match = loose.fullmatch(plain[len(base) :].rstrip("/"))
+        match = loose.fullmatch(plain[len(base) :])
         if match:
             return match.groupdict(), methods
+    if request.method == "POST":
+        raise HTTPException(404)  # an event sent astray: its producer is told in the receiver's words
     raise no_such_page()
 
 

@@ -151,11 +151,18 @@ class Catalog:
     def job(self, name: Name) -> JobRow | None:
         """Return a job by its key, by the name people see, or as one of its runs was sent."""
         numbers = (self.number(name), self.number(job_key(name, None)))
+        keys = self.sql.execute(
+            "SELECT key FROM jobs WHERE key IN (?1, ?2) UNION SELECT key FROM jobs WHERE shown IN (?1, ?2)", numbers
+        ).fetchall()
+        rows = [row for (key,) in keys if (row := self.job_of(key))]
+        return max(rows, key=lambda row: row.last_us, default=None)
+
+    def job_of(self, key: int) -> JobRow | None:
+        """Return a job by the number of its key."""
         row = self.sql.execute(
             "SELECT j.key, j.shown, j.state, j.parent, e.first_us, e.last_us FROM jobs j "
-            "JOIN entities e ON e.kind = ?1 AND e.name = j.key "
-            "WHERE (j.key IN (?2, ?3) OR j.shown IN (?2, ?3)) AND e.first_us <= ?4 ORDER BY e.last_us DESC LIMIT 1",
-            (JOB, *numbers, self._until),
+            "JOIN entities e ON e.kind = ? AND e.name = j.key WHERE j.key = ? AND e.first_us <= ?",
+            (JOB, key, self._until),
         ).fetchone()
         return JobRow(*row) if row else None
 

@@ -7,6 +7,7 @@ from headwater.api.marquez.asking import Answer, Asked, required
 from headwater.api.marquez.datasets import dataset_json
 from headwater.api.marquez.jobs import job_json
 from headwater.api.marquez.nodes import dataset_id, find_node, job_id
+from headwater.index.catalog import JobRow
 from headwater.index.changes import NAMESPACE
 from headwater.index.moment import Moment
 from headwater.lineage.name import Name
@@ -33,6 +34,7 @@ class Tables:
         self._catalog = asked.catalog
         self._is_now = asked.is_now and not asked.query.get("knownAt")
         self._names_of = asked.names_of
+        self._rows: dict[Name, JobRow | None] = {}
 
     def sides(self, job: Name) -> Sides:
         """Return what a job, by its key, reads and writes."""
@@ -53,23 +55,28 @@ class Tables:
         if number is not None and number not in self._view.hidden:
             sets = graph.fed_by.get(number, set()) | graph.feeds.get(number, set())
             found = {graph.sets[each][0].job for each in sets if self._view.live[each]}
-        return {job for job in found | self._running_at(dataset) if self._is_shown(job)}
+        return {job for job in found | self._running_at(dataset) if self.row(job)}
+
+    def row(self, job: Name) -> JobRow | None:
+        """Return a job, None for what is none: declarations of datasets, what we do ourselves, deleted ones."""
+        if job not in self._rows:
+            self._rows[job] = self._look_up(job)
+        return self._rows[job]
 
     def _is_hidden(self, name: Name | None) -> bool:
         return name is not None and self._moment.graph.dataset(name) in self._view.hidden
 
-    def _is_shown(self, job: Name) -> bool:
-        """Tell whether a job is one: declarations of datasets have none, what we do ourselves and deleted ones hide."""
+    def _look_up(self, job: Name) -> JobRow | None:
         if not job.name or job.namespace in ("", NAMESPACE):
-            return False
-        row = self._catalog.job(job)
+            return None
+        row = self._catalog.job_of(self._catalog.number(job))
         deleted = self._catalog.marks(self._catalog.name(row.shown)).get(("deleted", "")) if row else None
-        return row is not None and (deleted is None or deleted[0] < row.last_us)
+        return row if row and (deleted is None or deleted[0] < row.last_us) else None
 
     def _running(self, job: Name) -> Sides:
-        number = self._catalog.number(job)
-        newest = self._catalog.runs(number, 1) if self._is_now and number else []
-        if not newest or newest[0].state != "RUNNING":
+        row = self.row(job) if self._is_now else None
+        newest = self._catalog.runs(row.key, 1) if row and row.state == "RUNNING" else []
+        if not newest:
             return Sides(set(), set())
         said = newest[0].datasets()
         return Sides(
@@ -107,20 +114,20 @@ def get_lineage(asked: Asked) -> Answer:
             truncated = True
             break
         front = {job for name in fresh for job in tables.jobs(name)} - jobs.keys()
-    return _Drawing(asked, jobs, datasets).answer(truncated=truncated)
+    return _Drawing(asked, tables, jobs, datasets).answer(truncated=truncated)
 
 
 class _Drawing:
     """The nodes and edges of one answer."""
 
-    def __init__(self, asked: Asked, jobs: dict[Name, Sides], datasets: set[Name]):
+    def __init__(self, asked: Asked, tables: Tables, jobs: dict[Name, Sides], datasets: set[Name]):
         self._asked = asked
         self._ids = {name: dataset_id(name) for name in datasets}
         self._into: dict[str, list[str]] = {}
         self._out: dict[str, list[str]] = {}
         self._jobs = {}
         for key, sides in jobs.items():
-            row = asked.catalog.job(key)
+            row = tables.row(key)
             if row is None:
                 continue
             job = job_id(asked.catalog.name(row.shown))

@@ -14,17 +14,17 @@ from headwater.events.decode import decode
 from headwater.events.facet_sets import text_at
 from headwater.events.facets import Memo, content_digests
 from headwater.events.times import parse_time
-from headwater.events.wire import NULL, WireEvent, WireRun, read_wire_dataset
+from headwater.events.wire import NULL, WireDataset, WireEvent, WireRun
 from headwater.index.catalog_tables import DATASET, JOB
 from headwater.index.changes import CHANGE_FACET, Change, read_change
 from headwater.index.names import NameNumbers
-from headwater.lineage.contents import Canonical, is_noise
 from headwater.lineage.jobs import job_key
 from headwater.lineage.name import Name
-from headwater.lineage.part import Part
+from headwater.lineage.part import Mention, Part
 from headwater.lineage.reading import members
 
 _CHANGING = ("version",)
+_KEEP = 200_000
 _SPAN = "first_us = min(first_us, excluded.first_us), last_us = max(last_us, excluded.last_us)"
 _NEWEST = "WHERE (excluded.time_us, excluded.{0}) > (time_us, {0})"
 
@@ -41,14 +41,13 @@ class _Told(NamedTuple):
 class FacetTable:
     """Takes events one by one; `flush` writes."""
 
-    def __init__(self, connection: sqlite3.Connection, names: NameNumbers, canonical: Canonical):
-        """Use the index's connection; canonical: the form of a name (rule 2)."""
+    def __init__(self, connection: sqlite3.Connection, names: NameNumbers):
+        """Use the index's connection."""
         self._sql = connection
         self._names = names
-        self._canonical = canonical
         self._texts: Memo[int] = Memo()
         self._sets: Memo[tuple[int, tuple[str, str] | None, tuple[tuple[str, str], ...]]] = Memo()
-        self._told: Memo[_Told] = Memo()
+        self._told: dict[int, tuple[Mention, _Told]] = {}
         self._tags: set[str] = set()
         self._described: dict[tuple[int, int, int], tuple[int, int]] = {}
         self._sources: dict[tuple[str, str], tuple[int, int]] = {}
@@ -57,25 +56,39 @@ class FacetTable:
         self._nominal: list[tuple[object, ...]] = []
         self._changes: list[Change] = []
 
+    def read(self, mention: Mention, wire: WireDataset) -> None:
+        """Learn what a dataset's text says beside lineage; `take` is given the same mention object."""
+        facet_set, source, changing = self._set(bytes(wire.facets))
+        counted = [(facet, bytes(text).decode()) for facet, text in members(wire.inputFacets).items() if text != NULL]
+        told = _Told(self._names.number(mention.name), facet_set, source, (*changing, *counted))
+        self._told[id(mention)] = (mention, told)
+
+    def is_full(self) -> bool:
+        """Tell whether so many texts were learnt that it is time to begin anew, as `forget` does."""
+        return len(self._told) > _KEEP
+
+    def forget(self) -> None:
+        """Forget what was learnt of texts; whoever reads them must read them anew."""
+        self._told.clear()
+
     def take(self, wire: WireEvent, part: Part) -> None:
         """Take an event, whatever it is about."""
-        for raw in (*(wire.inputs or ()), *(wire.outputs or ()), wire.dataset):
-            if raw:
-                self._take_dataset(bytes(raw), part.time_us)
+        time_us = part.time_us
+        for mention in (*part.inputs, *part.outputs):
+            known, told = self._told[id(mention)]
+            if known is mention:
+                self._take_dataset(told, time_us)
+            if mention.tags:
+                self._tags.update(tag.key for tag in mention.tags)
         if wire.job is not UNSET:
             shown = self._names.number(job_key(part.job, None))
             if wire.job.facets:
                 facet_set, _, _ = self._set(bytes(wire.job.facets))
-                self._describe((JOB, shown, facet_set), part.time_us)
+                self._describe((JOB, shown, facet_set), time_us)
             if wire.run is not UNSET and wire.run.facets:
                 self._take_run(wire.run, part, shown)
-        for mention in (*part.inputs, *part.outputs):
-            self._tags.update(tag.key for tag in mention.tags or ())
 
-    def _take_dataset(self, raw: bytes, time_us: int) -> None:
-        told = self._told.get(raw) or self._read(raw)
-        if told is None:
-            return
+    def _take_dataset(self, told: _Told, time_us: int) -> None:
         self._describe((DATASET, told.name, told.facet_set), time_us)
         if told.source:
             first, last = self._sources.get(told.source, (time_us, time_us))
@@ -83,24 +96,6 @@ class FacetTable:
         for facet, text in told.changing:
             known = self._measured.get((told.name, facet))
             self._measured[told.name, facet] = max(known or (time_us, text), (time_us, text))
-
-    def _read(self, raw: bytes) -> _Told | None:
-        read = read_wire_dataset(Raw(raw))
-        if read is None:
-            return None
-        wire = read[0]
-        name = self._canonical(wire.namespace, wire.name)
-        if is_noise(name):
-            return None
-        facet_set, source, changing = self._set(bytes(wire.facets))
-        counted = tuple(
-            (facet, bytes(text).decode())
-            for side in (wire.inputFacets, wire.outputFacets)
-            for facet, text in members(side).items()
-            if text != NULL
-        )
-        told = _Told(self._names.number(name), facet_set, source, (*changing, *counted))
-        return told if counted else self._told.put(raw, told)
 
     def _set(self, raw: bytes) -> tuple[int, tuple[str, str] | None, tuple[tuple[str, str], ...]]:
         """Return the number of a set of facets, the data source it names, and the facets of one run alone."""
@@ -130,8 +125,11 @@ class FacetTable:
         return int(found[0])
 
     def _describe(self, key: tuple[int, int, int], time_us: int) -> None:
-        first, last = self._described.get(key, (time_us, time_us))
-        self._described[key] = (min(first, time_us), max(last, time_us))
+        known = self._described.get(key)
+        if known is None:
+            self._described[key] = (time_us, time_us)
+        elif not known[0] <= time_us <= known[1]:
+            self._described[key] = (min(known[0], time_us), max(known[1], time_us))
 
     def _take_run(self, run: WireRun, part: Part, shown: int) -> None:
         raw = bytes(run.facets)

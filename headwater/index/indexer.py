@@ -39,8 +39,8 @@ class Indexer:
         self._store = SqliteStore(self._sql, self._names)
         self._tags = TagTable(self._sql, self._names)
         self._derivation = Derivation(self._store, self._contents, SqliteNaming(self._sql, self._names))
-        self._reader = PartReader(rules.canonical, self._contents)
-        self._facets = FacetTable(self._sql, self._names, rules.canonical)
+        self._facets = FacetTable(self._sql, self._names)
+        self._reader = PartReader(rules.canonical, self._contents, self._facets.read)
         newest = "SELECT max(generation) FROM (SELECT generation FROM edge_sets UNION SELECT generation FROM datasets)"
         self._generation = int(self._sql.execute(newest).fetchone()[0] or 0)
 
@@ -69,6 +69,9 @@ class Indexer:
         self._sql.close()
 
     def _read(self, event_id: str, received_us: int, body: str, _: int) -> Part:
+        if self._facets.is_full():
+            self._facets.forget()
+            self._reader.forget()
         wire = read_stored(body)
         part = self._reader.read_wire(event_id, received_us, wire)
         self._facets.take(wire, part)

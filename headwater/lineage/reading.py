@@ -1,6 +1,6 @@
 """A stored event to a part: names in canonical form, facets by their content; what recurs is worked out once."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -27,8 +27,14 @@ _PROVES_ROWS = ("outputStatistics",)
 class PartReader:
     """Reads bodies into parts and keeps the contents of their schemas and lineage facets. Not thread-safe."""
 
-    def __init__(self, canonical: Canonical, contents: Contents):
-        """canonical: the form of a name (rule 2); contents: takes what is new."""
+    def __init__(
+        self, canonical: Canonical, contents: Contents, read: Callable[[Mention, WireDataset], None] | None = None
+    ):
+        """canonical: the form of a name (rule 2); contents: takes what is new.
+
+        read: is told of each mention that is made of a text; for equal texts the same object is given again.
+        """
+        self._read = read
         self._canonical = canonical
         self._contents = contents
         self._facets = FacetReader()
@@ -101,7 +107,7 @@ class PartReader:
         facets, found = members(wire.facets), self._facets.of_run(wire.facets)
         self._keep(found)
         lifecycle, previous = self._lifecycle(facets.get("lifecycleStateChange"))
-        return Mention(
+        mention = Mention(
             name=name,
             schema=self._hash(found, "schema"),
             lineage=self._hash(found, "columnLineage"),
@@ -113,6 +119,13 @@ class PartReader:
             landed=counted or "version" in facets,
             version=text_at(decode(bytes(facets["version"])), "datasetVersion") if "version" in facets else None,
         )
+        if self._read:
+            self._read(mention, wire)
+        return mention
+
+    def forget(self) -> None:
+        """Read every dataset anew from now on."""
+        self._mentions = Memo()
 
     def _keep(self, found: FacetSet) -> None:
         for content in found.contents:

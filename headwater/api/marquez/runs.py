@@ -1,6 +1,7 @@
 """Runs: their states, times, datasets and facets."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -28,6 +29,7 @@ _WITH_FACETS = 20
 """Runs of a page whose facets are read; the others show none."""
 
 
+@lru_cache(maxsize=1024)
 def version_text(version: bytes | None) -> str | None:
     """Return a version as the UUID that clients expect."""
     return None if version is None else str(UUID(bytes=version, version=5))
@@ -43,15 +45,16 @@ def run_json(catalog: Catalog, row: RunRow, *, versions: bool = True) -> Answer:
     said = row.datasets()
     ended = row.ended_us
     job = catalog.name(row.job_key)
+    started, stopped = iso(row.started_us), iso(ended)
     return {
         "id": run_id_of(row.run),
-        "createdAt": iso(row.started_us),
-        "updatedAt": iso(row.time_us),
+        "createdAt": started,
+        "updatedAt": stopped if ended == row.time_us else iso(row.time_us),
         "nominalStartTime": iso(row.nominal_start_us),
         "nominalEndTime": iso(row.nominal_end_us),
         "state": STATES.get(row.state, "RUNNING"),
-        "startedAt": iso(row.started_us),
-        "endedAt": iso(ended),
+        "startedAt": started,
+        "endedAt": stopped,
         "durationMs": None if ended is None else max(0, ended - row.started_us) // 1000,
         "args": {},
         "jobVersion": {**job._asdict(), "version": version_text(said.job)} if said.job else None,

@@ -170,7 +170,7 @@ class Catalog:
         """Return the newest runs of a job."""
         rows = self.sql.execute(
             f"{_RUN} WHERE r.job_key = ? AND r.kind = 'RUN' AND r.time_us <= ? "
-            "ORDER BY r.time_us DESC, r.run LIMIT ? OFFSET ?",
+            "ORDER BY r.time_us DESC, r.run DESC LIMIT ? OFFSET ?",
             (job, self._until, limit, offset),
         )
         return [RunRow(*row) for row in rows]
@@ -187,10 +187,11 @@ class Catalog:
 
     def versions(self, kind: int, name: int, limit: int, offset: int = 0) -> list[VersionRow]:
         """Return the versions of a dataset or job, the one that was written last first."""
+        written = "last_us" if self.is_now else f"min(last_us, {self._until})"  # an index has the first
         rows = self.sql.execute(
             "SELECT version, value, first_us, last_us, run FROM versions WHERE kind = ? AND name = ? AND first_us <= ? "
-            "ORDER BY min(last_us, ?) DESC, first_us DESC, version LIMIT ? OFFSET ?",
-            (kind, name, self._until, self._until, limit, offset),
+            f"ORDER BY {written} DESC, version DESC LIMIT ? OFFSET ?",
+            (kind, name, self._until, limit, offset),
         )
         return [VersionRow(*row) for row in rows]
 

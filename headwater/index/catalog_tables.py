@@ -21,6 +21,7 @@ CREATE TABLE nominal_times(run TEXT PRIMARY KEY, time_us INTEGER, start_us INTEG
 CREATE TABLE versions(
   kind INTEGER, name INTEGER, version BLOB, value BLOB, runs INTEGER, first_us INTEGER, last_us INTEGER, run TEXT,
   PRIMARY KEY(kind, name, version)) WITHOUT ROWID;
+CREATE INDEX versions_newest ON versions(kind, name, last_us);
 CREATE TABLE facet_texts(id INTEGER PRIMARY KEY, digest BLOB UNIQUE, value TEXT NOT NULL);
 CREATE TABLE facet_sets(id INTEGER PRIMARY KEY, digest BLOB UNIQUE, schema TEXT, value BLOB NOT NULL);
 CREATE TABLE described(

@@ -21,7 +21,7 @@ def answers(folder: Path) -> list[Figure]:
     """Let `headwater up` build its index, then ask for the impact of 500 columns; each reaches 1,000 and more."""
     shutil.rmtree(folder / "index", ignore_errors=True)
     with headwater(tick="1s", folder=folder) as server:
-        client = _Client(server.url)
+        client = Client(server.url)
         client.wait_for_index()
         columns = iter(early_columns())
         client.impact(*next(columns))  # reads the index
@@ -58,7 +58,7 @@ def _percentiles(waits: list[float], floor: list[float]) -> list[Figure]:
     return found
 
 
-class _Client:
+class Client:
     """Asks on one connection that stays open; waits are in milliseconds."""
 
     def __init__(self, url: str):

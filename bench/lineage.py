@@ -90,7 +90,7 @@ def _decode(folder: Path) -> float:
     began = time.perf_counter()
     for source, head in sources_ahead(bronze, {}).items():
         for after in range(0, head, AT_ONCE):
-            for _, _, body in stored_events(bronze, source, after, after + AT_ONCE):
+            for _, _, body, _ in stored_events(bronze, source, after, after + AT_ONCE):
                 msgspec.json.decode(body)
     return time.perf_counter() - began
 

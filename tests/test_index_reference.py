@@ -71,7 +71,10 @@ def indexed(events: list[Delivered], chance: Random) -> Iterator[Lenses]:
         at = 0
         while at < len(events):
             size = chance.randint(1, 4)
-            batch = [(each.event_id, each.received_us, json.dumps(each.event)) for each in events[at : at + size]]
+            batch = [
+                (each.event_id, each.received_us, json.dumps(each.event), number)
+                for number, each in enumerate(events[at : at + size], at + 1)
+            ]
             indexer.add(SOURCE, at + size, batch)
             at += size
             if chance.random() < 0.3:

@@ -59,7 +59,7 @@ def test_one_event_is_200_with_an_empty_object(client: httpx.Client) -> None:
 
 def test_every_refusal_of_the_table_has_its_status_and_says_what_to_do(client: httpx.Client) -> None:
     event = body(run_event())
-    assert refused(client.get(ONE), 405)["fix"] == "Use POST."
+    assert refused(client.put(ONE), 405)["fix"] == "Use POST."
     assert client.put(ONE, content=event).headers["allow"] == "POST"
     refused(client.post(ONE, content=event, headers={"content-type": "text/plain"}), 415)
     refused(client.post(ONE, content=event, headers={"content-type": "application/json; charset=utf-16"}), 415)

@@ -8,6 +8,7 @@ from starlette.types import Receive, Scope, Send
 from functions import open_readers
 from headwater.access import Access
 from headwater.api.app import ReadApi, ReadFrom
+from headwater.api.marquez.routes import MarquezApi
 from headwater.errors import HeadwaterError
 from headwater.index.lens import Lenses
 from headwater.index.search import Search
@@ -30,6 +31,7 @@ class Reading:
         lenses, search = Lenses(home, open_rules(settings)), Search(home, open_rules(settings))
         bronze, access = open_bronze(settings), Access(settings.keys)
         self._app = ReadApi(ReadFrom(readers, bronze, access, lenses, search, settings_shown(settings))).app()
+        self._app.routes.extend(MarquezApi(lenses, search, bronze, access, None).routes())
         self._index: threading.Thread | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -8,8 +8,9 @@ from typing import TypeVar
 import msgspec
 
 from headwater.errors import LakeUnavailable, WrongSetting
+from headwater.index.catalog_tables import CATALOG
 
-FORMAT = 3
+FORMAT = 4
 
 T = TypeVar("T")
 
@@ -22,10 +23,11 @@ CREATE TABLE positions(incarnation TEXT, part TEXT, sequence INTEGER NOT NULL, P
 CREATE TABLE names(id INTEGER PRIMARY KEY, namespace TEXT, name TEXT, UNIQUE(namespace, name));
 CREATE TABLE contents(hash TEXT PRIMARY KEY, kind TEXT NOT NULL, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE mentions(id INTEGER PRIMARY KEY, value BLOB UNIQUE);
-CREATE TABLE parts(run TEXT, event BLOB, value BLOB NOT NULL, PRIMARY KEY(run, event)) WITHOUT ROWID;
+CREATE TABLE parts(
+  run TEXT, event BLOB, value BLOB NOT NULL, place INTEGER, sequence INTEGER, PRIMARY KEY(run, event)) WITHOUT ROWID;
 CREATE TABLE runs(
   run TEXT PRIMARY KEY, kind TEXT, job INTEGER, job_key INTEGER, execution TEXT, state TEXT, processing TEXT,
-  started_us INTEGER, ended_us INTEGER, time_us INTEGER) WITHOUT ROWID;
+  started_us INTEGER, ended_us INTEGER, time_us INTEGER, said BLOB) WITHOUT ROWID;
 CREATE INDEX runs_of_job ON runs(job_key, time_us);
 CREATE INDEX runs_of_time ON runs(time_us);
 CREATE INDEX runs_open ON runs(time_us) WHERE state = 'RUNNING';
@@ -88,7 +90,7 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
     remove(path)
     connection = _connect(path)
     try:
-        connection.executescript(f"BEGIN;{SCHEMA}PRAGMA user_version={FORMAT};COMMIT;")
+        connection.executescript(f"BEGIN;{SCHEMA}{CATALOG}PRAGMA user_version={FORMAT};COMMIT;")
     except sqlite3.OperationalError as error:
         if not any(word in str(error) for word in ("fts5", "tokenizer")):
             raise

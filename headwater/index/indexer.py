@@ -8,6 +8,8 @@ from headwater.collector import paused
 from headwater.events.position import Source
 from headwater.index.contents import SqliteContents
 from headwater.index.database import open_for_writing
+from headwater.index.facet_table import FacetTable
+from headwater.index.happened_table import places_of
 from headwater.index.names import NameNumbers
 from headwater.index.naming import SqliteNaming
 from headwater.index.packing import encode
@@ -18,10 +20,10 @@ from headwater.lineage.name import Name
 from headwater.lineage.names import NameRules
 from headwater.lineage.outcome import Word, is_dropped, outcome
 from headwater.lineage.part import Part
-from headwater.lineage.reading import PartReader
+from headwater.lineage.reading import PartReader, read_stored
 
-StoredEvent = tuple[str, int, str]
-"""event_id (hex), received_at (us), body."""
+StoredEvent = tuple[str, int, str, int]
+"""event_id (hex), received_at (us), body, sequence."""
 
 Progress = dict[tuple[str, str], int]
 """(incarnation, partition) → newest sequence in the index."""
@@ -38,7 +40,8 @@ class Indexer:
         self._store = SqliteStore(self._sql, self._names)
         self._tags = TagTable(self._sql, self._names)
         self._derivation = Derivation(self._store, self._contents, SqliteNaming(self._sql, self._names))
-        self._reader = PartReader(rules.canonical, self._contents)
+        self._facets = FacetTable(self._sql, self._names)
+        self._reader = PartReader(rules.canonical, self._contents, self._facets.read)
         newest = "SELECT max(generation) FROM (SELECT generation FROM edge_sets UNION SELECT generation FROM datasets)"
         self._generation = int(self._sql.execute(newest).fetchone()[0] or 0)
 
@@ -53,7 +56,8 @@ class Indexer:
         try:
             self._generation += 1
             with paused():
-                self._apply([self._reader.read(*event) for event in events])
+                self._store.places = places_of(self._sql, source, events)
+                self._apply([self._read(*event) for event in events])
             self._store.feed.write(self._generation)
             row = (source.incarnation, source.partition, sequence)
             self._sql.execute("INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", row)
@@ -74,11 +78,21 @@ class Indexer:
         """Close the file."""
         self._sql.close()
 
+    def _read(self, event_id: str, received_us: int, body: str, _: int) -> Part:
+        if self._facets.is_full():
+            self._facets.forget()
+            self._reader.forget()
+        wire = read_stored(body)
+        part = self._reader.read_wire(event_id, received_us, wire)
+        self._facets.take(wire, part)
+        return part
+
     def _apply(self, parts: Sequence[Part]) -> None:
         changed = self._derivation.add(parts)
         self._tags.add(parts)
         self._store.search.add(parts)
         self._store.flush()
+        self._facets.flush()
         for output in {group.output for group in changed}:
             self._settle(output)
         for dataset in self._derivation.looked_at:

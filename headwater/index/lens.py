@@ -110,6 +110,16 @@ class Lenses:
                     except _FAULTS as error:
                         raise self._unreadable(error) from error
 
+    @contextmanager
+    def catalog(self, lens: Lens) -> Iterator[tuple[Sight, LiveGraph]]:
+        """Give what a question sees, and beside it the index, which alone knows how things describe themselves."""
+        if lens.as_of_us is None and lens.known_at_us is None and not lens.every:
+            with paused(), self._opened_index() as (live, rules):
+                yield _sight(live, live.view(), rules, lens), live
+        else:
+            with self.look(lens) as sight, self._opened_index() as (live, _):
+                yield sight, live
+
     def run(self, run_id: str) -> dict[str, Any]:
         """Answer which run read what which run wrote."""
         return self.now(lambda live, _: run_lineage(live, run_id))

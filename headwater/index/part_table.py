@@ -9,6 +9,9 @@ from headwater.lineage.part import Mention, Part
 
 _KEEP = 50_000
 
+Places = Mapping[str, tuple[int, int]]
+"""Event id → number of its partition, sequence in it."""
+
 
 class PartTable:
     """What single events said, by run."""
@@ -19,8 +22,8 @@ class PartTable:
         self._mention_ids: dict[Mention, int] = {}
         self._mentions: dict[int, Mention] = {}
 
-    def add(self, parts: Sequence[Part]) -> Sequence[Part]:
-        """Keep parts; returns those that are new."""
+    def add(self, parts: Sequence[Part], places: Places) -> Sequence[Part]:
+        """Keep parts, each with the place of its event in bronze; returns those that are new."""
         known = {
             row
             for keys in chunks(list({part.run_key for part in parts}))
@@ -28,8 +31,8 @@ class PartTable:
         }
         by_key = {(part.run_key, bytes.fromhex(part.event_id)): part for part in parts}
         fresh = {key: part for key, part in by_key.items() if key not in known}
-        rows = [(*key, self._pack(part)) for key, part in fresh.items()]
-        self._sql.executemany("INSERT INTO parts VALUES (?, ?, ?)", rows)
+        rows = [(*key, self._pack(part), *places[part.event_id]) for key, part in fresh.items()]
+        self._sql.executemany("INSERT INTO parts VALUES (?, ?, ?, ?, ?)", rows)
         return list(fresh.values())
 
     def _pack(self, part: Part) -> bytes:

@@ -24,7 +24,7 @@ def run_lineage(live: LiveGraph, run_id: str) -> dict[str, Any]:
     Raises NotKnown for a run that no event is of, WrongQuestion for an id of several.
     """
     sql, names = live.sql, live.names
-    run = fold(next(iter(PartTable(sql).parts([_key(sql, run_id)]).values())), live.naming.resolve)
+    run = fold(next(iter(PartTable(sql).parts([key_of_run(sql, run_id)]).values())), live.naming.resolve)
     return {
         "run": _run(run),
         "reads": [
@@ -37,8 +37,11 @@ def run_lineage(live: LiveGraph, run_id: str) -> dict[str, Any]:
     }
 
 
-def _key(sql: sqlite3.Connection, run_id: str) -> str:
-    """Return the key of a run; JSON sorts behind its beginning, so that an index finds it."""
+def key_of_run(sql: sqlite3.Connection, run_id: str) -> str:
+    """Return the key of a run; JSON sorts behind its beginning, so that an index finds it.
+
+    Raises NotKnown for a run that no event is of, WrongQuestion for an id of several.
+    """
     begins = msgspec.json.encode([run_id]).decode()[:-1] + ","
     rows = sql.execute(
         "SELECT DISTINCT run FROM parts WHERE run IN (?1, ?2) OR (run >= ?3 AND run < ?4) LIMIT ?5",

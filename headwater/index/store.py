@@ -7,8 +7,10 @@ from typing import Any
 from headwater.index.database import chunks, marks
 from headwater.index.edge_set_table import EdgeSetTable
 from headwater.index.feed_table import FeedTable
+from headwater.index.happened_table import HappenedTable
+from headwater.index.history_table import HistoryTable
 from headwater.index.names import NameNumbers
-from headwater.index.part_table import PartTable
+from headwater.index.part_table import PartTable, Places
 from headwater.index.search_table import SearchTable
 from headwater.index.vote_table import VoteTable
 from headwater.lineage.current import Group
@@ -16,7 +18,6 @@ from headwater.lineage.derive import Derived
 from headwater.lineage.jobs import job_key as shown_job
 from headwater.lineage.name import Name
 from headwater.lineage.part import Part
-from headwater.lineage.run import Run
 from headwater.lineage.schemas import SeenSchema
 
 
@@ -27,18 +28,23 @@ class SqliteStore:
         """Use the index's connection; the caller holds its transaction."""
         self._sql = connection
         self._names = names
+        self.places: Places = {}
         self._seen: list[tuple[object, ...]] = []
         self._runs: list[tuple[Any, ...]] = []
         self._used: set[tuple[int, int]] = set()
         self._parts = PartTable(connection)
         self.feed = FeedTable(connection)
+        self._happened = HappenedTable(connection)
+        self._history = HistoryTable(connection, names)
         self.search = SearchTable(connection, names)
         self.edge_sets = EdgeSetTable(connection, names)
         self.votes = VoteTable(connection, names, self.edge_sets)
 
     def add(self, parts: Sequence[Part]) -> Sequence[Part]:
-        """Keep parts; returns those that are new."""
-        return self._parts.add(parts)
+        """Keep parts, whose places in bronze `places` has; returns those that are new."""
+        fresh = self._parts.add(parts, self.places)
+        self._happened.add(fresh, self.places)
+        return fresh
 
     def parts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[Part]]:
         """Return all parts of each of these runs."""
@@ -46,8 +52,9 @@ class SqliteStore:
 
     def put(self, derived: Sequence[Derived]) -> set[Group]:
         """Replace what runs say; returns the groups where that made a difference."""
-        for run, _, used in derived:
-            self._put_run(run, used)
+        self._history.expect([one.run.key for one in derived])
+        for one in derived:
+            self._put_run(one)
         return self.votes.replace(derived)
 
     def users(self, names: Iterable[Name]) -> Iterable[str]:
@@ -72,10 +79,11 @@ class SqliteStore:
         """Write what `see` and `put` have gathered."""
         self._sql.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?)", self._seen)
         self.feed.run_states({row[0]: row[5] for row in self._runs})
-        self._sql.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._runs)
+        self._sql.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._runs)
         self.search.flush()
         self._seen.clear()
         self._runs.clear()
+        self._history.flush()
 
     def newest_first(self, name: Name) -> Iterator[SeenSchema]:
         """Return the schemas mentioned under a name, newest first."""
@@ -87,11 +95,12 @@ class SqliteStore:
         )
         return (SeenSchema(bool(row[0]), *row[1:]) for row in rows)
 
-    def _put_run(self, run: Run, used: Iterable[Name]) -> None:
+    def _put_run(self, derived: Derived) -> None:
+        run, _, used = derived
         job, job_key = self._names.number(run.job), self._names.number(run.job_key)
         self._runs.append((
             run.key, run.kind, job, job_key, run.execution, run.state, run.processing, run.started_us,
-            run.ended_us, run.time_us,
+            run.ended_us, run.time_us, self._history.take(derived, job_key),
         ))  # fmt: skip
         partners = 0
         for name in used:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from headwater.index.names import NameNumbers
 from headwater.index.packing import encode, tags_from
+from headwater.lineage.name import Name
 from headwater.lineage.part import Part
 from headwater.lineage.tags import TagsFacet, tags_facets
 
@@ -24,6 +25,20 @@ class TagTable:
                 number = self._names.number(facet.name)
                 row = (number, facet.producer, *facet.order, facet.place, encode(facet.tags))
                 self._sql.execute("INSERT OR IGNORE INTO tags VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+    def newest_of(self, name: Name) -> Iterator[TagsFacet]:
+        """Yield the newest tags facet of each producer under one name as sent; reads no older ones."""
+        number, producer = self._names.known(name), ""
+        if number is None:
+            return
+        query = (
+            "SELECT producer, credible, time_us, rank, event, place, value FROM tags WHERE name = ?1 AND producer = "
+            "(SELECT min(producer) FROM tags WHERE name = ?1 AND producer > ?2) "
+            "ORDER BY credible DESC, time_us DESC, rank DESC, event DESC, place DESC LIMIT 1"
+        )
+        while row := self._sql.execute(query, (number, producer)).fetchone():
+            producer, credible, time_us, rank, event, place, value = row
+            yield TagsFacet((bool(credible), time_us, rank, event), place, name, producer, tags_from(value))
 
     def facets(self) -> Iterator[TagsFacet]:
         """Yield every tags facet."""

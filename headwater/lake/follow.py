@@ -37,12 +37,12 @@ def _elsewhere(column: str, known: list[str]) -> str:
     return "(" + (" AND ".join(f"{column} <> '{name}'" for name in known) or "true") + ")"
 
 
-def stored_events(bronze: Bronze, source: Source, after: int, until: int) -> list[tuple[str, int, str]]:
-    """Return (event_id, received_us, body) of the events of a partition in (after, until], in order."""
+def stored_events(bronze: Bronze, source: Source, after: int, until: int) -> list[tuple[str, int, str, int]]:
+    """Return (event_id, received_us, body, sequence) of the events of a partition in (after, until], in order."""
     found = bronze.events.query(
-        "SELECT event_id, cast(received_at as bigint) AS received_us, body FROM t "
+        "SELECT event_id, cast(received_at as bigint) AS received_us, body, sequence FROM t "
         f"WHERE log = '{source.log}' AND incarnation = '{source.incarnation}' AND partition = '{source.partition}' "
         f"AND sequence > {after} AND sequence <= {until} ORDER BY sequence"
     )
-    columns = [found.column(name).to_pylist() for name in ("event_id", "received_us", "body")]
+    columns = [found.column(name).to_pylist() for name in ("event_id", "received_us", "body", "sequence")]
     return list(zip(*columns, strict=True))

@@ -39,6 +39,7 @@ class Graph:
         self.explained: dict[int, frozenset[Name]] = {}
         self.fed_by: dict[int, set[int]] = {}
         self.feeds: dict[int, set[int]] = {}
+        self.of_job: dict[Name, set[int]] = {}
         self._dataset_ids: dict[Name, int] = {}
         self._nodes: list[dict[str, int]] = []
         self._how_ids: dict[How, int] = {_PASS: 0}
@@ -71,6 +72,7 @@ class Graph:
         """
         self.sets[number] = (group, said)
         self.explained[number] = explained
+        self.of_job.setdefault(group.job, set()).add(number)
         if said.output is None:
             output = None
         else:
@@ -85,7 +87,8 @@ class Graph:
 
     def remove(self, number: int) -> None:
         """Take an edge set out."""
-        _, said = self.sets.pop(number)
+        group, said = self.sets.pop(number)
+        self.of_job[group.job].discard(number)
         del self.explained[number]
         if said.output is not None:
             output = self._dataset_id(said.output)

@@ -37,6 +37,7 @@ class Mention(Struct, frozen=True, gc=False, array_like=True):
     tags: None where there is no tags facet.
     previous: the name before a RENAME, in canonical form.
     landed: output statistics or a version prove that rows were written.
+    version: what its producer calls this state of the dataset.
     """
 
     name: Name
@@ -48,6 +49,7 @@ class Mention(Struct, frozen=True, gc=False, array_like=True):
     lifecycle: str | None = None
     previous: Name | None = None
     landed: bool = False
+    version: str | None = None
 
 
 class Part(Struct, frozen=True, gc=False, array_like=True):

@@ -1,6 +1,6 @@
 """A stored event to a part: names in canonical form, facets by their content; what recurs is worked out once."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -12,7 +12,7 @@ from headwater.events.facet_sets import FacetReader, FacetSet, text_at
 from headwater.events.facets import Memo
 from headwater.events.rows import content_rows
 from headwater.events.times import parse_time
-from headwater.events.wire import NULL, WireDataset, WireJob, WireRun, read_wire_dataset, read_wire_event
+from headwater.events.wire import NULL, WireDataset, WireEvent, WireJob, WireRun, read_wire_dataset, read_wire_event
 from headwater.lineage.contents import Canonical, Contents, is_noise, schema_columns, sent_edges
 from headwater.lineage.jobs import job_key, run_key
 from headwater.lineage.name import Name
@@ -27,8 +27,14 @@ _PROVES_ROWS = ("outputStatistics",)
 class PartReader:
     """Reads bodies into parts and keeps the contents of their schemas and lineage facets. Not thread-safe."""
 
-    def __init__(self, canonical: Canonical, contents: Contents):
-        """canonical: the form of a name (rule 2); contents: takes what is new."""
+    def __init__(
+        self, canonical: Canonical, contents: Contents, read: Callable[[Mention, WireDataset], None] | None = None
+    ):
+        """canonical: the form of a name (rule 2); contents: takes what is new.
+
+        read: is told of each mention that is made of a text; for equal texts the same object is given again.
+        """
+        self._read = read
         self._canonical = canonical
         self._contents = contents
         self._facets = FacetReader()
@@ -38,7 +44,10 @@ class PartReader:
 
     def read(self, event_id: str, received_us: int, body: str) -> Part:
         """Read one row of table `events`; raises InvalidEvent if the body is no event, which bronze never holds."""
-        wire, _ = read_wire_event(repair_surrogates(body.encode()))
+        return self.read_wire(event_id, received_us, read_stored(body))
+
+    def read_wire(self, event_id: str, received_us: int, wire: WireEvent) -> Part:
+        """Read an event that is taken apart already."""
         time_us, _ = parse_time(wire.eventTime)
         run = wire.run if wire.run is not UNSET else None
         job = wire.job if wire.job is not UNSET else None
@@ -98,7 +107,7 @@ class PartReader:
         facets, found = members(wire.facets), self._facets.of_run(wire.facets)
         self._keep(found)
         lifecycle, previous = self._lifecycle(facets.get("lifecycleStateChange"))
-        return Mention(
+        mention = Mention(
             name=name,
             schema=self._hash(found, "schema"),
             lineage=self._hash(found, "columnLineage"),
@@ -108,7 +117,15 @@ class PartReader:
             lifecycle=lifecycle,
             previous=previous,
             landed=counted or "version" in facets,
+            version=text_at(decode(bytes(facets["version"])), "datasetVersion") if "version" in facets else None,
         )
+        if self._read:
+            self._read(mention, wire)
+        return mention
+
+    def forget(self) -> None:
+        """Read every dataset anew from now on."""
+        self._mentions = Memo()
 
     def _keep(self, found: FacetSet) -> None:
         for content in found.contents:
@@ -160,6 +177,11 @@ class PartReader:
         if b"trident.artifact.id" not in text:
             return None
         return self._artifacts.get(text) or self._artifacts.put(text, _read_artifact(decode(text)))
+
+
+def read_stored(body: str) -> WireEvent:
+    """Take apart the body of one row of table `events`; raises InvalidEvent if it is no event."""
+    return read_wire_event(repair_surrogates(body.encode()))[0]
 
 
 def members(raw: Raw | None) -> Facets:

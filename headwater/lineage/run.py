@@ -25,6 +25,7 @@ class RunDataset(Struct, gc=False):
     declared: tuple[Declared, ...] = ()
     lifecycle: str | None = None
     landed: bool = False
+    version: str | None = None
 
 
 class Run(Struct):
@@ -147,4 +148,5 @@ def _add(dataset: RunDataset, mention: Mention, time_us: int) -> None:
     if mention.declared is not None:
         dataset.declared = _accumulated(dataset.declared, mention.declared, time_us)
     dataset.lifecycle = mention.lifecycle or dataset.lifecycle
+    dataset.version = mention.version or dataset.version
     dataset.landed = dataset.landed or mention.landed

@@ -28,7 +28,7 @@ class Host(Protocol):
     timeout_s: float
     """From connecting, or from a request's first byte, to the end of its headers; then as long again for its body."""
 
-    def find(self, path: str, headers: Headers) -> Take | None:
+    def find(self, method: str, path: str, headers: Headers) -> Take | None:
         """Return the receiver's route for a request, None for what the ASGI application answers."""
 
     def refuse(self, refusal: Refusal) -> None:
@@ -138,7 +138,7 @@ class _Connection(HttpToolsProtocol):
         path, _, query = self.url.partition(b"?")
         if b"%" in path or not path.startswith(b"/"):
             path = unquote_to_bytes(httptools.parse_url(self.url).path or b"")
-        take = self.host.find(path.decode("latin-1"), self._lines)
+        take = self.host.find(self.parser.get_method().decode("ascii"), path.decode("latin-1"), self._lines)
         if take is None:
             return False
         keep_alive = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()

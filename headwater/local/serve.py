@@ -20,6 +20,7 @@ from starlette.types import Receive, Scope, Send
 from headwater.access import Access
 from headwater.api.app import ReadApi, ReadFrom
 from headwater.api.live import Live
+from headwater.api.marquez.routes import MarquezApi
 from headwater.errors import HeadwaterError, Retry
 from headwater.eventlog import Log
 from headwater.eventlog.claims import ClaimCheck
@@ -74,6 +75,7 @@ class Serve:
         self.live = Live(home)
         reading = ReadFrom(readers, bronze, access, lenses, search, shown, self._send_again, self.live)
         self._read = ReadApi(reading).app()
+        self._read.routes.extend(MarquezApi(lenses, search, bronze, access, self._post).routes())
         self._read.routes.extend(self._health.routes())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -85,9 +87,14 @@ class Serve:
         else:
             await self._read(scope, receive, send)
 
-    def find(self, path: str, headers: Mapping[str, str]) -> Take | None:
+    async def _post(self, body: bytes, headers: Mapping[str, str], query: str) -> tuple[int, bytes]:
+        """Take an event that the reading API makes of a change, with the credentials of who asked for it."""
+        answer = await self.receiver.one(Request("POST", headers, query, body))
+        return answer.status, answer.body
+
+    def find(self, method: str, path: str, headers: Mapping[str, str]) -> Take | None:
         """Return the receiver's route of a path, None if the reading API has it or the Host header is foreign."""
-        take = self._intake.get(path)
+        take = self._intake.get(path) if method != "GET" or path not in _READ_TOO else None
         return take if take and self._is_ours(headers) else None
 
     def _is_ours(self, headers: Mapping[str, str]) -> bool:
@@ -138,6 +145,9 @@ class Serve:
         with contextlib.suppress(HeadwaterError):  # no lake yet, or not now: nothing may be deleted
             self._log.retain(self._health.watermarks)
 
+
+_READ_TOO = ("/api/v1/lineage",)
+"""Marquez has two things at this address: posted events, and the lineage of a node."""
 
 _FOREIGN_HOST = Refusal(
     403,

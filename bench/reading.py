@@ -1,0 +1,164 @@
+"""Marquez's calls over HTTP on 20,000 events of 500 jobs, one after the other on one connection: median and p99.
+
+`python -m bench.reading FILE` asks about the events of a file instead, one JSON event a line.
+"""
+
+import argparse
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import msgspec
+
+from bench.answers import Client
+from bench.figures import Figure, percentile, show
+from bench.running import headwater, memory_mb, write_events
+
+EVENTS = 20_000
+JOBS = 500
+BATCH = 200
+RATE = 500
+
+API = "/api/v1"
+Ask = Callable[[Client, str], tuple[float, int, bytes]]
+
+
+def _lineage(path: str, **query: str) -> Ask:
+    return lambda client, dataset: client.get(f"{API}/{path}", nodeId=dataset, **query)
+
+
+def _plain(path: str, **query: str) -> Ask:
+    return lambda client, _: client.get(f"{API}/{path}", **query)
+
+
+CALLS: dict[str, tuple[Ask, int, float | None]] = {
+    "lineage depth 2": (_lineage("lineage", depth="2"), 300, 10),
+    "lineage depth 20": (_lineage("lineage", depth="20"), 20, None),
+    "column-lineage depth 5": (_lineage("column-lineage", depth="5"), 300, 20),
+    "column-lineage depth 20": (_lineage("column-lineage", depth="20"), 100, 100),
+    "column-lineage depth 20, both ways": (_lineage("column-lineage", depth="20", withDownstream="true"), 50, None),
+    "jobs?limit=10": (_plain("jobs", limit="10"), 300, 5),
+    "search": (lambda client, dataset: client.get(f"{API}/search", q=dataset[-11:], limit="100"), 300, 5),
+    "namespaces": (_plain("namespaces"), 300, 3),
+    "datasets?limit=20": (lambda client, dataset: _of_namespace(client, dataset, "datasets?limit=20"), 100, None),
+    "events/lineage?limit=50": (_plain("events/lineage", limit="50"), 50, None),
+    "stats/lineage-events": (_plain("stats/lineage-events", period="DAY"), 100, None),
+}
+"""Name → how it is asked, how often, the goal for the median (ms)."""
+
+
+def run(file: Path | None = None) -> list[Figure]:
+    """Send the events, wait for the index, ask; then ask again while 500 events a second come in."""
+    with tempfile.TemporaryDirectory(prefix="headwater-bench-", dir="/dev/shm") as name:
+        events = file or write_events(Path(name) / "events.ndjson", EVENTS, 15, jobs=JOBS)
+        with headwater(tick="1s", folder=Path(name) / "data") as server:
+            client = Client(server.url)
+            began = time.perf_counter()
+            _send(server.url, events)
+            _wait(client, sum(1 for _ in events.open("rb")))
+            built = time.perf_counter() - began
+            datasets = _datasets(client)
+            figures = [*_ask_all(client, datasets, "")]
+            index = sum(each.stat().st_size for each in (server.folder / "index").glob("*.sqlite"))
+            with _incoming(server.url, events):
+                figures += _ask_all(client, datasets, f", {RATE} events/s coming in")
+            return [
+                *figures,
+                Figure("events sent and in the index", built, "s"),
+                Figure("  size of the index", index / 1e6, "MB"),
+                Figure("process serve: memory at its highest", memory_mb(server.process, "VmHWM"), "MB"),
+            ]
+
+
+def _ask_all(client: Client, datasets: list[str], when: str) -> Iterator[Figure]:
+    chance = random.Random(3)
+    for name, (ask, times, goal) in CALLS.items():
+        answers = [_answer(name, ask(client, chance.choice(datasets))) for _ in range(times)]
+        waits = [wait for wait, _ in answers]
+        sizes = sum(len(body) for _, body in answers) / len(answers) / 1024
+        factor = 2 if when else 1
+        yield Figure(f"{name}{when}: median", percentile(waits, 0.5), "ms", goal and goal * factor)
+        yield Figure(f"  p99, {sizes:,.0f} KB an answer", percentile(waits, 0.99), "ms")
+
+
+def _answer(name: str, answered: tuple[float, int, bytes]) -> tuple[float, bytes]:
+    wait, status, body = answered
+    if status != 200:
+        raise SystemExit(f"{name} answered {status}: {body[:300]!r}.")
+    return wait, body
+
+
+def _of_namespace(client: Client, dataset: str, rest: str) -> tuple[float, int, bytes]:
+    namespace = dataset.removeprefix("dataset:").rpartition(":")[0]
+    return client.get(f"{API}/namespaces/{quote(namespace, safe='')}/{rest}")
+
+
+def _send(url: str, events: Path) -> None:
+    lines = events.read_bytes().splitlines()
+    with httpx.Client(base_url=url, timeout=120) as http:
+        for at in range(0, len(lines), BATCH):
+            body = b"[" + b",".join(lines[at : at + BATCH]) + b"]"
+            while http.post(f"{API}/lineage/batch", content=body).status_code != 204:
+                time.sleep(0.2)  # overload: the batch was not taken
+
+
+def _wait(client: Client, count: int) -> None:
+    while True:
+        _, status, body = client.get(f"{API}/events/lineage", limit="0")
+        if status == 200 and msgspec.json.decode(body)["totalCount"] >= count:
+            return
+        time.sleep(0.5)
+
+
+def _datasets(client: Client) -> list[str]:
+    """Return the node ids of every dataset."""
+    _, _, body = client.get(f"{API}/namespaces")
+    found: list[str] = []
+    for namespace in msgspec.json.decode(body)["namespaces"]:
+        path = f"{API}/namespaces/{quote(namespace['name'], safe='')}/datasets"
+        listed: dict[str, Any] = msgspec.json.decode(client.get(path, limit="1000")[2])
+        found += [f"dataset:{each['namespace']}:{each['name']}" for each in listed["datasets"]]
+    return found
+
+
+class _incoming:  # noqa: N801 - used as a context
+    """Sends events at a rate from a process of its own until the block ends."""
+
+    def __init__(self, url: str, events: Path):
+        command = [
+            sys.executable,
+            "-m",
+            "bench.load",
+            url,
+            str(events),
+            f"--rate={RATE}",
+            "--count=1000000",
+            "--start=1",
+            "--lazy",
+        ]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+
+    def __enter__(self) -> None:
+        time.sleep(3)
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        self._process.wait(30)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", type=Path, nargs="?")
+    show("Reading as Marquez", run(parser.parse_args().file))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""What feeds the columns of a dataset directly, as Marquez shows it."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from headwater.index.lens import Sight
+from headwater.lineage.adjacency import NO_EDGES, triples
+from headwater.lineage.contents import How
+from headwater.lineage.graph import Graph
+from headwater.lineage.name import Name
+from headwater.lineage.walk import View
+
+
+class Feed(NamedTuple):
+    """One step into a column: from which node, by which transformation."""
+
+    node: int
+    how: int
+
+
+def feeds(graph: Graph, node: int, view: View, *, forward: bool = False) -> Iterator[Feed]:
+    """Yield what leads into a column (or out of it), through the meeting points of dataset-wide edges, each once."""
+    edges = graph.out if forward else graph.into
+    if graph.dataset_of[node] in view.hidden:
+        return
+    seen: set[Feed] = set()
+    for far, how, number in triples(edges.get(node, NO_EDGES)):
+        if not view.live[number]:
+            continue
+        beyond = triples(edges.get(far, NO_EDGES)) if graph.dataset_of[far] < 0 else ((far, how, number),)
+        for source, onward, _ in beyond:
+            feed = Feed(source, onward or how)
+            if feed not in seen and graph.dataset_of[source] not in view.hidden:
+                seen.add(feed)
+                yield feed
+
+
+def how_json(how: How) -> dict[str, Any]:
+    """Return a transformation as OpenLineage writes it."""
+    kind = "DIRECT" if how.direct else "INDIRECT"
+    return {"type": kind, "subtype": how.subtype, "description": how.description, "masking": how.masked}
+
+
+def old_type(how: How) -> str:
+    """Return a transformation by the words that Marquez has for it."""
+    if how.masked:
+        return "MASKED"
+    return "IDENTITY" if how.subtype in ("IDENTITY", "") or how.subtype is None else how.subtype
+
+
+def input_fields(sight: Sight, node: int) -> list[dict[str, Any]]:
+    """Return the columns that feed a column, each with all its transformations."""
+    graph, moment = sight.moment.graph, sight.moment
+    found: dict[int, dict[str, Any]] = {}
+    for feed in feeds(graph, node, sight.view):
+        how = graph.hows[feed.how]
+        if feed.node not in found:
+            number, key = graph.columns[feed.node]
+            name = graph.names[number]
+            found[feed.node] = {
+                **name._asdict(),
+                "dataset": name.name,
+                "field": moment.columns(name).shown(key or ""),
+                "transformationDescription": how.description,
+                "transformationType": old_type(how),
+                "transformations": [],
+            }
+        found[feed.node]["transformations"].append(how_json(how))
+    return sorted(found.values(), key=lambda each: (each["namespace"], each["dataset"], each["field"]))
+
+
+def column_lineage(sight: Sight, dataset: Name) -> list[dict[str, Any]] | None:
+    """Return what feeds each column of a dataset; None where nobody says."""
+    graph = sight.moment.graph
+    number = graph.dataset(dataset)
+    if number is None or number in sight.view.hidden:
+        return None
+    columns = sight.moment.columns(dataset)
+    found = []
+    for node in graph.nodes_of(number):
+        fields = input_fields(sight, node)
+        if fields:
+            first = {key: fields[0][key] for key in ("transformationDescription", "transformationType")}
+            found.append({"name": columns.shown(graph.columns[node].key or ""), "inputFields": fields, **first})
+    return sorted(found, key=lambda each: str(each["name"])) or None

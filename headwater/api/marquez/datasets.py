@@ -1,0 +1,180 @@
+"""Datasets and their versions."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headwater.api.marquez.asking import Answer, Asked, not_found
+from headwater.api.marquez.columns import column_lineage
+from headwater.api.marquez.facet_texts import raw_facets, schema_fields, text_in
+from headwater.api.marquez.runs import Later, run_json, version_text, with_facets
+from headwater.index.catalog import VersionRow
+from headwater.index.catalog_tables import DATASET
+from headwater.index.history_table import dataset_version, version_value, version_value_from
+from headwater.index.showing import iso
+from headwater.lineage.name import Name
+from headwater.lineage.part import Tag
+
+_STREAMS = ("kafka", "pulsar", "kinesis", "eventhub", "pubsub")
+
+_LISTED = (
+    "FROM names n CROSS JOIN entities e ON e.kind = 0 AND e.name = n.id WHERE n.namespace = ? "
+    "AND NOT EXISTS (SELECT 1 FROM bindings b WHERE b.alias = n.id) AND n.id NOT IN (SELECT old FROM renames) "
+    "AND NOT EXISTS (SELECT 1 FROM datasets d JOIN changes c ON c.name = d.name AND c.mark = 'deleted' "
+    "WHERE d.name = n.id AND d.dropped)"
+)
+"""The datasets of a namespace by the names they go by now; those deleted by hand are left out until written again."""
+
+
+def dataset_json(asked: Asked, name: Name, *, lineage: bool = True) -> Answer:
+    """Return a dataset; lineage: also what feeds its columns."""
+    names = asked.names_of(name)
+    facets = asked.catalog.facets(DATASET, names)
+    span = asked.catalog.span(DATASET, names) or (None, None)
+    tags = asked.catalog.tags(name, names)
+    newest = asked.catalog.versions(DATASET, asked.catalog.number(name), 1)
+    return {
+        "id": name._asdict(),
+        **_type_and_name(name, facets),
+        "createdAt": iso(span[0]),
+        "updatedAt": iso(span[1]),
+        "fields": fields_json(facets, tags),
+        "tags": sorted({tag.key for tag in tags if tag.column is None}),
+        "lastModifiedAt": iso(newest[0].last_us) if newest else None,
+        "lastLifecycleState": text_in(facets, "lifecycleStateChange", "lifecycleStateChange"),
+        "description": text_in(facets, "documentation", "description"),
+        "currentVersion": version_text(newest_version(asked, name)),
+        "columnLineage": column_lineage(asked.sight, name) if lineage else None,
+        "facets": raw_facets(facets),
+        "deleted": asked.sight.moment.graph.dataset(name) in asked.sight.view.hidden or is_dropped(asked, name),
+    }
+
+
+def is_dropped(asked: Asked, name: Name) -> bool:
+    """Tell whether a dataset is dropped now (rule 10); one without edges is in no graph."""
+    row = asked.catalog.sql.execute("SELECT dropped FROM datasets WHERE name = ?", (asked.catalog.number(name),))
+    return bool((row.fetchone() or (0,))[0])
+
+
+def _type_and_name(name: Name, facets: Mapping[str, str]) -> Answer:
+    return {
+        "type": "STREAM" if name.namespace.partition(":")[0] in _STREAMS else "DB_TABLE",
+        "name": name.name,
+        "physicalName": name.name,
+        "namespace": name.namespace,
+        "sourceName": text_in(facets, "dataSource", "name") or name.namespace,
+    }
+
+
+def newest_version(asked: Asked, name: Name) -> bytes | None:
+    """Return a dataset's version now; of one that no run is seen to write that of its newest schema."""
+    newest = asked.catalog.versions(DATASET, asked.catalog.number(name), 1)
+    if newest:
+        return newest[0].version
+    row = asked.catalog.sql.execute("SELECT schema FROM datasets WHERE name = ?", (asked.catalog.number(name),))
+    schema = (row.fetchone() or (None,))[0]
+    return dataset_version(name, schema, None, None) if schema else None
+
+
+def fields_json(facets: Mapping[str, str], tags: Sequence[Tag]) -> list[dict[str, Any]]:
+    """Return the columns of a schema with their tags."""
+    by_column: dict[str, set[str]] = {}
+    for tag in tags:
+        if tag.column is not None:
+            by_column.setdefault(tag.column.casefold(), set()).add(tag.key)
+    return [
+        {
+            "name": field["name"],
+            "type": field.get("type"),
+            "tags": sorted(by_column.get(field["name"].casefold(), ())),
+            "description": field.get("description"),
+        }
+        for field in schema_fields(facets)
+    ]
+
+
+def list_datasets(asked: Asked) -> Answer:
+    """GET /namespaces/{namespace}/datasets, by name."""
+    page, namespace, sql = asked.page(), asked.namespace(), asked.catalog.sql
+    rows = sql.execute(
+        f"SELECT n.name {_LISTED} ORDER BY n.name LIMIT ? OFFSET ?", (namespace, page.limit, page.offset)
+    ).fetchall()
+    total = sql.execute(f"SELECT count(*) {_LISTED}", (namespace,)).fetchone()[0]
+    return page.listed("datasets", [dataset_json(asked, Name(namespace, row[0])) for row in rows], total)
+
+
+def get_dataset(asked: Asked) -> Answer:
+    """GET /namespaces/{namespace}/datasets/{dataset}."""
+    return dataset_json(asked, asked.dataset())
+
+
+def list_versions(asked: Asked) -> Later | Answer:
+    """GET /namespaces/{namespace}/datasets/{dataset}/versions, the one written last first."""
+    name, page = asked.dataset(), asked.page()
+    number = asked.catalog.number(name)
+    rows = asked.catalog.versions(DATASET, number, page.limit, page.offset)
+    total = asked.catalog.count_versions(DATASET, number)
+    if not total:
+        unwritten = unwritten_versions(asked, name)
+        rows, total = unwritten[page.offset : page.offset + page.limit], len(unwritten)
+    shown = [_version_json(asked, name, row) for row in rows]
+    return page.listed("versions", shown, total)
+
+
+def get_version(asked: Asked) -> Later | Answer:
+    """GET /namespaces/{namespace}/datasets/{dataset}/versions/{version}."""
+    name = asked.dataset()
+    row = find_version(asked, name, asked.path["version"])
+    if row is None:
+        raise not_found("Dataset version", asked.path["version"])
+    shown = _version_json(asked, name, row)
+    run = asked.catalog.run(row.run)
+    if run is None:
+        return shown
+    return with_facets(asked, [run], [shown["createdByRun"]], lambda: shown)
+
+
+def find_version(asked: Asked, name: Name, version: str) -> VersionRow | None:
+    """Return a version of a dataset by its UUID."""
+    known = asked.catalog.versions(DATASET, asked.catalog.number(name), -1) or unwritten_versions(asked, name)
+    return next((row for row in known if version_text(row.version) == version.lower()), None)
+
+
+def unwritten_versions(asked: Asked, name: Name) -> list[VersionRow]:
+    """Return the versions of a dataset that no run is seen to write: one for each schema it was read with."""
+    found: dict[str, tuple[int, int]] = {}
+    for each in asked.names_of(name):
+        rows = asked.catalog.sql.execute(
+            "SELECT s.schema, min(d.first_us), max(d.last_us) FROM described d JOIN facet_sets s ON s.id = d.facet_set "
+            "WHERE d.kind = ? AND d.name = ? AND s.schema IS NOT NULL GROUP BY s.schema",
+            (DATASET, asked.catalog.number(each)),
+        )
+        for schema, first, last in rows:
+            known = found.get(schema, (first, last))
+            found[schema] = (min(known[0], first), max(known[1], last))
+    rows_found = [
+        VersionRow(dataset_version(name, schema, None, None), version_value(schema), *span, "")
+        for schema, span in found.items()
+    ]
+    return sorted(rows_found, key=lambda row: row.last_us, reverse=True)
+
+
+def _version_json(asked: Asked, name: Name, row: VersionRow) -> Answer:
+    schema, lineage, label = version_value_from(row.value)
+    facets = asked.catalog.facets_of_version(asked.names_of(name), schema)
+    run = asked.catalog.run(row.run) if row.run else None
+    text = version_text(row.version)
+    return {
+        "id": {**name._asdict(), "version": text},
+        **_type_and_name(name, facets),
+        "createdAt": iso(row.first_us),
+        "version": text,
+        "externalVersion": label,
+        "fields": fields_json(facets, asked.catalog.tags(name, asked.names_of(name))),
+        "tags": [],
+        "lifecycleState": text_in(facets, "lifecycleStateChange", "lifecycleStateChange"),
+        "description": text_in(facets, "documentation", "description"),
+        "currentSchemaVersion": schema,
+        "lineageHash": lineage,
+        "createdByRun": run_json(asked.catalog, run) if run else None,
+        "facets": raw_facets(facets),
+    }

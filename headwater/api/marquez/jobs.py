@@ -1,0 +1,172 @@
+"""Jobs, their versions and runs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from headwater.api.marquez.asking import Answer, Asked, Refused, not_found
+from headwater.api.marquez.facet_texts import raw_facets, text_in
+from headwater.api.marquez.runs import STATES, Later, run_json, version_text, with_facets
+from headwater.index.catalog import Catalog, JobRow, VersionRow
+from headwater.index.catalog_tables import JOB
+from headwater.index.changes import NAMESPACE
+from headwater.index.history_table import job_value_from
+from headwater.index.showing import iso
+from headwater.lineage.name import Name
+
+LATEST_RUNS = 10
+_TYPES = {"STREAMING": "STREAM", "SERVICE": "SERVICE"}
+_SENT = {state: sent for sent, state in STATES.items()}
+
+
+def job_json(catalog: Catalog, row: JobRow, *, runs: int = LATEST_RUNS) -> Answer:
+    """Return a job with its newest runs."""
+    name = catalog.name(row.shown)
+    facets = catalog.facets(JOB, [name])
+    newest = catalog.runs(row.key, max(1, runs))
+    latest = [run_json(catalog, run, versions=False) for run in newest]
+    versions = catalog.versions(JOB, row.key, 1)
+    parent = catalog.name(row.parent).name if row.parent else None
+    return {
+        "id": name._asdict(),
+        "type": _TYPES.get(newest[0].processing, "BATCH") if newest else "BATCH",
+        "name": name.name,
+        "simpleName": name.name.removeprefix(f"{parent}."),
+        "parentJobName": parent,
+        "parentJobUuid": None,
+        "createdAt": iso(row.first_us),
+        "updatedAt": iso(row.last_us),
+        "namespace": name.namespace,
+        **_datasets(catalog, versions[0] if versions else None),
+        "location": text_in(facets, "sourceCodeLocation", "url"),
+        "description": text_in(facets, "documentation", "description"),
+        "latestRun": latest[0] if latest else None,
+        "latestRuns": latest[:runs],
+        "tags": job_tags(catalog, name, facets),
+        "facets": raw_facets(facets),
+        "currentVersion": version_text(versions[0].version) if versions else None,
+        "labels": [],
+    }
+
+
+def job_tags(catalog: Catalog, name: Name, facets: Mapping[str, str]) -> list[str]:
+    """Return the tags of a job: of its newest tags facet, and what was changed by hand since."""
+    found = {tag["key"]: True for tag in raw_tags(facets)}
+    for (mark, tag), (_, value) in catalog.marks(name).items():
+        if mark == "tag":
+            found[tag] = value == "true"
+    return sorted(tag for tag, holds in found.items() if holds)
+
+
+def raw_tags(facets: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the tags of a tags facet that say something."""
+    listed = text_in(facets, "tags", "tags", kind=list) or []
+    return [tag for tag in listed if isinstance(tag, dict) and isinstance(tag.get("key"), str)]
+
+
+def _datasets(catalog: Catalog, version: VersionRow | None) -> dict[str, list[dict[str, str]]]:
+    inputs, outputs = job_value_from(version.value) if version else ((), ())
+    return {
+        side: sorted(
+            (catalog.name(name)._asdict() for name in names), key=lambda each: (each["namespace"], each["name"])
+        )
+        for side, names in (("inputs", inputs), ("outputs", outputs))
+    }
+
+
+def list_jobs(asked: Asked) -> Answer:
+    """GET /jobs and GET /namespaces/{namespace}/jobs: what was heard of last comes first."""
+    where, values = "n.namespace <> ?", [NAMESPACE]
+    if "namespace" in asked.path:
+        where, values = "n.namespace = ?", [asked.namespace()]
+    states = _states(asked)
+    if states:
+        where += f" AND j.state IN ({','.join('?' * len(states))})"
+        values += states
+    tables = (
+        "FROM entities e JOIN jobs j ON j.key = e.name JOIN names n ON n.id = j.shown WHERE e.kind = 1 "
+        f"AND {where} AND NOT EXISTS (SELECT 1 FROM changes c WHERE c.name = j.shown AND c.mark = 'deleted' "
+        "AND c.time_us >= e.last_us)"
+    )
+    page = asked.page()
+    sql = asked.catalog.sql
+    rows = sql.execute(
+        f"SELECT j.key, j.shown, j.state, j.parent, e.first_us, e.last_us {tables} "
+        "ORDER BY e.last_us DESC, j.key LIMIT ? OFFSET ?",
+        (*values, page.limit, page.offset),
+    ).fetchall()
+    total = sql.execute(f"SELECT count(*) {tables}", values).fetchone()[0]
+    return page.listed("jobs", [job_json(asked.catalog, JobRow(*row)) for row in rows], total)
+
+
+def _states(asked: Asked) -> list[str]:
+    states = [state for part in asked.query.getlist("lastRunStates") for state in part.split(",") if state]
+    known = ("NEW", "RUNNING", *_SENT)
+    wrong = next((state for state in states if state.upper() not in known), None)
+    if wrong is not None:
+        message = f"query param lastRunStates must be one of [{', '.join(known)}]; {wrong[:40]!r} is none."
+        raise Refused(400, {"code": 400, "message": message})
+    return [_SENT.get(state.upper(), state.upper()) for state in states]
+
+
+def find_job(asked: Asked) -> JobRow:
+    """Return the job of the address; raises Refused if it is not known."""
+    row = asked.catalog.job(Name(asked.path["namespace"], asked.path["job"]))
+    if row is None:
+        asked.namespace()
+        raise not_found("Job", asked.path["job"])
+    return row
+
+
+def get_job(asked: Asked) -> Answer | Later:
+    """GET /namespaces/{namespace}/jobs/{job}: with the facets of its newest run."""
+    row = find_job(asked)
+    shown = job_json(asked.catalog, row)
+    newest = asked.catalog.runs(row.key, 1)
+    if not newest:
+        return shown
+    return with_facets(asked, newest, [shown["latestRun"]], lambda: shown)
+
+
+def list_runs(asked: Asked) -> Later:
+    """GET /namespaces/{namespace}/jobs/{job}/runs, newest first."""
+    row, page = find_job(asked), asked.page()
+    rows = asked.catalog.runs(row.key, page.limit, page.offset)
+    shown = [run_json(asked.catalog, run) for run in rows]
+    total = asked.catalog.count_runs(row.key)
+    return with_facets(asked, rows, shown, lambda: page.listed("runs", shown, total))
+
+
+def list_versions(asked: Asked) -> Answer:
+    """GET /namespaces/{namespace}/jobs/{job}/versions."""
+    row, page = find_job(asked), asked.page()
+    found = asked.catalog.versions(JOB, row.key, page.limit, page.offset)
+    shown = [_version_json(asked.catalog, row, version) for version in found]
+    return page.listed("versions", shown, asked.catalog.count_versions(JOB, row.key))
+
+
+def get_version(asked: Asked) -> Answer:
+    """GET /namespaces/{namespace}/jobs/{job}/versions/{version}."""
+    row, wanted = find_job(asked), asked.path["version"].lower()
+    for version in asked.catalog.versions(JOB, row.key, -1):
+        if version_text(version.version) == wanted:
+            return _version_json(asked.catalog, row, version)
+    raise not_found("Job version", asked.path["version"])
+
+
+def _version_json(catalog: Catalog, row: JobRow, version: VersionRow) -> Answer:
+    name = catalog.name(row.shown)
+    facets = catalog.facets(JOB, [name])
+    run = catalog.run(version.run)
+    text = version_text(version.version)
+    return {
+        "id": {**name._asdict(), "version": text},
+        "name": name.name,
+        "version": text,
+        "namespace": name.namespace,
+        "createdAt": iso(version.first_us),
+        "updatedAt": iso(version.last_us),
+        "location": text_in(facets, "sourceCodeLocation", "url"),
+        **_datasets(catalog, version),
+        "latestRun": run_json(catalog, run, versions=False) if run else None,
+        "facets": raw_facets(facets),
+    }

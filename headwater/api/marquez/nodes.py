@@ -1,0 +1,78 @@
+"""Ids of nodes, such as `dataset:NAMESPACE:NAME`: both parts may hold colons, so what is known decides their end."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeVar
+
+from headwater.api.marquez.asking import Asked, Refused, no_such_page
+from headwater.index.catalog import JobRow
+from headwater.lineage.name import Name
+
+T = TypeVar("T")
+
+_KINDS = ("dataset", "datasetField", "job")
+_COLONS = 64
+"""An id with more of them is not looked at: every colon is a place where it may be split."""
+
+
+class Node(NamedTuple):
+    """What an id means; version: what stands behind `#`."""
+
+    kind: str
+    dataset: Name | None = None
+    job: JobRow | None = None
+    column: str | None = None
+    version: str | None = None
+
+
+def dataset_id(name: Name) -> str:
+    """Return the id of a dataset."""
+    return f"dataset:{name.namespace}:{name.name}"
+
+
+def job_id(name: Name) -> str:
+    """Return the id of a job."""
+    return f"job:{name.namespace}:{name.name}"
+
+
+def field_id(name: Name, column: str) -> str:
+    """Return the id of a column."""
+    return f"datasetField:{name.namespace}:{name.name}:{column}"
+
+
+def find_node(asked: Asked, text: str) -> Node:
+    """Return what an id means; raises Refused (404) for what is no id, and for one of nothing that is known."""
+    kind, _, rest = text.partition(":")
+    if kind not in _KINDS or rest.count(":") not in range(1, _COLONS):
+        raise no_such_page()
+    whole, mark, version = rest.rpartition("#")
+    found = _find(asked, kind, rest, None) or (_find(asked, kind, whole, version) if mark else None)
+    if found is None:
+        raise Refused(404, {"code": 404, "message": f"Node '{text[:500]}' not found."})
+    return found
+
+
+def _find(asked: Asked, kind: str, rest: str, version: str | None) -> Node | None:
+    if kind == "job":
+        job = _first(rest, lambda namespace, name: asked.catalog.job(Name(namespace, name)))
+        return Node(kind, job=job, version=version) if job else None
+    if kind == "dataset":
+        dataset = _first(rest, asked.find_dataset)
+        return Node(kind, dataset, version=version) if dataset else None
+    for dataset_part, column in _splits(rest):
+        dataset = _first(dataset_part, asked.find_dataset)
+        if dataset:
+            return Node(kind, dataset, column=column, version=version)
+    return None
+
+
+def _first(text: str, look: Callable[[str, str], T | None]) -> T | None:
+    return next((found for parts in _splits(text) if (found := look(*parts))), None)
+
+
+def _splits(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the ways to split at a colon, from the end: namespaces hold more of them than names."""
+    at = text.rfind(":")
+    while at > 0:
+        if text[at + 1 :]:
+            yield text[:at], text[at + 1 :]
+        at = text.rfind(":", 0, at)

@@ -1,0 +1,189 @@
+"""Runs: their states, times, datasets and facets."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from headwater.api.marquez.asking import Answer, Asked, Refused, not_found
+from headwater.api.marquez.bodies import newest_facets, read_bodies
+from headwater.errors import NotKnown, WrongQuestion
+from headwater.index.catalog import Catalog, RunRow
+from headwater.index.catalog_tables import DATASET
+from headwater.index.run_lineage import key_of_run
+from headwater.index.showing import iso
+from headwater.lake.bronze import Bronze
+
+Later = Callable[[Bronze], Answer]
+"""What is left to do with bronze, which is too slow to hold up other questions for it."""
+
+STATES = {"COMPLETE": "COMPLETED", "FAIL": "FAILED", "ABORT": "ABORTED"}
+"""As Marquez calls them; all others are RUNNING."""
+
+_EVENTS = 100
+"""Newest events of a run that are looked at for its facets."""
+
+_WITH_FACETS = 20
+"""Runs of a page whose facets are read; the others show none."""
+
+
+@lru_cache(maxsize=1024)
+def version_text(version: bytes | None) -> str | None:
+    """Return a version as the UUID that clients expect."""
+    return None if version is None else str(UUID(bytes=version, version=5))
+
+
+def run_id_of(key: str) -> str:
+    """Return a run's id as its producer sent it."""
+    return str(msgspec.json.decode(key)[0]) if key.startswith("[") else key
+
+
+def run_json(catalog: Catalog, row: RunRow, *, versions: bool = True) -> Answer:
+    """Return a run; versions: also those of its job and datasets. Its facets are in bronze and not here."""
+    said = row.datasets()
+    ended = row.ended_us
+    job = catalog.name(row.job_key)
+    started, stopped = iso(row.started_us), iso(ended)
+    return {
+        "id": run_id_of(row.run),
+        "createdAt": started,
+        "updatedAt": stopped if ended == row.time_us else iso(row.time_us),
+        "nominalStartTime": iso(row.nominal_start_us),
+        "nominalEndTime": iso(row.nominal_end_us),
+        "state": STATES.get(row.state, "RUNNING"),
+        "startedAt": started,
+        "endedAt": stopped,
+        "durationMs": None if ended is None else max(0, ended - row.started_us) // 1000,
+        "args": {},
+        "jobVersion": {**job._asdict(), "version": version_text(said.job)} if said.job else None,
+        **(_versions(catalog, row) if versions else {}),
+        "facets": {},
+    }
+
+
+def _versions(catalog: Catalog, row: RunRow) -> Answer:
+    said = row.datasets()
+    inputs = [(name, _read_version(catalog, name, row.started_us)) for name in said.inputs]
+    found = {}
+    for side, pairs in (("input", inputs), ("output", said.outputs)):
+        listed = [{**catalog.name(name)._asdict(), "version": version_text(version)} for name, version in pairs]
+        found[f"{side}Versions"] = listed
+        found[f"{side}DatasetVersions"] = [{"datasetVersionId": each, "facets": {}} for each in listed]
+    return found
+
+
+def _read_version(catalog: Catalog, name: int, time_us: int) -> bytes | None:
+    """Return the version that a dataset had when a run began to read it; None of one that nobody is seen to write."""
+    row = catalog.sql.execute(
+        "SELECT version FROM versions WHERE kind = ? AND name = ? AND first_us <= ? "
+        "ORDER BY min(last_us, ?) DESC, first_us DESC LIMIT 1",
+        (DATASET, name, time_us, time_us),
+    ).fetchone()
+    return row[0] if row else None
+
+
+def with_facets(asked: Asked, rows: Sequence[RunRow], shown: Sequence[Answer], finish: Callable[[], Answer]) -> Later:
+    """Return what adds the facets to runs that are shown, then finishes the answer."""
+    add = facets_later(asked, [row.run for row in rows[:_WITH_FACETS]], "run")
+
+    def later(bronze: Bronze) -> Answer:
+        found = add(bronze)
+        for row, run in zip(rows, shown, strict=True):
+            run["facets"] = found.get(row.run, {})
+        return finish()
+
+    return later
+
+
+def facets_later(asked: Asked, keys: Iterable[str], entity: str) -> Callable[[Bronze], dict[str, dict[str, Any]]]:
+    """Return what reads the facets of runs, or of their jobs, from bronze."""
+    places = asked.catalog.places(keys, _EVENTS)
+
+    def read(bronze: Bronze) -> dict[str, dict[str, Any]]:
+        bodies = read_bodies(bronze, [place for _, *place in places]) if places else {}  # type: ignore[misc]
+        by_run: dict[str, list[str]] = {}
+        for run, *place in places:
+            body = bodies.get(tuple(place))  # type: ignore[arg-type]
+            if body is not None:
+                by_run.setdefault(run, []).append(body)
+        return {run: newest_facets(own, entity) for run, own in by_run.items()}
+
+    return read
+
+
+def find_run(asked: Asked, run_id: str) -> RunRow:
+    """Return a run by its id; raises Refused if there is none, or several of one id that is no UUID."""
+    try:
+        row = asked.catalog.run(key_of_run(asked.catalog.sql, run_id))
+    except WrongQuestion as error:
+        raise Refused(400, {"code": 400, "message": str(error)}) from error
+    except NotKnown:
+        row = None
+    if row is None:
+        raise not_found("Run", run_id)
+    return row
+
+
+def get_run(asked: Asked) -> Later:
+    """GET /jobs/runs/{id}."""
+    row = find_run(asked, asked.path["run"])
+    shown = run_json(asked.catalog, row)
+    return with_facets(asked, [row], [shown], lambda: shown)
+
+
+def get_facets(asked: Asked) -> Later:
+    """GET /jobs/runs/{id}/facets: of the run, or with `type=job` of its job as this run told them."""
+    row = find_run(asked, asked.path["run"])
+    entity = asked.query.get("type", "run").lower()
+    if entity not in ("run", "job"):
+        message = f"query param type must be one of [JOB, RUN]; {entity[:40]!r} is none."
+        raise Refused(400, {"code": 400, "message": message})
+    read = facets_later(asked, [row.run], entity)
+    return lambda bronze: {"runId": run_id_of(row.run), "facets": read(bronze).get(row.run, {})}
+
+
+def upstream(asked: Asked) -> Answer:
+    """GET /runlineage/upstream: the runs that wrote what a run read, as far back as `depth`."""
+    text = asked.query.get("runId")
+    if not text:
+        raise Refused(400, {"errors": ["query param runId must not be null"]})
+    front, seen, shown = [find_run(asked, text)], set[str](), []
+    for depth in range(min(asked.depth(), 20) + 1):
+        fresh = [row for row in front if row.run not in seen]
+        seen.update(row.run for row in fresh)
+        shown += [_upstream_item(asked.catalog, row, depth) for row in fresh]
+        if len(shown) > asked.page().limit:
+            break
+        front = [
+            writer for row in fresh for name in row.datasets().inputs for writer in _writer(asked.catalog, name, row)
+        ]
+    limit = asked.page().limit
+    return {"runs": shown[:limit], "truncated": len(shown) > limit or any(row.run not in seen for row in front)}
+
+
+def _upstream_item(catalog: Catalog, row: RunRow, depth: int) -> Answer:
+    said = row.datasets()
+    version = version_text(said.job)
+    return {
+        "depth": depth,
+        "job": {**catalog.name(row.job_key)._asdict(), "version": version},
+        "run": {
+            "id": run_id_of(row.run), "start": iso(row.started_us), "end": iso(row.ended_us),
+            "status": STATES.get(row.state, "RUNNING"),
+        },
+        "inputs": [catalog.name(name)._asdict() for name in said.inputs],
+        "outputs": [catalog.name(name)._asdict() for name, _ in said.outputs],
+    }  # fmt: skip
+
+
+def _writer(catalog: Catalog, name: int, reader: RunRow) -> list[RunRow]:
+    """Return the newest run that had written a dataset when another began to read it."""
+    found = catalog.sql.execute(
+        "SELECT v.run FROM groups g JOIN votes v ON v.grp = g.id WHERE g.output = ? AND g.layer = 'observed' "
+        "AND v.time_us <= ? AND v.run <> ? ORDER BY v.time_us DESC, v.tie DESC LIMIT 1",
+        (name, reader.time_us, reader.run),
+    ).fetchone()
+    row = catalog.run(found[0]) if found else None
+    return [row] if row else []

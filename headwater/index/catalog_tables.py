@@ -1,0 +1,40 @@
+"""The tables of the catalogue: what there is, since when, in which versions, and how it describes itself.
+
+Times are those of events (us, UTC). All of it is a union, a least or a greatest of what events say, so that neither
+their order nor their repetition makes a difference.
+"""
+
+CATALOG = """
+CREATE TABLE places(id INTEGER PRIMARY KEY, log TEXT, incarnation TEXT, part TEXT, UNIQUE(log, incarnation, part));
+CREATE TABLE happened(time_us INTEGER, place INTEGER, sequence INTEGER, PRIMARY KEY(time_us, place, sequence))
+  WITHOUT ROWID;
+CREATE TABLE quarters(quarter INTEGER, type TEXT, events INTEGER, PRIMARY KEY(quarter, type)) WITHOUT ROWID;
+CREATE TABLE entities(kind INTEGER, name INTEGER, first_us INTEGER, last_us INTEGER, PRIMARY KEY(kind, name))
+  WITHOUT ROWID;
+CREATE INDEX entities_newest ON entities(kind, last_us);
+CREATE INDEX entities_first ON entities(kind, first_us);
+CREATE TABLE namespaces(name TEXT PRIMARY KEY, first_us INTEGER, last_us INTEGER) WITHOUT ROWID;
+CREATE TABLE jobs(key INTEGER PRIMARY KEY, shown INTEGER, run TEXT, state TEXT, parent INTEGER, parent_us INTEGER);
+CREATE INDEX jobs_shown ON jobs(shown);
+CREATE INDEX jobs_state ON jobs(state);
+CREATE TABLE nominal_times(run TEXT PRIMARY KEY, time_us INTEGER, start_us INTEGER, end_us INTEGER) WITHOUT ROWID;
+CREATE TABLE versions(
+  kind INTEGER, name INTEGER, version BLOB, value BLOB, runs INTEGER, first_us INTEGER, last_us INTEGER, run TEXT,
+  PRIMARY KEY(kind, name, version)) WITHOUT ROWID;
+CREATE INDEX versions_newest ON versions(kind, name, last_us);
+CREATE TABLE facet_texts(id INTEGER PRIMARY KEY, digest BLOB UNIQUE, value TEXT NOT NULL);
+CREATE TABLE facet_sets(id INTEGER PRIMARY KEY, digest BLOB UNIQUE, schema TEXT, value BLOB NOT NULL);
+CREATE TABLE described(
+  kind INTEGER, name INTEGER, facet_set INTEGER, first_us INTEGER, last_us INTEGER,
+  PRIMARY KEY(kind, name, facet_set)) WITHOUT ROWID;
+CREATE INDEX described_newest ON described(kind, name, last_us);
+CREATE TABLE measured(name INTEGER, facet TEXT, time_us INTEGER, value TEXT, PRIMARY KEY(name, facet)) WITHOUT ROWID;
+CREATE TABLE data_sources(name TEXT PRIMARY KEY, uri TEXT, first_us INTEGER, last_us INTEGER) WITHOUT ROWID;
+CREATE TABLE tag_names(name TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE changes(
+  name INTEGER, mark TEXT, detail TEXT, time_us INTEGER, event TEXT, value TEXT, PRIMARY KEY(name, mark, detail))
+  WITHOUT ROWID;
+"""
+
+DATASET, JOB = 0, 1
+"""Kinds: datasets by their names as sent, jobs by their keys; facets of jobs by the names that people see."""

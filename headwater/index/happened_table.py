@@ -1,0 +1,40 @@
+"""When events happened and where bronze has them, so that a page of events reads only their bodies."""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Sequence
+from datetime import timedelta
+
+from headwater.events.position import Source
+from headwater.index.part_table import Places
+from headwater.lineage.part import Part
+
+QUARTER_US = timedelta(minutes=15) // timedelta(microseconds=1)
+"""Events are counted by quarter of an hour: the offset of every time zone is a multiple of it."""
+
+
+def places_of(sql: sqlite3.Connection, source: Source, events: Sequence[tuple[str, int, str, int]]) -> Places:
+    """Return the place of each event of a batch; part of the caller's transaction."""
+    row = (source.log, source.incarnation, source.partition)
+    sql.execute("INSERT OR IGNORE INTO places(log, incarnation, part) VALUES (?, ?, ?)", row)
+    query = "SELECT id FROM places WHERE log = ? AND incarnation = ? AND part = ?"
+    number = int(sql.execute(query, row).fetchone()[0])
+    return {event_id: (number, sequence) for event_id, _, _, sequence in events}
+
+
+class HappenedTable:
+    """Events by time, and how many there were of each type."""
+
+    def __init__(self, connection: sqlite3.Connection):
+        """Use the index's connection."""
+        self._sql = connection
+
+    def add(self, fresh: Sequence[Part], places: Places) -> None:
+        """Take events that are not known yet."""
+        rows = [(part.time_us, *places[part.event_id]) for part in fresh]
+        self._sql.executemany("INSERT OR IGNORE INTO happened VALUES (?, ?, ?)", rows)
+        counts = Counter((part.time_us // QUARTER_US, part.type if part.kind == "RUN" else part.kind) for part in fresh)
+        self._sql.executemany(
+            "INSERT INTO quarters VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET events = events + excluded.events",
+            [(*key, count) for key, count in counts.items()],
+        )

@@ -1,0 +1,52 @@
+"""One running Headwater with the shop's events and a small lake that producers describe well, for all modules here."""
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from tests.marquez.lake import EVENTS as LAKE_EVENTS
+from tests.shop import EVENTS as SHOP_EVENTS
+from tests.shop import Asker, up
+
+
+class Marquez:
+    """A client of the API as Marquez's page and its clients ask it."""
+
+    def __init__(self, url: str, asker: Asker) -> None:
+        self.url = url
+        self.asker = asker
+        self.client = httpx.Client(base_url=f"{url}/api/v1", timeout=60)
+
+    def get(self, path: str, *names: str, status: int = 200, **query: Any) -> Any:
+        """Return an answer; each `{}` of the path is a name, percent-encoded as clients do."""
+        answer = self.client.get(path.format(*map(encoded, names)), params=query)
+        assert answer.status_code == status, (answer.status_code, answer.text)
+        return answer.json()
+
+    def send(self, method: str, path: str, *names: str, status: int, **more: Any) -> Any:
+        """Change something; return the answer."""
+        answer = self.client.request(method, path.format(*map(encoded, names)), **more)
+        assert answer.status_code == status, (answer.status_code, answer.text)
+        return answer.json()
+
+    def settle(self) -> None:
+        """Wait until everything that was changed can be read."""
+        events = self.get("/events/lineage", limit=0)["totalCount"]
+        while self.asker.ask("audit")["received"] > events:
+            events = self.get("/events/lineage", limit=0)["totalCount"]
+
+
+def encoded(name: str) -> str:
+    return quote(name, safe="")
+
+
+@pytest.fixture(scope="module")
+def marquez(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Marquez]:
+    with up(tmp_path_factory.mktemp("marquez") / "data") as running, Asker(running.url) as asker:
+        asker.post(*SHOP_EVENTS, *LAKE_EVENTS)
+        asked = Marquez(running.url, asker)
+        yield asked
+        asked.client.close()

@@ -5,7 +5,7 @@ from typing import Any
 
 from headwater.api.marquez.asking import Answer, Asked, Refused, not_found
 from headwater.api.marquez.facet_texts import raw_facets, text_in
-from headwater.api.marquez.runs import STATES, Later, run_json, version_text, with_facets
+from headwater.api.marquez.runs import STATES, Later, brief_json, run_json, version_text, with_facets
 from headwater.index.catalog import Catalog, JobRow, VersionRow
 from headwater.index.catalog_tables import JOB
 from headwater.index.changes import NAMESPACE
@@ -23,7 +23,6 @@ def job_json(catalog: Catalog, row: JobRow, *, runs: int = LATEST_RUNS) -> Answe
     name = catalog.name(row.shown)
     facets = catalog.facets(JOB, [name])
     newest = catalog.runs(row.key, max(1, runs))
-    latest = [run_json(catalog, run, versions=False) for run in newest]
     versions = catalog.versions(JOB, row.key, 1)
     parent = catalog.name(row.parent).name if row.parent else None
     return {
@@ -39,8 +38,8 @@ def job_json(catalog: Catalog, row: JobRow, *, runs: int = LATEST_RUNS) -> Answe
         **_datasets(catalog, versions[0] if versions else None),
         "location": text_in(facets, "sourceCodeLocation", "url"),
         "description": text_in(facets, "documentation", "description"),
-        "latestRun": latest[0] if latest else None,
-        "latestRuns": latest[:runs],
+        "latestRun": run_json(catalog, newest[0], versions=False) if newest else None,
+        "latestRuns": [brief_json(run) for run in newest[:runs]],
         "tags": job_tags(catalog, name, facets),
         "facets": raw_facets(facets),
         "currentVersion": version_text(versions[0].version) if versions else None,

@@ -15,6 +15,12 @@ from headwater.lineage.name import Name
 
 LATEST_RUNS = 10
 _TYPES = {"STREAMING": "STREAM", "SERVICE": "SERVICE"}
+_DELETED = (
+    "SELECT d.key FROM changes c JOIN jobs d ON d.shown = c.name JOIN entities s ON s.kind = 1 AND s.name = d.key "
+    "WHERE c.mark = 'deleted' AND c.time_us >= s.last_us"
+)
+"""Jobs deleted by hand that have not run since."""
+
 _SENT = {state: sent for sent, state in STATES.items()}
 
 
@@ -83,14 +89,13 @@ def list_jobs(asked: Asked) -> Answer:
         values += states
     tables = (
         "FROM entities e JOIN jobs j ON j.key = e.name JOIN names n ON n.id = j.shown WHERE e.kind = 1 "
-        f"AND {where} AND NOT EXISTS (SELECT 1 FROM changes c WHERE c.name = j.shown AND c.mark = 'deleted' "
-        "AND c.time_us >= e.last_us)"
+        f"AND {where} AND e.name NOT IN ({_DELETED})"
     )
     page = asked.page()
     sql = asked.catalog.sql
     rows = sql.execute(
         f"SELECT j.key, j.shown, j.state, j.parent, e.first_us, e.last_us {tables} "
-        "ORDER BY e.last_us DESC, j.key LIMIT ? OFFSET ?",
+        "ORDER BY e.last_us DESC, e.name DESC LIMIT ? OFFSET ?",
         (*values, page.limit, page.offset),
     ).fetchall()
     total = sql.execute(f"SELECT count(*) {tables}", values).fetchone()[0]

@@ -1,6 +1,6 @@
 """Datasets, columns and edges as answers show them."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from headwater.index.moment import Scenery
@@ -8,7 +8,7 @@ from headwater.lineage.contents import How
 from headwater.lineage.name import Name
 from headwater.lineage.walk import Hit
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1)  # UTC; without a zone it is written in half the time
 
 
 def dataset_json(name: Name) -> dict[str, str]:
@@ -58,4 +58,4 @@ def iso(time_us: int | None) -> str | None:
     if time_us is None:
         return None
     moment = _EPOCH + timedelta(microseconds=time_us)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return moment.isoformat(timespec="milliseconds") + "Z"

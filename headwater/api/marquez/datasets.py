@@ -32,6 +32,7 @@ def dataset_json(asked: Asked, name: Name, *, lineage: bool = True) -> Answer:
     span = asked.catalog.span(DATASET, names) or (None, None)
     tags = asked.catalog.tags(name, names)
     newest = asked.catalog.versions(DATASET, asked.catalog.number(name), 1)
+    version = newest[0].version if newest else _unwritten(asked, name)
     return {
         "id": name._asdict(),
         **_type_and_name(name, facets),
@@ -42,7 +43,7 @@ def dataset_json(asked: Asked, name: Name, *, lineage: bool = True) -> Answer:
         "lastModifiedAt": iso(newest[0].last_us) if newest else None,
         "lastLifecycleState": text_in(facets, "lifecycleStateChange", "lifecycleStateChange"),
         "description": text_in(facets, "documentation", "description"),
-        "currentVersion": version_text(newest_version(asked, name)),
+        "currentVersion": version_text(version),
         "columnLineage": column_lineage(asked.sight, name) if lineage else None,
         "facets": raw_facets(facets),
         "deleted": asked.sight.moment.graph.dataset(name) in asked.sight.view.hidden or is_dropped(asked, name),
@@ -68,8 +69,10 @@ def _type_and_name(name: Name, facets: Mapping[str, str]) -> Answer:
 def newest_version(asked: Asked, name: Name) -> bytes | None:
     """Return a dataset's version now; of one that no run is seen to write that of its newest schema."""
     newest = asked.catalog.versions(DATASET, asked.catalog.number(name), 1)
-    if newest:
-        return newest[0].version
+    return newest[0].version if newest else _unwritten(asked, name)
+
+
+def _unwritten(asked: Asked, name: Name) -> bytes | None:
     row = asked.catalog.sql.execute("SELECT schema FROM datasets WHERE name = ?", (asked.catalog.number(name),))
     schema = (row.fetchone() or (None,))[0]
     return dataset_version(name, schema, None, None) if schema else None

@@ -5,7 +5,7 @@ from typing import Any
 
 from headwater.api.marquez.asking import Answer, Asked, Refused, not_found
 from headwater.api.marquez.facet_texts import raw_facets, text_in
-from headwater.api.marquez.runs import STATES, Later, run_json, version_text, with_facets
+from headwater.api.marquez.runs import STATES, Later, brief_json, run_json, version_text, with_facets
 from headwater.index.catalog import Catalog, JobRow, VersionRow
 from headwater.index.catalog_tables import JOB
 from headwater.index.changes import NAMESPACE
@@ -15,6 +15,12 @@ from headwater.lineage.name import Name
 
 LATEST_RUNS = 10
 _TYPES = {"STREAMING": "STREAM", "SERVICE": "SERVICE"}
+_DELETED = (
+    "SELECT d.key FROM changes c JOIN jobs d ON d.shown = c.name JOIN entities s ON s.kind = 1 AND s.name = d.key "
+    "WHERE c.mark = 'deleted' AND c.time_us >= s.last_us"
+)
+"""Jobs deleted by hand that have not run since."""
+
 _SENT = {state: sent for sent, state in STATES.items()}
 
 
@@ -23,7 +29,6 @@ def job_json(catalog: Catalog, row: JobRow, *, runs: int = LATEST_RUNS) -> Answe
     name = catalog.name(row.shown)
     facets = catalog.facets(JOB, [name])
     newest = catalog.runs(row.key, max(1, runs))
-    latest = [run_json(catalog, run, versions=False) for run in newest]
     versions = catalog.versions(JOB, row.key, 1)
     parent = catalog.name(row.parent).name if row.parent else None
     return {
@@ -39,8 +44,8 @@ def job_json(catalog: Catalog, row: JobRow, *, runs: int = LATEST_RUNS) -> Answe
         **_datasets(catalog, versions[0] if versions else None),
         "location": text_in(facets, "sourceCodeLocation", "url"),
         "description": text_in(facets, "documentation", "description"),
-        "latestRun": latest[0] if latest else None,
-        "latestRuns": latest[:runs],
+        "latestRun": run_json(catalog, newest[0], versions=False) if newest else None,
+        "latestRuns": [brief_json(run) for run in newest[:runs]],
         "tags": job_tags(catalog, name, facets),
         "facets": raw_facets(facets),
         "currentVersion": version_text(versions[0].version) if versions else None,
@@ -84,14 +89,13 @@ def list_jobs(asked: Asked) -> Answer:
         values += states
     tables = (
         "FROM entities e JOIN jobs j ON j.key = e.name JOIN names n ON n.id = j.shown WHERE e.kind = 1 "
-        f"AND {where} AND NOT EXISTS (SELECT 1 FROM changes c WHERE c.name = j.shown AND c.mark = 'deleted' "
-        "AND c.time_us >= e.last_us)"
+        f"AND {where} AND e.name NOT IN ({_DELETED})"
     )
     page = asked.page()
     sql = asked.catalog.sql
     rows = sql.execute(
         f"SELECT j.key, j.shown, j.state, j.parent, e.first_us, e.last_us {tables} "
-        "ORDER BY e.last_us DESC, j.key LIMIT ? OFFSET ?",
+        "ORDER BY e.last_us DESC, e.name DESC LIMIT ? OFFSET ?",
         (*values, page.limit, page.offset),
     ).fetchall()
     total = sql.execute(f"SELECT count(*) {tables}", values).fetchone()[0]

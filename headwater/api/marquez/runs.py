@@ -43,8 +43,18 @@ def run_id_of(key: str) -> str:
 def run_json(catalog: Catalog, row: RunRow, *, versions: bool = True) -> Answer:
     """Return a run; versions: also those of its job and datasets. Its facets are in bronze and not here."""
     said = row.datasets()
-    ended = row.ended_us
     job = catalog.name(row.job_key)
+    return {
+        **brief_json(row),
+        "jobVersion": {**job._asdict(), "version": version_text(said.job)} if said.job else None,
+        **(_versions(catalog, row) if versions else {}),
+        "facets": {},
+    }
+
+
+def brief_json(row: RunRow) -> Answer:
+    """Return a run without facets and versions: a page of jobs shows a hundred of them."""
+    ended = row.ended_us
     started, stopped = iso(row.started_us), iso(ended)
     return {
         "id": run_id_of(row.run),
@@ -57,9 +67,6 @@ def run_json(catalog: Catalog, row: RunRow, *, versions: bool = True) -> Answer:
         "endedAt": stopped,
         "durationMs": None if ended is None else max(0, ended - row.started_us) // 1000,
         "args": {},
-        "jobVersion": {**job._asdict(), "version": version_text(said.job)} if said.job else None,
-        **(_versions(catalog, row) if versions else {}),
-        "facets": {},
     }
 
 

@@ -1,7 +1,5 @@
 """Silver and gold against the reference, incrementally and at once; all in one Spark session."""
 
-from pathlib import Path
-
 import pytest
 from pyspark.sql import SparkSession
 

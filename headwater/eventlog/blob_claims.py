@@ -4,7 +4,6 @@
 `azure-storage-file-datalake` takes three; and Azurite, which proves it, answers few requests of the other.
 """
 
-import logging
 import secrets
 import threading
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from urllib.parse import urlsplit
 
 from headwater.errors import GiveUp, LogUnavailable, WrongSetting
 from headwater.eventlog import claim_name
+from headwater.eventlog.azure_log_lines import silence_sdk
 from headwater.storage_faults import explain
 
 if TYPE_CHECKING:
@@ -81,8 +81,7 @@ class BlobClaims:
     def _connect(self) -> "ContainerClient":
         from azure.storage.blob import ContainerClient  # noqa: PLC0415 - see the class
 
-        for name in ("azure.core", "azure.identity"):
-            logging.getLogger(name).setLevel(logging.WARNING)  # each request is a line for them
+        silence_sdk()
         return ContainerClient(self._place.account, self._place.container, credential=self._credential(), **_LIMITS)
 
     def _credential(self) -> Any:

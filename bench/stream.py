@@ -83,9 +83,14 @@ def _timed(events: int, work: Callable[[], None]) -> tuple[float, float]:
 
 
 def _cpu_s() -> float:
-    processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
-    ours = [process for process in processes if "kafka.Kafka" not in process.cmdline()]
-    return sum(sum(process.cpu_times()[:2]) for process in ours)
+    return sum(_own_cpu_s(process) for process in (psutil.Process(), *psutil.Process().children(recursive=True)))
+
+
+def _own_cpu_s(process: psutil.Process) -> float:
+    try:
+        return 0.0 if "kafka.Kafka" in process.cmdline() else sum(process.cpu_times()[:2])
+    except psutil.NoSuchProcess:  # or a zombie: a worker of Spark that has just ended
+        return 0.0
 
 
 def main() -> None:

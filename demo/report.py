@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from headwater.api.lineage import ask
+from headwater.api.lineage import ask, surface
 from headwater.index.lens import Lenses
 from headwater.lake.bronze import Bronze
 from headwater.runtime import open_bronze, open_lenses
@@ -42,7 +42,7 @@ def _by_kind(bronze: Bronze) -> Rows:
 
 
 def _surface(lenses: Lenses) -> Rows:
-    items = ask(lenses, "surface", SOURCE)["items"]
+    items = surface(lenses, SOURCE)["items"]
     return [(item["exposure"], _name(item), _from(item), _how(item["how"])) for item in items]
 
 

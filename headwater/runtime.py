@@ -136,6 +136,8 @@ def import_log(settings: Settings) -> None:
 
     Raises WrongSetting for a connection string that is none.
     """
+    if settings.log == "kafka":
+        import headwater.eventlog.kafka
     if settings.log == "event_hub":
         import headwater.eventlog.event_hub  # noqa: F401
         from headwater.eventlog.event_hub_clients import import_identity

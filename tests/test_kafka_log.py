@@ -213,15 +213,16 @@ def test_the_audit_balances_over_holes_gaps_repeats_and_records_of_others(
         producer.produce(topic, each, partition=0)
     producer.commit_transaction()
     append(address(kafka, topic), Record(Kind.EVENT, event("c"), '{"key": "k"}'))
+    append(address(kafka, topic), Record(Kind.CLAIM, b".."), Record(Kind.CLAIM, b"\xff"))
     bronze = Bronze(str(tmp_path / "lake" / "bronze"))
     parser = Parser(reader, bronze, FolderClaims(tmp_path / "claims"), "test")
     while parser.step(3):
         pass
     found = audit([reader], bronze)
     assert found["balanced"]
-    assert [found[name] for name in ("received", "stored", "duplicates", "rejected", "pending")] == [7, 2, 1, 4, 0]
+    assert [found[name] for name in ("received", "stored", "duplicates", "rejected", "pending")] == [9, 2, 1, 6, 0]
     rejected = {row["sequence"]: row["reason"] for row in rows(tmp_path, "rejected")}
-    assert rejected == {1: "gap", 4: "not_json", 5: "not_json", 6: "hole"}
+    assert rejected == {1: "gap", 4: "not_json", 5: "not_json", 6: "hole", 8: "claim_missing", 9: "claim_missing"}
     assert {row["sequence"]: row["http"] for row in rows(tmp_path, "events")} == {2: "{}", 7: '{"key": "k"}'}
     assert {row["log"] for row in rows(tmp_path, "events")} == {topic}
 

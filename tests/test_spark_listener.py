@@ -8,11 +8,14 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from demo.report import print_report
 from demo.run import when_caught_up
 from headwater.tables import EVENTS
 from tests.lake_check import bronze_of
@@ -31,11 +34,12 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Landed:
-    """What one run of the pipeline left behind: the audit over HTTP, the bodies as bronze has them."""
+    """What one run of the pipeline left behind: the audit over HTTP, bodies as stored, what the demo prints."""
 
     listener: str
     audit: Json
     events: list[Json]
+    report: str
 
     def of(self, statement: str) -> list[Json]:
         """Return COMPLETE events by how the job's name goes on behind the application's. START may be missing."""
@@ -69,7 +73,9 @@ def land(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
             plugins.getplugin("terminalreporter").write_line(
                 f" listener {listener}: {len(events)} events {types}, audit {audit}"
             )
-        return Landed(listener, audit, events)
+        printed = StringIO()
+        print_report(Console(width=300, file=printed), folder / "data", audit)
+        return Landed(listener, audit, events, printed.getvalue())
 
     return run
 
@@ -98,6 +104,13 @@ def test_everything_the_listener_sent_is_stored_and_the_audit_balances(landed: L
     assert landed.audit["received"] == landed.audit["stored"] == len(landed.events)
     assert landed.audit["balanced"]
     assert (landed.audit["rejected"], landed.audit["refused"], landed.audit["duplicates"]) == (0, 0, 0)
+
+
+def test_the_demo_prints_where_the_address_is_readable_what_the_metric_is_made_of_and_what_nobody_reads(
+    landed: Landed,
+) -> None:
+    for expected in ("exposed", "masked", "Where does", "What is", "unused"):
+        assert expected in landed.report
 
 
 def test_all_runs_belong_to_one_application_that_ends_well_although_jobs_failed(landed: Landed) -> None:

@@ -1,16 +1,21 @@
-"""The parser's trigger: batches of the event hub, tried again without end where log or lake do not answer."""
+"""The parser's triggers: batches of the event hub, tried again without end, and a second look at the log."""
 
 import azure.functions as func
 
+from functions import open_readers
 from functions.parser.delivery import Delivery
 from functions.parser.opening import open_partitions
+from headwater.runtime import prepare_folder
 from headwater.settings import Settings
+
+OVERDUE_S = 300
+"""A delivery that waits longer than this in the log has been missed, or the trigger is far behind: both are helped."""
 
 
 def blueprint(settings: Settings) -> func.Blueprint:
-    """Build the trigger; log and lake are opened by the first delivery."""
+    """Build the triggers; log and lake are opened by the first of either, and shared by both."""
     bp = func.Blueprint()
-    partitions = open_partitions(settings)
+    readers, partitions = open_readers(settings, prepare_folder(settings)), open_partitions(settings)
 
     @bp.function_name("parser")
     @bp.event_hub_message_trigger(
@@ -26,5 +31,11 @@ def blueprint(settings: Settings) -> func.Blueprint:
     )
     def parse(delivery: Delivery) -> None:
         partitions.take(delivery.partition, delivery.records)
+
+    @bp.function_name("catch_up")
+    @bp.timer_trigger(arg_name="timer", schedule="30 */5 * * * *")
+    def take_what_was_missed(timer: func.TimerRequest) -> None:
+        for reader in readers():
+            partitions.catch_up(reader.source.partition, OVERDUE_S)
 
     return bp

@@ -1,5 +1,6 @@
 """The durable log between receiver and parser: what is written to it and what is read back."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from zlib import crc32
 
 from msgspec import Struct
 
+from headwater.errors import GiveUp
 from headwater.events.position import Source
 
 T = TypeVar("T")
@@ -117,6 +119,16 @@ class LogReader(Protocol):
 
     def close(self) -> None:
         """Close what is open; the next call opens it again."""
+
+
+_CLAIM = re.compile(rb"[0-9a-f]{32}(-[0-9]+)?")
+
+
+def claim_name(key: bytes) -> str:
+    """Return the name under which a claim lies; raises GiveUp for what is no key: others may write to a log as well."""
+    if not _CLAIM.fullmatch(key):
+        raise GiveUp("This record names no large body.")
+    return key.decode()
 
 
 class ClaimReader(Protocol):

@@ -4,7 +4,6 @@
 `azure-storage-file-datalake` takes three; and Azurite, which proves it, answers few requests of the other.
 """
 
-import logging
 import secrets
 import threading
 from collections.abc import Mapping
@@ -12,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from headwater.errors import GiveUp, LogUnavailable, WrongSetting
+from headwater.eventlog import claim_name
+from headwater.eventlog.azure_log_lines import silence_sdk
 from headwater.storage_faults import explain
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class BlobClaims:
     def get(self, key: bytes) -> bytes:
         """Return a body; raises GiveUp if it is gone, LogUnavailable if it cannot be read right now."""
         try:
-            body = self._open().download_blob(f"{self._place.path}{key.decode()}").readall()
+            body = self._open().download_blob(f"{self._place.path}{claim_name(key)}").readall()
         except _azure_error() as error:
             if getattr(error, "error_code", None) == "BlobNotFound":
                 raise GiveUp(f"The body of this event, {key.decode()}, is gone from {self._url}.") from error
@@ -67,8 +68,9 @@ class BlobClaims:
         return body
 
     def size(self, key: bytes) -> int:
-        """Return a body's length in bytes."""
-        return int(key.rpartition(b"-")[2])
+        """Return a body's length in bytes, 0 for what is no key."""
+        length = key.rpartition(b"-")[2]
+        return int(length) if length.isdigit() else 0
 
     def _open(self) -> "ContainerClient":
         with self._one_at_a_time:
@@ -79,8 +81,7 @@ class BlobClaims:
     def _connect(self) -> "ContainerClient":
         from azure.storage.blob import ContainerClient  # noqa: PLC0415 - see the class
 
-        for name in ("azure.core", "azure.identity"):
-            logging.getLogger(name).setLevel(logging.WARNING)  # each request is a line for them
+        silence_sdk()
         return ContainerClient(self._place.account, self._place.container, credential=self._credential(), **_LIMITS)
 
     def _credential(self) -> Any:

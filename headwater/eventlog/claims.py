@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from headwater.errors import GiveUp, LogUnavailable
-from headwater.eventlog import Claims, Kind, LogWriter, Record
+from headwater.eventlog import Claims, Kind, LogWriter, Record, claim_name
 from headwater.eventlog.segments import sync_folder
 
 
@@ -39,7 +39,7 @@ class FolderClaims:
     def get(self, key: bytes) -> bytes:
         """Return a body; raises GiveUp if it is gone, LogUnavailable if it cannot be read right now."""
         try:
-            return (self._folder / key.decode()).read_bytes()
+            return (self._folder / claim_name(key)).read_bytes()
         except FileNotFoundError as error:
             raise GiveUp(f"The body of this event is gone from {self._folder}: {error}.") from error
         except OSError as error:
@@ -48,8 +48,8 @@ class FolderClaims:
     def size(self, key: bytes) -> int:
         """Return a body's length in bytes, 0 if it is gone."""
         try:
-            return (self._folder / key.decode()).stat().st_size
-        except OSError:
+            return (self._folder / claim_name(key)).stat().st_size
+        except (OSError, GiveUp):
             return 0
 
     def remove(self, key: bytes) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import logging
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,14 +13,14 @@ from azure.eventhub import parse_connection_string
 from azure.eventhub.aio import EventHubConsumerClient, EventHubProducerClient
 
 from headwater.errors import WrongSetting
+from headwater.eventlog.azure_log_lines import silence_sdk
 
 CLOSE_S = 5.0
 
 _SDK: dict[str, Any] = {"retry_total": 0, "retry_backoff_factor": 0, "auth_timeout": 10}
 """The receiver's deadline leaves no room for retries that it does not know of."""
 
-for _name in ("azure.eventhub", "azure.identity", "azure.core"):
-    logging.getLogger(_name).setLevel(logging.CRITICAL)  # we say once what is wrong; they say it with every frame
+silence_sdk()  # importing the SDK is enough to have it log
 
 
 @dataclass(frozen=True)

@@ -108,6 +108,7 @@ class Lenses:
                         past, rules = self._past_moment(lens)
                         yield _sight(past, past.history() if lens.every else past.view(), rules, lens)
                     except _FAULTS as error:
+                        self._past.clear()
                         raise self._unreadable(error) from error
 
     @contextmanager
@@ -176,11 +177,11 @@ class Lenses:
     def _past_moment(self, lens: Lens) -> tuple[PastMoment, UserRules]:
         """Derive the past anew from the parts that count then: costs about 50 us for each event before it."""
         with self._opened_index() as (live, rules):
-            opened, generation = self._opened, live.generation
+            opened, generation, path = self._opened, live.generation, live.path
         key = (opened, generation, lens.as_of_us, lens.known_at_us, lens.every)
         found = self._past.get(key)
         if found is None:
-            sql = open_for_reading(self._home.current().path)
+            sql = open_for_reading(path)
             parts = PartTable(sql).until(
                 NOW_US if lens.as_of_us is None else lens.as_of_us,
                 NOW_US if lens.known_at_us is None else lens.known_at_us,

@@ -28,7 +28,7 @@ class LiveGraph:
 
     def __init__(self, path: Path, remask: Remask):
         """Read all that counts; raises LakeUnavailable while there is no index."""
-        self._remask = remask
+        self._remask, self.path = remask, path
         self.sql = open_for_reading(path)
         self.graph = Graph()
         self._schemas: dict[Name, str] = {}

@@ -21,7 +21,16 @@ _SCALARS = {
 
 def arrow_schema(table: Table) -> pa.Schema:
     """Return the Arrow schema of a table; every column may be null."""
-    return pa.schema([(name, _arrow_type(kind)) for name, kind in table.columns.items()])
+    return pa.schema([(name, arrow_type(kind)) for name, kind in table.columns.items()])
+
+
+def arrow_type(kind: Type) -> pa.DataType:
+    """Return the Arrow type of a column."""
+    if isinstance(kind, ListOf):
+        return pa.list_(arrow_type(kind.item))
+    if isinstance(kind, StructOf):
+        return pa.struct([(name, arrow_type(part)) for name, part in kind.fields.items()])
+    return _SCALARS[kind]
 
 
 def arrow_batch(table: Table, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
@@ -45,13 +54,5 @@ def _array(values: Sequence[Any], kind: Type) -> pa.Array:
         return pa.ListArray.from_arrays(offsets, _array(list(chain.from_iterable(values)), kind.item))
     if isinstance(kind, StructOf):
         arrays = [_array(list(map(attrgetter(name), values)), part) for name, part in kind.fields.items()]
-        return pa.StructArray.from_arrays(arrays, fields=list(_arrow_type(kind)))
+        return pa.StructArray.from_arrays(arrays, fields=list(arrow_type(kind)))
     return pa.array(values, _SCALARS[kind])
-
-
-def _arrow_type(kind: Type) -> pa.DataType:
-    if isinstance(kind, ListOf):
-        return pa.list_(_arrow_type(kind.item))
-    if isinstance(kind, StructOf):
-        return pa.struct([(name, _arrow_type(part)) for name, part in kind.fields.items()])
-    return _SCALARS[kind]

@@ -8,8 +8,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from headwater.lake.arrow import arrow_schema, arrow_type
 from headwater.spark.delta import spark_schema
-from headwater.tables import ListOf, StructOf, Table, Type
+from headwater.tables import Table
 
 Row = tuple[Any, ...]
 Step = Callable[[Iterator[Row]], Iterable[Row]]
@@ -23,11 +24,11 @@ def map_rows(frame: DataFrame, step: Step, to: Table) -> DataFrame:
     kinds = list(to.columns.values())
 
     def mapped(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        schema = pa.schema([(name, _arrow_type(kind)) for name, kind in to.columns.items()])
+        schema = arrow_schema(to)
         found = iter(step(_rows(batches)))
         while rows := list(islice(found, ROWS)):
             columns = zip(*rows, strict=True)
-            arrays = [pa.array(values, _arrow_type(kind)) for values, kind in zip(columns, kinds, strict=True)]
+            arrays = [pa.array(values, arrow_type(kind)) for values, kind in zip(columns, kinds, strict=True)]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     return frame.mapInArrow(mapped, spark_schema(to))
@@ -46,21 +47,3 @@ def map_groups(frame: DataFrame, key: str, step: Callable[[Sequence[Row]], Itera
 
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
     return chain.from_iterable(zip(*(column.to_pylist() for column in batch.columns), strict=True) for batch in batches)
-
-
-def _arrow_type(kind: Type) -> pa.DataType:
-    if isinstance(kind, ListOf):
-        return pa.list_(_arrow_type(kind.item))
-    if isinstance(kind, StructOf):
-        return pa.struct([(name, _arrow_type(part)) for name, part in kind.fields.items()])
-    return _SCALARS[kind]
-
-
-_SCALARS = {
-    "string": pa.string(),
-    "long": pa.int64(),
-    "int": pa.int32(),
-    "boolean": pa.bool_(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "date": pa.date32(),
-}

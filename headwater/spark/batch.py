@@ -195,12 +195,8 @@ class Batch:
 
     def _write(self, learnt: Learnt, latest: DataFrame, derived: DataFrame) -> None:
         votes = self._votes(derived)
-        together(
-            partial(self._write_runs, votes, derived),
-            partial(self._write_datasets, latest, votes),
-            partial(self._write_jobs, derived),
-            self._write_facets,
-        )
+        self._write_datasets(latest, votes)  # before the votes: what is read no more is told from those that stood
+        together(partial(self._write_runs, votes, derived), partial(self._write_jobs, derived), self._write_facets)
         rows = [(*row, False) for row in learnt.rows] + [(*row, True) for row in learnt.gone]
         if rows:
             flagged = Table("bindings", {**{name: BINDINGS.columns[name] for name in KEYS}, "gone": "boolean"})

@@ -1,15 +1,13 @@
 """Claim check for Spark: large bodies are read by Spark itself, so that executors need no client of the storage."""
 
-import re
 from collections.abc import Collection
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.errors import WrongSetting
-
-_KEY = re.compile(rb"[0-9a-f]{32}(-[0-9]+)?")
+from headwater.errors import GiveUp, WrongSetting
+from headwater.eventlog import claim_name
 
 
 def with_claims(spark: SparkSession, records: DataFrame, folder: str | None, keys: Collection[bytes]) -> DataFrame:
@@ -19,7 +17,7 @@ def with_claims(spark: SparkSession, records: DataFrame, folder: str | None, key
     """
     if keys and folder is None:
         raise WrongSetting("Large bodies are kept beside the log, but nobody said where. Name the place with --claims.")
-    paths = [path for key in keys if _KEY.fullmatch(key) and _exists(spark, path := f"{folder}/{key.decode()}")]
+    paths = [path for key in keys if _exists(spark, path := f"{folder}/{_name(key)}")]
     if not paths:
         return records.withColumn("claim", F.lit(None).cast("binary"))
     claims = spark.read.format("binaryFile").load(paths)
@@ -34,3 +32,10 @@ def _exists(spark: SparkSession, path: str) -> bool:
     context: Any = spark.sparkContext
     place = context._jvm.org.apache.hadoop.fs.Path(path)
     return bool(place.getFileSystem(context._jsc.hadoopConfiguration()).exists(place))
+
+
+def _name(key: bytes) -> str:
+    try:
+        return claim_name(key)
+    except GiveUp:
+        return "no claim"

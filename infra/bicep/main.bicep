@@ -102,7 +102,8 @@ var consumerGroup = 'headwater'
 var lakeContainer = 'lake'
 var claimsContainer = 'claims'
 var flushTime = '00:${padLeft(string(flushSeconds / 60), 2, '0')}:${padLeft(string(flushSeconds % 60), 2, '0')}'
-var publicAccess = privateNetwork ? 'Disabled' : 'Enabled'
+// not called publicAccess as the modules call it: checkov takes both for one, and then not on every run
+var publicNetworkAccess = privateNetwork ? 'Disabled' : 'Enabled'
 var subnetId = privateNetwork ? network.outputs.appsSubnetId : ''
 
 // Settings of both apps: where things are. No secret is among them.
@@ -166,7 +167,7 @@ module lake 'modules/lake.bicep' = {
     claimDays: claimDays
     capture: capture
     captureDays: captureDays
-    publicAccess: publicAccess
+    publicAccess: publicNetworkAccess
   }
 }
 
@@ -185,7 +186,7 @@ module hub 'modules/hub.bicep' = {
     storageName: lake.outputs.name
     captureContainer: lake.outputs.captureContainer
     workspaceId: monitoring.outputs.workspaceId
-    publicAccess: publicAccess
+    publicAccess: publicNetworkAccess
   }
 }
 
@@ -196,7 +197,7 @@ module vault 'modules/vault.bicep' = {
     location: location
     receiverKeys: receiverKeys
     pipelineKeys: pipelineKeys
-    publicAccess: publicAccess
+    publicAccess: publicNetworkAccess
   }
 }
 
@@ -239,7 +240,7 @@ module receiver 'modules/app.bicep' = {
       }
     ]
     maxInstances: maxInstances
-    publicAccess: publicAccess
+    publicAccess: publicNetworkAccess
     subnetId: subnetId
     settings: union(commonSettings, receiverSettings)
   }
@@ -262,7 +263,7 @@ module pipeline 'modules/app.bicep' = {
     memory: 2048
     alwaysReady: []
     maxInstances: maxInstances
-    publicAccess: publicAccess
+    publicAccess: publicNetworkAccess
     subnetId: subnetId
     settings: union(commonSettings, pipelineSettings)
   }

@@ -31,7 +31,7 @@ SHIPPED = (
 """Everything that goes to the cloud; `.funcignore` says the same to other tools."""
 
 LEFT_OUT = (
-    "headwater/eventlog/kafka.py",  # the app speaks AMQP
+    "headwater/eventlog/kafka*.py",  # the app speaks AMQP
     "headwater/events/file_validation.py",  # for the command line, with the schemas of the specification
     "headwater/events/problems.py",
     "headwater/events/spec_index.py",
@@ -43,8 +43,8 @@ _TIME = (1980, 1, 1, 0, 0, 0)
 
 def shipped(root: Path = ROOT) -> list[str]:
     """List the files of the package, sorted, by their path in it."""
-    found = {path.relative_to(root).as_posix() for pattern in SHIPPED for path in root.glob(pattern)}
-    return sorted(found - set(LEFT_OUT))
+    kept, left_out = ({path for pattern in patterns for path in root.glob(pattern)} for patterns in (SHIPPED, LEFT_OUT))
+    return sorted(path.relative_to(root).as_posix() for path in kept - left_out)
 
 
 def write_package(target: Path, root: Path = ROOT) -> str:

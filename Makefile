@@ -36,7 +36,7 @@ check: setup-test  ## formatting, lint, types, direction of imports
 	$(BIN)/lint-imports
 
 test: check  ## check, then every test
-	$(BIN)/pytest --durations=15
+	$(BIN)/pytest --numprocesses 2 --dist loadfile --durations=15
 
 test-fast: setup-test  ## the quick tests, under a minute
 	$(BIN)/pytest -m "not slow" --numprocesses 2 --dist loadfile

@@ -22,6 +22,8 @@ from headwater.storage_faults import explain
 from tests.azurite import ACCOUNT, ACCOUNT_KEY, FAULTS, Storage, one_line
 from tests.parsing import World, event
 
+pytestmark = pytest.mark.slow
+
 LARGE = b'"' + b"x" * (5 << 20) + b'"'
 
 

@@ -20,6 +20,8 @@ from headwater.fabric.shortcuts import place_of
 from tests.azurite import ACCOUNT, KEY, Storage
 from tests.running import headwater
 
+pytestmark = pytest.mark.slow
+
 WORKSPACE, LAKEHOUSE, CONNECTION = (f"5f7c0f2e-0000-4000-8000-00000000000{number}" for number in (1, 2, 3))
 IDS = ["--workspace", WORKSPACE, "--lakehouse", LAKEHOUSE, "--connection", CONNECTION]
 LOCATION = f"https://{ACCOUNT}.dfs.core.windows.net"

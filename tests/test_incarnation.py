@@ -13,6 +13,8 @@ from headwater.eventlog import Kind
 from headwater.local.incarnation import begin_incarnation
 from tests.parsing import World, event, note
 
+pytestmark = pytest.mark.slow
+
 
 def delete(world: World, copy: Path) -> None:
     shutil.rmtree(world.log)
@@ -57,7 +59,6 @@ def test_after_a_new_incarnation_all_of_the_log_is_parsed_again_and_the_audit_ba
     assert world.sequences("duplicates") or change is delete
 
 
-@pytest.mark.slow
 def test_incarnations_in_a_row_keep_the_books(tmp_path: Path) -> None:
     world = fed(tmp_path)
     for life in range(4):
@@ -97,7 +98,6 @@ def test_what_retention_took_before_a_new_incarnation_is_no_gap(tmp_path: Path) 
     assert world.audit() | {"stored": 7, "duplicates": 2, "rejected": 0, "balanced": True} == world.audit()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("commit", ["rejected", "duplicates", "refused"])
 def test_a_new_incarnation_counts_what_a_crash_had_committed_beyond_the_watermark(tmp_path: Path, commit: str) -> None:
     world = World(tmp_path)

@@ -22,6 +22,8 @@ from tests.lake_check import rows_at
 from tests.parsing import World, event
 from tests.running import Running, headwater
 
+pytestmark = pytest.mark.slow
+
 WRITERS = 4
 COMMITS = 6
 
@@ -60,7 +62,6 @@ def test_the_parser_fills_a_lake_on_azure_storage_and_maintenance_keeps_it(stora
     assert not (tmp_path / "lake").exists()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("where", ["", "PUT"], ids=["every request", "every write"])
 def test_no_fault_of_the_storage_loses_or_doubles_anything(storage: Storage, tmp_path: Path, where: str) -> None:
     world = World(tmp_path, **storage.lake(account_key=KEY))
@@ -127,7 +128,6 @@ def test_a_managed_identity_of_azure_functions_opens_the_lake(
     one_line(caught.value, "no token for the managed identity", "identity_client_id")
 
 
-@pytest.mark.slow
 def test_four_processes_write_one_table_and_no_row_is_lost_or_there_twice(storage: Storage) -> None:
     lake = storage.lake(account_key=KEY, **PATIENT)
     asked = {"root": f"{lake['lake']}/bronze", "options": lake["lake_options"]}
@@ -144,7 +144,6 @@ def test_four_processes_write_one_table_and_no_row_is_lost_or_there_twice(storag
     assert sorted(found) == [(name, sequence) for name in partitions for sequence in range(1, COMMITS + 1)]
 
 
-@pytest.mark.slow
 def test_headwater_up_with_lake_and_claims_on_azure_storage(storage: Storage, tmp_path: Path) -> None:
     lake, claims = storage.lake(account_key=KEY, **PATIENT), storage.container().container_name
     environment = {

@@ -11,6 +11,8 @@ from headwater.errors import InvalidEvent, LakeUnavailable
 from headwater.eventlog import Kind
 from tests.parsing import World, event, note
 
+pytestmark = pytest.mark.slow
+
 COMMITS = ("column_lineage", "schemas", "rejected", "duplicates", "refused", "events")
 
 
@@ -65,7 +67,6 @@ def test_notes_of_refusals_lost_in_a_gap_leave_the_audit_balanced(tmp_path: Path
     assert world.audit() | {"pending": 2, "balanced": True} == world.audit()
 
 
-@pytest.mark.slow
 def test_two_parsers_racing_on_one_partition_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
     world = World(tmp_path)
     for burst in range(2):
@@ -79,7 +80,6 @@ def test_two_parsers_racing_on_one_partition_lose_nothing_and_double_nothing(tmp
     assert world.audit() | {"duplicates": 40, "rejected": 4, "pending": 0, "balanced": True} == world.audit()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("commit", COMMITS)
 def test_a_crash_between_two_commits_leaves_each_record_in_one_table_however_the_next_batch_is_cut(
     tmp_path: Path, commit: str

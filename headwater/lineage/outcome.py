@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from headwater.lineage.current import Group, Vote, standing
+from headwater.lineage.current import Group, Vote, newness, standing
 from headwater.lineage.name import Name
 
 T = TypeVar("T")
@@ -67,7 +67,7 @@ def that_matter(votes: Votes[T]) -> Iterator[tuple[Group, str]]:
         yield from ((group, vote.run_key) for vote in own if vote.carries and vote.execution in silent)
     ended = [(group, vote) for group, own in votes.items() for vote in own if vote.ended]
     if ended:
-        group, vote = max(ended, key=lambda each: _lifetime(each[1]))
+        group, vote = max(ended, key=_newest_end)
         yield group, vote.run_key
 
 
@@ -76,6 +76,12 @@ def is_dropped(votes: Iterable[Vote[T]]) -> bool:
     ended = (vote for vote in votes if vote.ended)
     newest = max(ended, key=_lifetime, default=None)
     return bool(newest and newest.drops)
+
+
+def _newest_end(each: tuple[Group, Vote[T]]) -> tuple[object, ...]:
+    """Order what ended; of equals always the same one, whichever others are looked at beside it."""
+    group, vote = each
+    return (*_lifetime(vote), *newness(vote), vote.run_key, group.layer, group.job)
 
 
 def _lifetime(vote: Vote[T]) -> tuple[int, bool]:

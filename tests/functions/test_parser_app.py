@@ -13,6 +13,8 @@ from tests.functions.host import App, running
 from tests.made_events import body, run_event
 from tests.parsing import World
 
+pytestmark = pytest.mark.slow
+
 GEO_REPLICATED = "1:{}:12"
 KEYS = [{"name": "viewer", "key": "viewer-key", "roles": ["read"]}]
 

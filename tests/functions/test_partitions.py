@@ -12,6 +12,8 @@ from headwater.parser.partitions import Partition, Partitions
 from tests.made_events import body, run_event
 from tests.parsing import World
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:

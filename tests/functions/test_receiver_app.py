@@ -14,6 +14,8 @@ from tests.functions.host import App, Reply, running
 from tests.made_events import body, run_event
 from tests.parsing import World
 
+pytestmark = pytest.mark.slow
+
 KEYS = [{"name": "spark", "key": "spark-key"}, {"name": "viewer", "key": "viewer-key", "roles": ["read"]}]
 BEARER = "Bearer spark-key"
 

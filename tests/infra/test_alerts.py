@@ -11,6 +11,8 @@ from headwater.eventlog.segments import open_writable
 from tests.infra.templates import APPS, MAIN, source, template, variable
 from tests.parsing import World, event
 
+pytestmark = pytest.mark.slow
+
 ALERTS = "modules/alerts.bicep"
 
 

@@ -8,6 +8,8 @@ import pytest
 from tests.infra.templates import BICEP, names
 from tools.policy import Report, lint
 
+pytestmark = pytest.mark.slow
+
 PUBLIC = (
     "only with privateNetwork: without it the apps come from addresses that Azure chooses; identities guard the service"
 )

@@ -15,6 +15,8 @@ from tests.reference.small_events import CLEAR, made, run
 from tests.reference.world_events import source
 from tests.shop import EVENTS, LAKE, Asker, up
 
+pytestmark = pytest.mark.slow
+
 WIDE = [f"c{number:03d}" for number in range(70)]
 TOOLS = {"search", "impact", "upstream", "path", "surface", "unused", "diff", "describe"}
 ASKED: list[tuple[str, dict[str, Any]]] = [

@@ -18,6 +18,8 @@ from tests.reference.solver import Reference
 from tests.reference.world_events import deliver
 from tests.reference.worlds import random_world
 
+pytestmark = pytest.mark.slow
+
 GROUP = Group("observed", Name("n", "job"), Name("n", "out"))
 
 

@@ -22,6 +22,8 @@ from tests.reference.world_events import dataset, source, uuid
 from tests.running import Running
 from tests.shop import API, EVENTS, LAKE, SILVER, Asker, up
 
+pytestmark = pytest.mark.slow
+
 REPLACED = run(30, 150, made(SILVER, {"email": [source((LAKE, "raw/mails"), "mail", CLEAR)]}, columns="email"),
                job="to_silver")  # fmt: skip
 

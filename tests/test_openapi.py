@@ -24,6 +24,8 @@ from tests.reference.world_events import uuid
 from tests.running import Running
 from tests.shop import EVENTS, Asker, up
 
+pytestmark = pytest.mark.slow
+
 load_all_checks()
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 EXAMPLES = 5

@@ -12,6 +12,8 @@ from tests.reference.world_events import at, dataset, facet, run_event, uuid
 from tests.running import Running
 from tests.shop import Asker, up
 
+pytestmark = pytest.mark.slow
+
 
 def test_tags_are_put_on_and_taken_off_and_reach_the_masking_surface(marquez: Marquez) -> None:
     column = "/namespaces/{}/datasets/{}/fields/{}/tags/{}"

@@ -5,6 +5,7 @@ What differs from run to run (what a run counted, which version it wrote) is kep
 
 import sqlite3
 from hashlib import blake2b
+
 from msgspec import UNSET, Raw, Struct, msgpack
 
 from headwater.events.decode import decode
@@ -28,7 +29,7 @@ _NEWEST = "WHERE (excluded.time_us, excluded.{0}) > (time_us, {0})"
 class _Told(Struct):
     """A dataset's facets: number of its name, of their set; its data source; those of one run alone.
 
-    span: first and last time in this batch; kept with the mention that says it, so that an event costs no look-up of it.
+    span: first and last time in this batch; kept beside what is told, so that an event costs no look-up of it.
     """
 
     mention: Mention

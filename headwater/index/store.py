@@ -69,7 +69,7 @@ class SqliteStore:
         return self.votes.replace(derived)
 
     def _before(self, run_keys: Sequence[str]) -> dict[str, _Before]:
-        found = {}
+        found: dict[str, _Before] = {}
         for some in chunks(run_keys):
             query = f"SELECT run, state, job_key, said FROM runs WHERE run IN ({marks(some)})"
             found.update((run, _Before(*row)) for run, *row in self._sql.execute(query, some))

@@ -99,11 +99,10 @@ def get_lineage(asked: Asked) -> Answer:
     tables = Tables(asked)
     jobs: dict[Name, Sides] = {}
     datasets: set[Name] = {node.dataset} if node.dataset else set()
-    front = tables.jobs(node.dataset) if node.dataset else set()
-    if node.job:
-        front = {asked.catalog.name(node.job.key)}
+    fresh, front = set(datasets), {asked.catalog.name(node.job.key)} if node.job else set()
     truncated = False
     for _ in range(max(1 if node.job else 0, asked.depth())):
+        front |= {job for name in fresh for job in tables.jobs(name)} - jobs.keys()
         if not front:
             break
         for job in sorted(front):
@@ -113,7 +112,7 @@ def get_lineage(asked: Asked) -> Answer:
         if len(jobs) + len(datasets) > MAX_NODES:
             truncated = True
             break
-        front = {job for name in fresh for job in tables.jobs(name)} - jobs.keys()
+        front = set()
     return _Drawing(asked, tables, jobs, datasets).answer(truncated=truncated)
 
 

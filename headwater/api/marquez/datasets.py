@@ -89,6 +89,12 @@ def fields_json(facets: Mapping[str, str], tags: Sequence[Tag]) -> list[dict[str
     return _untagged(facets.get("schema", ""))
 
 
+def columns_json(asked: Asked, name: Name) -> list[dict[str, Any]]:
+    """Return the columns of a dataset's newest schema with their tags, for an answer that changes them."""
+    names = asked.names_of(name)
+    return _fields(asked.catalog.facets(DATASET, names), asked.catalog.tags(name, names))
+
+
 @lru_cache(1024)
 def _untagged(schema: str) -> Raw:
     return Raw(msgspec.json.encode(_fields({"schema": schema}, ())))

@@ -8,12 +8,11 @@ column edges, and the index of 200,000 events from nothing. `--quick` leaves out
 import argparse
 import os
 import random
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -86,11 +85,10 @@ def run_quick(file: Path | None = None) -> list[Figure]:
             _send(server.url, events)
             _wait(client, sum(1 for _ in events.open("rb")))
             built = time.perf_counter() - began
-            datasets = _datasets(client)
-            figures = [_load(), *_ask_all(client, datasets, "")]
+            figures = [*_ask_all(server, client, "")]
             index = sum(each.stat().st_size for each in (server.folder / "index").glob("*.sqlite"))
             with _incoming(server.url, events):
-                figures += [_load(), *_ask_all(client, datasets, f", {RATE} events/s coming in", BUSY)]
+                figures += _ask_all(server, client, f", {RATE} events/s coming in", BUSY)
             return [
                 *figures,
                 Figure("events sent and in the index", built, "s"),
@@ -106,18 +104,15 @@ def _wide() -> list[Figure]:
         with headwater(tick="1s", folder=folder) as server:
             client = Client(server.url)
             client.wait_for_index()
-            datasets = _datasets(client)
-            return [_load(), *_ask_all(client, datasets, ", 800,000 column edges", WIDE), *_memory(server)]
+            return [*_ask_all(server, client, ", 800,000 column edges", WIDE, 0.1), *_memory(server)]
 
 
 def _many() -> list[Figure]:
     """Build the index of 200,000 events from nothing, then start with the one that is there."""
     with _folder() as folder:
         events = write_events(folder / "events.ndjson", EVENTS, KILOBYTES, jobs=JOBS)
-        for number in range(MANY_EVENTS // EVENTS):
-            parse(folder, bodies(events, EVENTS, number))
-            shutil.rmtree(folder / "log")
-        found = [_load()]
+        parse(folder, bodies(events, MANY_EVENTS, 0))
+        found = [Figure("load of the machine, index from nothing", os.getloadavg()[0], "")]
         for what, goal in (("from nothing", 60), ("that is there", 5)):
             began = time.perf_counter()
             with headwater(tick="1s", folder=folder) as server:
@@ -134,10 +129,6 @@ def _folder() -> Iterator[Path]:
         yield prepare_folder(load_settings({"data": Path(name)}, folder=Path(name), environment={})[0])
 
 
-def _load() -> Figure:
-    return Figure("load of the machine before what follows", os.getloadavg()[0], "")
-
-
 def _memory(server: Server) -> list[Figure]:
     assert server.index
     return [
@@ -146,14 +137,19 @@ def _memory(server: Server) -> list[Figure]:
     ]
 
 
-def _ask_all(client: Client, datasets: Sequence[str], when: str, factor: float = 1) -> Iterator[Figure]:
-    chance = random.Random(3)
+def _ask_all(server: Server, client: Client, when: str, factor: float = 1, share: float = 1) -> Iterator[Figure]:
+    """Ask every call; factor: of the goal, share: of the times; CPU is that of process `serve` for an answer."""
+    datasets, chance = _datasets(client), random.Random(3)
+    yield Figure(f"load of the machine{when}", os.getloadavg()[0], "")
     for name, (ask, times, goal) in CALLS.items():
-        answers = [_answer(name, ask(client, chance.choice(datasets))) for _ in range(times)]
+        before = server.process.cpu_times()
+        answers = [_answer(name, ask(client, chance.choice(datasets))) for _ in range(max(5, int(share * times)))]
+        after = server.process.cpu_times()
         waits = [wait for wait, _ in answers]
-        sizes = sum(len(body) for _, body in answers) / len(answers) / 1024
-        yield Figure(f"{name}{when}: median", percentile(waits, 0.5), "ms", goal and goal * factor)
-        yield Figure(f"  p99, {sizes:,.0f} KB an answer", percentile(waits, 0.99), "ms")
+        cpu_us = (after.user + after.system - before.user - before.system) * 1e6 / len(waits)
+        kilobytes = sum(len(body) for _, body in answers) / len(answers) / 1024
+        yield Figure(f"{name}{when}: median", percentile(waits, 0.5), "ms", goal and goal * factor, cpu_us=cpu_us)
+        yield Figure(f"  p99, {kilobytes:,.1f} KB an answer", percentile(waits, 0.99), "ms")
 
 
 def _answer(name: str, answered: tuple[float, int, bytes]) -> tuple[float, bytes]:

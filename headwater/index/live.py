@@ -39,7 +39,7 @@ class LiveGraph:
         self._columns: dict[Name, Columns] = {}
         self._tags: Mapping[Name, Sequence[Tag]] | None = None
         self._jobs: dict[Name, Name] = {}
-        self._texts: Weighed[int, str] = Weighed()
+        self._texts: Weighed[int, tuple[str, bool]] = Weighed()
         self.names = NameNumbers(self.sql)
         self.contents = SqliteContents(self.sql)
         self.naming = SqliteNaming(self.sql, self.names)
@@ -121,12 +121,12 @@ class LiveGraph:
             found = self._jobs[key] = job_key(self.names.name(row[0]), None) if row else key
         return found
 
-    def facet_text(self, number: int) -> str:
-        """Return the text of a facet, which never changes; what was read lately is in memory."""
+    def facet_text(self, number: int) -> tuple[str, bool]:
+        """Return the text of a facet, which never changes, and whether it is deleted; what was read lately is kept."""
         found = self._texts.get(number)
         if found is None:
             text: str = self.sql.execute("SELECT value FROM facet_texts WHERE id = ?", (number,)).fetchone()[0]
-            found = self._texts.keep(number, text, len(text) // _EDGE)
+            found = self._texts.keep(number, (text, '"_deleted"' in text), len(text) // _EDGE)
         return found
 
     def newest_run(self, number: int) -> str | None:

@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from typing import Any
 from uuid import UUID
 
-COLUMNS = {2: 0, 8: 8, 15: 25}
+COLUMNS = {2: 0, 8: 8, 12: 20, 15: 25}
 """Columns of each table that make an event of so many KB."""
 
 _STORE = "abfss://lake@account"
@@ -22,7 +22,7 @@ _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 def generate(
     count: int, kilobytes: int, *, jobs: int = 300, new_lineage: bool = False, seed: int = 7
 ) -> Iterator[bytes]:
-    """Yield `count` events, START and COMPLETE in turn, of about 2, 8 or 15 KB.
+    """Yield `count` events, START and COMPLETE in turn, of about 2, 8, 12 or 15 KB.
 
     jobs: how many recur, each with the same facets every time; new_lineage: no column lineage facet ever recurs.
     """

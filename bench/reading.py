@@ -1,15 +1,19 @@
-"""Marquez's calls over HTTP on 20,000 events of 500 jobs, one after the other on one connection: median and p99.
+"""Marquez's calls over HTTP, one after the other on one connection: median and p99.
 
+On 20,000 events of 500 jobs and 1,000 datasets of 20 columns, at rest and with 500 events/s coming in; then on 800,000
+column edges, and the index of 200,000 events from nothing. `--quick` leaves out the last two.
 `python -m bench.reading FILE` asks about the events of a file instead, one JSON event a line.
 """
 
 import argparse
+import os
 import random
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -19,10 +23,19 @@ import msgspec
 
 from bench.answers import Client
 from bench.figures import Figure, percentile, show
-from bench.running import headwater, memory_mb, write_events
+from bench.lineage import parse
+from bench.load import bodies
+from bench.running import Server, headwater, memory_mb, write_events
+from bench.wide import wide_events
+from headwater.runtime import prepare_folder
+from headwater.settings import load_settings
 
 EVENTS = 20_000
 JOBS = 500
+KILOBYTES = 12
+"""20 columns a dataset."""
+
+MANY_EVENTS = 200_000
 BATCH = 200
 RATE = 500
 
@@ -51,41 +64,92 @@ CALLS: dict[str, tuple[Ask, int, float | None]] = {
     "events/lineage?limit=50": (_plain("events/lineage", limit="50"), 50, None),
     "stats/lineage-events": (_plain("stats/lineage-events", period="DAY"), 100, None),
 }
-"""Name → how it is asked, how often, the goal for the median (ms)."""
+"""Name → how it is asked, how often, the goal for the median (ms) on 20,000 events at rest."""
+
+BUSY, WIDE = 2, 5
+"""Times the goal with events coming in, and on 800,000 column edges."""
 
 
-def run(file: Path | None = None) -> list[Figure]:
+def run() -> list[Figure]:
+    """Measure everything: a quarter of an hour."""
+    return [*run_quick(), *_wide(), *_many()]
+
+
+def run_quick(file: Path | None = None) -> list[Figure]:
     """Send the events, wait for the index, ask; then ask again while 500 events a second come in."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-", dir="/dev/shm") as name:
-        events = file or write_events(Path(name) / "events.ndjson", EVENTS, 15, jobs=JOBS)
+        events = file or write_events(Path(name) / "events.ndjson", EVENTS, KILOBYTES, jobs=JOBS)
         with headwater(tick="1s", folder=Path(name) / "data") as server:
             client = Client(server.url)
             began = time.perf_counter()
             _send(server.url, events)
             _wait(client, sum(1 for _ in events.open("rb")))
             built = time.perf_counter() - began
-            datasets = _datasets(client)
-            figures = [*_ask_all(client, datasets, "")]
+            figures = [*_ask_all(server, client, "")]
             index = sum(each.stat().st_size for each in (server.folder / "index").glob("*.sqlite"))
             with _incoming(server.url, events):
-                figures += _ask_all(client, datasets, f", {RATE} events/s coming in")
+                figures += _ask_all(server, client, f", {RATE} events/s coming in", BUSY)
             return [
                 *figures,
                 Figure("events sent and in the index", built, "s"),
                 Figure("  size of the index", index / 1e6, "MB"),
-                Figure("process serve: memory at its highest", memory_mb(server.process, "VmHWM"), "MB"),
+                *_memory(server),
             ]
 
 
-def _ask_all(client: Client, datasets: list[str], when: str) -> Iterator[Figure]:
-    chance = random.Random(3)
+def _wide() -> list[Figure]:
+    """Ask about 800,000 column edges."""
+    with _folder() as folder:
+        parse(folder, wide_events())
+        with headwater(tick="1s", folder=folder) as server:
+            client = Client(server.url)
+            client.wait_for_index()
+            return [*_ask_all(server, client, ", 800,000 column edges", WIDE, 0.1), *_memory(server)]
+
+
+def _many() -> list[Figure]:
+    """Build the index of 200,000 events from nothing, then start with the one that is there."""
+    with _folder() as folder:
+        events = write_events(folder / "events.ndjson", EVENTS, KILOBYTES, jobs=JOBS)
+        parse(folder, bodies(events, MANY_EVENTS, 0))
+        found = [Figure("load of the machine, index from nothing", os.getloadavg()[0], "")]
+        for what, goal in (("from nothing", 60), ("that is there", 5)):
+            began = time.perf_counter()
+            with headwater(tick="1s", folder=folder) as server:
+                client = Client(server.url)
+                _wait(client, MANY_EVENTS)
+                name = f"index {what}, {MANY_EVENTS:,} events: process start to answer"
+                found += [Figure(name, time.perf_counter() - began, "s", goal), *_memory(server)]
+        return found
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name:
+        yield prepare_folder(load_settings({"data": Path(name)}, folder=Path(name), environment={})[0])
+
+
+def _memory(server: Server) -> list[Figure]:
+    assert server.index
+    return [
+        Figure(f"  process {name}: memory at its highest", memory_mb(process, "VmHWM"), "MB", 1024)
+        for name, process in (("serve", server.process), ("index", server.index))
+    ]
+
+
+def _ask_all(server: Server, client: Client, when: str, factor: float = 1, share: float = 1) -> Iterator[Figure]:
+    """Ask every call; factor: of the goal, share: of the times; CPU is that of process `serve` for an answer."""
+    datasets, chance = _datasets(client), random.Random(3)
+    yield Figure(f"load of the machine{when}", os.getloadavg()[0], "")
     for name, (ask, times, goal) in CALLS.items():
-        answers = [_answer(name, ask(client, chance.choice(datasets))) for _ in range(times)]
+        before = server.process.cpu_times()
+        answers = [_answer(name, ask(client, chance.choice(datasets))) for _ in range(max(5, int(share * times)))]
+        after = server.process.cpu_times()
         waits = [wait for wait, _ in answers]
-        sizes = sum(len(body) for _, body in answers) / len(answers) / 1024
-        factor = 2 if when else 1
-        yield Figure(f"{name}{when}: median", percentile(waits, 0.5), "ms", goal and goal * factor)
-        yield Figure(f"  p99, {sizes:,.0f} KB an answer", percentile(waits, 0.99), "ms")
+        cpu_us = (after.user + after.system - before.user - before.system) * 1e6 / len(waits)
+        kilobytes = sum(len(body) for _, body in answers) / len(answers) / 1024
+        yield Figure(f"{name}{when}: median", percentile(waits, 0.5), "ms", goal and goal * factor, cpu_us=cpu_us)
+        yield Figure(f"  p99, {kilobytes:,.1f} KB an answer", percentile(waits, 0.99), "ms")
 
 
 def _answer(name: str, answered: tuple[float, int, bytes]) -> tuple[float, bytes]:
@@ -157,7 +221,9 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path, nargs="?")
-    show("Reading as Marquez", run(parser.parse_args().file))
+    parser.add_argument("--quick", action="store_true")
+    arguments = parser.parse_args()
+    show("Reading", run_quick(arguments.file) if arguments.quick or arguments.file else run())
 
 
 if __name__ == "__main__":

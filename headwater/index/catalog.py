@@ -112,9 +112,9 @@ class Catalog:
         for _, value in sets:
             for facet, number in _set_from(value):
                 if facet not in found and only in (None, facet):
-                    text = self._text(number)
+                    text, deleted = self.live.facet_text(number)
                     if facet != "schema" or '"name"' in text:  # a schema that names no column says nothing
-                        found[facet] = None if '"_deleted"' in text else text
+                        found[facet] = None if deleted else text
         if kind == DATASET and self.is_now and only is None:
             found.update(self._measured(numbers))
         return {facet: text for facet, text in found.items() if text is not None}
@@ -130,12 +130,8 @@ class Catalog:
             ).fetchall()
             for facet, number in (pair for (value,) in rows for pair in _set_from(value)):
                 if facet not in found:
-                    found[facet] = self._text(number)
+                    found[facet], _ = self.live.facet_text(number)
         return found
-
-    def _text(self, number: int) -> str:
-        text: str = self.sql.execute("SELECT value FROM facet_texts WHERE id = ?", (number,)).fetchone()[0]
-        return text
 
     def _measured(self, numbers: Sequence[int]) -> dict[str, str]:
         query = "SELECT facet, value FROM measured WHERE name = ? ORDER BY facet"

@@ -20,7 +20,6 @@ from headwater.lineage.name import Name
 from headwater.lineage.part import Part
 
 FACET = "headwater_change"
-CHANGE_FACET = b'"headwater_change"'
 NAMESPACE = "headwater"
 """Of the jobs that changes are runs of; lists leave it out."""
 

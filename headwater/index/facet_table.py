@@ -4,38 +4,40 @@ What differs from run to run (what a run counted, which version it wrote) is kep
 """
 
 import sqlite3
-from collections.abc import Iterator, Mapping
 from hashlib import blake2b
-from typing import Any, NamedTuple
 
-from msgspec import UNSET, Raw, msgpack
+from msgspec import UNSET, Raw, Struct, msgpack
 
 from headwater.events.decode import decode
 from headwater.events.facet_sets import text_at
 from headwater.events.facets import Memo, content_digests
 from headwater.events.times import parse_time
-from headwater.events.wire import NULL, WireDataset, WireEvent, WireRun
+from headwater.events.wire import NULL, WireDataset, WireEvent
 from headwater.index.catalog_tables import DATASET, JOB
-from headwater.index.changes import CHANGE_FACET, Change, read_change
+from headwater.index.changes import Change, read_change
 from headwater.index.names import NameNumbers
+from headwater.index.spans import WIDEN, Span, rows, widen
 from headwater.lineage.jobs import job_key
-from headwater.lineage.name import Name
 from headwater.lineage.part import Mention, Part
-from headwater.lineage.reading import members
+from headwater.lineage.reading import Facets, Parent, members
 
 _CHANGING = ("version",)
 _KEEP = 200_000
-_SPAN = "first_us = min(first_us, excluded.first_us), last_us = max(last_us, excluded.last_us)"
 _NEWEST = "WHERE (excluded.time_us, excluded.{0}) > (time_us, {0})"
 
 
-class _Told(NamedTuple):
-    """A dataset's facets: number of its name, of their set; its data source; those of one run alone."""
+class _Told(Struct):
+    """A dataset's facets: number of its name, of their set; its data source; those of one run alone.
 
+    span: first and last time in this batch; kept beside what is told, so that an event costs no look-up of it.
+    """
+
+    mention: Mention
     name: int
     facet_set: int
     source: tuple[str, str] | None
     changing: tuple[tuple[str, str], ...]
+    span: Span | None = None
 
 
 class FacetTable:
@@ -47,10 +49,11 @@ class FacetTable:
         self._names = names
         self._texts: Memo[int] = Memo()
         self._sets: Memo[tuple[int, tuple[str, str] | None, tuple[tuple[str, str], ...]]] = Memo()
-        self._told: dict[int, tuple[Mention, _Told]] = {}
+        self._told: dict[int, _Told] = {}
+        self._batch: list[_Told] = []
         self._tags: set[str] = set()
-        self._described: dict[tuple[int, int, int], tuple[int, int]] = {}
-        self._sources: dict[tuple[str, str], tuple[int, int]] = {}
+        self._described: dict[tuple[int, int, int], Span] = {}
+        self._sources: dict[tuple[str, str], Span] = {}
         self._measured: dict[tuple[int, str], tuple[int, str]] = {}
         self._parents: dict[int, tuple[int, int]] = {}
         self._nominal: list[tuple[object, ...]] = []
@@ -60,8 +63,8 @@ class FacetTable:
         """Learn what a dataset's text says beside lineage; `take` is given the same mention object."""
         facet_set, source, changing = self._set(bytes(wire.facets))
         counted = [(facet, bytes(text).decode()) for facet, text in members(wire.inputFacets).items() if text != NULL]
-        told = _Told(self._names.number(mention.name), facet_set, source, (*changing, *counted))
-        self._told[id(mention)] = (mention, told)
+        told = _Told(mention, self._names.number(mention.name), facet_set, source, (*changing, *counted))
+        self._told[id(mention)] = told
 
     def is_full(self) -> bool:
         """Tell whether so many texts were learnt that it is time to begin anew, as `forget` does."""
@@ -71,31 +74,22 @@ class FacetTable:
         """Forget what was learnt of texts; whoever reads them must read them anew."""
         self._told.clear()
 
-    def take(self, wire: WireEvent, part: Part) -> None:
-        """Take an event, whatever it is about."""
+    def take(self, wire: WireEvent, part: Part, of_run: Facets, parent: Parent) -> None:
+        """Take an event, whatever it is about, beside the facets of its run and what its `parent` facet says."""
         time_us = part.time_us
         for mention in (*part.inputs, *part.outputs):
-            known, told = self._told[id(mention)]
-            if known is mention:
-                self._take_dataset(told, time_us)
-            if mention.tags:
-                self._tags.update(tag.key for tag in mention.tags)
+            told = self._told[id(mention)]
+            if told.span is None:
+                told.span = (time_us, time_us)
+                self._batch.append(told)
+            elif not told.span[0] <= time_us <= told.span[1]:
+                told.span = (min(told.span[0], time_us), max(told.span[1], time_us))
         if wire.job is not UNSET:
             shown = self._names.number(job_key(part.job, None))
             if wire.job.facets:
-                facet_set, _, _ = self._set(bytes(wire.job.facets))
-                self._describe((JOB, shown, facet_set), time_us)
-            if wire.run is not UNSET and wire.run.facets:
-                self._take_run(wire.run, part, shown)
-
-    def _take_dataset(self, told: _Told, time_us: int) -> None:
-        self._describe((DATASET, told.name, told.facet_set), time_us)
-        if told.source:
-            first, last = self._sources.get(told.source, (time_us, time_us))
-            self._sources[told.source] = (min(first, time_us), max(last, time_us))
-        for facet, text in told.changing:
-            known = self._measured.get((told.name, facet))
-            self._measured[told.name, facet] = max(known or (time_us, text), (time_us, text))
+                widen(self._described, (JOB, shown, self._set(bytes(wire.job.facets))[0]), (time_us, time_us))
+            if of_run:
+                self._take_run(of_run, parent, part, shown)
 
     def _set(self, raw: bytes) -> tuple[int, tuple[str, str] | None, tuple[tuple[str, str], ...]]:
         """Return the number of a set of facets, the data source it names, and the facets of one run alone."""
@@ -124,22 +118,9 @@ class FacetTable:
             return int(self._sql.execute(values, (digest, *rest)).lastrowid or 0)
         return int(found[0])
 
-    def _describe(self, key: tuple[int, int, int], time_us: int) -> None:
-        known = self._described.get(key)
-        if known is None:
-            self._described[key] = (time_us, time_us)
-        elif not known[0] <= time_us <= known[1]:
-            self._described[key] = (min(known[0], time_us), max(known[1], time_us))
-
-    def _take_run(self, run: WireRun, part: Part, shown: int) -> None:
-        raw = bytes(run.facets)
-        if b'"nominalTime"' not in raw and b'"parent"' not in raw and CHANGE_FACET not in raw:
-            return
-        facets = members(run.facets)
-        parent = decode(bytes(facets["parent"])) if "parent" in facets else None
-        namespace, name = text_at(parent, "job", "namespace"), text_at(parent, "job", "name")
-        if namespace is not None and name:
-            number = self._names.number(job_key(Name(namespace, name), None))
+    def _take_run(self, facets: Facets, parent: Parent, part: Part, shown: int) -> None:
+        if parent.job:
+            number = self._names.number(job_key(parent.job, None))
             self._parents[shown] = max(self._parents.get(shown, (-1, 0)), (part.time_us, number))
         if "nominalTime" in facets:
             nominal = decode(bytes(facets["nominalTime"]))
@@ -149,19 +130,33 @@ class FacetTable:
         if change:
             self._changes.append(change)
 
+    def _settle(self, told: _Told) -> None:
+        """Take what was told of a dataset in this batch, however often."""
+        span, told.span = told.span or (0, 0), None
+        widen(self._described, (DATASET, told.name, told.facet_set), span)
+        if told.source:
+            widen(self._sources, told.source, span)
+        for facet, text in told.changing:
+            newest = (span[1], text)
+            self._measured[told.name, facet] = max(self._measured.get((told.name, facet), newest), newest)
+        if told.mention.tags:
+            self._tags.update(tag.key for tag in told.mention.tags)
+
     def flush(self) -> None:
         """Write what was taken."""
+        for told in self._batch:
+            self._settle(told)
         write = self._sql.executemany
-        write(f"INSERT INTO described VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET {_SPAN}", _rows(self._described))
+        write(f"INSERT INTO described VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET {WIDEN}", rows(self._described))
         write(
-            f"INSERT INTO data_sources VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET {_SPAN}, "
+            f"INSERT INTO data_sources VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET {WIDEN}, "
             "uri = max(uri, excluded.uri)",
-            _rows(self._sources),
+            rows(self._sources),
         )
         write(
             "INSERT INTO measured VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET time_us = excluded.time_us, "
             f"value = excluded.value {_NEWEST.format('value')}",
-            _rows(self._measured),
+            [(*key, *newest) for key, newest in self._measured.items()],
         )
         write(
             "INSERT INTO nominal_times VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET time_us = excluded.time_us, "
@@ -173,7 +168,8 @@ class FacetTable:
             [(number, time_us, shown) for shown, (time_us, number) in self._parents.items()],
         )
         self._flush_changes()
-        for each in (self._described, self._sources, self._measured, self._nominal, self._parents, self._changes):
+        taken = (self._described, self._sources, self._measured, self._nominal, self._parents, self._changes)
+        for each in (*taken, self._batch):
             each.clear()
 
     def _flush_changes(self) -> None:
@@ -185,10 +181,6 @@ class FacetTable:
             f"event = excluded.event, value = excluded.value {_NEWEST.format('event')}",
             [(self._names.number(each.about), *each[1:]) for each in self._changes],
         )
-
-
-def _rows(spans: Mapping[Any, tuple[object, ...]]) -> Iterator[tuple[object, ...]]:
-    return ((*key, *rest) for key, rest in spans.items())
 
 
 def _time(text: str | None) -> int | None:

@@ -7,7 +7,6 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headwater.index.database import chunks, marks
 from headwater.index.packing import encode
 
 KEPT = 10_000
@@ -23,14 +22,9 @@ class FeedTable:
         self._sql = connection
         self._happened: list[tuple[str, int, bytes]] = []
 
-    def run_states(self, states: Mapping[str, str]) -> None:
-        """Note the runs whose state is another than before; to be called before they are written. states: by run."""
-        before: dict[str, str] = {}
-        for some in chunks(list(states)):
-            query = f"SELECT run, state FROM runs WHERE run IN ({marks(some)})"
-            before.update(self._sql.execute(query, some))
-        changed = [run for run, state in states.items() if before.get(run) != state]
-        self._happened += [("run", 0, encode((run, states[run]))) for run in changed[-OF_A_BATCH:]]
+    def run_state(self, run: str, state: str) -> None:
+        """Note that the state of a run is another than before."""
+        self._happened.append(("run", 0, encode((run, state))))
 
     def counts(self, edge_set: int, *, live: bool) -> None:
         """Note that an edge set counts from now on, or no more."""

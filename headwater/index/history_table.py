@@ -5,26 +5,24 @@ or writes other datasets. Only runs that make edges make versions.
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Hashable
 from hashlib import blake2b
+from typing import NamedTuple
 
 from msgspec import Struct, msgpack
 
 from headwater.index.catalog_tables import DATASET, JOB
-from headwater.index.database import chunks, marks
 from headwater.index.names import NameNumbers
+from headwater.index.spans import WIDEN, Span, rows, widen
 from headwater.lineage.derive import Derived
 from headwater.lineage.jobs import job_key
 from headwater.lineage.name import Name
 from headwater.lineage.run import Run, RunDataset
 
-_SPAN = "first_us = min(first_us, excluded.first_us), last_us = max(last_us, excluded.last_us)"
 _VERSION = (
     "INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET runs = runs + excluded.runs, "
-    f"run = CASE WHEN (excluded.first_us, excluded.run) < (first_us, run) THEN excluded.run ELSE run END, {_SPAN}"
+    f"run = CASE WHEN (excluded.first_us, excluded.run) < (first_us, run) THEN excluded.run ELSE run END, {WIDEN}"
 )
-
-Spans = dict[tuple[object, ...], tuple[int, int]]
 
 
 class Said(Struct, array_like=True, gc=False):
@@ -44,6 +42,19 @@ said_from = msgpack.Decoder(Said).decode
 version_value_from = msgpack.Decoder(tuple[str | None, str | None, str | None]).decode
 job_value_from = msgpack.Decoder(tuple[tuple[int, ...], tuple[int, ...]]).decode
 _encode = msgpack.Encoder().encode
+_KEEP = 20_000
+
+_Key = tuple[int, int, bytes]
+"""Kind, number of the name, version."""
+
+
+def _versions(job: int, said: bytes) -> set[_Key]:
+    return said_from(said).versions(job) if said else set()
+
+
+def _version(dataset: RunDataset) -> bytes | None:
+    told = (dataset.schema, dataset.lineage, dataset.version)
+    return dataset_version(dataset.name, *told) if any(told) else None
 
 
 def version_value(schema: str | None) -> bytes:
@@ -56,6 +67,29 @@ def dataset_version(name: Name, schema: str | None, lineage: str | None, version
     return blake2b(_encode((*name, schema, lineage, version)), digest_size=16).digest()
 
 
+class _Shape(NamedTuple):
+    """What the datasets of a run come to: things it mentions, versions it is a run of and what those are, as `Said`."""
+
+    entities: tuple[tuple[int, int], ...]
+    versions: dict[_Key, bytes]
+    said: bytes
+
+
+class _Told(NamedTuple):
+    """What a batch tells of a version: what it is made of, by how many new runs, since when, up to when, the first."""
+
+    value: bytes
+    runs: int
+    first_us: int
+    last_us: int
+    run: str
+
+    def merged(self, other: "_Told") -> "_Told":
+        """Return what both tell."""
+        first_us, run = min((self.first_us, self.run), (other.first_us, other.run))
+        return _Told(self.value, self.runs + other.runs, first_us, max(self.last_us, other.last_us), run)
+
+
 class HistoryTable:
     """Takes runs as they are derived, again and again."""
 
@@ -63,78 +97,76 @@ class HistoryTable:
         """Use the index's connection."""
         self._sql = connection
         self._names = names
-        self._before: dict[str, tuple[int, bytes]] = {}
-        self._entities: Spans = {}
+        self._entities: dict[tuple[int, int], Span] = {}
         self._jobs: dict[int, tuple[int, int]] = {}
-        self._versions: list[tuple[object, ...]] = []
-        self._retracted: list[tuple[int, int, bytes]] = []
-        self._digests: dict[tuple[Name, str | None, str | None, str | None], bytes] = {}
+        self._versions: dict[_Key, _Told] = {}
+        self._retracted: list[_Key] = []
+        self._shapes: dict[Hashable, _Shape] = {}
 
-    def expect(self, run_keys: Sequence[str]) -> None:
-        """Look up what these runs said so far; `take` comes next."""
-        for keys in chunks(run_keys):
-            query = f"SELECT run, job_key, said FROM runs WHERE run IN ({marks(keys)})"
-            self._before.update((run, (job, said)) for run, job, said in self._sql.execute(query, keys))
+    def take(self, derived: Derived, job: int, before: tuple[int, bytes]) -> bytes:
+        """Take a run and what follows from it; returns what it says now, for the table of runs.
 
-    def take(self, derived: Derived, job: int) -> bytes:
-        """Take a run and what follows from it; returns what it says now, for the table of runs."""
-        run, said, used = derived
+        before: the number of its job's key and what it said when it was last taken; empty if it is new.
+        """
+        run, shape = derived.run, self._shape(derived, job)
         span = (run.started_us, run.time_us)
-        for name in {*used, *run.inputs, *run.outputs}:
-            _widen(self._entities, (DATASET, self._names.number(name)), span)
+        for entity in shape.entities:
+            widen(self._entities, entity, span)
         if run.kind != "DATASET":
-            _widen(self._entities, (JOB, job), span)
+            widen(self._entities, (JOB, job), span)
             newest = self._jobs.get(job, (-1, 0))
             self._jobs[job] = max(newest, (run.time_us, self._names.number(job_key(run.job, None))))
-        fed = {name for vote in said.values() for name in (*vote.said.tables, *vote.said.also_read)}
-        return self._take_versions(run, job, sorted({*run.inputs, *fed}))
+        self._count(run, shape, shape.versions.keys() if before == (job, shape.said) else _versions(*before))
+        return shape.said
 
-    def _take_versions(self, run: Run, job: int, read: Sequence[Name]) -> bytes:
-        values: dict[tuple[int, int, bytes], bytes] = {}
+    def _count(self, run: Run, shape: _Shape, counted: Collection[_Key]) -> None:
+        for key, value in shape.versions.items():
+            told = _Told(value, int(key not in counted), run.time_us, run.time_us, run.key)
+            known = self._versions.get(key)
+            self._versions[key] = known.merged(told) if known else told
+        self._retracted += [key for key in counted if key not in shape.versions]
+
+    def _shape(self, derived: Derived, job: int) -> _Shape:
+        """Return what the datasets of a run come to: of a job that runs again and again, what is known already."""
+        run, said, used = derived
+        fed = {name for vote in said.values() for name in (*vote.said.tables, *vote.said.also_read)}
+        told = [(each.name, each.schema, each.lineage, each.version) for each in run.outputs.values()]
+        key = (job, run.kind, run.makes_edges, tuple(run.inputs), tuple(told), frozenset(used), frozenset(fed))
+        found = self._shapes.get(key)
+        if found is None:
+            if len(self._shapes) > _KEEP:
+                self._shapes.clear()
+            found = self._shapes[key] = self._new_shape(run, job, {*used, *run.inputs, *run.outputs}, fed)
+        return found
+
+    def _new_shape(self, run: Run, job: int, names: Collection[Name], fed: Collection[Name]) -> _Shape:
+        number, read = self._names.number, sorted({*run.inputs, *fed})
+        versions: dict[_Key, bytes] = {}
         outputs = []
         for name, dataset in run.outputs.items():
-            number = self._names.number(name)
-            version = self._version(dataset) if run.makes_edges else None
-            outputs.append((number, version))
+            version = _version(dataset) if run.makes_edges else None
+            outputs.append((number(name), version))
             if version is not None:
-                values[DATASET, number, version] = _encode((dataset.schema, dataset.lineage, dataset.version))
-        inputs = tuple(self._names.number(name) for name in read)
+                versions[DATASET, number(name), version] = _encode((dataset.schema, dataset.lineage, dataset.version))
+        inputs = tuple(map(number, read))
         of_job = None
         if run.makes_edges and run.kind != "DATASET":
-            value = _encode((inputs, tuple(sorted(number for number, _ in outputs))))
             of_job = blake2b(_encode((*run.job_key, *read, "", *sorted(run.outputs)))).digest()[:16]
-            values[JOB, job, of_job] = value
-        said = Said(inputs, tuple(outputs), of_job)
-        before_job, before = self._before.pop(run.key, (job, b""))
-        counted = said_from(before).versions(before_job) if before else set()
-        self._versions += (
-            (*key, value, int(key not in counted), run.time_us, run.time_us, run.key) for key, value in values.items()
-        )
-        self._retracted += counted - values.keys()
-        return _encode(said)
-
-    def _version(self, dataset: RunDataset) -> bytes | None:
-        told = (dataset.name, dataset.schema, dataset.lineage, dataset.version)
-        if not any(told[1:]):
-            return None
-        found = self._digests.get(told)
-        if found is None:
-            if len(self._digests) > 20_000:
-                self._digests.clear()
-            found = self._digests[told] = dataset_version(*told)
-        return found
+            versions[JOB, job, of_job] = _encode((inputs, tuple(sorted(output for output, _ in outputs))))
+        entities = tuple((DATASET, number(name)) for name in names)
+        return _Shape(entities, versions, _encode(Said(inputs, tuple(outputs), of_job)))
 
     def flush(self) -> None:
         """Write what was taken, once the table of runs has it."""
-        self._sql.executemany(_VERSION, self._versions)
+        self._sql.executemany(_VERSION, [(*key, *told) for key, told in self._versions.items()])
         self._sql.executemany(
             "UPDATE versions SET runs = runs - 1 WHERE kind = ? AND name = ? AND version = ?", self._retracted
         )
         self._sql.executemany(
             "DELETE FROM versions WHERE kind = ? AND name = ? AND version = ? AND runs <= 0", self._retracted
         )
-        spans = [(*key, *span) for key, span in self._entities.items()]
-        self._sql.executemany(f"INSERT INTO entities VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET {_SPAN}", spans)
+        upsert = f"INSERT INTO entities VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET {WIDEN}"
+        self._sql.executemany(upsert, rows(self._entities))
         self._flush_namespaces()
         self._sql.executemany(
             "INSERT INTO jobs(key, shown) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET shown = excluded.shown "
@@ -150,13 +182,8 @@ class HistoryTable:
             each.clear()
 
     def _flush_namespaces(self) -> None:
-        found: Spans = {}
+        found: dict[tuple[str], Span] = {}
         for (_, number), span in self._entities.items():
-            _widen(found, (self._names.name(int(str(number))).namespace,), span)
-        rows = [(*key, *span) for key, span in found.items()]
-        self._sql.executemany(f"INSERT INTO namespaces VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET {_SPAN}", rows)
-
-
-def _widen(spans: Spans, key: tuple[object, ...], span: tuple[int, int]) -> None:
-    known = spans.get(key)
-    spans[key] = span if known is None else (min(known[0], span[0]), max(known[1], span[1]))
+            widen(found, (self._names.name(number).namespace,), span)
+        upsert = f"INSERT INTO namespaces VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET {WIDEN}"
+        self._sql.executemany(upsert, rows(found))

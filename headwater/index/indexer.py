@@ -20,7 +20,7 @@ from headwater.lineage.name import Name
 from headwater.lineage.names import NameRules
 from headwater.lineage.outcome import Word, is_dropped, outcome
 from headwater.lineage.part import Part
-from headwater.lineage.reading import PartReader, read_stored
+from headwater.lineage.reading import PartReader, read_stored, run_facets
 
 StoredEvent = tuple[str, int, str, int]
 """event_id (hex), received_at (us), body, sequence."""
@@ -83,8 +83,9 @@ class Indexer:
             self._facets.forget()
             self._reader.forget()
         wire = read_stored(body)
-        part = self._reader.read_wire(event_id, received_us, wire)
-        self._facets.take(wire, part)
+        facets = run_facets(wire)
+        part = self._reader.read_wire(event_id, received_us, wire, facets)
+        self._facets.take(wire, part, facets, self._reader.parent(facets))
         return part
 
     def _apply(self, parts: Sequence[Part]) -> None:
@@ -99,6 +100,7 @@ class Indexer:
             schema = self._derivation.schemas.newest(dataset)
             if self._set_dataset(dataset, "schema", schema):
                 self._store.search.set_columns(dataset, self._contents.schema(schema) if schema else ())
+        self._store.search.flush()
 
     def _settle(self, output: Name | None) -> None:
         """Mark which edge sets about an output count now, and whether it is dropped."""

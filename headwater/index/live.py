@@ -21,6 +21,10 @@ from headwater.lineage.part import Tag
 from headwater.lineage.scene import Remask
 from headwater.lineage.tags import newest_tags
 from headwater.lineage.walk import View
+from headwater.lineage.weighed import Weighed
+
+_EDGE = 100
+"""Characters of a text that weigh as much as an edge."""
 
 
 class LiveGraph:
@@ -35,6 +39,7 @@ class LiveGraph:
         self._columns: dict[Name, Columns] = {}
         self._tags: Mapping[Name, Sequence[Tag]] | None = None
         self._jobs: dict[Name, Name] = {}
+        self._texts: Weighed[int, tuple[str, bool]] = Weighed()
         self.names = NameNumbers(self.sql)
         self.contents = SqliteContents(self.sql)
         self.naming = SqliteNaming(self.sql, self.names)
@@ -114,6 +119,14 @@ class LiveGraph:
             query = "SELECT job FROM runs WHERE job_key = ? ORDER BY time_us DESC LIMIT 1"
             row = self.sql.execute(query, (self.names.known(key) or 0,)).fetchone()
             found = self._jobs[key] = job_key(self.names.name(row[0]), None) if row else key
+        return found
+
+    def facet_text(self, number: int) -> tuple[str, bool]:
+        """Return the text of a facet, which never changes, and whether it is deleted; what was read lately is kept."""
+        found = self._texts.get(number)
+        if found is None:
+            text: str = self.sql.execute("SELECT value FROM facet_texts WHERE id = ?", (number,)).fetchone()[0]
+            found = self._texts.keep(number, (text, '"_deleted"' in text), len(text) // _EDGE)
         return found
 
     def newest_run(self, number: int) -> str | None:

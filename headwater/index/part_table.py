@@ -21,6 +21,7 @@ class PartTable:
         self._sql = connection
         self._mention_ids: dict[Mention, int] = {}
         self._mentions: dict[int, Mention] = {}
+        self._whole: dict[str, list[Part]] = {}
 
     def add(self, parts: Sequence[Part], places: Places) -> Sequence[Part]:
         """Keep parts, each with the place of its event in bronze; returns those that are new."""
@@ -33,6 +34,11 @@ class PartTable:
         fresh = {key: part for key, part in by_key.items() if key not in known}
         rows = [(*key, self._pack(part), *places[part.event_id]) for key, part in fresh.items()]
         self._sql.executemany("INSERT INTO parts VALUES (?, ?, ?, ?, ?)", rows)
+        older = {run for run, _ in known}
+        self._whole = {}
+        for (run, _), part in fresh.items():
+            if run not in older:
+                self._whole.setdefault(run, []).append(part)
         return list(fresh.values())
 
     def _pack(self, part: Part) -> bytes:
@@ -41,8 +47,9 @@ class PartTable:
 
     def parts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[Part]]:
         """Return all parts of each of these runs."""
-        found: dict[str, list[Part]] = {}
-        for keys in chunks(list(run_keys)):
+        asked = list(run_keys)
+        found = {run: parts for run in asked if (parts := self._whole.get(run))}  # new ones need not be read back
+        for keys in chunks([run for run in asked if run not in found]):
             rows = self._sql.execute(f"SELECT run, event, value FROM parts WHERE run IN ({marks(keys)})", keys)
             for run, event, value in rows:
                 found.setdefault(run, []).append(unpack_part(run, event, value, self._mention))

@@ -39,6 +39,8 @@ class SearchTable:
         self._known: set[tuple[str, int]] = set()
         self._newest: dict[str, int] = {}
         self._weights: dict[tuple[int, str], tuple[int, int]] = {}
+        self._vocabulary: set[str] = set()
+        self._new: list[tuple[int, Thing]] = []
 
     def use(self, kind: str, name: Name, time_us: int, *, partners: int) -> None:
         """Note a job or dataset in use at a time, by so many datasets or jobs that it was not used with before."""
@@ -47,27 +49,30 @@ class SearchTable:
             if len(self._known) > _KNOWN:
                 self._known.clear()
             self._known.add((kind, number))
-            self._put([Thing(kind, number, "", "", name.name, name.namespace)])
+            known = "SELECT 1 FROM things WHERE name = ? AND kind = ? AND owner = ''"
+            if not self._sql.execute(known, (number, kind)).fetchone():
+                self._put([Thing(kind, number, "", "", name.name, name.namespace)])
         uses, newest = self._weights.get((number, kind), (0, time_us))
         self._weights[number, kind] = (uses + partners, max(newest, time_us))
 
     def flush(self) -> None:
-        """Write what `use` has gathered."""
+        """Write what was gathered."""
         self._sql.executemany(
             "INSERT INTO weights VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET uses = uses + excluded.uses, "
             "time_us = max(time_us, excluded.time_us)",
             [(*key, *weight) for key, weight in self._weights.items()],
         )
         self._weights.clear()
+        self._write_new()
 
     def set_columns(self, dataset: Name, columns: Sequence[Path]) -> None:
-        """Let a dataset have these columns and no others."""
+        """Let a dataset have these columns and no others; once between two `flush`."""
         number, parent = self._names.number(dataset), "/".join(dataset)
         names = dict.fromkeys(".".join(path) for path in columns)
         self._replace("column", number, "", [Thing("column", number, name, "", name, parent) for name in names])
 
     def add(self, parts: Sequence[Part]) -> None:
-        """Take the other names of datasets, and the newest tags, that a batch has."""
+        """Take the other names of datasets, and the newest tags, that a batch has; once between two `flush`."""
         for part in parts:
             for mention in (*part.inputs, *part.outputs):
                 for symlink in mention.symlinks:
@@ -98,17 +103,25 @@ class SearchTable:
 
     def _put(self, things: Iterable[Thing]) -> None:
         for thing in things:
-            last = LAST.search(thing.own.rstrip("/.:").casefold())
-            number = self._next(thing.kind)
-            row = (number, *thing, last.group() if last else "")
-            if self._sql.execute("INSERT OR IGNORE INTO things VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row).rowcount:
-                self._newest[thing.kind] = number
-                words = set(words_of(thing.own))
-                self._sql.executemany("INSERT OR IGNORE INTO vocabulary(word) VALUES (?)", [(word,) for word in words])
-                self._sql.executemany(
-                    "INSERT INTO words VALUES (?, ?, ?)", [(thing.kind, word, number) for word in words]
-                )
-                self._sql.execute("INSERT INTO trigrams(rowid, own) VALUES (?, ?)", (number, thing.own.casefold()))
+            self._newest[thing.kind] = number = self._next(thing.kind)
+            self._new.append((number, thing))
+
+    def _write_new(self) -> None:
+        if not self._new:
+            return
+        write = self._sql.executemany
+        rows = [(number, *thing, _last(thing)) for number, thing in self._new]
+        write("INSERT INTO things VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        words = [(thing.kind, word, number) for number, thing in self._new for word in set(words_of(thing.own))]
+        write("INSERT INTO words VALUES (?, ?, ?)", sorted(words))
+        unknown = {word for _, word, _ in words} - self._vocabulary
+        write("INSERT OR IGNORE INTO vocabulary(word) VALUES (?)", [(word,) for word in unknown])
+        if len(self._vocabulary) > _KNOWN:
+            self._vocabulary.clear()
+        self._vocabulary |= unknown
+        trigrams = [(number, thing.own.casefold()) for number, thing in self._new]
+        write("INSERT INTO trigrams(rowid, own) VALUES (?, ?)", trigrams)
+        self._new.clear()
 
     def _next(self, kind: str) -> int:
         if kind not in self._newest:
@@ -124,6 +137,11 @@ class SearchTable:
         )
         forget = "INSERT INTO trigrams(trigrams, rowid, own) VALUES ('delete', ?, ?)"
         self._sql.execute(forget, (number, thing.own.casefold()))
+
+
+def _last(thing: Thing) -> str:
+    last = LAST.search(thing.own.rstrip("/.:").casefold())
+    return last.group() if last else ""
 
 
 def numbers_of(kind: str) -> tuple[int, int]:

@@ -1,6 +1,7 @@
 """Datasets, columns and edges as answers show them."""
 
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from headwater.index.moment import Scenery
@@ -53,6 +54,7 @@ def via_json(moment: Scenery, hit: Hit) -> dict[str, Any]:
     }
 
 
+@lru_cache(16_384)
 def iso(time_us: int | None) -> str | None:
     """Return a time as text, UTC."""
     if time_us is None:

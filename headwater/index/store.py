@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from headwater.index.database import chunks, marks
 from headwater.index.edge_set_table import EdgeSetTable
@@ -19,6 +19,17 @@ from headwater.lineage.jobs import job_key as shown_job
 from headwater.lineage.name import Name
 from headwater.lineage.part import Part
 from headwater.lineage.schemas import SeenSchema
+
+
+class _Before(NamedTuple):
+    """What the index says of a run until now."""
+
+    state: str | None
+    job_key: int
+    said: bytes
+
+
+_NEW = _Before(None, 0, b"")
 
 
 class SqliteStore:
@@ -52,10 +63,17 @@ class SqliteStore:
 
     def put(self, derived: Sequence[Derived]) -> set[Group]:
         """Replace what runs say; returns the groups where that made a difference."""
-        self._history.expect([one.run.key for one in derived])
+        before = self._before([one.run.key for one in derived])
         for one in derived:
-            self._put_run(one)
+            self._put_run(one, before.get(one.run.key, _NEW))
         return self.votes.replace(derived)
+
+    def _before(self, run_keys: Sequence[str]) -> dict[str, _Before]:
+        found: dict[str, _Before] = {}
+        for some in chunks(run_keys):
+            query = f"SELECT run, state, job_key, said FROM runs WHERE run IN ({marks(some)})"
+            found.update((run, _Before(*row)) for run, *row in self._sql.execute(query, some))
+        return found
 
     def users(self, names: Iterable[Name]) -> Iterable[str]:
         """Return the runs of jobs that use one of these names."""
@@ -78,7 +96,6 @@ class SqliteStore:
     def flush(self) -> None:
         """Write what `see` and `put` have gathered."""
         self._sql.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?)", self._seen)
-        self.feed.run_states({row[0]: row[5] for row in self._runs})
         self._sql.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._runs)
         self.search.flush()
         self._seen.clear()
@@ -95,13 +112,15 @@ class SqliteStore:
         )
         return (SeenSchema(bool(row[0]), *row[1:]) for row in rows)
 
-    def _put_run(self, derived: Derived) -> None:
+    def _put_run(self, derived: Derived, before: _Before) -> None:
         run, _, used = derived
         job, job_key = self._names.number(run.job), self._names.number(run.job_key)
         self._runs.append((
             run.key, run.kind, job, job_key, run.execution, run.state, run.processing, run.started_us,
-            run.ended_us, run.time_us, self._history.take(derived, job_key),
+            run.ended_us, run.time_us, self._history.take(derived, job_key, (before.job_key, before.said)),
         ))  # fmt: skip
+        if run.state != before.state:
+            self.feed.run_state(run.key, run.state)
         partners = 0
         for name in used:
             pair, new = (self._names.number(name), job_key), 0

@@ -1,6 +1,7 @@
 """Rule 3: which job an event's job is, whatever session ran it."""
 
 import re
+from functools import lru_cache
 
 import msgspec
 
@@ -10,6 +11,7 @@ _GUID = r"[0-9a-fA-F]{8}([-_])[0-9a-fA-F]{4}\2[0-9a-fA-F]{4}\2[0-9a-fA-F]{4}\2[0
 _SESSION = re.compile(rf"([^.]*[^.\-_])[-_]+{_GUID}(?=\.|\Z)")
 
 
+@lru_cache(100_000)
 def job_key(job: Name, artifact: str | None) -> Name:
     """Return the identity of a job: stable over sessions, apart for each statement of a notebook.
 

@@ -1,7 +1,7 @@
 """Rules 2 and 10 in time: which dataset a name means at a moment, by symlinks and renames."""
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from headwater.lineage.name import Name
 from headwater.lineage.part import TERMINAL, Mention, Part
@@ -109,22 +109,22 @@ def end_of(parts: Iterable[Part]) -> Part | None:
     return max(ends, key=lambda part: (*part.order[:2], TERMINAL.index(part.type)), default=None)
 
 
-def renames_of(parts: Iterable[Part], naming: Naming) -> list[Rename]:
+def renames_of(parts: Collection[Part], naming: Naming) -> list[Rename]:
     """Return (time, old, new) of the renames of a run, none unless it is COMPLETE."""
     return bound_renames(sent_renames(parts), naming)
 
 
-def sent_renames(parts: Iterable[Part]) -> list[Rename]:
+def sent_renames(parts: Collection[Part]) -> list[Rename]:
     """Return (time, old, new) as a run says it, oldest first, none unless it is COMPLETE."""
-    ordered = sorted(parts, key=lambda part: part.order)
     found = [
-        (part.time_us, mention.previous, mention.name)
-        for part in ordered
+        (part.order, (part.time_us, mention.previous, mention.name))
+        for part in parts
         for mention in part.outputs
         if mention.lifecycle == "RENAME" and mention.previous
     ]
-    end = end_of(ordered) if found else None
-    return found if end and end.type == "COMPLETE" else []
+    end = end_of(parts) if found else None
+    ordered = sorted(found, key=lambda each: each[0])
+    return [rename for _, rename in ordered] if end and end.type == "COMPLETE" else []
 
 
 def bound_renames(sent: Iterable[Rename], naming: Naming) -> list[Rename]:

@@ -1,7 +1,7 @@
 """A stored event to a part: names in canonical form, facets by their content; what recurs is worked out once."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -12,7 +12,7 @@ from headwater.events.facet_sets import FacetReader, FacetSet, text_at
 from headwater.events.facets import Memo
 from headwater.events.rows import content_rows
 from headwater.events.times import parse_time
-from headwater.events.wire import NULL, WireDataset, WireEvent, WireJob, WireRun, read_wire_dataset, read_wire_event
+from headwater.events.wire import NULL, WireDataset, WireEvent, WireRun, read_wire_dataset, read_wire_event
 from headwater.lineage.contents import Canonical, Contents, is_noise, schema_columns, sent_edges
 from headwater.lineage.jobs import job_key, run_key
 from headwater.lineage.name import Name
@@ -22,6 +22,29 @@ Facets = dict[str, Raw]
 
 _members = msgspec.json.Decoder(dict[str, Raw])
 _PROVES_ROWS = ("outputStatistics",)
+_TAIL = 1024
+"""Characters at the end of an output in which what a run counted is looked for."""
+
+
+class Parent(NamedTuple):
+    """What a `parent` facet says: the run that its run is part of (root run, else parent), and the parent's job."""
+
+    execution: str | None
+    job: Name | None
+
+
+_NO_PARENT = Parent(None, None)
+
+
+class _JobFacets(NamedTuple):
+    """What the facets of a job say: how it processes, whether by whole snapshots, its `lineage` facet."""
+
+    processing: str | None
+    snapshot: bool
+    lineage: str | None
+
+
+_NO_JOB_FACETS = _JobFacets(None, False, None)
 
 
 class PartReader:
@@ -39,21 +62,22 @@ class PartReader:
         self._contents = contents
         self._facets = FacetReader()
         self._mentions: Memo[Mention] = Memo()
-        self._jobs: Memo[tuple[str | None, bool]] = Memo()
+        self._jobs: Memo[_JobFacets] = Memo()
+        self._parents: Memo[Parent] = Memo()
         self._artifacts: Memo[str | None] = Memo()
 
     def read(self, event_id: str, received_us: int, body: str) -> Part:
         """Read one row of table `events`; raises InvalidEvent if the body is no event, which bronze never holds."""
-        return self.read_wire(event_id, received_us, read_stored(body))
+        wire = read_stored(body)
+        return self.read_wire(event_id, received_us, wire, run_facets(wire))
 
-    def read_wire(self, event_id: str, received_us: int, wire: WireEvent) -> Part:
-        """Read an event that is taken apart already."""
+    def read_wire(self, event_id: str, received_us: int, wire: WireEvent, of_run: Facets) -> Part:
+        """Read an event that is taken apart already, beside the facets of its run."""
         time_us, _ = parse_time(wire.eventTime)
         run = wire.run if wire.run is not UNSET else None
         job = wire.job if wire.job is not UNSET else None
-        run_facets, job_facets = members(run.facets if run else None), members(job.facets if job else None)
         name = Name(job.namespace, job.name) if job else Name("", "")
-        processing, snapshot = self._job_type(job_facets)
+        of_job = self._of_job(job.facets) if job else _NO_JOB_FACETS
         kind = "RUN" if run else "JOB" if job else "DATASET"
         outputs = tuple(self._mentioned([wire.dataset] if kind == "DATASET" else wire.outputs))
         return Part(
@@ -64,40 +88,55 @@ class PartReader:
             received_us=received_us,
             run_key=_key(run, name, wire.producer, outputs),
             job=name,
-            artifact=self._artifact(run_facets),
-            execution=_execution(run_facets.get("parent")),
-            processing=processing,
-            snapshot=snapshot,
+            artifact=self._artifact(of_run),
+            execution=self.parent(of_run).execution,
+            processing=of_job.processing,
+            snapshot=of_job.snapshot,
             inputs=tuple(self._mentioned(wire.inputs)),
             outputs=outputs,
-            declared=tuple(self._declared(run, job)),
+            declared=tuple(self._declared(run, of_run, of_job)),
             producer=wire.producer,
         )
 
-    def _declared(self, run: WireRun | None, job: WireJob | None) -> Iterator[tuple[str, str]]:
-        for entity, part in (("run", run), ("job", job)):
-            if part and part.facets and b'"lineage"' in bytes(part.facets):
-                found = self._facets.of_run(part.facets)
-                self._keep(found)
-                content_hash = self._hash(found, "lineage")
-                if content_hash is not None:
-                    yield entity, content_hash
+    def parent(self, of_run: Facets) -> Parent:
+        """Return what the `parent` facet among the facets of a run says."""
+        raw = of_run.get("parent")
+        if raw is None:
+            return _NO_PARENT
+        text = bytes(raw)
+        return self._parents.get(text) or self._parents.put(text, _read_parent(decode(text)))
+
+    def _declared(self, run: WireRun | None, of_run: Facets, of_job: _JobFacets) -> Iterator[tuple[str, str]]:
+        if run and "lineage" in of_run:
+            content_hash = self._lineage(run.facets)
+            if content_hash is not None:
+                yield "run", content_hash
+        if of_job.lineage is not None:
+            yield "job", of_job.lineage
+
+    def _lineage(self, raw: Raw) -> str | None:
+        """Keep the `lineage` facet of a run or job; returns its hash."""
+        found = self._facets.of_run(raw)
+        self._keep(found)
+        return self._hash(found, "lineage")
 
     def _mentioned(self, raws: Any) -> Iterator[Mention]:
         for raw in raws or ():
-            text = bytes(raw)
-            mention = self._mentions.get(text) or self._mention(text)
+            mention = self._mention(bytes(raw))
             if mention and not is_noise(mention.name):
                 yield mention
 
     def _mention(self, raw: bytes) -> Mention | None:
         """Read a dataset; what one run counted at it comes to one bit, so that the rest is found again."""
+        known = None if b'"outputFacets"' in raw[-_TAIL:] else self._mentions.get(raw)  # hashing it costs 1 us a KB
+        if known:
+            return known
         read = read_wire_dataset(raw)
         if read is None:
             return None
         wire = read[0]
         if not wire.outputFacets:
-            return self._mentions.put(raw, self._read_mention(wire, False))
+            return self._mentions.get(raw) or self._mentions.put(raw, self._read_mention(wire, False))
         counted = any(name in members(wire.outputFacets) for name in _PROVES_ROWS)
         text = b"%s\0%s\0%d%s" % (wire.namespace.encode(), wire.name.encode(), counted, bytes(wire.facets))
         return self._mentions.get(text) or self._mentions.put(text, self._read_mention(wire, counted))
@@ -164,12 +203,15 @@ class PartReader:
         known = namespace is not None and name is not None
         return change and change.upper(), self._canonical(namespace or "", name or "") if known else None
 
-    def _job_type(self, facets: Facets) -> tuple[str | None, bool]:
-        raw = facets.get("jobType")
-        if raw is None or raw == NULL:
-            return None, False
+    def _of_job(self, raw: Raw) -> _JobFacets:
         text = bytes(raw)
-        return self._jobs.get(text) or self._jobs.put(text, _read_job_type(decode(text)))
+        return self._jobs.get(text) or self._jobs.put(text, self._read_job(raw))
+
+    def _read_job(self, raw: Raw) -> _JobFacets:
+        facets = members(raw)
+        job_type = facets.get("jobType", NULL)
+        processing, snapshot = (None, False) if job_type == NULL else _read_job_type(decode(bytes(job_type)))
+        return _JobFacets(processing, snapshot, self._lineage(raw) if "lineage" in facets else None)
 
     def _artifact(self, facets: Facets) -> str | None:
         raw = facets.get("spark_properties")
@@ -182,6 +224,11 @@ class PartReader:
 def read_stored(body: str) -> WireEvent:
     """Take apart the body of one row of table `events`; raises InvalidEvent if it is no event."""
     return read_wire_event(repair_surrogates(body.encode()))[0]
+
+
+def run_facets(wire: WireEvent) -> Facets:
+    """Return the facets of an event's run by name; none where it has no run."""
+    return members(wire.run.facets) if wire.run is not UNSET else {}
 
 
 def members(raw: Raw | None) -> Facets:
@@ -198,14 +245,15 @@ def _key(run: WireRun | None, job: Name, producer: str, outputs: tuple[Mention, 
     return msgspec.json.encode(["dataset", producer, *(part for output in outputs for part in output.name)]).decode()
 
 
-def _execution(raw: Raw | None) -> str | None:
-    value = decode(bytes(raw)) if raw else None
+def _read_parent(value: Any) -> Parent:
+    namespace, name = text_at(value, "job", "namespace"), text_at(value, "job", "name")
+    job = Name(namespace, name) if namespace is not None and name else None
     for path in (("root",), ()):
         run_id = text_at(value, *path, "run", "runId")
         if run_id:
-            job = Name(text_at(value, *path, "job", "namespace") or "", text_at(value, *path, "job", "name") or "")
-            return run_key(run_id, job)
-    return None
+            of = Name(text_at(value, *path, "job", "namespace") or "", text_at(value, *path, "job", "name") or "")
+            return Parent(run_key(run_id, of), job)
+    return Parent(None, job)
 
 
 def _read_job_type(value: Any) -> tuple[str | None, bool]:

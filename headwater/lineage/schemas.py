@@ -111,6 +111,7 @@ def schema_at(history: Sequence[SeenSchema], time_us: int) -> str | None:
 
 def seen_schemas(part: Part) -> Iterator[tuple[Name, SeenSchema]]:
     """Yield (name as sent, schema as seen) of the datasets of an event."""
+    order = part.order
     for place, mention in enumerate((*part.inputs, *part.outputs)):
         if mention.schema and mention.schema != DELETED:
-            yield mention.name, SeenSchema(*part.order, place, mention.schema)
+            yield mention.name, SeenSchema(*order, place, mention.schema)

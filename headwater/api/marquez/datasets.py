@@ -1,7 +1,11 @@
 """Datasets and their versions."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
+
+import msgspec
+from msgspec import Raw
 
 from headwater.api.marquez.asking import Answer, Asked, not_found
 from headwater.api.marquez.columns import column_lineage
@@ -78,8 +82,25 @@ def _unwritten(asked: Asked, name: Name) -> bytes | None:
     return dataset_version(name, schema, None, None) if schema else None
 
 
-def fields_json(facets: Mapping[str, str], tags: Sequence[Tag]) -> list[dict[str, Any]]:
-    """Return the columns of a schema with their tags."""
+def fields_json(facets: Mapping[str, str], tags: Sequence[Tag]) -> list[dict[str, Any]] | Raw:
+    """Return the columns of a schema with their tags; encoded where none has any, as of nearly all."""
+    if any(tag.column is not None for tag in tags):
+        return _fields(facets, tags)
+    return _untagged(facets.get("schema", ""))
+
+
+def columns_json(asked: Asked, name: Name) -> list[dict[str, Any]]:
+    """Return the columns of a dataset's newest schema with their tags, for an answer that changes them."""
+    names = asked.names_of(name)
+    return _fields(asked.catalog.facets(DATASET, names), asked.catalog.tags(name, names))
+
+
+@lru_cache(1024)
+def _untagged(schema: str) -> Raw:
+    return Raw(msgspec.json.encode(_fields({"schema": schema}, ())))
+
+
+def _fields(facets: Mapping[str, str], tags: Sequence[Tag]) -> list[dict[str, Any]]:
     by_column: dict[str, set[str]] = {}
     for tag in tags:
         if tag.column is not None:

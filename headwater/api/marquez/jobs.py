@@ -16,7 +16,8 @@ from headwater.lineage.name import Name
 LATEST_RUNS = 10
 _TYPES = {"STREAMING": "STREAM", "SERVICE": "SERVICE"}
 _DELETED = (
-    "SELECT d.key FROM changes c JOIN jobs d ON d.shown = c.name JOIN entities s ON s.kind = 1 AND s.name = d.key "
+    "SELECT d.key FROM changes c CROSS JOIN jobs d ON d.shown = c.name "  # from the few changes to their jobs
+    "CROSS JOIN entities s ON s.kind = 1 AND s.name = d.key "
     "WHERE c.mark = 'deleted' AND c.time_us >= s.last_us"
 )
 """Jobs deleted by hand that have not run since."""

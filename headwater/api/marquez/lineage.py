@@ -17,6 +17,10 @@ MAX_NODES = 2_000
 """Nodes of one answer; one that was cut here says `truncated`."""
 
 
+_LARGE = ("schema", "columnLineage")
+"""Facets that nodes leave out: `fields` says the one, the dataset's own page both. Marquez's nodes have no facets."""
+
+
 class Sides(NamedTuple):
     """The datasets of a job."""
 
@@ -99,11 +103,10 @@ def get_lineage(asked: Asked) -> Answer:
     tables = Tables(asked)
     jobs: dict[Name, Sides] = {}
     datasets: set[Name] = {node.dataset} if node.dataset else set()
-    front = tables.jobs(node.dataset) if node.dataset else set()
-    if node.job:
-        front = {asked.catalog.name(node.job.key)}
+    fresh, front = set(datasets), {asked.catalog.name(node.job.key)} if node.job else set()
     truncated = False
     for _ in range(max(1 if node.job else 0, asked.depth())):
+        front |= {job for name in fresh for job in tables.jobs(name)} - jobs.keys()
         if not front:
             break
         for job in sorted(front):
@@ -113,7 +116,7 @@ def get_lineage(asked: Asked) -> Answer:
         if len(jobs) + len(datasets) > MAX_NODES:
             truncated = True
             break
-        front = {job for name in fresh for job in tables.jobs(name)} - jobs.keys()
+        front = set()
     return _Drawing(asked, tables, jobs, datasets).answer(truncated=truncated)
 
 
@@ -148,7 +151,7 @@ class _Drawing:
         for node, row in self._jobs.items():
             makers[node] = ("JOB", lambda row=row: job_json(asked.catalog, row, runs=1))  # type: ignore[misc]
         for name, node in self._ids.items():
-            makers[node] = ("DATASET", lambda name=name: dataset_json(asked, name, lineage=False))  # type: ignore[misc]
+            makers[node] = ("DATASET", lambda name=name: _dataset(asked, name))  # type: ignore[misc]
         kept = sorted(makers)[:MAX_NODES]
         graph = [self._node(node, *makers[node], set(kept)) for node in kept]
         return {"graph": graph, "truncated": truncated or len(kept) < len(makers)}
@@ -161,6 +164,11 @@ class _Drawing:
             "inEdges": _edges(((origin, node) for origin in self._into.get(node, ())), kept),
             "outEdges": _edges(((node, far) for far in self._out.get(node, ())), kept),
         }
+
+
+def _dataset(asked: Asked, name: Name) -> Answer:
+    found = dataset_json(asked, name, lineage=False)
+    return {**found, "facets": {key: text for key, text in found["facets"].items() if key not in _LARGE}}
 
 
 def _edges(pairs: Iterable[tuple[str, str]], kept: set[str]) -> list[dict[str, str]]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from headwater.api.marquez.asking import Answer, Asked, Refused, not_found
-from headwater.api.marquez.datasets import dataset_json
+from headwater.api.marquez.datasets import columns_json, dataset_json
 from headwater.api.marquez.jobs import find_job, job_json
 from headwater.index import changes
 
@@ -50,6 +50,7 @@ def tag_field(*, holds: bool) -> Callable[[Asked], Write]:
     def answer(asked: Asked) -> Write:
         name, column, tag = asked.dataset(), asked.path["field"], asked.path["tag"]
         shown = dataset_json(asked, name)
+        shown["fields"] = columns_json(asked, name)
         field = next((each for each in shown["fields"] if each["name"].casefold() == column.casefold()), None)
         if field is None:
             raise not_found("Dataset field", column)

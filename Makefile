@@ -32,10 +32,11 @@ $(WEB_TYPES): $(READY) $(WEB_PACKAGES) tools/openapi.py $(wildcard headwater/api
 	@$(BIN)/python -m tools.openapi
 	@cd web && npm run --silent types >/dev/null
 
-setup-test: setup  ## what only tests need: storage emulator, the Functions worker, the policy linter
+setup-test: setup  ## what only tests need: storage emulator, Functions worker, policy linter, Chromium
 	@$(BIN)/python -m tools.azurite
 	@$(BIN)/python -m tools.functions_env
 	@$(BIN)/python -m tools.policy
+	@$(BIN)/python -m tools.chromium
 
 $(READY): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

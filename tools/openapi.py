@@ -1,4 +1,4 @@
-"""The OpenAPI document as a file, `web/openapi.json`: the dashboard's types are made of it. `python -m tools.openapi`."""
+"""The OpenAPI document as a file: the dashboard's types are made of it. `python -m tools.openapi`."""
 
 import json
 from pathlib import Path

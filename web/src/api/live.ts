@@ -47,10 +47,12 @@ function isPast(query: unknown): boolean {
   return typeof query === 'object' && query !== null && Boolean((query as { asOf?: string }).asOf);
 }
 
-/** Listen until the page closes. */
+/** Listen until the page closes; only while it is in sight, because a browser has six connections to a host. */
 export async function listen(): Promise<never> {
   for (let failures = 0; ; ) {
-    const ended = await once().catch(() => 'away' as const);
+    await inSight();
+    const ended = await once().catch(() => (document.hidden ? ('heard' as const) : ('away' as const)));
+    if (document.hidden) continue;
     if (ended === 'heard') failures = 0;
     become(ended === 'polling' ? 'polling' : 'away');
     if (ended === 'polling') freshen();
@@ -59,10 +61,24 @@ export async function listen(): Promise<never> {
   }
 }
 
+function inSight(): Promise<void> {
+  return new Promise((resolve) => {
+    if (!document.hidden) resolve();
+    else document.addEventListener('visibilitychange', () => resolve(), { once: true });
+  });
+}
+
+/** A signal that the page goes out of sight. */
+function outOfSight(): AbortSignal {
+  const gone = new AbortController();
+  document.addEventListener('visibilitychange', () => gone.abort(), { once: true });
+  return gone.signal;
+}
+
 /** Read one stream to its end; `polling` where there is none, as on a Function App. */
 async function once(): Promise<'heard' | 'away' | 'polling'> {
   const resume: Record<string, string> = lastId ? { 'last-event-id': lastId } : {};
-  const answer = await fetch('/api/headwater/v1/live', { headers: { ...headers(), ...resume } });
+  const answer = await fetch('/api/headwater/v1/live', { headers: { ...headers(), ...resume }, signal: outOfSight() });
   if (answer.status === 404) return 'polling';
   if (!answer.ok || !answer.body) return key.get() || answer.status !== 401 ? 'away' : 'polling';
   become('live');

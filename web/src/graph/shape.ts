@@ -3,8 +3,8 @@ import type { PictureTable } from './picture';
 
 export const WIDTH = 250;
 export const HEAD = 46;
-export const ROW = 22;
-const FOOT = 22;
+export const ROW = 24;
+const FOOT = 24;
 export const CLOSED_ROWS = 8;
 
 export interface Box {

@@ -61,6 +61,8 @@ export function useDrawn(view: View): Drawn {
   }, [toTarget, focused, path.data, map.data, mapBefore.data, around.data, before.data, nothingThen, view]);
   const now = useMemo(() => (focused && current.data ? pictureOf(current.data) : undefined), [focused, current.data]);
   const asked = toTarget ? path : focused ? around : map;
+  if (view.asOf && isUnknown(asked.error))
+    return { picture: EMPTY, now, error: null, stops: 'Nothing of this name was known at that moment.' };
   return { picture: asked.error ? undefined : picture, now, error: asked.error, stops: toTarget && path.data ? endsAt(path.data) : undefined };
 }
 

@@ -1,8 +1,8 @@
 // Lineage: a map of groups without a dataset, what lies around one, the whole way of a column, or the way to another one.
 import { useCallback, useMemo, useState } from 'react';
 
-import { useQuestion } from '../api/hooks';
 import { Canvas, type Acts } from '../graph/Canvas';
+import { DrawnList } from '../graph/DrawnList';
 import { Legend } from '../graph/Legend';
 import { EdgePanel, Panel, TablePanel } from '../graph/Panel';
 import type { PictureEdge, PictureTable } from '../graph/picture';
@@ -15,7 +15,7 @@ import { useView, type View } from '../graph/view';
 import { download } from '../parts/csv';
 import { shortName } from '../parts/links';
 import { Page } from '../parts/Page';
-import { Answered, Empty, Failure, Loading } from '../parts/States';
+import { Empty, Failure, Loading } from '../parts/States';
 
 export function Lineage() {
   const view = useView();
@@ -40,15 +40,15 @@ export function Lineage() {
       {stops && <p className="state" role="status">{stops}</p>}
       {picture?.truncated && <p className="state" role="status">There is more than is drawn: look less far, or fold groups.</p>}
       <div className="graph-and-panel">
-        <div className="graph" data-laid={laid ? laid.picture.tables.length : ''}>
+        <div className="graph" data-laid={laid && picture ? Math.min(picture.tables.length, laid.picture.tables.length) : ''}>
           {laid && picture && picture.tables.length > 0 && <Canvas laid={laid} opened={opened} chosen={chosen} acts={acts} about={view.about} />}
-          {picture?.tables.length === 0 && !error && <Empty>No lineage yet. Post events to this address and the map of their datasets shows here.</Empty>}
+          {picture?.tables.length === 0 && !error && !stops && <Empty>No lineage yet. Post events to this address and the map of their datasets shows here.</Empty>}
           {!laid && !error && picture?.tables.length !== 0 && <Loading what={picture ? 'Laying out' : 'Asking'} />}
         </div>
         {chosen !== undefined && laid && <Chosen id={chosen} view={view} tables={laid.picture.tables} edges={laid.picture.edges} onClose={() => choose(undefined)} />}
       </div>
       <Legend />
-      {view.column && <ColumnList view={view} />}
+      {picture && <DrawnList picture={picture} view={view} />}
     </Page>
   );
 }
@@ -106,30 +106,4 @@ function Chosen({ id, view, tables, edges, onClose }: ChosenProps) {
   if (edge && from && to)
     return <Panel title="Edge" onClose={onClose}><EdgePanel edge={edge} from={from} to={to} lens={view.lens} /></Panel>;
   return null;
-}
-
-/** The same as text: for screen readers, and for who wants to copy it. */
-function ColumnList({ view }: { view: View }) {
-  const query = useQuestion('lineage', view.asked);
-  return (
-    <details className="section">
-      <summary>The related columns as a list</summary>
-      <Answered query={query}>
-        {(answer) => (
-          <ul className="plain related">
-            {answer.columns.map((column) => {
-              const table = answer.tables[column.table];
-              return (
-                <li key={`${column.table} ${column.column}`} data-distance={column.distance} data-masked={column.masked}>
-                  <bdi>{table?.dataset}</bdi> · <bdi className="mono">{column.column}</bdi>{' '}
-                  {column.distance === 0 ? 'the asked column' : column.distance < 0 ? `feeds it, ${-column.distance} away` : `made of it, ${column.distance} away`}
-                  {column.masked && ', masked'}
-                </li>
-              );
-            })}
-          </ul>
-        )}
-      </Answered>
-    </details>
-  );
 }

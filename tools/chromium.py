@@ -9,7 +9,15 @@ import subprocess
 import sys
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
-_INSTALL = ("apt-get", "install", "--yes", "--no-install-recommends", "chromium", "fonts-noto-color-emoji", "fonts-dejavu-core")
+_INSTALL = (
+    "apt-get",
+    "install",
+    "--yes",
+    "--no-install-recommends",
+    "chromium",
+    "fonts-noto-color-emoji",
+    "fonts-dejavu-core",
+)
 
 
 def find() -> str | None:
@@ -35,9 +43,9 @@ def _installed() -> str | None:
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         return None
     print("Installing Chromium with apt-get (about 400 MB, once)", flush=True)
-    quiet = {"env": os.environ | {"DEBIAN_FRONTEND": "noninteractive"}, "capture_output": True, "check": False}
-    subprocess.run(["apt-get", "update"], **quiet)
-    subprocess.run(_INSTALL, **quiet)
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    for command in (("apt-get", "update"), _INSTALL):
+        subprocess.run(command, env=environment, capture_output=True, check=False)
     return find()
 
 

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 
 import axe from 'axe-core';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 
 import { PYTHON, ROOT } from './headwater';
@@ -25,23 +25,28 @@ export interface Watched {
   faults: string[];
 }
 
-/** Give each test of a file its own window; what it logs as an error fails the test. */
+/** Give each test of a file its own page; what it logs as an error fails the test. */
 export function browsing(): { open: (url: string, options?: Options) => Promise<Page> } {
   let browser: Browser;
   let open: Watched[] = [];
+  const windows = new Map<string, Promise<BrowserContext>>();
   beforeAll(async () => {
     browser = await launch();
   });
   afterEach(async () => {
     const faults = open.flatMap((each) => each.faults);
-    await Promise.all(open.map(({ page }) => page.context().close()));
+    await Promise.all(open.map(({ page }) => page.close()));
     open = [];
     expect(faults).toEqual([]);
   });
   afterAll(() => browser.close());
   return {
     open: async (url, options = {}) => {
-      const watched = await watch(browser, url, options);
+      const { width = 1280, height = 900, profile = 0 } = options;
+      const key = JSON.stringify([width, height, profile]);
+      const window = windows.get(key) ?? browser.newContext({ viewport: { width, height }, acceptDownloads: true });
+      windows.set(key, window);
+      const watched = await watch(await window, url, options);
       open.push(watched);
       await watched.page.goto(url);
       return watched.page;
@@ -52,16 +57,19 @@ export function browsing(): { open: (url: string, options?: Options) => Promise<
 interface Options {
   width?: number;
   height?: number;
-  scheme?: 'dark' | 'light';
+  /** Pages of one profile share a cache, and six connections to a host. */
+  profile?: number;
   /** What may be logged: the browser itself logs every answer that is no success. */
   expected?: RegExp;
 }
 
-async function watch(browser: Browser, url: string, options: Options): Promise<Watched> {
-  const { width = 1280, height = 900, scheme = 'light', expected } = options;
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, acceptDownloads: true });
-  context.setDefaultTimeout(15_000);
-  const page = await context.newPage();
+async function watch(window: BrowserContext, url: string, { expected }: Options): Promise<Watched> {
+  const page = await window.newPage();
+  page.setDefaultTimeout(20_000);
+  await page.addInitScript(() => {
+    if (!sessionStorage.getItem('begun')) localStorage.clear(); // as if nobody had been here
+    sessionStorage.setItem('begun', 'yes');
+  });
   const faults: string[] = [];
   const origin = new URL(url).origin;
   page.on('console', (message) => {

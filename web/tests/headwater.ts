@@ -47,7 +47,7 @@ export class Headwater {
   }
 
   async stop(): Promise<void> {
-    if (!this.process || this.process.exitCode !== null) return;
+    if (this.process?.exitCode !== null) return;
     const ended = once(this.process, 'exit');
     this.process.kill('SIGTERM');
     await ended;

@@ -78,7 +78,7 @@ test('it goes on by one, by two and all the way', async () => {
   await drawn(page);
   const count = () => page.locator('.react-flow__node').count();
   expect(await count()).toBe(1);
-  await page.getByRole('button', { name: /more tables it feeds/ }).click();
+  await page.getByRole('button', { name: /more tables that it feeds/ }).click();
   await until(async () => (await count()) > 1);
   const one = await count();
   await page.getByLabel('Downstream').selectOption('2');

@@ -57,7 +57,7 @@ test('with Headwater stopped each page says so, and goes on by itself once it is
   const paths = ['/', '/lineage', '/surface', '/unused', '/coverage', '/events', '/rejected', '/settings', '/diff?from=2026-11-01T00:00:00Z', '/search?q=mail',
     at('/dataset', { namespace: CLEAN.namespace, name: CLEAN.name }), at('/job', { namespace: 'tests', name: 'clean' }), at('/run', { id: '0195c000-0000-7000-8000-000000000001' })];
   const pages = [];
-  for (const path of paths) pages.push(await withKey(path));
+  for (const [at, path] of paths.entries()) pages.push(await withKey(path, Math.floor(at / 4)));
   await headwater.stop();
   for (const each of pages) await each.getByText('Headwater does not answer').first().waitFor();
   await headwater.start();
@@ -67,8 +67,8 @@ test('with Headwater stopped each page says so, and goes on by itself once it is
   }
 });
 
-async function withKey(path: string) {
-  const page = await open(`${headwater.url}/health/live`, { expected: EXPECTED });
+async function withKey(path: string, profile = 0) {
+  const page = await open(`${headwater.url}/health/live`, { expected: EXPECTED, profile });
   await page.evaluate((key) => sessionStorage.setItem('headwater-key', key), KEY);
   await page.goto(headwater.url + path);
   await settled(page);

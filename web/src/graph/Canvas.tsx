@@ -16,7 +16,7 @@ import type { Laid } from './useLayout';
 export interface Acts {
   onTable: (table: PictureTable) => void;
   onColumn: (table: PictureTable, column: PictureColumn) => void;
-  onEdge: (edge: PictureEdge) => void;
+  onEdge: (id: string) => void;
   onOpen: (table: PictureTable) => void;
   onFurther: (table: PictureTable, side: 'up' | 'down') => void;
 }
@@ -63,8 +63,8 @@ function Flow({ laid, opened, chosen, acts, about }: Props) {
   return (
     <ReactFlow<TableNode, LineEdge>
       nodes={nodes} edges={edges} nodeTypes={NODES} edgeTypes={EDGES} minZoom={0.03} maxZoom={2} onlyRenderVisibleElements
-      nodesDraggable={false} nodesConnectable={false} nodesFocusable={false} elementsSelectable={false} edgesFocusable
-      onEdgeClick={(_, { data }) => data && acts.onEdge(data.edge)} proOptions={{ hideAttribution: true }}
+      nodesDraggable={false} nodesConnectable={false} nodesFocusable={false} edgesFocusable
+      onEdgesChange={(changes) => changes.forEach((change) => change.type === 'select' && change.selected && acts.onEdge(change.id))} proOptions={{ hideAttribution: true }}
       aria-label={`Graph of ${count(nodes.length)} tables and ${count(edges.length)} edges`}
     >
       <Controls showInteractive={false} fitViewOptions={{ maxZoom: 1, padding: 0.08 }} />
@@ -81,7 +81,7 @@ function nodesOf({ picture, places }: Laid, opened: ReadonlySet<string>, chosen:
     if (!box) return [];
     const size = { width: box.width, height: box.height };
     return [{
-      id: table.id, type: 'table', position: { x: box.x, y: box.y }, ...size, measured: size,
+      id: table.id, type: 'table', selectable: false, position: { x: box.x, y: box.y }, ...size, measured: size,
       handles: [handle('target', Position.Left, 0, box), handle('source', Position.Right, box.width, box)],
       data: { table, open: opened.has(table.id), chosen: table.id === chosen },
     }]; // prettier-ignore

@@ -74,7 +74,7 @@ function useActs(view: View, openTable: (id: string) => void, choose: (id: strin
     () => ({
       onTable: (table) => (table.kind === 'group' ? view.openGroup(table.id) : choose(table.id)),
       onColumn: (table, column) => view.focus(table, column.name),
-      onEdge: (edge) => choose(edge.id),
+      onEdge: choose,
       onOpen: (table) => (table.kind === 'group' ? view.openGroup(table.id) : openTable(table.id)),
       onFurther: (table, side) => view.change({ [side]: Math.abs(table.distance) + 1 }),
     }),

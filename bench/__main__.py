@@ -2,7 +2,7 @@
 
 import argparse
 
-from bench import freshness, functions, lineage, longrun, parser, receiver, spark
+from bench import dashboard, freshness, functions, lineage, longrun, parser, receiver, spark
 from bench.figures import QUICK_ROUNDS, ROUNDS, show
 
 
@@ -17,6 +17,7 @@ def main() -> None:
     show("Freshness", freshness.run(rounds))
     show("Function App", functions.run(rounds))
     show("Lineage", lineage.run(rounds))
+    show("Dashboard", dashboard.run(rounds))
     show("Spark", spark.run(spark.QUICK_EVENTS if quick else spark.EVENTS))
     show("Long run", longrun.run(longrun.QUICK_EVENTS if quick else longrun.EVENTS))
 

@@ -68,10 +68,12 @@ function Flow({ laid, opened, chosen, acts, about }: Props) {
       aria-label={`Graph of ${count(nodes.length)} tables and ${count(edges.length)} edges`}
     >
       <Controls showInteractive={false} fitViewOptions={{ maxZoom: 1, padding: 0.08 }} />
-      <MiniMap pannable zoomable nodeClassName={miniClass} ariaLabel="Map of the whole graph" />
+      <MiniMap pannable zoomable style={MINI} nodeClassName={miniClass} ariaLabel="Map of the whole graph" />
     </ReactFlow>
   );
 }
+
+const MINI = { width: 140, height: 96 };
 
 const miniClass = ({ data }: TableNode): string => (data.table.subject ? 'mini subject' : `mini ${data.table.change ?? ''}`);
 

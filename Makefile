@@ -8,7 +8,7 @@ WEB := headwater/web/assets/index.html
 WEB_PACKAGES := web/node_modules/.package-lock.json
 WEB_TYPES := web/src/api/schema.d.ts
 
-.PHONY: help setup setup-test demo test test-fast check bench torture wheel fabric web
+.PHONY: help setup setup-test demo test test-fast check bench torture wheel fabric web screenshots
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -63,6 +63,9 @@ test: check  ## check, then every test
 
 test-fast: setup-test  ## the quick tests, under a minute
 	$(BIN)/pytest -m "not slow" --numprocesses 2 --dist loadfile
+
+screenshots: setup-test  ## the pictures of docs/dashboard.md, from the recorded pipeline
+	cd web && npm run --silent tools bench/screenshots.ts
 
 bench: setup-test  ## every figure beside its goal and its floor, an hour
 	$(BIN)/python -m bench

@@ -31,6 +31,16 @@ export default defineConfig({
           hookTimeout: 60_000,
         },
       },
+      {
+        extends: true, // not tests: what `make screenshots` and `python -m bench.dashboard` run
+        test: {
+          name: 'tools',
+          include: ['bench/*.ts'],
+          environment: 'node',
+          testTimeout: 600_000,
+          hookTimeout: 60_000,
+        },
+      },
     ],
   },
 });

@@ -14,7 +14,7 @@ _INPUT = Table(
 )
 
 _ORDER = ("layer", "job_namespace", "job_name", "dataset_namespace", "dataset_name", "time_us", "tie", "run_key")
-"""Of an output's votes, and of datasets: of two answers that are as good the same one is given, however it was built."""
+"""Of an output's votes, and of datasets: of two answers that are as good, always the same one is given."""
 
 
 def write_answers(silver: Folder, gold: Folder, rules: UserRules) -> None:

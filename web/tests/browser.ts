@@ -110,6 +110,6 @@ export async function settled(page: Page): Promise<void> {
 
 /** Wait until a graph is drawn. */
 export async function drawn(page: Page): Promise<void> {
-  await page.locator('.react-flow__node').first().waitFor();
+  await page.locator('.react-flow[data-drawn="true"]').waitFor();
   await page.waitForFunction(() => !document.querySelector('.state.loading'));
 }

@@ -5,7 +5,7 @@ import {
   BaseEdge, Controls, EdgeLabelRenderer, getBezierPath, Handle, MiniMap, Position, ReactFlow, ReactFlowProvider, useReactFlow,
   type Edge, type EdgeProps, type Node, type NodeProps,
 } from '@xyflow/react'; // prettier-ignore
-import { createContext, memo, useContext, useEffect, useMemo } from 'react';
+import { createContext, memo, useContext, useEffect, useMemo, useState } from 'react';
 
 import { count } from '../parts/format';
 import { shortName } from '../parts/links';
@@ -54,6 +54,9 @@ export function Canvas(props: Props) {
 function Flow({ laid, opened, chosen, acts, about }: Props) {
   const nodes = useMemo(() => nodesOf(laid, opened, chosen), [laid, opened, chosen]);
   const edges = useMemo(() => edgesOf(laid, opened, chosen), [laid, opened, chosen]);
+  const rows = laid.picture.tables.reduce((sum, table) => sum + 1 + shownColumns(table, opened.has(table.id)).length, 0);
+  const nodesShown = useRevealed(nodes, Math.max(1, Math.floor((ROWS_A_FRAME * nodes.length) / rows)));
+  const edgesShown = useRevealed(nodesShown === nodes ? edges : NO_EDGES, EDGES_A_FRAME);
   const { fitView } = useReactFlow();
   const placed = laid.places;
   useEffect(() => {
@@ -62,16 +65,32 @@ function Flow({ laid, opened, chosen, acts, about }: Props) {
   }, [fitView, about, placed]);
   return (
     <ReactFlow<TableNode, LineEdge>
-      nodes={nodes} edges={edges} nodeTypes={NODES} edgeTypes={EDGES} minZoom={0.03} maxZoom={2} onlyRenderVisibleElements
+      nodes={nodesShown as TableNode[]} edges={edgesShown as LineEdge[]} data-drawn={nodesShown === nodes && edgesShown === edges} nodeTypes={NODES} edgeTypes={EDGES} minZoom={0.03} maxZoom={2} onlyRenderVisibleElements
       nodesDraggable={false} nodesConnectable={false} nodesFocusable={false} edgesFocusable
       onEdgesChange={(changes) => changes.forEach((change) => change.type === 'select' && change.selected && acts.onEdge(change.id))} proOptions={{ hideAttribution: true }}
       aria-label={`Graph of ${count(nodes.length)} tables and ${count(edges.length)} edges`}
     >
       <Controls showInteractive={false} fitViewOptions={{ maxZoom: 1, padding: 0.08 }} />
-      <MiniMap pannable zoomable nodeClassName={miniClass} ariaLabel="Map of the whole graph" />
+      <MiniMap pannable zoomable style={MINI} nodeClassName={miniClass} ariaLabel="Map of the whole graph" />
     </ReactFlow>
   );
 }
+
+const NO_EDGES: LineEdge[] = [];
+const [ROWS_A_FRAME, EDGES_A_FRAME] = [120, 60];
+
+/** Give more of a long list with each frame, so that a large graph is not drawn in one go. */
+function useRevealed<T>(items: readonly T[], step: number): readonly T[] {
+  const [many, setMany] = useState(step);
+  useEffect(() => {
+    if (many >= items.length) return undefined;
+    const frame = requestAnimationFrame(() => setMany((before) => before + step));
+    return () => cancelAnimationFrame(frame);
+  }, [many, items.length, step]);
+  return many >= items.length ? items : items.slice(0, many);
+}
+
+const MINI = { width: 140, height: 96 };
 
 const miniClass = ({ data }: TableNode): string => (data.table.subject ? 'mini subject' : `mini ${data.table.change ?? ''}`);
 

@@ -21,10 +21,15 @@ const OPTIONS = {
 
 let elk: Elk | undefined;
 
+/** Start the worker: it takes longer to load than most answers. */
+export function warm(): Elk {
+  elk ??= new ELK({ workerFactory: () => new Worker(workerUrl) });
+  return elk;
+}
+
 /** Place every table; edges between two tables count once, however many columns they join. */
 export async function layOut(picture: Picture, opened: ReadonlySet<string>): Promise<Places> {
-  elk ??= new ELK({ workerFactory: () => new Worker(workerUrl) });
-  const placed = await elk.layout(elkGraph(picture, opened));
+  const placed = await warm().layout(elkGraph(picture, opened));
   return new Map((placed.children ?? []).map((node) => [node.id, boxOf(node)]));
 }
 

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from 'react';
 
-import { layOut, type Places } from './layout';
+import { layOut, warm, type Places } from './layout';
 import type { Picture } from './picture';
 import { heightOf } from './shape';
 
@@ -20,6 +20,7 @@ export function useLayout(picture: Picture | undefined, opened: ReadonlySet<stri
       ]),
     [picture, opened],
   );
+  useEffect(() => void warm(), []);
   const [placed, setPlaced] = useState<{ shape: string; places: Places; picture: Picture }>();
   useEffect(() => {
     if (!picture || shape === undefined) return undefined;

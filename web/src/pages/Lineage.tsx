@@ -41,7 +41,7 @@ export function Lineage() {
       {picture?.truncated && <p className="state" role="status">There is more than is drawn: look less far, or fold groups.</p>}
       <div className="graph-and-panel">
         <div className="graph" data-laid={laid && picture ? Math.min(picture.tables.length, laid.picture.tables.length) : ''}>
-          {laid && picture && picture.tables.length > 0 && <Canvas laid={laid} opened={opened} chosen={chosen} acts={acts} about={view.about} />}
+          {laid && picture && picture.tables.length > 0 && <Canvas key={view.about} laid={laid} opened={opened} chosen={chosen} acts={acts} about={view.about} />}
           {picture?.tables.length === 0 && !error && !stops && <Empty>No lineage yet. Post events to this address and the map of their datasets shows here.</Empty>}
           {!laid && !error && picture?.tables.length !== 0 && <Loading what={picture ? 'Laying out' : 'Asking'} />}
         </div>

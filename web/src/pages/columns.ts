@@ -18,12 +18,13 @@ export interface ColumnRow {
 export function columnsOf(
   dataset: Dataset,
   verdicts: readonly Schemas['Verdict'][],
-  surface: readonly Schemas['SurfaceItem'][],
+  surface: Pick<Schemas['Surface'], 'items' | 'sources'> | undefined,
 ): ColumnRow[] {
   const sources = byColumn(dataset.columnLineage ?? [], (each) => each.name);
   const judged = byColumn(verdicts, (each) => each.column);
-  const here = surface.filter((each) => each.namespace === dataset.namespace && each.dataset === dataset.name);
-  const exposed = byColumn(here, (each) => each.column);
+  const isHere = (each: { namespace: string; dataset: string }) => each.namespace === dataset.namespace && each.dataset === dataset.name;
+  const exposed = byColumn(surface?.items.filter(isHere) ?? [], (each) => each.column);
+  const tagged = byColumn(surface?.sources.filter(isHere) ?? [], (each) => each.column);
   const known = new Set(dataset.fields.map((field) => field.name.toLowerCase()));
   const unlisted = (dataset.columnLineage ?? []).filter((each) => !known.has(each.name.toLowerCase()));
   const fields = [...dataset.fields, ...unlisted.map(({ name }) => ({ name, type: null, tags: [], description: null }))];
@@ -35,7 +36,7 @@ export function columnsOf(
     madeOf: (sources(name)?.inputFields ?? []).map((from) => `${shortName(from.dataset)}.${from.field}`),
     verdict: judged(name)?.verdict ?? '',
     reason: judged(name)?.reason ?? '',
-    exposure: exposed(name)?.exposure ?? '',
+    exposure: exposed(name)?.exposure ?? (tagged(name) ? 'tagged' : ''),
   }));
 }
 

@@ -88,9 +88,11 @@ test('columns are joined in any case, and those that only lineage knows are adde
   }; // prettier-ignore
   const verdict = { namespace: 'n', dataset: 'd', column: 'email', verdict: 'used' as const, reason: 'read by a job', caveats: [], read_by: [], consumers: [], also_read_by: [], observed_since: null, last_used: null };
   const surface = { namespace: 'n', dataset: 'other', column: 'email', exposure: 'exposed' as const, how: 'x', source: null, via: null };
-  const rows = columnsOf(dataset, [verdict], [surface, { ...surface, dataset: 'd', exposure: 'masked' }]);
+  const rows = columnsOf(dataset, [verdict], {
+    items: [surface, { ...surface, dataset: 'd', exposure: 'masked' }], sources: [{ namespace: 'n', dataset: 'd', column: 'GONE' }],
+  }); // prettier-ignore
   expect(rows.map((row) => [row.name, row.madeOf, row.verdict, row.exposure])).toEqual([
-    ['Email', ['y/src.mail'], 'used', 'masked'], ['gone', [], '', ''],
+    ['Email', ['y/src.mail'], 'used', 'masked'], ['gone', [], '', 'tagged'],
   ]); // prettier-ignore
 });
 

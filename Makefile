@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+SPARK_TESTS := $(foreach of,backfill stream silver_gold,tests/test_spark_$(of).py) tests/test_notebooks.py
 
-.PHONY: help setup setup-test demo test test-fast check bench torture wheel fabric
+.PHONY: help setup setup-test demo test test-fast test-spark4 check bench torture wheel fabric
 
 help:  ## list the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 setup: $(READY)  ## virtual environment, packages and jars; done once
 	@$(BIN)/python -m tools.jars
@@ -40,6 +41,10 @@ test: check  ## check, then every test
 
 test-fast: setup-test  ## the quick tests, under a minute
 	$(BIN)/pytest -m "not slow" --numprocesses 2 --dist loadfile
+
+test-spark4: setup  ## the Spark tests on Spark 4.1, in an environment of its own
+	@$(BIN)/python -m tools.spark4
+	PYTHONPATH=. .cache/spark4/venv/bin/python -m pytest -m slow $(SPARK_TESTS)
 
 bench: setup-test  ## every figure beside its goal and its floor, an hour
 	$(BIN)/python -m bench

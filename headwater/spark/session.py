@@ -93,7 +93,7 @@ def class_path(*, streams: bool = False) -> str:
     cache = Path(__file__).parents[2] / ".cache" / "jars"
     named = os.environ.get(JARS)
     folders = [Path(named)] if named else [cache / "delta", cache / "spark-stream"]
-    names = _names(version("pyspark"), streams=streams)
+    names = jar_names(version("pyspark"), streams=streams)
     jars = [next((folder / name for folder in folders if (folder / name).exists()), None) for name in names]
     absent = [name for name, jar in zip(names, jars, strict=True) if jar is None]
     if absent:
@@ -104,7 +104,8 @@ def class_path(*, streams: bool = False) -> str:
     return os.pathsep.join(map(str, jars))
 
 
-def _names(spark: str, *, streams: bool) -> Sequence[str]:
+def jar_names(spark: str, *, streams: bool = False) -> Sequence[str]:
+    """Return the jars beyond its own that a version of pyspark needs; raises WrongSetting for others than ours."""
     release = ".".join(spark.split(".")[:2])
     if release not in _DELTA:
         raise WrongSetting(f"Headwater runs on Spark {' and '.join(_DELTA)}; pyspark is {spark}. Run `{_INSTALL}`.")

@@ -3,15 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+SPARK_TESTS := $(foreach of,backfill stream silver_gold,tests/test_spark_$(of).py) tests/test_notebooks.py
 
 WEB := headwater/web/assets/index.html
 WEB_PACKAGES := web/node_modules/.package-lock.json
 WEB_TYPES := web/src/api/schema.d.ts
 
-.PHONY: help setup setup-test demo test test-fast check bench torture wheel fabric web screenshots
+.PHONY: help setup setup-test demo test test-fast test-spark4 check bench torture wheel fabric web screenshots
 
 help:  ## list the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 setup: $(READY) $(WEB)  ## virtual environment, packages, jars and dashboard; done once
 	@$(BIN)/python -m tools.jars
@@ -66,6 +67,10 @@ test-fast: setup-test  ## the quick tests, under a minute
 
 screenshots: setup-test  ## the pictures of docs/dashboard.md, from the recorded pipeline
 	cd web && npm run --silent tools bench/screenshots.ts
+
+test-spark4: setup  ## the Spark tests on Spark 4.1, in an environment of its own
+	@$(BIN)/python -m tools.spark4
+	PYTHONPATH=. .cache/spark4/venv/bin/python -m pytest -m slow $(SPARK_TESTS)
 
 bench: setup-test  ## every figure beside its goal and its floor, an hour
 	$(BIN)/python -m bench

@@ -20,7 +20,7 @@ from headwater.eventlog.kafka_clients import KafkaAddress
 from headwater.eventlog.kafka_reader import KafkaReaders
 from headwater.lake.bronze import Bronze
 from headwater.parser.ingest import Parser
-from headwater.spark.session import DELTA, STREAM, local_session
+from headwater.spark.session import local_session
 from headwater.spark.stream import Stream
 from headwater.spark.stream import run as run_stream
 from tests.kafka_broker import running_broker
@@ -41,7 +41,7 @@ def run(events: int = EVENTS) -> list[Figure]:
             asyncio.run(_fill(KafkaAddress(broker.servers, topic, "bench"), generate(count, KILOBYTES, jobs=300)))
         address = KafkaAddress(broker.servers, "measured", "bench")
         parser_s, parser_us = _timed(events, lambda: _parse(address, folder))
-        with local_session(CORES, jars=DELTA + STREAM) as spark:
+        with local_session(CORES, streams=True) as spark:
             run_stream(spark, Stream(KafkaAddress(broker.servers, "warm", "bench"), f"{name}/warm"))
             stream_s, stream_us = _timed(events, lambda: run_stream(spark, Stream(address, f"{name}/spark")))
     return [

@@ -40,8 +40,8 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Broker]":
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
     """Give the one Spark session of a test run."""
-    from headwater.spark.session import DELTA, STREAM, local_session
+    from headwater.spark.session import local_session
 
     whole_paths = {"spark.sql.maxMetadataStringLength": "1000"}  # of files that a plan reads
-    with local_session(2, whole_paths, jars=DELTA + STREAM) as session:
+    with local_session(2, whole_paths, streams=True) as session:
         yield session

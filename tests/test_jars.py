@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tools.jars import DEMO_FS, DEMO_FS_SOURCE, Missing, class_path, require_java
+from headwater.errors import WrongSetting
+from headwater.spark.session import jar_names
+from tools.jars import DEMO_FS, DEMO_FS_SOURCE, JVM, Missing, class_path, require_java
 
 ROOT = Path(__file__).parents[1]
 
@@ -22,6 +24,17 @@ def test_a_class_path_holds_exactly_one_listener(listener: str) -> None:
 def test_an_unknown_listener_is_answered_with_the_known_ones() -> None:
     with pytest.raises(Missing, match=r"no listener '1\.0\.0'.*Known: 1\.27\.0, 1\.53\.0"):
         class_path("1.0.0")
+
+
+@pytest.mark.parametrize(("spark", "collection"), [("3.5.7", "jars"), ("4.1.3", "spark4")])
+def test_what_a_session_needs_is_fetched(spark: str, collection: str) -> None:
+    fetched = {Path(line.split()[1]).name for line in (JVM / f"{collection}.sha256").read_text().splitlines()}
+    assert fetched >= set(jar_names(spark, streams=True)) > set(jar_names(spark))
+
+
+def test_another_spark_is_answered_with_those_that_it_runs_on() -> None:
+    with pytest.raises(WrongSetting, match=r"Spark 3\.5 and 4\.1; pyspark is 4\.0\.1"):
+        jar_names("4.0.1")
 
 
 def test_jars_that_are_there_are_only_checked() -> None:

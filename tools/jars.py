@@ -1,6 +1,7 @@
 """The jars of Spark beyond pyspark's, and of a Kafka broker: fetched once by Maven, checked by sha256, ours compiled.
 
 Run by `make setup`. They lie in `.cache/jars/`, one folder per thing, so that a class path names exactly one listener.
+`jvm/NAME/pom.xml` says what Maven fetches, `jvm/NAME.sha256` what must come of it; `jars` is the collection of all.
 """
 
 import hashlib
@@ -15,8 +16,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 CACHE = ROOT / ".cache" / "jars"
-LIST = ROOT / "jvm" / "jars.sha256"
-POM = ROOT / "jvm" / "jars" / "pom.xml"
+JVM = ROOT / "jvm"
+BASE = "jars"
+_SIZES_MB = {BASE: 135, "spark4": 20}
 DEMO_FS_SOURCE = ROOT / "jvm" / "demo-fs" / "OneLakeOnDisk.java"
 DEMO_FS = CACHE / "demo-fs" / "headwater-demo-fs.jar"
 
@@ -33,10 +35,12 @@ def class_path(listener: str) -> str:
 
     Raises Missing for a version that is not in the list, or if the jars were not fetched.
     """
-    known = sorted(name.partition("-")[2] for name in {path.parts[0] for path in _listed()} if "openlineage" in name)
+    listed = _listed(BASE)
+    known = sorted(name.partition("-")[2] for name in {path.parts[0] for path in listed} if "openlineage" in name)
     if listener not in known:
-        raise Missing(f"There is no listener {listener!r} in {LIST.relative_to(ROOT)}. Known: {', '.join(known)}.")
-    wanted = [CACHE / path for path in _listed() if path.parts[0] in ("delta", f"openlineage-{listener}")]
+        where = _list(BASE).relative_to(ROOT)
+        raise Missing(f"There is no listener {listener!r} in {where}. Known: {', '.join(known)}.")
+    wanted = [CACHE / path for path in listed if path.parts[0] in ("delta", f"openlineage-{listener}")]
     wanted.append(DEMO_FS)
     absent = [path for path in wanted if not path.exists()]
     if absent:
@@ -52,26 +56,51 @@ def require_java() -> str:
 def main() -> int:
     """Bring the cache in order; does nothing but hash when it already is."""
     try:
-        fetched = _fetch_wrong()
+        fetched = fetch(BASE)
         built = _build_demo_fs()
     except Missing as error:
         sys.stderr.write(f"jars: {error}\n")
         return 3
-    jars = [CACHE / path for path in _listed()] + [DEMO_FS]
+    jars = [CACHE / path for path in _listed(BASE)] + [DEMO_FS]
     size_mb = sum(path.stat().st_size for path in jars) / 1e6
     done = ", ".join(text for text, true in (("fetched", fetched), ("built", built)) if true) or "checked"
     print(f"Jars {done}: {len(jars)} in {CACHE.relative_to(ROOT)}, {size_mb:.0f} MB.")
     return 0
 
 
-def _listed() -> dict[Path, str]:
-    """Read the committed list: path below the cache to sha256."""
-    lines = (line.split() for line in LIST.read_text().splitlines() if line)
+def fetch(name: str) -> bool:
+    """Fetch a collection unless all of it is there as listed; tells whether it had to. Raises Missing."""
+    if not _wrong(name, CACHE):
+        return False
+    _require_tool("java")
+    maven = shutil.which("mvn")
+    if not maven:
+        raise Missing(f"Maven (`mvn`) is missing: it fetches the jars of Spark, Delta and Kafka. {INSTALL}")
+    print(f"Fetching jars with Maven (about {_SIZES_MB[name]} MB, once)", flush=True)
+    fresh = CACHE.with_name(f"{name}.new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    pom = str(JVM / name / "pom.xml")
+    _run_maven([maven, "-B", "-q", "-f", pom, f"-Djars={fresh}", "dependency:copy", "dependency:copy-dependencies"])
+    _check_fetched(name, fresh)
+    for path in _listed(name):
+        (CACHE / path).parent.mkdir(parents=True, exist_ok=True)
+        (fresh / path).replace(CACHE / path)
+    shutil.rmtree(fresh)
+    return True
+
+
+def _list(name: str) -> Path:
+    return JVM / f"{name}.sha256"
+
+
+def _listed(name: str) -> dict[Path, str]:
+    """Read a committed list: path below the cache to sha256."""
+    lines = (line.split() for line in _list(name).read_text().splitlines() if line)
     return {Path(path): digest for digest, path in lines}
 
 
-def _wrong(folder: Path) -> list[Path]:
-    return [path for path, digest in _listed().items() if _digest(folder / path) != digest]
+def _wrong(name: str, folder: Path) -> list[Path]:
+    return [path for path, digest in _listed(name).items() if _digest(folder / path) != digest]
 
 
 def _digest(path: Path) -> str | None:
@@ -79,27 +108,6 @@ def _digest(path: Path) -> str | None:
         return None
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _fetch_wrong() -> bool:
-    if not _wrong(CACHE):
-        return False
-    _require_tool("java")
-    maven = shutil.which("mvn")
-    if not maven:
-        raise Missing(f"Maven (`mvn`) is missing: it fetches the jars of Spark, Delta and Kafka. {INSTALL}")
-    print("Fetching jars with Maven (about 135 MB, once)", flush=True)
-    fresh = CACHE.with_name("jars.new")
-    shutil.rmtree(fresh, ignore_errors=True)
-    _run_maven(
-        [maven, "-B", "-q", "-f", str(POM), f"-Djars={fresh}", "dependency:copy", "dependency:copy-dependencies"]
-    )
-    _check_fetched(fresh)
-    for path in _listed():
-        (CACHE / path).parent.mkdir(parents=True, exist_ok=True)
-        (fresh / path).replace(CACHE / path)
-    shutil.rmtree(fresh)
-    return True
 
 
 def _run_maven(command: list[str]) -> None:
@@ -113,13 +121,13 @@ def _run_maven(command: list[str]) -> None:
         raise Missing(f"Maven could not fetch the jars: {reason[:300]} All of it: {log.relative_to(ROOT)}.")
 
 
-def _check_fetched(folder: Path) -> None:
-    wrong = _wrong(folder)
+def _check_fetched(name: str, folder: Path) -> None:
+    wrong = _wrong(name, folder)
     if wrong:
         found = _digest(folder / wrong[0]) or "no file"
         raise Missing(
             f"{wrong[0].name} is not the file this project was tested with (sha256 {found[:12]}…, wanted "
-            f"{_listed()[wrong[0]][:12]}…) and was not installed. Delete Maven's copy "
+            f"{_listed(name)[wrong[0]][:12]}…) and was not installed. Delete Maven's copy "
             f"(~/.m2/repository, the folder {wrong[0].stem}) and run `make setup` again."
         )
 

@@ -24,7 +24,9 @@ def locked_environment(home: Path, lock: Path, python: str, what: str) -> Path:
         print(f"Installing {what} in {home.relative_to(ROOT)} (a minute or two, once)", flush=True)
         shutil.rmtree(home, ignore_errors=True)
         _run([python, "-m", "venv", str(home / "venv")])
-        _run([str(interpreter), "-m", "pip", "install", "--quiet", "--require-hashes", "--requirement", str(lock)])
+        # the lock is complete, and may hold what a package forbids for no reason: see tools/spark4.in
+        options = ["--quiet", "--no-deps", "--require-hashes", "--requirement", str(lock)]
+        _run([str(interpreter), "-m", "pip", "install", *options])
         stamp.write_text(wanted)
     return interpreter
 

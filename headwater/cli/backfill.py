@@ -21,7 +21,7 @@ def backfill(
 ) -> None:
     """Take files into bronze that were not taken before; what the lake holds already is counted as duplicate."""
     from headwater.runtime import claims_folder, existing_folder, is_lake_remote, lake_folder
-    from headwater.spark.session import DELTA, STREAM, local_session
+    from headwater.spark.session import local_session
 
     settings, _ = load_settings({"data": data})
     existing_folder(settings)
@@ -30,7 +30,7 @@ def backfill(
             f"No folder {folder}, or the lake is not on this machine. For another lake call "
             "`headwater.spark.backfill.backfill` on a cluster."
         )
-    with local_session(jars=DELTA + STREAM) as spark:
+    with local_session(streams=True) as spark:
         from headwater.spark.backfill import Files
         from headwater.spark.backfill import backfill as run
 

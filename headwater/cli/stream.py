@@ -19,7 +19,7 @@ def stream(
 ) -> None:
     """Take what waits in Kafka into bronze, for when one parser is too few. Settings say which topic."""
     from headwater.runtime import claims_folder, is_lake_remote, kafka_address, lake_folder, prepare_folder
-    from headwater.spark.session import DELTA, STREAM, local_session
+    from headwater.spark.session import local_session
 
     settings, _ = load_settings({"data": data})
     if settings.log != "kafka" or is_lake_remote(settings) or settings.claims_url:
@@ -29,7 +29,7 @@ def stream(
         )
     prepare_folder(settings)
     began = time.monotonic()
-    with local_session(jars=DELTA + STREAM) as spark:
+    with local_session(streams=True) as spark:
         from headwater.spark.stream import Stream, run
 
         lake, claims = str(lake_folder(settings)), str(claims_folder(settings))

@@ -20,6 +20,9 @@ from headwater.tables import BRONZE, COLUMN_LINEAGE, DUPLICATES, EVENTS, REFUSED
 ONE_ROW_EACH = (REJECTED, DUPLICATES, REFUSED)
 CONTENTS = ((COLUMN_LINEAGE, "lineage_hash"), (SCHEMAS, "schema_hash"))
 
+_SAME_RETENTION = "spark.databricks.delta.vacuum.enforceDeletedFileAndLogRetentionDurationCompatibility"
+"""Whether Delta's own log must be kept as long as removed files, for who reads old versions; since Delta 4."""
+
 
 @dataclass(frozen=True)
 class Left:
@@ -40,6 +43,7 @@ class SparkBronze:
 
     def create(self, owner: str, incarnation: str) -> None:
         """Create the tables that are missing, owned by one ingest route; protocol 1/2, as delta-rs makes them."""
+        self._spark.conf.set(_SAME_RETENTION, "false")
         together(*(partial(self._create, table, creation_properties(table, owner, incarnation)) for table in BRONZE))
 
     def _create(self, table: Table, properties: Mapping[str, str]) -> None:

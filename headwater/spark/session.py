@@ -5,6 +5,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,14 +16,29 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 JARS = "HEADWATER_SPARK_JARS"
-DELTA = ("delta-spark_2.12-3.3.3.jar", "delta-storage-3.3.3.jar")
-STREAM = (
-    "spark-sql-kafka-0-10_2.12-3.5.7.jar",
-    "spark-token-provider-kafka-0-10_2.12-3.5.7.jar",
-    "kafka-clients-3.4.1.jar",
-    "commons-pool2-2.11.1.jar",
-    "spark-avro_2.12-3.5.7.jar",
-)
+_INSTALL = "pip install headwater[spark]"
+_DELTA = {
+    "3.5": ("delta-spark_2.12-3.3.3.jar", "delta-storage-3.3.3.jar"),
+    "4.1": ("delta-spark_4.1_2.13-4.3.1.jar", "delta-storage-4.3.1.jar"),
+}
+"""By the Spark that is installed."""
+
+_STREAM = {
+    "3.5": (
+        "spark-sql-kafka-0-10_2.12-3.5.7.jar",
+        "spark-token-provider-kafka-0-10_2.12-3.5.7.jar",
+        "kafka-clients-3.4.1.jar",
+        "commons-pool2-2.11.1.jar",
+        "spark-avro_2.12-3.5.7.jar",
+    ),
+    "4.1": (
+        "spark-sql-kafka-0-10_2.13-4.1.3.jar",
+        "spark-token-provider-kafka-0-10_2.13-4.0.0.jar",
+        "kafka-clients-3.9.1.jar",
+        "commons-pool2-2.12.1.jar",
+        "spark-avro_2.13-4.1.1.jar",
+    ),
+}
 """What streams and backfills need beside Delta."""
 
 CONF = {
@@ -48,10 +64,11 @@ CONF = {
 
 @contextmanager
 def local_session(
-    cores: int | None = None, more: Mapping[str, str] | None = None, jars: Sequence[str] = DELTA
+    cores: int | None = None, more: Mapping[str, str] | None = None, *, streams: bool = False
 ) -> Iterator["SparkSession"]:
     """Start Spark in this process's own JVM, on all cores unless told otherwise.
 
+    streams: with what streams and backfills need.
     Raises WrongSetting where pyspark, pandas, Java or Delta's jars are missing.
     """
     _require()
@@ -60,7 +77,7 @@ def local_session(
     os.environ["PYSPARK_PYTHON"] = sys.executable
     threads = cores or len(os.sched_getaffinity(0))
     builder = SparkSession.builder.master(f"local[{threads}]").appName("headwater")
-    conf = {"spark.driver.extraClassPath": class_path(jars), "spark.sql.shuffle.partitions": str(threads)}
+    conf = {"spark.driver.extraClassPath": class_path(streams=streams), "spark.sql.shuffle.partitions": str(threads)}
     for key, value in {**CONF, **conf, **(more or {})}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
@@ -71,25 +88,34 @@ def local_session(
         spark.stop()
 
 
-def class_path(names: Sequence[str] = DELTA) -> str:
-    """Return where jars are: in HEADWATER_SPARK_JARS, or in the folders of `make setup`."""
+def class_path(*, streams: bool = False) -> str:
+    """Return where the jars are: in HEADWATER_SPARK_JARS, or in the folders of `make setup`."""
     cache = Path(__file__).parents[2] / ".cache" / "jars"
     named = os.environ.get(JARS)
     folders = [Path(named)] if named else [cache / "delta", cache / "spark-stream"]
+    names = jar_names(version("pyspark"), streams=streams)
     jars = [next((folder / name for folder in folders if (folder / name).exists()), None) for name in names]
     absent = [name for name, jar in zip(names, jars, strict=True) if jar is None]
     if absent:
         raise WrongSetting(
-            f"{absent[0]} is not in {' or '.join(map(str, folders))}. Run `make setup` in a checkout of Headwater, or "
-            f"name the folder that holds {', '.join(names)} in {JARS}."
+            f"{absent[0]} is not in {' or '.join(map(str, folders))}. Run `make setup` in a checkout of Headwater (for "
+            f"Spark 4.1 `make test-spark4`), or name the folder that holds {', '.join(names)} in {JARS}."
         )
     return os.pathsep.join(map(str, jars))
+
+
+def jar_names(spark: str, *, streams: bool = False) -> Sequence[str]:
+    """Return the jars beyond its own that a version of pyspark needs; raises WrongSetting for others than ours."""
+    release = ".".join(spark.split(".")[:2])
+    if release not in _DELTA:
+        raise WrongSetting(f"Headwater runs on Spark {' and '.join(_DELTA)}; pyspark is {spark}. Run `{_INSTALL}`.")
+    return _DELTA[release] + (_STREAM[release] if streams else ())
 
 
 def _require() -> None:
     for module in ("pyspark", "delta", "pandas"):
         if find_spec(module) is None:
-            raise WrongSetting(f"The Python package {module} is missing. Run `pip install headwater[spark]`.")
+            raise WrongSetting(f"The Python package {module} is missing. Run `{_INSTALL}`.")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # pyspark 3.5 asks distutils for versions
         import pyspark.sql.pandas.utils  # noqa: F401, PLC0415 - its warnings come once, here

@@ -5,18 +5,39 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SPARK_TESTS := $(foreach of,backfill stream silver_gold,tests/test_spark_$(of).py) tests/test_notebooks.py
 
-.PHONY: help setup setup-test demo test test-fast test-spark4 check bench torture wheel fabric
+WEB := headwater/web/assets/index.html
+WEB_PACKAGES := web/node_modules/.package-lock.json
+WEB_TYPES := web/src/api/schema.d.ts
+
+.PHONY: help setup setup-test demo test test-fast test-spark4 check bench torture wheel fabric web screenshots
 
 help:  ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-setup: $(READY)  ## virtual environment, packages and jars; done once
+setup: $(READY) $(WEB)  ## virtual environment, packages, jars and dashboard; done once
 	@$(BIN)/python -m tools.jars
 
-setup-test: setup  ## what only tests need: storage emulator, the Functions worker, the policy linter
+web: $(WEB)  ## the dashboard, built from web/ into headwater/web/assets/
+
+$(WEB): $(WEB_PACKAGES) $(WEB_TYPES) web/index.html web/vite.config.ts $(shell find web/src -type f -not -name schema.d.ts)
+	@cd web && npm run --silent build -- --logLevel warn
+	@touch $@
+
+$(WEB_PACKAGES): web/package.json web/package-lock.json
+	@command -v npm >/dev/null || { echo "npm is missing, which builds the dashboard: apt-get install nodejs npm (Node 20)"; exit 2; }
+	@echo "Installing what the dashboard is made of (a minute the first time)"
+	@cd web && npm ci --silent
+	@touch $@
+
+$(WEB_TYPES): $(READY) $(WEB_PACKAGES) tools/openapi.py $(wildcard headwater/api/*.py)
+	@$(BIN)/python -m tools.openapi
+	@cd web && npm run --silent types >/dev/null
+
+setup-test: setup  ## what only tests need: storage emulator, Functions worker, policy linter, Chromium
 	@$(BIN)/python -m tools.azurite
 	@$(BIN)/python -m tools.functions_env
 	@$(BIN)/python -m tools.policy
+	@$(BIN)/python -m tools.chromium
 
 $(READY): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -35,12 +56,17 @@ check: setup-test  ## formatting, lint, types, direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	cd web && npm run --silent check
 
 test: check  ## check, then every test
+	cd web && npm run --silent test
 	$(BIN)/pytest --numprocesses 2 --dist loadfile --durations=15
 
 test-fast: setup-test  ## the quick tests, under a minute
 	$(BIN)/pytest -m "not slow" --numprocesses 2 --dist loadfile
+
+screenshots: setup-test  ## the pictures of docs/dashboard.md, from the recorded pipeline
+	cd web && npm run --silent tools bench/screenshots.ts
 
 test-spark4: setup  ## the Spark tests on Spark 4.1, in an environment of its own
 	@$(BIN)/python -m tools.spark4
@@ -52,7 +78,7 @@ bench: setup-test  ## every figure beside its goal and its floor, an hour
 torture: setup  ## 500 kills under load, then the reckoning
 	$(BIN)/python -m bench.torture
 
-wheel: setup  ## the wheel, in dist/
+wheel: setup  ## the wheel with the dashboard, in dist/
 	@rm -f dist/headwater-*.whl
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 

@@ -2,7 +2,7 @@
 
 import argparse
 
-from bench import freshness, functions, lineage, longrun, parser, reading, receiver, spark
+from bench import dashboard, freshness, functions, lineage, longrun, parser, reading, receiver, spark
 from bench.figures import QUICK_ROUNDS, ROUNDS, show
 
 
@@ -18,6 +18,7 @@ def main() -> None:
     show("Function App", functions.run(rounds))
     show("Lineage", lineage.run(rounds))
     show("Reading", reading.run_quick() if quick else reading.run())
+    show("Dashboard", dashboard.run(rounds))
     show("Spark", spark.run(spark.QUICK_EVENTS if quick else spark.EVENTS))
     show("Long run", longrun.run(longrun.QUICK_EVENTS if quick else longrun.EVENTS))
 

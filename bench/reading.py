@@ -119,7 +119,7 @@ def _many() -> list[Figure]:
                 client = Client(server.url)
                 _wait(client, MANY_EVENTS)
                 name = f"index {what}, {MANY_EVENTS:,} events: process start to answer"
-                found += [Figure(name, time.perf_counter() - began, "s", goal), *_memory(server)]
+                found += [Figure(name, time.perf_counter() - began, "s", goal), _index_cpu(server), *_memory(server)]
         return found
 
 
@@ -127,6 +127,12 @@ def _many() -> list[Figure]:
 def _folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name:
         yield prepare_folder(load_settings({"data": Path(name)}, folder=Path(name), environment={})[0])
+
+
+def _index_cpu(server: Server) -> Figure:
+    assert server.index
+    times = server.index.cpu_times()
+    return Figure("  process index: CPU", times.user + times.system, "s")
 
 
 def _memory(server: Server) -> list[Figure]:

@@ -130,7 +130,7 @@ def test_a_fault_is_said_and_afterwards_reading_goes_on(hub: HubServer, readers:
     put(hub, 0, *events(*range(10)))
     reader = readers()[0]
     for number, (fault, words) in enumerate(FAULTS.items()):
-        assert len(read(reader, number, 1)) == 10 - number
+        assert len(read(reader, number, 10 - number)) == 10 - number
         hub.switch(fault)
         (hub.down if fault is None else hub.hang_up)()
         with pytest.raises(LogUnavailable) as caught:  # what has come is still given out, what is behind it is not

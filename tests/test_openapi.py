@@ -35,6 +35,7 @@ ASKED = {
     "edge": {"fromDataset": "silver/customers", "toDataset": "gold/mailing"}, "diff": {"from": "2026-03-01"},
     "facets": {"entity": "job", "name": "sql"}, "names": {"name": "x"}, "search": {"q": "customers"},
     "timeline": {"dataset": "silver/customers"}, "runs-lineage": {"run": uuid(2)},
+    "lineage": {"dataset": "silver/customers", "column": "email"},
 }  # fmt: skip
 
 

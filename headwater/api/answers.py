@@ -389,6 +389,59 @@ class GraphAnswer(Shape):
     truncated: bool
 
 
+class LineageTable(Shape):
+    """A table around the asked one; distance below 0: it feeds it. moreUp, moreDown: neighbours beyond the answer."""
+
+    namespace: str
+    dataset: str
+    columns: list[str]
+    columnCount: Count  # noqa: N815
+    distance: int
+    columnLineage: bool  # noqa: N815
+    moreUp: Count  # noqa: N815
+    moreDown: Count  # noqa: N815
+
+
+class LineageColumn(Shape):
+    """A column related to the asked one; table: its place in `tables`."""
+
+    table: Count
+    column: str
+    distance: int
+    masked: bool
+
+
+class ColumnEdge(Shape):
+    """A step between two of `columns`, by its clearest transformation."""
+
+    from_: Count = field(name="from")
+    to: Count
+    type: Literal["DIRECT", "INDIRECT"]
+    subtype: str | None
+    masked: bool
+
+
+class TableEdge(Shape):
+    """Jobs that lead from one of `tables` to another; columns: all of them say which columns."""
+
+    from_: Count = field(name="from")
+    to: Count
+    columns: bool
+    jobs: list[Job]
+
+
+class Surroundings(Shape):
+    """What lies around a dataset or a column."""
+
+    subject: Column
+    mode: Mode
+    tables: list[LineageTable]
+    columns: list[LineageColumn]
+    columnEdges: list[ColumnEdge]  # noqa: N815
+    tableEdges: list[TableEdge]  # noqa: N815
+    truncated: bool
+
+
 class TimelineItem(Shape):
     """An edge that appeared or ended, or a drop of the dataset."""
 

@@ -20,7 +20,7 @@ from headwater.api.lineage import QUESTIONS, ask, diff, edge, surface
 from headwater.api.live import MAX_CLIENTS, Live, Stream, last_id
 from headwater.api.names import explain_name, rules_json
 from headwater.api.overview import overview
-from headwater.api.pictures import changes_of, graph
+from headwater.api.pictures import around, changes_of, graph
 from headwater.api.query import number
 from headwater.api.questions import audit, freshness, list_events, list_refused, list_rejected
 from headwater.api.refusing import Answer, answered, error_response, json_response, refuse
@@ -89,6 +89,7 @@ class ReadApi:
             "rules": lambda _: rules_json(lenses.rules()),
             "search": partial(search, things),
             "graph": lambda q: graph(lenses, q, q.getlist("expand")),
+            "lineage": partial(around, lenses),
             "timeline": partial(changes_of, lenses),
             "overview": lambda q: overview(readers(), bronze, lenses, q),
             "audit": lambda _: audit(readers(), bronze),

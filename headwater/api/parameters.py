@@ -8,6 +8,7 @@ from headwater.index.asking import MAX_DEPTH, MAX_LIMIT
 from headwater.index.search import MAX_LIMIT as MAX_FOUND
 from headwater.index.search import MAX_TEXT
 from headwater.index.search_file import KINDS
+from headwater.index.surroundings import MAX_AROUND
 from headwater.index.table_graph import LEVELS, MAX_NODES
 
 
@@ -52,6 +53,14 @@ MODE = _choice(
 )
 DEPTH = _number("depth", "At most so many edges away.", MAX_DEPTH, MAX_DEPTH)
 LIMIT = _number("limit", "At most so many items.", MAX_LIMIT, 1000)
+UP, DOWN = (
+    Parameter(
+        name, {"type": "integer", "minimum": 0, "maximum": MAX_DEPTH, "default": 1},
+        f"At most so many edges towards what {side}.",
+    )
+    for name, side in (("up", "feeds it"), ("down", "it feeds"))
+)  # fmt: skip
+AROUND = _number("limit", "At most so many columns, or without a column so many tables.", MAX_AROUND, 500)
 LISTED = _number("limit", "At most so many, newest first.", MAX_LISTED, 100)
 FOUND = _number("limit", "At most so many, best first.", MAX_FOUND, 20)
 NODES = _number("limit", "At most so many nodes, the largest groups first.", MAX_NODES, 200)

@@ -1,4 +1,4 @@
-"""The table graph and a dataset's timeline, as HTTP asks for them."""
+"""The table graph, what lies around a dataset, and its timeline, as HTTP asks for them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,13 +7,15 @@ from headwater.api.lineage import read_lens, subject
 from headwater.api.query import number
 from headwater.api.questions import moment_us
 from headwater.errors import WrongQuestion
-from headwater.index.asking import read_bounds
+from headwater.index.asking import MAX_DEPTH, read_bounds, read_mode
 from headwater.index.lens import Lenses
+from headwater.index.surroundings import MAX_AROUND, Reach, surroundings
 from headwater.index.table_graph import table_graph
 from headwater.index.timeline import timeline
 
 _NODES = 200
 _EXPANDED = 200
+_AROUND = 500
 
 
 def graph(lenses: Lenses, parameters: Mapping[str, str], expand: Sequence[str]) -> dict[str, Any]:
@@ -29,6 +31,25 @@ def graph(lenses: Lenses, parameters: Mapping[str, str], expand: Sequence[str]) 
             expand=frozenset(expand),
             limit=_NODES if limit is None else limit,
         )
+
+
+def around(lenses: Lenses, parameters: Mapping[str, str]) -> dict[str, Any]:
+    """Answer what lies around a dataset or a column."""
+    asked, mode, reach = subject(parameters), read_mode(parameters.get("mode")), _read_reach(parameters)
+    with lenses.look(read_lens(parameters)) as sight:
+        return surroundings(sight.moment, sight.rules.names, asked, sight.view, mode=mode, reach=reach)
+
+
+def _read_reach(parameters: Mapping[str, str]) -> Reach:
+    found = Reach(1, 1, _AROUND)._replace(
+        **{name: value for name in Reach._fields if (value := number(parameters, name)) is not None}
+    )
+    for name, far in (("up", found.up), ("down", found.down)):
+        if far > MAX_DEPTH:
+            raise WrongQuestion(f"{name}={far} is not between 0 and {MAX_DEPTH}.")
+    if not 1 <= found.limit <= MAX_AROUND:
+        raise WrongQuestion(f"limit={found.limit} is not between 1 and {MAX_AROUND}.")
+    return found
 
 
 def changes_of(lenses: Lenses, parameters: Mapping[str, str]) -> dict[str, Any]:

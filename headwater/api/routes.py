@@ -54,6 +54,8 @@ ROUTES = (
     Route("search", "What is called like this: jobs, datasets, aliases, columns, tags",
           (p.TEXT, p.SEARCH_KINDS, p.FOUND), answers.SearchAnswer),
     Route("graph", "The table graph, folded into groups", (p.GROUPS, p.EXPAND, p.NODES, *p.LENS), answers.GraphAnswer),
+    Route("lineage", "The tables and columns around a dataset or a column, to be drawn",
+          (*_SUBJECT, p.MODE, p.UP, p.DOWN, p.AROUND, *p.LENS), answers.Surroundings),
     Route("timeline", "When the lineage of a dataset changed", (p.NAMESPACE, p.DATASET, p.SINCE, p.LIMIT),
           answers.Timeline),
     Route("overview", "What came in, what lags, how runs fare", (p.WINDOW_FROM, p.TO, p.BUCKETS), answers.Overview,

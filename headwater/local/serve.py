@@ -44,6 +44,7 @@ from headwater.runtime import (
     prepare_folder,
 )
 from headwater.settings import Settings, settings_shown
+from headwater.web.pages import Web
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +78,7 @@ class Serve:
         self._read = ReadApi(reading).app()
         self._read.routes.extend(MarquezApi(lenses, search, bronze, access, self._post).routes())
         self._read.routes.extend(self._health.routes())
+        self._read.routes.extend(Web().routes())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer what is asked; what is posted goes its own way from the connection to the receiver."""

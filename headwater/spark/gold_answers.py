@@ -13,6 +13,9 @@ _INPUT = Table(
     {**EDGE_SETS.columns, **DATASETS.columns},
 )
 
+_ORDER = ("layer", "job_namespace", "job_name", "dataset_namespace", "dataset_name", "time_us", "tie", "run_key")
+"""Of an output's votes, and of datasets: of two answers that are as good, always the same one is given."""
+
 
 def write_answers(silver: Folder, gold: Folder, rules: UserRules) -> None:
     """Ask once for all tags and datasets; one worker holds the graph, at about 25 bytes an edge."""
@@ -28,7 +31,7 @@ def write_answers(silver: Folder, gold: Folder, rules: UserRules) -> None:
         )
         for side in sides
     ]
-    rows = both[0].unionByName(both[1]).coalesce(1).sortWithinPartitions(F.asc_nulls_first("output_key"))
+    rows = both[0].unionByName(both[1]).coalesce(1).sortWithinPartitions(F.asc_nulls_first("output_key"), *_ORDER)
     answers = keep(map_rows(rows, Answers(rules), ANSWERS))
     stamped = answers.withColumn("rules_hash", F.lit(rules.rules_hash))
     gold.overwrite(MASKING_SURFACE, stamped.where("tag IS NOT NULL"))

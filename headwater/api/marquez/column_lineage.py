@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from headwater.api.marquez.asking import Answer, Asked, LookAgain, Refused, flag, required
-from headwater.api.marquez.columns import feeds, how_json, old_type
+from headwater.api.marquez.columns import how_json, old_type
 from headwater.api.marquez.datasets import find_version, newest_version
 from headwater.api.marquez.facet_texts import schema_fields
 from headwater.api.marquez.nodes import Node, find_node
@@ -13,6 +13,7 @@ from headwater.api.marquez.runs import version_text
 from headwater.errors import NotKnown
 from headwater.index.asking import find_column, nodes_of, read_mode
 from headwater.index.catalog_tables import DATASET, JOB
+from headwater.index.feeds import feeds
 from headwater.lineage.columns import Columns
 from headwater.lineage.walk import Wave, allowed_hows
 

@@ -1,0 +1,1 @@
+"""The dashboard: built from `web/` by `make web` into `assets/`, served at `/`."""

@@ -1,0 +1,94 @@
+"""Serves the dashboard: one page for every address that is not the API's, and its hashed scripts and styles.
+
+The page is public; what it shows it asks of the API, with the key that its user gives it.
+"""
+
+import gzip
+import mimetypes
+from functools import cached_property
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import NamedTuple
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+_POLICY = "; ".join([
+    "default-src 'self'", "img-src 'self' data: blob:", "object-src 'none'", "base-uri 'none'", "form-action 'none'",
+    "frame-ancestors 'none'",
+])  # fmt: skip
+_HEADERS = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "vary": "accept-encoding",
+}
+_NEVER_CHANGES = "public, max-age=31536000, immutable"
+_NOT_THE_PAGES = ("/api/", "/health/", "/assets/")
+_SMALL = 1_000
+
+_NOT_BUILT = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Headwater</title>
+<h1>The dashboard is not built</h1>
+<p>This Headwater was installed from source without Node. Run <code>make web</code> in its folder (it needs Node 20), or
+install a wheel, which has the dashboard in it. The API works without: see <a href="/docs">/docs</a>.</p></html>"""
+
+
+class _File(NamedTuple):
+    """A file as it is sent; packed: gzip, None where that saves nothing."""
+
+    body: bytes
+    packed: bytes | None
+    media_type: str
+
+
+class Web:
+    """The built dashboard, read once and kept packed in memory (about 1 MB)."""
+
+    def __init__(self, folder: Traversable | None = None):
+        """Read nothing yet. folder: what `make web` made, by default the one in this package."""
+        self._folder = folder or files("headwater.web") / "assets"
+
+    def routes(self) -> list[Route]:
+        """Return the routes of the dashboard, to be asked after all others: they take every address that is left."""
+        methods = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH"]
+        return [Route("/assets/{name}", self._asset), Route("/{rest:path}", self._page, methods=methods)]
+
+    @cached_property
+    def _files(self) -> dict[str, _File]:
+        folder = self._folder / "assets"
+        return {each.name: _read(each) for each in folder.iterdir() if each.is_file()} if folder.is_dir() else {}
+
+    @cached_property
+    def _index(self) -> _File:
+        index = self._folder / "index.html"
+        return _read(index) if index.is_file() else _File(_NOT_BUILT.encode(), None, "text/html")
+
+    async def _asset(self, request: Request) -> Response:
+        found = self._files.get(request.path_params["name"])
+        if found is None:
+            raise HTTPException(404)
+        return _answer(request, found, _NEVER_CHANGES)
+
+    async def _page(self, request: Request) -> Response:
+        """Answer the page to a browser, whatever the address: the page itself knows what to show there."""
+        path = request.url.path
+        wanted = path == "/" or "text/html" in request.headers.get("accept", "")
+        if request.method not in ("GET", "HEAD") or not wanted or path.startswith(_NOT_THE_PAGES):
+            raise HTTPException(404)
+        return _answer(request, self._index, "no-cache")
+
+
+def _read(file: Traversable) -> _File:
+    body = file.read_bytes()
+    packed = gzip.compress(body, mtime=0) if len(body) > _SMALL else None
+    media_type = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+    return _File(body, packed if packed and len(packed) < len(body) else None, media_type)
+
+
+def _answer(request: Request, file: _File, cache: str) -> Response:
+    headers = {**_HEADERS, "cache-control": cache}
+    if file.packed is None or "gzip" not in request.headers.get("accept-encoding", ""):
+        return Response(file.body, media_type=file.media_type, headers=headers)
+    return Response(file.packed, media_type=file.media_type, headers={**headers, "content-encoding": "gzip"})

@@ -1,0 +1,18 @@
+"""The OpenAPI document as a file: the dashboard's types are made of it. `python -m tools.openapi`."""
+
+import json
+from pathlib import Path
+
+from headwater.api.openapi import document
+from headwater.api.routes import ROUTES
+
+TARGET = Path(__file__).parents[1] / "web" / "openapi.json"
+
+
+def main() -> None:
+    """Write the document of all routes."""
+    TARGET.write_text(json.dumps(document(ROUTES), indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+// How the page asks: one function, the user's key, and errors that say what to do.
+import type { components, operations, paths } from './schema';
+
+export type Schemas = components['schemas'];
+
+type Base = '/api/headwater/v1/';
+type Names<P> = P extends `${Base}${infer Name}` ? Name : never;
+type Get<N extends string> = paths[`${Base}${N}` & keyof paths] extends { get: infer Operation } ? Operation : never;
+type Json<O> = O extends { responses: { 200: { content: { 'application/json': infer Body } } } } ? Body : never;
+type QueryOf<O> = O extends { parameters: { query?: infer Query } } ? NonNullable<Query> : never;
+
+/** The questions of our own API that have no variable part in their address. */
+export type Question = Exclude<Names<keyof paths>, `${string}{${string}` | 'live' | 'rejected/retry'>;
+export type Answer<N extends Question> = Json<Get<N>>;
+export type Asked<N extends Question> = Partial<Record<keyof QueryOf<Get<N>>, Value>>;
+export type SentAgain = Json<operations['rejected-retry']>;
+
+type Value = string | number | readonly string[] | undefined | null;
+export type Query = Readonly<Record<string, Value>>;
+
+/** Headwater refused: its own words, and what to do. */
+export class Refused extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly fix: string,
+    readonly nearest: readonly string[] = [],
+  ) {
+    super(message);
+  }
+}
+
+/** Nothing answered at all. */
+export class Unreachable extends Error {
+  readonly fix = 'Is `headwater up` running? This page tries again every two seconds.';
+  constructor() {
+    super('Headwater does not answer.');
+  }
+}
+
+const KEY = 'headwater-key';
+const listeners = new Set<() => void>();
+let wanted = false;
+
+export const key = {
+  get: () => sessionStorage.getItem(KEY),
+  /** Keep a key for as long as the tab lives. */
+  set: (value: string) => {
+    sessionStorage.setItem(KEY, value);
+    want(false);
+  },
+  isWanted: () => wanted,
+  subscribe: (listener: () => void) => {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  },
+};
+
+function want(value: boolean): void {
+  wanted = value;
+  for (const listener of listeners) listener();
+}
+
+export function headers(): Record<string, string> {
+  const value = key.get();
+  return value ? { authorization: `Bearer ${value}` } : {};
+}
+
+/** Write a query: what is empty is left out, lists come several times. */
+export function queryText(query: object): string {
+  const written = new URLSearchParams();
+  for (const [name, value] of Object.entries(query as Query))
+    for (const each of Array.isArray(value) ? value : [value as Exclude<Value, readonly string[]>])
+      if (each !== undefined && each !== null && each !== '') written.append(name, String(each));
+  const text = written.toString();
+  return text && `?${text}`;
+}
+
+/** Ask an address; throws Refused or Unreachable. */
+export async function request<T>(path: string, query: object = {}, options: { method?: string; signal?: AbortSignal } = {}): Promise<T> {
+  let answer: Response;
+  try {
+    answer = await fetch(path + queryText(query), { ...options, headers: headers() });
+  } catch (error) {
+    if (options.signal?.aborted) throw error;
+    throw new Unreachable();
+  }
+  if (answer.status === 401) want(true);
+  const body: unknown = await answer.json().catch(() => null);
+  if (!answer.ok) throw refusal(answer.status, body);
+  return body as T;
+}
+
+function refusal(status: number, body: unknown): Error {
+  if (body === null || typeof body !== 'object') return new Unreachable(); // a proxy's own page, or nothing
+  const said = body as { error?: string; message?: string; fix?: string; nearest?: string[] };
+  return new Refused(status, said.error ?? said.message ?? `Status ${status}.`, said.fix ?? FIXES[status] ?? '', said.nearest);
+}
+
+const FIXES: Record<number, string> = {
+  401: 'Give a key with the role `read`.',
+  404: 'Search for it: press Ctrl-K.',
+  503: 'The index is being built; this page asks again.',
+};
+
+/** Ask a question of our own API. */
+export function ask<N extends Question>(name: N, query: Asked<N>, signal?: AbortSignal): Promise<Answer<N>> {
+  return request<Answer<N>>(`/api/headwater/v1/${name}`, query, signal ? { signal } : {});
+}
+
+/** Tell whether asking again may help without the user doing anything. */
+export function mayPass(error: unknown): boolean {
+  return error instanceof Unreachable || (error instanceof Refused && error.status >= 500);
+}

@@ -1,0 +1,15 @@
+export function Legend() {
+  return (
+    <details className="legend">
+      <summary>What the lines mean</summary>
+      <ul className="plain">
+        <li><span className="sample" /> a value goes on</li>
+        <li><span className="sample indirect" /> INDIRECT: it filters, joins, groups or sorts</li>
+        <li><span className="sample masked" /> a step that masks, labelled so</li>
+        <li><span className="sample opaque" /> without columns: nobody says which</li>
+        <li><span className="sample added" /> + new since the earlier date</li>
+        <li><span className="sample removed" /> − gone since then</li>
+      </ul>
+    </details>
+  );
+}

@@ -1,0 +1,75 @@
+// What is asked: how far each way, which edges, which groups; and saving the picture.
+import { Link } from 'react-router';
+
+import { useAddressState } from '../parts/useAddressState';
+import { LEVELS } from './collapse';
+import { ALL, type View } from './view';
+
+export function Toolbar({ view, onSave }: { view: View; onSave: (form: 'svg' | 'png') => void }) {
+  const focused = view.dataset !== '';
+  return (
+    <div className="toolbar" role="group" aria-label="What is shown">
+      {focused && !view.target.dataset && (
+        <>
+          <Far title="Upstream" value={view.up} onChange={(up) => view.change({ up })} />
+          <Far title="Downstream" value={view.down} onChange={(down) => view.change({ down })} />
+        </>
+      )}
+      <label>
+        Groups{' '}
+        <select value={view.group} onChange={(event) => view.change({ group: event.target.value, open: '' })}>
+          {LEVELS.map((level) => <option key={level} value={level}>{level === 'none' ? 'none (tables)' : level}</option>)}
+        </select>
+      </label>
+      {view.opened.size > 0 && <button type="button" onClick={() => view.change({ open: '' })}>Close all groups</button>}
+      {view.folds.size > 0 && <button type="button" onClick={() => view.change({ fold: '' })}>Unfold all</button>}
+      {focused && (
+        <label className="check">
+          <input type="checkbox" checked={view.mode === 'any'} onChange={(event) => view.change({ mode: event.target.checked ? 'any' : '' })} />
+          Also filters, joins, groups
+        </label>
+      )}
+      <label className="check">
+        <input type="checkbox" checked={view.every} onChange={(event) => view.change({ view: event.target.checked ? 'all' : '' })} />
+        All that ever was
+      </label>
+      {view.column && <button type="button" onClick={() => view.change({ column: '' })}>Whole table</button>}
+      {focused && <PathFinder view={view} />}
+      {focused && <Link className="button quiet" to="/lineage">Map of all</Link>}
+      <button type="button" className="quiet" onClick={() => onSave('svg')}>SVG</button>
+      <button type="button" className="quiet" onClick={() => onSave('png')}>PNG</button>
+    </div>
+  );
+}
+
+function Far({ title, value, onChange }: { title: string; value: number; onChange: (value: number) => void }) {
+  return (
+    <label>
+      {title}{' '}
+      <select value={value} onChange={(event) => onChange(Number(event.target.value))}>
+        {[...new Set([0, 1, 2, 3, 5, 10, value, ALL])].sort((a, b) => a - b).map((each) => (
+          <option key={each} value={each}>{each === ALL ? 'all' : each}</option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function PathFinder({ view }: { view: View }) {
+  const state = useAddressState();
+  if (view.target.dataset)
+    return <button type="button" onClick={() => state.set({ toNamespace: '', toDataset: '', toColumn: '' })}>Leave the way to {view.target.column || view.target.dataset.split('/').at(-1)}</button>;
+  return (
+    <form
+      className="path-finder"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const target = new FormData(event.currentTarget).get('target');
+        const [dataset = '', column = ''] = typeof target === 'string' ? target.split('#') : [];
+        state.set({ toDataset: dataset.trim(), toColumn: column.trim() });
+      }}
+    >
+      <label>Way to <input name="target" required placeholder="dataset or dataset#column" /></label> <button type="submit">Find</button>
+    </form>
+  );
+}

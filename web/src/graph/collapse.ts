@@ -1,0 +1,80 @@
+// Tables folded into the groups that their names stand for, as the map of groups has them; edges are added up.
+import { edgeId, type Picture, type PictureEdge, type PictureTable } from './picture';
+
+export const LEVELS = ['none', 'schema', 'lakehouse', 'namespace'] as const;
+export type Level = (typeof LEVELS)[number];
+
+/** The part of a dataset's name that its group goes by: none of it, its first part, or all but its last. */
+export function groupName(name: string, level: Level): string {
+  const text = name.replace(/^\/+|\/+$/g, '');
+  const separator = text.includes('/') ? '/' : '.';
+  const parts = text.split(separator);
+  if (level === 'namespace' || parts.length === 1) return '';
+  return level === 'lakehouse' ? (parts[0] ?? '') : parts.slice(0, -1).join(separator);
+}
+
+export function groupId(table: PictureTable, level: Level): string {
+  const name = groupName(table.name, level);
+  return name ? `group:${table.namespace}/${name}` : `group:${table.namespace}`;
+}
+
+/** Fold every table but the asked one and those of opened groups. */
+export function collapse(picture: Picture, level: Level, opened: ReadonlySet<string>): Picture {
+  if (level === 'none') return picture;
+  const place = new Map<string, string>();
+  const tables = new Map<string, PictureTable>();
+  for (const table of picture.tables) {
+    const group = groupId(table, level);
+    const stays = table.subject || table.kind === 'group' || opened.has(group);
+    place.set(table.id, stays ? table.id : group);
+    tables.set(stays ? table.id : group, stays ? table : grown(tables.get(group), group, table, level));
+  }
+  return { ...picture, tables: [...tables.values()], edges: folded(picture.edges, place, tables) };
+}
+
+function grown(group: PictureTable | undefined, id: string, table: PictureTable, level: Level): PictureTable {
+  const name = groupName(table.name, level);
+  if (!group) return { ...table, id, kind: 'group', name, columns: [], more: 0, datasets: 1, inside: 0, change: undefined };
+  return {
+    ...group, datasets: (group.datasets ?? 0) + 1, moreUp: group.moreUp + table.moreUp, moreDown: group.moreDown + table.moreDown,
+  }; // prettier-ignore
+}
+
+function folded(edges: readonly PictureEdge[], place: ReadonlyMap<string, string>, tables: Map<string, PictureTable>): PictureEdge[] {
+  const found = new Map<string, PictureEdge>();
+  for (const edge of edges) {
+    const [from, to] = [place.get(edge.from) ?? edge.from, place.get(edge.to) ?? edge.to];
+    if (from === edge.from && to === edge.to) {
+      found.set(edge.id, edge);
+      continue;
+    }
+    const group = tables.get(from);
+    if (from === to) {
+      if (group) tables.set(from, { ...group, inside: (group.inside ?? 0) + 1 });
+      continue;
+    }
+    const ends = {
+      from, to, ...(from === edge.from && edge.fromColumn ? { fromColumn: edge.fromColumn } : {}),
+      ...(to === edge.to && edge.toColumn ? { toColumn: edge.toColumn } : {}),
+    }; // prettier-ignore
+    const id = edgeId(ends);
+    const known = found.get(id);
+    found.set(id, known ? added(known, edge) : { ...edge, id, ...plain(ends) });
+  }
+  return [...found.values()];
+}
+
+function plain(ends: { from: string; to: string; fromColumn?: string; toColumn?: string }) {
+  return { from: ends.from, to: ends.to, fromColumn: ends.fromColumn, toColumn: ends.toColumn };
+}
+
+function added(known: PictureEdge, edge: PictureEdge): PictureEdge {
+  return {
+    ...known,
+    many: known.many + edge.many,
+    indirect: known.indirect && edge.indirect,
+    masked: known.masked && edge.masked,
+    opaque: known.opaque || edge.opaque,
+    change: known.change === edge.change ? known.change : undefined,
+  };
+}

@@ -1,0 +1,141 @@
+import { expect, test } from 'vitest';
+
+import type { Answer } from '../api/client';
+import { collapse, groupName } from './collapse';
+import { compare } from './compare';
+import { elkGraph } from './layout';
+import { pathPicture } from './path';
+import { mapOf, pictureOf } from './picture';
+import { prune } from './prune';
+import { heightOf, portY, shownColumns } from './shape';
+import { escaped, svgOf } from './svg';
+
+const table = (dataset: string, distance: number, columns: string[] = ['a', 'b']) => ({
+  namespace: 's3://lake', dataset, columns, columnCount: columns.length, distance, columnLineage: true, moreUp: 0, moreDown: 0,
+}); // prettier-ignore
+
+/** raw/x → mid/y → end/z, and mid/y → end/opaque without columns. */
+const around = (column: string | null): Answer<'lineage'> => ({
+  subject: { namespace: 's3://lake', dataset: 'mid/y', column },
+  mode: 'any',
+  tables: [table('raw/x', -1), table('mid/y', 0), table('end/opaque', 1), table('end/z', 1, ['m', 'n', 'c'])],
+  columns: column === null ? [] : [
+    { table: 1, column: 'a', distance: 0, masked: false },
+    { table: 0, column: 'a', distance: -1, masked: false },
+    { table: 3, column: 'n', distance: 1, masked: true },
+    { table: 3, column: 'm', distance: 1, masked: false },
+  ],
+  columnEdges: column === null ? [] : [
+    { from: 1, to: 0, type: 'DIRECT', subtype: null, masked: false },
+    { from: 0, to: 2, type: 'DIRECT', subtype: null, masked: true },
+    { from: 0, to: 3, type: 'INDIRECT', subtype: 'JOIN', masked: false },
+  ],
+  tableEdges: [
+    { from: 0, to: 1, columns: true, jobs: [] },
+    { from: 1, to: 2, columns: false, jobs: [{ namespace: 'j', name: 'opaque' }] },
+    { from: 1, to: 3, columns: true, jobs: [] },
+  ],
+  truncated: false,
+}); // prettier-ignore
+
+const names = (columns: readonly { name: string }[] | undefined) => columns?.map((each) => each.name);
+
+test('with a column only related columns stay, nearest first, and edges without columns are kept apart', () => {
+  const picture = pictureOf(around('a'));
+  expect(picture.tables.map((each) => [each.name, names(each.columns), each.more])).toEqual([
+    ['raw/x', ['a'], 1], ['mid/y', ['a'], 1], ['end/opaque', [], 2], ['end/z', ['m', 'n'], 1],
+  ]); // prettier-ignore
+  expect(picture.edges.map((each) => [each.toColumn, each.indirect, each.masked, each.opaque])).toEqual([
+    ['a', false, false, false], ['n', false, true, false], ['m', true, false, false], [undefined, false, false, true],
+  ]); // prettier-ignore
+});
+
+test('without a column every column is there and edges join tables', () => {
+  const picture = pictureOf(around(null));
+  expect(names(picture.tables[3]?.columns)).toEqual(['m', 'n', 'c']);
+  expect(picture.edges).toHaveLength(3);
+});
+
+test.each([
+  ['a/b/c', 'namespace', ''], ['a/b/c', 'lakehouse', 'a'], ['a/b/c', 'schema', 'a/b'], ['/a/b/', 'schema', 'a'],
+  ['db.t', 'schema', 'db'], ['t', 'schema', ''],
+] as const)('%s belongs to the %s %s', (name, level, group) => expect(groupName(name, level)).toBe(group)); // prettier-ignore
+
+test('folding adds edges up, leaves the asked table alone, and opens group by group', () => {
+  const folded = collapse(pictureOf(around('a')), 'schema', new Set());
+  expect(folded.tables.map((each) => [each.id, each.datasets])).toEqual([
+    ['group:s3://lake/raw', 1], ['dataset:s3://lake/mid/y', undefined], ['group:s3://lake/end', 2],
+  ]); // prettier-ignore
+  expect(folded.edges.map((each) => [each.to, each.many])).toEqual([
+    ['dataset:s3://lake/mid/y', 1], ['group:s3://lake/end', 2], ['group:s3://lake/end', 1],
+  ]); // prettier-ignore
+  const opened = collapse(pictureOf(around('a')), 'schema', new Set(['group:s3://lake/end']));
+  expect(opened.tables.map((each) => each.kind)).toEqual(['group', 'table', 'table', 'table']);
+});
+
+test('what lies behind a fold is hidden on its side only', () => {
+  const picture = prune(pictureOf(around(null)), new Set(['down:dataset:s3://lake/mid/y']));
+  expect(picture.tables.map((each) => each.name)).toEqual(['raw/x', 'mid/y']);
+  expect(picture.edges).toHaveLength(1);
+});
+
+test('two moments laid over each other mark what came and what went', () => {
+  const now = pictureOf(around('a'));
+  const earlier = { ...now, tables: now.tables.filter((each) => each.name !== 'end/z'), edges: now.edges.slice(0, 1) };
+  const grown = compare(earlier, now);
+  expect(grown.tables.find((each) => each.name === 'end/z')?.change).toBe('added');
+  expect(grown.edges.map((each) => each.change)).toEqual([undefined, 'added', 'added', 'added']);
+  const shrunk = compare(now, earlier);
+  expect(shrunk.tables.find((each) => each.name === 'end/z')?.change).toBe('removed');
+  expect(shrunk.edges.map((each) => each.change)).toEqual([undefined, 'removed', 'removed', 'removed']);
+});
+
+test('a way is drawn with its ends, masked from the first step that masks on', () => {
+  const [from, mid, to] = ['a', 'b', 'c'].map((name) => ({ namespace: 'n', dataset: name, column: 'x' })) as [Step, Step, Step];
+  const step = (at: Step, before: Step, masking: boolean) => ({
+    ...at, via: { ...before, job: { namespace: 'j', name: 'job' }, transformation: { type: 'DIRECT' as const, subtype: null, masking, description: null } },
+  }); // prettier-ignore
+  const picture = pathPicture({ from, to, mode: 'value', reaches: true, path: [step(mid, from, true), step(to, mid, false)], stops: [] });
+  expect(picture.tables.map((each) => [each.name, each.columns[0]?.masked])).toEqual([['a', false], ['b', true], ['c', true]]);
+  expect(pathPicture({ from, to, mode: 'value', reaches: false, path: [], stops: [] }).tables).toHaveLength(2);
+});
+
+interface Step {
+  namespace: string;
+  dataset: string;
+  column: string;
+}
+
+test('edges end at the rows of their columns, and at the head where the row is not drawn', () => {
+  const [, wide] = pictureOf({ ...around(null), tables: [table('x', -1), table('mid/y', 0, Array.from({ length: 100 }, (_, at) => `c${at}`))] }).tables;
+  if (!wide) throw new Error('there are two tables');
+  expect(shownColumns(wide, false)).toHaveLength(8);
+  expect(portY(wide, false, 'c50')).toBe(portY(wide, false, undefined));
+  expect(portY(wide, true, 'c50')).toBeGreaterThan(portY(wide, true, 'c49'));
+  expect(heightOf(wide, true)).toBeGreaterThan(heightOf(wide, false));
+});
+
+test('ELK gets each pair of tables once and no edge to what is not drawn', () => {
+  const picture = pictureOf(around('a'));
+  const graph = elkGraph({ ...picture, edges: [...picture.edges, { ...picture.edges[0], id: 'x', from: 'gone' } as never] }, new Set());
+  expect(graph.children).toHaveLength(4);
+  expect(graph.edges).toHaveLength(3);
+});
+
+test('the map has groups with their counts', () => {
+  const node = { id: 'group:a', kind: 'group' as const, namespace: 'a', name: '', datasets: 7, inside: 3 };
+  const map = mapOf({ groups: 'namespace', nodes: [node], edges: [{ from: 'group:a', to: 'group:b', edges: 4, jobs: 1 }], totalCount: 1, truncated: false });
+  expect([map.tables[0]?.datasets, map.edges[0]?.many]).toEqual([7, 4]);
+});
+
+test('a saved graph is well-formed XML whatever the names are', () => {
+  const hostile = '<img src=x onerror="alert(1)">&\u0000\u202e🦆';
+  const answer = { ...around(null), tables: [table(hostile, 0, [hostile]), ...around(null).tables.slice(1)] };
+  const picture = pictureOf(answer);
+  const places = new Map(picture.tables.map((each, at) => [each.id, { x: at * 300, y: 0, width: 250, height: heightOf(each, false) }]));
+  const document = new DOMParser().parseFromString(svgOf(picture, places, new Set()), 'image/svg+xml');
+  expect(document.querySelector('parsererror')).toBeNull();
+  expect(document.querySelectorAll('img, script, foreignObject')).toHaveLength(0);
+  expect(document.querySelectorAll('path')).toHaveLength(3);
+  expect(escaped(`'"<>&`)).toBe('&apos;&quot;&lt;&gt;&amp;');
+});

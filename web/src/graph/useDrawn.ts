@@ -1,0 +1,78 @@
+// The picture that a view means, from the answers it needs.
+import { useMemo } from 'react';
+
+import { Refused } from '../api/client';
+import { useQuestion } from '../api/hooks';
+import { count } from '../parts/format';
+import { shortName } from '../parts/links';
+import { collapse } from './collapse';
+import { compare } from './compare';
+import { pathPicture } from './path';
+import { mapOf, pictureOf, type Picture } from './picture';
+import { prune } from './prune';
+import type { View } from './view';
+
+const MAP_NODES = 300;
+
+export interface Drawn {
+  picture: Picture | undefined;
+  /** What there is now, whatever moment is looked at. */
+  now: Picture | undefined;
+  error: Error | null;
+  /** Why a way ends. */
+  stops: string | undefined;
+}
+
+export function useDrawn(view: View): Drawn {
+  const focused = view.dataset !== '';
+  const toTarget = focused && view.target.dataset !== '';
+  const around = useQuestion('lineage', view.asked, { enabled: focused && !toTarget });
+  const current = useQuestion('lineage', { ...view.asked, asOf: '' }, { enabled: focused && !toTarget });
+  const before = useQuestion('lineage', view.earlier, { enabled: focused && !toTarget && view.since !== '' });
+  const map = useQuestion(
+    'graph',
+    { groups: view.group, expand: [...view.opened], limit: MAP_NODES, view: view.every ? 'all' : '', asOf: view.asOf },
+    { enabled: !focused },
+  );
+  const mapBefore = useQuestion(
+    'graph',
+    { groups: view.group, expand: [...view.opened], limit: MAP_NODES, view: view.every ? 'all' : '', asOf: view.since },
+    { enabled: !focused && view.since !== '' },
+  );
+  const path = useQuestion(
+    'path',
+    {
+      fromNamespace: view.namespace, fromDataset: view.dataset, fromColumn: view.column, toNamespace: view.target.namespace,
+      toDataset: view.target.dataset, toColumn: view.target.column, mode: view.mode, ...view.lens,
+    },
+    { enabled: toTarget },
+  ); // prettier-ignore
+  const nothingThen = isUnknown(before.error) && view.since !== '';
+  const picture = useMemo(() => {
+    if (toTarget) return path.data && pathPicture(path.data);
+    if (!focused) {
+      const now = map.data && mapOf(map.data);
+      return now && view.since && mapBefore.data ? compare(mapOf(mapBefore.data), now) : now;
+    }
+    if (!around.data || (view.since && !before.data && !nothingThen)) return undefined;
+    const after = pictureOf(around.data);
+    const old = nothingThen ? EMPTY : before.data && pictureOf(before.data);
+    return collapse(prune(view.since && old ? compare(old, after) : after, view.folds), view.group, view.opened);
+  }, [toTarget, focused, path.data, map.data, mapBefore.data, around.data, before.data, nothingThen, view]);
+  const now = useMemo(() => (focused && current.data ? pictureOf(current.data) : undefined), [focused, current.data]);
+  const asked = toTarget ? path : focused ? around : map;
+  if (view.asOf && isUnknown(asked.error))
+    return { picture: EMPTY, now, error: null, stops: 'Nothing of this name was known at that moment.' };
+  return { picture: asked.error ? undefined : picture, now, error: asked.error, stops: toTarget && path.data ? endsAt(path.data) : undefined };
+}
+
+const EMPTY: Picture = { tables: [], edges: [], truncated: false };
+
+/** Nothing of this name was known at that moment. */
+const isUnknown = (error: Error | null): boolean => error instanceof Refused && error.status === 404;
+
+function endsAt(answer: { reaches: boolean; path: unknown[]; stops: { dataset: string }[] }): string {
+  if (answer.reaches) return `The shortest way has ${count(answer.path.length)} ${answer.path.length === 1 ? 'step' : 'steps'}.`;
+  if (!answer.stops.length) return 'No way leads there. Try it the other way round, or with mode any.';
+  return `No way by columns; it may go on behind ${answer.stops.map((stop) => shortName(stop.dataset)).join(', ')}, where jobs name no columns.`;
+}

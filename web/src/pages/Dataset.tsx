@@ -1,0 +1,153 @@
+// One dataset: its columns with type, tags, lineage, exposure and verdict; who reads and writes it; versions; facets.
+import { Link } from 'react-router';
+
+import type { Answer } from '../api/client';
+import { useAddress, useQuestion } from '../api/hooks';
+import { marquez, type Dataset as Described, type Id, type Version } from '../api/marquez';
+import { DataTable } from '../parts/DataTable';
+import { Facets } from '../parts/Facets';
+import { time } from '../parts/format';
+import { to } from '../parts/links';
+import { Chip, JobLink, RunLink } from '../parts/Names';
+import { Page, Section } from '../parts/Page';
+import { Answered, Empty } from '../parts/States';
+import { useAddressState } from '../parts/useAddressState';
+import { columnsOf, type ColumnRow } from './columns';
+import { aliasesOf } from './aliases';
+
+export function Dataset() {
+  const state = useAddressState();
+  const id = { namespace: state.get('namespace'), name: state.get('name') };
+  const asked = { namespace: id.namespace, dataset: id.name };
+  const described = useAddress<Described>(marquez.dataset(id));
+  const around = useQuestion('lineage', { ...asked, up: 1, down: 1 });
+  return (
+    <Page
+      title={id.name}
+      hint={<bdi className="mono">{id.namespace}</bdi>}
+      tools={<Link className="button" to={to.lineage(asked)}>Lineage</Link>}
+    >
+      <Answered query={described}>
+        {(dataset) => (
+          <>
+            <About id={id} dataset={dataset} />
+            <Columns id={id} dataset={dataset} />
+            <Answered query={around}>{(answer) => <Jobs answer={answer} />}</Answered>
+            <Changes id={id} />
+            <Versions id={id} />
+            <Section title="Facets"><Facets facets={dataset.facets} /></Section>
+          </>
+        )}
+      </Answered>
+    </Page>
+  );
+}
+
+function About({ id, dataset }: { id: Id; dataset: Described }) {
+  const found = useQuestion('search', { q: id.name.slice(-60), kinds: 'alias', limit: 60 });
+  const aliases = aliasesOf(id, dataset.facets, found.data?.items ?? []);
+  return (
+    <dl className="about">
+      {dataset.deleted && <><dt>State</dt><dd><Chip kind="fail">dropped</Chip></dd></>}
+      {dataset.description && <><dt>Description</dt><dd><bdi>{dataset.description}</bdi></dd></>}
+      <dt>Tags</dt>
+      <dd>{dataset.tags.length ? dataset.tags.map((tag) => <bdi key={tag} className="chip">{tag}</bdi>) : 'none'}</dd>
+      <dt>Also called</dt>
+      <dd>{aliases.length ? aliases.map((alias) => <bdi key={alias} className="chip mono">{alias}</bdi>) : 'nothing else'}</dd>
+      <dt>First and last seen</dt>
+      <dd>{time(dataset.createdAt)} – {time(dataset.updatedAt)}</dd>
+    </dl>
+  );
+}
+
+function Columns({ id, dataset }: { id: Id; dataset: Described }) {
+  const asked = { namespace: id.namespace, dataset: id.name };
+  const verdicts = useQuestion('unused', { ...asked, limit: 10_000 });
+  const surface = useQuestion('surface', { limit: 10_000 });
+  const rows = columnsOf(dataset, verdicts.data?.items ?? [], surface.data);
+  return (
+    <Section title="Columns">
+      <DataTable<ColumnRow>
+        name="columns" rows={rows} empty="No producer sent a schema of this dataset, and no lineage names a column of it."
+        columns={[
+          { id: 'name', title: 'Column', value: (row) => row.name, width: 'minmax(10rem, 2fr)',
+            show: (row) => <Link className="name mono" to={to.lineage({ ...asked, column: row.name })}><bdi>{row.name}</bdi></Link> },
+          { id: 'type', title: 'Type', value: (row) => row.type, width: 'minmax(6rem, 1fr)' },
+          { id: 'tags', title: 'Tags', value: (row) => row.tags.join(' '), width: 'minmax(5rem, 1fr)',
+            show: (row) => row.tags.map((tag) => <bdi key={tag} className="chip">{tag}</bdi>) },
+          { id: 'exposure', title: 'Personal data', value: (row) => row.exposure, width: '8rem',
+            show: (row) => row.exposure && <Chip kind={row.exposure}>{row.exposure}</Chip> },
+          { id: 'verdict', title: 'Used', value: (row) => row.verdict, width: '7rem',
+            show: (row) => row.verdict && <span title={row.reason}><Chip kind={row.verdict}>{row.verdict}</Chip></span> },
+          { id: 'from', title: 'Made of', value: (row) => row.madeOf.join(', '), width: 'minmax(12rem, 3fr)' },
+          { id: 'description', title: 'Description', value: (row) => row.description, width: 'minmax(8rem, 2fr)' },
+        ]}
+      />
+    </Section>
+  );
+}
+
+function Jobs({ answer }: { answer: Answer<'lineage'> }) {
+  const here = answer.tables.findIndex((table) => table.distance === 0);
+  const jobs = (side: 'from' | 'to') => {
+    const found = answer.tableEdges.filter((edge) => edge[side] === here).flatMap((edge) => edge.jobs);
+    return [...new Map(found.map((job) => [`${job.namespace}\n${job.name}`, job])).values()];
+  };
+  return (
+    <div className="columns">
+      {([['Written by', jobs('to'), 'No reported job writes it.'], ['Read by', jobs('from'), 'No reported job reads it to write another dataset.']] as const).map(
+        ([title, found, none]) => (
+          <Section key={title} title={title}>
+            {found.length ? <ul className="plain">{found.map((job) => <li key={job.namespace + job.name}><JobLink id={job} /></li>)}</ul> : <Empty>{none}</Empty>}
+          </Section>
+        ),
+      )}
+    </div>
+  );
+}
+
+function Changes({ id }: { id: Id }) {
+  const query = useQuestion('timeline', { namespace: id.namespace, dataset: id.name, limit: 200 });
+  return (
+    <Section title="When its lineage changed">
+      <Answered query={query}>
+        {(answer) => (
+          <DataTable
+            name="timeline" rows={answer.items} total={answer.totalCount} truncated={answer.truncated}
+            empty="What feeds it never changed, or no job that writes it reports what it reads."
+            columns={[
+              { id: 'time', title: 'Time', value: (row) => time(row.time), width: '11rem' },
+              { id: 'change', title: 'Change', value: (row) => row.change, width: '7rem', show: (row) => <Chip kind={row.change}>{row.change}</Chip> },
+              { id: 'from', title: 'From', value: (row) => (row.from ? `${row.from.dataset} ${row.from.column ?? ''}` : ''), width: 'minmax(12rem, 3fr)' },
+              { id: 'to', title: 'To column', value: (row) => row.to.column, width: 'minmax(8rem, 1fr)' },
+              { id: 'job', title: 'Job', value: (row) => row.job.name, width: 'minmax(10rem, 2fr)', show: (row) => <JobLink id={row.job} /> },
+            ]}
+          />
+        )}
+      </Answered>
+    </Section>
+  );
+}
+
+function Versions({ id }: { id: Id }) {
+  const query = useAddress<{ versions: Version[]; totalCount: number }>(marquez.versions(id), { limit: 100 });
+  return (
+    <Section title="Versions">
+      <Answered query={query}>
+        {(answer) => (
+          <DataTable
+            name="versions" rows={answer.versions} total={answer.totalCount} empty="No run was seen to write it."
+            columns={[
+              { id: 'created', title: 'First written', value: (row) => time(row.createdAt), width: '11rem' },
+              { id: 'version', title: 'Version', value: (row) => row.version, width: 'minmax(12rem, 2fr)' },
+              { id: 'external', title: "Producer's version", value: (row) => row.externalVersion, width: '10rem' },
+              { id: 'columns', title: 'Columns', value: (row) => row.fields.length, width: '6rem' },
+              { id: 'state', title: 'Change', value: (row) => row.lifecycleState, width: '8rem' },
+              { id: 'run', title: 'Run', value: (row) => row.createdByRun?.id, width: '11rem', show: (row) => row.createdByRun && <RunLink id={row.createdByRun.id} /> },
+            ]}
+          />
+        )}
+      </Answered>
+    </Section>
+  );
+}

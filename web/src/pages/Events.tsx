@@ -1,0 +1,55 @@
+// Stored events, newest first.
+import { useQuestion } from '../api/hooks';
+import { DataTable } from '../parts/DataTable';
+import { time } from '../parts/format';
+import { Chip, JobLink, RunLink } from '../parts/Names';
+import { Page } from '../parts/Page';
+import { Answered } from '../parts/States';
+import { useAddressState } from '../parts/useAddressState';
+
+interface Event {
+  received_at: string;
+  event_time: string;
+  event_kind: string;
+  event_type: string | null;
+  run_id: string | null;
+  job_namespace: string | null;
+  job_name: string | null;
+  producer: string;
+  flags: string[] | null;
+}
+
+export function Events() {
+  const state = useAddressState();
+  const asked = { run: state.get('run'), job: state.get('job'), since: state.get('since') };
+  const query = useQuestion('events', { ...asked, limit: 1_000 });
+  return (
+    <Page
+      title="Events" hint={asked.since && `Received since ${time(asked.since)} UTC.`}
+      tools={
+        <>
+          <label>Job <input value={asked.job} placeholder="all" onChange={(event) => state.set({ job: event.target.value }, true)} /></label>{' '}
+          <label>Run <input value={asked.run} placeholder="all" onChange={(event) => state.set({ run: event.target.value }, true)} /></label>
+        </>
+      }
+    >
+      <Answered query={query}>
+        {(answer) => (
+          <DataTable<Event>
+            name="events" rows={answer.items as unknown as Event[]} total={answer.totalCount} truncated={answer.truncated}
+            empty="No event is stored that fits. Point a producer at this address: POST /api/v1/lineage."
+            columns={[
+              { id: 'received', title: 'Received', value: (row) => time(row.received_at), width: '11rem' },
+              { id: 'time', title: 'Event time', value: (row) => time(row.event_time), width: '11rem' },
+              { id: 'type', title: 'Type', value: (row) => row.event_type ?? row.event_kind, width: '7rem', show: (row) => <Chip kind={row.event_type ?? row.event_kind}>{row.event_type ?? row.event_kind}</Chip> },
+              { id: 'job', title: 'Job', value: (row) => row.job_name, width: 'minmax(14rem, 3fr)', show: (row) => row.job_name && <JobLink id={{ namespace: row.job_namespace ?? '', name: row.job_name }} /> },
+              { id: 'run', title: 'Run', value: (row) => row.run_id, width: '11rem', show: (row) => row.run_id && <RunLink id={row.run_id} /> },
+              { id: 'flags', title: 'Flags', value: (row) => (row.flags ?? []).join(' '), width: 'minmax(6rem, 1fr)' },
+              { id: 'producer', title: 'Producer', value: (row) => row.producer, width: 'minmax(10rem, 2fr)' },
+            ]}
+          />
+        )}
+      </Answered>
+    </Page>
+  );
+}

@@ -1,0 +1,181 @@
+// What came in, what lags, how runs fare, what changed in lineage, what happens now; numbers lead to what they count.
+import { lazy, Suspense, type ReactNode } from 'react';
+import { Link } from 'react-router';
+
+import type { Answer } from '../api/client';
+import type { Happened } from '../api/feed';
+import { useQuestion } from '../api/hooks';
+import { useFeed } from '../api/live';
+import type { Id } from '../api/marquez';
+import { DataTable } from '../parts/DataTable';
+import { count, duration, time } from '../parts/format';
+import { to } from '../parts/links';
+import { Chip, DatasetLink, JobLink, RunLink } from '../parts/Names';
+import { Page, Section } from '../parts/Page';
+import { Answered, Empty } from '../parts/States';
+import { useAddressState } from '../parts/useAddressState';
+
+const Bars = lazy(() => import('../parts/Bars'));
+
+const WINDOWS = { '1h': ['Last hour', 3_600], '6h': ['6 hours', 21_600], '24h': ['24 hours', 86_400], '7d': ['7 days', 604_800],
+  '365d': ['A year', 31_536_000] } as const; // prettier-ignore
+type WindowName = keyof typeof WINDOWS;
+
+/** The window's start, cut to whole minutes so that asking again within one is the same question. */
+function since(name: WindowName): string | undefined {
+  if (name === '1h') return undefined;
+  return new Date(Math.floor(Date.now() / 60_000) * 60_000 - WINDOWS[name][1] * 1_000).toISOString();
+}
+
+export function Overview() {
+  const state = useAddressState();
+  const chosen = state.get('window');
+  const name: WindowName = chosen in WINDOWS ? (chosen as WindowName) : '1h';
+  const query = useQuestion('overview', { from: since(name) });
+  return (
+    <Page
+      title="Overview"
+      tools={
+        <label>
+          Window{' '}
+          <select value={name} onChange={(event) => state.set({ window: event.target.value === '1h' ? '' : event.target.value })}>
+            {Object.entries(WINDOWS).map(([key, [title]]) => <option key={key} value={key}>{title}</option>)}
+          </select>
+        </label>
+      }
+    >
+      <Answered query={query}>{(answer) => <Figures answer={answer} />}</Answered>
+      <LiveFeed />
+    </Page>
+  );
+}
+
+type Numbers = Answer<'overview'>;
+
+const sum = (values: readonly number[]): number => values.reduce((total, each) => total + each, 0);
+const sums = (series: Readonly<Record<string, number[]>>): number => sum(Object.values(series).map(sum));
+
+function Figures({ answer }: { answer: Numbers }) {
+  const { window, runs } = answer;
+  const minutes = (window.bucketSeconds * answer.events.length) / 60;
+  const from = window.from;
+  return (
+    <>
+      <div className="cards">
+        <Card title="Events per minute" link={to.events({ since: from })} value={(sum(answer.events) / minutes).toFixed(1)}>
+          {count(sum(answer.events))} in the window
+        </Card>
+        <Card title="Freshness" value={answer.freshness === 0 ? 'caught up' : duration(answer.freshness * 1_000)} state={answer.freshness > 30 ? 'warn' : 'good'}>
+          age of the oldest event not readable yet
+        </Card>
+        <Card title="Consumer lag" value={count(answer.pending)} state={answer.pending > 10_000 ? 'warn' : 'good'}>
+          events in the log that the lake has not yet
+        </Card>
+        <Card title="Failed runs" link="#failed" value={count(runs?.states.FAIL ?? 0)} state={runs?.states.FAIL ? 'bad' : 'good'}>in the window</Card>
+        <Card title="Lost runs" link="#lost" value={count(runs?.lostCount ?? 0)} state={runs?.lostCount ? 'bad' : 'good'}>no word for 24 h, no end</Card>
+        <Card title="Rejected" link="/rejected" value={count(sums(answer.rejected))} state={sums(answer.rejected) ? 'bad' : 'good'}>
+          and {count(sums(answer.refused))} refused
+        </Card>
+      </div>
+      <div className="columns">
+        <Chart title="Events received" series={{ events: answer.events }} window={window} empty="No event came in. Point a producer at this address and its events show here." />
+        <Chart title="Runs by state" series={runs?.series ?? {}} window={window} empty="No run in this window." />
+        {sums(answer.rejected) > 0 && <Chart title="Rejected by reason" series={answer.rejected} window={window} empty="" />}
+        {sums(answer.refused) > 0 && <Chart title="Refused by reason" series={answer.refused} window={window} empty="" />}
+      </div>
+      <Runs id="failed" title="Newest failed runs" runs={runs?.failed ?? []} empty="No run failed in this window." />
+      <Runs id="lost" title="Lost runs" runs={runs?.lost ?? []} empty="No run is lost." />
+    </>
+  );
+}
+
+function Card({ title, value, link, state = '', children }: { title: string; value: string; link?: string; state?: string; children: ReactNode }) {
+  return (
+    <div className={`card ${state && `is-${state}`}`}>
+      <div className="card-title">{title}</div>
+      <div className="card-value">{link ? link.startsWith('#') ? <a href={link}>{value}</a> : <Link to={link}>{value}</Link> : value}</div>
+      <div className="card-hint">{children}</div>
+    </div>
+  );
+}
+
+function Chart({ title, series, window, empty }: { title: string; series: Record<string, number[]>; window: Numbers['window']; empty: string }) {
+  return (
+    <Section title={title}>
+      {sums(series) === 0 ? <Empty>{empty}</Empty> : (
+        <Suspense fallback={<div className="chart" />}>
+          <Bars label={title} series={series} from={window.from} bucketSeconds={window.bucketSeconds} />
+        </Suspense>
+      )}
+    </Section>
+  );
+}
+
+type RunItem = NonNullable<Numbers['runs']>['failed'][number];
+
+function Runs({ id, title, runs, empty }: { id: string; title: string; runs: RunItem[]; empty: string }) {
+  return (
+    <div id={id}>
+      <Section title={title}>
+        <DataTable
+          name={title.toLowerCase()} rows={runs} empty={empty}
+          columns={[
+            { id: 'state', title: 'State', value: (row) => row.state, width: '7rem', show: (row) => <Chip kind={row.state}>{row.state}</Chip> },
+            { id: 'job', title: 'Job', value: (row) => row.job.name, width: 'minmax(12rem, 3fr)', show: (row) => <JobLink id={row.job} /> },
+            { id: 'run', title: 'Run', value: (row) => row.run, width: '11rem', show: (row) => <RunLink id={row.run} /> },
+            { id: 'started', title: 'Started', value: (row) => time(row.started), width: '11rem' },
+            { id: 'seen', title: 'Last heard', value: (row) => time(row.last_seen), width: '11rem' },
+          ]}
+        />
+      </Section>
+    </div>
+  );
+}
+
+function LiveFeed() {
+  const items = useFeed();
+  const edges = items.filter((each) => each.kind === 'edge').slice(0, 12);
+  return (
+    <div className="columns">
+      <Section title="Newest changes in lineage">
+        {edges.length === 0 ? (
+          <Empty>None since this page was opened. <Link to="/diff">Compare two dates</Link> for earlier ones.</Empty>
+        ) : (
+          <ul className="feed">{edges.map((each) => <li key={each.id}><EdgeLine value={each.value} /></li>)}</ul>
+        )}
+      </Section>
+      <Section title="Live">
+        {items.length === 0 ? <Empty>Nothing happened since this page was opened.</Empty> : (
+          <ul className="feed" aria-live="polite">{items.slice(0, 30).map((each) => <li key={each.id}><FeedLine item={each} /></li>)}</ul>
+        )}
+      </Section>
+    </div>
+  );
+}
+
+function EdgeLine({ value }: { value: Happened['value'] }) {
+  const [from, into] = [value.from, value.to] as { namespace: string; dataset: string }[];
+  if (!from || !into) return null;
+  return (
+    <>
+      <Chip kind={value.change === 'appeared' ? 'added' : 'removed'}>{String(value.change)}</Chip>{' '}
+      <DatasetLink id={{ namespace: from.namespace, name: from.dataset }} /> →{' '}
+      <DatasetLink id={{ namespace: into.namespace, name: into.dataset }} />
+    </>
+  );
+}
+
+function FeedLine({ item: { kind, value } }: { item: Happened }) {
+  if (kind === 'edge') return <EdgeLine value={value} />;
+  if (kind === 'run')
+    return (
+      <>
+        <Chip kind={String(value.state)}>{String(value.state)}</Chip> <JobLink id={value.job as Id} /> <RunLink id={String(value.run)} />
+      </>
+    );
+  return (
+    <>
+      <Chip kind="fail">{kind}</Chip> <Link to="/rejected">{String(value.reason)}</Link> <bdi>{typeof value.message === 'string' && value.message}</bdi>
+    </>
+  );
+}

@@ -1,0 +1,116 @@
+// What could not be stored, or was not taken: reason, body, and sending it again.
+import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components';
+
+import { request, type SentAgain } from '../api/client';
+import { queryClient, useQuestion } from '../api/hooks';
+import { DataTable } from '../parts/DataTable';
+import { Code } from '../parts/Facets';
+import { count, time } from '../parts/format';
+import { Page, Section } from '../parts/Page';
+import { Answered, Failure } from '../parts/States';
+
+interface RejectedEvent {
+  received_at: string;
+  partition: string;
+  sequence: number;
+  reason: string;
+  field: string | null;
+  message: string | null;
+  http: string | null;
+  body: string | null;
+}
+
+interface RefusedRequest {
+  received_at: string;
+  status: number;
+  reason: string;
+  route: string;
+  key: string | null;
+  message: string | null;
+  user_agent: string | null;
+  count: number;
+}
+
+const LIMIT = 1_000;
+
+export function Rejected() {
+  const rejected = useQuestion('rejected', { limit: LIMIT });
+  const refused = useQuestion('refused', { limit: LIMIT });
+  const [shown, show] = useState<RejectedEvent>();
+  return (
+    <Page title="Rejected events" hint="Rejected: acknowledged, kept, but not an event. Refused: never acknowledged; its producer was told.">
+      <Section title="Rejected">
+        <Answered query={rejected}>
+          {(answer) => (
+            <>
+              {answer.totalCount > 0 && <Retry many={Math.min(answer.totalCount, LIMIT)} />}
+              <DataTable<RejectedEvent>
+                name="rejected" rows={answer.items as unknown as RejectedEvent[]} total={answer.totalCount} truncated={answer.truncated}
+                empty="Every acknowledged event could be stored."
+                columns={[
+                  { id: 'received', title: 'Received', value: (row) => time(row.received_at), width: '11rem' },
+                  { id: 'reason', title: 'Reason', value: (row) => row.reason, width: '9rem' },
+                  { id: 'field', title: 'Field', value: (row) => row.field, width: '9rem' },
+                  { id: 'message', title: 'What is wrong', value: (row) => row.message, width: 'minmax(14rem, 3fr)' },
+                  { id: 'body', title: 'Body', value: (row) => row.body, width: '7rem',
+                    show: (row) => <button type="button" className="quiet" onClick={() => show(row)}>Show<span className="sr"> the body of {row.partition}/{row.sequence}</span></button> },
+                ]}
+              />
+            </>
+          )}
+        </Answered>
+      </Section>
+      <Section title="Refused">
+        <Answered query={refused}>
+          {(answer) => (
+            <DataTable<RefusedRequest>
+              name="refused" rows={answer.items as unknown as RefusedRequest[]} total={answer.totalCount} truncated={answer.truncated} empty="No request was refused."
+              columns={[
+                { id: 'received', title: 'Received', value: (row) => time(row.received_at), width: '11rem' },
+                { id: 'status', title: 'Status', value: (row) => row.status, width: '5rem' },
+                { id: 'reason', title: 'Reason', value: (row) => row.reason, width: '9rem' },
+                { id: 'count', title: 'Times', value: (row) => row.count, width: '5rem' },
+                { id: 'key', title: 'Key', value: (row) => row.key, width: '8rem' },
+                { id: 'message', title: 'What was wrong', value: (row) => row.message, width: 'minmax(14rem, 3fr)' },
+                { id: 'agent', title: 'Client', value: (row) => row.user_agent, width: 'minmax(8rem, 1fr)' },
+              ]}
+            />
+          )}
+        </Answered>
+      </Section>
+      <ModalOverlay isOpen={shown !== undefined} isDismissable onOpenChange={(open) => !open && show(undefined)} className="overlay">
+        <Modal className="modal">
+          <Dialog>
+            <Heading slot="title">{shown?.reason}</Heading>
+            <p><bdi>{shown?.message}</bdi></p>
+            <Code text={shown?.body ?? 'The body was lost.'} label="Body" />
+            {shown?.http && <Code text={shown.http} label="Request" />}
+            <button type="button" onClick={() => show(undefined)}>Close</button>
+          </Dialog>
+        </Modal>
+      </ModalOverlay>
+    </Page>
+  );
+}
+
+function Retry({ many }: { many: number }) {
+  const retry = useMutation({
+    mutationFn: () => request<SentAgain>('/api/headwater/v1/rejected/retry', { limit: LIMIT }, { method: 'POST' }),
+    onSuccess: () => queryClient.invalidateQueries(),
+  });
+  return (
+    <div className="retry">
+      <button type="button" disabled={retry.isPending} onClick={() => retry.mutate()}>Send {count(many)} again</button>{' '}
+      <span className="hint">as if posted anew; needs a key with the role admin where there are keys</span>
+      {retry.data && (
+        <p role="status">
+          {count(retry.data.sent)} sent, {count(retry.data.accepted)} accepted, {count(retry.data.refused)} refused{retry.data.reasons.length > 0 && ': '}
+          <bdi>{retry.data.reasons.join(' ')}</bdi>
+        </p>
+      )}
+      {retry.error && <Failure error={retry.error} />}
+    </div>
+  );
+}

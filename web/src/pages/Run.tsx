@@ -1,0 +1,95 @@
+// One run: how it fared, which runs' data it read, who read its own, its errors, SQL, facets and events.
+import { Link } from 'react-router';
+
+import { queryText } from '../api/client';
+import { useAddress } from '../api/hooks';
+import { marquez, type Facets as Sent, type Run as Described } from '../api/marquez';
+import { Code, Facets, facetText } from '../parts/Facets';
+import { duration, time } from '../parts/format';
+import { Chip, DatasetLink, JobLink, RunLink } from '../parts/Names';
+import { Page, Section } from '../parts/Page';
+import { Answered, Empty } from '../parts/States';
+import { useAddressState } from '../parts/useAddressState';
+import { Sql } from './Job';
+
+interface Other {
+  id: string;
+  time: string | null;
+  job: { namespace: string; name: string };
+}
+
+interface RunLineage {
+  run: { id: string; job: Other['job']; state: string; execution: string; started: string | null; ended: string | null };
+  reads: { namespace: string; dataset: string; written_by: Other | null }[];
+  writes: { namespace: string; dataset: string; read_by: Other[] }[];
+}
+
+export function Run() {
+  const id = useAddressState().get('id');
+  const lineage = useAddress<RunLineage>(`/api/headwater/v1/runs/${encodeURIComponent(id)}/lineage`);
+  return (
+    <Page title={`Run ${id}`} tools={<Link className="button" to={`/events${queryText({ run: id })}`}>Its events</Link>}>
+      <Answered query={lineage}>
+        {({ run, reads, writes }) => (
+          <>
+            <dl className="about">
+              <dt>State</dt><dd><Chip kind={run.state}>{run.state}</Chip></dd>
+              <dt>Job</dt><dd><JobLink id={run.job} /></dd>
+              <dt>Started and ended</dt><dd>{time(run.started)} – {time(run.ended)} {took(run.started, run.ended)}</dd>
+              {run.execution !== run.id && <><dt>Part of run</dt><dd><RunLink id={run.execution} /></dd></>}
+            </dl>
+            <div className="columns">
+              <Section title="Reads">
+                {reads.length ? (
+                  <ul className="plain">
+                    {reads.map((each) => (
+                      <li key={each.namespace + each.dataset}>
+                        <DatasetLink id={{ namespace: each.namespace, name: each.dataset }} />
+                        {each.written_by && <> written by <JobLink id={each.written_by.job} /> <RunLink id={each.written_by.id} /></>}
+                      </li>
+                    ))}
+                  </ul>
+                ) : <Empty>Nothing was reported.</Empty>}
+              </Section>
+              <Section title="Writes">
+                {writes.length ? (
+                  <ul className="plain">
+                    {writes.map((each) => (
+                      <li key={each.namespace + each.dataset}>
+                        <DatasetLink id={{ namespace: each.namespace, name: each.dataset }} />
+                        {each.read_by.map((other) => <div key={other.id} className="sub">read by <JobLink id={other.job} /> <RunLink id={other.id} /></div>)}
+                      </li>
+                    ))}
+                  </ul>
+                ) : <Empty>Nothing was reported.</Empty>}
+              </Section>
+            </div>
+            <Said id={id} />
+          </>
+        )}
+      </Answered>
+    </Page>
+  );
+}
+
+function took(started: string | null, ended: string | null): string {
+  return started && ended ? `(${duration(new Date(ended).getTime() - new Date(started).getTime())})` : '';
+}
+
+/** What the run's events say in facets. */
+function Said({ id }: { id: string }) {
+  const run = useAddress<Described>(marquez.run(id));
+  const job = useAddress<{ facets: Sent }>(`${marquez.run(id)}/facets`, { type: 'job' });
+  const parent = facetText(run.data?.facets, 'parent', 'run', 'runId');
+  const error = facetText(run.data?.facets, 'errorMessage', 'message');
+  const trace = facetText(run.data?.facets, 'errorMessage', 'stackTrace');
+  return (
+    <>
+      {parent && <dl className="about"><dt>Parent run</dt><dd><RunLink id={parent} /></dd></dl>}
+      {error && <Section title="Error"><Code text={trace ? `${error}\n\n${trace}` : error} label="Error" /></Section>}
+      {job.data && <Sql facets={job.data.facets} />}
+      <Section title="Facets of the run"><Answered query={run}>{(found) => <Facets facets={found.facets} />}</Answered></Section>
+      <Section title="Facets of the job"><Answered query={job}>{(found) => <Facets facets={found.facets} />}</Answered></Section>
+    </>
+  );
+}

@@ -1,0 +1,67 @@
+// Where personal data, or what else is tagged, can be read, is masked, or may be either.
+import type { Schemas } from '../api/client';
+import { useQuestion } from '../api/hooks';
+import { DataTable } from '../parts/DataTable';
+import { count, fieldOf, isoOf } from '../parts/format';
+import { Chip, ColumnLink, JobLink } from '../parts/Names';
+import { Page } from '../parts/Page';
+import { Answered } from '../parts/States';
+import { useAddressState } from '../parts/useAddressState';
+
+type Item = Schemas['SurfaceItem'];
+
+export function Surface() {
+  const state = useAddressState();
+  const tag = state.get('tag') || 'pii';
+  const one = { namespace: state.get('namespace'), dataset: state.get('dataset'), column: state.get('column') };
+  const query = useQuestion('surface', { ...one, tag: one.dataset ? '' : tag, since: state.get('since'), limit: 10_000 });
+  const only = state.get('exposure');
+  return (
+    <Page
+      title="Masking surface"
+      hint={one.dataset ? <>Where <ColumnLink column={one} /> ends up.</> : <>Where columns tagged <b>{tag}</b> end up. Exposed: some way there does not mask.</>}
+      tools={
+        <>
+          <label>Tag <input value={one.dataset ? '' : tag} disabled={Boolean(one.dataset)} onChange={(event) => state.set({ tag: event.target.value }, true)} /></label>{' '}
+          <label>
+            Newly exposed since (UTC){' '}
+            <input type="datetime-local" step={1} value={fieldOf(state.get('since') || null)} onChange={(event) => state.set({ since: isoOf(event.target.value) })} />
+          </label>
+        </>
+      }
+    >
+      <Answered query={query}>
+        {(answer) => (
+          <>
+            <div className="filters" role="group" aria-label="Show only">
+              {(['exposed', 'unknown', 'masked'] as const).map((each) => (
+                <button key={each} type="button" aria-pressed={only === each} onClick={() => state.set({ exposure: only === each ? '' : each })}>
+                  <Chip kind={each}>{each}</Chip> {count(answer.exposures[each] ?? 0)}
+                </button>
+              ))}
+            </div>
+            <DataTable<Item>
+              name="surface" rows={answer.items.filter((item) => !only || item.exposure === only)} truncated={answer.truncated}
+              empty="Nothing to show: no column is reached. Tag a column with a tags facet, or in the tags file of your rules."
+              columns={[
+                { id: 'exposure', title: 'Exposure', value: (row) => row.exposure, width: '8rem', show: (row) => <Chip kind={row.exposure}>{row.exposure}</Chip> },
+                { id: 'column', title: 'Column', value: (row) => `${row.namespace}/${row.dataset} ${row.column ?? ''}`, width: 'minmax(14rem, 3fr)', show: (row) => <ColumnLink column={row} /> },
+                { id: 'how', title: 'How', value: (row) => how(row.how), width: 'minmax(9rem, 2fr)' },
+                { id: 'via', title: 'From', value: (row) => via(row)?.dataset, width: 'minmax(12rem, 2fr)', show: (row) => { const from = via(row); return from && <ColumnLink column={from} />; } },
+                { id: 'job', title: 'By', value: (row) => via(row)?.job.name, width: 'minmax(10rem, 2fr)', show: (row) => { const from = via(row); return from && <JobLink id={from.job} />; } },
+              ]}
+            />
+          </>
+        )}
+      </Answered>
+    </Page>
+  );
+}
+
+function via(item: Item): Schemas['Via'] | undefined {
+  return (item.via ?? undefined) as Schemas['Via'] | undefined;
+}
+
+function how(said: Item['how']): string {
+  return typeof said === 'string' ? said : [said.subtype ?? said.type, said.masking ? 'masks' : ''].filter(Boolean).join(', ').toLowerCase();
+}

@@ -1,0 +1,46 @@
+// The columns of a dataset with all that is known of each.
+import type { Schemas } from '../api/client';
+import type { Dataset } from '../api/marquez';
+import { shortName } from '../parts/links';
+
+export interface ColumnRow {
+  name: string;
+  type: string;
+  tags: readonly string[];
+  description: string;
+  madeOf: readonly string[];
+  verdict: string;
+  reason: string;
+  exposure: string;
+}
+
+/** Join schema, column lineage, verdicts and masking surface by column, in any case, in the schema's order. */
+export function columnsOf(
+  dataset: Dataset,
+  verdicts: readonly Schemas['Verdict'][],
+  surface: Pick<Schemas['Surface'], 'items' | 'sources'> | undefined,
+): ColumnRow[] {
+  const sources = byColumn(dataset.columnLineage ?? [], (each) => each.name);
+  const judged = byColumn(verdicts, (each) => each.column);
+  const isHere = (each: { namespace: string; dataset: string }) => each.namespace === dataset.namespace && each.dataset === dataset.name;
+  const exposed = byColumn(surface?.items.filter(isHere) ?? [], (each) => each.column);
+  const tagged = byColumn(surface?.sources.filter(isHere) ?? [], (each) => each.column);
+  const known = new Set(dataset.fields.map((field) => field.name.toLowerCase()));
+  const unlisted = (dataset.columnLineage ?? []).filter((each) => !known.has(each.name.toLowerCase()));
+  const fields = [...dataset.fields, ...unlisted.map(({ name }) => ({ name, type: null, tags: [], description: null }))];
+  return fields.map(({ name, type, tags, description }) => ({
+    name,
+    type: type ?? '',
+    tags,
+    description: description ?? '',
+    madeOf: (sources(name)?.inputFields ?? []).map((from) => `${shortName(from.dataset)}.${from.field}`),
+    verdict: judged(name)?.verdict ?? '',
+    reason: judged(name)?.reason ?? '',
+    exposure: exposed(name)?.exposure ?? (tagged(name) ? 'tagged' : ''),
+  }));
+}
+
+function byColumn<T>(items: readonly T[], name: (item: T) => string | null): (column: string) => T | undefined {
+  const found = new Map(items.map((item) => [name(item)?.toLowerCase(), item]));
+  return (column) => found.get(column.toLowerCase());
+}

@@ -1,0 +1,42 @@
+// Counts over time as stacked bars; the table of numbers is beside it for who does not see the bars.
+import { Bar, BarChart, CartesianGrid, Legend, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts';
+
+import { time } from './format';
+
+interface Props {
+  label: string;
+  series: Readonly<Record<string, readonly number[]>>;
+  from: string;
+  bucketSeconds: number;
+}
+
+const COLOURS: Record<string, string> = {
+  COMPLETE: 'var(--good)', FAIL: 'var(--bad)', ABORT: 'var(--warn)', RUNNING: 'var(--accent)', events: 'var(--accent)',
+}; // prettier-ignore
+const MORE = ['var(--c1)', 'var(--c2)', 'var(--c3)', 'var(--c4)', 'var(--c5)'];
+
+export default function Bars({ label, series, from, bucketSeconds }: Props) {
+  const names = Object.keys(series);
+  const start = new Date(from).getTime();
+  const rows = (series[names[0] ?? ''] ?? []).map((_, at) => ({
+    at: time(new Date(start + at * bucketSeconds * 1_000).toISOString()),
+    ...Object.fromEntries(names.map((name) => [name, series[name]?.[at] ?? 0])),
+  }));
+  const total = names.map((name) => `${name}: ${(series[name] ?? []).reduce((sum, each) => sum + each, 0)}`).join(', ');
+  return (
+    <figure className="chart" aria-label={`${label}. ${total}`}>
+      <ResponsiveContainer width="100%" height={150}>
+        <BarChart data={rows} accessibilityLayer={false} margin={{ left: -20, right: 4, top: 4 }} barCategoryGap={1}>
+          <CartesianGrid vertical={false} stroke="var(--line)" />
+          <XAxis dataKey="at" tickFormatter={(text: string) => text.slice(11, 16)} minTickGap={40} stroke="var(--dim)" fontSize={11} />
+          <YAxis allowDecimals={false} stroke="var(--dim)" fontSize={11} />
+          <Tooltip contentStyle={{ background: 'var(--panel)', borderColor: 'var(--line)', color: 'var(--text)' }} cursor={{ fill: 'var(--hover)' }} />
+          {names.length > 1 && <Legend iconSize={9} />}
+          {names.map((name, at) => (
+            <Bar key={name} dataKey={name} stackId="all" isAnimationActive={false} fill={COLOURS[name] ?? MORE[at % MORE.length] ?? 'var(--c1)'} />
+          ))}
+        </BarChart>
+      </ResponsiveContainer>
+    </figure>
+  );
+}

@@ -1,0 +1,43 @@
+// Names as links: isolated from the text around them, because they may be written right to left.
+import { Link } from 'react-router';
+
+import type { Id } from '../api/marquez';
+import { shortName, to, type ColumnName } from './links';
+
+export function DatasetLink({ id, whole = false }: { id: Id; whole?: boolean }) {
+  return (
+    <Link to={to.dataset(id)} title={`${id.namespace}/${id.name}`} className="name">
+      <bdi>{whole ? id.name : shortName(id.name)}</bdi>
+    </Link>
+  );
+}
+
+export function JobLink({ id }: { id: Id }) {
+  return (
+    <Link to={to.job(id)} title={`${id.namespace}/${id.name}`} className="name">
+      <bdi>{id.name}</bdi>
+    </Link>
+  );
+}
+
+export function RunLink({ id }: { id: string }) {
+  return (
+    <Link to={to.run(id)} className="name mono" title={id}>
+      <bdi>{/^[0-9a-f-]{36}$/i.test(id) ? `${id.slice(0, 13)}…` : id}</bdi>
+    </Link>
+  );
+}
+
+/** A column, linked to its lineage. */
+export function ColumnLink({ column }: { column: ColumnName }) {
+  return (
+    <Link to={to.lineage(column)} title={`${column.namespace}/${column.dataset}`} className="name">
+      <bdi>{shortName(column.dataset)}</bdi>
+      {column.column && <> · <bdi className="mono">{column.column}</bdi></>}
+    </Link>
+  );
+}
+
+export function Chip({ kind, children }: { kind: string; children: string }) {
+  return <span className={`chip is-${kind.toLowerCase()}`}>{children}</span>;
+}

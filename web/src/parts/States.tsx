@@ -1,0 +1,39 @@
+// Loading, empty and failing: each says what it is and what to do.
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+
+import { mayPass, Refused, Unreachable } from '../api/client';
+
+export function Failure({ error }: { error: Error }) {
+  const fix = error instanceof Refused || error instanceof Unreachable ? error.fix : 'Reload the page.';
+  const nearest = error instanceof Refused ? error.nearest : [];
+  return (
+    <div className="state failure" role="alert">
+      <strong>{error.message}</strong> <span>{fix}</span>
+      {nearest.length > 0 && (
+        <p>
+          Near it: {nearest.map((name) => <bdi key={name} className="chip">{name}</bdi>)}
+        </p>
+      )}
+    </div>
+  );
+}
+
+export function Loading({ what = 'Loading' }: { what?: string }) {
+  return <p className="state loading" role="status">{what} …</p>;
+}
+
+export function Empty({ children }: { children: ReactNode }) {
+  return <p className="state empty">{children}</p>;
+}
+
+/** Show an answer once it is there; an older one stays while a newer one cannot be had, and says so. */
+export function Answered<T>({ query, children }: { query: UseQueryResult<T>; children: (answer: T) => ReactNode }) {
+  const { data, error } = query;
+  return (
+    <>
+      {error && <Failure error={error} />}
+      {data !== undefined && (!error || mayPass(error)) ? children(data) : !error && <Loading />}
+    </>
+  );
+}

@@ -1,0 +1,40 @@
+// Times, durations and counts as text.
+const COUNT = new Intl.NumberFormat('en');
+const TIME = new Intl.DateTimeFormat('en-CA', {
+  year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit',
+  hourCycle: 'h23', timeZone: 'UTC',
+}); // prettier-ignore
+
+export const count = (value: number): string => COUNT.format(value);
+
+/** A time in UTC to the second, as in `2026-03-01 12:00:20`; empty for none. */
+export function time(text: string | null | undefined): string {
+  const moment = text ? new Date(text) : undefined;
+  return moment && !Number.isNaN(moment.getTime()) ? TIME.format(moment).replace(', ', ' ') : '';
+}
+
+/** A span of time by its two largest units: `350 ms`, `2 min 5 s`, `3 d 4 h`. */
+export function duration(milliseconds: number | null | undefined): string {
+  if (milliseconds === null || milliseconds === undefined) return '';
+  if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;
+  if (milliseconds < 60_000) return `${(milliseconds / 1_000).toFixed(1).replace(/\.0$/, '')} s`;
+  const units: [string, number][] = [['d', 86_400], ['h', 3_600], ['min', 60], ['s', 1]]; // prettier-ignore
+  let rest = Math.round(milliseconds / 1_000);
+  const parts: string[] = [];
+  for (const [name, length] of units) {
+    const many = Math.floor(rest / length);
+    rest -= many * length;
+    if (many || parts.length) parts.push(many ? `${many} ${name}` : '');
+    if (parts.length === 2) break;
+  }
+  return parts.filter(Boolean).join(' ');
+}
+
+/** What a `datetime-local` field holds, read as UTC; empty for what is no time. */
+export function isoOf(field: string): string {
+  const moment = new Date(`${field}Z`);
+  return field && !Number.isNaN(moment.getTime()) ? moment.toISOString() : '';
+}
+
+/** What a `datetime-local` field shows of a time. */
+export const fieldOf = (iso: string | null): string => (iso ? new Date(iso).toISOString().slice(0, 19) : '');

@@ -1,0 +1,120 @@
+import { render, screen } from '@testing-library/react';
+import { MemoryRouter } from 'react-router';
+import { expect, test, vi } from 'vitest';
+
+import { mayPass, queryText, Refused, Unreachable } from '../api/client';
+import { Feed } from '../api/feed';
+import { aliasesOf } from '../pages/aliases';
+import { columnsOf } from '../pages/columns';
+import { address, recent, remember, type Found } from '../shell/found';
+import { csv } from './csv';
+import { facetText } from './Facets';
+import { duration, fieldOf, isoOf, time } from './format';
+import { shortName, to } from './links';
+import { DatasetLink } from './Names';
+import { Failure } from './States';
+import { changed } from './useAddressState';
+
+test.each([
+  [350, '350 ms'], [1_000, '1 s'], [59_900, '59.9 s'], [125_000, '2 min 5 s'], [3_600_000, '1 h'], [273_600_000, '3 d 4 h'],
+  [null, ''],
+] as const)('%s ms is %s', (milliseconds, text) => expect(duration(milliseconds)).toBe(text)); // prettier-ignore
+
+test('times are shown in UTC, and nothing where there is none', () => {
+  expect(time('2026-03-01T12:00:20.500+01:00')).toBe('2026-03-01 11:00:20');
+  expect([time(null), time('never')]).toEqual(['', '']);
+  expect(isoOf(fieldOf('2026-03-01T12:00:20Z'))).toBe('2026-03-01T12:00:20.000Z');
+  expect([isoOf(''), isoOf('x'), fieldOf(null)]).toEqual(['', '', '']);
+});
+
+test('CSV quotes what must be quoted and runs no formula', () => {
+  expect(csv([['a', 'b,c', 'd"e', 'f\ng'], ['=SUM(A1)', -1, null, '@x']])).toBe(
+    'a,"b,c","d""e","f\ng"\r\n' + "'=SUM(A1),-1,,'@x\r\n",
+  );
+});
+
+test('a query leaves out what is empty and repeats lists', () => {
+  expect(queryText({ a: '', b: undefined, c: null, d: ['x', 'y&z'], e: 0 })).toBe('?d=x&d=y%26z&e=0');
+  expect(queryText({})).toBe('');
+});
+
+test('an address changes in place and drops what is empty', () => {
+  const next = changed(new URLSearchParams('a=1&open=x&open=y&keep=2'), { a: '', open: ['z'], up: 0 });
+  expect(next.toString()).toBe('keep=2&open=z&up=0');
+});
+
+test('what may pass is asked again, what may not is not', () => {
+  expect([new Unreachable(), new Refused(503, '', ''), new Refused(404, '', ''), new Error('x')].map(mayPass)).toEqual([true, true, false, false]);
+});
+
+test('a hundred thousand messages leave two hundred, told a few times a second', () => {
+  vi.useFakeTimers();
+  const feed = new Feed(200);
+  const told = vi.fn();
+  feed.subscribe(told);
+  for (let at = 0; at < 100_000; at += 1) feed.add({ id: String(at), kind: 'run', value: {} });
+  vi.advanceTimersByTime(1_000);
+  expect([feed.newest().length, feed.newest()[0]?.id, feed.total, told.mock.calls.length]).toEqual([200, '99999', 100_000, 1]);
+  vi.useRealTimers();
+});
+
+const found = (more: Partial<Found>): Found => ({
+  kind: 'dataset', namespace: 'n', name: 'a/b', column: null, tag: null, means: null, match: 'exact', uses: 0, last_seen: null, ...more,
+}); // prettier-ignore
+
+test('what is found leads to its page', () => {
+  expect(address(found({}))).toBe('/dataset?namespace=n&name=a%2Fb');
+  expect(address(found({ kind: 'job' }))).toBe('/job?namespace=n&name=a%2Fb');
+  expect(address(found({ kind: 'column', column: 'c' }))).toBe('/lineage?namespace=n&dataset=a%2Fb&column=c');
+  expect(address(found({ kind: 'alias', means: { namespace: 'm', dataset: 'd' } }))).toBe('/dataset?namespace=m&name=d');
+  expect(to.run('x/y')).toBe('/run?id=x%2Fy');
+});
+
+test('what was opened of late is kept once, newest first, eight at most', () => {
+  for (let at = 0; at < 12; at += 1) remember(found({ name: `t${at}` }));
+  remember(found({ name: 't9' }));
+  expect(recent().map((each) => each.name)).toEqual(['t9', 't11', 't10', 't8', 't7', 't6', 't5', 't4']);
+  localStorage.setItem('headwater-recent', '{broken');
+  expect(recent()).toEqual([]);
+});
+
+test('columns are joined in any case, and those that only lineage knows are added', () => {
+  const field = { name: 'Email', type: 'string', tags: ['pii'], description: null };
+  const from = [{ namespace: 'n', dataset: 'x/y/src', field: 'mail', transformations: [] }];
+  const dataset = {
+    id: { namespace: 'n', name: 'd' }, type: 'DB_TABLE', namespace: 'n', name: 'd', createdAt: null, updatedAt: null, fields: [field],
+    tags: [], description: null, facets: {}, deleted: false,
+    columnLineage: [{ name: 'email', inputFields: from }, { name: 'gone', inputFields: [] }],
+  }; // prettier-ignore
+  const verdict = { namespace: 'n', dataset: 'd', column: 'email', verdict: 'used' as const, reason: 'read by a job', caveats: [], read_by: [], consumers: [], also_read_by: [], observed_since: null, last_used: null };
+  const surface = { namespace: 'n', dataset: 'other', column: 'email', exposure: 'exposed' as const, how: 'x', source: null, via: null };
+  const rows = columnsOf(dataset, [verdict], {
+    items: [surface, { ...surface, dataset: 'd', exposure: 'masked' }], sources: [{ namespace: 'n', dataset: 'd', column: 'GONE' }],
+  }); // prettier-ignore
+  expect(rows.map((row) => [row.name, row.madeOf, row.verdict, row.exposure])).toEqual([
+    ['Email', ['y/src.mail'], 'used', 'masked'], ['gone', [], '', 'tagged'],
+  ]); // prettier-ignore
+});
+
+test('aliases come from symlinks and from search, each once', () => {
+  const facets = { symlinks: { identifiers: [{ namespace: 'hive', name: 'db.t' }] } };
+  const alias = found({ kind: 'alias', namespace: 'hive', name: 'db.t', means: { namespace: 'n', dataset: 'd' } });
+  expect(aliasesOf({ namespace: 'n', name: 'd' }, facets, [alias, { ...alias, name: 'x' }, { ...alias, means: null }])).toEqual(['hive/db.t', 'hive/x']);
+});
+
+test('names are short in lists, whole in titles, and text whatever they hold', () => {
+  expect([shortName('a/b/c/d'), shortName('db.t'), shortName('/x')]).toEqual(['c/d', 'db.t', '/x']);
+  render(<MemoryRouter><DatasetLink id={{ namespace: 'n', name: 'x/y/<b>bold</b>' }} /></MemoryRouter>);
+  const link = screen.getByRole('link');
+  expect([link.textContent, link.title, link.querySelector('b')]).toEqual(['<b>bold</b>', 'n/x/y/<b>bold</b>', null]);
+});
+
+test('a failure says what, why and what is near', () => {
+  render(<Failure error={new Refused(404, 'Nothing is called x.', 'Search for it.', ['xy'])} />);
+  expect(screen.getByRole('alert').textContent).toBe('Nothing is called x. Search for it.Near it: xy');
+});
+
+test('a text inside facets is found, and undefined where there is none', () => {
+  expect(facetText({ sql: { query: 'SELECT 1' } }, 'sql', 'query')).toBe('SELECT 1');
+  expect([facetText({ sql: 'x' }, 'sql', 'query'), facetText(undefined, 'sql')]).toEqual([undefined, undefined]);
+});

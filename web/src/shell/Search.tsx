@@ -1,0 +1,82 @@
+// Search as you type, from anywhere: arrows choose, Enter opens, Escape leaves.
+import { useDeferredValue, useState } from 'react';
+import {
+  Autocomplete, Dialog, Input, Menu, MenuItem, Modal, ModalOverlay, SearchField,
+} from 'react-aria-components'; // prettier-ignore
+import { useNavigate } from 'react-router';
+
+import { useQuestion } from '../api/hooks';
+import { queryText } from '../api/client';
+import { shortName } from '../parts/links';
+import { Failure } from '../parts/States';
+import { address, identity, recent, remember, type Found } from './found';
+
+export default function Search({ onClose }: { onClose: () => void }) {
+  const navigate = useNavigate();
+  const [text, setText] = useState('');
+  const [before] = useState(recent);
+  const q = useDeferredValue(text.trim().slice(0, 200));
+  const { data, error } = useQuestion('search', { q, limit: 20 }, { enabled: q !== '' });
+  const items = q ? (data?.items ?? []) : before;
+  const open = (found: Found) => {
+    remember(found);
+    onClose();
+    void navigate(address(found));
+  };
+  return (
+    <ModalOverlay isOpen isDismissable onOpenChange={(isOpen) => !isOpen && onClose()} className="overlay">
+      <Modal className="modal search">
+        <Dialog aria-label="Search">
+          <Autocomplete inputValue={text} onInputChange={setText}>
+            {/* eslint-disable-next-line jsx-a11y/no-autofocus -- one types at once */}
+            <SearchField aria-label="Jobs, datasets, columns, tags, aliases" autoFocus>
+              <Input placeholder="Jobs, datasets, columns, tags, aliases" />
+            </SearchField>
+            {error && <Failure error={error} />}
+            {!q && before.length > 0 && <p className="hint">Opened of late</p>}
+            <Menu
+              aria-label="Found" className="found" items={items.map((found) => ({ id: identity(found), found }))}
+              onAction={(id) => {
+                const chosen = items.find((each) => identity(each) === id);
+                if (chosen) open(chosen);
+              }}
+              renderEmptyState={() => <p className="hint">{nothing(q, data !== undefined)}</p>}
+            >
+              {({ found }) => (
+                <MenuItem className="hit" textValue={`${found.kind} ${found.column ?? ''} ${found.name}`}>
+                  <FoundRow found={found} />
+                </MenuItem>
+              )}
+            </Menu>
+          </Autocomplete>
+          {data?.truncated && q && (
+            <p className="hint">
+              There is more. Type more of the name, or{' '}
+              <button type="button" className="link" onClick={() => { onClose(); void navigate(`/search${queryText({ q })}`); }}>list all that was found</button>.
+            </p>
+          )}
+        </Dialog>
+      </Modal>
+    </ModalOverlay>
+  );
+}
+
+function nothing(q: string, answered: boolean): string {
+  if (!q) return 'Type a part of a name; several words narrow it down.';
+  return answered ? 'Nothing is called like this. Try fewer letters, or one word.' : 'Searching …';
+}
+
+export function FoundRow({ found }: { found: Found }) {
+  return (
+    <>
+      <span className={`kind is-${found.kind}`}>{found.kind}</span>
+      <span className="hit-name">
+        {found.kind === 'tag' && <><bdi>#{found.tag}</bdi> on </>}
+        {found.column && <><bdi className="mono">{found.column}</bdi> in </>}
+        <bdi>{found.column ? shortName(found.name) : found.name}</bdi>
+        {found.means && <> means <bdi>{shortName(found.means.dataset)}</bdi></>}
+      </span>
+      <bdi className="hit-where">{found.namespace}</bdi>
+    </>
+  );
+}

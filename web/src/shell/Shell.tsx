@@ -1,0 +1,104 @@
+// What surrounds every page: the way to the others, search, whether the stream lives, the key that is asked for.
+import { Suspense, lazy, useEffect, useState, useSyncExternalStore } from 'react';
+import { NavLink, Outlet, ScrollRestoration, useLocation } from 'react-router';
+
+import { key } from '../api/client';
+import { useLiveState, type LiveState } from '../api/live';
+import { Loading } from '../parts/States';
+import { useTheme } from './theme';
+
+const Search = lazy(() => import('./Search'));
+const KeyPrompt = lazy(() => import('./KeyPrompt'));
+
+const PAGES = [
+  ['/', 'Overview'], ['/lineage', 'Lineage'], ['/surface', 'Masking surface'], ['/unused', 'Unused columns'],
+  ['/diff', 'Changes'], ['/coverage', 'Coverage'], ['/events', 'Events'], ['/rejected', 'Rejected'],
+  ['/settings', 'Settings'],
+] as const; // prettier-ignore
+
+const SAID: Record<LiveState, string> = {
+  connecting: 'Connecting',
+  live: 'Live',
+  away: 'Headwater does not answer; trying again',
+  polling: 'Asking every 10 s',
+};
+
+export function Shell() {
+  const [searching, setSearching] = useState(false);
+  useSearchKeys(() => setSearching(true));
+  return (
+    <>
+      <a className="skip" href="#main">Skip to the page</a>
+      <Top onSearch={() => setSearching(true)} />
+      <main id="main" className="main" tabIndex={-1}>
+        <Suspense fallback={<Loading />}>
+          <Outlet />
+        </Suspense>
+      </main>
+      <Suspense>
+        {searching && <Search onClose={() => setSearching(false)} />}
+        <KeyWanted />
+      </Suspense>
+      <ScrollRestoration />
+    </>
+  );
+}
+
+function Top({ onSearch }: { onSearch: () => void }) {
+  const [theme, turn] = useTheme();
+  const [open, setOpen] = useState(false);
+  const { pathname } = useLocation();
+  return (
+    <header className="top">
+      <NavLink to="/" className="brand">Headwater</NavLink>
+      <button type="button" className="menu quiet" aria-expanded={open} aria-controls="pages" onClick={() => setOpen(!open)}>
+        Pages
+      </button>
+      {/* eslint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/no-noninteractive-element-interactions -- links inside take the keys */}
+      <nav id="pages" aria-label="Pages" className={open ? 'open' : ''} onClick={() => setOpen(false)}>
+        {PAGES.map(([path, title]) => (
+          <NavLink key={path} to={path} end={path === '/'} aria-current={pathname === path ? 'page' : undefined}>
+            {title}
+          </NavLink>
+        ))}
+      </nav>
+      <button type="button" className="search-button" onClick={onSearch}>
+        Search <kbd>Ctrl K</kbd>
+      </button>
+      <LiveMark />
+      <button type="button" className="quiet" onClick={turn} aria-label={`Use ${theme === 'dark' ? 'light' : 'dark'} colours`}>
+        <span aria-hidden="true">{theme === 'dark' ? '☀' : '☾'}</span>
+      </button>
+    </header>
+  );
+}
+
+function LiveMark() {
+  const state = useLiveState();
+  return (
+    <span className={`live-mark is-${state}`} role="status" title={SAID[state]}>
+      <span className={state === 'away' ? '' : 'hide-small'}>{SAID[state]}</span>
+    </span>
+  );
+}
+
+function KeyWanted() {
+  const wanted = useSyncExternalStore(key.subscribe, key.isWanted);
+  return wanted ? <KeyPrompt /> : null;
+}
+
+/** Ctrl-K from anywhere; `/` where nothing is being typed. */
+function useSearchKeys(open: () => void): void {
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      const typing = event.target instanceof HTMLElement && event.target.closest('input, textarea, select, [contenteditable]');
+      const wanted = (event.key === 'k' && (event.ctrlKey || event.metaKey)) || (event.key === '/' && !typing);
+      if (wanted) {
+        event.preventDefault();
+        open();
+      }
+    };
+    window.addEventListener('keydown', press);
+    return () => window.removeEventListener('keydown', press);
+  }, [open]);
+}

@@ -1,0 +1,36 @@
+// What search found: where it leads, and what was opened of late.
+import type { Schemas } from '../api/client';
+import { to } from '../parts/links';
+
+export type Found = Schemas['Found'];
+
+const KEY = 'headwater-recent';
+const KEPT = 8;
+
+/** Where something that was found leads. */
+export function address(found: Found): string {
+  const id = { namespace: found.namespace, name: found.name };
+  if (found.kind === 'job') return to.job(id);
+  if (found.kind === 'alias' && found.means) return to.dataset({ namespace: found.means.namespace, name: found.means.dataset });
+  if (found.column) return to.lineage({ namespace: found.namespace, dataset: found.name, column: found.column });
+  return to.dataset(id);
+}
+
+/** What tells one from another. */
+export const identity = (found: Found): string =>
+  [found.kind, found.namespace, found.name, found.column, found.tag].join('\n');
+
+export function recent(): Found[] {
+  try {
+    const kept: unknown = JSON.parse(localStorage.getItem(KEY) ?? '[]');
+    return Array.isArray(kept) ? (kept as Found[]) : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Put something first among what was opened of late. */
+export function remember(found: Found): void {
+  const others = recent().filter((each) => identity(each) !== identity(found));
+  localStorage.setItem(KEY, JSON.stringify([found, ...others].slice(0, KEPT)));
+}

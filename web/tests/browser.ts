@@ -1,0 +1,115 @@
+// Debian's Chromium through playwright-core: a page that fails the test for what it logs, loads from elsewhere or runs.
+import { execFileSync } from 'node:child_process';
+
+import axe from 'axe-core';
+import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect } from 'vitest';
+
+import { PYTHON, ROOT } from './headwater';
+
+const FLAGS = [
+  '--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+  '--disable-component-update', '--disable-sync',
+]; // prettier-ignore
+
+export async function launch(): Promise<Browser> {
+  const program = 'from tools.chromium import find; print(find() or "")';
+  const executablePath = execFileSync(PYTHON, ['-c', program], { cwd: ROOT, encoding: 'utf8' }).trim();
+  if (!executablePath) throw new Error('No Chromium: run `make setup-test`, which says what to install.');
+  return chromium.launch({ executablePath, args: FLAGS });
+}
+
+export interface Watched {
+  page: Page;
+  /** What should not have happened. */
+  faults: string[];
+}
+
+/** Give each test of a file its own page; what it logs as an error fails the test. */
+export function browsing(): { open: (url: string, options?: Options) => Promise<Page> } {
+  let browser: Browser;
+  let open: Watched[] = [];
+  const windows = new Map<string, Promise<BrowserContext>>();
+  beforeAll(async () => {
+    browser = await launch();
+  });
+  afterEach(async () => {
+    const faults = open.flatMap((each) => each.faults);
+    await Promise.all(open.map(({ page }) => page.close()));
+    open = [];
+    expect(faults).toEqual([]);
+  });
+  afterAll(() => browser.close());
+  return {
+    open: async (url, options = {}) => {
+      const { width = 1280, height = 900, profile = 0 } = options;
+      const key = JSON.stringify([width, height, profile]);
+      const window = windows.get(key) ?? browser.newContext({ viewport: { width, height }, acceptDownloads: true });
+      windows.set(key, window);
+      const watched = await watch(await window, url, options);
+      open.push(watched);
+      await watched.page.goto(url);
+      return watched.page;
+    },
+  };
+}
+
+interface Options {
+  width?: number;
+  height?: number;
+  /** Pages of one profile share a cache, and six connections to a host. */
+  profile?: number;
+  /** What may be logged: the browser itself logs every answer that is no success. */
+  expected?: RegExp;
+}
+
+async function watch(window: BrowserContext, url: string, { expected }: Options): Promise<Watched> {
+  const page = await window.newPage();
+  page.setDefaultTimeout(20_000);
+  await page.addInitScript(() => {
+    if (!sessionStorage.getItem('begun')) localStorage.clear(); // as if nobody had been here
+    sessionStorage.setItem('begun', 'yes');
+  });
+  const faults: string[] = [];
+  const origin = new URL(url).origin;
+  page.on('console', (message) => {
+    const text = message.text();
+    if (['error', 'warning'].includes(message.type()) && !expected?.test(text)) faults.push(text);
+  });
+  page.on('pageerror', (error) => faults.push(error.message));
+  page.on('dialog', (dialog) => {
+    faults.push(`A dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on('request', (request) => {
+    const from = request.url();
+    if (!from.startsWith(origin) && !from.startsWith(`blob:${origin}`) && !from.startsWith('data:')) faults.push(`Asked ${from}`);
+  });
+  return { page, faults };
+}
+
+const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
+
+/** What axe finds serious or critical; rules: some of its rules only. Sizes inside a graph are what one zooms to. */
+export async function barriers(page: Page, rules: string[] = RULES): Promise<string[]> {
+  await page.evaluate(axe.source);
+  return page.evaluate(async (runOnly) => {
+    const run = (window as unknown as { axe: typeof axe }).axe.run;
+    const found = await run(document, { runOnly, rules: document.querySelector('.react-flow') ? { 'target-size': { enabled: false } } : {} });
+    return found.violations
+      .filter((each) => each.impact === 'serious' || each.impact === 'critical')
+      .map((each) => `${each.id}: ${each.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`);
+  }, rules);
+}
+
+/** Wait until a page has answered: nothing loads any more. */
+export async function settled(page: Page): Promise<void> {
+  await page.locator('h1').first().waitFor();
+  await page.waitForFunction(() => !document.querySelector('.state.loading'));
+}
+
+/** Wait until a graph is drawn. */
+export async function drawn(page: Page): Promise<void> {
+  await page.locator('.react-flow[data-drawn="true"]').waitFor();
+  await page.waitForFunction(() => !document.querySelector('.state.loading'));
+}

@@ -1,0 +1,88 @@
+// A real `headwater up` as a child of the tests.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+
+export const ROOT = resolve(import.meta.dirname, '../..');
+export const PYTHON = join(ROOT, '.venv/bin/python');
+
+const TAGS = 'version: 1\ntags:\n  - dataset: "*"\n    column: "customer_email"\n    tag: pii\n';
+const WAIT_MS = 60_000;
+
+type Json = Record<string, unknown>;
+
+export class Headwater {
+  private process: ChildProcess | undefined;
+  private port = 0;
+  private readonly folder = mkdtempSync(join(tmpdir(), 'headwater-page-'));
+
+  constructor(private readonly environment: Record<string, string> = {}) {
+    mkdirSync(join(this.folder, 'rules'));
+    writeFileSync(join(this.folder, 'rules/tags.yaml'), TAGS);
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** Start, on the port of the last time if there was one; return when it listens. */
+  async start(): Promise<this> {
+    const program = ['-c', 'from headwater.cli import main; main()', 'up', '--data', this.folder, '--port', String(this.port), '--tick', '50ms'];
+    this.process = spawn(PYTHON, program, {
+      cwd: this.folder, env: { ...process.env, PYTHONPATH: ROOT, ...this.environment }, stdio: ['ignore', 'pipe', 'inherit'],
+    }); // prettier-ignore
+    if (!this.process.stdout) throw new Error('its output is a pipe');
+    for await (const line of createInterface({ input: this.process.stdout })) {
+      const found = /listens on http:\/\/127\.0\.0\.1:(\d+)/.exec(line);
+      if (found) {
+        this.port = Number(found[1]);
+        this.process.stdout.resume();
+        return this;
+      }
+    }
+    throw new Error('`headwater up` ended before it listened.');
+  }
+
+  async stop(): Promise<void> {
+    if (this.process?.exitCode !== null) return;
+    const ended = once(this.process, 'exit');
+    this.process.kill('SIGTERM');
+    await ended;
+  }
+
+  async end(): Promise<void> {
+    await this.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** Send events and wait until the index has them. */
+  async post(events: readonly unknown[], headers: Record<string, string> = {}): Promise<void> {
+    const json = { 'content-type': 'application/json', ...headers };
+    const answer = await fetch(`${this.url}/api/v1/lineage/batch`, { method: 'POST', headers: json, body: JSON.stringify(events) });
+    if (!answer.ok) throw new Error(await answer.text());
+    const last = events.findLast((event) => (event as { run?: Json }).run) as { run: { runId: string } };
+    await until(async () => {
+      const found = await fetch(`${this.url}/api/headwater/v1/runs/${last.run.runId}/lineage`, { headers });
+      return found.status === 200;
+    });
+  }
+
+  async ask<T>(question: string, query: Record<string, string> = {}): Promise<T> {
+    return ask<T>(this.url, question, query);
+  }
+}
+
+export async function ask<T>(url: string, question: string, query: Record<string, string> = {}): Promise<T> {
+  const answer = await fetch(`${url}/api/headwater/v1/${question}?${new URLSearchParams(query).toString()}`);
+  if (!answer.ok) throw new Error(`${question}: ${await answer.text()}`);
+  return (await answer.json()) as T;
+}
+
+/** Ask again until something is so. */
+export async function until(done: () => Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + WAIT_MS; !(await done()); )
+    if (Date.now() > end) throw new Error(`Not so after ${WAIT_MS} ms: ${done.toString()}`);
+}

@@ -1,0 +1,144 @@
+import { readFileSync } from 'node:fs';
+
+import type { Page } from 'playwright-core';
+import { expect, inject, test } from 'vitest';
+
+import type { Answer } from '../src/api/client';
+import { browsing, drawn } from './browser';
+import { ask, until } from './headwater';
+import { at, BRONZE, EMAIL, SILVER } from './places';
+
+const url = inject('url');
+const { open } = browsing();
+
+interface Drawn {
+  table: string;
+  column: string;
+  masked: boolean;
+}
+
+/** The columns in the graph, whole names. */
+async function columns(page: Page): Promise<Drawn[]> {
+  return page.locator('.react-flow__node').evaluateAll((nodes) =>
+    nodes.flatMap((node) =>
+      [...node.querySelectorAll('[data-column]')].map((row) => ({
+        table: node.querySelector('.node-head')?.getAttribute('title') ?? '',
+        column: row.getAttribute('data-column') ?? '',
+        masked: row.classList.contains('masked'),
+      })),
+    ),
+  );
+}
+
+const text = ({ table, column, masked }: Drawn): string => `${table} ${column} ${masked ? 'masked' : 'clear'}`;
+
+test.each(['value', 'any'] as const)('following customer_email shows exactly the columns that the API answers, by %s', async (mode) => {
+  const page = await open(url + at('/lineage', { ...EMAIL, mode }), { width: 1900, height: 1200 });
+  await drawn(page);
+  const shown = (await columns(page)).map(text).sort();
+  const [down, up] = await Promise.all([
+    ask<Answer<'impact'>>(url, 'impact', { ...EMAIL, mode }),
+    ask<Answer<'upstream'>>(url, 'upstream', { ...EMAIL, mode }),
+  ]);
+  const answered = [...down.columns, ...up.columns].map(({ namespace, dataset, column, masked }) => text({ table: `${namespace}/${dataset}`, column: column ?? '', masked }));
+  const asked = text({ table: `${EMAIL.namespace}/${EMAIL.dataset}`, column: EMAIL.column, masked: false });
+  expect(shown).toEqual([...new Set([...answered, asked])].sort());
+  expect(shown.filter((each) => each.endsWith('masked')).length).toBeGreaterThan(0);
+  expect(shown.filter((each) => each.endsWith('clear')).length).toBeGreaterThan(2);
+  const dashed = await page.locator('.line.indirect').count();
+  expect(dashed > 0).toBe(mode === 'any');
+});
+
+test('a click on a column leaves its relatives only, first in each table, and the address keeps it', async () => {
+  const page = await open(url + at('/lineage', { ...BRONZE, up: '1', down: '1' }), { width: 1900, height: 1200 });
+  await drawn(page);
+  const before = (await columns(page)).length;
+  await page.locator('.node.subject [data-column="customer_email"]').click();
+  await page.waitForURL(/column=customer_email/);
+  await page.locator('.node-column.subject').waitFor();
+  const after = await columns(page);
+  expect(after.length).toBeLessThan(before);
+  await page.reload();
+  await drawn(page);
+  expect((await columns(page)).map(text).sort()).toEqual(after.map(text).sort());
+});
+
+test('transformation and SQL of an edge are shown on demand', async () => {
+  const page = await open(url + at('/lineage', { ...SILVER, up: '1', down: '0' }));
+  await drawn(page);
+  await page.locator('.react-flow__edge[aria-label*="bronze/customers"]').first().focus();
+  await page.keyboard.press('Enter');
+  const panel = page.getByRole('complementary', { name: 'Edge' });
+  await panel.locator('.reason').first().waitFor();
+  expect(await panel.textContent()).toMatch(/DIRECT.*run/s);
+});
+
+test('it goes on by one, by two and all the way', async () => {
+  const page = await open(url + at('/lineage', { ...SILVER, up: '0', down: '0' }));
+  await drawn(page);
+  const count = () => page.locator('.react-flow__node').count();
+  expect(await count()).toBe(1);
+  await page.getByRole('button', { name: /more tables that it feeds/ }).click();
+  await until(async () => (await count()) > 1);
+  const one = await count();
+  await page.getByLabel('Downstream').selectOption('2');
+  await until(async () => (await count()) > one);
+  await page.getByLabel('Upstream').selectOption('all');
+  await page.waitForURL(/up=1000/);
+});
+
+test('groups open one by one, and what is folded is hidden', async () => {
+  const page = await open(`${url}/lineage`);
+  await drawn(page);
+  const groups = await page.locator('.node.group').count();
+  await page.locator('.node.group').filter({ hasText: 'onelake' }).getByRole('button', { name: 'Open' }).click();
+  await page.waitForURL(/open=/);
+  await until(async () => (await page.locator('.react-flow__node').count()) >= groups);
+  const map = await ask<Answer<'graph'>>(url, 'graph', { groups: 'namespace' });
+  expect(groups).toBe(map.totalCount);
+  await page.goto(url + at('/lineage', { ...SILVER, up: '1', down: '2' }));
+  await drawn(page);
+  await page.locator('.node.subject .node-head').click();
+  await page.getByRole('button', { name: 'Fold what it feeds' }).click();
+  await until(async () => (await page.locator('.react-flow__node').count()) === 2);
+});
+
+test('the slider shows another time, and two dates are compared', async () => {
+  const page = await open(url + at('/lineage', { ...SILVER, up: '2', down: '2' }), { expected: /404/ });
+  await drawn(page);
+  const now = await page.locator('.graph').getAttribute('data-laid');
+  await page.getByRole('slider').focus();
+  await until(async () => {
+    await page.keyboard.press('ArrowLeft');
+    return (await page.locator('.graph').getAttribute('data-laid')) !== now;
+  });
+  const then = new URL(page.url()).searchParams.get('asOf') ?? '';
+  await page.goto(url + at('/lineage', { ...SILVER, up: '2', down: '2', since: then }));
+  await page.locator('.node.added').first().waitFor();
+  expect(await page.locator('.line.added').count()).toBeGreaterThan(0);
+});
+
+test('the way between two columns is drawn alone', async () => {
+  const page = await open(url + at('/lineage', { ...EMAIL, toDataset: 'silver/customers', toNamespace: SILVER.namespace, toColumn: 'email_sha' }));
+  await drawn(page);
+  await page.getByText('The shortest way has 1 step.').waitFor();
+  expect((await columns(page)).map(({ column }) => column).sort()).toEqual(['customer_email', 'email_sha']);
+});
+
+test('the graph is saved as SVG and PNG, its table as CSV', async () => {
+  const page = await open(url + at('/lineage', EMAIL));
+  await drawn(page);
+  const saved = async (name: string): Promise<Buffer> => {
+    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name, exact: true }).click()]);
+    return readFileSync(await file.path());
+  };
+  const svg = (await saved('SVG')).toString('utf8');
+  expect(svg).toContain('customer_email');
+  const problems = await page.evaluate((source) => new DOMParser().parseFromString(source, 'image/svg+xml').querySelector('parsererror')?.textContent, svg);
+  expect(problems).toBeUndefined();
+  expect((await saved('PNG')).subarray(1, 4).toString()).toBe('PNG');
+  await page.getByText('What is drawn, as a table').click();
+  const csv = (await saved('CSV')).toString('utf8').split('\r\n');
+  expect(csv[0]).toBe('Where,Table or group,Column,Readable,Change,Namespace');
+  expect(csv.length - 2).toBe((await columns(page)).length);
+});

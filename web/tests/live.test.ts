@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { browsing, drawn, settled } from './browser';
+import { run } from './events';
+import { Headwater, until } from './headwater';
+import { at } from './places';
+
+const KEY = 'viewer-key-1';
+const KEYS = JSON.stringify([{ name: 'tests', key: KEY, roles: ['read', 'write', 'admin'] }]);
+const BEARER = { authorization: `Bearer ${KEY}` };
+const [RAW, CLEAN, GOLD] = ['raw', 'clean', 'gold'].map((name) => ({ namespace: 's3://live', name })) as [Named, Named, Named];
+interface Named {
+  namespace: string;
+  name: string;
+}
+
+const headwater = new Headwater({ HEADWATER_KEYS: KEYS });
+const { open } = browsing();
+const EXPECTED = /401|404|503|ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/;
+
+beforeAll(async () => {
+  await headwater.start();
+  await headwater.post([run('clean', RAW, CLEAN, { mail: 'mail' }, '2026-11-21T10:00:00Z')], BEARER);
+});
+afterAll(() => headwater.end());
+
+test('a key is asked for, kept in the tab, and what is posted shows without reload', async () => {
+  const page = await open(`${headwater.url}/`, { expected: EXPECTED });
+  await page.getByRole('dialog', { name: 'A key is needed' }).waitFor();
+  await page.getByRole('textbox', { name: 'Key' }).fill('not-the-key');
+  await page.keyboard.press('Enter');
+  await page.getByText('That key was not taken.').waitFor();
+  await page.getByRole('textbox', { name: 'Key' }).fill(KEY);
+  await page.keyboard.press('Enter');
+  await page.getByText('Events per minute').waitFor();
+  await page.getByText('Live', { exact: true }).first().waitFor();
+  await page.getByText('Connecting').waitFor({ state: 'detached' });
+  await page.locator('.live-mark.is-live').waitFor();
+  await headwater.post([run('to_gold', CLEAN, GOLD, { mail: 'mail' }, '2026-11-21T11:00:00Z')], BEARER);
+  await page.locator('.feed').getByRole('link', { name: 'to_gold' }).first().waitFor();
+  await page.locator('.feed').getByText('appeared').first().waitFor();
+  await page.getByText('2 in the window').waitFor();
+  expect(await page.evaluate(() => [localStorage.length, sessionStorage.getItem('headwater-key')])).toEqual([0, KEY]);
+});
+
+test('a graph grows while one looks at it', async () => {
+  const page = await withKey('/settings');
+  await page.goto(headwater.url + at('/lineage', { namespace: RAW.namespace, dataset: RAW.name, up: '0', down: '5' }));
+  await drawn(page);
+  await page.locator('.live-mark.is-live').waitFor();
+  const before = await page.locator('.react-flow__node').count();
+  await headwater.post([run('onward', GOLD, { namespace: 's3://live', name: 'export' }, { mail: 'mail' }, '2026-11-21T12:00:00Z')], BEARER);
+  await until(async () => (await page.locator('.react-flow__node').count()) === before + 1);
+});
+
+test('with Headwater stopped each page says so, and goes on by itself once it is back', async () => {
+  const paths = ['/', '/lineage', '/surface', '/unused', '/coverage', '/events', '/rejected', '/settings', '/diff?from=2026-11-01T00:00:00Z', '/search?q=mail',
+    at('/dataset', { namespace: CLEAN.namespace, name: CLEAN.name }), at('/job', { namespace: 'tests', name: 'clean' }), at('/run', { id: '0195c000-0000-7000-8000-000000000001' })];
+  const pages = [];
+  for (const [at, path] of paths.entries()) pages.push(await withKey(path, Math.floor(at / 4)));
+  await headwater.stop();
+  for (const each of pages) await each.getByText('Headwater does not answer').first().waitFor();
+  await headwater.start();
+  for (const each of pages) {
+    await each.locator('.live-mark.is-live').waitFor();
+    await each.locator('.state.failure').first().waitFor({ state: 'detached' });
+  }
+});
+
+async function withKey(path: string, profile = 0) {
+  const page = await open(`${headwater.url}/health/live`, { expected: EXPECTED, profile });
+  await page.evaluate((key) => sessionStorage.setItem('headwater-key', key), KEY);
+  await page.goto(headwater.url + path);
+  await settled(page);
+  return page;
+}

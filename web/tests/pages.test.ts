@@ -1,0 +1,33 @@
+import { expect, inject, test } from 'vitest';
+
+import { barriers, browsing, settled } from './browser';
+import { PAGES } from './places';
+
+const url = inject('url');
+const { open } = browsing();
+
+test.each(Object.keys(PAGES))('%s has no barrier, in light and in dark', async (name) => {
+  const page = await open(url + (PAGES[name] ?? ''));
+  await settled(page);
+  if (page.url().includes('/lineage')) await page.locator('.react-flow__node').first().waitFor();
+  expect(await page.title()).toContain('Headwater');
+  expect(await barriers(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Use dark colours' }).click();
+  expect(await barriers(page, ['color-contrast'])).toEqual([]);
+});
+
+test.each(['overview', 'columns', 'dataset'])('%s is usable on a small screen', async (name) => {
+  const page = await open(url + (PAGES[name] ?? ''), { width: 360, height: 740 });
+  await settled(page);
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);
+  await page.getByRole('button', { name: 'Pages' }).click();
+  await page.getByRole('link', { name: 'Settings' }).click();
+  await page.getByRole('heading', { name: 'Settings' }).waitFor();
+  expect(await barriers(page)).toEqual([]);
+});
+
+test('settings show what is in force and no way to change it', async () => {
+  const page = await open(`${url}/settings`);
+  const row = page.getByRole('row').filter({ has: page.getByText('tick_s', { exact: true }) });
+  expect(await row.textContent()).toContain('0.05');
+});

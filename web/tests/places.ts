@@ -1,0 +1,33 @@
+// Addresses in the recorded pipeline.
+export const STORE = 'abfss://3f2a9c1e-0000-4000-8000-00000000aa01@onelake.dfs.fabric.microsoft.com';
+const LAKEHOUSE = '3eb04867-0000-4000-8000-0000000000b1';
+
+export const BRONZE = { namespace: STORE, dataset: `${LAKEHOUSE}/Tables/bronze/customers` };
+export const SILVER = { namespace: STORE, dataset: `${LAKEHOUSE}/Tables/silver/customers` };
+export const EMAIL = { ...BRONZE, column: 'customer_email' };
+
+export const at = (path: string, query: Record<string, string> = {}): string => `${path}?${new URLSearchParams(query).toString()}`;
+export const datasetAt = (named: { namespace: string; dataset: string }): string => at('/dataset', { namespace: named.namespace, name: named.dataset });
+
+const JOB = { namespace: 'lab-workspace', name: 'nb_medallion.append_data_exec_v1.spark_catalog_goldlh_daily' };
+const RUN = '01a1fdb6-2d0f-7d36-bce4-342de6f772df';
+
+/** Every page, each with something on it. */
+export const PAGES: Record<string, string> = {
+  overview: '/?window=365d',
+  map: '/lineage?group=schema',
+  tables: at('/lineage', { ...SILVER, up: '2', down: '2' }),
+  columns: at('/lineage', EMAIL),
+  search: '/search?q=customer',
+  dataset: datasetAt(SILVER),
+  job: at('/job', JOB),
+  run: at('/run', { id: RUN }),
+  surface: '/surface',
+  unused: '/unused',
+  diff: '/diff?from=2026-11-21T10:40:00.000Z',
+  coverage: '/coverage',
+  events: '/events',
+  rejected: '/rejected',
+  settings: '/settings',
+  nowhere: '/nowhere',
+};

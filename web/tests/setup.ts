@@ -1,0 +1,19 @@
+// One Headwater for all tests that only look.
+import type { TestProject } from 'vitest/node';
+
+import { generated, hostile, recorded } from './events';
+import { Headwater } from './headwater';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    url: string;
+  }
+}
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const headwater = await new Headwater().start();
+  await headwater.post(recorded());
+  await headwater.post([...generated(60), ...hostile()]);
+  project.provide('url', headwater.url);
+  return () => headwater.end();
+}

@@ -1,0 +1,46 @@
+import react from '@vitejs/plugin-react';
+import { defineConfig } from 'vitest/config';
+
+const api = process.env.HEADWATER_URL ?? 'http://127.0.0.1:5000';
+
+export default defineConfig({
+  plugins: [react()],
+  build: {
+    outDir: '../headwater/web/assets',
+    emptyOutDir: true,
+    assetsInlineLimit: 0, // a data: URL for a worker or an icon would need a weaker content policy
+    modulePreload: { polyfill: false },
+    chunkSizeWarningLimit: 1600, // the layout worker is one file of 1.6 MB that is loaded with the first graph
+  },
+  server: { proxy: { '/api': api, '/health': api, '/docs': api, '/openapi.json': api } },
+  test: {
+    fileParallelism: false, // the browser tests share one machine
+    projects: [
+      {
+        extends: true,
+        test: { name: 'unit', include: ['src/**/*.test.{ts,tsx}'], environment: 'jsdom' },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'browser',
+          include: ['tests/**/*.test.ts'],
+          environment: 'node',
+          globalSetup: 'tests/setup.ts',
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        extends: true, // not tests: what `make screenshots` and `python -m bench.dashboard` run
+        test: {
+          name: 'tools',
+          include: ['bench/*.ts'],
+          environment: 'node',
+          testTimeout: 600_000,
+          hookTimeout: 60_000,
+        },
+      },
+    ],
+  },
+});

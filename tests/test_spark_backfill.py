@@ -41,7 +41,7 @@ _CAPTURE = fastavro.parse_schema(
 """As the service documents the files of Event Hubs Capture."""
 
 
-def capture(path: Path, *records: tuple[bytes | None, dict[str, Any]]) -> None:
+def capture(path: Path, *records: tuple[bytes | None, dict[str, Any]], at: str = "3/1/2026 1:02:03 PM") -> None:
     """Write one file of Capture."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
@@ -52,7 +52,7 @@ def capture(path: Path, *records: tuple[bytes | None, dict[str, Any]]) -> None:
                 {
                     "SequenceNumber": number,
                     "Offset": str(number),
-                    "EnqueuedTimeUtc": "3/1/2026 1:02:03 PM",
+                    "EnqueuedTimeUtc": at,
                     "SystemProperties": {"x-opt-enqueued-time": 1},
                     "Properties": properties,
                     "Body": body,
@@ -79,7 +79,7 @@ def test_capture_and_lines_are_taken_once_and_the_audit_balances(spark: SparkSes
 
     assert backfill(spark, lake, Files("capture", str(hub), "old-hub")) == 3
     assert backfill(spark, lake, Files("ndjson", str(lines), "lines")) == 5
-    capture(hub / "ns" / "hub" / "1" / "02.avro", (event("later"), sent))
+    capture(other := hub / "ns" / "hub" / "1" / "02.avro", (event("later"), sent | {"k": 1 << 40}), at="just now")
     assert backfill(spark, lake, Files("capture", str(hub), "old-hub")) == 4
 
     stored = {(row["log"], row["run_id"]): row for row in rows(world.folder, "events")}
@@ -91,6 +91,7 @@ def test_capture_and_lines_are_taken_once_and_the_audit_balances(spark: SparkSes
     first, later = stored["old-hub", "captured"], stored["old-hub", "later"]
     assert (first["sequence"], later["sequence"]) == (1, BATCH_RECORDS + 1)
     assert (first["http"], first["received_at"].isoformat()) == ('{"key": "spark"}', "2026-03-01T13:02:03+00:00")
+    assert later["received_at"].timestamp() == pytest.approx(other.stat().st_mtime, abs=0.001)
     assert [stored["lines", run]["sequence"] for run in ("a1", "a2", "b")] == [1, 2, 3]
     assert {row["sequence"] for row in rows(world.folder, "duplicates")} == {2, 4}
     assert {(row["log"], row["sequence"]) for row in rows(world.folder, "rejected")} == {("old-hub", 3), ("lines", 5)}

@@ -88,6 +88,9 @@ def test_spark_goes_on_after_the_parser_and_makes_the_same_rows(
         producer.produce(topic, event("in a transaction"), partition=0)
         producer.flush()
         producer.commit_transaction() if keep else producer.abort_transaction()
+    foreign = kafka.producer()
+    foreign.produce(topic, event("others' headers"), partition=1, headers=[("k", b"many"), ("h", b"\xff")])
+    foreign.flush()
     append(
         address(kafka, topic),
         *[record(f"run-{n % 500}-again") for n in range(600)],

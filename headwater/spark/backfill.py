@@ -26,18 +26,18 @@ BATCH_RECORDS = 1_000_000_000
 
 _ANY = "map<string, struct<member0: bigint, member1: double, member2: string, member3: binary>>"
 _CAPTURE = f"EnqueuedTimeUtc string, Properties {_ANY}, Body binary"
-_ENQUEUED = "coalesce(to_timestamp(EnqueuedTimeUtc, 'M/d/yyyy h:mm:ss a'), _metadata.file_modification_time)"
+_ENQUEUED = "coalesce(try_to_timestamp(EnqueuedTimeUtc, 'M/d/yyyy h:mm:ss a'), _metadata.file_modification_time)"
 _RECORDS: dict[Kind, tuple[str, ...]] = {
     "capture": (
         f"unix_micros({_ENQUEUED}) AS received_us",
-        "cast(coalesce(Properties['k'].member0, 0) as int) AS kind",
-        "coalesce(Properties['h'].member2, '{}') AS http",
+        "coalesce(try_cast(Properties['k'].member0 as int), 0) AS kind",
+        "cast(coalesce(Properties['h'].member2, '{}') as binary) AS http",
         "Body AS body",
     ),
     "ndjson": (
         "unix_micros(_metadata.file_modification_time) AS received_us",
         "0 AS kind",
-        "'{}' AS http",
+        "cast('{}' as binary) AS http",
         "cast(value as binary) AS body",
     ),
 }

@@ -19,7 +19,7 @@ from headwater.parser.batch import Batch, Before, bisect, build_batch, rejected_
 from headwater.spark.delta import spark_schema
 from headwater.tables import BRONZE, Table
 
-RECORDS = "partition string, sequence long, received_us long, kind int, http string, body binary, claim binary"
+RECORDS = "partition string, sequence long, received_us long, kind int, http binary, body binary, claim binary"
 """What a source gives: `claim` is the body that a claim stands for, null if it is gone."""
 
 ROWS = StructType(
@@ -152,7 +152,8 @@ def _records(rows: Iterable[tuple[Any, ...]], watermark: int, head: int | None) 
     for _, sequence, received_us, kind, http, body, _ in rows:
         if sequence > watermark:
             holes = 0 if head is None else sequence - max(watermark + 1, min(head, sequence))
-            yield LoggedRecord(sequence, received_us, _KINDS.get(kind, Kind.EVENT), http, body or b"", holes)
+            sent = http.decode("utf-8", "replace")
+            yield LoggedRecord(sequence, received_us, _KINDS.get(kind, Kind.EVENT), sent, body or b"", holes)
             watermark = sequence
 
 

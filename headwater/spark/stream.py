@@ -36,8 +36,8 @@ _RECORDS = (
     "cast(partition as string) AS partition",
     "offset + 1 AS sequence",
     "unix_micros(timestamp) AS received_us",
-    "coalesce(cast(cast(try_element_at(filter(headers, h -> h.key = 'k'), -1).value as string) as int), 0) AS kind",
-    "coalesce(cast(try_element_at(filter(headers, h -> h.key = 'h'), -1).value as string), '{}') AS http",
+    "coalesce(try_cast(cast(try_element_at(filter(headers, h -> h.key = 'k'), -1).value as string) as int), 0) AS kind",
+    "coalesce(try_element_at(filter(headers, h -> h.key = 'h'), -1).value, cast('{}' as binary)) AS http",
     "value AS body",
 )
 

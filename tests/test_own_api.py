@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import httpx
 import pytest
 
 from tests.parsing import World
@@ -178,6 +177,6 @@ def test_what_is_out_of_form_is_refused_with_the_form(
 
 def test_nothing_yet_is_an_answer_too(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("empty") / "data"
-    with Running(folder, cwd=folder.parent) as running, httpx.Client(base_url=running.url, timeout=60) as client:
-        found = client.get(f"{API}/overview").json()
+    with Running(folder, cwd=folder.parent) as running, Asker(running.url) as asker:
+        found = asker.wait_for("overview")
         assert (sum(found["events"]), found["pending"]) == (0, 0)

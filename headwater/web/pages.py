@@ -13,7 +13,8 @@ from typing import NamedTuple
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
+from starlette.types import Scope
 
 _POLICY = "; ".join([
     "default-src 'self'", "img-src 'self' data: blob:", "object-src 'none'", "base-uri 'none'", "form-action 'none'",
@@ -43,6 +44,15 @@ class _File(NamedTuple):
     media_type: str
 
 
+class _Page(Route):
+    """Takes what a browser may ask for; the rest it leaves alone, so that 405 stays the API's answer."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        match, child = super().matches(scope)
+        taken = match is Match.FULL and not scope["path"].startswith(_NOT_THE_PAGES)
+        return (match, child) if taken else (Match.NONE, {})
+
+
 class Web:
     """The built dashboard, read once and kept packed in memory (about 1 MB)."""
 
@@ -52,8 +62,7 @@ class Web:
 
     def routes(self) -> list[Route]:
         """Return the routes of the dashboard, to be asked after all others: they take every address that is left."""
-        methods = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH"]
-        return [Route("/assets/{name}", self._asset), Route("/{rest:path}", self._page, methods=methods)]
+        return [Route("/assets/{name}", self._asset), _Page("/{rest:path}", self._page)]
 
     @cached_property
     def _files(self) -> dict[str, _File]:
@@ -74,8 +83,7 @@ class Web:
     async def _page(self, request: Request) -> Response:
         """Answer the page to a browser, whatever the address: the page itself knows what to show there."""
         path = request.url.path
-        wanted = path == "/" or "text/html" in request.headers.get("accept", "")
-        if request.method not in ("GET", "HEAD") or not wanted or path.startswith(_NOT_THE_PAGES):
+        if path != "/" and "text/html" not in request.headers.get("accept", ""):
             raise HTTPException(404)
         return _answer(request, self._index, "no-cache")
 

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from tests.reference.small_events import CLEAR, GUID, made, run
-from tests.reference.world_events import at, facet, source, uuid
+from tests.reference.world_events import at, facet, parent, source, uuid
 from tests.shop import (
     ALIAS,
     API,
@@ -342,7 +342,21 @@ def test_a_run_says_who_wrote_what_it_read_and_who_read_what_it_wrote(shop: Aske
     (read,), (written,) = answer["reads"], answer["writes"]
     assert (read["dataset"], read["written_by"]["id"]) == ("bronze/customers", uuid(1))
     assert [reader["id"] for reader in written["read_by"]] == [uuid(3), uuid(4)]
+    assert (answer["children"], answer["truncated"]) == ([], False)
     assert "No run" in shop.refused("runs/nobody/lineage", 404)["error"]
+
+
+def test_a_run_names_the_runs_that_are_part_of_it(shop: Asker) -> None:
+    shop.post(
+        run(80, 500, job="app"),
+        run(81, 501, job="app.read", run_facets={"parent": parent(uuid(80), ("jobs", "app"))}),
+        run(82, 502, job="app.read.write", kind="FAIL",
+            run_facets={"parent": parent(uuid(81), ("jobs", "app.read"), uuid(80))}),
+    )  # fmt: skip
+    found = shop.ask(f"runs/{uuid(80)}/lineage")
+    told = [(each["id"], each["state"], each["job"]["name"]) for each in found["children"]]
+    assert told == [(uuid(82), "FAIL", "app.read.write"), (uuid(81), "COMPLETE", "app.read")]
+    assert shop.ask(f"runs/{uuid(82)}/lineage")["run"]["execution"] == uuid(80)
 
 
 def test_a_run_id_that_is_no_uuid_is_found_even_with_a_slash(shop: Asker) -> None:

@@ -219,11 +219,13 @@ class Coverage(Shape):
 
 
 class RunLineage(Shape):
-    """What a run read and wrote; its members are described in docs/questions.md."""
+    """What a run read and wrote, and the runs that are part of it; its members are described in docs/questions.md."""
 
     run: dict[str, Any]
     reads: list[dict[str, Any]]
     writes: list[dict[str, Any]]
+    children: list[dict[str, Any]]
+    truncated: bool
 
 
 class Listed(Shape):

@@ -32,6 +32,7 @@ _SURFACE = ("exposure", "namespace", "dataset", "column", "source.dataset", "sou
 _UNUSED = ("verdict", "namespace", "dataset", "column", "reason", "last_used")
 _DIFF = ("change", "from.dataset", "from.column", "to.dataset", "to.column", "type", "masked", "job.name")
 _OTHER_RUN = ("namespace", "dataset", "run.id", "run.time", "run.job.name")
+_CHILD = ("id", "time", "state", "job.name")
 _EDGE = ("origin", "job.namespace", "job.name", "runs", "first_seen", "last_seen", "landed", "sql")
 
 
@@ -153,7 +154,7 @@ def diff(
 
 @app.command()
 def run(run_id: Annotated[str, typer.Argument(help="Run id.")], data: Data = None, as_json: Json = False) -> None:
-    """Show what a run read and who had written it, what it wrote and who read that."""
+    """Show what a run read and who had written it, what it wrote and who read that, and the runs that are part of it."""
     found = _lenses(data).run(run_id)
     shown = {**found["run"], "job": f"{found['run']['job']['namespace']}/{found['run']['job']['name']}"}
     show(found, as_json, lambda: pairs("Run", shown))
@@ -162,6 +163,8 @@ def run(run_id: Annotated[str, typer.Argument(help="Run id.")], data: Data = Non
         readers = [{**each, "run": run} for each in found["writes"] for run in each["read_by"] or [None]]
         show(writers, False, lambda: table("Reads, written by", {"items": writers}, _OTHER_RUN))
         show(readers, False, lambda: table("Writes, read by", {"items": readers}, _OTHER_RUN))
+        parts = {"items": found["children"], "truncated": found["truncated"]}
+        show(parts, False, lambda: table("Runs that are part of it", parts, _CHILD))
 
 
 @app.command()

@@ -10,7 +10,7 @@ import msgspec
 from headwater.errors import LakeUnavailable, WrongSetting
 from headwater.index.catalog_tables import CATALOG
 
-FORMAT = 4
+FORMAT = 5
 
 T = TypeVar("T")
 
@@ -30,6 +30,7 @@ CREATE TABLE runs(
   started_us INTEGER, ended_us INTEGER, time_us INTEGER, said BLOB) WITHOUT ROWID;
 CREATE INDEX runs_of_job ON runs(job_key, time_us);
 CREATE INDEX runs_of_time ON runs(time_us);
+CREATE INDEX runs_of_execution ON runs(execution, time_us) WHERE execution <> run;
 CREATE INDEX runs_open ON runs(time_us) WHERE state = 'RUNNING';
 CREATE TABLE groups(id INTEGER PRIMARY KEY, layer TEXT, job INTEGER, output INTEGER, UNIQUE(layer, job, output));
 CREATE INDEX groups_of_output ON groups(output);

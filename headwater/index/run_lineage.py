@@ -15,16 +15,18 @@ from headwater.lineage.name import Name
 from headwater.lineage.run import Run, fold
 
 _SHOWN = 20
+_CHILDREN = 200
 
 
 def run_lineage(live: LiveGraph, run_id: str) -> dict[str, Any]:
-    """Answer what a run read and who had written it, what it wrote and who read that before the next write.
+    """Answer what a run read and who had written it, what it wrote and who read that before the next write, its parts.
 
     run_id: as sent; one that is no UUID and that several jobs used is the JSON `["id","namespace","job"]`.
     Raises NotKnown for a run that no event is of, WrongQuestion for an id of several.
     """
     sql, names = live.sql, live.names
     run = fold(next(iter(PartTable(sql).parts([key_of_run(sql, run_id)]).values())), live.naming.resolve)
+    children = list(_children(sql, names, run))
     return {
         "run": _run(run),
         "reads": [
@@ -34,6 +36,8 @@ def run_lineage(live: LiveGraph, run_id: str) -> dict[str, Any]:
         "writes": [
             {**dataset_json(name), "read_by": list(_readers(sql, names, name, run))} for name in sorted(run.outputs)
         ],
+        "children": children[:_CHILDREN],
+        "truncated": len(children) > _CHILDREN,
     }
 
 
@@ -99,3 +103,14 @@ def _readers(sql: sqlite3.Connection, names: NameNumbers, dataset: Name, run: Ru
     )
     for other, time_us, job in rows:
         yield {"id": other, "time": iso(time_us), "job": job_json(names.name(job))}
+
+
+def _children(sql: sqlite3.Connection, names: NameNumbers, run: Run) -> Iterator[dict[str, Any]]:
+    """Yield the runs of which this run is the execution, newest first; one more than are shown."""
+    rows = sql.execute(
+        "SELECT run, time_us, job, state FROM runs WHERE execution = ?1 AND execution <> run "
+        "ORDER BY time_us DESC LIMIT ?2",
+        (run.key, _CHILDREN + 1),
+    )
+    for other, time_us, job, state in rows:
+        yield {"id": other, "time": iso(time_us), "job": job_json(names.name(job)), "state": state}

@@ -118,6 +118,19 @@ test('the slider shows another time, and two dates are compared', async () => {
   expect(await page.locator('.line.added').count()).toBeGreaterThan(0);
 });
 
+test('the slider of the map goes through the time of the whole lake', async () => {
+  const page = await open(url + at('/lineage', { group: 'none' }));
+  await drawn(page);
+  const now = Number(await page.locator('.graph').getAttribute('data-laid'));
+  await page.getByRole('slider').focus();
+  await page.keyboard.press('Home');
+  await until(async () => Number(await page.locator('.graph').getAttribute('data-laid')) < now);
+  const answer = await fetch(`${url}/api/v1/namespaces?limit=1000`);
+  const { namespaces } = (await answer.json()) as { namespaces: { createdAt: string }[] };
+  const first = Math.min(...namespaces.map((each) => Date.parse(each.createdAt)));
+  expect(Date.parse(new URL(page.url()).searchParams.get('asOf') ?? '')).toBe(first);
+});
+
 test('the way between two columns is drawn alone', async () => {
   const page = await open(url + at('/lineage', { ...EMAIL, toDataset: 'silver/customers', toNamespace: SILVER.namespace, toColumn: 'email_sha' }));
   await drawn(page);

@@ -1,7 +1,8 @@
 import { expect, inject, test } from 'vitest';
 
 import { barriers, browsing, settled } from './browser';
-import { PAGES } from './places';
+import { ask } from './headwater';
+import { APPLICATION, at, PAGES } from './places';
 
 const url = inject('url');
 const { open } = browsing();
@@ -30,4 +31,12 @@ test('settings show what is in force and no way to change it', async () => {
   const page = await open(`${url}/settings`);
   const row = page.getByRole('row').filter({ has: page.getByText('tick_s', { exact: true }) });
   expect(await row.textContent()).toContain('0.05');
+});
+
+test('a run lists the runs that are part of it', async () => {
+  const page = await open(url + at('/run', { id: APPLICATION }));
+  const { children } = await ask<{ children: { id: string }[] }>(url, `runs/${APPLICATION}/lineage`);
+  expect(children.length).toBeGreaterThan(0);
+  const table = page.getByRole('table', { name: 'children' });
+  await table.getByRole('link', { name: children[0]?.id.slice(0, 13) }).first().waitFor();
 });

@@ -10,6 +10,7 @@ export const at = (path: string, query: Record<string, string> = {}): string => 
 export const datasetAt = (named: { namespace: string; dataset: string }): string => at('/dataset', { namespace: named.namespace, name: named.dataset });
 
 const JOB = { namespace: 'lab-workspace', name: 'nb_medallion.append_data_exec_v1.spark_catalog_goldlh_daily' };
+export const APPLICATION = '01a1fdb3-007a-75b2-b7a6-a9996ea0d827';
 const RUN = '01a1fdb6-2d0f-7d36-bce4-342de6f772df';
 
 /** Every page, each with something on it. */

@@ -1,18 +1,36 @@
 // Lineage as of a moment: a slider over the moments at which it changed, or any moment; and an earlier one to compare with.
 import { useQueries } from '@tanstack/react-query';
+import { useMemo } from 'react';
 import { Label, Slider, SliderThumb, SliderTrack } from 'react-aria-components';
 
 import { ask } from '../api/client';
+import { useAddress } from '../api/hooks';
 import { fieldOf, isoOf, time } from '../parts/format';
 import type { Picture } from './picture';
 
 const LOOKED_AT = 25;
+const STEPS = 48;
 
 interface Props {
   asOf: string;
   since: string;
   moments: readonly string[];
   onChange: (changes: { asOf?: string; since?: string }) => void;
+}
+
+/** Moments at equal distances from the first event of the lake to its newest one, oldest first; the map has no others. */
+export function useLifetime(enabled: boolean): string[] {
+  const { data } = useAddress<{ namespaces: { createdAt: string; updatedAt: string }[] }>('/api/v1/namespaces', { limit: 1_000 }, { enabled });
+  return useMemo(() => {
+    const times = (enabled && data ? data.namespaces : []).flatMap((each) => [Date.parse(each.createdAt), Date.parse(each.updatedAt)]);
+    return evenly(Math.min(...times), Math.max(...times), STEPS);
+  }, [enabled, data]);
+}
+
+/** So many moments from one time to another; none where no time lies between them. */
+export function evenly(first: number, last: number, steps: number): string[] {
+  if (!(first < last)) return [];
+  return Array.from({ length: steps }, (_, step) => new Date(first + ((last - first) * step) / (steps - 1)).toISOString());
 }
 
 /** The moments at which what feeds the tables of a picture changed, oldest first. */

@@ -23,7 +23,7 @@ export function Toolbar({ view, onSave }: { view: View; onSave: (form: 'svg' | '
       </label>
       {view.opened.size > 0 && <button type="button" onClick={() => view.change({ open: '' })}>Close all groups</button>}
       {view.folds.size > 0 && <button type="button" onClick={() => view.change({ fold: '' })}>Unfold all</button>}
-      {focused && (
+      {(view.column || view.target.dataset) && (
         <label className="check">
           <input type="checkbox" checked={view.mode === 'any'} onChange={(event) => view.change({ mode: event.target.checked ? 'any' : '' })} />
           Also filters, joins, groups

@@ -7,7 +7,7 @@ import { Legend } from '../graph/Legend';
 import { EdgePanel, Panel, TablePanel } from '../graph/Panel';
 import type { PictureEdge, PictureTable } from '../graph/picture';
 import { pngOf, svgOf } from '../graph/svg';
-import { TimeBar, useMoments } from '../graph/TimeBar';
+import { TimeBar, useLifetime, useMoments } from '../graph/TimeBar';
 import { Toolbar } from '../graph/Toolbar';
 import { useLayout } from '../graph/useLayout';
 import { useDrawn } from '../graph/useDrawn';
@@ -23,7 +23,8 @@ export function Lineage() {
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
   const { picture, error, now, stops } = useDrawn(view);
   const laid = useLayout(picture, opened);
-  const moments = useMoments(now);
+  const [changes, lifetime] = [useMoments(now), useLifetime(!view.dataset)];
+  const moments = view.dataset ? changes : lifetime;
   const openTable = useCallback((id: string) => setOpened((before) => toggled(before, id)), []);
   const acts = useActs(view, openTable, choose);
   const save = (form: 'svg' | 'png') => {

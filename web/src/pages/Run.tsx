@@ -4,6 +4,7 @@ import { Link } from 'react-router';
 import { queryText } from '../api/client';
 import { useAddress } from '../api/hooks';
 import { marquez, type Facets as Sent, type Run as Described } from '../api/marquez';
+import { DataTable } from '../parts/DataTable';
 import { Code, Facets, facetText } from '../parts/Facets';
 import { duration, time } from '../parts/format';
 import { Chip, DatasetLink, JobLink, RunLink } from '../parts/Names';
@@ -22,6 +23,8 @@ interface RunLineage {
   run: { id: string; job: Other['job']; state: string; execution: string; started: string | null; ended: string | null };
   reads: { namespace: string; dataset: string; written_by: Other | null }[];
   writes: { namespace: string; dataset: string; read_by: Other[] }[];
+  children: (Other & { state: string })[];
+  truncated: boolean;
 }
 
 export function Run() {
@@ -30,7 +33,7 @@ export function Run() {
   return (
     <Page title={`Run ${id}`} tools={<Link className="button" to={`/events${queryText({ run: id })}`}>Its events</Link>}>
       <Answered query={lineage}>
-        {({ run, reads, writes }) => (
+        {({ run, reads, writes, children, truncated }) => (
           <>
             <dl className="about">
               <dt>State</dt><dd><Chip kind={run.state}>{run.state}</Chip></dd>
@@ -64,11 +67,28 @@ export function Run() {
                 ) : <Empty>Nothing was reported.</Empty>}
               </Section>
             </div>
+            {children.length > 0 && <Children runs={children} truncated={truncated} />}
             <Said id={id} />
           </>
         )}
       </Answered>
     </Page>
+  );
+}
+
+function Children({ runs, truncated }: { runs: RunLineage['children']; truncated: boolean }) {
+  return (
+    <Section title="Runs that are part of it">
+      <DataTable
+        name="children" rows={runs} total={runs.length} truncated={truncated} empty="None."
+        columns={[
+          { id: 'state', title: 'State', value: (row) => row.state, width: '8rem', show: (row) => <Chip kind={row.state}>{row.state}</Chip> },
+          { id: 'run', title: 'Run', value: (row) => row.id, width: 'minmax(11rem, 1fr)', show: (row) => <RunLink id={row.id} /> },
+          { id: 'job', title: 'Job', value: (row) => row.job.name, width: 'minmax(11rem, 2fr)', show: (row) => <JobLink id={row.job} /> },
+          { id: 'time', title: 'Last event', value: (row) => time(row.time), width: '11rem' },
+        ]}
+      />
+    </Section>
   );
 }
 

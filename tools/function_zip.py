@@ -2,11 +2,14 @@
 
 import argparse
 import hashlib
+import sys
 import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "dist" / "function-app.zip"
+
+DASHBOARD = ROOT / "headwater" / "web" / "assets" / "index.html"
 
 SHIPPED = (
     "function_app.py",
@@ -28,6 +31,8 @@ SHIPPED = (
     "headwater/local/lifeline.py",
     "headwater/parser/*.py",
     "headwater/receiver/*.py",
+    "headwater/web/*.py",
+    "headwater/web/assets/**/*",
 )
 """Everything that goes to the cloud; `.funcignore` says the same to other tools."""
 
@@ -45,7 +50,7 @@ _TIME = (1980, 1, 1, 0, 0, 0)
 def shipped(root: Path = ROOT) -> list[str]:
     """List the files of the package, sorted, by their path in it."""
     kept, left_out = ({path for pattern in patterns for path in root.glob(pattern)} for patterns in (SHIPPED, LEFT_OUT))
-    return sorted(path.relative_to(root).as_posix() for path in kept - left_out)
+    return sorted(path.relative_to(root).as_posix() for path in kept - left_out if path.is_file())
 
 
 def write_package(target: Path, root: Path = ROOT) -> str:
@@ -65,6 +70,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("target", nargs="?", type=Path, default=PACKAGE)
     target = parser.parse_args().target
+    if not DASHBOARD.exists():
+        sys.exit("The dashboard is not built, which the package has in it. Run `make web` (it needs Node 20) first.")
     digest = write_package(target)
     print(f"{target}: {len(shipped())} files, {target.stat().st_size / 1e3:.0f} KB, sha256 {digest}")
 

@@ -1,4 +1,4 @@
-"""The reading API's trigger: one route for all of it, answered by the same application as on a laptop."""
+"""The trigger of reading API and dashboard: one route for all of it, answered by the application of a laptop."""
 
 import azure.functions as func
 

@@ -1,4 +1,4 @@
-"""The reading API of one instance: its index lies on the instance's own disk, built from bronze by a thread."""
+"""API and dashboard of one instance: its index lies on the instance's own disk, built from bronze by a thread."""
 
 import logging
 import threading
@@ -15,6 +15,7 @@ from headwater.index.search import Search
 from headwater.local.index import index_lock, run
 from headwater.runtime import open_bronze, open_index_home, open_rules, prepare_folder
 from headwater.settings import Settings, settings_shown
+from headwater.web.pages import Web
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +33,7 @@ class Reading:
         bronze, access = open_bronze(settings), Access(settings.keys)
         self._app = ReadApi(ReadFrom(readers, bronze, access, lenses, search, settings_shown(settings))).app()
         self._app.routes.extend(MarquezApi(lenses, search, bronze, access, None).routes())
+        self._app.routes.extend(Web().routes())
         self._index: threading.Thread | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

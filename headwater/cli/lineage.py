@@ -154,7 +154,7 @@ def diff(
 
 @app.command()
 def run(run_id: Annotated[str, typer.Argument(help="Run id.")], data: Data = None, as_json: Json = False) -> None:
-    """Show what a run read and who had written it, what it wrote and who read that, and the runs that are part of it."""
+    """Show what a run read and who had written it, what it wrote and who read that, and its parts."""
     found = _lenses(data).run(run_id)
     shown = {**found["run"], "job": f"{found['run']['job']['namespace']}/{found['run']['job']['name']}"}
     show(found, as_json, lambda: pairs("Run", shown))

@@ -132,6 +132,7 @@ var pipelineSettings = {
   HEADWATER_HUB__clientId: pipelineIdentity.properties.clientId
   HEADWATER_LAKE: 'abfss://${lakeContainer}@${lake.outputs.dfsHost}'
   HEADWATER_VACUUM_HOURS: '168' // a Fabric shortcut reads files for up to a week after they were replaced
+  AzureWebJobsDisableHomepage: 'true' // the dashboard is at the root
   AzureFunctionsJobHost__extensions__eventHubs__maxWaitTime: flushTime // over host.json's; the host's waiting is not billed
   OTEL_TRACES_SAMPLER: 'microsoft.fixed_percentage'
   OTEL_TRACES_SAMPLER_ARG: '1.0'

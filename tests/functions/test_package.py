@@ -57,6 +57,9 @@ def test_nothing_else_is_shipped_by_either_list() -> None:
     ignored = GitIgnoreSpec.from_lines((ROOT / ".funcignore").read_text().splitlines())
     listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     files = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    built = [path for path in ROOT.glob("headwater/web/assets/**/*") if path.is_file()]  # which no repository holds
+    files += [path.relative_to(ROOT).as_posix() for path in built]
+    assert "headwater/web/assets/index.html" in files
     assert sorted(name for name in files if not ignored.match_file(name)) == SHIPPED
 
 

@@ -1,6 +1,7 @@
 """Azure's own worker library runs the parser out of the deployment package; bronze is read directly after each step."""
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -167,3 +168,13 @@ def test_the_api_answers_from_the_same_lake(app: App, hub: Hub) -> None:
     assert app.request("api", method="GET", target="/api/headwater/v1/events").status == 401
     assert app.request("api", method="GET", target="/nothing", x_functions_key="viewer-key").status == 404
     assert json.loads(answer.body)["truncated"]
+
+
+def test_the_dashboard_is_in_the_package_and_public(app: App) -> None:
+    page = app.request("api", method="GET", target="/lineage", accept="text/html")
+    assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert "default-src 'self'" in page.headers["content-security-policy"]
+    script = re.search(r'src="(/assets/[^"]+\.js)"', page.body.decode())
+    assert script
+    found = app.request("api", method="GET", target=script[1])
+    assert (found.status, found.headers["content-type"].partition(";")[0]) == (200, "text/javascript")

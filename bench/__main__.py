@@ -2,7 +2,7 @@
 
 import argparse
 
-from bench import dashboard, freshness, functions, lineage, longrun, parser, reading, receiver, spark
+from bench import dashboard, freshness, functions, lineage, longrun, parser, reading, receiver, spark, stream
 from bench.figures import QUICK_ROUNDS, ROUNDS, show
 
 
@@ -20,6 +20,7 @@ def main() -> None:
     show("Reading", reading.run_quick() if quick else reading.run())
     show("Dashboard", dashboard.run(rounds))
     show("Spark", spark.run(spark.QUICK_EVENTS if quick else spark.EVENTS))
+    show("Stream", stream.run(stream.QUICK_EVENTS if quick else stream.EVENTS))
     show("Long run", longrun.run(longrun.QUICK_EVENTS if quick else longrun.EVENTS))
 
 

@@ -17,6 +17,8 @@ from tests.parsing import World
 from tests.running import Running, headwater
 from tests.samples import EVENTS, body, run_event
 
+pytestmark = pytest.mark.slow  # a process for each command
+
 
 @contextmanager
 def up(folder: Path) -> Iterator[str]:
@@ -54,7 +56,6 @@ def test_one_command_takes_an_event_and_the_next_ones_find_it(tmp_path: Path) ->
     assert (item["head"], item["tail"], item["passed"], item["pending"], log["past"]) == (1, 5, 5, 0, [])
 
 
-@pytest.mark.slow
 def test_events_are_found_by_run_and_job_and_time_whatever_quotes_they_hold(tmp_path: Path) -> None:
     data, name = tmp_path / "data", 'it\'s "odd" -- ; drop'
     with up(data) as url, httpx.Client(base_url=url) as client:
@@ -75,7 +76,6 @@ def test_events_are_found_by_run_and_job_and_time_whatever_quotes_they_hold(tmp_
         assert client.get("/api/headwater/v1/nothing").json()["fix"]
 
 
-@pytest.mark.slow
 def test_a_second_up_on_one_folder_is_told_so(tmp_path: Path) -> None:
     with up(tmp_path / "data"):
         outcome = headwater("up", "--data", tmp_path / "data", "--port", "0", cwd=tmp_path)
@@ -135,7 +135,6 @@ def test_validate_says_where_and_what_and_its_status(tmp_path: Path) -> None:
     assert "5 events checked, 3 not valid" in bad.stdout
 
 
-@pytest.mark.slow
 def test_keys_guard_every_route_but_health(tmp_path: Path) -> None:
     (tmp_path / "headwater.toml").write_text(
         "[[keys]]\nname='w'\nkey='write-key'\n[[keys]]\nname='r'\nkey='read-key-1'\nroles=['read']\n"
@@ -162,7 +161,6 @@ def test_keys_guard_every_route_but_health(tmp_path: Path) -> None:
         fails_in_one_line(sent, "key is missing or wrong", "HEADWATER_KEY")
 
 
-@pytest.mark.slow
 def test_what_was_rejected_can_be_sent_again_and_lands_once(tmp_path: Path) -> None:
     world = World(tmp_path / "data")
     world.append(b"not read", body(run_event()))

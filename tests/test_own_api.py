@@ -13,6 +13,8 @@ from tests.reference.world_events import at, dataset, source, uuid
 from tests.running import Running
 from tests.shop import API, DROPPED, EVENTS, LAKE, SILVER, Asker
 
+pytestmark = pytest.mark.slow  # two Headwaters
+
 KEYS = [
     {"name": "viewer", "key": "viewer-key", "roles": ["read"]},
     {"name": "writer", "key": "writer-key", "roles": ["write"]},

@@ -13,6 +13,8 @@ from tests.gateway import Gateway, Wire, chunked, running
 from tests.lake_check import bronze_of
 from tests.made_events import SCHEMA_URL, body, dataset_event, job_event, run_event, with_raw
 
+pytestmark = pytest.mark.slow  # two Headwaters
+
 KEYS = [
     {"name": "spark", "key": "spark-key"},
     {"name": "viewer", "key": "viewer-key", "roles": ["read"]},

@@ -20,6 +20,8 @@ from tests.reference.world_events import source
 from tests.running import Running
 from tests.shop import BRONZE, EVENTS, EXPORT, LANDING, MAILING, SILVER, Asker, up
 
+pytestmark = pytest.mark.slow  # two Headwaters, and a wheel
+
 ROOT = Path(__file__).parents[1]
 HTML = {"accept": "text/html,application/xhtml+xml"}
 

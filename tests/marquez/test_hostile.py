@@ -8,6 +8,8 @@ import pytest
 from tests.marquez.conftest import Marquez
 from tests.marquez.lake import TABLE
 
+pytestmark = pytest.mark.slow  # a Headwater
+
 NODE = f"dataset:{TABLE[0]}:{TABLE[1]}"
 HTTP_404 = {"code": 404, "message": "HTTP 404 Not Found"}
 

@@ -7,6 +7,8 @@ from marquez_client.errors import APIError
 from tests.marquez.conftest import Marquez
 from tests.marquez.lake import JOB, NEW, STORE, TABLE
 
+pytestmark = pytest.mark.slow  # a Headwater
+
 
 @pytest.fixture
 def client(marquez: Marquez) -> MarquezClient:

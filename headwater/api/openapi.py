@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from headwater.api.answers import Error
+from headwater.api.answers.parts import Error
 from headwater.api.parameters import Parameter
 from headwater.api.routes import BASE, Route
 

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from headwater.access import Role
-from headwater.api import answers
 from headwater.api import parameters as p
+from headwater.api.answers import columns, lineage, operations, parts, pictures
 from headwater.api.parameters import Parameter
 
 BASE = "/api/headwater/v1"
@@ -16,7 +16,7 @@ class Route(NamedTuple):
     path: str
     summary: str
     parameters: tuple[Parameter, ...]
-    answer: type[answers.Shape] | None
+    answer: type[parts.Shape] | None
     reads_lake: bool = False
     method: str = "GET"
     role: Role = "read"
@@ -37,39 +37,39 @@ _ANY_SUBJECT = (p.NAMESPACE, p.ANY_DATASET, p.COLUMN)
 _WALK = (*_SUBJECT, p.MODE, p.DEPTH, p.LIMIT, p.ROOTS, p.PATHS, *p.LENS)
 
 ROUTES = (
-    Route("impact", "The columns that a column, or a whole dataset, ends up in", _WALK, answers.Reach),
-    Route("upstream", "The columns that a column, or a whole dataset, is made of", _WALK, answers.Reach),
-    Route("path", "Whether one column reaches another, and how", (*p.ENDS, p.MODE, *p.LENS), answers.PathAnswer),
-    Route("edge", "Why an edge is there", (*p.ENDS, *p.LENS), answers.EdgeAnswer, reads_lake=True),
+    Route("impact", "The columns that a column, or a whole dataset, ends up in", _WALK, lineage.Reach),
+    Route("upstream", "The columns that a column, or a whole dataset, is made of", _WALK, lineage.Reach),
+    Route("path", "Whether one column reaches another, and how", (*p.ENDS, p.MODE, *p.LENS), lineage.PathAnswer),
+    Route("edge", "Why an edge is there", (*p.ENDS, *p.LENS), lineage.EdgeAnswer, reads_lake=True),
     Route("surface", "Where tagged columns, or one column, end up: exposed, masked or unknown",
-          (*_ANY_SUBJECT, p.TAG, p.SINCE, p.LIMIT, *p.LENS), answers.Surface),
-    Route("unused", "Which columns may be dropped", (p.NAMESPACE, p.ANY_DATASET, p.LIMIT, *p.LENS), answers.Unused),
-    Route("diff", "What changed between two moments", (p.FROM, p.TO, p.LIMIT), answers.Diff),
-    Route("coverage", "What lineage does not cover, and why", (p.LIMIT, *p.LENS), answers.Coverage),
-    Route("runs/{run}/lineage", "Which run read what which run wrote", (p.RUN_PATH,), answers.RunLineage),
+          (*_ANY_SUBJECT, p.TAG, p.SINCE, p.LIMIT, *p.LENS), columns.Surface),
+    Route("unused", "Which columns may be dropped", (p.NAMESPACE, p.ANY_DATASET, p.LIMIT, *p.LENS), columns.Unused),
+    Route("diff", "What changed between two moments", (p.FROM, p.TO, p.LIMIT), lineage.Diff),
+    Route("coverage", "What lineage does not cover, and why", (p.LIMIT, *p.LENS), lineage.Coverage),
+    Route("runs/{run}/lineage", "Which run read what which run wrote", (p.RUN_PATH,), lineage.RunLineage),
     Route("facets", "The newest value of a facet for each run, job or dataset", (p.ENTITY, p.FACET, p.LISTED),
-          answers.Listed, reads_lake=True),
-    Route("names", "Which dataset a name means", (p.SENT_NAMESPACE, p.SENT_NAME, p.AT), answers.Names),
-    Route("rules", "Which of your rules are in force", (), answers.Rules),
+          parts.Listed, reads_lake=True),
+    Route("names", "Which dataset a name means", (p.SENT_NAMESPACE, p.SENT_NAME, p.AT), columns.Names),
+    Route("rules", "Which of your rules are in force", (), columns.Rules),
     Route("search", "What is called like this: jobs, datasets, aliases, columns, tags",
-          (p.TEXT, p.SEARCH_KINDS, p.FOUND), answers.SearchAnswer),
-    Route("graph", "The table graph, folded into groups", (p.GROUPS, p.EXPAND, p.NODES, *p.LENS), answers.GraphAnswer),
+          (p.TEXT, p.SEARCH_KINDS, p.FOUND), columns.SearchAnswer),
+    Route("graph", "The table graph, folded into groups", (p.GROUPS, p.EXPAND, p.NODES, *p.LENS), pictures.GraphAnswer),
     Route("lineage", "The tables and columns around a dataset or a column, to be drawn",
-          (*_SUBJECT, p.MODE, p.UP, p.DOWN, p.AROUND, *p.LENS), answers.Surroundings),
+          (*_SUBJECT, p.MODE, p.UP, p.DOWN, p.AROUND, *p.LENS), pictures.Surroundings),
     Route("timeline", "When the lineage of a dataset changed", (p.NAMESPACE, p.DATASET, p.SINCE, p.LIMIT),
-          answers.Timeline),
-    Route("overview", "What came in, what lags, how runs fare", (p.WINDOW_FROM, p.TO, p.BUCKETS), answers.Overview,
+          lineage.Timeline),
+    Route("overview", "What came in, what lags, how runs fare", (p.WINDOW_FROM, p.TO, p.BUCKETS), operations.Overview,
           reads_lake=True),
-    Route("audit", "Whether every acknowledged event is in exactly one table", (), answers.Audit, reads_lake=True),
-    Route("freshness", "Age of the oldest acknowledged event that is not readable yet", (), answers.Freshness,
+    Route("audit", "Whether every acknowledged event is in exactly one table", (), operations.Audit, reads_lake=True),
+    Route("freshness", "Age of the oldest acknowledged event that is not readable yet", (), operations.Freshness,
           reads_lake=True),
-    Route("events", "Stored events", (p.RUN_ID, p.JOB, p.SINCE, p.LISTED), answers.Listed, reads_lake=True),
-    Route("rejected", "What was acknowledged but could not be stored", (p.SINCE, p.LISTED), answers.Listed,
+    Route("events", "Stored events", (p.RUN_ID, p.JOB, p.SINCE, p.LISTED), parts.Listed, reads_lake=True),
+    Route("rejected", "What was acknowledged but could not be stored", (p.SINCE, p.LISTED), parts.Listed,
           reads_lake=True),
-    Route("rejected/retry", "Send rejected events again", (p.SINCE, p.LISTED), answers.SentAgain, reads_lake=True,
+    Route("rejected/retry", "Send rejected events again", (p.SINCE, p.LISTED), operations.SentAgain, reads_lake=True,
           method="POST", role="admin"),
-    Route("refused", "Requests and items that were not taken, counted by reason", (p.SINCE, p.LISTED), answers.Listed,
+    Route("refused", "Requests and items that were not taken, counted by reason", (p.SINCE, p.LISTED), parts.Listed,
           reads_lake=True),
     Route("live", "What happens now, as server-sent events: runs, edges, rejections", (p.RESUME,), None),
-    Route("settings", "The effective settings, without secrets", (), answers.SettingsAnswer),
+    Route("settings", "The effective settings, without secrets", (), operations.SettingsAnswer),
 )  # fmt: skip

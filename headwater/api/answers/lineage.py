@@ -1,0 +1,134 @@
+"""Answers about edges: what reaches what, why, since when, and what of it is not known."""
+
+from typing import Any, Literal
+
+from msgspec import UNSET, UnsetType, field
+
+from headwater.api.answers.parts import Column, Count, Dataset, Job, Mode, PathStep, Shape, Stop, Transformation, Via
+
+
+class ReachedColumn(Shape):
+    """A column that lineage reaches; `path` only if asked for."""
+
+    namespace: str
+    dataset: str
+    column: str | None
+    distance: int
+    masked: bool
+    via: Via
+    in_schema: bool
+    path: list[PathStep] | UnsetType = UNSET
+
+
+class Reach(Shape):
+    """What a column ends up in, or is made of."""
+
+    column: Column
+    mode: Mode
+    columns: list[ReachedColumn]
+    stops: list[Stop]
+    truncated: bool
+
+
+class PathAnswer(Shape):
+    """Whether one column reaches another, and how."""
+
+    from_: Column = field(name="from")
+    to: Column
+    mode: Mode
+    reaches: bool
+    path: list[PathStep]
+    stops: list[Stop]
+
+
+class EdgeReason(Shape):
+    """A job that makes an edge."""
+
+    job: Job
+    origin: str
+    transformations: list[Transformation]
+    runs: Count
+    first_seen: str | None
+    last_seen: str | None
+    landed: bool
+    newest_run: str | None
+    sql: str | UnsetType | None = UNSET
+
+
+class EdgeAnswer(Shape):
+    """Why an edge is there."""
+
+    from_: Column = field(name="from")
+    to: Column
+    items: list[EdgeReason]
+
+
+class DiffItem(Shape):
+    """An edge that came, went, or changed in being masked."""
+
+    change: Literal["added", "removed", "changed"]
+    from_: Column = field(name="from")
+    to: Column
+    type: Literal["DIRECT", "INDIRECT"]
+    masked: bool
+    job: Job
+
+
+class Diff(Shape):
+    """What changed between two moments."""
+
+    added: Count
+    removed: Count
+    changed: Count
+    items: list[DiffItem]
+    totalCount: Count  # noqa: N815
+    truncated: bool
+
+
+class TimelineItem(Shape):
+    """An edge that appeared or ended, or a drop of the dataset."""
+
+    time: str
+    change: Literal["appeared", "ended", "dropped"]
+    job: Job
+    from_: Column | None = field(name="from")
+    to: Column
+
+
+class Timeline(Shape):
+    """When the lineage of a dataset changed."""
+
+    dataset: Dataset
+    items: list[TimelineItem]
+    totalCount: Count  # noqa: N815
+    truncated: bool
+
+
+class CoverageItem(Shape):
+    """A dataset or a job without column lineage."""
+
+    kind: Literal["dataset", "job"]
+    namespace: str
+    reason: str
+    dataset: str | UnsetType = UNSET
+    name: str | UnsetType = UNSET
+
+
+class Coverage(Shape):
+    """What lineage does not cover."""
+
+    datasets: dict[str, int]
+    jobs: dict[str, int]
+    items: list[CoverageItem]
+    totalCount: Count  # noqa: N815
+    truncated: bool
+
+
+class RunLineage(Shape):
+    """What a run read and wrote, and the runs that are part of it; its members are described in docs/questions.md."""
+
+    run: dict[str, Any]
+    reads: list[dict[str, Any]]
+    writes: list[dict[str, Any]]
+    children: list[dict[str, Any]]
+    truncated: bool

@@ -1,0 +1,91 @@
+"""Answers about the pipeline itself: what came in, what lags, what was refused, how it is set."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta, field
+
+from headwater.api.answers.parts import Count, Job, Shape
+
+
+class Audit(Shape):
+    """Every acknowledged event is in exactly one table."""
+
+    received: int
+    stored: int
+    duplicates: int
+    rejected: int
+    refused: int
+    pending: int
+    balanced: bool
+
+
+class Freshness(Shape):
+    """Age of the oldest acknowledged event that is not readable yet."""
+
+    seconds: Annotated[float, Meta(ge=0)]
+
+
+class RunItem(Shape):
+    """A run to look at."""
+
+    run: str
+    job: Job
+    state: str
+    started: str | None
+    ended: str | None
+    last_seen: str | None
+
+
+class RunHealth(Shape):
+    """How runs fare; counts by state, `series` for each bucket of the window."""
+
+    states: dict[str, int]
+    series: dict[str, list[int]]
+    failed: list[RunItem]
+    lost: list[RunItem]
+    lostCount: Count  # noqa: N815
+
+
+class Window(Shape):
+    """A time cut into buckets of equal length; it ends at `to`, not included."""
+
+    from_: str = field(name="from")
+    to: str
+    bucketSeconds: Annotated[float, Meta(gt=0)]  # noqa: N815
+
+
+class Overview(Shape):
+    """What came in, what lags, how runs fare."""
+
+    window: Window
+    events: list[int]
+    rejected: dict[str, list[int]]
+    refused: dict[str, list[int]]
+    runs: RunHealth | None
+    pending: Count
+    freshness: Annotated[float, Meta(ge=0)]
+
+
+class Setting(Shape):
+    """An effective setting; a secret is `***`."""
+
+    setting: str
+    value: Any
+    default: bool
+    description: str
+
+
+class SettingsAnswer(Shape):
+    """Every setting."""
+
+    items: list[Setting]
+
+
+class SentAgain(Shape):
+    """What became of rejected events that were sent again."""
+
+    sent: Count
+    accepted: Count
+    refused: Count
+    reasons: list[str]
+    truncated: bool

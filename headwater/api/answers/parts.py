@@ -1,0 +1,89 @@
+"""Parts of many answers, and what a refusal looks like."""
+
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+
+class Shape(Struct, forbid_unknown_fields=True):
+    """An answer, or a part of one, has these members and no others."""
+
+
+Mode = Literal["value", "any"]
+Count = Annotated[int, Meta(ge=0)]
+
+
+class Dataset(Shape):
+    """A dataset by its canonical name."""
+
+    namespace: str
+    dataset: str
+
+
+class Job(Shape):
+    """A job."""
+
+    namespace: str
+    name: str
+
+
+class Column(Shape):
+    """A column; null stands for the whole dataset."""
+
+    namespace: str
+    dataset: str
+    column: str | None
+
+
+class Transformation(Shape):
+    """What a step does to a value."""
+
+    type: Literal["DIRECT", "INDIRECT"]
+    subtype: str | None
+    masking: bool
+    description: str | None
+
+
+class Via(Shape):
+    """The last step to a column: from where, by which job, how."""
+
+    namespace: str
+    dataset: str
+    column: str | None
+    job: Job
+    transformation: Transformation
+
+
+class PathStep(Shape):
+    """A column on a way, and how it was reached."""
+
+    namespace: str
+    dataset: str
+    column: str | None
+    via: Via
+
+
+class Stop(Shape):
+    """A dataset from which only lineage of whole tables goes on."""
+
+    namespace: str
+    dataset: str
+    onward: list[Dataset]
+    jobs: list[Job]
+
+
+class Listed(Shape):
+    """A page of a list, newest first."""
+
+    items: list[dict[str, Any]]
+    totalCount: Count  # noqa: N815
+    truncated: bool
+
+
+class Error(Shape):
+    """Why a request was not answered: what, where, what to do; for a name nobody knows the nearest ones."""
+
+    error: str
+    field: str | None
+    fix: str
+    nearest: list[str] | UnsetType = UNSET

@@ -24,7 +24,9 @@ from headwater.lake.follow import sources_ahead, stored_events
 from headwater.lineage.names import NameRules, default_rules
 from headwater.lineage.scene import as_said
 from headwater.parser.ingest import Parser
-from headwater.runtime import OWNER, open_bronze, open_index_home, prepare_folder
+from headwater.runtime.folders import prepare_folder
+from headwater.runtime.indexes import open_index_home
+from headwater.runtime.storage import OWNER, open_bronze
 from headwater.settings import load_settings
 
 NEW_EVENTS = 10_000

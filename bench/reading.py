@@ -27,7 +27,7 @@ from bench.lineage import parse
 from bench.load import bodies
 from bench.running import Server, headwater, memory_mb, write_events
 from bench.wide import wide_events
-from headwater.runtime import prepare_folder
+from headwater.runtime.folders import prepare_folder
 from headwater.settings import load_settings
 
 EVENTS = 20_000

@@ -10,7 +10,8 @@ from rich.table import Table
 from headwater.api.lineage import ask, surface
 from headwater.index.lens import Lenses
 from headwater.lake.bronze import Bronze
-from headwater.runtime import open_bronze, open_lenses
+from headwater.runtime.indexes import open_lenses
+from headwater.runtime.storage import open_bronze
 from headwater.settings import load_settings
 from headwater.tables import EVENTS
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from headwater.eventlog import Readers
-from headwater.runtime import log_readers
+from headwater.runtime.logs import log_readers
 from headwater.settings import Settings, load_settings
 
 OPEN_TO_OTHERS = {"receiver", "api"}

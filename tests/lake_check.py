@@ -13,7 +13,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from headwater.lake.bronze import Bronze
-from headwater.runtime import open_bronze
+from headwater.runtime.storage import open_bronze
 from headwater.settings import load_settings
 from tests.producers import Ledger
 

@@ -15,7 +15,8 @@ from headwater.eventlog.segments import open_writable
 from headwater.eventlog.sqlite import Limits, SqliteLog
 from headwater.eventlog.sqlite_reader import SqliteLogReader
 from headwater.parser.ingest import Parser
-from headwater.runtime import OWNER, open_bronze, open_claims, prepare_folder
+from headwater.runtime.folders import prepare_folder
+from headwater.runtime.storage import OWNER, open_bronze, open_claims
 from headwater.settings import load_settings
 from tests.lake_check import rows_at
 

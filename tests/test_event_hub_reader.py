@@ -20,7 +20,8 @@ from headwater.eventlog.event_hub_records import properties_of
 from headwater.lake.bronze import Bronze
 from headwater.local.incarnation import begin_incarnation
 from headwater.parser.ingest import Parser
-from headwater.runtime import OWNER, open_bronze, prepare_folder
+from headwater.runtime.folders import prepare_folder
+from headwater.runtime.storage import OWNER, open_bronze
 from headwater.settings import Settings, load_settings
 from tests.hub_server import SECRET, Fault, HubServer
 from tests.parsing import event, note

@@ -15,7 +15,7 @@ import pytest
 
 from headwater.api.lineage import ask, diff, surface
 from headwater.errors import LakeUnavailable
-from headwater.runtime import open_lenses
+from headwater.runtime.indexes import open_lenses
 from headwater.settings import load_settings
 from tests.parsing import World
 from tests.reference.small_events import CLEAR, made, run

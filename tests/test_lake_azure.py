@@ -15,7 +15,7 @@ import pytest
 
 from headwater.errors import LakeUnavailable, WrongSetting
 from headwater.lake.maintain import compact, vacuum
-from headwater.runtime import open_bronze
+from headwater.runtime.storage import open_bronze
 from headwater.settings import load_settings
 from tests.azurite import ACCOUNT_KEY, FAULTS, KEY, PATIENT, Storage, one_line
 from tests.lake_check import rows_at

@@ -14,7 +14,7 @@ import yaml
 from headwater.api.lineage import ask, diff, surface
 from headwater.errors import NotKnown
 from headwater.fabric.shortcuts import place_of, shortcuts
-from headwater.runtime import open_lenses
+from headwater.runtime.indexes import open_lenses
 from headwater.settings import load_settings
 from headwater.spark.listener import FABRIC, KEY, properties
 from tests.notebooks import FOLDER, Shown, cells, run

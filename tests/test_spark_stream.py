@@ -17,7 +17,7 @@ from headwater.eventlog.kafka_reader import KafkaReaders
 from headwater.lake.bronze import Bronze
 from headwater.local.incarnation import begin_incarnation
 from headwater.parser.ingest import Parser
-from headwater.runtime import prepare_folder
+from headwater.runtime.folders import prepare_folder
 from headwater.settings import load_settings
 from headwater.spark.kafka_options import source_options
 from headwater.spark.stream import Stream, run

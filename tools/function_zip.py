@@ -31,6 +31,7 @@ SHIPPED = (
     "headwater/local/lifeline.py",
     "headwater/parser/*.py",
     "headwater/receiver/*.py",
+    "headwater/runtime/*.py",
     "headwater/web/*.py",
     "headwater/web/assets/**/*",
 )

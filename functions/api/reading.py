@@ -13,7 +13,9 @@ from headwater.errors import HeadwaterError
 from headwater.index.lens import Lenses
 from headwater.index.search import Search
 from headwater.local.index import index_lock, run
-from headwater.runtime import open_bronze, open_index_home, open_rules, prepare_folder
+from headwater.runtime.folders import prepare_folder
+from headwater.runtime.indexes import open_index_home, open_rules
+from headwater.runtime.storage import open_bronze
 from headwater.settings import Settings, settings_shown
 from headwater.web.pages import Web
 

@@ -5,7 +5,7 @@ import azure.functions as func
 from functions import open_readers
 from functions.parser.delivery import Delivery
 from functions.parser.opening import open_partitions
-from headwater.runtime import prepare_folder
+from headwater.runtime.folders import prepare_folder
 from headwater.settings import Settings
 
 OVERDUE_S = 300

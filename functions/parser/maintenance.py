@@ -3,7 +3,7 @@
 import azure.functions as func
 
 from headwater.lake.maintain import compact, vacuum
-from headwater.runtime import open_bronze
+from headwater.runtime.storage import open_bronze
 from headwater.settings import Settings
 
 

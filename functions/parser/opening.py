@@ -9,7 +9,8 @@ from headwater.lake.ownership import ROUTES
 from headwater.parser.attempts import Attempts
 from headwater.parser.ingest import Parser
 from headwater.parser.partitions import Partition, Partitions
-from headwater.runtime import open_bronze, open_claims, prepare_folder
+from headwater.runtime.folders import prepare_folder
+from headwater.runtime.storage import open_bronze, open_claims
 from headwater.settings import Settings
 
 OWNER = ROUTES["function"]

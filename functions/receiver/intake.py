@@ -14,7 +14,9 @@ from headwater.eventlog import Log
 from headwater.eventlog.claims import ClaimCheck
 from headwater.receiver import Answer, Refusal, Request
 from headwater.receiver.station import Limits, Receiver
-from headwater.runtime import claim_limit, import_log, open_claims, open_log, prepare_folder
+from headwater.runtime.folders import prepare_folder
+from headwater.runtime.logs import import_log, open_log
+from headwater.runtime.storage import claim_limit, open_claims
 from headwater.settings import Settings
 
 log = logging.getLogger(__name__)

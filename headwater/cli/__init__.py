@@ -171,7 +171,7 @@ def names(
 ) -> None:
     """Explain which dataset a name means, and which rule did what. Broken files of rules are named on stderr."""
     from headwater.api.names import explain_name
-    from headwater.runtime import open_rules
+    from headwater.runtime.indexes import open_rules
 
     files = open_rules(_settings({"data": data}))
     found = explain_name(files.current().names, namespace, name, at=at, bind=_bindings(data))
@@ -183,7 +183,8 @@ def names(
 def _bindings(data: Path | None) -> Any:
     """Return what explains bindings; where there is no lake yet, nothing is bound."""
     from headwater.api.names import unbound
-    from headwater.runtime import existing_folder, open_lenses
+    from headwater.runtime.folders import existing_folder
+    from headwater.runtime.indexes import open_lenses
 
     settings = _settings({"data": data})
     try:
@@ -252,13 +253,15 @@ def _settings(overrides: dict[str, Any]) -> Settings:
 
 
 def _readers(settings: Settings) -> Any:
-    from headwater.runtime import existing_folder, open_log_readers
+    from headwater.runtime.folders import existing_folder
+    from headwater.runtime.logs import open_log_readers
 
     return open_log_readers(settings, existing_folder(settings))
 
 
 def _bronze(settings: Settings) -> Any:
-    from headwater.runtime import existing_folder, open_bronze
+    from headwater.runtime.folders import existing_folder
+    from headwater.runtime.storage import open_bronze
 
     existing_folder(settings)
     return open_bronze(settings)

@@ -20,7 +20,8 @@ def backfill(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Take files into bronze that were not taken before; what the lake holds already is counted as duplicate."""
-    from headwater.runtime import claims_folder, existing_folder, is_lake_remote, lake_folder
+    from headwater.runtime.folders import existing_folder
+    from headwater.runtime.storage import claims_folder, is_lake_remote, lake_folder
     from headwater.spark.session import local_session
 
     settings, _ = load_settings({"data": data})

@@ -56,7 +56,8 @@ def shortcut(
     from headwater.fabric.rest import shortcut_url
     from headwater.fabric.shortcuts import LAYERS, place_of, shortcuts
     from headwater.lake.generations import generation_in_force
-    from headwater.runtime import lake_place, open_fabric
+    from headwater.runtime.storage import lake_place
+    from headwater.runtime.workspaces import open_fabric
 
     settings = load_settings({"data": data})[0]
     lake, options = lake_place(settings)

@@ -80,7 +80,7 @@ def path(
 def edge(start: End, end: End, view: View = None, as_of: AsOf = None, data: Data = None, as_json: Json = False) -> None:
     """Tell why there is an edge: which jobs, how many runs, which SQL, since when."""
     from headwater.api.lineage import edge as ask_edge
-    from headwater.runtime import open_bronze
+    from headwater.runtime.storage import open_bronze
 
     found = ask_edge(
         _lenses(data), open_bronze(_settings(data)), {**_ends(start, end), **_asked({"view": view, "as_of": as_of})}
@@ -138,7 +138,7 @@ def diff(
     """List what changed between two files of events, or two moments. Status 1 if lineage was lost."""
     from headwater.api.lineage import diff as ask_diff
     from headwater.api.lineage import diff_files
-    from headwater.runtime import open_rules
+    from headwater.runtime.indexes import open_rules
 
     settings = load_settings({"data": data})[0]
     if before and after:
@@ -175,7 +175,8 @@ def facets(
 ) -> None:  # fmt: skip
     """List a facet's newest value for each run, job or dataset."""
     from headwater.api.facets import facets as ask_facets
-    from headwater.runtime import existing_folder, open_bronze
+    from headwater.runtime.folders import existing_folder
+    from headwater.runtime.storage import open_bronze
 
     settings = _settings(data)
     existing_folder(settings)
@@ -191,7 +192,8 @@ def search(
 ) -> None:  # fmt: skip
     """Find jobs, datasets, aliases, columns and tags by parts of their names."""
     from headwater.api.search import search as ask_search
-    from headwater.runtime import existing_folder, open_search
+    from headwater.runtime.folders import existing_folder
+    from headwater.runtime.indexes import open_search
 
     settings = _settings(data)
     things = open_search(settings, existing_folder(settings))
@@ -238,7 +240,8 @@ def _settings(data: Path | None) -> Settings:
 
 
 def _lenses(data: Path | None) -> Any:
-    from headwater.runtime import existing_folder, open_lenses
+    from headwater.runtime.folders import existing_folder
+    from headwater.runtime.indexes import open_lenses
 
     settings = _settings(data)
     lenses = open_lenses(settings, existing_folder(settings))

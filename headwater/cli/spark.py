@@ -38,7 +38,7 @@ def gold(data: Data = None, rebuild: Rebuild = False, as_json: Json = False) -> 
 
 
 def _build(layer: str, data: Path | None, rebuild: bool, as_json: bool) -> None:
-    from headwater.runtime import existing_folder
+    from headwater.runtime.folders import existing_folder
     from headwater.spark.session import local_session
 
     settings, _ = load_settings({"data": data})
@@ -55,7 +55,7 @@ def _build(layer: str, data: Path | None, rebuild: bool, as_json: bool) -> None:
 
 
 def _rules(settings: Any) -> UserRules:
-    from headwater.runtime import open_rules
+    from headwater.runtime.indexes import open_rules
 
     files = open_rules(settings)
     rules = files.current()

@@ -18,7 +18,9 @@ def stream(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Take what waits in Kafka into bronze, for when one parser is too few. Settings say which topic."""
-    from headwater.runtime import claims_folder, is_lake_remote, kafka_address, lake_folder, prepare_folder
+    from headwater.runtime.folders import prepare_folder
+    from headwater.runtime.logs import kafka_address
+    from headwater.runtime.storage import claims_folder, is_lake_remote, lake_folder
     from headwater.spark.session import local_session
 
     settings, _ = load_settings({"data": data})

@@ -4,7 +4,9 @@ import time
 from typing import Any
 
 from headwater.lake.ownership import INCARNATION, ROUTES
-from headwater.runtime import begin_log, existing_folder, folder_lock, open_bronze
+from headwater.runtime.folders import existing_folder, folder_lock
+from headwater.runtime.logs import begin_log
+from headwater.runtime.storage import open_bronze
 from headwater.settings import Settings
 
 

@@ -10,14 +10,9 @@ from pathlib import Path
 from headwater.errors import HeadwaterError, Retry, WrongSetting
 from headwater.index.follow import IndexFollower
 from headwater.local.lifeline import read_settings, when_parent_ends
-from headwater.runtime import (
-    folder_lock,
-    is_lake_remote,
-    open_bronze,
-    open_index_home,
-    open_rules,
-    prepare_folder,
-)
+from headwater.runtime.folders import folder_lock, prepare_folder
+from headwater.runtime.indexes import open_index_home, open_rules
+from headwater.runtime.storage import is_lake_remote, open_bronze
 from headwater.settings import Settings
 
 log = logging.getLogger(__name__)

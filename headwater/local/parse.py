@@ -15,16 +15,9 @@ from headwater.local.lifeline import read_settings, when_parent_ends
 from headwater.parser.attempts import Attempts
 from headwater.parser.ingest import Parser
 from headwater.parser.partitions import Partition
-from headwater.runtime import (
-    OWNER,
-    folder_lock,
-    is_lake_remote,
-    is_log_made,
-    log_readers,
-    open_bronze,
-    open_claims,
-    prepare_folder,
-)
+from headwater.runtime.folders import folder_lock, prepare_folder
+from headwater.runtime.logs import is_log_made, log_readers
+from headwater.runtime.storage import OWNER, is_lake_remote, open_bronze, open_claims
 from headwater.settings import Settings
 
 log = logging.getLogger(__name__)

@@ -32,17 +32,10 @@ from headwater.local.intake import Take
 from headwater.local.lifeline import read_settings, when_parent_ends
 from headwater.receiver import Refusal, Request
 from headwater.receiver.station import Limits, Receiver
-from headwater.runtime import (
-    claim_limit,
-    folder_lock,
-    log_readers,
-    open_bronze,
-    open_claims,
-    open_index_home,
-    open_log,
-    open_rules,
-    prepare_folder,
-)
+from headwater.runtime.folders import folder_lock, prepare_folder
+from headwater.runtime.indexes import open_index_home, open_rules
+from headwater.runtime.logs import log_readers, open_log
+from headwater.runtime.storage import claim_limit, open_bronze, open_claims
 from headwater.settings import Settings, settings_shown
 from headwater.web.pages import Web
 

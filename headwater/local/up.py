@@ -15,7 +15,7 @@ from pathlib import Path
 from headwater.errors import WrongSetting
 from headwater.failpoints import VARIABLE as FAILPOINT
 from headwater.local.lifeline import settings_line, write_pid
-from headwater.runtime import folder_lock, prepare_folder
+from headwater.runtime.folders import folder_lock, prepare_folder
 from headwater.settings import Settings
 
 GIVE_UP = 3

@@ -15,7 +15,7 @@ from tools.function_zip import ROOT, shipped, write_package
 
 SHIPPED = shipped()
 NEVER_OPENED = ("headwater.eventlog.kafka", "headwater.fabric.")
-"""Named in `runtime.py`, which opens them for the command line and for a log that the app does not have."""
+"""Named in `runtime/`, which opens them for the command line and for a log that the app does not have."""
 LOCKS = {name: (ROOT / name).read_text() for name in ("requirements-dev.lock", "requirements-functions.lock")}
 
 

@@ -1,0 +1,61 @@
+"""The index of the lake, and the user's rules that it is built by."""
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headwater.errors import WrongSetting
+from headwater.runtime.folders import folder_lock
+from headwater.runtime.storage import open_bronze
+from headwater.settings import Settings
+
+if TYPE_CHECKING:
+    from headwater.index.home import IndexHome
+    from headwater.index.lens import Lenses
+    from headwater.index.rules_files import RulesFiles
+    from headwater.index.search import Search
+
+
+def open_index_home(folder: Path) -> "IndexHome":
+    """Open the folder of the index."""
+    from headwater.index.home import IndexHome
+
+    return IndexHome(folder / "index")
+
+
+def open_lenses(settings: Settings, folder: Path) -> "Lenses":
+    """Open lineage for questions from the command line; the index is brought up to date unless a process does that."""
+    from headwater.index.lens import Lenses
+
+    rules = open_rules(settings)
+    _catch_up(settings, folder, rules)
+    return Lenses(open_index_home(folder), rules)
+
+
+def open_search(settings: Settings, folder: Path) -> "Search":
+    """Open search for the command line; like `open_lenses`."""
+    from headwater.index.search import Search
+
+    rules = open_rules(settings)
+    _catch_up(settings, folder, rules)
+    return Search(open_index_home(folder), rules)
+
+
+def _catch_up(settings: Settings, folder: Path, rules: "RulesFiles") -> None:
+    from headwater.index.follow import IndexFollower
+
+    with contextlib.suppress(WrongSetting), folder_lock(folder, "index", wait_s=0):
+        follower = IndexFollower(open_index_home(folder), open_bronze(settings))
+        while follower.step(rules.current().names):
+            pass
+        follower.close()
+
+
+def open_rules(settings: Settings) -> "RulesFiles":
+    """Open the folder of the user's rules; raises WrongSetting if a folder that was named is not there."""
+    from headwater.index.rules_files import RulesFiles
+
+    folder = (settings.rules or settings.data / "rules").expanduser().resolve()
+    if settings.rules is not None and not folder.is_dir():
+        raise WrongSetting(f"No folder {folder}, which the setting `rules` names. Create it or correct the setting.")
+    return RulesFiles(folder)

@@ -1,0 +1,151 @@
+"""The event log that the settings name, for its writer and for its readers."""
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headwater.errors import WrongSetting
+from headwater.eventlog import Claims, Log, LogReader, Readers
+from headwater.eventlog.claims import FolderClaims
+from headwater.runtime.storage import claim_limit
+from headwater.settings import Settings
+
+if TYPE_CHECKING:
+    from headwater.eventlog.event_hub_clients import HubAddress
+    from headwater.eventlog.kafka_clients import KafkaAddress
+    from headwater.eventlog.sqlite import SqliteLog
+
+
+def open_log(settings: Settings, folder: Path, claims: Claims) -> Log:
+    """Open the log for writing; the caller holds the lock `serve`. A service that is down is no error yet."""
+    match settings.log:
+        case "sqlite":
+            return _open_sqlite(settings, folder, claims)
+        case "event_hub":
+            from headwater.eventlog.event_hub import EventHubLog
+
+            return EventHubLog(
+                _hub_address(settings),
+                queued_bytes=settings.queued_bytes,
+                forget_claims=lambda: _forget_old(claims, settings.retain_hours),
+            )
+        case "kafka":
+            from headwater.eventlog.kafka import KafkaLog
+
+            address, largest = kafka_address(settings), claim_limit(settings)
+            return KafkaLog(
+                address,
+                queued_bytes=settings.queued_bytes,
+                largest_bytes=largest,
+                forget_claims=lambda: _forget_old(claims, settings.retain_hours),
+            )
+
+
+def import_log(settings: Settings) -> None:
+    """Import what `open_log` needs, 0.3 s of an Azure SDK and as much of its identities, before somebody waits for it.
+
+    Raises WrongSetting for a connection string that is none.
+    """
+    if settings.log == "kafka":
+        import headwater.eventlog.kafka
+    if settings.log == "event_hub":
+        import headwater.eventlog.event_hub  # noqa: F401
+        from headwater.eventlog.event_hub_clients import import_identity
+
+        _hub_address(settings).host  # noqa: B018 - reads the connection string
+        if settings.hub_namespace:
+            import_identity()
+
+
+def open_log_readers(settings: Settings, folder: Path) -> Sequence[LogReader]:
+    """Open the log for reading, one reader per partition; raises LogUnavailable if a service does not name them."""
+    return log_readers(settings, folder)()
+
+
+def log_readers(settings: Settings, folder: Path) -> Readers:
+    """Return what opens the log for reading, for a process that asks again and again."""
+    match settings.log:
+        case "sqlite":
+            from headwater.eventlog.sqlite_reader import SqliteLogReader
+
+            readers = [SqliteLogReader(folder / "log")]
+            return lambda: readers
+        case "event_hub":
+            from headwater.eventlog.event_hub_reader import HubReaders
+
+            return HubReaders(_hub_address(settings), settings.hub_consumer_group)
+        case "kafka":
+            from headwater.eventlog.kafka_reader import KafkaReaders
+
+            return KafkaReaders(kafka_address(settings))
+
+
+def is_log_made(settings: Settings, folder: Path) -> bool:
+    """Tell whether the log is there; a log on our own disk is made by `serve`, which may still be starting."""
+    from headwater.eventlog.segments import segment_files
+
+    return settings.log != "sqlite" or bool(segment_files(folder / "log"))
+
+
+def begin_log(settings: Settings, folder: Path) -> Sequence[LogReader]:
+    """Let a log on our own disk, made if it is missing, go by another incarnation; a service's log has its own.
+
+    Nothing may have the log open. Returns its readers.
+    """
+    if settings.log == "sqlite":
+        from headwater.eventlog.segments import rename
+        from headwater.eventlog.sqlite import SqliteLog
+
+        SqliteLog(folder / "log").close()
+        rename(folder / "log")
+    return open_log_readers(settings, folder)
+
+
+def _hub_address(settings: Settings) -> "HubAddress":
+    from headwater.eventlog.event_hub_clients import HubAddress
+
+    connection = settings.hub_connection
+    return HubAddress(
+        settings.hub_name,
+        settings.hub_namespace,
+        connection.get_secret_value() if connection else None,
+        settings.identity_client_id,
+    )
+
+
+def kafka_address(settings: Settings) -> "KafkaAddress":
+    """Return the address of Kafka; raises WrongSetting where its client is not installed."""
+    if find_spec("confluent_kafka") is None:
+        raise WrongSetting("The Python package confluent-kafka is missing. Run `pip install headwater[kafka]`.")
+    from headwater.eventlog.kafka_clients import KafkaAddress
+
+    options = {name: value.get_secret_value() for name, value in settings.kafka_options.items()}
+    return KafkaAddress(settings.kafka_servers or "", settings.kafka_topic, settings.kafka_group, options)
+
+
+def _open_sqlite(settings: Settings, folder: Path, claims: Claims) -> "SqliteLog":
+    """Open the log of one machine; large bodies of no record go: their requests were never acknowledged.
+
+    Only from our own folder: a container may be shared, and deletes by age.
+    """
+    from headwater.eventlog.sqlite import Limits, SqliteLog
+    from headwater.eventlog.sqlite_reader import SqliteLogReader
+
+    limits = Limits(
+        settings.segment_bytes, settings.queued_bytes, settings.min_free_bytes,
+        settings.retain_hours, settings.retain_bytes,
+    )  # fmt: skip
+    if not isinstance(claims, FolderClaims):
+        return SqliteLog(folder / "log", limits)
+    log = SqliteLog(folder / "log", limits, on_remove=claims.remove)
+    reader = SqliteLogReader(folder / "log")
+    claims.keep_only(reader.claims())
+    reader.close()
+    return log
+
+
+def _forget_old(claims: object, hours: float) -> None:
+    """Let large bodies of our own folder go by age; a container has a rule of its own for that."""
+    if isinstance(claims, FolderClaims):
+        claims.forget_older(hours)

@@ -1,0 +1,87 @@
+"""The lake and the place of large bodies: folders, or addresses with what opens them."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import SecretStr
+
+from headwater.eventlog import Claims
+from headwater.eventlog.claims import FolderClaims
+from headwater.lake.ownership import ROUTES
+from headwater.runtime.folders import data_folder
+from headwater.settings import Settings
+
+if TYPE_CHECKING:
+    from headwater.lake.bronze import Bronze
+
+OWNER = ROUTES["parser"]
+
+STORAGE_OPTIONS = {"timeout": "15s", "connect_timeout": "3s", "max_retries": "3", "retry_timeout": "10s"}
+"""Of a request to the lake, 25 s at most: delta-rs by itself would take minutes. `lake_options` goes before."""
+
+CLAIM_BYTES = {"sqlite": 1 << 20, "event_hub": 200 << 10, "kafka": 900 << 10}
+"""Largest body each kind of log takes by itself; a hub of the basic tier takes 256 KB with all that belongs to it.
+
+Kafka's default (message.max.bytes) is 1 MiB.
+"""
+
+
+def open_bronze(settings: Settings) -> "Bronze":
+    """Open the bronze tables, in a folder or at an address."""
+    from headwater.lake.bronze import Bronze
+
+    lake, options = lake_place(settings)
+    return Bronze(f"{lake}/bronze", options)
+
+
+def lake_place(settings: Settings) -> tuple[str, dict[str, str]]:
+    """Return the folder or address of the lake, without a slash at its end, and the storage options it takes."""
+    if is_lake_remote(settings):
+        options = {**STORAGE_OPTIONS, **_identity(settings), **revealed(settings.lake_options)}
+        return str(settings.lake).rstrip("/"), options
+    return str(lake_folder(settings)), {}
+
+
+def lake_folder(settings: Settings) -> Path:
+    """Return the folder of the lake, where it is on this machine."""
+    return Path(settings.lake or data_folder(settings) / "lake").expanduser().resolve()
+
+
+def is_lake_remote(settings: Settings) -> bool:
+    """Tell whether each look at the lake is a request that costs money and time."""
+    return "://" in (settings.lake or "")
+
+
+def _identity(settings: Settings) -> dict[str, str]:
+    """Return the storage options of a managed identity; delta-rs does not find the endpoint of Azure Functions itself.
+
+    Keys as `object_store::azure::AzureConfigKey` documents them; the endpoint's IDENTITY_HEADER it does read.
+    """
+    found = {"msi_endpoint": os.environ.get("IDENTITY_ENDPOINT"), "client_id": settings.identity_client_id}
+    return {name: value for name, value in found.items() if value}
+
+
+def revealed(options: Mapping[str, SecretStr]) -> dict[str, str]:
+    """Return options with their secrets in clear."""
+    return {name: value.get_secret_value() for name, value in options.items()}
+
+
+def claim_limit(settings: Settings) -> int:
+    """Return the largest body, in bytes, that goes into the log itself."""
+    return settings.claim_bytes or CLAIM_BYTES[settings.log]
+
+
+def open_claims(settings: Settings) -> Claims:
+    """Open the place of large bodies; raises WrongSetting if its address is none."""
+    if settings.claims_url is None:
+        return FolderClaims(claims_folder(settings))
+    from headwater.eventlog.blob_claims import BlobClaims
+
+    return BlobClaims(settings.claims_url, revealed(settings.claims_options), settings.identity_client_id)
+
+
+def claims_folder(settings: Settings) -> Path:
+    """Return the folder of large bodies, where they are kept in one."""
+    return data_folder(settings) / "claims"

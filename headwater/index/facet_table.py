@@ -19,7 +19,7 @@ from headwater.index.names import NameNumbers
 from headwater.index.spans import WIDEN, Span, rows, widen
 from headwater.lineage.jobs import job_key
 from headwater.lineage.part import Mention, Part
-from headwater.lineage.reading import Facets, Parent, members
+from headwater.lineage.run_facets import Facets, Parent, members
 
 _CHANGING = ("version",)
 _KEEP = 200_000

@@ -20,7 +20,8 @@ from headwater.lineage.name import Name
 from headwater.lineage.names import NameRules
 from headwater.lineage.outcome import Word, is_dropped, outcome
 from headwater.lineage.part import Part
-from headwater.lineage.reading import PartReader, read_stored, run_facets
+from headwater.lineage.reading import PartReader, read_stored
+from headwater.lineage.run_facets import run_facets
 
 StoredEvent = tuple[str, int, str, int]
 """event_id (hex), received_at (us), body, sequence."""
@@ -85,7 +86,7 @@ class Indexer:
         wire = read_stored(body)
         facets = run_facets(wire)
         part = self._reader.read_wire(event_id, received_us, wire, facets)
-        self._facets.take(wire, part, facets, self._reader.parent(facets))
+        self._facets.take(wire, part, facets, self._reader.said.parent(facets))
         return part
 
     def _apply(self, parts: Sequence[Part]) -> None:

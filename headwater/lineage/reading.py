@@ -1,7 +1,7 @@
 """A stored event to a part: names in canonical form, facets by their content; what recurs is worked out once."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -12,39 +12,16 @@ from headwater.events.facet_sets import FacetReader, FacetSet, text_at
 from headwater.events.facets import Memo
 from headwater.events.rows import content_rows
 from headwater.events.times import parse_time
-from headwater.events.wire import NULL, WireDataset, WireEvent, WireRun, read_wire_dataset, read_wire_event
+from headwater.events.wire import WireDataset, WireEvent, WireJob, WireRun, read_wire_dataset, read_wire_event
 from headwater.lineage.contents import Canonical, Contents, is_noise, schema_columns, sent_edges
 from headwater.lineage.jobs import job_key, run_key
 from headwater.lineage.name import Name
 from headwater.lineage.part import DELETED, Mention, Part, Symlink, Tag
+from headwater.lineage.run_facets import NO_JOB_FACETS, Facets, RunFacets, members, run_facets
 
-Facets = dict[str, Raw]
-
-_members = msgspec.json.Decoder(dict[str, Raw])
 _PROVES_ROWS = ("outputStatistics",)
 _TAIL = 1024
 """Characters at the end of an output in which what a run counted is looked for."""
-
-
-class Parent(NamedTuple):
-    """What a `parent` facet says: the run that its run is part of (root run, else parent), and the parent's job."""
-
-    execution: str | None
-    job: Name | None
-
-
-_NO_PARENT = Parent(None, None)
-
-
-class _JobFacets(NamedTuple):
-    """What the facets of a job say: how it processes, whether by whole snapshots, its `lineage` facet."""
-
-    processing: str | None
-    snapshot: bool
-    lineage: str | None
-
-
-_NO_JOB_FACETS = _JobFacets(None, False, None)
 
 
 class PartReader:
@@ -56,15 +33,14 @@ class PartReader:
         """canonical: the form of a name (rule 2); contents: takes what is new.
 
         read: is told of each mention that is made of a text; for equal texts the same object is given again.
+        said: reads facets of runs and jobs, for whoever wants more of them.
         """
         self._read = read
         self._canonical = canonical
         self._contents = contents
         self._facets = FacetReader()
         self._mentions: Memo[Mention] = Memo()
-        self._jobs: Memo[_JobFacets] = Memo()
-        self._parents: Memo[Parent] = Memo()
-        self._artifacts: Memo[str | None] = Memo()
+        self.said = RunFacets()
 
     def read(self, event_id: str, received_us: int, body: str) -> Part:
         """Read one row of table `events`; raises InvalidEvent if the body is no event, which bronze never holds."""
@@ -77,7 +53,7 @@ class PartReader:
         run = wire.run if wire.run is not UNSET else None
         job = wire.job if wire.job is not UNSET else None
         name = Name(job.namespace, job.name) if job else Name("", "")
-        of_job = self._of_job(job.facets) if job else _NO_JOB_FACETS
+        of_job = self.said.of_job(job.facets) if job else NO_JOB_FACETS
         kind = "RUN" if run else "JOB" if job else "DATASET"
         outputs = tuple(self._mentioned([wire.dataset] if kind == "DATASET" else wire.outputs))
         return Part(
@@ -88,37 +64,26 @@ class PartReader:
             received_us=received_us,
             run_key=_key(run, name, wire.producer, outputs),
             job=name,
-            artifact=self._artifact(of_run),
-            execution=self.parent(of_run).execution,
+            artifact=self.said.artifact(of_run),
+            execution=self.said.parent(of_run).execution,
             processing=of_job.processing,
             snapshot=of_job.snapshot,
             inputs=tuple(self._mentioned(wire.inputs)),
             outputs=outputs,
-            declared=tuple(self._declared(run, of_run, of_job)),
+            declared=tuple(self._declared(run, of_run, job if of_job.declares else None)),
             producer=wire.producer,
         )
 
-    def parent(self, of_run: Facets) -> Parent:
-        """Return what the `parent` facet among the facets of a run says."""
-        raw = of_run.get("parent")
-        if raw is None:
-            return _NO_PARENT
-        text = bytes(raw)
-        return self._parents.get(text) or self._parents.put(text, _read_parent(decode(text)))
-
-    def _declared(self, run: WireRun | None, of_run: Facets, of_job: _JobFacets) -> Iterator[tuple[str, str]]:
-        if run and "lineage" in of_run:
-            content_hash = self._lineage(run.facets)
+    def _declared(self, run: WireRun | None, of_run: Facets, declaring: WireJob | None) -> Iterator[tuple[str, str]]:
+        """Keep the `lineage` facets of a run and of a job that has one; yield by whom, and their hashes."""
+        found = [("run", self._facets.of_run(run.facets))] if run and "lineage" in of_run else []
+        if declaring:
+            found.append(("job", self._facets.recurring(declaring.facets)))
+        for layer, facets in found:
+            self._keep(facets)
+            content_hash = self._hash(facets, "lineage")
             if content_hash is not None:
-                yield "run", content_hash
-        if of_job.lineage is not None:
-            yield "job", of_job.lineage
-
-    def _lineage(self, raw: Raw) -> str | None:
-        """Keep the `lineage` facet of a run or job; returns its hash."""
-        found = self._facets.of_run(raw)
-        self._keep(found)
-        return self._hash(found, "lineage")
+                yield layer, content_hash
 
     def _mentioned(self, raws: Any) -> Iterator[Mention]:
         for raw in raws or ():
@@ -203,37 +168,10 @@ class PartReader:
         known = namespace is not None and name is not None
         return change and change.upper(), self._canonical(namespace or "", name or "") if known else None
 
-    def _of_job(self, raw: Raw) -> _JobFacets:
-        text = bytes(raw)
-        return self._jobs.get(text) or self._jobs.put(text, self._read_job(raw))
-
-    def _read_job(self, raw: Raw) -> _JobFacets:
-        facets = members(raw)
-        job_type = facets.get("jobType", NULL)
-        processing, snapshot = (None, False) if job_type == NULL else _read_job_type(decode(bytes(job_type)))
-        return _JobFacets(processing, snapshot, self._lineage(raw) if "lineage" in facets else None)
-
-    def _artifact(self, facets: Facets) -> str | None:
-        raw = facets.get("spark_properties")
-        text = bytes(raw) if raw else b""
-        if b"trident.artifact.id" not in text:
-            return None
-        return self._artifacts.get(text) or self._artifacts.put(text, _read_artifact(decode(text)))
-
 
 def read_stored(body: str) -> WireEvent:
     """Take apart the body of one row of table `events`; raises InvalidEvent if it is no event."""
     return read_wire_event(repair_surrogates(body.encode()))[0]
-
-
-def run_facets(wire: WireEvent) -> Facets:
-    """Return the facets of an event's run by name; none where it has no run."""
-    return members(wire.run.facets) if wire.run is not UNSET else {}
-
-
-def members(raw: Raw | None) -> Facets:
-    """Return the facets of an object by name, undecoded; none for what is no object."""
-    return _members.decode(raw) if raw and raw != NULL else {}
 
 
 def _key(run: WireRun | None, job: Name, producer: str, outputs: tuple[Mention, ...]) -> str:
@@ -243,30 +181,6 @@ def _key(run: WireRun | None, job: Name, producer: str, outputs: tuple[Mention, 
     if job.name:
         return msgspec.json.encode(["job", *job_key(job, None)]).decode()
     return msgspec.json.encode(["dataset", producer, *(part for output in outputs for part in output.name)]).decode()
-
-
-def _read_parent(value: Any) -> Parent:
-    namespace, name = text_at(value, "job", "namespace"), text_at(value, "job", "name")
-    job = Name(namespace, name) if namespace is not None and name else None
-    for path in (("root",), ()):
-        run_id = text_at(value, *path, "run", "runId")
-        if run_id:
-            of = Name(text_at(value, *path, "job", "namespace") or "", text_at(value, *path, "job", "name") or "")
-            return Parent(run_key(run_id, of), job)
-    return Parent(None, job)
-
-
-def _read_job_type(value: Any) -> tuple[str | None, bool]:
-    processing = (text_at(value, "processingType") or "").upper()
-    if processing not in ("STREAMING", "SERVICE"):
-        processing = "STREAMING" if (text_at(value, "integration") or "").upper() == "FLINK" else "BATCH"
-    mode = text_at(value, "emissionPattern", "eventContentMode") or ""
-    return processing, mode.upper() == "COMPLETE_SNAPSHOT"
-
-
-def _read_artifact(value: Any) -> str | None:
-    names = ("trident.artifact.id", "spark.trident.artifact.id")
-    return next((found for name in names if (found := text_at(value, "properties", name))), None)
 
 
 def _tags(raw: Raw | None) -> tuple[Tag, ...] | None:

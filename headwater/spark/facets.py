@@ -14,7 +14,7 @@ from headwater.lineage.jobs import job_key, run_key
 from headwater.lineage.name import Name
 from headwater.lineage.names import NameRules
 from headwater.lineage.part import AHEAD_US
-from headwater.lineage.reading import Facets, members
+from headwater.lineage.run_facets import Facets, members
 from headwater.spark.arrow import Row, map_rows
 from headwater.spark.parse import READ
 from headwater.tables import FACETS, Table, without

@@ -42,7 +42,9 @@ _STREAM = {
 """What streams and backfills need beside Delta."""
 
 CONF = {
-    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto",
+    # C1's own 48 MB of code are full after four minutes, and then nothing is compiled any more
+    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:+UseSerialGC -XX:TieredStopAtLevel=1 "
+    "-XX:ReservedCodeCacheSize=240m",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "3g",

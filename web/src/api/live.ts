@@ -68,17 +68,22 @@ function inSight(): Promise<void> {
   });
 }
 
-/** A signal that the page goes out of sight. */
-function outOfSight(): AbortSignal {
+/** Read one stream until it ends or the page goes out of sight; nothing of it is held afterwards. */
+async function once(): Promise<'heard' | 'away' | 'polling'> {
   const gone = new AbortController();
-  document.addEventListener('visibilitychange', () => gone.abort(), { once: true });
-  return gone.signal;
+  const leave = () => gone.abort();
+  document.addEventListener('visibilitychange', leave);
+  try {
+    return await hear(gone.signal);
+  } finally {
+    document.removeEventListener('visibilitychange', leave);
+  }
 }
 
 /** Read one stream to its end; `polling` where there is none, as on a Function App. */
-async function once(): Promise<'heard' | 'away' | 'polling'> {
+async function hear(signal: AbortSignal): Promise<'heard' | 'away' | 'polling'> {
   const resume: Record<string, string> = lastId ? { 'last-event-id': lastId } : {};
-  const answer = await fetch('/api/headwater/v1/live', { headers: { ...headers(), ...resume }, signal: outOfSight() });
+  const answer = await fetch('/api/headwater/v1/live', { headers: { ...headers(), ...resume }, signal });
   if (answer.status === 404) return 'polling';
   if (!answer.ok || !answer.body) return key.get() || answer.status !== 401 ? 'away' : 'polling';
   become('live');

@@ -2,10 +2,11 @@
 import '@xyflow/react/dist/base.css';
 
 import {
-  BaseEdge, Controls, EdgeLabelRenderer, getBezierPath, Handle, MiniMap, Position, ReactFlow, ReactFlowProvider, useReactFlow,
+  BaseEdge, Controls, EdgeLabelRenderer, getBezierPath, getViewportForBounds, Handle, MiniMap, Position, ReactFlow, ReactFlowProvider,
+  useReactFlow,
   type Edge, type EdgeProps, type Node, type NodeProps,
 } from '@xyflow/react'; // prettier-ignore
-import { createContext, memo, useContext, useEffect, useMemo, useState } from 'react';
+import { createContext, memo, useContext, useEffect, useMemo, useRef, useState } from 'react';
 
 import { count } from '../parts/format';
 import { shortName } from '../parts/links';
@@ -57,31 +58,50 @@ function Flow({ laid, opened, chosen, acts, about }: Props) {
   const rows = laid.picture.tables.reduce((sum, table) => sum + 1 + shownColumns(table, opened.has(table.id)).length, 0);
   const nodesShown = useRevealed(nodes, Math.max(1, Math.floor((ROWS_A_FRAME * nodes.length) / rows)));
   const edgesShown = useRevealed(nodesShown === nodes ? edges : NO_EDGES, EDGES_A_FRAME);
-  const { fitView } = useReactFlow();
+  const { setViewport } = useReactFlow();
+  const pane = useRef<HTMLDivElement>(null);
   const placed = laid.places;
   useEffect(() => {
-    const frame = requestAnimationFrame(() => void fitView({ maxZoom: 1, padding: 0.08 }));
+    const frame = requestAnimationFrame(() => {
+      const { clientWidth = 0, clientHeight = 0 } = pane.current ?? {};
+      if (placed.size) void setViewport(getViewportForBounds(boundsOf(placed), clientWidth, clientHeight, MIN_ZOOM, FIT.maxZoom, FIT.padding));
+    });
     return () => cancelAnimationFrame(frame);
-  }, [fitView, about, placed]);
+  }, [setViewport, about, placed]);
   return (
     <ReactFlow<TableNode, LineEdge>
-      nodes={nodesShown as TableNode[]} edges={edgesShown as LineEdge[]} data-drawn={nodesShown === nodes && edgesShown === edges} nodeTypes={NODES} edgeTypes={EDGES} minZoom={0.03} maxZoom={2} onlyRenderVisibleElements
+      ref={pane}
+      nodes={nodesShown as TableNode[]} edges={edgesShown as LineEdge[]} data-drawn={nodesShown === nodes && edgesShown === edges} nodeTypes={NODES} edgeTypes={EDGES} minZoom={MIN_ZOOM} maxZoom={2} onlyRenderVisibleElements
       nodesDraggable={false} nodesConnectable={false} nodesFocusable={false} edgesFocusable
       onEdgesChange={(changes) => changes.forEach((change) => change.type === 'select' && change.selected && acts.onEdge(change.id))} proOptions={{ hideAttribution: true }}
       aria-label={`Graph of ${count(nodes.length)} tables and ${count(edges.length)} edges`}
     >
-      <Controls showInteractive={false} fitViewOptions={{ maxZoom: 1, padding: 0.08 }} />
+      <Controls showInteractive={false} fitViewOptions={FIT} />
       <MiniMap pannable zoomable style={MINI} nodeClassName={miniClass} ariaLabel="Map of the whole graph" />
     </ReactFlow>
   );
 }
 
-const NO_EDGES: LineEdge[] = [];
-const [ROWS_A_FRAME, EDGES_A_FRAME] = [120, 60];
+const MIN_ZOOM = 0.03;
+const FIT = { maxZoom: 1, padding: 0.08 };
 
-/** Give more of a long list with each frame, so that a large graph is not drawn in one go. */
+/** All that is laid out, drawn yet or not. */
+function boundsOf(places: Laid['places']): Box {
+  const boxes = [...places.values()];
+  const [x, y] = [Math.min(...boxes.map((box) => box.x)), Math.min(...boxes.map((box) => box.y))];
+  return {
+    x, y,
+    width: Math.max(...boxes.map((box) => box.x + box.width)) - x,
+    height: Math.max(...boxes.map((box) => box.y + box.height)) - y,
+  }; // prettier-ignore
+}
+
+const NO_EDGES: LineEdge[] = [];
+const [ROWS_A_FRAME, EDGES_A_FRAME] = [60, 40];
+
+/** Give more of a long list with each frame, so that a large graph is not drawn in one go; an empty canvas comes first. */
 function useRevealed<T>(items: readonly T[], step: number): readonly T[] {
-  const [many, setMany] = useState(step);
+  const [many, setMany] = useState(0);
   useEffect(() => {
     if (many >= items.length) return undefined;
     const frame = requestAnimationFrame(() => setMany((before) => before + step));

@@ -25,9 +25,11 @@ export function useLayout(picture: Picture | undefined, opened: ReadonlySet<stri
   useEffect(() => {
     if (!picture || shape === undefined) return undefined;
     let wanted = true;
-    void layOut(picture, opened).then((places) => wanted && setPlaced({ shape, places, picture }));
+    const lay = () => void layOut(picture, opened).then((places) => wanted && setPlaced({ shape, places, picture }));
+    const task = setTimeout(lay); // not in the task that has made the picture
     return () => {
       wanted = false;
+      clearTimeout(task);
     };
     // eslint-disable-next-line react-hooks/exhaustive-deps -- what has the same shape has the same layout
   }, [shape]);

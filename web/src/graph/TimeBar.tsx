@@ -28,7 +28,7 @@ export function useLifetime(enabled: boolean): string[] {
 }
 
 /** So many moments from one time to another; none where no time lies between them. */
-export function evenly(first: number, last: number, steps: number): string[] {
+function evenly(first: number, last: number, steps: number): string[] {
   if (!(first < last)) return [];
   return Array.from({ length: steps }, (_, step) => new Date(first + ((last - first) * step) / (steps - 1)).toISOString());
 }

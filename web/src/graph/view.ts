@@ -8,18 +8,11 @@ import type { PictureTable } from './picture';
 export const ALL = 1_000;
 const FAR = 1;
 
-export interface View {
-  namespace: string;
-  dataset: string;
-  column: string;
-  up: number;
-  down: number;
-  mode: 'value' | 'any';
+export interface View extends Pick<Asked, 'namespace' | 'dataset' | 'column' | 'up' | 'down' | 'mode' | 'asOf'> {
   every: boolean;
   group: Level;
   opened: ReadonlySet<string>;
   folds: ReadonlySet<string>;
-  asOf: string;
   since: string;
   target: { namespace: string; dataset: string; column: string };
   /** What the `lineage` question is asked with, now and then. */

@@ -1,21 +1,20 @@
 """The settings: one model, read from `headwater.toml`, overridden by `HEADWATER_*`, then by the command line."""
 
 import ipaddress
-import json
 import os
 import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, get_origin
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from headwater.access import Key, Secret
 from headwater.errors import WrongSetting
+from headwater.variables import PREFIX, read_variables, variable_of
 
 FILE = "headwater.toml"
-PREFIX = "HEADWATER_"
 
 _ABFSS = re.compile(r"abfss://[^/@?#]+@[\w-]+\.dfs\.(core\.windows\.net|fabric\.microsoft\.com)(/[^?#]*)?")
 
@@ -102,31 +101,23 @@ class Settings(BaseModel):
     )
 
 
-_LIST = '["one", "two"]'
-_OBJECT = '{"account_name": "one", "account_key": "two"}'
-_EXAMPLES = {
-    "keys": '[{"name": "spark", "key": "at-least-8-characters", "roles": ["write"]}]',
-    "triggers": '["receiver"]',
-}
-
-
 def load_settings(
     overrides: Mapping[str, Any], *, folder: Path = Path(), environment: Mapping[str, str] = os.environ
 ) -> tuple[Settings, dict[str, str]]:
     """Read the settings and where each came from: `default`, the file, the variable or `command line`.
 
     overrides: from the command line; None means not given.
-    Raises WrongSetting naming the setting, its source and what fits.
+    Raises WrongSetting naming the setting, its source and what fits; also where a name is unknown.
     """
     values: dict[str, Any] = {}
     sources = dict.fromkeys(Settings.model_fields, "default")
     for source, found in (
         (FILE, _from_file(folder / FILE)),
-        ("environment", _from_environment(environment)),
+        ("environment", read_variables(Settings.model_fields, environment)),
         ("command line", {name: value for name, value in overrides.items() if value is not None}),
     ):
         values |= found
-        sources |= {name: PREFIX + name.upper() if source == "environment" else source for name in found}
+        sources |= {name: variable_of(name) if source == "environment" else source for name in found}
     try:
         settings = Settings.model_validate(values)
     except ValidationError as error:
@@ -142,27 +133,6 @@ def _from_file(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text()) if path.exists() else {}
     except (OSError, ValueError) as error:
         raise WrongSetting(f"Cannot read {path}: {error}. Correct it or remove it.") from error
-
-
-def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    """Read `HEADWATER_NAME`; lists and objects are JSON. Variables of other names are other programs' business."""
-    found: dict[str, Any] = {}
-    for name, field in Settings.model_fields.items():
-        text = environment.get(PREFIX + name.upper())
-        if text is not None:
-            shape = get_origin(field.annotation)
-            found[name] = _json(name, text, shape) if shape in (tuple, dict) else text
-    return found
-
-
-def _json(name: str, text: str, shape: type) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        kind, example = ("list", _LIST) if shape is tuple else ("object", _OBJECT)
-        raise WrongSetting(
-            f"{PREFIX}{name.upper()} is no JSON {kind}: {error}. Example: {_EXAMPLES.get(name, example)}."
-        ) from error
 
 
 def _wrong(error: ValidationError, sources: Mapping[str, str]) -> WrongSetting:

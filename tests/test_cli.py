@@ -109,6 +109,8 @@ def test_wrong_settings_and_missing_folders_are_one_line(tmp_path: Path) -> None
     fails_in_one_line(
         headwater("check", cwd=tmp_path, environment={"HEADWATER_PORT": "x"}), "HEADWATER_PORT", "integer"
     )
+    misspelt = headwater("up", "--port", "0", cwd=tmp_path, environment={"HEADWATER_PROT": "1"})
+    fails_in_one_line(misspelt, "HEADWATER_PROT;", "HEADWATER_PORT.", "take it out")
     fails_in_one_line(headwater("up", "--host", "0.0.0.0", cwd=tmp_path), "can be reached by others", "[[keys]]")
     fails_in_one_line(headwater("validate", "missing.json", cwd=tmp_path), "missing.json")
     nobody = headwater("send", EVENTS / "spec-full-event.ndjson", "--to", "http://127.0.0.1:9", "--json", cwd=tmp_path)

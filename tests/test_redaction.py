@@ -217,6 +217,15 @@ def test_a_megabyte_built_to_be_slow_is_settled_all_the_same(seed: str, size: in
     assert settled is text or suspicious([text.encode()]) == [True]
 
 
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("seed", ["-", "--a", "a--"])
+def test_time_is_linear_in_the_length_of_a_command_line(seed: str) -> None:
+    """Three million characters take seconds; where a name is read from every dash on, they take hours."""
+    text = (seed * 3_000_000)[:3_000_000]
+
+    assert redact(f"-- password=hunter2 {text}") == f"-- password=[REDACTED] {text}"
+
+
 def test_every_rule_has_a_secret_planted_for_it() -> None:
     before = {rule.name: [e for _, e, _ in PLANTED if any(rule.apply(t) != t for t in texts_of(e))] for rule in RULES}
 

@@ -1,5 +1,7 @@
 """Settings: where each comes from, and one clear line where one is wrong."""
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +9,10 @@ import pytest
 
 from headwater.errors import WrongSetting
 from headwater.settings import Settings, load_settings
+from headwater.variables import OTHERS, variable_of
+
+ROOT = Path(__file__).parents[1]
+VARIABLE = re.compile(r"\bHEADWATER_[A-Z]+(?:_[A-Z]+)*\b")
 
 KEY = '[{"name": "spark", "key": "at-least-8", "roles": ["write"]}]'
 
@@ -49,6 +55,9 @@ def test_keys_come_as_a_table_or_as_json(tmp_path: Path) -> None:
         ("", {"HEADWATER_KEYS": "secret"}, ["HEADWATER_KEYS is no JSON list"]),
         ("", {"HEADWATER_KEYS": '[{"name": "x", "key": "short"}]'}, ["'keys.0.key'", "8"]),
         ("host = '0.0.0.0'", {}, ["can be reached by others", "HEADWATER_KEYS"]),
+        ("", {"HEADWATER_PROT": "1"}, ["HEADWATER_PROT;", "nearest known one is HEADWATER_PORT.", "Rename it"]),
+        ("", {"HEADWATER_KAFKA_SERVER": "a:1"}, ["HEADWATER_KAFKA_SERVER;", "HEADWATER_KAFKA_SERVERS."]),
+        ("", {"HEADWATER_": "1"}, ["Unknown variable HEADWATER_;"]),
         ("vacuum_hours = 0", {}, ["'vacuum_hours'", "24"]),
     ],
 )
@@ -62,6 +71,26 @@ def test_a_wrong_setting_is_named_with_its_source_and_the_fix(
     assert "\n" not in str(caught.value)
 
 
+def test_variables_that_something_else_reads_are_no_settings_and_no_mistakes(tmp_path: Path) -> None:
+    others = [*OTHERS, "HEADWATER_HUB__fullyQualifiedNamespace", "HEADWATERS", "APPSETTING_HEADWATER_X"]
+    assert loaded(tmp_path, env=dict.fromkeys(others, "x")) == loaded(tmp_path)
+
+
+def test_every_variable_that_this_repository_uses_is_known_and_every_known_one_is_used() -> None:
+    used = {name for path in sources_of_variables() for name in VARIABLE.findall(path.read_text())}
+    settings = set(map(variable_of, Settings.model_fields))
+    assert used - settings == OTHERS
+
+
+def sources_of_variables() -> Iterator[Path]:
+    """Yield what reads or sets variables; `headwater/variables.py` only names them."""
+    for folder in ("headwater", "functions", "demo", "bench", "notebooks", "infra/bicep", "web/src", "web/bench"):
+        for path in (ROOT / folder).rglob("*.*"):
+            if path.suffix in (".py", ".yml", ".bicep", ".ts", ".tsx") and path.name != "variables.py":
+                yield path
+    yield ROOT / "web/vite.config.ts"
+
+
 def test_other_addresses_are_fine_with_keys(tmp_path: Path) -> None:
     assert loaded(tmp_path, file="host = '0.0.0.0'", env={"HEADWATER_KEYS": KEY})[0].host == "0.0.0.0"
 
@@ -72,7 +101,7 @@ def test_a_key_is_never_shown() -> None:
 
 
 def test_every_setting_is_documented() -> None:
-    text = (Path(__file__).parents[1] / "docs" / "settings.md").read_text()
+    text = (ROOT / "docs" / "settings.md").read_text()
     for name, field in Settings.model_fields.items():
         assert f"| `{name}` |" in text, f"docs/settings.md does not say what {name} is"
         assert field.description

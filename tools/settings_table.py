@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from headwater.settings import PREFIX, Settings
+from headwater.settings import Settings
+from headwater.variables import variable_of
 
 
 def main() -> None:
@@ -13,7 +14,7 @@ def main() -> None:
         default = field.default
         value = str(default) if isinstance(default, Path) else repr(default).replace("'", '"')
         shown = "" if default is None else f"`{value}`"
-        print(f"| `{name}` | `{PREFIX}{name.upper()}` | {shown} | {field.description} |")
+        print(f"| `{name}` | `{variable_of(name)}` | {shown} | {field.description} |")
 
 
 if __name__ == "__main__":

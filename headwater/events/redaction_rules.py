@@ -78,6 +78,10 @@ def _names_no_secret(found: _Found) -> bool:
     return not is_secret_name(found["name"]) or is_harmless(found[found.lastgroup or 0])
 
 
+def _flags_no_secret(found: _Found) -> bool:
+    return found["argument"] is None or _names_no_secret(found)
+
+
 def _is_not_basic(found: _Found) -> bool:
     text = found["basic"].rstrip("=")
     try:
@@ -189,8 +193,8 @@ RULES = [
     _rule(
         "command-line",
         "--",
-        r"""--(?P<name>[\w.\-]++)\s+["']?(?P<argument>[^\s"'-][^\s"']*+)""",
-        _names_no_secret,
+        r"""--(?P<name>[\w.\-]++)(?:\s+["']?(?P<argument>[^\s"'-][^\s"']*+))?""",  # a name alone is consumed, too
+        _flags_no_secret,
     ),
     _rule(
         "assignment",

@@ -9,7 +9,8 @@ from headwater.errors import LakeUnavailable, WrongQuestion
 from headwater.index.database import is_damage, open_for_reading
 from headwater.index.home import IndexHome, Published
 from headwater.index.rules_files import RulesFiles
-from headwater.index.search_file import KINDS, MATCHES, Hit, SearchFile, last_of, rank
+from headwater.index.search_file import KINDS, MATCHES, Hit, SearchFile, rank
+from headwater.index.search_table import last_of
 from headwater.index.showing import iso
 from headwater.lineage.name import Name
 from headwater.lineage.user_rules import UserRules

@@ -9,7 +9,7 @@ from headwater.index.database import marks
 from headwater.index.moment import NOW_US
 from headwater.index.names import NameNumbers
 from headwater.index.naming import SqliteNaming
-from headwater.index.search_table import LAST, numbers_of
+from headwater.index.search_table import last_of, numbers_of
 from headwater.index.spelling import Vocabulary
 from headwater.lineage.name import Name
 
@@ -207,9 +207,3 @@ def _begins_word(term: str, own: str, folded: str) -> bool:
             return True
         at = folded.find(term, at + 1)
     return at == 0
-
-
-def last_of(term: str) -> str:
-    """Return the last part of a name, behind / . or :."""
-    found = LAST.search(term.rstrip("/.:"))
-    return found.group() if found else ""

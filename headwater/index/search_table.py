@@ -1,6 +1,5 @@
 """What can be searched for, in the index's file: jobs, datasets, columns and tags, kept up with each batch."""
 
-import re
 import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -13,7 +12,7 @@ from headwater.lineage.name import Name
 from headwater.lineage.part import Part
 from headwater.lineage.tags import tags_facets
 
-LAST = re.compile(r"[^/.:]*\Z")
+_PARTING = "/.:"
 _KNOWN = 200_000
 _KINDS = ("job", "dataset", "column", "tag")
 
@@ -110,7 +109,7 @@ class SearchTable:
         if not self._new:
             return
         write = self._sql.executemany
-        rows = [(number, *thing, _last(thing)) for number, thing in self._new]
+        rows = [(number, *thing, last_of(thing.own).casefold()) for number, thing in self._new]
         write("INSERT INTO things VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
         words = [(thing.kind, word, number) for number, thing in self._new for word in set(words_of(thing.own))]
         write("INSERT INTO words VALUES (?, ?, ?)", sorted(words))
@@ -139,9 +138,10 @@ class SearchTable:
         self._sql.execute(forget, (number, thing.own.casefold()))
 
 
-def _last(thing: Thing) -> str:
-    last = LAST.search(thing.own.rstrip("/.:").casefold())
-    return last.group() if last else ""
+def last_of(name: str) -> str:
+    """Return the last part of a name, behind / . or :."""
+    whole = name.rstrip(_PARTING)
+    return whole[max(map(whole.rfind, _PARTING)) + 1 :]
 
 
 def numbers_of(kind: str) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Sequence
+from typing import Any
 
 from headwater.index.database import chunks, marks
 from headwater.index.edge_set_table import EdgeSetTable
@@ -110,13 +111,27 @@ class VoteTable:
         }
         found: dict[Group, list[Vote[int]]] = {}
         for some in chunks(sorted(executions)):
-            query = (
-                f"SELECT v.grp, {_VOTE} FROM votes v JOIN groups g ON g.id = v.grp "
-                f"WHERE v.execution IN ({marks(some)}) AND g.output = ?"
-            )
-            for row in self._sql.execute(query, (*some, number)).fetchall():
-                found.setdefault(self.group(row[0]), []).append(Vote(*row[1:]))
+            for group, *vote in self._of(some, number, groups=len(groups)):
+                found.setdefault(self.group(group), []).append(Vote(*vote))
         return found
+
+    def _of(self, executions: Sequence[str], output: int, *, groups: int) -> list[tuple[Any, ...]]:
+        """Return what executions say about an output that has so many groups.
+
+        Each pair of execution and group is looked up, or all that the executions say is looked through, whichever is
+        less: an execution may say something about thousands of outputs, and an output may have thousands of groups.
+        """
+        pairs = groups * len(executions)
+        through = groups > 1 and self._says_less(executions, pairs)
+        query = (
+            f"SELECT v.grp, {_VOTE} FROM votes v INDEXED BY votes_of_execution WHERE v.execution IN "
+            f"({marks(executions)}) AND {'+' if through else ''}v.grp IN (SELECT id FROM groups WHERE output = ?)"
+        )
+        return self._sql.execute(query, (*executions, output)).fetchall()
+
+    def _says_less(self, executions: Sequence[str], than: int) -> bool:
+        query = f"SELECT count(*) FROM (SELECT 1 FROM votes WHERE execution IN ({marks(executions)}) LIMIT ?)"
+        return int(self._sql.execute(query, (*executions, than)).fetchone()[0]) < than
 
     def was_ever_dropped(self, output: Name) -> bool:
         """Tell whether any run that is still in the votes dropped a dataset, or the index says so."""

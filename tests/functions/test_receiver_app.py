@@ -130,6 +130,7 @@ def test_a_log_that_takes_nothing_is_503_and_nothing_is_acknowledged(package: Pa
         ({"triggers": ["receiver"]}, "there are no keys"),
         ({"triggers": ["api"]}, "there are no keys"),
         ({"triggers": ["reciever"]}, "'triggers.0' from HEADWATER_TRIGGERS"),
+        ({"trigger": ["receiver"]}, "HEADWATER_TRIGGER; the nearest known one is HEADWATER_TRIGGERS"),
         ({"triggers": "receiver"}, "HEADWATER_TRIGGERS is no JSON list"),
     ],
 )

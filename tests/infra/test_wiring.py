@@ -9,7 +9,8 @@ import pytest
 
 from functions import app_settings as load_app_settings
 from headwater.eventlog.blob_claims import place
-from headwater.settings import PREFIX, Settings
+from headwater.settings import Settings
+from headwater.variables import PREFIX
 from tests.infra.templates import (
     APPS,
     MAIN,

@@ -1,0 +1,88 @@
+"""The work of the index is linear in an event: in the number of its outputs, and in the length of their names."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from headwater.events.position import Source
+from headwater.index.database import open_for_reading, open_for_writing
+from headwater.index.edge_set_table import EdgeSetTable
+from headwater.index.indexer import Indexer
+from headwater.index.names import NameNumbers
+from headwater.index.search_file import SearchFile
+from headwater.index.vote_table import VoteTable
+from headwater.lineage.name import Name
+from headwater.lineage.names import default_rules
+from tests.reference.small_events import A, run, x_from
+from tests.reference.world_events import Json
+
+FEW, MANY = 200, 1600
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_votes_are_looked_up_in_steps_linear_in_the_outputs_of_an_event(tmp_path: Path, jobs: int) -> None:
+    few, many = (
+        steps_of_counting(
+            written(tmp_path / str(count), [run_of(job, range(count)) for job in range(jobs)]), datasets(range(count))
+        )
+        for count in (FEW, MANY)
+    )
+    assert many < few * MANY / FEW * 1.5
+
+
+def test_votes_are_looked_up_in_steps_linear_in_the_jobs_that_write_one_dataset(tmp_path: Path) -> None:
+    few, many = (
+        steps_of_counting(
+            written(tmp_path / str(count), [run_of(job, range(1)) for job in range(count)]), datasets(range(1))
+        )
+        for count in (FEW, MANY)
+    )
+    assert many < few * MANY / FEW * 1.5
+
+
+@pytest.mark.timeout(60)
+def test_a_name_of_a_million_characters_is_found_by_its_last_part(tmp_path: Path) -> None:
+    """Where a pattern looks for the last part from every character on, this takes an hour."""
+    long = ("s3://lake", "a" * 1_000_000 + "/mailing")
+    path = written(tmp_path, [run(1, 0, x_from(A, long), job="b" * 1_000_000 + ".load")])
+    found, _ = SearchFile(open_for_reading(path)).find(["mailing"], ["dataset"])
+    assert [(hit.whole, hit.match) for hit in found] == [(Name(*long), "exact")]
+
+
+def run_of(job: int, outputs: Iterable[int]) -> Json:
+    """Return the event of a job that writes all these datasets in one run."""
+    return run(job + 1, job, *(x_from(A, each) for each in datasets(outputs)), job=f"job{job}")
+
+
+def datasets(numbers: Iterable[int]) -> list[Name]:
+    return [Name("s3://lake", f"out{number}") for number in numbers]
+
+
+def written(folder: Path, events: list[Json]) -> Path:
+    """Return the index file of events, indexed in one batch."""
+    path = folder / "index.sqlite"
+    indexer = Indexer(path, default_rules())
+    stored = [(f"{number:064x}", number, json.dumps(event), number) for number, event in enumerate(events, 1)]
+    indexer.add(Source("local", "1", "0"), len(stored), stored)
+    indexer.close()
+    return path
+
+
+def steps_of_counting(path: Path, outputs: Iterable[Name]) -> int:
+    """Return the steps of SQLite's machine while the votes that can count are read of each output."""
+    sql = open_for_writing(path)
+    names = NameNumbers(sql)
+    votes = VoteTable(sql, names, EdgeSetTable(sql, names))
+    steps = 0
+
+    def step() -> None:
+        nonlocal steps
+        steps += 1
+
+    sql.set_progress_handler(step, 1)
+    for output in outputs:
+        assert votes.that_can_count(output)
+    sql.close()
+    return steps

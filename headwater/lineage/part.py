@@ -1,5 +1,6 @@
 """What one event adds to what is known: a run is the set of its parts, so order and repetition make no difference."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -57,6 +58,7 @@ class Part(Struct, frozen=True, gc=False, array_like=True):
 
     run_key: of the run; of a declaration (JobEvent, DatasetEvent) the key of its layer.
     execution: root run of its `parent` facet, else the parent; None without that facet.
+    parent: the parent run itself, likewise.
     processing: BATCH, STREAMING or SERVICE; None where the event does not say.
     declared: (`run` or `job`, hash of its `lineage` facet).
     """
@@ -76,12 +78,19 @@ class Part(Struct, frozen=True, gc=False, array_like=True):
     outputs: tuple[Mention, ...]
     declared: tuple[tuple[str, str], ...]
     producer: str
+    parent: str | None = None
 
     @property
     def order(self) -> tuple[bool, int, int, str]:
         """Sort key among the events of one run; a clock more than 24 h ahead of receipt ranks below all."""
         credible = self.time_us <= self.received_us + AHEAD_US
         return (credible, self.time_us, _RANK.get(self.type, 3), self.event_id)
+
+
+def end_of(parts: Iterable[Part]) -> Part | None:
+    """Rule 1: the newest terminal event of a run; at one instant FAIL before ABORT before COMPLETE."""
+    ends = [part for part in parts if part.type in TERMINAL]
+    return max(ends, key=lambda part: (*part.order[:2], TERMINAL.index(part.type)), default=None)
 
 
 AHEAD_US = 24 * 3600 * 1_000_000

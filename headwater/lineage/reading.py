@@ -72,6 +72,7 @@ class PartReader:
             outputs=outputs,
             declared=tuple(self._declared(run, of_run, job if of_job.declares else None)),
             producer=wire.producer,
+            parent=self.said.parent(of_run).run,
         )
 
     def _declared(self, run: WireRun | None, of_run: Facets, declaring: WireJob | None) -> Iterator[tuple[str, str]]:
@@ -151,7 +152,8 @@ class PartReader:
         if key == "schema":
             says = bool(self._contents.schema(content.content_hash))
         else:
-            says = any(line.source for line in self._contents.lineage(content.content_hash))
+            lines = self._contents.lineage(content.content_hash)
+            says = any(line.source or line.output is not None for line in lines)
         return content.content_hash if says else None
 
     def _symlinks(self, found: FacetSet, name: Name) -> Iterator[Symlink]:

@@ -6,9 +6,9 @@ from typing import NamedTuple, Protocol
 from headwater.lineage.contents import Contents
 from headwater.lineage.current import CARRIES, OPAQUE, SILENT, Group, Vote
 from headwater.lineage.edges import Contribution, EdgeRules
+from headwater.lineage.generations import Span
 from headwater.lineage.memo import ContributionMemo
 from headwater.lineage.name import Name
-from headwater.lineage.generations import Span
 from headwater.lineage.naming import Naming
 from headwater.lineage.part import NO_COLUMN_LINEAGE, Part
 from headwater.lineage.run import Run, fold, sent_changes, sent_writes

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from deltalake import write_deltalake
@@ -27,6 +27,9 @@ from tests.reference.small_events import CLEAR, made, run
 from tests.reference.world_events import at, source, uuid
 from tests.running import Running, headwater
 from tests.shop import LAKE, Asker, up
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 EVENTS = 2_000
 
@@ -226,6 +229,21 @@ def test_gold_says_when_it_last_took_events_and_how_old_the_oldest_is_that_it_la
     assert place.freshness.answer()["gold"]["seconds"] > 0
     place.parse()
     assert place.freshness.answer()["gold"]["seconds"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_gold_as_spark_makes_it_says_how_far_it_is(spark: "SparkSession", tmp_path: Path) -> None:
+    from tests.spark_lake import SparkLake
+
+    place, lake = Place(tmp_path / "data"), SparkLake(spark, tmp_path / "data")
+    lake.store([event("r")])
+    lake.build()
+    assert place.freshness.answer()["gold"]["seconds"] == 0
+    lake.store([event("s")])
+    assert place.freshness.answer()["gold"]["seconds"] > 0
+    lake.build()
+    assert place.freshness.answer()["gold"]["seconds"] == 0
 
 
 def test_a_question_about_the_past_sees_a_late_event_that_changes_nothing_now(place: Place) -> None:

@@ -17,7 +17,7 @@ _REFUSALS = {
     "401": "The key is missing or wrong",
     "403": "The key may not do this",
     "404": "Nothing of this name; `nearest` lists what is like it",
-    "503": "Log, lake or index do not answer now; ask again",
+    "503": "Log, lake or index do not answer now, or events wait that may know the name (`behind`); ask again",
 }
 _EVENT = {
     "type": "object",

@@ -61,7 +61,7 @@ ROUTES = (
     Route("overview", "What came in, what lags, how runs fare", (p.WINDOW_FROM, p.TO, p.BUCKETS), operations.Overview,
           reads_lake=True),
     Route("audit", "Whether every acknowledged event is in exactly one table", (), operations.Audit, reads_lake=True),
-    Route("freshness", "Age of the oldest acknowledged event that is not readable yet", (), operations.Freshness,
+    Route("freshness", "Age of the oldest acknowledged event that questions cannot see yet", (), operations.Freshness,
           reads_lake=True),
     Route("events", "Stored events", (p.RUN_ID, p.JOB, p.SINCE, p.LISTED), parts.Listed, reads_lake=True),
     Route("rejected", "What was acknowledged but could not be stored", (p.SINCE, p.LISTED), parts.Listed,

@@ -97,6 +97,13 @@ def refusals_between(connection: sqlite3.Connection, after: int, until: int) -> 
     return count
 
 
+def first_event_us(connection: sqlite3.Connection, sequence: int) -> int | None:
+    """Return when the first event of a segment from `sequence` on was received (us), None if there is none."""
+    query = "SELECT received_us FROM records WHERE sequence >= ? AND kind <> 2 ORDER BY sequence LIMIT 1"
+    row = connection.execute(query, (sequence,)).fetchone()
+    return row[0] if row else None
+
+
 def claim_keys(connection: sqlite3.Connection) -> list[bytes]:
     """List the keys of the large bodies that a segment's records stand for."""
     return [key for (key,) in connection.execute("SELECT body FROM records WHERE kind > 0 AND kind = 1")]

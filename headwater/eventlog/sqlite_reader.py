@@ -10,6 +10,7 @@ from headwater.eventlog.segments import (
     PARTITION,
     Header,
     claim_keys,
+    first_event_us,
     last_sequence,
     open_readonly,
     read_header,
@@ -72,9 +73,10 @@ class SqliteLogReader:
         return max(0, tail - passed - notes)
 
     def received_us(self, sequence: int) -> int | None:
-        """Return when a record was received (us, UTC), None if it is not there."""
-        records = self.read(sequence - 1, limit=1, max_bytes=1)
-        return records[0].received_us if records and records[0].sequence == sequence else None
+        """Return when the first event from `sequence` on was received (us, UTC), None if there is none."""
+        opened = (self._connection(path) for path in self._segments())
+        found = (first_event_us(pair[0], sequence) for pair in opened if pair)
+        return next((received_us for received_us in found if received_us is not None), None)
 
     def claims(self) -> list[bytes]:
         """List the keys of large bodies that records still kept stand for."""

@@ -13,8 +13,10 @@ from headwater.index.happened_table import places_of
 from headwater.index.names import NameNumbers
 from headwater.index.naming import SqliteNaming
 from headwater.index.packing import encode
+from headwater.index.served import read_progress
 from headwater.index.store import SqliteStore
 from headwater.index.tag_table import TagTable
+from headwater.lake.follow import Progress
 from headwater.lineage.derive import Derivation
 from headwater.lineage.name import Name
 from headwater.lineage.names import NameRules
@@ -25,9 +27,6 @@ from headwater.lineage.run_facets import run_facets
 
 StoredEvent = tuple[str, int, str, int]
 """event_id (hex), received_at (us), body, sequence."""
-
-Progress = dict[tuple[str, str], int]
-"""(incarnation, partition) → newest sequence in the index."""
 
 
 class Indexer:
@@ -48,8 +47,7 @@ class Indexer:
 
     def progress(self) -> Progress:
         """Return how far the index is."""
-        rows = self._sql.execute("SELECT incarnation, part, sequence FROM positions")
-        return {(incarnation, part): sequence for incarnation, part, sequence in rows}
+        return read_progress(self._sql)
 
     def add(self, source: Source, sequence: int, events: Sequence[StoredEvent]) -> None:
         """Take the events of a partition up to a sequence number; the same ones again change nothing."""

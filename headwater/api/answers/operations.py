@@ -19,10 +19,24 @@ class Audit(Shape):
     balanced: bool
 
 
-class Freshness(Shape):
-    """Age of the oldest acknowledged event that is not readable yet."""
+Age = Annotated[float, Meta(ge=0)]
+"""Of the oldest event that waits, in seconds; 0 where none does."""
 
-    seconds: Annotated[float, Meta(ge=0)]
+
+class GoldFreshness(Shape):
+    """When gold last took events, and the age of the oldest acknowledged event that it lacks."""
+
+    last_pass: str
+    seconds: Age
+
+
+class Freshness(Shape):
+    """Age of the oldest acknowledged event that questions cannot see yet: of those in the log, and those in bronze."""
+
+    seconds: Age
+    log: Age
+    bronze: Age
+    gold: GoldFreshness | None
 
 
 class RunItem(Shape):
@@ -63,7 +77,7 @@ class Overview(Shape):
     refused: dict[str, list[int]]
     runs: RunHealth | None
     pending: Count
-    freshness: Annotated[float, Meta(ge=0)]
+    freshness: Freshness
 
 
 class Setting(Shape):

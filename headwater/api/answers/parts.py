@@ -81,9 +81,13 @@ class Listed(Shape):
 
 
 class Error(Shape):
-    """Why a request was not answered: what, where, what to do; for a name nobody knows the nearest ones."""
+    """Why a request was not answered: what, where, what to do; for a name nobody knows the nearest ones.
+
+    behind: events wait that may know the name; the age of the oldest in seconds.
+    """
 
     error: str
     field: str | None
     fix: str
     nearest: list[str] | UnsetType = UNSET
+    behind: Annotated[float, Meta(gt=0)] | UnsetType = UNSET

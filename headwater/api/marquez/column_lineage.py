@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from headwater.api.marquez.asking import Answer, Asked, LookAgain, Refused, flag, required
+from headwater.api.marquez.asking import Answer, Asked, LookAgain, Unknown, flag, not_found, required
 from headwater.api.marquez.columns import how_json, old_type
 from headwater.api.marquez.datasets import find_version, newest_version
 from headwater.api.marquez.facet_texts import schema_fields
@@ -50,7 +50,7 @@ def _moment_of(asked: Asked, node: Node, text: str) -> int:
         known = asked.catalog.versions(JOB, node.job.key if node.job else 0, -1)
         row = next((each for each in known if version_text(each.version) == version.lower()), None)
     if row is None:
-        raise Refused(404, {"code": 404, "message": f"Node '{text[:500]}' not found."})
+        raise not_found("Node", text[:500])
     return row.first_us
 
 
@@ -66,7 +66,7 @@ def _starts(asked: Asked, node: Node) -> list[int]:
     try:
         return nodes_of(moment, node.dataset, find_column(moment, node.dataset, node.column))
     except NotKnown as error:
-        raise Refused(404, {"code": 404, "message": str(error)}) from error
+        raise Unknown(str(error)) from error
 
 
 def _reach(asked: Asked, starts: list[int], *, forward: bool) -> set[int]:

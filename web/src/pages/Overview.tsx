@@ -13,6 +13,7 @@ import { to } from '../parts/links';
 import { Chip, DatasetLink, JobLink, RunLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
 import { Answered, Empty } from '../parts/States';
+import { BEHIND_S } from '../shell/Behind';
 import { useAddressState } from '../parts/useAddressState';
 
 const Bars = lazy(() => import('../parts/Bars'));
@@ -65,9 +66,7 @@ function Figures({ answer }: { answer: Numbers }) {
         <Card title="Events per minute" link={to.events({ since: from })} value={(sum(answer.events) / minutes).toFixed(1)}>
           {count(sum(answer.events))} in the window
         </Card>
-        <Card title="Freshness" value={answer.freshness === 0 ? 'caught up' : duration(answer.freshness * 1_000)} state={answer.freshness > 30 ? 'warn' : 'good'}>
-          age of the oldest event not readable yet
-        </Card>
+        <Fresh freshness={answer.freshness} />
         <Card title="Consumer lag" value={count(answer.pending)} state={answer.pending > 10_000 ? 'warn' : 'good'}>
           events in the log that the lake has not yet
         </Card>
@@ -86,6 +85,17 @@ function Figures({ answer }: { answer: Numbers }) {
       <Runs id="failed" title="Newest failed runs" runs={runs?.failed ?? []} empty="No run failed in this window." />
       <Runs id="lost" title="Lost runs" runs={runs?.lost ?? []} empty="No run is lost." />
     </>
+  );
+}
+
+/** How far behind answers are; gold, which no answer here reads, by its own name. */
+function Fresh({ freshness: { seconds, log, bronze, gold } }: { freshness: Numbers['freshness'] }) {
+  const waits = log >= bronze ? 'log' : 'lake';
+  return (
+    <Card title="Freshness" value={seconds === 0 ? 'caught up' : duration(seconds * 1_000)} state={seconds > BEHIND_S ? 'warn' : 'good'}>
+      {seconds === 0 ? 'questions see every event' : `age of the oldest event that questions cannot see; it waits in the ${waits}`}
+      {gold && <div>gold’s last pass {time(gold.last_pass)}{gold.seconds > 0 && `, behind by ${duration(gold.seconds * 1_000)}`}</div>}
+    </Card>
   );
 }
 

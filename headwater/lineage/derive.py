@@ -161,7 +161,8 @@ def vote_of(run: Run, found: Contribution) -> Vote[Contribution]:
     written = run.outputs.get(found.output) if found.output else None
     rewrites = run.state == "COMPLETE" and written is not None and written.lifecycle in _REWRITES
     return Vote(
-        run.time_us, run.newest, run.key, run.execution, run.started_us, run.last_us, weight, found.landed, rewrites, found
+        run.time_us, run.newest, run.key, run.execution, run.started_us, run.last_us, weight, found.landed, rewrites,
+        found,
     )  # fmt: skip
 
 

@@ -57,7 +57,7 @@ class Generations:
             time_us, location = away
 
     def read(self, location: Name, since_us: int, time_us: int, run_key: str) -> Name:
-        """Return the newest generation that lived in a window, other than one that the run itself ends, if it can be."""
+        """Return the newest generation that lived in a window, if it can be other than one that the run itself ends."""
         ended: Name | None = None
         for found in self._meanings_back(location, since_us, time_us) if self.touches(location) else ():
             if self.lived(found, time_us, but=run_key):
@@ -206,7 +206,7 @@ class Generations:
             yield run_key
 
     def _tells(self, location: Name, time_us: int) -> bool:
-        """Tell whether a write may be the first proof that a generation lived: two other runs before it make it none."""
+        """Tell whether a write may be the first proof that a generation lived: after two other runs' it is none."""
         earlier = Span(location, self._before(location, time_us + 1), time_us)
         return len(set(self._writers(earlier, time_us))) < 2
 

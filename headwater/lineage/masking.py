@@ -19,7 +19,6 @@ def remasked(rules: UserRules, group: Group, said: Contribution) -> Contribution
 def _remasked(rules: UserRules, group: Group, said: Contribution, edge: Edge) -> Edge:
     assert said.output is not None  # noqa: S101 - the caller looked
     output = Column(*said.output.parts, edge.target or "")
-    declared = rules.masking_of(
-        group.job.name, output, Column(*edge.source.parts, edge.column), edge.how.description or ""
-    )
+    source = Column(*edge.source.parts, edge.column)
+    declared = rules.masking_of(group.job.name, output, source, edge.how.description or "")
     return edge if declared is None else replace(edge, how=edge.how._replace(masked=declared))

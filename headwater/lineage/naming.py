@@ -69,7 +69,7 @@ class Naming:
         ]
 
     def set_changes(self, run_key: str, sent: Iterable[Change]) -> list[Span]:
-        """Take what a run drops and renames now, oldest first, none if it failed after all; returns as `learn_bindings`."""
+        """Take what a run drops and renames now, oldest first; returns as `learn_bindings`."""
         newest: dict[tuple[Name, Name | None], Change] = {}
         for time_us, old, new in sent:
             change = Change(time_us, self.bound(old, time_us), new and self.bound(new, time_us))

@@ -60,7 +60,8 @@ class Scene:
         names = self.graph.names
         nested = [number for number, name in enumerate(names) if self.schemas.columns(name).nests]
         nesting = Nesting(self.graph, lambda number: self.schemas.columns(names[number]), nested)
-        return View(*(bytearray(mask) for mask in self._masks), lifetimes.hidden, lifetimes, nesting)
+        live, latest, reading = (bytearray(mask) for mask in self._masks)
+        return View(live, latest, reading, lifetimes.hidden, lifetimes, nesting)
 
     def put_history(self) -> None:
         """Add the edge sets that count no more; only `View.everything` shows them."""

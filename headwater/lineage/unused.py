@@ -82,25 +82,29 @@ class _Judge:
     def _verdict(self, key: str) -> Judged:
         subject, uses = self._subject, self._uses
         declared = tuple(sorted({*subject.consumers.get(key, ()), *subject.consumers.get(None, ())}))
-        inside = sorted(each for each in uses if key in parents(each, subject.top_level))
-        if key in uses or inside or declared:
-            numbers = tuple(sorted({number for each in (key, *inside) for number in uses.get(each, {})}))
+        inside = [each for each in uses if key in parents(each, subject.top_level)]
+        used = self._together((key, *inside))
+        if used or declared:
             reason = READ if key in uses else NESTED_READ if inside else DECLARED
-            recreated = (
-                bool(numbers)
-                and not declared
-                and not any(uses.get(each, {}).get(n) for each in (key, *inside) for n in numbers)
-            )
-            return Judged(key, "used", reason, numbers, declared, recreated)
-        whole = tuple(sorted({n for each in parents(key, subject.top_level) for n in uses.get(each, {})}))
-        for reason, numbers in ((NESTED, whole), (OPAQUE, self._opaque), (NO_STEPS, self._silent)):
+            recreated = not declared and not any(used.values())
+            return Judged(key, "used", reason, tuple(sorted(used)), declared, recreated)
+        whole = tuple(sorted(self._together(parents(key, subject.top_level))))
+        for why, numbers in ((NESTED, whole), (OPAQUE, self._opaque), (NO_STEPS, self._silent)):
             if numbers:
-                return Judged(key, "unknown", reason, numbers, ())
+                return Judged(key, "unknown", why, numbers, ())
         if not subject.ever_read:
             return Judged(key, "unknown", NO_READER, (), ())
         if self._shown and subject.strict:
             return Judged(key, "unknown", SHOWN, self._shown, ())
         return Judged(key, "unused", UNUSED, self._reading, (), shown=self._shown)
+
+    def _together(self, keys: Iterable[str]) -> dict[int, bool]:
+        """Return the edge sets that use some of these columns, and whether one does so from the newest generation."""
+        found: dict[int, bool] = {}
+        for key in keys:
+            for number, newest in self._uses.get(key, {}).items():
+                found[number] = found.get(number, False) or newest
+        return found
 
     def _mentioned(self) -> Iterator[str]:
         columns = self._graph.columns

@@ -3,6 +3,8 @@
 import os
 import secrets
 import sqlite3
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +14,16 @@ FORMAT = 1
 PAGE_BYTES = 16384  # a 15 KB event fills one page instead of a chain of overflow pages
 PARTITION = "0"
 """The name of the only partition."""
+BUSY_S = 1.0
+"""How long to wait for a lock of another program: so short that a request still hears why it was refused."""
+
+NO_HEADER = "it has no header"
+_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_RESTORE = (
+    "Stop Headwater and restore the file from a copy, or move it away: then what it held and the lake does not is "
+    "lost, and noted as a gap."
+)
 
 _SCHEMA = """
 CREATE TABLE header(format INTEGER, incarnation TEXT, first_sequence INTEGER) STRICT;
@@ -31,8 +43,56 @@ class Header:
 
 
 def segment_files(folder: Path) -> list[Path]:
-    """List the segments, oldest first."""
-    return sorted(folder.glob("[0-9]*.sqlite"))
+    """List the segments, oldest first, none if there is no folder; raises LogUnavailable if it cannot be read."""
+    try:
+        return sorted(path for path in folder.iterdir() if path.suffix == ".sqlite" and path.stem.isdigit())
+    except FileNotFoundError:
+        return []
+    except OSError as error:  # `glob` would take a folder that may not be read for an empty one
+        raise LogUnavailable(f"Cannot read the log folder {folder}: {error.strerror}. Restore it.") from error
+
+
+@contextmanager
+def using(path: Path) -> Iterator[None]:
+    """Turn what goes wrong with a segment into LogUnavailable: one that cannot be read is neither empty nor gone."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise unusable(path, error) from error
+
+
+def unusable(path: Path, error: Exception) -> LogUnavailable:
+    """Say why a segment cannot be used now and what to do about it."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in _LOCKED:
+        return LogUnavailable(
+            f"Another program has locked the log segment {path}. End it, such as a backup or a browser of databases; "
+            "until then it is tried again."
+        )
+    if code in _DAMAGED:
+        return damaged(path, str(error))
+    return LogUnavailable(f"Cannot use the log segment {path}: {error}. Restore its disk or its rights, or free space.")
+
+
+def damaged(path: Path, what: str) -> LogUnavailable:
+    """Say that a segment is not as it was written; only a person may give up what it held."""
+    return LogUnavailable(f"The log segment {path} is damaged: {what}. {_RESTORE}")
+
+
+def is_gone(path: Path) -> bool:
+    """Tell whether a file is not there, which is more than that it cannot be read."""
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def segment_path(folder: Path, header: Header) -> Path:
+    """Return where the segment of this header lies."""
+    return folder / f"{header.first_sequence:020d}.sqlite"
 
 
 def new_incarnation() -> str:
@@ -42,7 +102,10 @@ def new_incarnation() -> str:
 
 def open_writable(path: Path) -> sqlite3.Connection:
     """Open a segment for the one process that writes; a commit returns after fdatasync."""
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=16)
+    _check_not_cut(path)
+    connection = sqlite3.connect(
+        path, timeout=BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=16
+    )
     connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
@@ -50,20 +113,30 @@ def open_writable(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def open_readonly(path: Path) -> sqlite3.Connection:
-    """Open a segment beside the writer; never checkpoints (SQLite before 3.51.3: two checkpointers may lose pages)."""
+def open_readonly(path: Path, *, wait_s: float = BUSY_S) -> sqlite3.Connection:
+    """Open a segment beside the writer; never checkpoints (SQLite before 3.51.3: two checkpointers may lose pages).
+
+    wait_s: how long to wait for a lock of another program.
+    """
+    _check_not_cut(path)
     connection = sqlite3.connect(
-        f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=5, check_same_thread=False
+        f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=wait_s, check_same_thread=False
     )
     connection.execute("PRAGMA query_only=1")
     connection.execute("PRAGMA cache_size=-256")  # KiB: reading goes forward once; 2 MB a segment would add up
     return connection
 
 
+def _check_not_cut(path: Path) -> None:
+    """Raise LogUnavailable for a file cut to nothing beside records: SQLite would delete them with the side file."""
+    side = Path(f"{path}-wal")
+    if path.is_file() and not path.stat().st_size and side.is_file() and side.stat().st_size:
+        raise damaged(path, "it is empty, yet records wait in its side file")
+
+
 def create_segment(folder: Path, header: Header) -> sqlite3.Connection:
     """Create the segment that starts at `header.first_sequence`; it exists on disk when this returns."""
-    path = folder / f"{header.first_sequence:020d}.sqlite"
-    connection = open_writable(path)
+    connection = open_writable(segment_path(folder, header))
     connection.executescript("BEGIN;" + _SCHEMA)
     row = (FORMAT, header.incarnation, header.first_sequence)
     connection.execute("INSERT INTO header VALUES (?,?,?)", row)
@@ -103,13 +176,24 @@ def claim_keys(connection: sqlite3.Connection) -> list[bytes]:
 
 
 def rename(folder: Path) -> None:
-    """Give the log another incarnation; nobody may have it open. Sequence numbers keep their values."""
+    """Give the log another incarnation; nobody may have it open. Sequence numbers keep their values.
+
+    Raises LogUnavailable if a segment cannot be written; then all keep the incarnation they had.
+    """
     fresh = new_incarnation()
-    for path in segment_files(folder):
-        connection = open_writable(path)
-        if read_header(connection):
-            connection.execute("UPDATE header SET incarnation = ?", (fresh,))
-        connection.close()
+    with ExitStack() as stack:
+        opened: list[sqlite3.Connection] = []
+        for path in segment_files(folder):
+            with using(path):
+                connection = open_writable(path)
+                stack.callback(connection.close)
+                if not read_header(connection):
+                    raise damaged(path, NO_HEADER)
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute("UPDATE header SET incarnation = ?", (fresh,))
+                opened.append(connection)
+        for connection in opened:
+            connection.execute("COMMIT")
 
 
 def remove_segment(path: Path) -> None:

@@ -20,7 +20,7 @@ class FolderClaims:
     def __init__(self, folder: Path):
         """Create the folder if it is missing."""
         self._folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def put(self, body: bytes) -> bytes:
         """Keep a body; durable when this returns. Returns its key; raises LogUnavailable."""

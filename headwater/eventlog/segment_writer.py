@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from headwater.eventlog import Record
+from headwater.eventlog.segment_faults import unusable, using
 from headwater.eventlog.segments import (
     Header,
     claim_keys,
@@ -19,8 +20,6 @@ from headwater.eventlog.segments import (
     remove_segment,
     segment_files,
     segment_path,
-    unusable,
-    using,
 )
 from headwater.failpoints import reach
 

@@ -3,12 +3,12 @@
 import os
 import secrets
 import sqlite3
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from headwater.errors import LogUnavailable, WrongSetting
+from headwater.eventlog.segment_faults import NO_HEADER, check_not_cut, damaged, using
 
 FORMAT = 1
 PAGE_BYTES = 16384  # a 15 KB event fills one page instead of a chain of overflow pages
@@ -16,14 +16,6 @@ PARTITION = "0"
 """The name of the only partition."""
 BUSY_S = 1.0
 """How long to wait for a lock of another program: so short that a request still hears why it was refused."""
-
-NO_HEADER = "it has no header"
-_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_RESTORE = (
-    "Stop Headwater and restore the file from a copy, or move it away: then what it held and the lake does not is "
-    "lost, and noted as a gap."
-)
 
 _SCHEMA = """
 CREATE TABLE header(format INTEGER, incarnation TEXT, first_sequence INTEGER) STRICT;
@@ -52,44 +44,6 @@ def segment_files(folder: Path) -> list[Path]:
         raise LogUnavailable(f"Cannot read the log folder {folder}: {error.strerror}. Restore it.") from error
 
 
-@contextmanager
-def using(path: Path) -> Iterator[None]:
-    """Turn what goes wrong with a segment into LogUnavailable: one that cannot be read is neither empty nor gone."""
-    try:
-        yield
-    except (sqlite3.Error, OSError) as error:
-        raise unusable(path, error) from error
-
-
-def unusable(path: Path, error: Exception) -> LogUnavailable:
-    """Say why a segment cannot be used now and what to do about it."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code in _LOCKED:
-        return LogUnavailable(
-            f"Another program has locked the log segment {path}. End it, such as a backup or a browser of databases; "
-            "until then it is tried again."
-        )
-    if code in _DAMAGED:
-        return damaged(path, str(error))
-    return LogUnavailable(f"Cannot use the log segment {path}: {error}. Restore its disk or its rights, or free space.")
-
-
-def damaged(path: Path, what: str) -> LogUnavailable:
-    """Say that a segment is not as it was written; only a person may give up what it held."""
-    return LogUnavailable(f"The log segment {path} is damaged: {what}. {_RESTORE}")
-
-
-def is_gone(path: Path) -> bool:
-    """Tell whether a file is not there, which is more than that it cannot be read."""
-    try:
-        path.lstat()
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    return False
-
-
 def segment_path(folder: Path, header: Header) -> Path:
     """Return where the segment of this header lies."""
     return folder / f"{header.first_sequence:020d}.sqlite"
@@ -102,7 +56,7 @@ def new_incarnation() -> str:
 
 def open_writable(path: Path) -> sqlite3.Connection:
     """Open a segment for the one process that writes; a commit returns after fdatasync."""
-    _check_not_cut(path)
+    check_not_cut(path)
     connection = sqlite3.connect(
         path, timeout=BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=16
     )
@@ -118,20 +72,13 @@ def open_readonly(path: Path, *, wait_s: float = BUSY_S) -> sqlite3.Connection:
 
     wait_s: how long to wait for a lock of another program.
     """
-    _check_not_cut(path)
+    check_not_cut(path)
     connection = sqlite3.connect(
         f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=wait_s, check_same_thread=False
     )
     connection.execute("PRAGMA query_only=1")
     connection.execute("PRAGMA cache_size=-256")  # KiB: reading goes forward once; 2 MB a segment would add up
     return connection
-
-
-def _check_not_cut(path: Path) -> None:
-    """Raise LogUnavailable for a file cut to nothing beside records: SQLite would delete them with the side file."""
-    side = Path(f"{path}-wal")
-    if path.is_file() and not path.stat().st_size and side.is_file() and side.stat().st_size:
-        raise damaged(path, "it is empty, yet records wait in its side file")
 
 
 def create_segment(folder: Path, header: Header) -> sqlite3.Connection:

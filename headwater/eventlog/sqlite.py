@@ -64,7 +64,7 @@ class SqliteLog:
         Raises WrongSetting for a log of a newer format.
         """
         self._folder = folder.resolve()
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._limits = limits
         self._on_remove = on_remove
         self._before_retention = before_retention

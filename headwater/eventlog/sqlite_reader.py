@@ -7,19 +7,16 @@ from typing import TypeVar
 
 from headwater.errors import LogUnavailable
 from headwater.eventlog import Kind, LoggedRecord
+from headwater.eventlog.segment_faults import NO_HEADER, damaged, is_gone, unusable
 from headwater.eventlog.segments import (
-    NO_HEADER,
     PARTITION,
     Header,
     claim_keys,
-    damaged,
-    is_gone,
     last_sequence,
     open_readonly,
     read_header,
     refusals_between,
     segment_files,
-    unusable,
 )
 from headwater.events.position import Source
 

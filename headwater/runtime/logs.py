@@ -101,7 +101,7 @@ def begin_log(settings: Settings, folder: Path) -> Sequence[LogReader]:
         from headwater.eventlog.segment_writer import SegmentWriter
         from headwater.eventlog.segments import rename
 
-        (folder / "log").mkdir(exist_ok=True)
+        (folder / "log").mkdir(mode=0o700, exist_ok=True)
         SegmentWriter(folder / "log", settings.segment_bytes).close()
         rename(folder / "log")
     return open_log_readers(settings, folder)

@@ -27,7 +27,6 @@ def prepare_folder(settings: Settings) -> Path:
         if not marker.exists():
             marker.touch(mode=0o600)
             marker.write_text(f"{FORMAT}\n")
-        close_to_others(folder)
         found = marker.read_text().strip()
         if not os.access(folder / "run", os.W_OK):
             raise PermissionError(13, "Permission denied", str(folder / "run"))
@@ -40,6 +39,7 @@ def prepare_folder(settings: Settings) -> Path:
             f"The data folder {folder} has format {found[:20]}, this Headwater writes format {FORMAT}. "
             "Use the newer Headwater that made it, or another folder with --data."
         )
+    close_to_others(folder)
     return folder
 
 

@@ -34,11 +34,8 @@ def close_to_others(folder: Path) -> None:
 
     Of a folder that holds other things than ours, too, such as somebody's home, only our part is closed.
     """
-    parts = [folder / name for name in OURS]
-    strangers = {path.name for path in folder.iterdir()} - {*OURS, "rules"}
-    roots = parts if strangers else [folder, *parts]
-    opened = [path for path in roots if path.exists() and _is_open(path)]
     try:
+        opened = [path for path in _doors(folder) if path.exists() and path.stat().st_mode & _OTHERS]
         for path in opened:
             path.chmod(stat.S_IMODE(path.stat().st_mode) & ~_OTHERS)  # the door first, then what is behind it
             for inside in _within(path) if path != folder else ():
@@ -56,6 +53,12 @@ def close_to_others(folder: Path) -> None:
         )
 
 
+def _doors(folder: Path) -> list[Path]:
+    parts = [folder / name for name in OURS]
+    strangers = {path.name for path in folder.iterdir()} - {*OURS, "rules"}
+    return parts if strangers else [folder, *parts]
+
+
 def _within(folder: Path) -> Iterator[Path]:
     for place, folders, files in os.walk(folder):
         yield from (Path(place, name) for name in (*folders, *files))
@@ -68,7 +71,3 @@ def _take_rights(path: Path) -> None:
             path.chmod(stat.S_IMODE(mode) & ~_OTHERS)
     except FileNotFoundError:
         pass  # it was a file of a moment
-
-
-def _is_open(path: Path) -> bool:
-    return bool(path.stat().st_mode & _OTHERS)

@@ -27,7 +27,8 @@ from tests.made_events import body, run_event
 from tests.parsing import World, event
 from tests.spoiled import Spoil, damaged, displaced, emptied, locked
 
-WAYS = pytest.mark.parametrize("spoil", [locked, damaged, displaced, emptied])
+LOCKED = pytest.param(locked, marks=pytest.mark.slow)  # who waits for a lock waits a second or more
+WAYS = pytest.mark.parametrize("spoil", [LOCKED, damaged, displaced, emptied])
 
 
 @WAYS
@@ -60,7 +61,7 @@ def test_an_unreadable_segment_that_the_parser_has_passed_holds_up_nothing(tmp_p
         assert world.audit()["balanced"]
 
 
-@pytest.mark.parametrize("spoil", [locked, damaged, displaced])
+@pytest.mark.parametrize("spoil", [LOCKED, damaged, displaced])
 def test_a_newest_segment_that_cannot_be_read_does_not_make_the_log_a_shorter_one(tmp_path: Path, spoil: Spoil) -> None:
     world = World(tmp_path)
     world.append_to_end_of_segment(event(1))
@@ -110,7 +111,7 @@ def test_a_body_that_came_while_a_segment_was_unreadable_is_not_swept_with_those
         claims.get(before)
 
 
-@pytest.mark.parametrize("spoil", [locked, damaged, displaced])
+@pytest.mark.parametrize("spoil", [LOCKED, damaged, displaced])
 def test_retention_leaves_a_segment_that_it_cannot_read_and_holds_up_no_append(tmp_path: Path, spoil: Spoil) -> None:
     world = World(tmp_path)
     body_file = world.claim(event(1))
@@ -131,7 +132,7 @@ def test_retention_leaves_a_segment_that_it_cannot_read_and_holds_up_no_append(t
     assert not body_file.exists()
 
 
-@pytest.mark.parametrize("spoil", [locked, damaged, displaced])
+@pytest.mark.parametrize("spoil", [LOCKED, damaged, displaced])
 def test_a_log_whose_newest_segment_cannot_be_opened_refuses_and_goes_on_by_itself(
     tmp_path: Path, spoil: Spoil
 ) -> None:
@@ -201,6 +202,7 @@ def test_a_new_incarnation_is_given_to_all_segments_or_to_none(tmp_path: Path, s
     assert life_of(world) != life
 
 
+@pytest.mark.slow
 def test_an_index_that_another_program_has_locked_is_not_taken_for_a_damaged_one(tmp_path: Path) -> None:
     path = tmp_path / "index.sqlite"
     with closing(open_for_writing(path)) as index:

@@ -86,8 +86,12 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
         if connection.execute("PRAGMA user_version").fetchone()[0] == FORMAT:
             return connection
         connection.close()
-    except sqlite3.DatabaseError:
-        pass  # damaged: it holds nothing that bronze does not hold
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise LakeUnavailable(
+                f"Cannot open the index {path}: {error}. End what else has it open, or restore its disk."
+            ) from error
+        # damaged: it holds nothing that bronze does not hold
     remove(path)
     connection = _connect(path)
     try:

@@ -1,7 +1,6 @@
 """The process `serve`: receiver and reading API on one port, writer of the event log."""
 
 import asyncio
-import contextlib
 import gc
 import logging
 import socket
@@ -21,7 +20,7 @@ from headwater.access import Access
 from headwater.api.app import ReadApi, ReadFrom
 from headwater.api.live import Live
 from headwater.api.marquez.routes import MarquezApi
-from headwater.errors import HeadwaterError, Retry
+from headwater.errors import HeadwaterError, LogUnavailable, Retry
 from headwater.eventlog import Log
 from headwater.eventlog.claims import ClaimCheck
 from headwater.index.lens import Lenses
@@ -138,8 +137,12 @@ class Serve:
                 await asyncio.to_thread(self._retain)
 
     def _retain(self) -> None:
-        with contextlib.suppress(HeadwaterError):  # no lake yet, or not now: nothing may be deleted
+        try:
             self._log.retain(self._health.watermarks)
+        except LogUnavailable as error:
+            log.warning("Retention is put off, nothing is deleted: %s", error)
+        except HeadwaterError:
+            pass  # no lake yet, or not now
 
 
 _READ_TOO = ("/api/v1/lineage",)

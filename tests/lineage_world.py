@@ -180,9 +180,9 @@ class LineageWorld:
             found[short(output)] = found.get(short(output), False) or said.landed
         return found
 
-    def resolve(self, sent: tuple[str, str], time_us: int = 2**62) -> Name:
+    def resolve(self, sent: tuple[str, str], time_us: int = 2**62) -> tuple[str, str]:
         """Return the dataset that a name as sent means, by default now."""
-        return self.scene.naming.resolve(default_rules().canonical(*sent), time_us).plain
+        return self.scene.naming.resolve(default_rules().canonical(*sent), time_us).parts
 
     def impact(self, column: Column, mode: Mode = "value", *, depth: int = 10**6) -> dict[str, tuple[int, bool]]:
         found = self.reached(column, mode, forward=True, depth=depth)

@@ -25,7 +25,7 @@ from headwater.index.served import read_progress
 from headwater.lineage.masking import remasked
 from headwater.lineage.name import Name, Step
 from headwater.lineage.user_rules import UserRules
-from headwater.lineage.walk import View
+from headwater.lineage.view import View
 
 T = TypeVar("T")
 

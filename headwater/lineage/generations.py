@@ -104,19 +104,29 @@ class Generations:
         """Return the locations where a generation has ended."""
         return self._ends
 
+    def runs(self) -> Iterable[str]:
+        """Return the runs that drop, rename, or write where something was dropped or renamed."""
+        return {*self._changes, *self._written}
+
+    def changes(self, run_key: str) -> frozenset[Change]:
+        """Return what a run drops and renames."""
+        return self._changes.get(run_key, frozenset())
+
+    def writes(self, run_key: str) -> frozenset[tuple[int, Name]]:
+        """Return when and where a run writes, as far as something was dropped or renamed there."""
+        return self._written.get(run_key, frozenset())
+
     def changed_by(self, run_key: str, location: Name, lifecycle: str) -> int | None:
         """Return when a run dropped, or renamed something to, what stands at a location."""
         drops = lifecycle == "DROP"
-        found = (
-            each for each in self._changes.get(run_key, ()) if each.ended == location and (each.to is None) == drops
-        )
+        found = (each for each in self.changes(run_key) if each.ended == location and (each.to is None) == drops)
         return max((each.time_us for each in found), default=None)
 
     # What happened
 
     def set_changes(self, run_key: str, after: frozenset[Change]) -> list[Span]:
         """Replace what a run drops and renames; returns the locations that mean something else now, and when."""
-        before = self._changes.get(run_key, frozenset())
+        before = self.changes(run_key)
         moved = [span for change in before - after for span in self._concerned(change)]
         for change in before - after:
             self._forget(run_key, change)
@@ -128,7 +138,7 @@ class Generations:
     def set_writes(self, run_key: str, after: frozenset[tuple[int, Name]]) -> list[Span]:
         """Replace where and when a run writes, as far as something was dropped or renamed there; returns as above."""
         after = frozenset((time_us, location) for time_us, location in after if self.touches(location))
-        before = self._written.get(run_key, frozenset())
+        before = self.writes(run_key)
         for time_us, location in before - after:
             self._writes[location].remove((time_us, run_key))
         for time_us, location in after - before:
@@ -168,7 +178,7 @@ class Generations:
 
     def _ends_it(self, run_key: str, dataset: Name) -> bool:
         """Tell whether it is this run that ends a generation."""
-        for change in self._changes.get(run_key, ()):
+        for change in self.changes(run_key):
             if change.ended == dataset.plain and self._begun(dataset.plain, change.time_us - 1) == dataset:
                 return True
         return False

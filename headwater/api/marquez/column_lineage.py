@@ -15,7 +15,8 @@ from headwater.index.asking import find_column, nodes_of, read_mode
 from headwater.index.catalog_tables import DATASET, JOB
 from headwater.index.feeds import feeds
 from headwater.lineage.columns import Columns
-from headwater.lineage.walk import Wave, allowed_hows
+from headwater.lineage.walk import allowed_hows
+from headwater.lineage.wave import Wave
 
 MAX_NODES = 5_000
 """Columns of one answer; one that was cut here says `truncated`."""

@@ -10,7 +10,7 @@ import msgspec
 from headwater.errors import LakeUnavailable, WrongSetting
 from headwater.index.catalog_tables import CATALOG
 
-FORMAT = 5
+FORMAT = 6
 
 T = TypeVar("T")
 
@@ -24,7 +24,9 @@ CREATE TABLE names(id INTEGER PRIMARY KEY, namespace TEXT, name TEXT, UNIQUE(nam
 CREATE TABLE contents(hash TEXT PRIMARY KEY, kind TEXT NOT NULL, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE mentions(id INTEGER PRIMARY KEY, value BLOB UNIQUE);
 CREATE TABLE parts(
-  run TEXT, event BLOB, value BLOB NOT NULL, place INTEGER, sequence INTEGER, PRIMARY KEY(run, event)) WITHOUT ROWID;
+  run TEXT, event BLOB, value BLOB NOT NULL, place INTEGER, sequence INTEGER, told INTEGER, PRIMARY KEY(run, event))
+  WITHOUT ROWID;
+CREATE TABLE facet_names(id INTEGER PRIMARY KEY, value BLOB UNIQUE);
 CREATE TABLE runs(
   run TEXT PRIMARY KEY, kind TEXT, job INTEGER, job_key INTEGER, execution TEXT, state TEXT, processing TEXT,
   started_us INTEGER, ended_us INTEGER, time_us INTEGER, said BLOB) WITHOUT ROWID;
@@ -51,15 +53,15 @@ CREATE INDEX edge_sets_changed ON edge_sets(generation);
 CREATE TABLE reads(name INTEGER, edge_set INTEGER, PRIMARY KEY(name, edge_set)) WITHOUT ROWID;
 CREATE TABLE uses(name INTEGER, job_key INTEGER, PRIMARY KEY(name, job_key)) WITHOUT ROWID;
 CREATE TABLE seen(
-  name INTEGER, credible INTEGER, time_us INTEGER, rank INTEGER, event TEXT, place INTEGER, schema TEXT,
-  PRIMARY KEY(name, credible, time_us, rank, event, place, schema)) WITHOUT ROWID;
+  name INTEGER, credible INTEGER, time_us INTEGER, rank INTEGER, event_id TEXT, place INTEGER, schema TEXT,
+  PRIMARY KEY(name, credible, time_us, rank, event_id, place, schema)) WITHOUT ROWID;
 CREATE TABLE bindings(alias INTEGER, time_us INTEGER, location INTEGER, PRIMARY KEY(alias, time_us, location))
   WITHOUT ROWID;
 CREATE TABLE renames(run TEXT, time_us INTEGER, old INTEGER, new INTEGER);
 CREATE INDEX renames_of_run ON renames(run);
 CREATE TABLE tags(
-  name INTEGER, producer TEXT, credible INTEGER, time_us INTEGER, rank INTEGER, event TEXT, place INTEGER, value BLOB,
-  PRIMARY KEY(name, producer, credible, time_us, rank, event, place)) WITHOUT ROWID;
+  name INTEGER, producer TEXT, credible INTEGER, time_us INTEGER, rank INTEGER, event_id TEXT, place INTEGER,
+  value BLOB, PRIMARY KEY(name, producer, credible, time_us, rank, event_id, place)) WITHOUT ROWID;
 CREATE TABLE datasets(
   name INTEGER PRIMARY KEY, schema TEXT, dropped INTEGER NOT NULL DEFAULT 0,
   generation INTEGER NOT NULL DEFAULT 0);

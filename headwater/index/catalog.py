@@ -107,7 +107,7 @@ class Catalog:
         for name in names:
             rows = self.sql.execute(
                 "SELECT s.value FROM described d JOIN facet_sets s ON s.id = d.facet_set "
-                "WHERE d.kind = ? AND d.name = ? AND s.schema IS ? ORDER BY d.last_us DESC, s.digest LIMIT ?",
+                "WHERE d.kind = ? AND d.name = ? AND s.schema IS ? ORDER BY d.event_order DESC, s.digest LIMIT ?",
                 (DATASET, self.number(name), schema, SETS),
             ).fetchall()
             for facet, number in (pair for (value,) in rows for pair in set_from(value)):

@@ -25,9 +25,9 @@ CREATE INDEX versions_newest ON versions(kind, name, last_us);
 CREATE TABLE facet_texts(id INTEGER PRIMARY KEY, digest BLOB UNIQUE, value TEXT NOT NULL);
 CREATE TABLE facet_sets(id INTEGER PRIMARY KEY, digest BLOB UNIQUE, schema TEXT, value BLOB NOT NULL);
 CREATE TABLE described(
-  kind INTEGER, name INTEGER, facet_set INTEGER, first_us INTEGER, last_us INTEGER,
+  kind INTEGER, name INTEGER, facet_set INTEGER, first_us INTEGER, last_us INTEGER, event_order TEXT,
   PRIMARY KEY(kind, name, facet_set)) WITHOUT ROWID;
-CREATE INDEX described_newest ON described(kind, name, last_us);
+CREATE INDEX described_newest ON described(kind, name, event_order);
 CREATE TABLE newest_facets(
   kind INTEGER, name INTEGER, facet TEXT, event_order TEXT, value, PRIMARY KEY(kind, name, facet)) WITHOUT ROWID;
 CREATE TABLE data_sources(name TEXT PRIMARY KEY, uri TEXT, first_us INTEGER, last_us INTEGER) WITHOUT ROWID;

@@ -7,10 +7,10 @@ from msgspec import msgpack
 from headwater.index.catalog_tables import COUNTED, DATASET, JOB
 from headwater.index.live import LiveGraph
 from headwater.lineage.name import Name
-from headwater.lineage.newest import time_of
+from headwater.lineage.newest import time_of, until_text
 from headwater.lineage.sent_facets import is_deleted
 
-SETS = 50
+SETS = 1_000
 """Newest sets of facets that are looked at for what held in the past."""
 
 set_from = msgpack.Decoder(list[tuple[str, int]]).decode
@@ -41,13 +41,17 @@ class Described:
         return found if only is None else {facet: text for facet, text in found.items() if facet == only}
 
     def until(self, time_us: int, kind: int, names: Iterable[Name], only: str | None = None) -> dict[str, str]:
-        """Return the same as of a moment, from the times between which each set of facets was sent."""
-        sets: list[tuple[int, bytes, bytes]] = []
+        """Return the same as of a moment.
+
+        A set of facets that was sent before and after it counts as sent at it: when in between is not kept.
+        """
+        sets: list[tuple[str, bytes, bytes]] = []
         for name in names:
             sets += self._sql.execute(
-                "SELECT min(d.last_us, ?1), s.digest, s.value FROM described d JOIN facet_sets s ON s.id = d.facet_set "
-                "WHERE d.kind = ?2 AND d.name = ?3 AND d.first_us <= ?1 ORDER BY d.last_us DESC, s.digest LIMIT ?4",
-                (time_us, kind, self._live.names.known(name) or 0, SETS),
+                "SELECT min(d.event_order, ?1), s.digest, s.value FROM described d "
+                "JOIN facet_sets s ON s.id = d.facet_set WHERE d.kind = ?2 AND d.name = ?3 AND d.first_us <= ?4 "
+                "ORDER BY d.event_order DESC, s.digest LIMIT ?5",
+                (until_text(time_us), kind, self._live.names.known(name) or 0, time_us, SETS),
             )
         found: _Newest = {}
         for _, _, value in sorted(sets, reverse=True):
@@ -82,8 +86,8 @@ class Described:
             row
             for name in names
             for row in self._sql.execute(
-                "SELECT d.last_us, s.digest, s.value FROM described d JOIN facet_sets s ON s.id = d.facet_set "
-                "WHERE d.kind = ? AND d.name = ? AND s.schema = ? ORDER BY d.last_us DESC, s.digest DESC LIMIT 1",
+                "SELECT d.event_order, s.digest, s.value FROM described d JOIN facet_sets s ON s.id = d.facet_set "
+                "WHERE d.kind = ? AND d.name = ? AND s.schema = ? ORDER BY d.event_order DESC, s.digest DESC LIMIT 1",
                 (DATASET, self._live.names.known(name) or 0, schema),
             )
         ]

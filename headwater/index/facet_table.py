@@ -75,6 +75,7 @@ class FacetTable:
         self._batch: list[_Told] = []
         self._tags: set[str] = set()
         self._described: dict[tuple[int, int, int], Span] = {}
+        self._last: dict[tuple[int, int, int], str] = {}
         self._sources: dict[tuple[str, str], Span] = {}
         self._newest: dict[tuple[int, int, str], tuple[_Newness, int | str]] = {}
         self._of_jobs: dict[tuple[int, bytes], tuple[_Newness, _Set]] = {}
@@ -149,7 +150,7 @@ class FacetTable:
 
     def _take_job(self, raw: bytes, shown: int, time_us: int, newness: _Newness) -> None:
         told = self._set(raw)
-        widen(self._described, (JOB, shown, told.number), (time_us, time_us))
+        self._describe((JOB, shown, told.number), (time_us, time_us), newness)
         known = self._of_jobs.get((shown, raw))
         if known is None or known[0] < newness:
             self._of_jobs[shown, raw] = newness, told
@@ -159,7 +160,7 @@ class FacetTable:
         if parent.job:
             number = self._names.number(job_key(parent.job, None))
             self._parents[shown] = max(self._parents.get(shown, ("", 0)), (order, number))
-        if "nominalTime" in facets:
+        if facets.get("nominalTime", NULL) != NULL:
             nominal = decode(bytes(facets["nominalTime"]))
             times = (_time(text_at(nominal, key)) for key in ("nominalStartTime", "nominalEndTime"))
             self._nominal.append((part.run_key, order, *times))
@@ -170,13 +171,17 @@ class FacetTable:
     def _settle(self, told: _Told) -> None:
         """Take what was told of a dataset in this batch, however often."""
         (span, newest), (told.span, told.newest) = (told.span or (0, 0), told.newest), (None, ("", 0))
-        widen(self._described, (DATASET, told.name, told.told.number), span)
+        self._describe((DATASET, told.name, told.told.number), span, newest)
         if told.told.source:
             widen(self._sources, told.told.source, span)
         self._renew(DATASET, told.name, newest, told.told.facets)
         self._renew(COUNTED, told.name, newest, told.counted)
         if told.mention.tags:
             self._tags.update(tag.key for tag in told.mention.tags)
+
+    def _describe(self, key: tuple[int, int, int], span: Span, newness: _Newness) -> None:
+        widen(self._described, key, span)
+        self._last[key] = max(self._last.get(key, ""), placed(*newness))
 
     def _renew(self, kind: int, name: int, newness: _Newness, facets: Iterable[tuple[str, int | str]]) -> None:
         for facet, value in facets:
@@ -191,7 +196,11 @@ class FacetTable:
         for (shown, _), (newness, of_job) in self._of_jobs.items():
             self._renew(JOB, shown, newness, of_job.facets)
         write = self._sql.executemany
-        write(f"INSERT INTO described VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET {WIDEN}", rows(self._described))
+        write(
+            f"INSERT INTO described VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET {WIDEN}, "
+            "event_order = max(event_order, excluded.event_order)",
+            [(*key, *span, self._last[key]) for key, span in self._described.items()],
+        )
         write(
             f"INSERT INTO data_sources VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET {WIDEN}, "
             "uri = max(uri, excluded.uri)",
@@ -212,7 +221,7 @@ class FacetTable:
             [(number, order, shown) for shown, (order, number) in self._parents.items()],
         )
         self._flush_changes()
-        taken = (self._described, self._sources, self._newest, self._of_jobs, self._parents, self.told)
+        taken = (self._described, self._last, self._sources, self._newest, self._of_jobs, self._parents, self.told)
         for each in (*taken, self._nominal, self._changes, self._batch):
             each.clear()
 

@@ -38,6 +38,11 @@ def placed(text: str, place: int) -> str:
     return f"{text} {place:06d}"
 
 
+def until_text(time_us: int) -> str:
+    """Return the least text behind the orders of all events up to a time, and of those with clocks far ahead."""
+    return f"1 {time_us + _FIRST_US:020d} ~"
+
+
 def time_of(text: str) -> int:
     """Return the time (us) in the text of an order."""
     return int(text[2:22]) - _FIRST_US

@@ -20,7 +20,7 @@ from headwater.api.questions import moment_us
 from headwater.index.lens import Lens
 from headwater.lineage.name import Name
 from headwater.lineage.names import default_rules
-from headwater.lineage.newest import order_of, order_text, time_of
+from headwater.lineage.newest import newest_events_first, order_of, order_text, time_of
 from headwater.lineage.run import fold
 from headwater.runtime.indexes import open_lenses, open_search
 from headwater.tables import DATASETS, FACETS, FIELDS
@@ -177,6 +177,15 @@ def test_silver_holds_the_newest_facets_and_columns(spark: SparkSession, tmp_pat
     assert {(case_of(row.dataset_name), row.field) for row in fields} == set(schemas.items())
     columns = {case_of(row.dataset_name): row.columns for row in lake.read("silver", DATASETS).collect()}
     assert {name: json.loads(text) for name, text in columns.items()} == {n: [[v]] for n, v in schemas.items()}
+
+
+def test_the_lake_sorts_events_like_the_order(lake: Lake) -> None:
+    columns = "event_id, event_type, coalesce(event_time, received_at) AS time, received_at"
+    found = lake.world.bronze.events.query(f"SELECT {columns} FROM t ORDER BY {newest_events_first()}").to_pylist()
+    times = [(int(row["time"].timestamp() * 1e6), int(row["received_at"].timestamp() * 1e6)) for row in found]
+    orders = [order_of(row["event_id"], row["event_type"], *time) for row, time in zip(found, times, strict=True)]
+    assert orders == sorted(orders, reverse=True)
+    assert len(orders) > 150
 
 
 def test_the_order_as_text_sorts_like_the_order() -> None:

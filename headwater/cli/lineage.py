@@ -176,11 +176,13 @@ def facets(
     """List a facet's newest value for each run, job or dataset."""
     from headwater.api.facets import facets as ask_facets
     from headwater.runtime.folders import existing_folder
+    from headwater.runtime.indexes import open_rules
     from headwater.runtime.storage import open_bronze
 
     settings = _settings(data)
     existing_folder(settings)
-    found = ask_facets(open_bronze(settings), entity=entity, name=name, limit=limit)
+    names = open_rules(settings).current().names
+    found = ask_facets(open_bronze(settings), names, entity=entity, name=name, limit=limit)
     show(found, as_json, lambda: table("Facets", found, ("runId", "namespace", "name", "eventTime", "facet")))
 
 

@@ -26,7 +26,9 @@ CREATE TABLE names(
 CREATE TABLE contents(hash TEXT PRIMARY KEY, kind TEXT NOT NULL, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE mentions(id INTEGER PRIMARY KEY, value BLOB UNIQUE);
 CREATE TABLE parts(
-  run TEXT, event BLOB, value BLOB NOT NULL, place INTEGER, sequence INTEGER, PRIMARY KEY(run, event)) WITHOUT ROWID;
+  run TEXT, event BLOB, value BLOB NOT NULL, place INTEGER, sequence INTEGER, told INTEGER, PRIMARY KEY(run, event))
+  WITHOUT ROWID;
+CREATE TABLE facet_names(id INTEGER PRIMARY KEY, value BLOB UNIQUE);
 CREATE TABLE runs(
   run TEXT PRIMARY KEY, kind TEXT, job INTEGER, job_key INTEGER, execution TEXT, parent TEXT, state TEXT,
   processing TEXT, started_us INTEGER, ended_us INTEGER, last_us INTEGER, time_us INTEGER, said BLOB) WITHOUT ROWID;
@@ -55,16 +57,16 @@ CREATE INDEX edge_sets_changed ON edge_sets(generation);
 CREATE TABLE reads(name INTEGER, edge_set INTEGER, PRIMARY KEY(name, edge_set)) WITHOUT ROWID;
 CREATE TABLE uses(name INTEGER, job_key INTEGER, PRIMARY KEY(name, job_key)) WITHOUT ROWID;
 CREATE TABLE seen(
-  name INTEGER, credible INTEGER, time_us INTEGER, rank INTEGER, event TEXT, place INTEGER, schema TEXT,
-  PRIMARY KEY(name, credible, time_us, rank, event, place, schema)) WITHOUT ROWID;
+  name INTEGER, credible INTEGER, time_us INTEGER, rank INTEGER, event_id TEXT, place INTEGER, schema TEXT,
+  PRIMARY KEY(name, credible, time_us, rank, event_id, place, schema)) WITHOUT ROWID;
 CREATE TABLE bindings(alias INTEGER, time_us INTEGER, location INTEGER, PRIMARY KEY(alias, time_us, location))
   WITHOUT ROWID;
 CREATE TABLE happened(
   id INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT, time_us INTEGER, location INTEGER, renamed INTEGER, written INTEGER);
 CREATE INDEX happened_of_run ON happened(run, written);
 CREATE TABLE tags(
-  name INTEGER, producer TEXT, credible INTEGER, time_us INTEGER, rank INTEGER, event TEXT, place INTEGER, value BLOB,
-  PRIMARY KEY(name, producer, credible, time_us, rank, event, place)) WITHOUT ROWID;
+  name INTEGER, producer TEXT, credible INTEGER, time_us INTEGER, rank INTEGER, event_id TEXT, place INTEGER,
+  value BLOB, PRIMARY KEY(name, producer, credible, time_us, rank, event_id, place)) WITHOUT ROWID;
 CREATE TABLE datasets(
   name INTEGER PRIMARY KEY, schema TEXT, nests INTEGER NOT NULL DEFAULT 0, shown TEXT,
   dropped INTEGER NOT NULL DEFAULT 0,

@@ -58,7 +58,7 @@ class Indexer:
         try:
             self._generation += 1
             with paused():
-                self._store.places = places_of(self._sql, source, events)
+                self._store.places, self._store.told = places_of(self._sql, source, events), self._facets.told
                 self._apply([self._read(*event) for event in events])
             self._store.feed.write(self._generation)
             row = (source.incarnation, source.partition, sequence)

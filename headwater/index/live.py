@@ -41,7 +41,7 @@ class LiveGraph:
         self._columns: dict[str | None, Columns] = {}
         self._tags: Mapping[Name, Sequence[Tag]] | None = None
         self._jobs: dict[Name, Name] = {}
-        self._texts: Weighed[int, tuple[str, bool]] = Weighed()
+        self._texts: Weighed[int, str] = Weighed()
         self.names = NameNumbers(self.sql)
         self.contents = SqliteContents(self.sql)
         self.naming = SqliteNaming(self.sql, self.names)
@@ -103,6 +103,10 @@ class LiveGraph:
             found = self._columns[schema] = Columns(self.contents.schema(schema) if schema else ())
         return found
 
+    def schema(self, dataset: Name) -> str | None:
+        """Return the content hash of a dataset's newest schema."""
+        return self._schemas.get(dataset)
+
     def knows(self, dataset: Name) -> bool:
         """Tell whether a schema or an edge is known of a dataset."""
         return dataset in self._shown or dataset in self.graph.generations
@@ -138,12 +142,12 @@ class LiveGraph:
             found = self._jobs[key] = job_key(self.names.name(row[0]), None) if row else key
         return found
 
-    def facet_text(self, number: int) -> tuple[str, bool]:
-        """Return the text of a facet, which never changes, and whether it is deleted; what was read lately is kept."""
+    def facet_text(self, number: int) -> str:
+        """Return the text of a facet, which never changes; what was read lately is kept."""
         found = self._texts.get(number)
         if found is None:
             text: str = self.sql.execute("SELECT value FROM facet_texts WHERE id = ?", (number,)).fetchone()[0]
-            found = self._texts.keep(number, (text, '"_deleted"' in text), len(text) // _EDGE)
+            found = self._texts.keep(number, text, len(text) // _EDGE)
         return found
 
     def newest_run(self, number: int) -> str | None:

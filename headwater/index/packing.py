@@ -8,6 +8,7 @@ from msgspec import Struct, msgpack
 from headwater.lineage.contents import How, SentEdge
 from headwater.lineage.edges import Contribution, Edge
 from headwater.lineage.name import Name
+from headwater.lineage.newest import Order, order_of
 from headwater.lineage.part import Mention, Part, Tag
 
 
@@ -80,6 +81,12 @@ def unpack_part(run_key: str, event: bytes, value: bytes, mention: Callable[[int
         packed.execution, packed.processing, packed.snapshot, tuple(map(mention, packed.inputs)),
         tuple(map(mention, packed.outputs)), packed.declared, packed.producer, packed.parent,
     )  # fmt: skip
+
+
+def order_in(event: bytes, value: bytes) -> Order:
+    """Return the order of a part that is encoded."""
+    packed = _part.decode(value)
+    return order_of(event.hex(), packed.type, packed.time_us, packed.received_us)
 
 
 def pack_edges(said: Contribution) -> bytes:

@@ -10,7 +10,7 @@ from headwater.index.feed_table import FeedTable
 from headwater.index.happened_table import HappenedTable
 from headwater.index.history_table import HistoryTable
 from headwater.index.names import NameNumbers
-from headwater.index.part_table import PartTable, Places
+from headwater.index.part_table import PartTable, Places, Told
 from headwater.index.search_table import SearchTable
 from headwater.index.vote_table import VoteTable
 from headwater.lineage.current import Group
@@ -18,6 +18,7 @@ from headwater.lineage.derive import Derived
 from headwater.lineage.generations import Span
 from headwater.lineage.jobs import job_key as shown_job
 from headwater.lineage.name import Name
+from headwater.lineage.newest import newest_first
 from headwater.lineage.part import Part
 from headwater.lineage.schemas import SeenSchema
 
@@ -41,6 +42,7 @@ class SqliteStore:
         self._sql = connection
         self._names = names
         self.places: Places = {}
+        self.told: Told = {}
         self._seen: list[tuple[object, ...]] = []
         self._runs: list[tuple[Any, ...]] = []
         self._used: set[tuple[int, int]] = set()
@@ -53,8 +55,8 @@ class SqliteStore:
         self.votes = VoteTable(connection, names, self.edge_sets)
 
     def add(self, parts: Sequence[Part]) -> Sequence[Part]:
-        """Keep parts, whose places in bronze `places` has; returns those that are new."""
-        fresh = self._parts.add(parts, self.places)
+        """Keep parts, whose places in bronze `places` has, what they told `told`; returns those that are new."""
+        fresh = self._parts.add(parts, self.places, self.told)
         self._happened.add(fresh, self.places)
         return fresh
 
@@ -113,8 +115,8 @@ class SqliteStore:
         """Return the schemas mentioned under a name, newest first."""
         self.flush()
         rows = self._sql.execute(
-            "SELECT credible, time_us, rank, event, place, schema FROM seen WHERE name = ? "
-            "ORDER BY credible DESC, time_us DESC, rank DESC, event DESC, place DESC, schema DESC",
+            f"SELECT {', '.join(SeenSchema._fields)} FROM seen WHERE name = ? "
+            f"ORDER BY {newest_first(SeenSchema._fields)}",
             (self._names.number(name),),
         )
         return (SeenSchema(bool(row[0]), *row[1:]) for row in rows)

@@ -5,13 +5,14 @@ from typing import NamedTuple
 
 from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming
+from headwater.lineage.newest import Order
 from headwater.lineage.part import Part, Tag
 
 
 class TagsFacet(NamedTuple):
     """The tags that one event puts on one dataset, by its name as sent; fields in the order that decides the newest."""
 
-    order: tuple[bool, int, int, str]
+    order: Order
     place: int
     name: Name
     producer: str

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import cached_property
 
-from tests.reference.names import Name, Names, without_leading_slash
+from tests.reference.names import Name, Names, canonical_form
 from tests.reference.records import Delivered, Run, job_key, runs_of, stored
 from tests.reference.schemas import Schemas
 from tests.reference.writings import Reader, Writing
@@ -25,7 +25,7 @@ class Reference:
         known_at_us: int | None = None,
         seen_since_us: int | None = None,
         view: str = "current",
-        canonical: Callable[[str, str], Name] = without_leading_slash,
+        canonical: Callable[[str, str], Name] = canonical_form,
     ) -> None:
         self.events = sorted(stored(delivered, as_of_us, known_at_us), key=lambda event: event.order)
         self.runs = runs_of(self.events)

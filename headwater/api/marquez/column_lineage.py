@@ -12,7 +12,7 @@ from headwater.api.marquez.nodes import Node, find_node
 from headwater.api.marquez.runs import version_text
 from headwater.errors import NotKnown
 from headwater.index.asking import find_column, nodes_of, read_mode
-from headwater.index.catalog_tables import DATASET, JOB
+from headwater.index.catalog_tables import JOB
 from headwater.index.feeds import feeds
 from headwater.lineage.columns import Columns
 from headwater.lineage.walk import allowed_hows
@@ -104,7 +104,7 @@ class _Drawing:
 
     def _read_dataset(self, number: int) -> _Dataset:
         asked, name = self._asked, self._graph.names[number]
-        facets = asked.catalog.facets(DATASET, asked.names_of(name), only="schema")
+        facets = asked.catalog.dataset_facets(name, only="schema")
         types = {each["name"].casefold(): str(each.get("type") or "") for each in schema_fields(facets)}
         version = version_text(newest_version(asked, name))
         return _Dataset(*name, version, asked.sight.moment.columns(name), types)

@@ -32,7 +32,7 @@ _LISTED = (
 def dataset_json(asked: Asked, name: Name, *, lineage: bool = True) -> Answer:
     """Return a dataset; lineage: also what feeds its columns."""
     names = asked.names_of(name)
-    facets = asked.catalog.facets(DATASET, names)
+    facets = asked.catalog.dataset_facets(name)
     span = asked.catalog.span(DATASET, names) or (None, None)
     tags = asked.catalog.tags(name, names)
     newest = asked.catalog.versions(DATASET, asked.catalog.number(name), 1)
@@ -91,8 +91,7 @@ def fields_json(facets: Mapping[str, str], tags: Sequence[Tag]) -> list[dict[str
 
 def columns_json(asked: Asked, name: Name) -> list[dict[str, Any]]:
     """Return the columns of a dataset's newest schema with their tags, for an answer that changes them."""
-    names = asked.names_of(name)
-    return _fields(asked.catalog.facets(DATASET, names), asked.catalog.tags(name, names))
+    return _fields(asked.catalog.dataset_facets(name), asked.catalog.tags(name, asked.names_of(name)))
 
 
 @lru_cache(1024)

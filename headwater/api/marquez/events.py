@@ -6,9 +6,10 @@ from typing import Any
 from msgspec import Raw
 
 from headwater.api.marquez.asking import Asked, Refused, time_us
-from headwater.api.marquez.bodies import Place, read_bodies
+from headwater.api.marquez.bodies import read_events
 from headwater.api.marquez.runs import Later
 from headwater.index.happened_table import QUARTER_US
+from headwater.index.told import Place
 from headwater.lake.bronze import Bronze
 
 _BEGINNING, _END = -(1 << 62), 1 << 62
@@ -55,8 +56,8 @@ def _order(asked: Asked) -> str:
 
 
 def _bodies(bronze: Bronze, places: list[Place]) -> list[Any]:
-    found = read_bodies(bronze, places) if places else {}
-    return [Raw(found[place].encode()) for place in places if place in found]
+    found = read_events(bronze, places) if places else {}
+    return [Raw(found[place].body.encode()) for place in places if place in found]
 
 
 def count(sql: sqlite3.Connection, after_us: int, before_us: int) -> int:

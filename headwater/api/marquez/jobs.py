@@ -28,7 +28,7 @@ _SENT = {state: sent for sent, state in STATES.items()}
 def job_json(catalog: Catalog, row: JobRow, *, runs: int = LATEST_RUNS) -> Answer:
     """Return a job with its newest runs."""
     name = catalog.name(row.shown)
-    facets = catalog.facets(JOB, [name])
+    facets = catalog.job_facets(name)
     newest = catalog.runs(row.key, max(1, runs))
     versions = catalog.versions(JOB, row.key, 1)
     parent = catalog.name(row.parent).name if row.parent else None
@@ -160,7 +160,7 @@ def get_version(asked: Asked) -> Answer:
 
 def _version_json(catalog: Catalog, row: JobRow, version: VersionRow) -> Answer:
     name = catalog.name(row.shown)
-    facets = catalog.facets(JOB, [name])
+    facets = catalog.job_facets(name)
     run = catalog.run(version.run)
     text = version_text(version.version)
     return {

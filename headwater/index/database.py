@@ -10,7 +10,7 @@ import msgspec
 from headwater.errors import LakeUnavailable, WrongSetting
 from headwater.index.catalog_tables import CATALOG
 
-FORMAT = 5
+FORMAT = 6
 
 T = TypeVar("T")
 

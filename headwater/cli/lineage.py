@@ -31,6 +31,9 @@ End = Annotated[str, typer.Argument(help="DATASET or DATASET#COLUMN.")]
 _COLUMNS = ("namespace", "dataset", "column", "distance", "masked", "via.dataset", "via.column", "via.job.name")
 _SURFACE = ("exposure", "namespace", "dataset", "column", "source.dataset", "source.column", "via.job.name")
 _UNUSED = ("verdict", "namespace", "dataset", "column", "reason", "last_used")
+_OF_THE_WAY = {"masked": "masked on the way"}
+"""Not of the column: upstream a plaintext source may be behind a step that masks."""
+
 _DIFF = ("change", "from.dataset", "from.column", "to.dataset", "to.column", "type", "masked", "job.name")
 _OTHER_RUN = ("namespace", "dataset", "run.id", "run.time", "run.job.name")
 _CHILD = ("id", "time", "state", "job.name")
@@ -148,7 +151,7 @@ def diff(
     else:
         raise WrongQuestion("Name two files of events, or --from TIME [--to TIME].")
     counts = _counted({word: found[word] for word in ("added", "removed", "changed")})
-    show(found, as_json, lambda: table(counts, found, _DIFF))
+    show(found, as_json, lambda: table(counts, found, _DIFF, {"masked": "masks"}))
     sys.exit(1 if found["removed"] else 0)
 
 
@@ -269,7 +272,7 @@ def _show_reach(found: Any, as_json: bool, title: str) -> None:
     name = asked["dataset"] + (f"#{asked['column']}" if asked["column"] else "")
     more = " (there is more: raise --limit or --depth)" if found["truncated"] else ""
     listed = {"items": found["columns"]}
-    show(found, as_json, lambda: table(f"{title} {name}{more}", listed, _COLUMNS))
+    show(found, as_json, lambda: table(f"{title} {name}{more}", listed, _COLUMNS, _OF_THE_WAY))
     _show_stops(found, as_json)
 
 

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from headwater.api.marquez.asking import Answer, Asked, LookAgain, Unknown, flag, not_found, required
 from headwater.api.marquez.columns import how_json, old_type
-from headwater.api.marquez.datasets import find_version, newest_version
+from headwater.api.marquez.datasets import find_version
 from headwater.api.marquez.facet_texts import schema_fields
 from headwater.api.marquez.nodes import Node, find_node
-from headwater.api.marquez.runs import version_text
+from headwater.api.marquez.versions import version_now, version_text
 from headwater.errors import NotKnown
 from headwater.index.asking import find_column, nodes_of, read_mode
 from headwater.index.catalog_tables import JOB
@@ -106,7 +106,7 @@ class _Drawing:
         asked, name = self._asked, self._graph.names[number]
         facets = asked.catalog.dataset_facets(name, only="schema")
         types = {each["name"].casefold(): str(each.get("type") or "") for each in schema_fields(facets)}
-        version = version_text(newest_version(asked, name))
+        version = version_text(version_now(asked.catalog, name))
         return _Dataset(*name, version, asked.sight.moment.columns(name), types)
 
     def _label(self, node: int) -> tuple[str, _Dataset, str]:

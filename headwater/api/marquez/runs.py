@@ -1,15 +1,13 @@
 """Runs: their states, times, datasets and facets."""
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from typing import Any
-from uuid import UUID
 
 from headwater.api.marquez.asking import Answer, Asked, Refused, not_found
 from headwater.api.marquez.bodies import newest_facets, read_events
+from headwater.api.marquez.versions import undescribed, version_at, version_text
 from headwater.errors import NotKnown, WrongQuestion
 from headwater.index.catalog import Catalog, RunRow
-from headwater.index.catalog_tables import DATASET
 from headwater.index.run_lineage import key_of_run
 from headwater.index.showing import iso
 from headwater.index.told import JOB, RUN, newest_places
@@ -24,12 +22,6 @@ STATES = {"COMPLETE": "COMPLETED", "FAIL": "FAILED", "ABORT": "ABORTED"}
 
 _WITH_FACETS = 20
 """Runs of a page whose facets are read; the others show none."""
-
-
-@lru_cache(maxsize=1024)
-def version_text(version: bytes | None) -> str | None:
-    """Return a version as the UUID that clients expect."""
-    return None if version is None else str(UUID(bytes=version, version=5))
 
 
 def run_json(catalog: Catalog, row: RunRow, *, versions: bool = True) -> Answer:
@@ -64,23 +56,15 @@ def brief_json(row: RunRow) -> Answer:
 
 def _versions(catalog: Catalog, row: RunRow) -> Answer:
     said = row.datasets()
-    inputs = [(name, _read_version(catalog, name, row.started_us)) for name in said.inputs]
+    inputs = [(catalog.name(number), version_at(catalog, number, row.started_us)) for number in said.inputs]
+    written = [(catalog.name(number), version) for number, version in said.outputs]
+    outputs = [(name, undescribed(name) if version is None else version) for name, version in written]
     found = {}
-    for side, pairs in (("input", inputs), ("output", said.outputs)):
-        listed = [{**catalog.name(name)._asdict(), "version": version_text(version)} for name, version in pairs]
+    for side, pairs in (("input", inputs), ("output", outputs)):
+        listed = [{**name._asdict(), "version": version_text(version)} for name, version in pairs]
         found[f"{side}Versions"] = listed
         found[f"{side}DatasetVersions"] = [{"datasetVersionId": each, "facets": {}} for each in listed]
     return found
-
-
-def _read_version(catalog: Catalog, name: int, time_us: int) -> bytes | None:
-    """Return the version that a dataset had when a run began to read it; None of one that nobody is seen to write."""
-    row = catalog.sql.execute(
-        "SELECT version FROM versions WHERE kind = ? AND name = ? AND first_us <= ? "
-        "ORDER BY min(last_us, ?) DESC, first_us DESC LIMIT 1",
-        (DATASET, name, time_us, time_us),
-    ).fetchone()
-    return row[0] if row else None
 
 
 def with_facets(asked: Asked, rows: Sequence[RunRow], shown: Sequence[Answer], finish: Callable[[], Answer]) -> Later:
@@ -163,7 +147,7 @@ def upstream(asked: Asked) -> Answer:
 
 def _upstream_item(catalog: Catalog, row: RunRow, depth: int) -> Answer:
     said = row.datasets()
-    version = version_text(said.job)
+    version = version_text(said.job) if said.job else None
     return {
         "depth": depth,
         "job": {**catalog.name(row.job_key)._asdict(), "version": version},

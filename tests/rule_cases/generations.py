@@ -27,6 +27,7 @@ from tests.rule_cases.events import (
     writes,
 )
 
+INSTANT = "'the newest generation that lived between': whether one that ended at that very instant lived then."
 SRC = table("src", "mail other")
 LOAD = done(1, 1, writes("tmp", {"mail": "src.mail"}), of=[SRC])
 USE = done(2, 2, writes("target", {"mail": "tmp.mail"}), of="tmp")
@@ -223,7 +224,7 @@ DROPS = [
         [LOAD, done(2, 5, writes("target", {"mail": "tmp.mail"}), of="tmp"), drop(3, 5, "tmp")],
         exposed("src.mail", "target.mail"),
         unused("src", {"mail": "used", "other": "unused"}),
-        doubt="'the newest generation that lived between': whether one that ended at that very instant lived then.",
+        doubt=INSTANT,
     ),
     case(
         "R1 DROP through the name of the catalogue ends the generation at the location",
@@ -296,6 +297,7 @@ RUN_THAT_ENDS = [
         exposed("src.mail", "target.mail"),
         impact("src.mail", {"target.mail": "3"}),
         dropped("tmp", "tmp2"),
+        doubt=INSTANT,
     ),
     case(
         "R1 a run that drops a dataset and makes it anew leaves it alive",
@@ -326,7 +328,7 @@ RUN_THAT_ENDS = [
         ],
         dropped(),
         surface("src.mail", {"t.mail": "unknown"}),
-        unused("src", {"mail": "unknown: opaque", "other": "unknown: opaque"}),
+        unused("src", {"mail": "used", "other": "unknown: opaque"}),
         doubt="Whether a facet of START counts for the generation that COMPLETE means.",
     ),
 ]
@@ -858,7 +860,7 @@ DANCES = [
             *dance(2, weekly=()),
             done(31, 301, writes("t__tmp", {"x": "src.y"}), of=[table("src", "x y z")], job="build"),
         ],
-        impact("src.y", {"t.y": "1", "t__tmp.x": "1"}),
+        impact("src.y", {"t.y": "1", "t__tmp.x": "1", "hourly.x": "2 before"}),
         upstream("hourly.x", {"t.x": "1", "src.x": "2"}),
         exposed("src.x", "t.x", "hourly.x"),
     ),

@@ -15,6 +15,14 @@ from tests.rule_cases.events import LAKE
 
 Column = tuple[str, str, str | None]
 
+REASONS = {
+    "a column that it is nested in is read as a whole": "nested",
+    "a reader reports no column lineage": "opaque",
+    "a reader reports no transformation, so that its filters and joins are not seen": "no transformations",
+    "no reader of this dataset reports": "never read",
+    "a job read this dataset to show it, and does not say which columns": "shown",
+}
+
 
 class Judge(Protocol):
     """What has a method for every kind of question in `answers`."""
@@ -90,7 +98,10 @@ class Memory:
     def unused(self, ask: Ask) -> Any:
         verdicts = self.lineage.unused((LAKE, ask.about), strict=ask.strict)
         reasons = self.lineage.reasons((LAKE, ask.about), strict=ask.strict)
-        return {column: told_verdict(verdict, reasons.get(column)) for column, verdict in verdicts.items()}
+        return {
+            column: told_verdict(verdict, REASONS.get(reasons[column], reasons[column]))
+            for column, verdict in verdicts.items()
+        }
 
     def impact(self, ask: Ask) -> Any:
         found = self.lineage.reached(column_of(ask.about), ask.mode, forward=True)

@@ -24,6 +24,7 @@ CASES: list[Case] = [
         exposed("a.s.u", "b.s", "b.s.u", "c.s", "c.s.u"),
         impact("a.s.t", {"b.s": "1", "b.s.t": "1", "c.s": "2", "c.s.t": "2"}),
         surface("a.o", {}),
+        doubt=NAMED,
     ),
     case(
         "R3 a tag on a parent covers its children",
@@ -39,12 +40,14 @@ CASES: list[Case] = [
         exposed("a.s", "b.s", "b.s.t", "b.s.u", "c.x"),
         impact("a.s.t", {"b.s": "1", "b.s.t": "1", "c.x": "2"}),
         upstream("c.x", {"b.s.t": "1", "a.s.t": "2", "a.s": "?", "b.s": "?"}),
+        doubt=NAMED,
     ),
     case(
         "R3 a child masked on its way out of a copy",
         [COPY, done(2, 2, writes("c", {"x": "b.s.t#", "y": "b.s.u"}), of="b")],
         surface("a.s", {"b.s": "exposed", "b.s.t": "exposed", "b.s.u": "exposed", "c.x": "masked", "c.y": "exposed"}),
         surface("a.s.t", {"b.s": "exposed", "b.s.t": "exposed", "c.x": "masked"}),
+        doubt=NAMED,
     ),
     case(
         "R3 a struct that is hashed whole hides its children",
@@ -58,6 +61,7 @@ CASES: list[Case] = [
         [done(1, 1, writes("b", {"r": "a.s"}, columns="r.t r.u"), of=[A])],
         exposed("a.s.t", "b.r", "b.r.t"),
         exposed("a.s.u", "b.r", "b.r.u"),
+        doubt=NAMED,
     ),
     case(
         "R3 all children renamed: each may be any of them",
@@ -72,6 +76,7 @@ CASES: list[Case] = [
         exposed("a.s.t", "b.s", "b.s.t"),
         surface("a.s.u", {"b.s": "exposed", "b.s.k": "unknown"}),
         surface("a.s", {"b.s": "exposed", "b.s.t": "exposed", "b.s.k": "unknown"}),
+        doubt=NAMED,
     ),
     case(
         "R3 what is read from a child that only may hold it is unknown",
@@ -124,6 +129,7 @@ CASES: list[Case] = [
         ],
         surface("a.o", {"b.s.t": "exposed", "b.s": "?", "c.s": "exposed", "c.s.t": "exposed"}),
         impact("a.o", {"b.s.t": "1", "b.s": "?", "c.s": "2", "c.s.t": "2"}),
+        doubt=NAMED,
     ),
     case(
         "R3 one child clear, one masked",
@@ -158,6 +164,7 @@ CASES: list[Case] = [
         exposed("a.s.t", "b.s", "b.s.t", "b.s.t.v", "b.s.t.w"),
         surface("a.s.t.v", {"b.s": "exposed", "b.s.t": "?", "b.s.t.v": "exposed"}),
         exposed("a.s.u", "b.s", "b.s.u"),
+        doubt=NAMED,
     ),
     case(
         "R3 without a schema a child is there by the edge that reads it",
@@ -240,11 +247,13 @@ CASES: list[Case] = [
         exposed("a.s.t", "c.s", "c.s.t"),
         impact("a.s.t", {"c.s": "2", "c.s.t": "2"}),
         unused("a", {"s": "used", "s.t": "unknown: nested", "s.u": "unknown: nested", "o": "unused"}),
+        doubt=NAMED,
     ),
     case(
         "R3 a tag on a child as the event writes it",
         [COPY, tagging(5, "a.s.t")],
         exposed("#pii", "b.s", "b.s.t"),
+        doubt=NAMED,
     ),
     case(
         "R3 a tag without a field is on every column, nested ones too",
@@ -255,5 +264,6 @@ CASES: list[Case] = [
         "R3 names of children match in any case",
         [done(1, 1, writes("b", {"S": "a.s"}, columns="S.T S.U"), of=[A])],
         exposed("a.s.t", "b.s", "b.s.t"),
+        doubt=NAMED,
     ),
 ]

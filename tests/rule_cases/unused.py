@@ -84,6 +84,7 @@ STRICT = [
             going(6, 6, writes("d", {"k": "a.x"}), of=[A], job="s"),
         ],
         unused("a", SEEN),
+        doubt="'the newest execution of a streaming job that writes nothing': which of the two writes nothing.",
     ),
 ]
 

@@ -48,6 +48,22 @@ class NotKnown(GiveUp):
         self.nearest = list(nearest)
 
 
+class Behind(Retry):
+    """Nothing of this name is known yet, and events wait that may know it: the same question may be answered soon.
+
+    seconds: the age of the oldest event that questions cannot see yet; nearest: names that are known, and like it.
+    """
+
+    def __init__(self, unknown: str, where: str, seconds: float, nearest: Sequence[str] = ()) -> None:
+        """unknown: the sentence that would be the answer if nothing waited; where: what holds the oldest event."""
+        super().__init__(
+            f"{unknown} That may change: questions are behind by {seconds:.1f} s, the age of the oldest event that "
+            f"they cannot see yet; it waits in the {where}."
+        )
+        self.seconds = seconds
+        self.nearest = list(nearest)
+
+
 class LogUnavailable(Retry):
     """The event log cannot take or give events now: nothing was acknowledged."""
 

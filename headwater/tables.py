@@ -387,6 +387,7 @@ RUN_HEALTH = Table(
         **_JOB,
         "execution": "string",
         "state": "string",
+        "processing": "string",
         "ended": "boolean",
         "hour": "timestamp",
         "started_at": "timestamp",

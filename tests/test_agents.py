@@ -33,6 +33,8 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     ("impact", {"dataset": "silver/custmers"}),
     ("impact", {"dataset": "silver/customers", "depth": 0}),
     ("impact", {}),
+    ("upstream", {"dataset": "silver/customers", "column": "email_key"}),
+    ("path", {"from_dataset": "landing/customers", "to_dataset": "silver/customers", "to_column": "email_key"}),
 ]
 
 
@@ -78,7 +80,7 @@ def test_answers_are_short_and_whole(answers: list[Any]) -> None:
         "columns": {
             f"{LAKE}/bronze/customers": ["email 1"],
             f"{LAKE}/gold/phones": ["key 2"],
-            f"{LAKE}/silver/customers": ["email 2", "email_key 2 masked"],
+            f"{LAKE}/silver/customers": ["email 2", "email_key 2 masked on the way"],
             f"{LAKE}/gold/mailing": ["contact 3"],
         },
         "stops": [f"{LAKE}/silver/customers -> {LAKE}/export/dump"],
@@ -94,6 +96,16 @@ def test_answers_are_short_and_whole(answers: list[Any]) -> None:
     assert diff["counts"] == {"added": 2, "removed": 0, "changed": 0}
     assert (describe["made_of"], describe["written_by"]) == ([f"{LAKE}/bronze/customers"], ["to_silver"])
     assert (describe["feeds"], describe["also_read_by"]) == ([f"{LAKE}/gold/mailing"], ["export", "to_gold"])
+
+
+def test_a_source_in_the_clear_is_masked_on_the_way_at_most(answers: list[Any]) -> None:
+    upstream, path = answers[14:16]
+    assert upstream["columns"] == {
+        f"{LAKE}/bronze/customers": ["email 1 masked on the way"],
+        f"{LAKE}/landing/customers": ["Email 2 masked on the way"],
+    }
+    assert path["path"][-1] == f"{LAKE}/silver/customers#email_key by job to_silver, which masks"
+    assert not any("mask" in step for step in path["path"][:-1])
 
 
 def test_what_does_not_fit_is_named(answers: list[Any]) -> None:

@@ -117,6 +117,7 @@ def test_a_range_is_read_whole_or_known_to_be_lost(hub: HubServer, readers: HubR
     assert between(3, 8) == [6, 7]
     assert between(2, 6) == []
     assert reader.head() == 6
+    assert reader.received_us(3) == reader.received_us(6) == hub.stored(0)[-5].enqueued_ms * 1000
 
 
 FAULTS = {

@@ -11,7 +11,7 @@ import pytest
 
 from headwater.errors import GiveUp, LogUnavailable, WrongSetting
 from headwater.eventlog import Kind, Record
-from headwater.eventlog.claims import ClaimCheck, FolderClaims
+from headwater.eventlog.claims import ClaimCheck, FolderClaims, Leftovers
 from headwater.eventlog.segments import Header, create_segment, open_writable
 from headwater.eventlog.sqlite import Limits, SqliteLog
 from headwater.eventlog.sqlite_reader import SqliteLogReader
@@ -195,7 +195,7 @@ def test_a_large_body_waits_beside_the_log_until_retention_takes_its_record(tmp_
 def test_bodies_that_no_record_names_are_swept_away(tmp_path: Path) -> None:
     claims = FolderClaims(tmp_path)
     kept, lost = claims.put(b"kept"), claims.put(b"lost")
-    claims.keep_only([kept])
+    Leftovers(claims, lambda: [kept]).sweep()
     assert claims.get(kept) == b"kept"
     with pytest.raises(GiveUp):
         claims.get(lost)

@@ -120,7 +120,16 @@ def is_answer(columns: pd.DataFrame, stops: pd.DataFrame, expected: dict[str, An
 
 
 def walked(found: pd.DataFrame) -> list[tuple[Any, ...]]:
-    names = ["namespace", "dataset", "column", "distance", "masked", "in_schema", "via_namespace", "via_dataset"]
+    names = [
+        "namespace",
+        "dataset",
+        "column",
+        "distance",
+        "masked_on_the_way",
+        "in_schema",
+        "via_namespace",
+        "via_dataset",
+    ]
     return [tuple(row) for row in found[[*names, "via_column", "type", "job_name"]].itertuples(index=False)]
 
 
@@ -231,11 +240,34 @@ def logical_id(item: str) -> str:
 def test_the_environment_has_the_properties_that_setup_looks_for_and_the_packages_that_are_needed() -> None:
     folder = FOLDER / "Headwater.Environment"
     compute = yaml.safe_load((folder / "Setting" / "Sparkcompute.yml").read_text())
-    found = {name: value for one in compute["spark_conf"] for name, value in one.items()}
+    found = compute["spark_conf"]
     wanted = properties("https://RECEIVER_HOST", "fabric/WORKSPACE_NAME", FABRIC)
     assert found == wanted | {KEY: "RECEIVER_WRITE_KEY"}
     libraries = yaml.safe_load((folder / "Libraries" / "PublicLibraries" / "environment.yml").read_text())
     assert libraries["dependencies"][0]["pip"] == ["httpx>=0.28,<1", "msgspec>=0.20,<1", "pyyaml>=6,<7"]
+
+
+def test_the_environment_asks_for_compute_in_the_form_of_fabrics_item_definition() -> None:
+    """Fabric's page "Environment definition": what is required, of which type, among which values."""
+    text = (FOLDER / "Headwater.Environment" / "Setting" / "Sparkcompute.yml").read_text()
+    found = yaml.safe_load(text)
+    assert {name: type(value) for name, value in found.items()} == {
+        "enable_native_execution_engine": bool,
+        "instance_pool_id": type(None),  # the starter pool
+        "driver_cores": int,
+        "driver_memory": str,
+        "executor_cores": int,
+        "executor_memory": str,
+        "dynamic_executor_allocation": dict,
+        "spark_conf": dict,
+        "runtime_version": str,
+    }
+    assert all(type(value) is str for value in found["spark_conf"].values())
+    assert {found["driver_cores"], found["executor_cores"]} <= {4, 8, 16, 32, 64}
+    assert {found["driver_memory"], found["executor_memory"]} <= {"28g", "56g", "112g", "224g", "400g"}
+    executors = found["dynamic_executor_allocation"]
+    assert executors.keys() == {"enabled", "min_executors", "max_executors"}
+    assert 1 <= executors["min_executors"] < executors["max_executors"]
 
 
 def test_every_placeholder_is_replaced_when_it_is_published() -> None:

@@ -51,7 +51,9 @@ def until(shop: Asker, question: str, done: Callable[[Any], Any], **asked: str) 
 
 
 def test_overview_counts_what_came_in_and_how_runs_fare(shop: Asker) -> None:
-    now = until(shop, "overview", lambda found: found["refused"] and not found["pending"] + found["freshness"])
+    now = until(
+        shop, "overview", lambda found: found["refused"] and not found["pending"] + found["freshness"]["seconds"]
+    )
     assert sum(now["events"]) == len(EVENTS) + 3
     assert list(now["refused"]) == ["not_json"]
     assert {reason: sum(counts) for reason, counts in now["rejected"].items()} == {"shape": 1}

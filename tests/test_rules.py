@@ -230,6 +230,12 @@ def test_rule_02_a_name_means_its_newest_binding_up_to_then_else_the_earliest(
     assert world(*[*BOUND, run(3, second, x_from(ALIAS, D))][::turn]).edges == {x(location, "d")}
 
 
+@pytest.mark.parametrize("sent", [("hive://META:9083", "DB.T"), ("hive://meta", "Db.t")])
+def test_rule_02_an_identifier_whose_system_folds_case_is_one_name(sent: tuple[str, str]) -> None:
+    events = [run(1, 1, dataset(B, symlinks=symlinks(sent))), run(2, 2, x_from(ALIAS, C))]
+    assert world(*events).edges == {x("b", "c")}
+
+
 def test_rule_02_two_locations_never_merge_because_they_share_a_name() -> None:
     lineage = world(*BOUND, run(3, 30, x_from(A, C)), run(4, 31, x_from(B, D), job="other"))
     assert lineage.edges == {x("a", "c"), x("b", "d")}

@@ -14,7 +14,7 @@ from headwater.index.lens import Lenses
 from headwater.index.search import Search
 from headwater.local.index import index_lock, run
 from headwater.runtime.folders import prepare_folder
-from headwater.runtime.indexes import open_index_home, open_rules
+from headwater.runtime.indexes import open_freshness, open_index_home, open_rules
 from headwater.runtime.storage import open_bronze
 from headwater.settings import Settings, settings_shown
 from headwater.web.pages import Web
@@ -33,8 +33,10 @@ class Reading:
         home = open_index_home(self._folder)
         lenses, search = Lenses(home, open_rules(settings)), Search(home, open_rules(settings))
         bronze, access = open_bronze(settings), Access(settings.keys)
-        self._app = ReadApi(ReadFrom(readers, bronze, access, lenses, search, settings_shown(settings))).app()
-        self._app.routes.extend(MarquezApi(lenses, search, bronze, access, None).routes())
+        freshness = open_freshness(settings, self._folder, open_readers(settings, self._folder))
+        reading = ReadFrom(readers, bronze, access, lenses, search, freshness, settings_shown(settings))
+        self._app = ReadApi(reading).app()
+        self._app.routes.extend(MarquezApi(lenses, search, bronze, access, freshness, post=None).routes())
         self._app.routes.extend(Web().routes())
         self._index: threading.Thread | None = None
 

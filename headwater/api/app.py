@@ -16,13 +16,14 @@ from starlette.routing import Route as HttpRoute
 from headwater.access import Access
 from headwater.api.docs import Docs
 from headwater.api.facets import facets
+from headwater.api.freshness import Freshness
 from headwater.api.lineage import QUESTIONS, ask, diff, edge, surface
 from headwater.api.live import MAX_CLIENTS, Live, Stream, last_id
 from headwater.api.names import explain_name, rules_json
 from headwater.api.overview import overview
 from headwater.api.pictures import around, changes_of, graph
 from headwater.api.query import number
-from headwater.api.questions import audit, freshness, list_events, list_refused, list_rejected
+from headwater.api.questions import audit, list_events, list_refused, list_rejected
 from headwater.api.refusing import Answer, answered, error_response, json_response, refuse
 from headwater.api.routes import BASE, ROUTES, Route
 from headwater.api.search import search
@@ -44,6 +45,7 @@ class ReadFrom(NamedTuple):
     access: Access
     lenses: Lenses
     search: Search
+    freshness: Freshness
     settings: Sequence[Mapping[str, Any]]
     send_again: SendAgain | None = None
     live: Live | None = None
@@ -77,23 +79,25 @@ class ReadApi:
         return [route for route in ROUTES if served.get(route.name, True)]
 
     def _answers(self) -> Mapping[str, Answer]:
-        readers, bronze, _, lenses, things, settings, *_ = self._from
+        readers, bronze, _, lenses, things, freshness, settings, *_ = self._from
         questions = (name for name in QUESTIONS if name != "edge")
         by_query: dict[str, Callable[[QueryParams], Any]] = {
             **{name: partial(ask, lenses, name) for name in questions},
             "edge": partial(edge, lenses, bronze),
             "surface": partial(surface, lenses),
             "diff": partial(diff, lenses),
-            "facets": lambda q: facets(bronze, entity=q.get("entity"), name=q.get("name"), limit=_limit(q)),
+            "facets": lambda q: facets(
+                bronze, lenses.rules().rules.names, entity=q.get("entity"), name=q.get("name"), limit=_limit(q)
+            ),
             "names": self._names,
             "rules": lambda _: rules_json(lenses.rules()),
             "search": partial(search, things),
             "graph": lambda q: graph(lenses, q, q.getlist("expand")),
             "lineage": partial(around, lenses),
             "timeline": partial(changes_of, lenses),
-            "overview": lambda q: overview(readers(), bronze, lenses, q),
+            "overview": lambda q: overview(readers(), bronze, lenses, freshness, q),
             "audit": lambda _: audit(readers(), bronze),
-            "freshness": lambda _: freshness(readers(), bronze),
+            "freshness": lambda _: freshness.answer(),
             "events": lambda q: list_events(
                 bronze, run=q.get("run"), job=q.get("job"), since=q.get("since"), limit=_limit(q)
             ),
@@ -123,12 +127,15 @@ class ReadApi:
         if refusal is not None:
             return refusal
         turn: AbstractContextManager[Any] = self._one_at_a_time if route.reads_lake else nullcontext()
-        found = await asyncio.to_thread(answered, route, answer, request, turn)
+        found = await asyncio.to_thread(answered, route, self._certainly(answer), request, turn)
         if isinstance(found, Response):
             return found
         if route.name == "rejected-retry" and self._from.send_again:
             found = await _sent_again(self._from.send_again, found, request)
         return json_response(200, found)
+
+    def _certainly(self, answer: Answer) -> Answer:
+        return lambda request: self._from.freshness.certain(lambda: answer(request))
 
     async def _listen(self, request: Request) -> Response | Stream:
         route, live = next(route for route in ROUTES if route.name == "live"), self._from.live

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from headwater.api.answers.happenings import HAPPENINGS
 from headwater.api.answers.parts import Error
 from headwater.api.parameters import Parameter
 from headwater.api.routes import BASE, Route
@@ -17,18 +18,23 @@ _REFUSALS = {
     "401": "The key is missing or wrong",
     "403": "The key may not do this",
     "404": "Nothing of this name; `nearest` lists what is like it",
-    "503": "Log, lake or index do not answer now; ask again",
+    "503": "Log, lake or index do not answer now, or events wait that may know the name (`behind`); ask again",
 }
 _EVENT = {
     "type": "object",
     "description": "An OpenLineage event, https://openlineage.io/spec/2-0-2/OpenLineage.json",
+}
+_STREAM = {
+    "type": "string",
+    "description": "Server-sent events; `data` is JSON: "
+    + ", ".join(f"of `{name}` a {shape.__name__}" for name, shape in HAPPENINGS.items()),
 }
 _TAKEN = {"content": {_JSON: {"schema": {"type": "object"}}}}
 
 
 def document(routes: Sequence[Route]) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of these routes, of the receiver and of the health checks."""
-    shapes = [route.answer for route in routes if route.answer] + [Error]
+    shapes = [*(route.answer for route in routes if route.answer), *HAPPENINGS.values(), Error]
     _, schemas = msgspec.json.schema_components(shapes, ref_template=f"{_SCHEMAS}{{name}}")
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
@@ -56,7 +62,7 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
 
 def _operation(route: Route) -> dict[str, Any]:
     if route.answer is None:
-        said: dict[str, Any] = {"content": {"text/event-stream": {"schema": {"type": "string"}}}}
+        said: dict[str, Any] = {"content": {"text/event-stream": {"schema": _STREAM}}}
     else:
         said = {"content": {_JSON: {"schema": {"$ref": f"{_SCHEMAS}{route.answer.__name__}"}}}}
     return {

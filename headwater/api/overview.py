@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from headwater.api.freshness import Freshness
 from headwater.api.query import number
-from headwater.api.questions import freshness, moment_us
+from headwater.api.questions import moment_us
 from headwater.errors import WrongQuestion
 from headwater.eventlog import LogReader, each
 from headwater.index.lens import Lenses
@@ -37,13 +38,17 @@ class Window(NamedTuple):
 
 
 def overview(
-    readers: Sequence[LogReader], bronze: Bronze, lenses: Lenses, parameters: Mapping[str, str]
+    readers: Sequence[LogReader],
+    bronze: Bronze,
+    lenses: Lenses,
+    freshness: Freshness,
+    parameters: Mapping[str, str],
 ) -> dict[str, Any]:
     """Answer series of events, rejections, refusals (by time of receipt) and runs (by event time); see docs/api.md."""
     now_us = time.time_ns() // 1000
     window = read_window(parameters, now_us)
     there = bronze.exists()
-    passed = {reader.source: bronze.watermark(reader.source) for reader in readers}
+    passed = bronze.watermarks([reader.source for reader in readers])
     pending = sum(each(readers, lambda reader: reader.pending(passed[reader.source])))
     health = partial(run_health, since_us=window.since_us, bucket_us=window.bucket_us, buckets=window.buckets)
     return {
@@ -57,7 +62,7 @@ def overview(
         "refused": _series(bronze, REFUSED, "sum(count)", window, "reason") if there else {},
         "runs": lenses.now(lambda live, _: health(live, now_us=now_us)) if there else None,
         "pending": pending,
-        "freshness": freshness(readers, bronze)["seconds"],
+        "freshness": freshness.answer(),
     }
 
 

@@ -1,6 +1,5 @@
-"""Audit, freshness and lists, answered from log and lake; the HTTP routes and the command line share them."""
+"""Audit and lists, answered from log and lake; the HTTP routes and the command line share them."""
 
-import time
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -41,17 +40,9 @@ def audit(readers: Sequence[LogReader], bronze: Bronze) -> dict[str, Any]:
     }
 
 
-def freshness(readers: Sequence[LogReader], bronze: Bronze) -> dict[str, float]:
-    """Return the age of the oldest acknowledged event that is not yet readable, in seconds; 0 when caught up."""
-    passed = {reader.source: bronze.watermark(reader.source) for reader in readers}
-    waiting = each(readers, lambda reader: reader.received_us(passed[reader.source] + 1))
-    oldest = min((received_us for received_us in waiting if received_us is not None), default=None)
-    return {"seconds": 0.0 if oldest is None else max(0.0, time.time() - oldest / 1e6)}
-
-
 def log_state(readers: Sequence[LogReader], bronze: Bronze) -> dict[str, Any]:
     """Say of each partition what the log holds and what the lake has passed; `past` are the log's ended lives."""
-    passed = {reader.source: bronze.watermark(reader.source) for reader in readers}
+    passed = bronze.watermarks([reader.source for reader in readers])
 
     def item(reader: LogReader) -> dict[str, Any]:
         mark = passed[reader.source]

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from headwater.access import Access, Role
 from headwater.api.query import check_names
 from headwater.api.routes import Route
-from headwater.errors import GiveUp, NotKnown, Retry, WrongQuestion
+from headwater.errors import Behind, GiveUp, NotKnown, Retry, WrongQuestion
 
 Answer = Callable[[Request], Any]
 
@@ -39,11 +39,15 @@ def answered(route: Route, answer: Answer, request: Request, turn: AbstractConte
         return error_response(400, str(error), "Correct the parameter.")
     except NotKnown as error:
         return json_response(404, {"error": str(error), "field": None, "fix": _KNOWN, "nearest": error.nearest})
+    except Behind as error:
+        said = {"error": str(error), "field": None, "fix": _BEHIND, "nearest": error.nearest, "behind": error.seconds}
+        return json_response(503, said)
     except (GiveUp, Retry) as error:
         return error_response(503, str(error), "Ask again in a moment.")
 
 
 _KNOWN = "Use a name that is known; `nearest` has some."
+_BEHIND = "Ask again in a moment. If the name was not sent just now, use one that is known; `nearest` has some."
 
 
 def error_response(status: int, what: str, fix: str) -> Response:

@@ -11,6 +11,7 @@ import typer
 from headwater.cli import fabric, lineage, spark
 from headwater.cli.printing import pairs, show, table
 from headwater.errors import HeadwaterError, WrongSetting
+from headwater.runtime.private import keep_private
 from headwater.settings import Settings, load_settings
 
 app = typer.Typer(
@@ -32,6 +33,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; our own errors become one line and status 3. arguments: default are the process's."""
+    keep_private()
     try:
         app(arguments, standalone_mode=True)
     except HeadwaterError as error:

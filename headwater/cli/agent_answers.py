@@ -46,7 +46,7 @@ def path(found: Answer) -> Answer:
     """Name the steps of the way; where there is none, from where it may yet go on."""
     steps = [
         f"{name(step)} by job {_job(step['via']['job'])}"
-        + (" masked" if step["via"]["transformation"]["masking"] else "")
+        + (", which masks" if step["via"]["transformation"]["masking"] else "")
         for step in found["path"]
     ]
     stops = [f"{name(stop)} -> {_some(map(name, stop['onward']))}" for stop in found["stops"]]
@@ -144,7 +144,7 @@ def _by_dataset(columns: Sequence[Answer]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for each in columns:
         marks = "".join(
-            [" masked" if each["masked"] else "", "" if each["in_schema"] else " (no longer in the schema)"]
+            [" masked on the way" if each["masked"] else "", "" if each["in_schema"] else " (no longer in the schema)"]
         )
         dataset = name({**each, "column": None})
         found.setdefault(dataset, []).append(f"{each['column']} {each['distance']}{marks}")

@@ -21,6 +21,7 @@ def backfill(
 ) -> None:
     """Take files into bronze that were not taken before; what the lake holds already is counted as duplicate."""
     from headwater.runtime.folders import existing_folder
+    from headwater.runtime.private import private_spark
     from headwater.runtime.storage import claims_folder, is_lake_remote, lake_folder
     from headwater.spark.session import local_session
 
@@ -31,7 +32,7 @@ def backfill(
             f"No folder {folder}, or the lake is not on this machine. For another lake call "
             "`headwater.spark.backfill.backfill` on a cluster."
         )
-    with local_session(streams=True) as spark:
+    with local_session(more=private_spark(settings), streams=True) as spark:
         from headwater.spark.backfill import Files
         from headwater.spark.backfill import backfill as run
 

@@ -1,6 +1,7 @@
 """The commands that ask about lineage. They answer from the data folder, whether Headwater runs or not."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,6 +31,9 @@ End = Annotated[str, typer.Argument(help="DATASET or DATASET#COLUMN.")]
 _COLUMNS = ("namespace", "dataset", "column", "distance", "masked", "via.dataset", "via.column", "via.job.name")
 _SURFACE = ("exposure", "namespace", "dataset", "column", "source.dataset", "source.column", "via.job.name")
 _UNUSED = ("verdict", "namespace", "dataset", "column", "reason", "last_used")
+_OF_THE_WAY = {"masked": "masked on the way"}
+"""Not of the column: upstream a plaintext source may be behind a step that masks."""
+
 _DIFF = ("change", "from.dataset", "from.column", "to.dataset", "to.column", "type", "masked", "job.name")
 _OTHER_RUN = ("namespace", "dataset", "run.id", "run.time", "run.job.name")
 _CHILD = ("id", "time", "state", "job.name")
@@ -82,9 +86,8 @@ def edge(start: End, end: End, view: View = None, as_of: AsOf = None, data: Data
     from headwater.api.lineage import edge as ask_edge
     from headwater.runtime.storage import open_bronze
 
-    found = ask_edge(
-        _lenses(data), open_bronze(_settings(data)), {**_ends(start, end), **_asked({"view": view, "as_of": as_of})}
-    )
+    bronze, asked = open_bronze(_settings(data)), {**_ends(start, end), **_asked({"view": view, "as_of": as_of})}
+    found = _certain(data, lambda lenses: ask_edge(lenses, bronze, asked))
     show(found, as_json, lambda: table("Edge", found, _EDGE))
 
 
@@ -100,7 +103,7 @@ def surface(
     asked = _asked(locals())
     from headwater.api.lineage import surface as ask_surface
 
-    found = ask_surface(_lenses(data), asked)
+    found = _certain(data, lambda lenses: ask_surface(lenses, asked))
     title = f"Newly exposed since {since}" if since else f"Masking surface, {_counted(found['exposures'])}"
     show(found, as_json, lambda: table(title, found, _SURFACE))
     sys.exit(1 if since and found["items"] else 0)
@@ -148,14 +151,14 @@ def diff(
     else:
         raise WrongQuestion("Name two files of events, or --from TIME [--to TIME].")
     counts = _counted({word: found[word] for word in ("added", "removed", "changed")})
-    show(found, as_json, lambda: table(counts, found, _DIFF))
+    show(found, as_json, lambda: table(counts, found, _DIFF, {"masked": "masks"}))
     sys.exit(1 if found["removed"] else 0)
 
 
 @app.command()
 def run(run_id: Annotated[str, typer.Argument(help="Run id.")], data: Data = None, as_json: Json = False) -> None:
     """Show what a run read and who had written it, what it wrote and who read that, and its parts."""
-    found = _lenses(data).run(run_id)
+    found = _certain(data, lambda lenses: lenses.run(run_id))
     shown = {**found["run"], "job": f"{found['run']['job']['namespace']}/{found['run']['job']['name']}"}
     show(found, as_json, lambda: pairs("Run", shown))
     if not as_json:
@@ -176,11 +179,13 @@ def facets(
     """List a facet's newest value for each run, job or dataset."""
     from headwater.api.facets import facets as ask_facets
     from headwater.runtime.folders import existing_folder
+    from headwater.runtime.indexes import open_rules
     from headwater.runtime.storage import open_bronze
 
     settings = _settings(data)
     existing_folder(settings)
-    found = ask_facets(open_bronze(settings), entity=entity, name=name, limit=limit)
+    names = open_rules(settings).current().names
+    found = ask_facets(open_bronze(settings), names, entity=entity, name=name, limit=limit)
     show(found, as_json, lambda: table("Facets", found, ("runId", "namespace", "name", "eventTime", "facet")))
 
 
@@ -232,7 +237,19 @@ def _counted(counts: dict[str, int]) -> str:
 def _ask(data: Path | None, question: str, parameters: dict[str, str]) -> Any:
     from headwater.api.lineage import ask
 
-    return ask(_lenses(data), question, parameters)
+    return _certain(data, lambda lenses: ask(lenses, question, parameters))
+
+
+def _certain(data: Path | None, question: Callable[[Any], Any]) -> Any:
+    """Ask lineage; raises NotKnown only for what no acknowledged event knows, else Behind."""
+    from headwater.runtime.folders import existing_folder
+    from headwater.runtime.indexes import open_freshness
+    from headwater.runtime.logs import is_log_made, log_readers
+
+    settings, lenses = _settings(data), _lenses(data)
+    folder = existing_folder(settings)
+    readers = log_readers(settings, folder) if is_log_made(settings, folder) else tuple
+    return open_freshness(settings, folder, readers).certain(lambda: question(lenses))
 
 
 def _settings(data: Path | None) -> Settings:
@@ -255,7 +272,7 @@ def _show_reach(found: Any, as_json: bool, title: str) -> None:
     name = asked["dataset"] + (f"#{asked['column']}" if asked["column"] else "")
     more = " (there is more: raise --limit or --depth)" if found["truncated"] else ""
     listed = {"items": found["columns"]}
-    show(found, as_json, lambda: table(f"{title} {name}{more}", listed, _COLUMNS))
+    show(found, as_json, lambda: table(f"{title} {name}{more}", listed, _COLUMNS, _OF_THE_WAY))
     _show_stops(found, as_json)
 
 

@@ -39,12 +39,13 @@ def gold(data: Data = None, rebuild: Rebuild = False, as_json: Json = False) -> 
 
 def _build(layer: str, data: Path | None, rebuild: bool, as_json: bool) -> None:
     from headwater.runtime.folders import existing_folder
+    from headwater.runtime.private import private_spark
     from headwater.spark.session import local_session
 
     settings, _ = load_settings({"data": data})
     lake, rules = str(existing_folder(settings) / "lake"), _rules(settings)
     began = time.monotonic()
-    with local_session() as spark:
+    with local_session(more=private_spark(settings)) as spark:
         from headwater.spark.gold import build_gold
         from headwater.spark.silver import build_silver
 

@@ -112,7 +112,10 @@ class LogReader(Protocol):
         """Count the events behind sequence `passed`; notes of refusals count where only reading would tell them."""
 
     def received_us(self, sequence: int) -> int | None:
-        """Return when a record was received (us, UTC), None if it is not there."""
+        """Return when the first event from `sequence` on was received (us, UTC), None if there is none.
+
+        A note of refusals counts where only reading would tell it from an event.
+        """
 
     def size_bytes(self) -> int:
         """Return the bytes of this partition on our own disk, 0 where a service keeps it."""

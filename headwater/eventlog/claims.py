@@ -5,7 +5,7 @@ import contextlib
 import os
 import secrets
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,7 +20,7 @@ class FolderClaims:
     def __init__(self, folder: Path):
         """Create the folder if it is missing."""
         self._folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def put(self, body: bytes) -> bytes:
         """Keep a body; durable when this returns. Returns its key; raises LogUnavailable."""
@@ -40,13 +40,13 @@ class FolderClaims:
         """Return a body; raises GiveUp if it is gone, LogUnavailable if it cannot be read right now."""
         try:
             return (self._folder / claim_name(key)).read_bytes()
-        except FileNotFoundError as error:
-            raise GiveUp(f"The body of this event is gone from {self._folder}: {error}.") from error
         except OSError as error:
+            if isinstance(error, FileNotFoundError) and self._folder.is_dir():
+                raise GiveUp(f"The body of this event is gone from {self._folder}: {error}.") from error
             raise LogUnavailable(f"Cannot read a large body in {self._folder}: {error}. It is tried again.") from error
 
     def size(self, key: bytes) -> int:
-        """Return a body's length in bytes, 0 if it is gone."""
+        """Return a body's length in bytes, 0 if it is gone or cannot be read: `get` tells which."""
         try:
             return (self._folder / claim_name(key)).stat().st_size
         except (OSError, GiveUp):
@@ -64,12 +64,32 @@ class FolderClaims:
                 if path.stat().st_mtime < oldest:
                     path.unlink()
 
-    def keep_only(self, keys: Iterable[bytes]) -> None:
-        """Forget every body that no record of the log names: its request was never acknowledged."""
-        known = {key.decode() for key in keys}
-        for path in self._folder.iterdir():
-            if path.name not in known:
-                path.unlink(missing_ok=True)
+    def keys(self) -> set[bytes]:
+        """List the keys of all bodies; raises LogUnavailable if the folder cannot be read."""
+        try:
+            return {path.name.encode() for path in self._folder.iterdir()}
+        except OSError as error:
+            raise LogUnavailable(f"Cannot read the folder {self._folder}: {error}. Restore it.") from error
+
+
+class Leftovers:
+    """Bodies that were there when the log was opened; those that no record names were never acknowledged."""
+
+    def __init__(self, claims: FolderClaims, named: Callable[[], Iterable[bytes]]):
+        """Note what is there now, before anything is received.
+
+        named: lists the key of each body that the log's records stand for; raises LogUnavailable unless it is sure.
+        """
+        self._claims = claims
+        self._named = named
+        self._left = claims.keys()
+
+    def sweep(self) -> None:
+        """Forget those that no record names; raises LogUnavailable, and forgets none, while the log cannot tell."""
+        if self._left:
+            for key in self._left.difference(self._named()):
+                self._claims.remove(key)
+            self._left.clear()
 
 
 PUTS = 8

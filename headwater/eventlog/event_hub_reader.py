@@ -114,10 +114,10 @@ class HubReader:
         return max(0, self.tail() - passed)
 
     def received_us(self, sequence: int) -> int | None:
-        """Return when the hub stored a record (us, UTC), None if it is not there; the last answer is kept."""
+        """Return when the hub stored the first record from `sequence` on (us, UTC); the last answer is kept."""
         if self._oldest[0] != sequence:
             tail = self.tail()
-            found = self.read_between(sequence - 1, sequence + 1, limit=1, max_bytes=1) if tail >= sequence else []
+            found = self.read_between(sequence - 1, tail + 1, limit=1, max_bytes=1) if tail >= sequence else []
             if not found:
                 return None
             self._oldest = (sequence, found[0].received_us)

@@ -7,16 +7,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from headwater.eventlog import Record
+from headwater.eventlog.segment_faults import unusable, using
 from headwater.eventlog.segments import (
     Header,
     claim_keys,
     create_segment,
     last_sequence,
     new_incarnation,
+    open_readonly,
     open_writable,
     read_header,
     remove_segment,
     segment_files,
+    segment_path,
 )
 from headwater.failpoints import reach
 
@@ -28,16 +31,20 @@ _INSERT = {rows: "INSERT INTO records VALUES " + ",".join(["(?,?,?,?,?)"] * rows
 
 
 class SegmentWriter:
-    """Writes a log folder with one connection; used by one thread. All methods raise sqlite3.Error and OSError."""
+    """Writes a log folder with one connection; used by one thread.
+
+    All methods raise LogUnavailable; then nobody knows what reached the disk, and only another writer can tell.
+    """
 
     _connection: sqlite3.Connection
+    _path: Path
     header: Header
     _next: int
     _last_us: int
     _segment_bytes: int
 
     def __init__(self, folder: Path, segment_bytes: int):
-        """Open the newest segment, or create the first."""
+        """Open the newest segment, or create the first. Raises WrongSetting for a newer format."""
         self._folder = folder
         self._limit = segment_bytes
         self._unchecked_bytes = 0
@@ -50,12 +57,10 @@ class SegmentWriter:
             (sequence, now, int(record.kind), record.http, record.body)
             for sequence, record in enumerate(records, self._next)
         ]
-        self._connection.execute("BEGIN IMMEDIATE")
-        for rows in _chunks(values):
-            self._connection.execute(_INSERT[len(rows)], [cell for row in rows for cell in row])
-        reach("log.before_sync")
-        self._connection.execute("COMMIT")
-        reach("log.after_sync")
+        try:
+            self._insert(values)
+        except (sqlite3.Error, OSError) as error:
+            raise unusable(self._path, error) from error
         self._next += len(records)
         self._last_us = now
         size = sum(len(record.body) for record in records)
@@ -64,35 +69,44 @@ class SegmentWriter:
 
     def tidy(self) -> None:
         """Between two groups: begin a new segment if this one is full, else keep its write-ahead log short."""
-        if self._segment_bytes > self._limit:
-            self._roll()
-        elif self._unchecked_bytes > CHECKPOINT_BYTES:
-            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-            self._unchecked_bytes = 0
+        with using(self._path):
+            if self._segment_bytes > self._limit:
+                self._roll()
+            elif self._unchecked_bytes > CHECKPOINT_BYTES:
+                self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                self._unchecked_bytes = 0
 
     def retain(self, passed: int, older_than_us: float, keep_bytes: int, forget: Callable[[bytes], None]) -> None:
         """Delete whole segments up to sequence `passed` that are too old, or the oldest while there is too much.
 
         forget: called with the key of each large body whose record goes.
+        Raises LogUnavailable at the first segment that cannot be read: it stays, and so do all behind it.
         """
         files = segment_files(self._folder)
-        total = sum(path.stat().st_size for path in files)
+        with using(self._folder):
+            total = sum(path.stat().st_size for path in files)
         for path, following in itertools.pairwise(files):
-            too_old = path.stat().st_mtime * 1e6 < older_than_us
-            if int(following.stem) - 1 > passed or not (too_old or total > keep_bytes):
-                return
-            total -= path.stat().st_size
-            _forget_claims(path, forget)
-            remove_segment(path)
-
-    def reopen(self) -> None:
-        """Read back what is on disk: after a failed commit nobody knows what reached it."""
-        self._connection.close()
-        self._open_newest()
+            with using(path):
+                found = path.stat()
+                too_old = found.st_mtime * 1e6 < older_than_us
+                if int(following.stem) - 1 > passed or not (too_old or total > keep_bytes):
+                    return
+                total -= found.st_size
+                for key in _claims_of(path):
+                    forget(key)
+                remove_segment(path)
 
     def close(self) -> None:
         """Close the newest segment."""
         self._connection.close()
+
+    def _insert(self, values: list[_Row]) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+        for rows in _chunks(values):
+            self._connection.execute(_INSERT[len(rows)], [cell for row in rows for cell in row])
+        reach("log.before_sync")
+        self._connection.execute("COMMIT")
+        reach("log.after_sync")
 
     def _roll(self) -> None:
         header = Header(self.header.incarnation, self._next)
@@ -103,18 +117,20 @@ class SegmentWriter:
 
     def _open_newest(self) -> None:
         for path in reversed(segment_files(self._folder)):
-            connection = open_writable(path)
-            header = read_header(connection)
-            if header:
-                self._use(connection, header, _last_received_us(connection))
-                return
-            connection.close()  # its creation was cut off: it never held a record
-            remove_segment(path)
+            with using(path):
+                connection = open_writable(path)
+                header = read_header(connection)
+                if header:
+                    self._use(connection, header, _last_received_us(connection))
+                    return
+                connection.close()  # its creation was cut off: it never held a record
+                remove_segment(path)
         header = Header(new_incarnation(), 1)
-        self._use(create_segment(self._folder, header), header, 0)
+        with using(self._folder):
+            self._use(create_segment(self._folder, header), header, 0)
 
     def _use(self, connection: sqlite3.Connection, header: Header, last_us: int) -> None:
-        self._connection, self.header = connection, header
+        self._path, self._connection, self.header = segment_path(self._folder, header), connection, header
         self._next = last_sequence(connection, header) + 1
         self._last_us = last_us
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
@@ -127,11 +143,13 @@ def _last_received_us(connection: sqlite3.Connection) -> int:
     return row[0] if row else 0
 
 
-def _forget_claims(path: Path, forget: Callable[[bytes], None]) -> None:
-    connection = open_writable(path)
-    for key in claim_keys(connection):
-        forget(key)
-    connection.close()
+def _claims_of(path: Path) -> list[bytes]:
+    """List a closed segment's large bodies; who has it locked must not hold up the writer."""
+    connection = open_readonly(path, wait_s=0)
+    try:
+        return claim_keys(connection)
+    finally:
+        connection.close()
 
 
 def _chunks(values: list[_Row]) -> list[list[_Row]]:

@@ -3,15 +3,19 @@
 import os
 import secrets
 import sqlite3
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from headwater.errors import LogUnavailable, WrongSetting
+from headwater.eventlog.segment_faults import NO_HEADER, check_not_cut, damaged, using
 
 FORMAT = 1
 PAGE_BYTES = 16384  # a 15 KB event fills one page instead of a chain of overflow pages
 PARTITION = "0"
 """The name of the only partition."""
+BUSY_S = 1.0
+"""How long to wait for a lock of another program: so short that a request still hears why it was refused."""
 
 _SCHEMA = """
 CREATE TABLE header(format INTEGER, incarnation TEXT, first_sequence INTEGER) STRICT;
@@ -31,8 +35,18 @@ class Header:
 
 
 def segment_files(folder: Path) -> list[Path]:
-    """List the segments, oldest first."""
-    return sorted(folder.glob("[0-9]*.sqlite"))
+    """List the segments, oldest first, none if there is no folder; raises LogUnavailable if it cannot be read."""
+    try:
+        return sorted(path for path in folder.iterdir() if path.suffix == ".sqlite" and path.stem.isdigit())
+    except FileNotFoundError:
+        return []
+    except OSError as error:  # `glob` would take a folder that may not be read for an empty one
+        raise LogUnavailable(f"Cannot read the log folder {folder}: {error.strerror}. Restore it.") from error
+
+
+def segment_path(folder: Path, header: Header) -> Path:
+    """Return where the segment of this header lies."""
+    return folder / f"{header.first_sequence:020d}.sqlite"
 
 
 def new_incarnation() -> str:
@@ -42,7 +56,10 @@ def new_incarnation() -> str:
 
 def open_writable(path: Path) -> sqlite3.Connection:
     """Open a segment for the one process that writes; a commit returns after fdatasync."""
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=16)
+    check_not_cut(path)
+    connection = sqlite3.connect(
+        path, timeout=BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=16
+    )
     connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
@@ -50,10 +67,14 @@ def open_writable(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def open_readonly(path: Path) -> sqlite3.Connection:
-    """Open a segment beside the writer; never checkpoints (SQLite before 3.51.3: two checkpointers may lose pages)."""
+def open_readonly(path: Path, *, wait_s: float = BUSY_S) -> sqlite3.Connection:
+    """Open a segment beside the writer; never checkpoints (SQLite before 3.51.3: two checkpointers may lose pages).
+
+    wait_s: how long to wait for a lock of another program.
+    """
+    check_not_cut(path)
     connection = sqlite3.connect(
-        f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=5, check_same_thread=False
+        f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=wait_s, check_same_thread=False
     )
     connection.execute("PRAGMA query_only=1")
     connection.execute("PRAGMA cache_size=-256")  # KiB: reading goes forward once; 2 MB a segment would add up
@@ -62,8 +83,7 @@ def open_readonly(path: Path) -> sqlite3.Connection:
 
 def create_segment(folder: Path, header: Header) -> sqlite3.Connection:
     """Create the segment that starts at `header.first_sequence`; it exists on disk when this returns."""
-    path = folder / f"{header.first_sequence:020d}.sqlite"
-    connection = open_writable(path)
+    connection = open_writable(segment_path(folder, header))
     connection.executescript("BEGIN;" + _SCHEMA)
     row = (FORMAT, header.incarnation, header.first_sequence)
     connection.execute("INSERT INTO header VALUES (?,?,?)", row)
@@ -97,19 +117,37 @@ def refusals_between(connection: sqlite3.Connection, after: int, until: int) -> 
     return count
 
 
+def first_event_us(connection: sqlite3.Connection, sequence: int) -> int | None:
+    """Return when the first event of a segment from `sequence` on was received (us), None if there is none."""
+    query = "SELECT received_us FROM records WHERE sequence >= ? AND kind <> 2 ORDER BY sequence LIMIT 1"
+    row = connection.execute(query, (sequence,)).fetchone()
+    return row[0] if row else None
+
+
 def claim_keys(connection: sqlite3.Connection) -> list[bytes]:
     """List the keys of the large bodies that a segment's records stand for."""
     return [key for (key,) in connection.execute("SELECT body FROM records WHERE kind > 0 AND kind = 1")]
 
 
 def rename(folder: Path) -> None:
-    """Give the log another incarnation; nobody may have it open. Sequence numbers keep their values."""
+    """Give the log another incarnation; nobody may have it open. Sequence numbers keep their values.
+
+    Raises LogUnavailable if a segment cannot be written; then all keep the incarnation they had.
+    """
     fresh = new_incarnation()
-    for path in segment_files(folder):
-        connection = open_writable(path)
-        if read_header(connection):
-            connection.execute("UPDATE header SET incarnation = ?", (fresh,))
-        connection.close()
+    with ExitStack() as stack:
+        opened: list[sqlite3.Connection] = []
+        for path in segment_files(folder):
+            with using(path):
+                connection = open_writable(path)
+                stack.callback(connection.close)
+                if not read_header(connection):
+                    raise damaged(path, NO_HEADER)
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute("UPDATE header SET incarnation = ?", (fresh,))
+                opened.append(connection)
+        for connection in opened:
+            connection.execute("COMMIT")
 
 
 def remove_segment(path: Path) -> None:

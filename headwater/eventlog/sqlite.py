@@ -4,8 +4,8 @@ While a commit waits for the disk, the next group gathers; so a busy log pays on
 """
 
 import asyncio
+import logging
 import shutil
-import sqlite3
 import threading
 import time
 from collections import deque
@@ -18,6 +18,9 @@ from headwater.eventlog import Record
 from headwater.eventlog.segment_writer import SegmentWriter
 from headwater.eventlog.segments import PARTITION
 
+log = logging.getLogger(__name__)
+
+RETRY_S = 0.5
 GROUP_RECORDS = 512
 GROUP_BYTES = 16 << 20
 
@@ -46,31 +49,45 @@ class _Waiting:
 class SqliteLog:
     """The one writer of a log folder. Open it once per folder; the caller holds the folder's lock."""
 
-    def __init__(self, folder: Path, limits: Limits = Limits(), *, on_remove: Callable[[bytes], None] | None = None):
-        """Open or create the log.
+    def __init__(
+        self,
+        folder: Path,
+        limits: Limits = Limits(),
+        *,
+        on_remove: Callable[[bytes], None] = lambda _: None,
+        before_retention: Callable[[], None] = lambda: None,
+    ):
+        """Open or create the log. While that fails, nothing is acknowledged, `trouble` says why, and it is tried again.
 
-        on_remove: called with the key of each claim whose record retention deletes.
+        on_remove: called with the key of each claim whose record retention deletes; before_retention: called before
+        each retention, raises LogUnavailable to put it off.
+        Raises WrongSetting for a log of a newer format.
         """
         self._folder = folder.resolve()
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._limits = limits
-        self._on_remove = on_remove or _keep
+        self._on_remove = on_remove
+        self._before_retention = before_retention
         self._queue: deque[_Waiting] = deque()
         self._queued_bytes = 0
         self._wake = threading.Condition()
         self._closing = False
-        self._error: str | None = None
-        self._broken = False
+        self._closed: str | None = None  # why the files cannot be opened
+        self._error: str | None = None  # why the last group could not be written
+        self._put_off: str | None = None  # why retention did nothing
         self._free_checked = 0.0
         self._low_disk: str | None = None
         self._retention: tuple[int, float, int] | None = None
-        self._writer = SegmentWriter(self._folder, limits.segment_bytes)
+        self._writer: SegmentWriter | None = None
+        self._open()
         self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
         self._thread.start()
 
     @property
     def incarnation(self) -> str:
-        """The name of this log's life."""
+        """The name of this log's life; raises LogUnavailable while its files cannot be opened."""
+        if self._writer is None:
+            raise LogUnavailable(self._closed or self._error)
         return self._writer.header.incarnation
 
     async def append(self, records: Sequence[Record], *, timeout_s: float) -> None:
@@ -92,7 +109,7 @@ class SqliteLog:
         """Say why nothing can be acknowledged right now, or None."""
         if self._closing or not self.is_writing():
             return "The log is closed. Start Headwater again."
-        return self._disk_trouble() or self._error
+        return self._disk_trouble() or self._closed or self._error
 
     def is_writing(self) -> bool:
         """Tell whether the writer lives; only a fault of ours ends it before `close`."""
@@ -100,6 +117,7 @@ class SqliteLog:
 
     def retain(self, passed: Callable[[], Mapping[str, int]]) -> None:
         """Ask the writer for retention by this log's limits; nothing is deleted while the lake cannot be asked."""
+        self._before_retention()
         oldest_us = (time.time() - self._limits.retain_hours * 3600) * 1e6
         self.request_retention(passed()[PARTITION], oldest_us, self._limits.retain_bytes)
 
@@ -122,17 +140,20 @@ class SqliteLog:
             self._closing = True
             self._wake.notify()
         self._thread.join()
-        self._writer.close()
+        if self._writer:
+            self._writer.close()
 
     # The writer thread
 
     def _run(self) -> None:
         while True:
             group = self._next_group()
+            if not group and self._closing:
+                return
+            if self._writer is None:
+                self._reopen()
             if group:
                 self._commit(group)
-            elif self._closing:
-                return
             self._tidy()
 
     def _next_group(self) -> list[_Waiting]:
@@ -140,7 +161,8 @@ class SqliteLog:
         rows = size = 0
         with self._wake:
             while not (self._queue or self._closing or self._retention):
-                self._wake.wait()
+                if not self._wake.wait(RETRY_S if self._writer is None else None):
+                    return []
             while self._queue and rows < GROUP_RECORDS and size < GROUP_BYTES:
                 waiting = self._queue.popleft()
                 self._queued_bytes -= waiting.size
@@ -152,36 +174,64 @@ class SqliteLog:
 
     def _commit(self, group: list[_Waiting]) -> None:
         failure = None
-        try:
-            if self._broken:
-                self._writer.reopen()
-                self._broken = False
-            self._writer.write([record for waiting in group for record in waiting.records])
-            self._error = None
-        except (sqlite3.Error, OSError) as error:
-            self._failed("written", error)
-            failure = LogUnavailable(self._error)
+        if self._writer is None:
+            failure = LogUnavailable(self._closed)
+        else:
+            try:
+                self._writer.write([record for waiting in group for record in waiting.records])
+                self._error = None
+            except LogUnavailable as error:
+                failure = error
+                self._failed(error)
         loop = group[0].loop
         if not loop.is_closed():
             loop.call_soon_threadsafe(_settle, group, failure)
 
     def _tidy(self) -> None:
         retention, self._retention = self._retention, None
+        if self._writer is None:
+            return
         try:
             self._writer.tidy()
-            if retention:
-                self._writer.retain(*retention, self._on_remove)
-        except (sqlite3.Error, OSError) as error:
-            self._failed("kept in order", error)
+        except LogUnavailable as error:
+            self._failed(error)
+            return
+        if retention:
+            self._retain(self._writer, *retention)
 
-    def _failed(self, what: str, error: Exception) -> None:
-        self._error = f"The event log at {self._folder} cannot be {what}: {error}. Free its disk or move --data."
+    def _retain(self, writer: SegmentWriter, passed: int, older_than_us: float, keep_bytes: int) -> None:
+        put_off = None
         try:
-            self._writer.reopen()
-            self._broken = False
-        except (sqlite3.Error, OSError, WrongSetting) as worse:
-            self._broken = True  # the next group tries again before it writes
-            self._error = f"The event log at {self._folder} cannot be opened: {worse}. Restore its disk."
+            writer.retain(passed, older_than_us, keep_bytes, self._on_remove)
+        except LogUnavailable as error:
+            put_off = str(error)
+        if put_off != self._put_off and put_off:
+            log.warning("Retention is put off: %s", put_off)
+        self._put_off = put_off
+
+    def _failed(self, error: LogUnavailable) -> None:
+        """Let go of the files: what is on disk is read back before the next group."""
+        if self._error != str(error):
+            log.warning("%s", error)
+        self._error = str(error)
+        if self._writer:
+            self._writer.close()
+            self._writer = None
+
+    def _open(self) -> None:
+        try:
+            self._writer = SegmentWriter(self._folder, self._limits.segment_bytes)
+            self._closed = None
+        except LogUnavailable as error:
+            if self._closed != str(error):
+                log.warning("Nothing is acknowledged: %s", error)
+            self._closed = str(error)
+
+    def _reopen(self) -> None:
+        try:
+            self._open()
+        except WrongSetting as error:  # a newer Headwater was here meanwhile
+            self._closed = str(error)
 
     # The caller's thread
 
@@ -216,10 +266,6 @@ def _low_disk(folder: Path, min_free_bytes: int) -> str | None:
         f"Only {free >> 20} MiB are free at {folder}; below {min_free_bytes >> 20} MiB nothing is accepted. "
         "Free some space."
     )
-
-
-def _keep(_: bytes) -> None:
-    """Keep large bodies: nobody asked to be told."""
 
 
 def _expire(waiting: _Waiting, timeout_s: float) -> None:

@@ -1,15 +1,18 @@
 """The laptop's event log, reading side: read-only beside the writer, across segments."""
 
-import contextlib
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from headwater.errors import LogUnavailable
 from headwater.eventlog import Kind, LoggedRecord
+from headwater.eventlog.segment_faults import NO_HEADER, damaged, is_gone, unusable
 from headwater.eventlog.segments import (
     PARTITION,
     Header,
     claim_keys,
+    first_event_us,
     last_sequence,
     open_readonly,
     read_header,
@@ -18,9 +21,14 @@ from headwater.eventlog.segments import (
 )
 from headwater.events.position import Source
 
+T = TypeVar("T")
+
 
 class SqliteLogReader:
-    """Reads a log folder that another process may be writing. Not for two threads at once."""
+    """Reads a log folder that another process may be writing. Not for two threads at once.
+
+    A segment that is locked or damaged is there all the same: whatever needs it raises LogUnavailable.
+    """
 
     def __init__(self, folder: Path):
         """Open nothing yet: connections follow the segments as they come and go."""
@@ -30,19 +38,16 @@ class SqliteLogReader:
     @property
     def source(self) -> Source:
         """Name of the log, incarnation and partition; raises LogUnavailable while no log is there."""
-        return Source("local", self._newest()[1].incarnation, PARTITION)
+        return Source("local", self._of_newest(lambda _, header: header.incarnation), PARTITION)
 
     def read(self, after: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
         """Return the records behind `after`, at most `limit` and about `max_bytes`; the first may leave a gap."""
         found: list[LoggedRecord] = []
-        files = self._segments()
-        for path, following in zip(files, [*files[1:], None], strict=True):
-            if following and int(following.stem) <= after + 1:
-                continue
-            opened = self._connection(path)
-            if opened:
-                found += _read(opened[0], after, limit - len(found), max_bytes)
-            if len(found) >= limit or sum(len(record.body) for record in found) >= max_bytes:
+        size = 0
+        for path in self._behind(after):
+            found += self._ask(path, _reading(after, limit - len(found), max_bytes - size)) or []
+            size = sum(len(record.body) for record in found)
+            if len(found) >= limit or size >= max_bytes:
                 break
         return found
 
@@ -58,7 +63,7 @@ class SqliteLogReader:
 
     def tail(self) -> int:
         """Return the newest sequence number, 0 for a log that never held a record."""
-        return last_sequence(*self._newest())
+        return self._of_newest(last_sequence)
 
     def head(self) -> int:
         """Return the oldest sequence number still kept."""
@@ -67,19 +72,22 @@ class SqliteLogReader:
     def pending(self, passed: int) -> int:
         """Count the events behind sequence `passed`, notes of refusals left out."""
         tail = self.tail()
-        segments = [opened for path in self._segments() if (opened := self._connection(path))]
-        notes = sum(refusals_between(connection, passed, tail) for connection, _ in segments)
-        return max(0, tail - passed - notes)
+        notes = [
+            self._ask(path, lambda connection, _: refusals_between(connection, passed, tail)) or 0
+            for path in self._behind(passed)
+        ]
+        return max(0, tail - passed - sum(notes))
 
     def received_us(self, sequence: int) -> int | None:
-        """Return when a record was received (us, UTC), None if it is not there."""
-        records = self.read(sequence - 1, limit=1, max_bytes=1)
-        return records[0].received_us if records and records[0].sequence == sequence else None
+        """Return when the first event from `sequence` on was received (us, UTC), None if there is none."""
+        opened = (self._connection(path) for path in self._segments())
+        found = (first_event_us(pair[0], sequence) for pair in opened if pair)
+        return next((received_us for received_us in found if received_us is not None), None)
 
     def claims(self) -> list[bytes]:
-        """List the keys of large bodies that records still kept stand for."""
-        opened = [self._connection(path) for path in self._segments()]
-        return [key for pair in opened if pair for key in claim_keys(pair[0])]
+        """List the keys of large bodies that records still kept stand for, all of them."""
+        found = [self._ask(path, lambda connection, _: claim_keys(connection)) for path in self._segments()]
+        return [key for keys in found for key in keys or []]
 
     def size_bytes(self) -> int:
         """Return the bytes of all segments on disk."""
@@ -87,51 +95,66 @@ class SqliteLogReader:
 
     def close(self) -> None:
         """Close every connection."""
-        for connection, _ in self._open.values():
-            connection.close()
-        self._open.clear()
-
-    def _newest(self) -> tuple[sqlite3.Connection, Header]:
-        for path in reversed(self._segments()):
-            if opened := self._connection(path):
-                return opened
-        raise LogUnavailable(f"No event log at {self._folder} yet. Start `headwater up` with this data folder.")
+        for path in list(self._open):
+            self._let_go(path)
 
     def _segments(self) -> list[Path]:
         files = segment_files(self._folder)
         for gone in self._open.keys() - set(files):
-            self._open.pop(gone)[0].close()
+            self._let_go(gone)
         return files
 
-    def _connection(self, path: Path) -> tuple[sqlite3.Connection, Header] | None:
-        """Open a segment once; None while its writer has not finished creating it, or if retention took it."""
-        if path not in self._open:
-            try:
-                connection = open_readonly(path)
-                header = read_header(connection)
-            except sqlite3.OperationalError as error:
-                if not path.exists() or "locked" in str(error):
-                    return None
-                raise LogUnavailable(f"Cannot read the log segment {path}: {error}. Restore it.") from error
-            if header is None:
-                with contextlib.suppress(sqlite3.Error):
-                    connection.close()
+    def _behind(self, after: int) -> list[Path]:
+        """List the segments that may hold records behind `after`."""
+        files = self._segments()
+        ends = [int(path.stem) - 1 for path in files[1:]]
+        return [path for path, end in zip(files, [*ends, None], strict=True) if end is None or end > after]
+
+    def _of_newest(self, ask: Callable[[sqlite3.Connection, Header], T]) -> T:
+        for path in reversed(self._segments()):
+            if (found := self._ask(path, ask)) is not None:
+                return found
+        raise LogUnavailable(f"No event log at {self._folder} yet. Start `headwater up` with this data folder.")
+
+    def _ask(self, path: Path, ask: Callable[[sqlite3.Connection, Header], T]) -> T | None:
+        """Ask one segment; None if retention took it or its writer has not finished creating it."""
+        try:
+            opened = self._open.get(path) or self._opened(path)
+            return ask(*opened) if opened else None
+        except (sqlite3.Error, OSError) as error:
+            self._let_go(path)  # what takes its place when it is restored is another file
+            if is_gone(path):
                 return None
-            self._open[path] = (connection, header)
-        return self._open[path]
+            raise unusable(path, error) from error
+
+    def _opened(self, path: Path) -> tuple[sqlite3.Connection, Header] | None:
+        connection = open_readonly(path)
+        header = read_header(connection)
+        if header:
+            self._open[path] = connection, header
+            return self._open[path]
+        connection.close()
+        if path in segment_files(self._folder)[:-1]:  # each was finished before the next was begun
+            raise damaged(path, NO_HEADER)
+        return None
+
+    def _let_go(self, path: Path) -> None:
+        if opened := self._open.pop(path, None):
+            opened[0].close()
+
+
+def _reading(after: int, limit: int, max_bytes: int) -> Callable[[sqlite3.Connection, Header], list[LoggedRecord]]:
+    return lambda connection, _: _read(connection, after, limit, max_bytes)
 
 
 def _read(connection: sqlite3.Connection, after: int, limit: int, max_bytes: int) -> list[LoggedRecord]:
     found, size = [], 0
     query = "SELECT sequence, received_us, kind, http, body FROM records WHERE sequence > ? ORDER BY sequence LIMIT ?"
-    try:
-        rows = connection.execute(query, (after, limit))
-        for sequence, received_us, kind, http, body in rows:
-            found.append(LoggedRecord(sequence, received_us, Kind(kind), http, body))
-            size += len(body)
-            if size >= max_bytes:
-                break
-        rows.close()  # ends the read transaction, so that the writer's checkpoints may pass it
-    except sqlite3.Error as error:
-        raise LogUnavailable(f"Cannot read the event log: {error}. It is tried again.") from error
+    rows = connection.execute(query, (after, limit))
+    for sequence, received_us, kind, http, body in rows:
+        found.append(LoggedRecord(sequence, received_us, Kind(kind), http, body))
+        size += len(body)
+        if size >= max_bytes:
+            break
+    rows.close()  # ends the read transaction, so that the writer's checkpoints may pass it
     return found

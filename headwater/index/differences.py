@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from headwater.index.moment import Moment
 from headwater.index.showing import dataset_json, job_json
 from headwater.lineage.name import Name
-from headwater.lineage.walk import View
+from headwater.lineage.view import View
 
 
 class PlainEdge(NamedTuple):

@@ -12,7 +12,8 @@ from headwater.lineage.name import Name
 from headwater.lineage.surface import Surfaced, surface
 from headwater.lineage.tags import has_tag
 from headwater.lineage.user_rules import UserRules
-from headwater.lineage.walk import Hit, View
+from headwater.lineage.view import View
+from headwater.lineage.wave import Hit
 
 Place = tuple[str, str, str]
 """Namespace, dataset and key of a column."""

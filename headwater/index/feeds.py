@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from headwater.lineage.adjacency import NO_EDGES, triples
 from headwater.lineage.graph import Graph
-from headwater.lineage.walk import View
+from headwater.lineage.view import View
 
 
 class Feed(NamedTuple):

@@ -51,6 +51,10 @@ class IndexHome:
         except OSError as error:
             raise LakeUnavailable("The index of the lake is still being built. Ask again in a moment.") from error
 
+    def is_published(self) -> bool:
+        """Tell whether there is a file that questions read."""
+        return self._pointer.exists()
+
     def withdraw(self, path: Path) -> None:
         """Let no question read this file until it is switched to: it begins anew."""
         if self.is_current(path):

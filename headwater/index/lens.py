@@ -21,10 +21,11 @@ from headwater.index.part_table import PartTable
 from headwater.index.past import PastMoment
 from headwater.index.rules_files import RulesFiles
 from headwater.index.run_lineage import run_lineage
+from headwater.index.served import read_progress
 from headwater.lineage.masking import remasked
 from headwater.lineage.name import Name, Step
 from headwater.lineage.user_rules import UserRules
-from headwater.lineage.walk import View
+from headwater.lineage.view import View
 
 T = TypeVar("T")
 
@@ -177,8 +178,8 @@ class Lenses:
     def _past_moment(self, lens: Lens) -> tuple[PastMoment, UserRules]:
         """Derive the past anew from the parts that count then: costs about 50 us for each event before it."""
         with self._opened_index() as (live, rules):
-            opened, generation, path = self._opened, live.generation, live.path
-        key = (opened, generation, lens.as_of_us, lens.known_at_us, lens.every)
+            opened, held, path = self._opened, frozenset(read_progress(live.sql).items()), live.path
+        key = (opened, held, lens.as_of_us, lens.known_at_us, lens.every)
         found = self._past.get(key)
         if found is None:
             sql = open_for_reading(path)

@@ -7,7 +7,7 @@ from headwater.lineage.columns import Columns
 from headwater.lineage.graph import Graph
 from headwater.lineage.name import Name
 from headwater.lineage.part import Tag
-from headwater.lineage.walk import View
+from headwater.lineage.view import View
 
 NOW_US = 1 << 62
 """Later than any event: what names mean in the end."""
@@ -28,10 +28,13 @@ class Scenery(Protocol):
     graph: Graph
 
     def columns(self, dataset: Name) -> Columns:
-        """Return the columns of a dataset's newest schema."""
+        """Return the columns of the newest schema of a dataset in its generation."""
+
+    def shown_columns(self, dataset: Name) -> Columns:
+        """Return the columns of a dataset by its newest generation that says so."""
 
     def resolve(self, name: Name) -> Name:
-        """Return the dataset that a canonical name means."""
+        """Return the dataset that a canonical name means, whatever its generation."""
 
     def aliases(self) -> Mapping[Name, Name]:
         """Return the names that are bound to another or were renamed, with the datasets they mean."""
@@ -40,7 +43,7 @@ class Scenery(Protocol):
         """Tell whether a schema or an edge is known of a dataset."""
 
     def datasets(self) -> Sequence[Name]:
-        """Return every dataset that a schema or an edge is known of."""
+        """Return every dataset that a schema or an edge is known of, whatever its generation."""
 
     def job(self, key: Name) -> Name:
         """Return what people call a job: where it is known by an artifact's id, the name it has now."""
@@ -54,6 +57,9 @@ class Moment(Scenery, Protocol):
 
     def older_than(self, time_us: int) -> Iterable[int]:
         """Return the edge sets whose newest run is older than a moment."""
+
+    def stands(self, dataset: Name) -> bool:
+        """Tell whether a dataset is there: it was not dropped, or was made again."""
 
     def was_read(self, dataset: Name) -> bool:
         """Tell whether some run, be it long ago, read a dataset to write another."""

@@ -9,7 +9,9 @@ from headwater.index.showing import column_json, dataset_json, job_json
 from headwater.index.shown import Shown
 from headwater.lineage.name import Name
 from headwater.lineage.names import NameRules
-from headwater.lineage.walk import Hit, Mode, View, Wave, allowed_hows, walk
+from headwater.lineage.view import View
+from headwater.lineage.walk import Mode, allowed_hows, walk
+from headwater.lineage.wave import Hit, Wave
 
 
 def reach(

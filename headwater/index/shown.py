@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from headwater.index.moment import Scenery
 from headwater.index.showing import how_json, job_json
 from headwater.lineage.columns import Columns
-from headwater.lineage.walk import Hit
+from headwater.lineage.wave import Hit
 
 
 class _Dataset(NamedTuple):

@@ -10,7 +10,8 @@ from headwater.index.moment import Moment
 from headwater.index.showing import column_json, dataset_json, job_json
 from headwater.lineage.contents import How
 from headwater.lineage.names import NameRules
-from headwater.lineage.walk import Mode, View, walk
+from headwater.lineage.view import View
+from headwater.lineage.walk import Mode, walk
 
 MAX_AROUND = 5_000
 COLUMNS_NAMED = 200

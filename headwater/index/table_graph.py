@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from headwater.errors import NotKnown, WrongQuestion
 from headwater.index.moment import Moment
 from headwater.lineage.name import Name
-from headwater.lineage.walk import View
+from headwater.lineage.view import View
 
 Level = Literal["namespace", "lakehouse", "schema", "none"]
 LEVELS = get_args(Level)

@@ -10,7 +10,7 @@ from headwater.lineage.name import Name
 from headwater.lineage.unused import Judged, judge
 from headwater.lineage.unused import Subject as JudgedDataset
 from headwater.lineage.user_rules import UserRules
-from headwater.lineage.walk import View
+from headwater.lineage.view import View
 
 
 def verdicts(moment: Moment, rules: UserRules, view: View, *, asked: Subject | None, limit: int) -> dict[str, Any]:

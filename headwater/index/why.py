@@ -9,7 +9,7 @@ from headwater.index.showing import column_json, how_json, iso, job_json
 from headwater.lineage.edges import Contribution, Edge
 from headwater.lineage.name import Name
 from headwater.lineage.names import NameRules
-from headwater.lineage.walk import View
+from headwater.lineage.view import View
 
 
 def why(moment: Moment, rules: NameRules, start: Subject, end: Subject, view: View) -> dict[str, Any]:

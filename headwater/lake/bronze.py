@@ -68,6 +68,11 @@ class Bronze:
         """Return the newest sequence number that is in the lake, 0 before the first."""
         return (self.events.watermark(source.app_id) or 0) if self.exists() else 0
 
+    def watermarks(self, sources: Sequence[Source]) -> dict[Source, int]:
+        """Return the newest sequence number of each partition that is in the lake, all of one moment."""
+        found = self.events.watermarks([source.app_id for source in sources]) if self.exists() else [0] * len(sources)
+        return dict(zip(sources, found, strict=True))
+
     def commit(self, source: Source, rows: Rows, last: int) -> None:
         """Commit a batch table by table, `events` last: only its transaction counts as done.
 

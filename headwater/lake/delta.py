@@ -146,6 +146,11 @@ class LakeTable:
         """Return the newest sequence number committed under `app_id`, None before the first."""
         return self._transaction(self.handle(), app_id)
 
+    def watermarks(self, app_ids: Sequence[str]) -> list[int]:
+        """Return the newest sequence number committed under each, 0 before the first; one version's."""
+        handle = self.handle()
+        return [self._transaction(handle, app_id) or 0 for app_id in app_ids]
+
     def prepare(self, rows: NumberedRows) -> Prepared:
         """Build Arrow from rows; raises ValueError or TypeError if a value fits no column."""
         from headwater.lake.arrow import arrow_batch  # noqa: PLC0415 - see the module
@@ -186,6 +191,13 @@ class LakeTable:
         actions = self._guarded(lambda: handle.get_add_actions(flatten=True))
         rows = sum(actions.column("num_records").to_pylist()) if actions.num_rows else 0
         return rows, [self._transaction(handle, app_id) or 0 for app_id in app_ids]
+
+    def written_us(self) -> int | None:
+        """Return when the newest file was written (us, UTC), None for an empty table."""
+        handle = self.handle()
+        actions = self._guarded(lambda: handle.get_add_actions(flatten=True))
+        found = actions.column("modification_time").to_pylist() if actions.num_rows else ()
+        return max((int(written_ms) * 1000 for written_ms in found), default=None)
 
     def properties(self) -> Mapping[str, str]:
         """Return the table properties."""

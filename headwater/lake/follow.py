@@ -21,6 +21,15 @@ def sources_ahead(bronze: Bronze, progress: Progress) -> dict[Source, int]:
     return {Source(row["log"], row["incarnation"], row["partition"]): row["head"] for row in found.to_pylist()}
 
 
+def oldest_ahead_us(bronze: Bronze, progress: Progress) -> int | None:
+    """Return when the oldest event was received that the consumer has not taken (us), None if it has all."""
+    if not bronze.exists():
+        return None
+    found = bronze.events.query(f"SELECT min(cast(received_at as bigint)) AS us FROM t WHERE {_ahead(progress)}")
+    oldest: int | None = found.column("us")[0].as_py()
+    return oldest
+
+
 def _ahead(progress: Progress) -> str:
     by_incarnation: dict[str, dict[str, int]] = {}
     for (incarnation, partition), sequence in progress.items():

@@ -6,9 +6,9 @@ from typing import NamedTuple, Protocol
 from headwater.lineage.contents import Contents
 from headwater.lineage.current import CARRIES, OPAQUE, SILENT, Group, Vote
 from headwater.lineage.edges import Contribution, EdgeRules
+from headwater.lineage.generations import Span
 from headwater.lineage.memo import ContributionMemo
 from headwater.lineage.name import Name
-from headwater.lineage.generations import Span
 from headwater.lineage.naming import Naming
 from headwater.lineage.part import NO_COLUMN_LINEAGE, Part
 from headwater.lineage.run import Run, fold, sent_changes, sent_writes
@@ -161,7 +161,8 @@ def vote_of(run: Run, found: Contribution) -> Vote[Contribution]:
     written = run.outputs.get(found.output) if found.output else None
     rewrites = run.state == "COMPLETE" and written is not None and written.lifecycle in _REWRITES
     return Vote(
-        run.time_us, run.newest, run.key, run.execution, run.started_us, run.last_us, weight, found.landed, rewrites, found
+        run.time_us, run.newest, run.key, run.execution, run.started_us, run.last_us, weight, found.landed, rewrites,
+        found,
     )  # fmt: skip
 
 

@@ -22,6 +22,11 @@ class Name(NamedTuple):
         """The name without a generation."""
         return Name(self.namespace, self.name) if self.generation else self
 
+    @property
+    def parts(self) -> tuple[str, str]:
+        """Namespace and name."""
+        return self.namespace, self.name
+
 
 class Step(NamedTuple):
     """What one rule did to a name; `why` is the rule's own sentence."""

@@ -101,7 +101,7 @@ class NameRules:
                 self._check_rest(row)
 
     def _check_rest(self, row: MetadataRow) -> None:
-        if any(step.rule == "unsettled" for step in self.explain(*link_source(row))):
+        if any(step.rule == "unsettled" for step in self.explain(*link_source(row).parts)):
             raise row.wrong("leads in a circle", "let it lead to a place outside itself")
 
 
@@ -126,7 +126,7 @@ def _aliases(
     """Return business names, casefolded, with the datasets they mean."""
     given = [alias for file in own for alias in file.aliases]
     given += [(row.name, Name(row.parent, row.target)) for row in of_kind(rows, "alias")]
-    return {alias.casefold(): canonical(*name) for alias, name in reversed(given)}
+    return {alias.casefold(): canonical(*name.parts) for alias, name in reversed(given)}
 
 
 def _hash(*parts: object) -> str:

@@ -69,15 +69,20 @@ class Naming:
         ]
 
     def set_changes(self, run_key: str, sent: Iterable[Change]) -> list[Span]:
-        """Take what a run drops and renames now, oldest first, none if it failed after all; returns as `learn_bindings`."""
+        """Take what a run drops and renames now, oldest first; returns as `learn_bindings`."""
         newest: dict[tuple[Name, Name | None], Change] = {}
         for time_us, old, new in sent:
             change = Change(time_us, self.bound(old, time_us), new and self.bound(new, time_us))
             newest[change[1:]] = change
-            if change.to:
-                self._names.setdefault(change.to, set()).add(change.location)
+        self.renamed(newest.values())
         moved = self.generations.set_changes(run_key, frozenset(newest.values()))
         return list(self._with_aliases(moved))
+
+    def renamed(self, changes: Iterable[Change]) -> None:
+        """Remember which names lead to which by renames."""
+        for change in changes:
+            if change.to:
+                self._names.setdefault(change.to, set()).add(change.location)
 
     def set_writes(self, run_key: str, sent: Iterable[tuple[int, Name]]) -> list[Span]:
         """Take which names a run writes, and when; returns as `learn_bindings`."""

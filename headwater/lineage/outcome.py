@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from headwater.lineage.current import SILENT, Group, Vote, standing
+from headwater.lineage.current import Group, Vote, standing
 from headwater.lineage.edges import Contribution
 from headwater.lineage.name import Name
 
@@ -90,7 +90,7 @@ def _words(
         words[vote.said] = Word(
             vote.said,
             before.live or vote.run_key in live,
-            before.latest or (vote.run_key in latest and (vote.weight > SILENT or vote.run_key in live)),
+            before.latest or vote.run_key in latest,
             before.reading or reads,
             before.explained & explained,
             before.accounted & accounted,

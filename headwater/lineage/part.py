@@ -6,13 +6,12 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from headwater.lineage.name import Name
+from headwater.lineage.newest import Order, order_of
 
 DELETED = ""
 """Stands for a facet that was removed by `_deleted`."""
 
 NO_COLUMN_LINEAGE = frozenset({None, DELETED})
-
-_RANK = {"START": 0, "RUNNING": 1, "COMPLETE": 2, "FAIL": 2, "ABORT": 2}
 
 
 class Symlink(NamedTuple):
@@ -81,10 +80,9 @@ class Part(Struct, frozen=True, gc=False, array_like=True):
     parent: str | None = None
 
     @property
-    def order(self) -> tuple[bool, int, int, str]:
-        """Sort key among the events of one run; a clock more than 24 h ahead of receipt ranks below all."""
-        credible = self.time_us <= self.received_us + AHEAD_US
-        return (credible, self.time_us, _RANK.get(self.type, 3), self.event_id)
+    def order(self) -> Order:
+        """Its place among the events of one run, and wherever the newest is wanted."""
+        return order_of(self.event_id, self.type, self.time_us, self.received_us)
 
 
 def end_of(parts: Iterable[Part]) -> Part | None:
@@ -93,6 +91,5 @@ def end_of(parts: Iterable[Part]) -> Part | None:
     return max(ends, key=lambda part: (*part.order[:2], TERMINAL.index(part.type)), default=None)
 
 
-AHEAD_US = 24 * 3600 * 1_000_000
 TERMINAL = ("COMPLETE", "ABORT", "FAIL")
 """From the weakest to the strongest at one instant."""

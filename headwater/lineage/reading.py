@@ -7,7 +7,6 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from headwater.events.decode import decode, repair_surrogates
-from headwater.events.event import Content
 from headwater.events.facet_sets import FacetReader, FacetSet, text_at
 from headwater.events.facets import Memo
 from headwater.events.rows import content_rows
@@ -18,6 +17,7 @@ from headwater.lineage.jobs import job_key, run_key
 from headwater.lineage.name import Name
 from headwater.lineage.part import DELETED, Mention, Part, Symlink, Tag
 from headwater.lineage.run_facets import NO_JOB_FACETS, Facets, RunFacets, members, run_facets
+from headwater.lineage.sent_facets import is_deleted
 
 _PROVES_ROWS = ("outputStatistics",)
 _TAIL = 1024
@@ -147,7 +147,7 @@ class PartReader:
         content = next((content for content in found.contents if content.key == key), None)
         if content is None:
             return None
-        if _is_deleted(content):
+        if is_deleted(content.raw):
             return DELETED
         if key == "schema":
             says = bool(self._contents.schema(content.content_hash))
@@ -189,7 +189,7 @@ def _tags(raw: Raw | None) -> tuple[Tag, ...] | None:
     value = decode(bytes(raw)) if raw else None
     if not isinstance(value, dict):
         return None
-    if value.get("_deleted") is True:
+    if is_deleted(raw or b""):
         return ()
     found = [tag for tag in value.get("tags") or () if isinstance(tag, dict)] if _is_list(value.get("tags")) else []
     return tuple(
@@ -199,7 +199,3 @@ def _tags(raw: Raw | None) -> tuple[Tag, ...] | None:
 
 def _is_list(value: Any) -> bool:
     return isinstance(value, list)
-
-
-def _is_deleted(content: Content) -> bool:
-    return b"_deleted" in content.raw and decode(content.raw).get("_deleted") is True

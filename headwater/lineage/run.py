@@ -1,6 +1,7 @@
 """Rule 1: the parts of a run, in any order and number, as one run."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -101,16 +102,17 @@ def fold(parts: Iterable[Part], naming: Naming) -> Run:
 
 
 def sent_changes(parts: Iterable[Part]) -> list[Change]:
-    """Return what a run drops and renames by the names as sent, oldest first; nothing unless it is COMPLETE (rule 10)."""
-    found = [
-        (part.order, Change(part.time_us, mention.previous or mention.name, mention.name if mention.previous else None))
-        for part in parts
-        if part.kind == "RUN"
-        for mention in part.outputs
-        if mention.lifecycle == "DROP" or (mention.lifecycle == "RENAME" and mention.previous)
-    ]
+    """Return what a run drops and renames by the names as sent, oldest first; nothing unless it is COMPLETE."""
+    found: list[tuple[Any, Change]] = []
+    for part in parts:
+        for each in part.outputs if part.kind == "RUN" else ():
+            if each.lifecycle == "DROP":
+                found.append((part.order, Change(part.time_us, each.name, None)))
+            elif each.lifecycle == "RENAME" and each.previous:
+                found.append((part.order, Change(part.time_us, each.previous, each.name)))
     end = end_of(parts) if found else None
-    return [change for _, change in sorted(found)] if end and end.type == "COMPLETE" else []
+    ordered = sorted(found, key=lambda each: each[0])
+    return [change for _, change in ordered] if end and end.type == "COMPLETE" else []
 
 
 def sent_writes(parts: Iterable[Part]) -> Iterator[tuple[int, Name]]:

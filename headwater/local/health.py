@@ -2,31 +2,36 @@
 
 import asyncio
 import threading
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, Gauge, generate_latest
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from headwater.api.questions import freshness
+from headwater.api.freshness import Freshness
 from headwater.api.refusing import json_response
 from headwater.errors import HeadwaterError
 from headwater.eventlog import LogWriter, Readers, each
 from headwater.lake.bronze import Bronze
 
 PENDING = Gauge("headwater_pending_events", "Acknowledged events that are not in the lake yet.")
-FRESHNESS = Gauge("headwater_freshness_seconds", "Age of the oldest event that is not in the lake yet.")
+FRESHNESS = Gauge("headwater_freshness_seconds", "Age of the oldest event that questions cannot see yet.")
+WAITING = Gauge("headwater_waiting_seconds", "Age of the oldest event that waits in the log, in bronze.", ["station"])
+GOLD = Gauge("headwater_gold_freshness_seconds", "Age of the oldest event that gold lacks; NaN where there is no gold.")
 LOG_BYTES = Gauge("headwater_log_bytes", "Bytes of the event log on disk.")
 
 
 class Health:
     """Answers health checks and scrapes; the log alone decides whether requests can be acknowledged."""
 
-    def __init__(self, log: LogWriter, readers: Readers, bronze: Bronze):
+    def __init__(self, log: LogWriter, readers: Readers, bronze: Bronze, freshness: Freshness):
         """Open nothing."""
         self._log = log
         self._readers = readers
         self._bronze = bronze
+        self._freshness = freshness
         self._one_at_a_time = threading.Lock()
 
     def routes(self) -> list[Route]:
@@ -40,40 +45,56 @@ class Health:
     def watermarks(self) -> dict[str, int]:
         """Return the newest sequence number in the lake, by partition."""
         with self._one_at_a_time:
-            sources = [reader.source for reader in self._readers()]
-            return {source.partition: self._bronze.watermark(source) for source in sources}
+            passed = self._bronze.watermarks([reader.source for reader in self._readers()])
+            return {source.partition: mark for source, mark in passed.items()}
 
     async def _live(self, _: Request) -> Response:
         return json_response(200, {"live": True})
 
     async def _ready(self, _: Request) -> Response:
-        """Answer 200 if events can be acknowledged; a lake that lags or is down does not change that."""
+        """Answer 200 if events can be acknowledged; a lake or an index that lags or is down does not change that."""
         trouble = self._log.trouble()
         # a log that is a service is not asked what waits in it while it does not answer: that takes as long as it likes
-        lake = "not asked" if trouble else await asyncio.to_thread(self._lake_state)
-        components = {"log": trouble or "ok", "lake": lake}
-        return json_response(503 if trouble else 200, {"ready": not trouble, "components": components})
+        found = _State("not asked", "not asked", None) if trouble else await asyncio.to_thread(self._state)
+        components = {"log": trouble or "ok", "lake": found.of_lake, "index": found.of_index}
+        said = {"ready": not trouble, "components": components, "freshness": found.freshness}
+        return json_response(503 if trouble else 200, said)
 
     async def _metrics(self, _: Request) -> Response:
         await asyncio.to_thread(self._measure)
         return Response(generate_latest(REGISTRY), media_type=CONTENT_TYPE_LATEST)
 
-    def _lake_state(self) -> str:
+    def _state(self) -> "_State":
         try:
-            with self._one_at_a_time:
-                seconds = freshness(self._readers(), self._bronze)["seconds"]
+            found = self._freshness.answer()
         except HeadwaterError as error:
-            return str(error)
-        return "ok" if seconds == 0 else f"oldest pending event is {seconds:.1f} s old"
+            return _State(str(error), "not asked", None)
+        return _State(_told(found["log"], "lake"), _told(found["bronze"], "index"), found)
 
     def _measure(self) -> None:
         try:
             with self._one_at_a_time:
                 readers = self._readers()
-                passed = {reader.source: self._bronze.watermark(reader.source) for reader in readers}
+                passed = self._bronze.watermarks([reader.source for reader in readers])
                 PENDING.set(sum(each(readers, lambda reader: reader.pending(passed[reader.source]))))
-                FRESHNESS.set(freshness(readers, self._bronze)["seconds"])
                 LOG_BYTES.set(sum(reader.size_bytes() for reader in readers))
+            found: Mapping[str, Any] = self._freshness.answer()
         except HeadwaterError:
             PENDING.set(float("nan"))
-            FRESHNESS.set(float("nan"))
+            found = dict.fromkeys(("seconds", "log", "bronze"), float("nan")) | {"gold": None}
+        FRESHNESS.set(found["seconds"])
+        for station in ("log", "bronze"):
+            WAITING.labels(station).set(found[station])
+        GOLD.set(found["gold"]["seconds"] if found["gold"] else float("nan"))
+
+
+class _State(NamedTuple):
+    """What lake and index say of themselves, and `freshness` as the API answers it."""
+
+    of_lake: str
+    of_index: str
+    freshness: Mapping[str, Any] | None
+
+
+def _told(waits_s: float, where: str) -> str:
+    return "ok" if waits_s == 0 else f"the oldest event that is not in the {where} yet is {waits_s:.1f} s old"

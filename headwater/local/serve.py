@@ -1,7 +1,6 @@
 """The process `serve`: receiver and reading API on one port, writer of the event log."""
 
 import asyncio
-import contextlib
 import gc
 import logging
 import socket
@@ -21,7 +20,7 @@ from headwater.access import Access
 from headwater.api.app import ReadApi, ReadFrom
 from headwater.api.live import Live
 from headwater.api.marquez.routes import MarquezApi
-from headwater.errors import HeadwaterError, Retry
+from headwater.errors import HeadwaterError, LogUnavailable, Retry
 from headwater.eventlog import Log
 from headwater.eventlog.claims import ClaimCheck
 from headwater.index.lens import Lenses
@@ -33,7 +32,7 @@ from headwater.local.lifeline import read_settings, when_parent_ends
 from headwater.receiver import Refusal, Request
 from headwater.receiver.station import Limits, Receiver
 from headwater.runtime.folders import folder_lock, prepare_folder
-from headwater.runtime.indexes import open_index_home, open_rules
+from headwater.runtime.indexes import open_freshness, open_index_home, open_rules
 from headwater.runtime.logs import log_readers, open_log
 from headwater.runtime.storage import claim_limit, open_bronze, open_claims
 from headwater.settings import Settings, settings_shown
@@ -62,14 +61,15 @@ class Serve:
             "/api/v1/lineage/batch": self.receiver.batch,
         }
         bronze, readers = open_bronze(settings), log_readers(settings, folder)
-        self._health = Health(event_log, readers, bronze)
+        freshness = open_freshness(settings, folder, log_readers(settings, folder))
+        self._health = Health(event_log, readers, bronze, freshness)
         home = open_index_home(folder)
         lenses, search = Lenses(home, open_rules(settings)), Search(home, open_rules(settings))
         shown = settings_shown(settings)
         self.live = Live(home)
-        reading = ReadFrom(readers, bronze, access, lenses, search, shown, self._send_again, self.live)
+        reading = ReadFrom(readers, bronze, access, lenses, search, freshness, shown, self._send_again, self.live)
         self._read = ReadApi(reading).app()
-        self._read.routes.extend(MarquezApi(lenses, search, bronze, access, self._post).routes())
+        self._read.routes.extend(MarquezApi(lenses, search, bronze, access, freshness, post=self._post).routes())
         self._read.routes.extend(self._health.routes())
         self._read.routes.extend(Web().routes())
 
@@ -137,8 +137,12 @@ class Serve:
                 await asyncio.to_thread(self._retain)
 
     def _retain(self) -> None:
-        with contextlib.suppress(HeadwaterError):  # no lake yet, or not now: nothing may be deleted
+        try:
             self._log.retain(self._health.watermarks)
+        except LogUnavailable as error:
+            log.warning("Retention is put off, nothing is deleted: %s", error)
+        except HeadwaterError:
+            pass  # no lake yet, or not now
 
 
 _READ_TOO = ("/api/v1/lineage",)

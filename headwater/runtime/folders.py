@@ -8,19 +8,24 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from headwater.errors import WrongSetting
+from headwater.runtime.private import close_to_others
 from headwater.settings import Settings
 
 FORMAT = 1
 
 
 def prepare_folder(settings: Settings) -> Path:
-    """Create the data folder if it is missing; raises WrongSetting if it cannot be used by this version."""
+    """Create the data folder if it is missing, and close it to other accounts.
+
+    Raises WrongSetting if it cannot be used by this version.
+    """
     folder = data_folder(settings)
     try:
         for name in ("", "log", "index", "run"):
-            (folder / name).mkdir(parents=True, exist_ok=True)
+            (folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
         marker = folder / "format"
         if not marker.exists():
+            marker.touch(mode=0o600)
             marker.write_text(f"{FORMAT}\n")
         found = marker.read_text().strip()
         if not os.access(folder / "run", os.W_OK):
@@ -34,6 +39,7 @@ def prepare_folder(settings: Settings) -> Path:
             f"The data folder {folder} has format {found[:20]}, this Headwater writes format {FORMAT}. "
             "Use the newer Headwater that made it, or another folder with --data."
         )
+    close_to_others(folder)
     return folder
 
 

@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headwater.errors import WrongSetting
+from headwater.eventlog import Readers
 from headwater.runtime.folders import folder_lock
-from headwater.runtime.storage import open_bronze
+from headwater.runtime.storage import lake_place, open_bronze
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
+    from headwater.api.freshness import Freshness
     from headwater.index.home import IndexHome
     from headwater.index.lens import Lenses
     from headwater.index.rules_files import RulesFiles
@@ -21,6 +23,17 @@ def open_index_home(folder: Path) -> "IndexHome":
     from headwater.index.home import IndexHome
 
     return IndexHome(folder / "index")
+
+
+def open_freshness(settings: Settings, folder: Path, readers: Readers) -> "Freshness":
+    """Open what tells how far behind questions are; with a lake of its own, as it is asked from any thread.
+
+    readers: of its own, too.
+    """
+    from headwater.api.freshness import Freshness
+    from headwater.lake.gold_pass import Gold
+
+    return Freshness(readers, open_bronze(settings), open_index_home(folder), Gold(*lake_place(settings)))
 
 
 def open_lenses(settings: Settings, folder: Path) -> "Lenses":

@@ -1,13 +1,15 @@
 """The event log that the settings name, for its writer and for its readers."""
 
+import logging
 from collections.abc import Sequence
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headwater.errors import WrongSetting
+from headwater.errors import LogUnavailable, WrongSetting
 from headwater.eventlog import Claims, Log, LogReader, Readers
-from headwater.eventlog.claims import FolderClaims
+from headwater.eventlog.claims import FolderClaims, Leftovers
 from headwater.runtime.storage import claim_limit
 from headwater.settings import Settings
 
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from headwater.eventlog.event_hub_clients import HubAddress
     from headwater.eventlog.kafka_clients import KafkaAddress
     from headwater.eventlog.sqlite import SqliteLog
+
+log = logging.getLogger(__name__)
 
 
 def open_log(settings: Settings, folder: Path, claims: Claims) -> Log:
@@ -94,10 +98,11 @@ def begin_log(settings: Settings, folder: Path) -> Sequence[LogReader]:
     Nothing may have the log open. Returns its readers.
     """
     if settings.log == "sqlite":
+        from headwater.eventlog.segment_writer import SegmentWriter
         from headwater.eventlog.segments import rename
-        from headwater.eventlog.sqlite import SqliteLog
 
-        SqliteLog(folder / "log").close()
+        (folder / "log").mkdir(mode=0o700, exist_ok=True)
+        SegmentWriter(folder / "log", settings.segment_bytes).close()
         rename(folder / "log")
     return open_log_readers(settings, folder)
 
@@ -127,7 +132,8 @@ def kafka_address(settings: Settings) -> "KafkaAddress":
 def _open_sqlite(settings: Settings, folder: Path, claims: Claims) -> "SqliteLog":
     """Open the log of one machine; large bodies of no record go: their requests were never acknowledged.
 
-    Only from our own folder: a container may be shared, and deletes by age.
+    Only from our own folder: a container may be shared, and deletes by age. While a segment cannot be read they stay,
+    and so does everything that retention would take.
     """
     from headwater.eventlog.sqlite import Limits, SqliteLog
     from headwater.eventlog.sqlite_reader import SqliteLogReader
@@ -138,11 +144,18 @@ def _open_sqlite(settings: Settings, folder: Path, claims: Claims) -> "SqliteLog
     )  # fmt: skip
     if not isinstance(claims, FolderClaims):
         return SqliteLog(folder / "log", limits)
-    log = SqliteLog(folder / "log", limits, on_remove=claims.remove)
-    reader = SqliteLogReader(folder / "log")
-    claims.keep_only(reader.claims())
-    reader.close()
-    return log
+
+    def named() -> Sequence[bytes]:
+        with closing(SqliteLogReader(folder / "log")) as reader:
+            return reader.claims()
+
+    leftovers = Leftovers(claims, named)
+    opened = SqliteLog(folder / "log", limits, on_remove=claims.remove, before_retention=leftovers.sweep)
+    try:
+        leftovers.sweep()
+    except LogUnavailable as error:
+        log.warning("Nothing is deleted before every segment of the log was read: %s", error)
+    return opened
 
 
 def _forget_old(claims: object, hours: float) -> None:

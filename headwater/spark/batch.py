@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.name import Name
+from headwater.lineage.newest import NEWNESS
 from headwater.lineage.schemas import SeenSchema
 from headwater.lineage.user_rules import UserRules
 from headwater.spark.arrow import map_groups, map_rows
@@ -38,7 +39,6 @@ from headwater.tables import (
 
 NAMES = Table("names", {"namespace": "string", "name": "string"})
 _OF_NAME = ["namespace", "name", "dataset_namespace", "dataset_name", "facet", "producer"]
-_NEWNESS = ("credible", "time_us", "rank", "event_id", "place")
 
 
 class Batch:
@@ -143,7 +143,7 @@ class Batch:
                 F.broadcast(self.named(several)).toDF("dataset_namespace", "dataset_name"),
                 ["dataset_namespace", "dataset_name"],
             )
-            newest = F.max_by("value", F.struct(*_NEWNESS))
+            newest = F.max_by("value", F.struct(*NEWNESS))
             for row in of.groupBy("dataset_namespace", "dataset_name").agg(newest).collect():
                 if keys := exact_keys(row[2]):
                     self.exact[Name(row[0], row[1])] = keys
@@ -272,10 +272,10 @@ class _Votes(NamedTuple):
 def _newest(frame: DataFrame) -> DataFrame:
     """Return of each name, facet and producer the newest row."""
     rest = [name for name in LATEST.columns if name not in _OF_NAME]
-    newest = F.max_by(F.struct(*rest), F.struct(*_NEWNESS)).alias("newest")
+    newest = F.max_by(F.struct(*rest), F.struct(*NEWNESS)).alias("newest")
     return frame.groupBy(*_OF_NAME).agg(newest).select(*_OF_NAME, "newest.*")
 
 
 def _newer() -> str:
-    sides = (", ".join(f"{side}.{name}" for name in _NEWNESS) for side in ("s", "t"))
+    sides = (", ".join(f"{side}.{name}" for name in NEWNESS) for side in ("s", "t"))
     return "s.moved OR " + " > ".join(f"struct({side})" for side in sides)

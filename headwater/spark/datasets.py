@@ -3,13 +3,13 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from headwater.lineage.newest import NEWNESS
 from headwater.spark.delta import Folder
 from headwater.tables import DATASETS, FIELDS, JOBS, LATEST_FACETS
 
 DATASET = ["dataset_namespace", "dataset_name"]
 _JOB = ["job_namespace", "job_name"]
 _READS = "STRUCT<output: ARRAY<STRING>, tables: ARRAY<ARRAY<STRING>>, also_read: ARRAY<ARRAY<STRING>>>"
-_NEWNESS = ("credible", "time_us", "rank", "event_id", "place")
 
 
 def reads(votes: DataFrame) -> DataFrame:
@@ -32,11 +32,11 @@ def datasets(folder: Folder, concerned: DataFrame) -> DataFrame:
     """Return rows of `datasets` for (dataset, `ever_read`, null where that stays as it is), empty ones as `gone`."""
     facets = folder.read(LATEST_FACETS).join(concerned.select(*DATASET), DATASET, "left_semi")
     newest = facets.where("facet = 'schema'").groupBy(*DATASET)
-    schemas = newest.agg(F.max_by(F.struct("content_hash", "value"), F.struct(*_NEWNESS)).alias("schema"))
+    schemas = newest.agg(F.max_by(F.struct("content_hash", "value"), F.struct(*NEWNESS)).alias("schema"))
     of_producer = (
         facets.where("facet = 'tags'")
         .groupBy(*DATASET, "producer")
-        .agg(F.max_by("value", F.struct(*_NEWNESS)).alias("tags"))
+        .agg(F.max_by("value", F.struct(*NEWNESS)).alias("tags"))
     )
     tags = of_producer.groupBy(*DATASET).agg(F.to_json(F.sort_array(F.collect_list("tags"))).alias("tags"))
     known = folder.read(DATASETS).select(*DATASET, F.col("ever_read").alias("was_read"))

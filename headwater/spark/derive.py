@@ -9,7 +9,7 @@ from headwater.lineage.derive import group_of, vote_of
 from headwater.lineage.edges import Contribution, EdgeRules, contributions
 from headwater.lineage.name import Name
 from headwater.lineage.naming import bindings_of
-from headwater.lineage.part import AHEAD_US, Part
+from headwater.lineage.part import Part
 from headwater.lineage.run import Run, fold
 from headwater.spark.arrow import Row
 from headwater.spark.known import Known, read_carried
@@ -143,4 +143,4 @@ def _run_row(run: Run, parts: Sequence[Part]) -> Iterable[object]:
 
 
 def _credible(parts: Sequence[Part]) -> list[int]:
-    return [part.time_us for part in parts if part.time_us <= part.received_us + AHEAD_US] or [parts[-1].time_us]
+    return [part.time_us for part in parts if part.order.credible] or [parts[-1].time_us]

@@ -19,7 +19,7 @@ from headwater.lineage.surface import Surfaced, surface
 from headwater.lineage.tags import has_tag
 from headwater.lineage.unused import Subject, judge
 from headwater.lineage.user_rules import UserRules
-from headwater.lineage.walk import View
+from headwater.lineage.view import View
 from headwater.spark.arrow import Row
 from headwater.spark.known import read_columns
 from headwater.spark.texts import Reading, read_contribution, text_of

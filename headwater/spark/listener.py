@@ -82,7 +82,7 @@ def check_arrival(receiver: Reader, reader: Reader, *, timeout_s: float = 180.0)
                 )
             time.sleep(_LOOK_S)
         waited = time.monotonic() - began
-        freshness = _ask(client, "GET", "/api/headwater/v1/freshness")["seconds"]
+        freshness = _ask(client, "GET", "/api/headwater/v1/freshness")["log"]
     return {"run": run, "readable_after_s": round(waited, 1), "freshness_s": freshness}
 
 

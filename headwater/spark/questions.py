@@ -51,7 +51,7 @@ class Questions:
 
         dataset: a name, any alias, or a unique end of the name; namespace: where that is not enough;
         mode: `value`, or `any` for what also filters, joins, groups or sorts; depth, limit: how far, how many.
-        `masked`: every way up to `depth` long has a step that masks. Raises NotKnown, naming what is near.
+        `masked_on_the_way`: every way up to `depth` long has a step that masks. Raises NotKnown, naming what is near.
         """
         return self._reach(dataset, column, forward=False, **how)
 
@@ -140,7 +140,7 @@ class Questions:
 
 
 _REACHED = [
-    "namespace", "dataset", "column", "distance", "masked", "in_schema",
+    "namespace", "dataset", "column", "distance", "masked_on_the_way", "in_schema",
     "via_namespace", "via_dataset", "via_column", "type", "subtype", "job_namespace", "job_name",
 ]  # fmt: skip
 _STOPS = ["namespace", "dataset", "onward_namespace", "onward_dataset", "jobs"]
@@ -149,7 +149,8 @@ _STOPS = ["namespace", "dataset", "onward_namespace", "onward_dataset", "jobs"]
 def _flat(item: dict[str, Any]) -> dict[str, Any]:
     via = item["via"]
     return {
-        **{name: item[name] for name in _REACHED[:6]},
+        **{name: item[name] for name in ("namespace", "dataset", "column", "distance", "in_schema")},
+        "masked_on_the_way": item["masked"],
         **{f"via_{name}": via[name] for name in ("namespace", "dataset", "column")},
         **{name: via["transformation"][name] for name in ("type", "subtype")},
         **{f"job_{name}": via["job"][name] for name in ("namespace", "name")},

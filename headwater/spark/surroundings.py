@@ -16,7 +16,8 @@ from headwater.lineage.edges import Contribution, Edge
 from headwater.lineage.graph import Graph
 from headwater.lineage.name import Name
 from headwater.lineage.names import NameRules
-from headwater.lineage.walk import Mode, View
+from headwater.lineage.view import View
+from headwater.lineage.walk import Mode
 from headwater.spark.layers import COUNTS, SOURCE, TARGET, Layers
 from headwater.tables import COLUMN_EDGES, TABLE_EDGES
 

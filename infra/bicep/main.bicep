@@ -62,6 +62,21 @@ param receiverMemory int
 @description('Instances of the receiver that never sleep: a producer that meets a cold start may lose its event.')
 param receiverAlwaysReady int = 1
 
+@description('Requests that an instance of the receiver takes at a time: each waits for the hub most of its time.')
+@minValue(1)
+@maxValue(1000)
+param receiverHttpConcurrency int = 100
+
+@description('Requests that an instance of the API takes at a time.')
+@minValue(1)
+@maxValue(1000)
+param pipelineHttpConcurrency int = 32
+
+@description('Instances of the API that never sleep and so keep their index; 0: after a rest the first questions get 503.')
+@minValue(0)
+@maxValue(20)
+param apiAlwaysReady int = 0
+
 @description('Largest number of instances of either app; 40 is the least the plan takes.')
 @minValue(40)
 @maxValue(1000)
@@ -234,12 +249,8 @@ module receiver 'modules/app.bicep' = {
     principalId: receiverIdentity.properties.principalId
     insightsConnection: monitoring.outputs.insightsConnection
     memory: receiverMemory
-    alwaysReady: [
-      {
-        name: 'http'
-        instanceCount: receiverAlwaysReady
-      }
-    ]
+    alwaysReady: receiverAlwaysReady
+    httpConcurrency: receiverHttpConcurrency
     maxInstances: maxInstances
     publicAccess: publicNetworkAccess
     subnetId: subnetId
@@ -262,7 +273,8 @@ module pipeline 'modules/app.bicep' = {
     principalId: pipelineIdentity.properties.principalId
     insightsConnection: monitoring.outputs.insightsConnection
     memory: 2048
-    alwaysReady: []
+    alwaysReady: apiAlwaysReady
+    httpConcurrency: pipelineHttpConcurrency
     maxInstances: maxInstances
     publicAccess: publicNetworkAccess
     subnetId: subnetId

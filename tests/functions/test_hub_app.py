@@ -1,5 +1,6 @@
 """Both apps of a deployment, from a post to a row: real SDKs, an event hub on loopback, claims and lake on Azurite."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 
 from tests.azurite import ACCOUNT_KEY, KEY, Storage
-from tests.functions.host import App, running
+from tests.functions.host import App, Reply, running
 from tests.hub_server import SECRET, Fault, HubServer, Stored
 from tests.made_events import body, run_event
 
@@ -92,6 +93,29 @@ def newest(hub: HubServer) -> tuple[str, Stored]:
     """Return what came last, and the partition it is on."""
     found = [(str(partition), events[-1]) for partition in (0, 1) if (events := hub.stored(partition))]
     return max(found, key=lambda one: one[1].enqueued_ms)
+
+
+def test_the_pipeline_app_counts_what_waits_on_the_hub_and_an_unknown_name_is_behind_until_its_index_has_all(
+    hub: HubServer, receiver: App, pipeline: App
+) -> None:
+    def ask(question: str) -> Reply:
+        return pipeline.request("api", method="GET", target=f"/api/headwater/v1/{question}", authorization=BEARER)
+
+    schema = {"schema": {"fields": [{"name": "x"}]}}
+    made = run_event(outputs=[{"namespace": "tests", "name": "kept", "facets": schema}])
+    post_until_kept(receiver, body(made))
+    waiting = ask("freshness").json()
+    assert waiting["seconds"] >= waiting["log"] > 0
+    for partition in (0, 1):
+        assert pipeline.deliver(hub.stored(partition)[-1:], partition=str(partition)) is None
+    deadline = time.monotonic() + 60
+    while ask("freshness").json()["seconds"]:
+        assert time.monotonic() < deadline
+    assert ask("upstream?dataset=kept").status == 200
+    assert ask("upstream?dataset=none").status == 404
+    post_until_kept(receiver, body(run_event()))
+    behind = ask("upstream?dataset=none")
+    assert (behind.status, behind.json()["behind"] > 0) == (503, True)
 
 
 def test_a_large_event_goes_by_a_claim_and_waits_while_the_storage_is_down(

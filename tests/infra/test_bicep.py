@@ -7,11 +7,13 @@ import pytest
 from pycep import BicepParser
 
 from tests.infra.templates import (
+    APPS,
     BICEP,
     MAIN,
     PARAMETERS,
     as_template,
     body,
+    default,
     names,
     parameters,
     resources,
@@ -145,6 +147,25 @@ def test_names_fit_the_limits_of_their_services() -> None:
         storage = "-" not in middle
         assert not storage or longest + len(middle) + 13 <= 24, middle
     assert longest + len("-") + 13 <= 24
+
+
+def test_an_instance_takes_many_requests_at_a_time() -> None:
+    """Left out, a Python app on this plan takes one: each request at a time would start an instance of its own."""
+    ((_, _, app),) = resources("Microsoft.Web/sites")
+    scale = body(app)["properties"]["functionAppConfig"]["scaleAndConcurrency"]
+    assert scale["triggers"] == {"http": {"perInstanceConcurrency": "httpConcurrency"}}
+    given = {name: body(template(MAIN)["modules"][name])["params"]["httpConcurrency"] for name in APPS}
+    assert given == {"receiver": "receiverHttpConcurrency", "pipeline": "pipelineHttpConcurrency"}
+    assert {name: default(symbol) for name, symbol in given.items()} == {"receiver": 100, "pipeline": 32}
+
+
+def test_how_many_instances_never_sleep_is_a_parameter_of_each_app() -> None:
+    for name, symbol, count in (("receiver", "receiverAlwaysReady", 1), ("pipeline", "apiAlwaysReady", 0)):
+        assert body(template(MAIN)["modules"][name])["params"]["alwaysReady"] == symbol
+        assert default(symbol) == count
+    ((_, _, app),) = resources("Microsoft.Web/sites")
+    choice = body(app)["properties"]["functionAppConfig"]["scaleAndConcurrency"]["alwaysReady"]["operator"]["operands"]
+    assert (choice["true_value"], choice["false_value"]) == ([], [{"name": "http", "instanceCount": "alwaysReady"}])
 
 
 @pytest.mark.parametrize(

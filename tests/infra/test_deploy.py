@@ -46,6 +46,20 @@ def test_nothing_is_deployed_that_was_not_linted_tested_and_packed_before(jobs: 
     )
 
 
+def test_the_tests_have_the_python_of_the_function_app_and_run_on_the_other(jobs: dict[str, Any]) -> None:
+    """Without it the tests in Azure's worker are skipped, which nobody sees."""
+    ((_, _, app),) = resources("Microsoft.Web/sites")
+    worker = body(app)["properties"]["functionAppConfig"]["runtime"]["version"]
+    pythons = [
+        step["with"]["python-version"]
+        for step in jobs["test"]["steps"]
+        if step.get("uses", "").startswith("actions/setup-python")
+    ]
+    assert pythons == [worker, "3.11"], "the last one is `python3`"
+    run = steps(jobs["test"])
+    assert run.index("make check") < run.index("tools.functions_env") < run.index("pytest")
+
+
 def test_signing_in_needs_no_password(jobs: dict[str, Any]) -> None:
     workflow = yaml.safe_load(WORKFLOW.read_text())
     assert workflow["permissions"] == {"contents": "read"}

@@ -1,5 +1,6 @@
 """What a name is bound to at a time: canonical form, bindings (docs/lineage.md: names)."""
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -9,8 +10,16 @@ from tests.reference.records import Delivered, facets_of, is_own_table
 Name = tuple[str, str]
 
 
-def without_leading_slash(namespace: str, name: str) -> Name:
-    return namespace, name.removeprefix("/") if namespace.startswith("abfss://") else name
+LOWER = ("hive://", "trino://", "mssql://", "arn:aws:glue:")
+
+
+def canonical_form(namespace: str, name: str) -> Name:
+    """Return as much of the form as worlds need: no slash in front, names of some systems in one case."""
+    if namespace.startswith("abfss://"):
+        return namespace, name.removeprefix("/")
+    if namespace.startswith("oracle://"):
+        return namespace, "".join(part if at % 2 else part.upper() for at, part in enumerate(re.split('(".*?")', name)))
+    return namespace, name.lower() if namespace.startswith(LOWER) else name
 
 
 class Names:

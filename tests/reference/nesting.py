@@ -10,8 +10,6 @@ from tests.reference.schemas import Schemas
 
 Node = tuple[str, str, str, str | None]  # namespace, name, generation, column; no column where none is known
 ColumnEdge = tuple[str, str, str, str, str, str, str, str, str, bool]  # from, to, DIRECT or INDIRECT, masked
-    str, str, str, str | None, str, str, str, str | None, str, bool
-]  # from, to, DIRECT or INDIRECT, masked
 
 
 class Way(Enum):

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from tests.reference.generations import Dataset, Generations
-from tests.reference.names import Name, Names, without_leading_slash
+from tests.reference.names import Name, Names, canonical_form
 from tests.reference.nesting import ColumnEdge, Nesting, Node
 from tests.reference.opacity import Account, Opacity
 from tests.reference.records import Delivered, Run, job_key, runs_of, stored
@@ -30,7 +30,7 @@ class Reference:
         known_at_us: int | None = None,
         seen_since_us: int | None = None,
         view: str = "current",
-        canonical: Callable[[str, str], Name] = without_leading_slash,
+        canonical: Callable[[str, str], Name] = canonical_form,
     ) -> None:
         self.events = sorted(stored(delivered, as_of_us, known_at_us), key=lambda event: event.order)
         self.runs = runs_of(self.events)

@@ -1,7 +1,7 @@
 // A real `headwater up` as a child of the tests.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -44,6 +44,13 @@ export class Headwater {
       }
     }
     throw new Error('`headwater up` ended before it listened.');
+  }
+
+  /** Let one of its processes stand still; what is returned lets it go on. */
+  hold(role: 'parser' | 'index'): () => void {
+    const pid = Number(readFileSync(join(this.folder, `run/${role}.pid`), 'utf8'));
+    process.kill(pid, 'SIGSTOP');
+    return () => process.kill(pid, 'SIGCONT');
   }
 
   async stop(): Promise<void> {

@@ -24,7 +24,7 @@ async function columns(page: Page): Promise<Drawn[]> {
       [...node.querySelectorAll('[data-column]')].map((row) => ({
         table: node.querySelector('.node-head')?.getAttribute('title') ?? '',
         column: row.getAttribute('data-column') ?? '',
-        masked: row.classList.contains('masked'),
+        masked: row.textContent.includes('masked on the way'),
       })),
     ),
   );

@@ -53,6 +53,26 @@ test('a graph grows while one looks at it', async () => {
   await until(async () => (await page.locator('.react-flow__node').count()) === before + 1);
 });
 
+test('while the index stands still the overview says since when and where events wait, every page that answers are behind', async () => {
+  const goOn = headwater.hold('index');
+  try {
+    const json = { 'content-type': 'application/json', ...BEARER };
+    const late = run('late', CLEAN, { namespace: 's3://live', name: 'late' }, { mail: 'mail' }, '2026-11-21T13:00:00Z');
+    await fetch(`${headwater.url}/api/v1/lineage`, { method: 'POST', headers: json, body: JSON.stringify(late) });
+    const unknown = await withKey(at('/dataset', { namespace: 's3://live', name: 'late' }));
+    await unknown.getByText('questions are behind by').first().waitFor();
+    const overview = await withKey('/');
+    await overview.getByText('it waits in the lake').waitFor();
+    await overview.getByRole('status').getByText(/^Answers are .* behind$/).waitFor();
+    goOn();
+    await unknown.getByText('questions are behind by').first().waitFor({ state: 'detached' });
+    await overview.getByText('questions see every event').waitFor();
+    await overview.getByText(/^Answers are .* behind$/).waitFor({ state: 'detached' });
+  } finally {
+    goOn();
+  }
+});
+
 test('with Headwater stopped each page says so, and goes on by itself once it is back', async () => {
   const paths = ['/', '/lineage', '/surface', '/unused', '/coverage', '/events', '/rejected', '/settings', '/diff?from=2026-11-01T00:00:00Z', '/search?q=mail',
     at('/dataset', { namespace: CLEAN.namespace, name: CLEAN.name }), at('/job', { namespace: 'tests', name: 'clean' }), at('/run', { id: '0195c000-0000-7000-8000-000000000001' })];

@@ -1,8 +1,20 @@
 """Answers about single columns: who may read them, who needs them, and what they are called."""
 
-from typing import Any, Literal
+from typing import Literal
 
-from headwater.api.answers.parts import Column, Count, Dataset, Job, Shape, Transformation
+from msgspec import UNSET, UnsetType
+
+from headwater.api.answers.parts import Column, Count, Dataset, Job, Shape, Time, Transformation
+
+
+class SurfaceVia(Shape):
+    """The last step to a column; only its job where it was written without column lineage."""
+
+    job: Job
+    namespace: str | UnsetType = UNSET
+    dataset: str | UnsetType = UNSET
+    column: str | UnsetType | None = UNSET
+    transformation: Transformation | UnsetType = UNSET
 
 
 class SurfaceItem(Shape):
@@ -14,7 +26,15 @@ class SurfaceItem(Shape):
     exposure: Literal["exposed", "unknown", "masked"]
     how: Transformation | str
     source: Column | None
-    via: dict[str, Any] | None
+    via: SurfaceVia | None
+
+
+class Exposures(Shape):
+    """How many columns there are of each exposure."""
+
+    exposed: Count
+    unknown: Count
+    masked: Count
 
 
 class Surface(Shape):
@@ -23,7 +43,7 @@ class Surface(Shape):
     tag: str
     sources: list[Column]
     items: list[SurfaceItem]
-    exposures: dict[str, int]
+    exposures: Exposures
     totalCount: Count  # noqa: N815 - as the answer has it
     truncated: bool
 
@@ -40,15 +60,23 @@ class Verdict(Shape):
     read_by: list[Job]
     consumers: list[str]
     also_read_by: list[Job]
-    observed_since: str | None
-    last_used: str | None
+    observed_since: Time | None
+    last_used: Time | None
+
+
+class Verdicts(Shape):
+    """How many columns there are of each verdict."""
+
+    used: Count
+    unused: Count
+    unknown: Count
 
 
 class Unused(Shape):
     """Columns with verdicts."""
 
     items: list[Verdict]
-    verdicts: dict[str, int]
+    verdicts: Verdicts
     totalCount: Count  # noqa: N815
     truncated: bool
 
@@ -93,7 +121,7 @@ class Found(Shape):
     means: Dataset | None
     match: Literal["exact", "prefix", "word", "part", "parent", "similar"]
     uses: Count
-    last_seen: str | None
+    last_seen: Time | None
 
 
 class SearchAnswer(Shape):

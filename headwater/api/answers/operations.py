@@ -1,10 +1,10 @@
 """Answers about the pipeline itself: what came in, what lags, what was refused, how it is set."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta, field
 
-from headwater.api.answers.parts import Count, Job, Shape
+from headwater.api.answers.parts import Count, Job, Shape, Time
 
 
 class Audit(Shape):
@@ -19,10 +19,24 @@ class Audit(Shape):
     balanced: bool
 
 
-class Freshness(Shape):
-    """Age of the oldest acknowledged event that is not readable yet."""
+Age = Annotated[float, Meta(ge=0)]
+"""Of the oldest event that waits, in seconds; 0 where none does."""
 
-    seconds: Annotated[float, Meta(ge=0)]
+
+class GoldFreshness(Shape):
+    """When gold last took events, and the age of the oldest acknowledged event that it lacks."""
+
+    last_pass: str
+    seconds: Age
+
+
+class Freshness(Shape):
+    """Age of the oldest acknowledged event that questions cannot see yet: of those in the log, and those in bronze."""
+
+    seconds: Age
+    log: Age
+    bronze: Age
+    gold: GoldFreshness | None
 
 
 class RunItem(Shape):
@@ -31,9 +45,9 @@ class RunItem(Shape):
     run: str
     job: Job
     state: str
-    started: str | None
-    ended: str | None
-    last_seen: str | None
+    started: Time | None
+    ended: Time | None
+    last_seen: Time | None
 
 
 class RunHealth(Shape):
@@ -49,8 +63,8 @@ class RunHealth(Shape):
 class Window(Shape):
     """A time cut into buckets of equal length; it ends at `to`, not included."""
 
-    from_: str = field(name="from")
-    to: str
+    from_: Time = field(name="from")
+    to: Time
     bucketSeconds: Annotated[float, Meta(gt=0)]  # noqa: N815
 
 
@@ -63,14 +77,23 @@ class Overview(Shape):
     refused: dict[str, list[int]]
     runs: RunHealth | None
     pending: Count
-    freshness: Annotated[float, Meta(ge=0)]
+    freshness: Freshness
+
+
+class SettingKey(Shape):
+    """A key of a producer or reader, without its secret."""
+
+    name: str
+    key: str
+    roles: list[str]
+    namespaces: list[str]
 
 
 class Setting(Shape):
     """An effective setting; a secret is `***`."""
 
     setting: str
-    value: Any
+    value: str | float | bool | list[str | SettingKey] | dict[str, str] | None
     default: bool
     description: str
 

@@ -1,6 +1,6 @@
 """Parts of many answers, and what a refusal looks like."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -11,6 +11,9 @@ class Shape(Struct, forbid_unknown_fields=True):
 
 Mode = Literal["value", "any"]
 Count = Annotated[int, Meta(ge=0)]
+Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+MaskedOnTheWay = Annotated[bool, Meta(description="Every way between it and the asked column has a step that masks.")]
+"""Of the way, never of the column: upstream a plaintext source may be behind a step that masks."""
 
 
 class Dataset(Shape):
@@ -72,18 +75,14 @@ class Stop(Shape):
     jobs: list[Job]
 
 
-class Listed(Shape):
-    """A page of a list, newest first."""
-
-    items: list[dict[str, Any]]
-    totalCount: Count  # noqa: N815
-    truncated: bool
-
-
 class Error(Shape):
-    """Why a request was not answered: what, where, what to do; for a name nobody knows the nearest ones."""
+    """Why a request was not answered: what, where, what to do; for a name nobody knows the nearest ones.
+
+    behind: events wait that may know the name; the age of the oldest in seconds.
+    """
 
     error: str
     field: str | None
     fix: str
     nearest: list[str] | UnsetType = UNSET
+    behind: Annotated[float, Meta(gt=0)] | UnsetType = UNSET

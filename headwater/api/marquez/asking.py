@@ -30,6 +30,16 @@ class Refused(GiveUp):
         self.body = body
 
 
+class Unknown(Refused):
+    """Nothing of this name is known."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(404, {"code": 404, "message": message})
+
+    def __str__(self) -> str:
+        return str(self.body["message"])
+
+
 class LookAgain(Exception):
     """The question is about another moment than the one that was opened for it."""
 
@@ -38,9 +48,9 @@ class LookAgain(Exception):
         self.as_of_us = as_of_us
 
 
-def not_found(what: str, name: str) -> Refused:
+def not_found(what: str, name: str) -> Unknown:
     """Refuse what is not there, as Marquez does."""
-    return Refused(404, {"code": 404, "message": f"{what} '{name}' not found."})
+    return Unknown(f"{what} '{name}' not found.")
 
 
 def no_such_page() -> Refused:

@@ -4,18 +4,19 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from headwater.api.marquez.asking import Answer, Asked, LookAgain, Refused, flag, required
+from headwater.api.marquez.asking import Answer, Asked, LookAgain, Unknown, flag, not_found, required
 from headwater.api.marquez.columns import how_json, old_type
-from headwater.api.marquez.datasets import find_version, newest_version
+from headwater.api.marquez.datasets import find_version
 from headwater.api.marquez.facet_texts import schema_fields
 from headwater.api.marquez.nodes import Node, find_node
-from headwater.api.marquez.runs import version_text
+from headwater.api.marquez.versions import version_now, version_text
 from headwater.errors import NotKnown
 from headwater.index.asking import find_column, nodes_of, read_mode
-from headwater.index.catalog_tables import DATASET, JOB
+from headwater.index.catalog_tables import JOB
 from headwater.index.feeds import feeds
 from headwater.lineage.columns import Columns
-from headwater.lineage.walk import Wave, allowed_hows
+from headwater.lineage.walk import allowed_hows
+from headwater.lineage.wave import Wave
 
 MAX_NODES = 5_000
 """Columns of one answer; one that was cut here says `truncated`."""
@@ -50,7 +51,7 @@ def _moment_of(asked: Asked, node: Node, text: str) -> int:
         known = asked.catalog.versions(JOB, node.job.key if node.job else 0, -1)
         row = next((each for each in known if version_text(each.version) == version.lower()), None)
     if row is None:
-        raise Refused(404, {"code": 404, "message": f"Node '{text[:500]}' not found."})
+        raise not_found("Node", text[:500])
     return row.first_us
 
 
@@ -66,7 +67,7 @@ def _starts(asked: Asked, node: Node) -> list[int]:
     try:
         return nodes_of(moment, node.dataset, find_column(moment, node.dataset, node.column))
     except NotKnown as error:
-        raise Refused(404, {"code": 404, "message": str(error)}) from error
+        raise Unknown(str(error)) from error
 
 
 def _reach(asked: Asked, starts: list[int], *, forward: bool) -> set[int]:
@@ -103,9 +104,9 @@ class _Drawing:
 
     def _read_dataset(self, number: int) -> _Dataset:
         asked, name = self._asked, self._graph.names[number]
-        facets = asked.catalog.facets(DATASET, asked.names_of(name), only="schema")
+        facets = asked.catalog.dataset_facets(name, only="schema")
         types = {each["name"].casefold(): str(each.get("type") or "") for each in schema_fields(facets)}
-        version = version_text(newest_version(asked, name))
+        version = version_text(version_now(asked.catalog, name))
         return _Dataset(*name, version, asked.sight.moment.columns(name), types)
 
     def _label(self, node: int) -> tuple[str, _Dataset, str]:

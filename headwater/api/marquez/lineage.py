@@ -11,7 +11,7 @@ from headwater.index.catalog import JobRow
 from headwater.index.changes import NAMESPACE
 from headwater.index.moment import Moment
 from headwater.lineage.name import Name
-from headwater.lineage.walk import View
+from headwater.lineage.view import View
 
 MAX_NODES = 2_000
 """Nodes of one answer; one that was cut here says `truncated`."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
 
-from headwater.api.marquez.asking import Asked, Refused, no_such_page
+from headwater.api.marquez.asking import Asked, no_such_page, not_found
 from headwater.index.catalog import JobRow
 from headwater.lineage.name import Name
 
@@ -47,7 +47,7 @@ def find_node(asked: Asked, text: str) -> Node:
     whole, mark, version = rest.rpartition("#")
     found = _find(asked, kind, rest, None) or (_find(asked, kind, whole, version) if mark else None)
     if found is None:
-        raise Refused(404, {"code": 404, "message": f"Node '{text[:500]}' not found."})
+        raise not_found("Node", text[:500])
     return found
 
 

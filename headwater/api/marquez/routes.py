@@ -16,8 +16,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from headwater.access import Access, Role
+from headwater.api.freshness import Freshness
 from headwater.api.marquez import datasets, events, jobs, namespaces, runs, search, stats, writes
-from headwater.api.marquez.asking import Asked, LookAgain, Refused, lens, no_such_page
+from headwater.api.marquez.asking import Asked, LookAgain, Refused, Unknown, lens, no_such_page
 from headwater.api.marquez.column_lineage import get_column_lineage
 from headwater.api.marquez.lineage import get_lineage
 from headwater.api.marquez.writes import Write
@@ -91,11 +92,21 @@ _ROUTES: dict[str, dict[str, Answering]] = {
 class MarquezApi:
     """Answers as Marquez does, from one index and one lake."""
 
-    def __init__(self, lenses: Lenses, things: Search, bronze: Bronze, access: Access, post: Post | None):
+    def __init__(
+        self,
+        lenses: Lenses,
+        things: Search,
+        bronze: Bronze,
+        access: Access,
+        freshness: Freshness,
+        *,
+        post: Post | None,
+    ):
         """post: None where this process only reads."""
         self._lenses = lenses
         self._bronze = bronze
         self._access = access
+        self._freshness = freshness
         self._post = post
         self._one_at_a_time = threading.Lock()
         self._v1 = _compile({**_ROUTES, "search": {"GET": partial(search.search, things)}})
@@ -140,7 +151,7 @@ class MarquezApi:
 
     def _answer(self, answer: Answering, path: Mapping[str, str], request: Request, body: bytes) -> Response | Write:
         try:
-            found = self._look(answer, path, request, body)
+            found = self._freshness.certain(lambda: self._look(answer, path, request, body), Unknown)
             if isinstance(found, Write):
                 return found
             if callable(found):

@@ -11,7 +11,8 @@ param clientId string
 param principalId string
 param insightsConnection string
 param memory int
-param alwaysReady array
+param alwaysReady int
+param httpConcurrency int
 param maxInstances int
 param publicAccess string
 param subnetId string
@@ -110,7 +111,17 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
       scaleAndConcurrency: {
         instanceMemoryMB: memory
         maximumInstanceCount: maxInstances
-        alwaysReady: alwaysReady
+        alwaysReady: (alwaysReady == 0) ? [] : [
+          {
+            name: 'http'
+            instanceCount: alwaysReady
+          }
+        ]
+        triggers: {
+          http: {
+            perInstanceConcurrency: httpConcurrency // left out it is 1 for Python: an instance for each request at a time
+          }
+        }
       }
       deployment: {
         storage: {

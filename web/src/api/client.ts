@@ -100,7 +100,7 @@ function refusal(status: number, body: unknown): Error {
 const FIXES: Record<number, string> = {
   401: 'Give a key with the role `read`.',
   404: 'Search for it: press Ctrl-K.',
-  503: 'The index is being built; this page asks again.',
+  503: 'Headwater is not that far yet; this page asks again.',
 };
 
 /** Ask a question of our own API. */

@@ -2,17 +2,17 @@
 import { lazy, Suspense, type ReactNode } from 'react';
 import { Link } from 'react-router';
 
-import type { Answer } from '../api/client';
+import type { Answer, Schemas } from '../api/client';
 import type { Happened } from '../api/feed';
 import { useQuestion } from '../api/hooks';
 import { useFeed } from '../api/live';
-import type { Id } from '../api/marquez';
 import { DataTable } from '../parts/DataTable';
 import { count, duration, time } from '../parts/format';
 import { to } from '../parts/links';
 import { Chip, DatasetLink, JobLink, RunLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
 import { Answered, Empty } from '../parts/States';
+import { BEHIND_S } from '../shell/Behind';
 import { useAddressState } from '../parts/useAddressState';
 
 const Bars = lazy(() => import('../parts/Bars'));
@@ -65,9 +65,7 @@ function Figures({ answer }: { answer: Numbers }) {
         <Card title="Events per minute" link={to.events({ since: from })} value={(sum(answer.events) / minutes).toFixed(1)}>
           {count(sum(answer.events))} in the window
         </Card>
-        <Card title="Freshness" value={answer.freshness === 0 ? 'caught up' : duration(answer.freshness * 1_000)} state={answer.freshness > 30 ? 'warn' : 'good'}>
-          age of the oldest event not readable yet
-        </Card>
+        <Fresh freshness={answer.freshness} />
         <Card title="Consumer lag" value={count(answer.pending)} state={answer.pending > 10_000 ? 'warn' : 'good'}>
           events in the log that the lake has not yet
         </Card>
@@ -86,6 +84,17 @@ function Figures({ answer }: { answer: Numbers }) {
       <Runs id="failed" title="Newest failed runs" runs={runs?.failed ?? []} empty="No run failed in this window." />
       <Runs id="lost" title="Lost runs" runs={runs?.lost ?? []} empty="No run is lost." />
     </>
+  );
+}
+
+/** How far behind answers are; gold, which no answer here reads, by its own name. */
+function Fresh({ freshness: { seconds, log, bronze, gold } }: { freshness: Numbers['freshness'] }) {
+  const waits = log >= bronze ? 'log' : 'lake';
+  return (
+    <Card title="Freshness" value={seconds === 0 ? 'caught up' : duration(seconds * 1_000)} state={seconds > BEHIND_S ? 'warn' : 'good'}>
+      {seconds === 0 ? 'questions see every event' : `age of the oldest event that questions cannot see; it waits in the ${waits}`}
+      {gold && <div>gold’s last pass {time(gold.last_pass)}{gold.seconds > 0 && `, behind by ${duration(gold.seconds * 1_000)}`}</div>}
+    </Card>
   );
 }
 
@@ -111,9 +120,7 @@ function Chart({ title, series, window, empty }: { title: string; series: Record
   );
 }
 
-type RunItem = NonNullable<Numbers['runs']>['failed'][number];
-
-function Runs({ id, title, runs, empty }: { id: string; title: string; runs: RunItem[]; empty: string }) {
+function Runs({ id, title, runs, empty }: { id: string; title: string; runs: Schemas['RunItem'][]; empty: string }) {
   return (
     <div id={id}>
       <Section title={title}>
@@ -141,24 +148,22 @@ function LiveFeed() {
         {edges.length === 0 ? (
           <Empty>None since this page was opened. <Link to="/diff">Compare two dates</Link> for earlier ones.</Empty>
         ) : (
-          <ul className="feed">{edges.map((each) => <li key={each.id}><EdgeLine value={each.value} /></li>)}</ul>
+          <ul className="feed">{edges.map((each, at) => <li key={`${each.id} ${at}`}><EdgeLine value={each.value} /></li>)}</ul>
         )}
       </Section>
       <Section title="Live">
         {items.length === 0 ? <Empty>Nothing happened since this page was opened.</Empty> : (
-          <ul className="feed" aria-live="polite">{items.slice(0, 30).map((each) => <li key={each.id}><FeedLine item={each} /></li>)}</ul>
+          <ul className="feed" aria-live="polite">{items.slice(0, 30).map((each, at) => <li key={`${each.id} ${at}`}><FeedLine item={each} /></li>)}</ul>
         )}
       </Section>
     </div>
   );
 }
 
-function EdgeLine({ value }: { value: Happened['value'] }) {
-  const [from, into] = [value.from, value.to] as { namespace: string; dataset: string }[];
-  if (!from || !into) return null;
+function EdgeLine({ value: { change, from, to: into } }: { value: Schemas['EdgeHappened'] }) {
   return (
     <>
-      <Chip kind={value.change === 'appeared' ? 'added' : 'removed'}>{String(value.change)}</Chip>{' '}
+      <Chip kind={change === 'appeared' ? 'added' : 'removed'}>{change}</Chip>{' '}
       <DatasetLink id={{ namespace: from.namespace, name: from.dataset }} /> →{' '}
       <DatasetLink id={{ namespace: into.namespace, name: into.dataset }} />
     </>
@@ -170,12 +175,12 @@ function FeedLine({ item: { kind, value } }: { item: Happened }) {
   if (kind === 'run')
     return (
       <>
-        <Chip kind={String(value.state)}>{String(value.state)}</Chip> <JobLink id={value.job as Id} /> <RunLink id={String(value.run)} />
+        <Chip kind={value.state}>{value.state}</Chip> <JobLink id={value.job} /> <RunLink id={value.run} />
       </>
     );
   return (
     <>
-      <Chip kind="fail">{kind}</Chip> <Link to="/rejected">{String(value.reason)}</Link> <bdi>{typeof value.message === 'string' && value.message}</bdi>
+      <Chip kind="fail">{kind}</Chip> <Link to="/rejected">{value.reason}</Link> <bdi>{value.message}</bdi>
     </>
   );
 }

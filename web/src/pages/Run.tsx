@@ -1,7 +1,7 @@
 // One run: how it fared, which runs' data it read, who read its own, its errors, SQL, facets and events.
 import { Link } from 'react-router';
 
-import { queryText } from '../api/client';
+import { queryText, type Schemas } from '../api/client';
 import { useAddress } from '../api/hooks';
 import { marquez, type Facets as Sent, type Run as Described } from '../api/marquez';
 import { DataTable } from '../parts/DataTable';
@@ -13,19 +13,7 @@ import { Answered, Empty } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
 import { Sql } from './Job';
 
-interface Other {
-  id: string;
-  time: string | null;
-  job: { namespace: string; name: string };
-}
-
-interface RunLineage {
-  run: { id: string; job: Other['job']; state: string; execution: string; started: string | null; ended: string | null };
-  reads: { namespace: string; dataset: string; written_by: Other | null }[];
-  writes: { namespace: string; dataset: string; read_by: Other[] }[];
-  children: (Other & { state: string })[];
-  truncated: boolean;
-}
+type RunLineage = Schemas['RunLineage'];
 
 export function Run() {
   const id = useAddressState().get('id');

@@ -5,6 +5,7 @@ import { NavLink, Outlet, ScrollRestoration, useLocation } from 'react-router';
 import { key } from '../api/client';
 import { useLiveState, type LiveState } from '../api/live';
 import { Loading } from '../parts/States';
+import { Behind } from './Behind';
 import { useTheme } from './theme';
 
 const Search = lazy(() => import('./Search'));
@@ -65,6 +66,7 @@ function Top({ onSearch }: { onSearch: () => void }) {
       <button type="button" className="search-button" onClick={onSearch}>
         Search <kbd>Ctrl K</kbd>
       </button>
+      <Behind />
       <LiveMark />
       <button type="button" className="quiet" onClick={turn} aria-label={`Use ${theme === 'dark' ? 'light' : 'dark'} colours`}>
         <span aria-hidden="true">{theme === 'dark' ? '☀' : '☾'}</span>

@@ -1,0 +1,99 @@
+"""How old the oldest acknowledged event is that questions cannot see yet, and what an unknown name means until then."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+from headwater.errors import Behind, HeadwaterError, NotKnown
+from headwater.eventlog import Readers, each
+from headwater.index.home import IndexHome
+from headwater.index.served import served_progress
+from headwater.index.showing import iso
+from headwater.lake.bronze import Bronze
+from headwater.lake.follow import oldest_ahead_us
+from headwater.lake.gold_pass import Gold
+
+T = TypeVar("T")
+
+_LEAST_S = 0.001
+"""Age of what waits although the clock of who received it is ahead of ours: 0 is kept for nothing waits."""
+
+
+class Waiting(NamedTuple):
+    """Age of the oldest event (s) that waits in the log for bronze, and in bronze for the index; 0 where none does."""
+
+    log_s: float
+    bronze_s: float
+
+    @property
+    def worst_s(self) -> float:
+        """Age of the oldest event that questions cannot see."""
+        return max(self)
+
+
+class Freshness:
+    """Looks at log, lake and index; may be asked from any thread."""
+
+    def __init__(self, readers: Readers, bronze: Bronze, home: IndexHome, gold: Gold):
+        """Open nothing. readers, bronze and gold: used by nobody else, for they are not for two threads at once."""
+        self._readers = readers
+        self._bronze = bronze
+        self._home = home
+        self._gold = gold
+        self._one_at_a_time = threading.Lock()
+
+    def waiting(self) -> Waiting:
+        """Tell what waits: an event that was acknowledged before is counted, or questions from now on see it.
+
+        The stations are looked at in the order of the data's way, so that what moves on meanwhile is met at the next.
+        Raises LogUnavailable or LakeUnavailable.
+        """
+        with self._one_at_a_time:
+            return self._waiting()
+
+    def answer(self) -> dict[str, Any]:
+        """Answer what waits, and how far gold is; see docs/api.md."""
+        with self._one_at_a_time:
+            waiting = self._waiting()
+            return {
+                "seconds": waiting.worst_s,
+                "log": waiting.log_s,
+                "bronze": waiting.bronze_s,
+                "gold": self._gold_freshness(waiting.log_s),
+            }
+
+    def certain(self, ask: Callable[[], T], unknown: type[HeadwaterError] = NotKnown) -> T:
+        """Return an answer; the error `unknown` is raised only where no acknowledged event knows the name.
+
+        Raises Behind while events wait that may know it.
+        """
+        try:
+            return ask()
+        except unknown as error:
+            waiting = self.waiting()
+            if waiting.worst_s:
+                where = "log" if waiting.log_s == waiting.worst_s else "lake"
+                raise Behind(str(error), where, waiting.worst_s, getattr(error, "nearest", ())) from error
+        return ask()  # what came in between the question and the look can be seen by now
+
+    def _waiting(self) -> Waiting:
+        readers = self._readers()
+        passed = self._bronze.watermarks([reader.source for reader in readers])
+        in_log = each(readers, lambda reader: reader.received_us(passed[reader.source] + 1))
+        in_bronze = oldest_ahead_us(self._bronze, served_progress(self._home))
+        return Waiting(_age_s(*in_log), _age_s(in_bronze))
+
+    def _gold_freshness(self, in_log_s: float) -> dict[str, Any] | None:
+        """Tell of gold, which Spark makes when it is told to: questions of ours do not read it."""
+        last = self._gold.last_pass()
+        if last is None:
+            return None
+        lacking_s = _age_s(oldest_ahead_us(self._bronze, last.progress))
+        return {"last_pass": iso(last.at_us), "seconds": max(in_log_s, lacking_s)}
+
+
+def _age_s(*received_us: int | None) -> float:
+    """Return the age of the oldest of what waits, 0 where nothing does."""
+    oldest = min((each_us for each_us in received_us if each_us is not None), default=None)
+    return 0.0 if oldest is None else max(_LEAST_S, time.time() - oldest / 1e6)

@@ -1,0 +1,61 @@
+"""What goes wrong with a file of the SQLite log: one that cannot be read is neither empty nor gone."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from headwater.errors import LogUnavailable
+
+NO_HEADER = "it has no header"
+_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_RESTORE = (
+    "Stop Headwater and restore the file from a copy, or move it away: then what it held and the lake does not is "
+    "lost, and noted as a gap."
+)
+
+
+@contextmanager
+def using(path: Path) -> Iterator[None]:
+    """Turn what goes wrong with a segment into LogUnavailable."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise unusable(path, error) from error
+
+
+def unusable(path: Path, error: Exception) -> LogUnavailable:
+    """Say why a segment cannot be used now and what to do about it."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in _LOCKED:
+        return LogUnavailable(
+            f"Another program has locked the log segment {path}. End it, such as a backup or a browser of databases; "
+            "until then it is tried again."
+        )
+    if code in _DAMAGED:
+        return damaged(path, str(error))
+    return LogUnavailable(f"Cannot use the log segment {path}: {error}. Restore its disk or its rights, or free space.")
+
+
+def damaged(path: Path, what: str) -> LogUnavailable:
+    """Say that a segment is not as it was written; only a person may give up what it held."""
+    return LogUnavailable(f"The log segment {path} is damaged: {what}. {_RESTORE}")
+
+
+def is_gone(path: Path) -> bool:
+    """Tell whether a file is not there, which is more than that it cannot be read."""
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def check_not_cut(path: Path) -> None:
+    """Raise LogUnavailable for a file cut to nothing beside records: SQLite would delete them with the side file."""
+    side = Path(f"{path}-wal")
+    if path.is_file() and not path.stat().st_size and side.is_file() and side.stat().st_size:
+        raise damaged(path, "it is empty, yet records wait in its side file")

@@ -1,0 +1,30 @@
+"""How far the index is that questions read: whoever asks later sees at least that."""
+
+import sqlite3
+from contextlib import closing
+
+from headwater.errors import LakeUnavailable
+from headwater.index.database import open_for_reading
+from headwater.index.home import IndexHome
+from headwater.lake.follow import Progress
+
+
+def served_progress(home: IndexHome) -> Progress:
+    """Return how far the file is that questions read, not one that is built beside it; empty before the first.
+
+    A question takes what its file holds before it answers, and another file is switched to only when it holds more.
+    Raises LakeUnavailable.
+    """
+    if not home.is_published():
+        return {}
+    try:
+        with closing(open_for_reading(home.current().path)) as sql:
+            return read_progress(sql)
+    except sqlite3.Error as error:
+        raise LakeUnavailable(f"The index cannot be read ({error}). Ask again in a moment.") from error
+
+
+def read_progress(sql: sqlite3.Connection) -> Progress:
+    """Return how far an index is."""
+    rows = sql.execute("SELECT incarnation, part, sequence FROM positions")
+    return {(incarnation, part): sequence for incarnation, part, sequence in rows}

@@ -1,0 +1,40 @@
+"""When gold last took events, and how far it is, read without Spark."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from headwater.lake.delta import LakeTable
+from headwater.lake.follow import Progress
+from headwater.lake.generations import generation_in_force
+from headwater.tables import POSITIONS
+
+
+class GoldPass(NamedTuple):
+    """The last pass that took events: when it was done (us, UTC), and how far gold is since."""
+
+    at_us: int
+    progress: Progress
+
+
+class Gold:
+    """Gold of one lake, as far as it says how far it is."""
+
+    def __init__(self, lake: str, options: Mapping[str, str]):
+        """Touch nothing yet. lake: a folder or an address."""
+        self._lake = lake
+        self._options = options
+        self._opened: tuple[str, LakeTable] | None = None
+
+    def last_pass(self) -> GoldPass | None:
+        """Return the last pass, None before the first; raises LakeUnavailable."""
+        generation = generation_in_force(self._lake, "gold", self._options)
+        if generation is None:
+            return None
+        if self._opened is None or self._opened[0] != generation:
+            uri = f"{self._lake}/gold/{generation}/{POSITIONS.name}"
+            self._opened = generation, LakeTable(uri, POSITIONS, self._options)
+        table = self._opened[1]
+        rows = table.query("SELECT incarnation, partition, sequence FROM t WHERE sequence IS NOT NULL").to_pylist()
+        progress = {(row["incarnation"], row["partition"]): row["sequence"] for row in rows}
+        written_us = table.written_us()
+        return None if written_us is None else GoldPass(written_us, progress)

@@ -1,0 +1,73 @@
+"""The data folder belongs to one account: raw bodies lie in it, which hold what redaction would take out."""
+
+import logging
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from headwater.settings import Settings
+
+OURS = ("log", "claims", "lake", "index", "run", "format")
+"""What Headwater makes in a data folder. `rules` is its user's."""
+
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+log = logging.getLogger(__name__)
+
+
+def keep_private() -> None:
+    """Let nobody else read or write what this process, and the ones it starts, make from now on."""
+    os.umask(_OTHERS)
+
+
+def private_spark(settings: Settings) -> dict[str, str]:
+    """Return the setting that does the same for a Spark session: Hadoop sets modes itself, whatever the umask is.
+
+    A lake that was put elsewhere keeps Hadoop's modes: who reads it there is not our business.
+    """
+    return {} if settings.lake else {"spark.hadoop.fs.permissions.umask-mode": "077"}
+
+
+def close_to_others(folder: Path) -> None:
+    """Take all rights on a data folder from other accounts, with a warning if they had some.
+
+    Of a folder that holds other things than ours, too, such as somebody's home, only our part is closed.
+    """
+    try:
+        opened = [path for path in _doors(folder) if path.exists() and path.stat().st_mode & _OTHERS]
+        for path in opened:
+            path.chmod(stat.S_IMODE(path.stat().st_mode) & ~_OTHERS)  # the door first, then what is behind it
+            for inside in _within(path) if path != folder else ():
+                _take_rights(inside)
+    except OSError as error:
+        log.warning(
+            "Other accounts may read the data in %s: %s. Let the folder belong to the account that runs Headwater.",
+            folder, error,
+        )  # fmt: skip
+        return
+    if opened:
+        names = ", ".join(map(str, opened))
+        log.warning(
+            "Other accounts had rights on %s; now nobody else has. See docs/operations.md, Who can read.", names
+        )
+
+
+def _doors(folder: Path) -> list[Path]:
+    parts = [folder / name for name in OURS]
+    strangers = {path.name for path in folder.iterdir()} - {*OURS, "rules"}
+    return parts if strangers else [folder, *parts]
+
+
+def _within(folder: Path) -> Iterator[Path]:
+    for place, folders, files in os.walk(folder):
+        yield from (Path(place, name) for name in (*folders, *files))
+
+
+def _take_rights(path: Path) -> None:
+    try:
+        mode = path.lstat().st_mode
+        if mode & _OTHERS and not stat.S_ISLNK(mode):
+            path.chmod(stat.S_IMODE(mode) & ~_OTHERS)
+    except FileNotFoundError:
+        pass  # it was a file of a moment

@@ -1,0 +1,19 @@
+// Says on every page that answers do not know the newest events yet.
+import { useQuery } from '@tanstack/react-query';
+
+import { ask } from '../api/client';
+import { duration } from '../parts/format';
+
+/** Less is the time that an event takes from its acknowledgement into the index. */
+export const BEHIND_S = 10;
+const LOOK_MS = 10_000;
+
+export function Behind() {
+  const { data } = useQuery({ queryKey: ['behind'], queryFn: ({ signal }) => ask('freshness', {}, signal), refetchInterval: LOOK_MS });
+  if (!data || data.seconds <= BEHIND_S) return null;
+  return (
+    <span className="behind-mark" role="status" title="The age of the oldest event that questions cannot see yet. The overview tells where it waits.">
+      Answers are {duration(data.seconds * 1_000)} behind
+    </span>
+  );
+}

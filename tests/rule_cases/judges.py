@@ -16,6 +16,10 @@ from tests.rule_cases.events import LAKE
 Column = tuple[str, str, str | None]
 
 REASONS = {
+    "used_as_a_whole": "nested",
+    "never_read": "never read",
+    "no_transformations": "no transformations",
+    "collected": "shown",
     "a column that it is nested in is read as a whole": "nested",
     "a reader reports no column lineage": "opaque",
     "a reader reports no transformation, so that its filters and joins are not seen": "no transformations",
@@ -52,7 +56,7 @@ class Oracle:
         verdicts = questions.unused(self.lineage, strict=ask.strict)
         reasons = questions.unused_reasons(self.lineage, strict=ask.strict)
         return {
-            str(each[2]): told_verdict(verdict, reasons.get(each))
+            str(each[2]): told_verdict(verdict, reasons.get(each, ""))
             for each, verdict in verdicts.items()
             if each[:2] == (LAKE, ask.about)
         }
@@ -72,7 +76,6 @@ class Oracle:
         return {told_edge(edge) for edge in self._see(ask.view).column_edges}
 
     def _see(self, view: str) -> Reference:
-        canonical = default_rules().canonical
         return Reference(self.delivered, as_of_us=self.as_of_us, view=view, canonical=canonical)
 
     def _sources(self, ask: Ask) -> Any:
@@ -98,10 +101,7 @@ class Memory:
     def unused(self, ask: Ask) -> Any:
         verdicts = self.lineage.unused((LAKE, ask.about), strict=ask.strict)
         reasons = self.lineage.reasons((LAKE, ask.about), strict=ask.strict)
-        return {
-            column: told_verdict(verdict, REASONS.get(reasons[column], reasons[column]))
-            for column, verdict in verdicts.items()
-        }
+        return {column: told_verdict(verdict, reasons[column]) for column, verdict in verdicts.items()}
 
     def impact(self, ask: Ask) -> Any:
         found = self.lineage.reached(column_of(ask.about), ask.mode, forward=True)
@@ -134,6 +134,10 @@ class Memory:
         return [(*column[:2], key) for key in self.lineage.keys(Name(*column[:2]))]
 
 
+def canonical(namespace: str, name: str) -> tuple[str, str]:
+    return default_rules().canonical(namespace, name).parts
+
+
 def column_of(about: str) -> Any:
     name, _, column = about.partition(".")
     return LAKE, name, column
@@ -147,8 +151,8 @@ def told_hit(distance: int, masked: bool, before: bool = False) -> str:
     return f"{distance}{' masked' if masked else ''}{' before' if before else ''}"
 
 
-def told_verdict(verdict: str, reason: str | None) -> str:
-    return f"{verdict}: {reason}" if verdict == "unknown" else verdict
+def told_verdict(verdict: str, reason: str) -> str:
+    return f"{verdict}: {REASONS.get(reason, reason)}" if verdict == "unknown" else verdict
 
 
 def told_edge(edge: Any) -> str:

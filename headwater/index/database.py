@@ -51,7 +51,8 @@ CREATE INDEX votes_rewrite ON votes(grp, time_us) WHERE rewrites;
 CREATE TABLE edge_sets(
   number INTEGER PRIMARY KEY, grp INTEGER, digest BLOB, runs INTEGER NOT NULL DEFAULT 0,
   first_us INTEGER, last_us INTEGER, live INTEGER NOT NULL DEFAULT 0, latest INTEGER NOT NULL DEFAULT 0,
-  reading INTEGER NOT NULL DEFAULT 0, explained BLOB, accounted BLOB, generation INTEGER NOT NULL DEFAULT 0, UNIQUE(grp, digest));
+  reading INTEGER NOT NULL DEFAULT 0, explained BLOB, accounted BLOB,
+  generation INTEGER NOT NULL DEFAULT 0, UNIQUE(grp, digest));
 CREATE TABLE edges(edge_set INTEGER PRIMARY KEY, value BLOB NOT NULL);
 CREATE INDEX edge_sets_changed ON edge_sets(generation);
 CREATE TABLE reads(name INTEGER, edge_set INTEGER, PRIMARY KEY(name, edge_set)) WITHOUT ROWID;

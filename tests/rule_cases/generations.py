@@ -288,6 +288,43 @@ RUN_THAT_ENDS = [
         upstream("target.mail", {"src.mail": "2"}),
     ),
     case(
+        "R1 an input that only START lists, dropped before COMPLETE",
+        [
+            LOAD,
+            begun(2, 3, writes("target", {"mail": "tmp.mail"}), of="tmp"),
+            drop(3, 5, "tmp"),
+            done(2, 9, table("target", "mail")),
+        ],
+        exposed("src.mail", "target.mail"),
+        upstream("target.mail", {"src.mail": "2"}),
+    ),
+    case(
+        "R1 a table kept in memory, dropped, and written anew out of itself",
+        [
+            done(1, 1, writes("t", {"mail": "src.mail"}), of=[SRC]),
+            drop(2, 2, "t"),
+            begun(3, 3, writes("t", {"mail": "t.mail"}), of="t"),
+            done(3, 4, writes("t", {"mail": "t.mail"}), of="t"),
+        ],
+        dropped(),
+        exposed("src.mail", "t.mail"),
+        doubt="An input may mean a generation that lives only by what the run itself writes: the way is lost.",
+    ),
+    case(
+        "R1 two sources of one run, one dropped and made anew since",
+        [
+            LOAD,
+            begun(2, 3),
+            drop(3, 5, "tmp"),
+            done(2, 9, writes("target", {"mail": "tmp.mail", "id": "crm.id"}), of=[table("tmp"), table("crm", "id")]),
+            done(4, 10, writes("tmp", {"mail": "crm.id"}), of="crm"),
+        ],
+        exposed("src.mail", "target.mail"),
+        exposed("crm.id", "target.id", "tmp.mail"),
+        upstream("target.mail", {"src.mail": "2"}),
+        impact("crm.id", {"target.id": "1", "tmp.mail": "1", "target.mail": "2 before"}),
+    ),
+    case(
         "R1 a run that rebuilds a stage out of another and drops that: both stories hold",
         [
             LOAD,
@@ -874,6 +911,19 @@ DANCES = [
 ]
 
 STREAMS = [
+    case(
+        "R1 view=all tells masked and indirect ways of every generation apart",
+        [
+            done(1, 1, writes("t", {"x": "a.x# a.y?"}), of=[table("a", "x y")], job="j"),
+            drop(2, 2, "t"),
+            done(3, 3, writes("t", {"x": "a.x"}), of=[table("a", "x y")], job="j"),
+            done(4, 4, writes("t", {"x": "a.y"}), of=[table("a", "x y")], job="j"),
+        ],
+        edges("a.x > t.x masked", "a.y > t.x indirect", "a.x > t@2.x", "a.y > t@2.x"),
+        exposed("a.y", "t.x"),
+        surface("a.x", {}),
+        unused("a", {"x": "unused", "y": "used"}),
+    ),
     case(
         "R1 a stream that writes on into a re-created table",
         [

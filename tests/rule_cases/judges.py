@@ -1,7 +1,7 @@
 """The judges of the rule cases: each reads delivered events and answers questions as `case.py` writes them."""
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any, Self
 
 from headwater.lineage.name import Name
 from headwater.lineage.names import default_rules
@@ -28,21 +28,31 @@ REASONS = {
 }
 
 
-class Judge(Protocol):
-    """What has a method for every kind of question in `answers`."""
+class Judge:
+    """What has a method for every kind of question in `answers`, and may have to be closed."""
 
     answers: frozenset[str]
 
-    def __init__(self, delivered: list[Delivered], as_of_us: int | None) -> None: ...
+    def __init__(self, delivered: list[Delivered], as_of_us: int | None) -> None:
+        self.delivered, self.as_of_us = delivered, as_of_us
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close what was opened: nothing."""
+
+    def answer(self, ask: Ask) -> Any:
+        return getattr(self, ask.kind)(ask)
 
 
-class Oracle:
+class Oracle(Judge):
     """The brute-force reading of the rules."""
 
     answers = frozenset({"surface", "until", "unused", "impact", "upstream", "dropped", "edges"})
 
     def __init__(self, delivered: list[Delivered], as_of_us: int | None) -> None:
-        self.delivered, self.as_of_us = delivered, as_of_us
+        super().__init__(delivered, as_of_us)
         self.lineage = self._see("current")
 
     def surface(self, ask: Ask) -> Any:
@@ -82,13 +92,13 @@ class Oracle:
         return questions.tagged(self.lineage, ask.about[1:]) if ask.about[0] == "#" else {column_of(ask.about)}
 
 
-class Memory:
+class Memory(Judge):
     """The product, deriving all at once."""
 
     answers = frozenset({"surface", "until", "unused", "impact", "upstream", "dropped", "edges"})
 
     def __init__(self, delivered: list[Delivered], as_of_us: int | None) -> None:
-        self.delivered, self.as_of_us = delivered, as_of_us
+        super().__init__(delivered, as_of_us)
         self.lineage = self._see()
 
     def surface(self, ask: Ask) -> Any:
@@ -138,7 +148,7 @@ def canonical(namespace: str, name: str) -> tuple[str, str]:
     return default_rules().canonical(namespace, name).parts
 
 
-def column_of(about: str) -> Any:
+def column_of(about: str) -> tuple[str, str, str]:
     name, _, column = about.partition(".")
     return LAKE, name, column
 
@@ -167,6 +177,3 @@ def generation_of(run: str) -> str:
 
 def second(time_us: int) -> float:
     return (time_us - START_US) / 1_000_000
-
-
-JUDGES: list[type[Judge]] = [Oracle, Memory]

@@ -279,6 +279,32 @@ UNTIL = [
         doubt="An OVERWRITE of c out of b, which holds clear values until 10, brings them back into c.",
     ),
     case(
+        "R7 a stage of every night masks since the second: what the first night appended is clear",
+        [
+            done(1, 101, writes("tmp", {"x": "a.x"}), of=[A], job="load"),
+            done(2, 102, writes("target", {"x": "tmp.x"}), of="tmp", job="use"),
+            drop(3, 103, "tmp"),
+            done(4, 201, writes("tmp", {"x": "a.x#"}), of=[A], job="load"),
+            done(5, 202, writes("target", {"x": "tmp.x"}), of="tmp", job="use"),
+            drop(6, 203, "tmp"),
+        ],
+        surface("a.x", {"target.x": "masked"}),
+        until("a.x", {"target.x": 102}),
+    ),
+    case(
+        "R7 a stage of every night masks since the second, which overwrites",
+        [
+            done(1, 101, writes("tmp", {"x": "a.x"}), of=[A], job="load"),
+            done(2, 102, writes("target", {"x": "tmp.x"}), of="tmp", job="use"),
+            drop(3, 103, "tmp"),
+            done(4, 201, writes("tmp", {"x": "a.x#"}), of=[A], job="load"),
+            done(5, 202, writes("target", {"x": "tmp.x"}, says="OVERWRITE"), of="tmp", job="use"),
+            drop(6, 203, "tmp"),
+        ],
+        surface("a.x", {"target.x": "masked"}),
+        until("a.x", {}),
+    ),
+    case(
         "R7 an unknown column says no until",
         [FIRST, THEN, done(3, 22, table("b", "x"), of=[A])],
         surface("a.x", {"b.x": "unknown"}),

@@ -277,6 +277,7 @@ VERDICTS = [
         ],
         unused("a", OPAQUE),
         surface("a.x", {"d.x": "unknown"}),
+        upstream("d.x", {}),
     ),
     case(
         "rule 12 columns match in any case",

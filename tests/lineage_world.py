@@ -81,10 +81,7 @@ class LineageWorld:
 
     @property
     def run_states(self) -> dict[str, str]:
-        """Return states by run; the JSON of a run that is known with its job has spaces, as Python writes it."""
-        return {
-            key.replace('","', '", "'): run.state for key, run in self.scene.store.runs.items() if run.kind == "RUN"
-        }
+        return {key: run.state for key, run in self.scene.store.runs.items() if run.kind == "RUN"}
 
     def reached(
         self, column: Column, mode: Mode, *, forward: bool, depth: int = 10**6

@@ -194,7 +194,7 @@ CASES: list[tuple[str, list[Json], Question, Any]] = [
         "1 a run id that is no UUID is known with its job",
         [run(1, 1, job=job) | {"run": {"runId": "m"}} for job in "jk"],
         lambda r: set(r.run_states),
-        {'["m", "jobs", "j"]', '["m", "jobs", "k"]'},
+        {'["m","jobs","j"]', '["m","jobs","k"]'},
     ),
     (
         "1 a columnLineage that names nothing is absent",

@@ -77,7 +77,7 @@ class Surface:
             if lineage.opacity.sources(writing) & leaking:
                 columns = lineage.schemas.columns(writing.output)
                 found |= {(*writing.output, column) for column in columns or [None]}
-            if writing.carries and lineage.opacity.inputs(lineage.opacity.accounts[writing.run]) & leaking:
+            if writing.carries and lineage.opacity.inputs(lineage.opacity.accounts[writing.run], writing) & leaking:
                 found |= self._left_open(writing.output)
         return found
 

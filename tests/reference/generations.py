@@ -63,8 +63,9 @@ class Generations:
         change, end = changed(named), self.by_run.get((run.key, name)) if run else None
         if end and change == "DROP":
             return (*name, self._generation(name, end.time_us - 1))
-        if end and change == "RENAME":
-            return self.meant(name, end.time_us)
+        if change == "RENAME" and run and (before := _before(named)):
+            old = self.names.mention(before, event)
+            return self.meant(name, end.time_us) if end else old and self.meant(old, event.time_us)
         return self.meant(name, event.time_us)
 
     def read(self, named: dict[str, Any], event: Delivered, run: Run) -> Dataset | None:
@@ -106,7 +107,11 @@ class Generations:
 
     def asked(self, name: Name) -> Dataset:
         """Return the newest generation of a name that lived."""
-        return next(stay.dataset for stay in reversed(self.stays(name)) if stay.lived_from() < stay.end_us)
+        return next(
+            stay.dataset
+            for stay in reversed(self.stays(name))
+            if stay.dataset == (*name, "") or stay.lived_from() < stay.end_us
+        )
 
     def is_dropped(self, dataset: Dataset) -> bool:
         """Tell whether a generation ended, or has not begun to live."""
@@ -180,7 +185,7 @@ class Generations:
                 name, change = self.names.mention(output, event), changed(output)
                 before = _before(output)
                 old = self.names.mention(before, event) if before else None
-                if not name or (change != "DROP" and (change != "RENAME" or not old or old == name)):
+                if not name or (change != "DROP" and (change != "RENAME" or not old)):
                     continue
                 self.by_run[run.key, name] = End(event.time_us, run.key, change == "RENAME")
                 if change == "RENAME" and old:

@@ -31,10 +31,15 @@ class Account:
 
     @cached_property
     def opaque(self) -> set[Dataset]:
-        """The opaque inputs, explained or not."""
-        listed = self.content.inputs.union(*(writing.bare for writing in self.writings))
-        own = {writing.output for writing in self.writings if writing.carries}
-        return (listed - self.covered - own).union(*(writing.opaque for writing in self.writings))
+        """The opaque inputs of all outputs, or of a run without any, explained or not."""
+        found = [self.opaque_for(writing) for writing in self.writings]
+        return set().union(*found) if found else self.content.inputs
+
+    def opaque_for(self, writing: Writing) -> set[Dataset]:
+        """Return what an output may be made of besides what is said, itself only if nothing is said of it."""
+        listed = self.content.inputs.union(*(each.bare for each in self.writings))
+        own = {writing.output} if writing.carries else set()
+        return (listed - self.covered - own) | writing.opaque
 
     @cached_property
     def hides_steps(self) -> bool:
@@ -53,9 +58,10 @@ class Opacity:
         self.accounts = {account.key: account for account in accounts}
         self.parents = {run.key: run.parent for run in runs}
 
-    def inputs(self, account: Account) -> set[Dataset]:
-        """Return the opaque inputs of a run that nothing explains."""
-        return {source for source in account.opaque if not self._is_explained(account, source)}
+    def inputs(self, account: Account, writing: Writing | None = None) -> set[Dataset]:
+        """Return the opaque inputs of a run, or of one of its outputs, that nothing explains."""
+        opaque = account.opaque_for(writing) if writing else account.opaque
+        return {source for source in opaque if not self._is_explained(account, source)}
 
     def sources(self, writing: Writing) -> set[Dataset]:
         """Return what an output is opaquely written from, as far as nothing explains it."""

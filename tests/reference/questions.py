@@ -87,7 +87,7 @@ def _every_column(lineage: Reference, dataset: Dataset) -> set[Node]:
 
 def _over_recreation(lineage: Reference, nesting: Nesting) -> Iterator[Step]:
     """Make steps from columns of newest generations, over what current readers read of the other ones."""
-    steps = nesting.steps(lineage.edges_of(lineage.current_readers))
+    steps = nesting.steps(lineage.edges_of(lineage.current_readers + lineage.declared))
     for dataset in list(nesting.there):
         others = lineage.generations.of_name(dataset[:2]) - {dataset}
         if dataset == lineage.generations.newest(dataset[:2]):

@@ -180,7 +180,11 @@ def runs_of(events: Iterable[Delivered]) -> list[Run]:
 
 
 def run_key(run_id: str, job: dict[str, str]) -> str:
-    return run_id.lower() if _UUID.fullmatch(run_id) else json.dumps([run_id, job["namespace"], job["name"]])
+    return (
+        run_id.lower()
+        if _UUID.fullmatch(run_id)
+        else json.dumps([run_id, job["namespace"], job["name"]], separators=(",", ":"))
+    )
 
 
 def job_key(job: dict[str, str], artifact: str | None = None) -> tuple[str, str]:

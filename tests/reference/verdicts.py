@@ -32,7 +32,7 @@ class Verdicts:
         self.names = sorted({dataset[:2] for dataset in lineage.schemas.known} - lineage.dropped)
         readers = {writing.run for writing in lineage.current + lineage.current_readers}
         self.readers = [lineage.opacity.accounts[key] for key in sorted(readers)]
-        self.reader_edges = lineage.edges_of(lineage.current_readers)
+        self.reader_edges = lineage.edges_of(lineage.current_readers + lineage.declared)
 
     @property
     def told(self) -> dict[Column, tuple[str, str]]:
@@ -117,13 +117,17 @@ class Verdicts:
             return "opaque"
         if any(account.read & meant and account.hides_steps for account in self.readers):
             return "no_transformations"
-        if not self._is_read(meant):
+        if not self._is_read(name):
             return "never_read"
         return "collected" if self.strict and self.collects(name) else ""
 
-    def _is_read(self, meant: set[Dataset]) -> bool:
+    def _is_read(self, name: Name) -> bool:
+        """Tell whether a run ever read the dataset, in any generation, to write another."""
         writings = self.lineage.observed + self.lineage.declared
-        return any((each.inputs | each.tables) & meant and each.output not in meant for each in writings)
+        return any(
+            each.output[:2] != name and any(source[:2] == name for source in each.inputs | each.tables)
+            for each in writings
+        )
 
     def _newest_that_only_read(self, *, is_streaming: bool) -> list[Account]:
         """Return the runs that read and write nothing, of the newest execution of each job."""

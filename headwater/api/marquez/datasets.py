@@ -95,12 +95,17 @@ def _fields(facets: Mapping[str, str], tags: Sequence[Tag]) -> list[dict[str, An
     return [
         {
             "name": field["name"],
-            "type": field.get("type"),
+            "type": _text(field.get("type")),
             "tags": sorted(by_column.get(field["name"].casefold(), ())),
-            "description": field.get("description"),
+            "description": _text(field.get("description")),
         }
         for field in schema_fields(facets)
     ]
+
+
+def _text(sent: object) -> str | None:
+    """Return what a producer sent where a text belongs; clients take no other form."""
+    return sent if isinstance(sent, str) else None
 
 
 def list_datasets(asked: Asked) -> Answer:

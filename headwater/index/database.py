@@ -62,9 +62,9 @@ CREATE TABLE seen(
   PRIMARY KEY(name, credible, time_us, rank, event_id, place, schema)) WITHOUT ROWID;
 CREATE TABLE bindings(alias INTEGER, time_us INTEGER, location INTEGER, PRIMARY KEY(alias, time_us, location))
   WITHOUT ROWID;
-CREATE TABLE happened(
+CREATE TABLE lives(
   id INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT, time_us INTEGER, location INTEGER, renamed INTEGER, written INTEGER);
-CREATE INDEX happened_of_run ON happened(run, written);
+CREATE INDEX lives_of_run ON lives(run, written);
 CREATE TABLE tags(
   name INTEGER, producer TEXT, credible INTEGER, time_us INTEGER, rank INTEGER, event_id TEXT, place INTEGER,
   value BLOB, PRIMARY KEY(name, producer, credible, time_us, rank, event_id, place)) WITHOUT ROWID;

@@ -4,8 +4,9 @@ import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -21,6 +22,7 @@ from headwater.index.part_table import PartTable
 from headwater.index.past import PastMoment
 from headwater.index.rules_files import RulesFiles
 from headwater.index.run_lineage import run_lineage
+from headwater.index.successor import Successor
 from headwater.lineage.masking import remasked
 from headwater.lineage.name import Name, Step
 from headwater.lineage.user_rules import UserRules
@@ -49,8 +51,16 @@ class Sight(NamedTuple):
     rules: UserRules
 
 
+class _Opened(NamedTuple):
+    """The index as it is read: which file, by which rules for masking, and its graph."""
+
+    published: Published
+    masking: str
+    live: LiveGraph
+
+
 class RulesInForce(NamedTuple):
-    """The user's rules; indexed: the index that questions read was built by these rules for names."""
+    """The user's rules; indexed: the index that questions read was built by these rules for names and their code."""
 
     rules: UserRules
     problems: list[str]
@@ -75,8 +85,8 @@ class Lenses:
         self._home = home
         self._rules_files = rules
         self._lock = threading.Lock()
-        self._live: LiveGraph | None = None
-        self._opened: tuple[Published, str] | None = None
+        self._opened: _Opened | None = None
+        self._successor = Successor[_Opened](lambda opened: opened.live.close())
         self._past_lock = threading.Lock()
         self._past: OrderedDict[tuple[object, ...], PastMoment] = OrderedDict()
 
@@ -84,16 +94,16 @@ class Lenses:
         """Return the rules in force and what is wrong with the user's files."""
         with self._lock:
             rules = self._rules_files.current()
-            return RulesInForce(
-                rules, self._rules_files.problems, self._home.is_current(self._home.path_for(rules.names))
-            )
+            self._follow(rules)
+            wanted = self._home.path_for(rules.names)
+            indexed = self._opened.published.path == wanted if self._opened else self._home.is_current(wanted)
+            return RulesInForce(rules, self._rules_files.problems, indexed)
 
     def close(self) -> None:
         """Close the index's file."""
         with self._lock:
-            if self._live is not None:
-                self._live.close()
-            self._live = self._opened = None
+            self._close()
+            self._successor.close()
 
     @contextmanager
     def look(self, lens: Lens) -> Iterator[Sight]:
@@ -109,7 +119,7 @@ class Lenses:
                         yield _sight(past, past.history() if lens.every else past.view(), rules, lens)
                     except _FAULTS as error:
                         self._past.clear()
-                        raise self._unreadable(error) from error
+                        raise self._unreadable(error, self._home.current().path) from error
 
     @contextmanager
     def catalog(self, lens: Lens) -> Iterator[tuple[Sight, LiveGraph]]:
@@ -150,38 +160,58 @@ class Lenses:
             try:
                 yield self._live_graph(rules), rules
             except _FAULTS as error:
+                path = self._opened.published.path if self._opened else self._home.current().path
                 self._close()
-                raise self._unreadable(error) from error
+                raise self._unreadable(error, path) from error
             finally:
-                if self._live is not None:
-                    self._live.rest()
+                if self._opened is not None:
+                    self._opened.live.rest()
 
-    def _unreadable(self, error: Exception) -> LakeUnavailable:
+    def _unreadable(self, error: Exception, path: Path) -> LakeUnavailable:
         if is_damage(error):
-            self._home.report_damage()
+            self._home.report_damage(path)
         return LakeUnavailable(f"The index cannot be read ({error}). Ask again in a moment.")
 
     def _live_graph(self, rules: UserRules) -> LiveGraph:
-        opened = (self._home.current(), repr(rules.masking))
-        if self._live is None or opened != self._opened:
+        if self._opened is None or self._opened.masking != repr(rules.masking):
             self._close()
-            self._live, self._opened = LiveGraph(opened[0].path, partial(remasked, rules)), opened
-        self._live.refresh()
-        return self._live
+            self._opened = self._load(rules)
+        self._follow(rules)
+        self._opened.live.refresh()
+        return self._opened.live
+
+    def _follow(self, rules: UserRules) -> None:
+        """Go over to the file that is published now once it has been read; until then the one before it answers."""
+        with suppress(LakeUnavailable):  # built anew
+            published = self._home.current()
+            if self._opened is None or self._opened.published == published:
+                return
+            try:
+                found = self._successor.loaded((published, self._opened.masking), partial(self._load, rules))
+            except _FAULTS as error:
+                raise self._unreadable(error, published.path) from error
+            if found is not None:
+                self._close()
+                self._opened = found
+
+    def _load(self, rules: UserRules) -> _Opened:
+        published, live = self._home.opened(lambda path: LiveGraph(path, partial(remasked, rules)))
+        live.rest()
+        return _Opened(published, repr(rules.masking), live)
 
     def _close(self) -> None:
-        if self._live is not None:
-            self._live.close()
-        self._live, self._opened = None, None
+        if self._opened is not None:
+            self._opened.live.close()
+        self._opened = None
 
     def _past_moment(self, lens: Lens) -> tuple[PastMoment, UserRules]:
         """Derive the past anew from the parts that count then: costs about 50 us for each event before it."""
         with self._opened_index() as (live, rules):
-            opened, generation, path = self._opened, live.generation, live.path
-        key = (opened, generation, lens.as_of_us, lens.known_at_us, lens.every)
+            generation = live.generation
+        key = (self._home.current(), repr(rules.masking), generation, lens.as_of_us, lens.known_at_us, lens.every)
         found = self._past.get(key)
         if found is None:
-            sql = open_for_reading(path)
+            _, sql = self._home.opened(open_for_reading)
             parts = PartTable(sql).until(
                 NOW_US if lens.as_of_us is None else lens.as_of_us,
                 NOW_US if lens.known_at_us is None else lens.known_at_us,

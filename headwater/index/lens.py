@@ -4,7 +4,7 @@ import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -22,7 +22,6 @@ from headwater.index.part_table import PartTable
 from headwater.index.past import PastMoment
 from headwater.index.rules_files import RulesFiles
 from headwater.index.run_lineage import run_lineage
-from headwater.index.successor import Successor
 from headwater.lineage.masking import remasked
 from headwater.lineage.name import Name, Step
 from headwater.lineage.user_rules import UserRules
@@ -51,14 +50,6 @@ class Sight(NamedTuple):
     rules: UserRules
 
 
-class _Opened(NamedTuple):
-    """The index as it is read: which file, by which rules for masking, and its graph."""
-
-    published: Published
-    masking: str
-    live: LiveGraph
-
-
 class RulesInForce(NamedTuple):
     """The user's rules; indexed: the index that questions read was built by these rules for names and their code."""
 
@@ -85,8 +76,8 @@ class Lenses:
         self._home = home
         self._rules_files = rules
         self._lock = threading.Lock()
-        self._opened: _Opened | None = None
-        self._successor = Successor[_Opened](lambda opened: opened.live.close())
+        self._live: LiveGraph | None = None
+        self._opened: tuple[Published, str] | None = None
         self._past_lock = threading.Lock()
         self._past: OrderedDict[tuple[object, ...], PastMoment] = OrderedDict()
 
@@ -94,16 +85,16 @@ class Lenses:
         """Return the rules in force and what is wrong with the user's files."""
         with self._lock:
             rules = self._rules_files.current()
-            self._follow(rules)
-            wanted = self._home.path_for(rules.names)
-            indexed = self._opened.published.path == wanted if self._opened else self._home.is_current(wanted)
-            return RulesInForce(rules, self._rules_files.problems, indexed)
+            return RulesInForce(
+                rules, self._rules_files.problems, self._home.is_current(self._home.path_for(rules.names))
+            )
 
     def close(self) -> None:
         """Close the index's file."""
         with self._lock:
-            self._close()
-            self._successor.close()
+            if self._live is not None:
+                self._live.close()
+            self._live = self._opened = None
 
     @contextmanager
     def look(self, lens: Lens) -> Iterator[Sight]:
@@ -160,12 +151,12 @@ class Lenses:
             try:
                 yield self._live_graph(rules), rules
             except _FAULTS as error:
-                path = self._opened.published.path if self._opened else self._home.current().path
+                path = self._opened[0].path if self._opened else self._home.current().path
                 self._close()
                 raise self._unreadable(error, path) from error
             finally:
-                if self._opened is not None:
-                    self._opened.live.rest()
+                if self._live is not None:
+                    self._live.rest()
 
     def _unreadable(self, error: Exception, path: Path) -> LakeUnavailable:
         if is_damage(error):
@@ -173,42 +164,25 @@ class Lenses:
         return LakeUnavailable(f"The index cannot be read ({error}). Ask again in a moment.")
 
     def _live_graph(self, rules: UserRules) -> LiveGraph:
-        if self._opened is None or self._opened.masking != repr(rules.masking):
+        masking = repr(rules.masking)
+        if self._live is not None and self._opened != (self._home.current(), masking):
             self._close()
-            self._opened = self._load(rules)
-        self._follow(rules)
-        self._opened.live.refresh()
-        return self._opened.live
-
-    def _follow(self, rules: UserRules) -> None:
-        """Go over to the file that is published now once it has been read; until then the one before it answers."""
-        with suppress(LakeUnavailable):  # built anew
-            published = self._home.current()
-            if self._opened is None or self._opened.published == published:
-                return
-            try:
-                found = self._successor.loaded((published, self._opened.masking), partial(self._load, rules))
-            except _FAULTS as error:
-                raise self._unreadable(error, published.path) from error
-            if found is not None:
-                self._close()
-                self._opened = found
-
-    def _load(self, rules: UserRules) -> _Opened:
-        published, live = self._home.opened(lambda path: LiveGraph(path, partial(remasked, rules)))
-        live.rest()
-        return _Opened(published, repr(rules.masking), live)
+        if self._live is None:
+            published, live = self._home.opened(lambda path: LiveGraph(path, partial(remasked, rules)))
+            self._live, self._opened = live, (published, masking)
+        self._live.refresh()
+        return self._live
 
     def _close(self) -> None:
-        if self._opened is not None:
-            self._opened.live.close()
-        self._opened = None
+        if self._live is not None:
+            self._live.close()
+        self._live, self._opened = None, None
 
     def _past_moment(self, lens: Lens) -> tuple[PastMoment, UserRules]:
         """Derive the past anew from the parts that count then: costs about 50 us for each event before it."""
         with self._opened_index() as (live, rules):
-            generation = live.generation
-        key = (self._home.current(), repr(rules.masking), generation, lens.as_of_us, lens.known_at_us, lens.every)
+            opened, generation = self._opened, live.generation
+        key = (opened, generation, lens.as_of_us, lens.known_at_us, lens.every)
         found = self._past.get(key)
         if found is None:
             _, sql = self._home.opened(open_for_reading)

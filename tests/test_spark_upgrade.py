@@ -13,17 +13,18 @@ from headwater.errors import WrongSetting
 from headwater.lake.delta import LakeTable
 from headwater.lake.generations import generation_in_force
 from headwater.lineage.user_rules import UserRules
+from headwater.spark.bronze import SparkBronze
 from headwater.spark.delta import Folder
 from headwater.spark.generations import current
 from headwater.spark.gold import build_gold
 from headwater.spark.layers import open_layers
 from headwater.spark.questions import Questions
 from headwater.spark.silver import build_silver
-from headwater.tables import COLUMN_EDGES, GOLD, RUNS, SILVER, Table
+from headwater.tables import BRONZE, COLUMN_EDGES, GOLD, RUNS, SILVER, Table
 from tests.fixtures import unpack_before_verdicts
 from tests.parsing import World
 from tests.running import headwater
-from tests.test_new_columns import NEW, OLD, append, columns, stored
+from tests.test_new_columns import NEW, OLD, append, columns, rows, stored
 
 pytestmark = [
     pytest.mark.slow,
@@ -83,6 +84,17 @@ def test_other_rules_are_built_beside_what_is_in_force_and_switched_to_at_once(s
     assert in_force(lake) != old
     for name, before in kept.items():
         assert before.items() <= files(lake / name).items(), "who reads the old generation goes on"
+
+
+def test_bronze_of_the_version_before_takes_todays_columns_from_spark(spark: SparkSession, lake: Path) -> None:
+    world = World(lake.parent)
+    before = {table.name: rows(world, table) for table in BRONZE}
+    bronze = SparkBronze(spark, str(lake / "bronze"))
+    bronze.create("spark/stream", "another")
+    assert bronze.properties()["headwater.owner"] == "parser/local", "it stays whose it was"
+    for table in BRONZE:
+        assert sorted(bronze.read(table).columns) == sorted(table.columns)
+        assert sorted(map(str, rows(world, table))) == sorted(map(str, before[table.name]))
 
 
 def layer(spark: SparkSession, lake: Path, name: str, table: Table) -> list[Any]:

@@ -18,6 +18,7 @@ from headwater.index.rules_files import RulesFiles
 from headwater.lineage.names import default_rules
 from tests.fixtures import unpack_before_verdicts
 from tests.parsing import World, event
+from tests.shop import Asker, up
 
 OLD_INDEX = "5-ae39aa238de90f1e.sqlite"
 RENAMED = "version: 1\nrules:\n- {id: one, why: both are one, namespace: 's3://lake', to_namespace: 's3://data'}\n"
@@ -130,3 +131,15 @@ def test_a_file_of_these_rules_that_lacks_a_table_is_damaged(before: Path, home:
         harmed.execute("DROP TABLE edges")
     with closing(open_for_reading(home.current().path)) as opened, pytest.raises(sqlite3.OperationalError):
         opened.execute("SELECT * FROM edges")
+
+
+@pytest.mark.slow
+def test_headwater_started_on_the_old_folder_answers_from_its_first_moment_on(before: Path) -> None:
+    with up(before) as running, Asker(running.url) as asker:
+        statuses = set()
+        while not asker.ask("rules")["indexed"]:
+            statuses.add(asker.get("impact", dataset="landing/customers", column="email").status_code)
+        statuses.add(asker.get("impact", dataset="landing/customers", column="email").status_code)
+        assert statuses == {200}
+        asker.wait_for("impact", dataset="gold/late")
+        assert asker.ask("audit")["balanced"]

@@ -14,7 +14,9 @@ from importlib.resources.abc import Traversable
 ROOTS = ("headwater.index.indexer", "headwater.spark.silver", "headwater.spark.gold")
 """What derives rows from events; questions, which work on these rows, may change without building them anew."""
 
-_NO_RULES = frozenset(f"headwater.{name}" for name in ("collector", "errors", "failpoints", "storage_faults"))
+NO_RULES = tuple(f"headwater.{name}" for name in ("collector", "errors", "failpoints", "lake.", "storage_faults"))
+"""What is said and how bytes are kept, but not what rows there are."""
+
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+headwater\.([\w.]+)", re.MULTILINE)
 
 
@@ -33,7 +35,7 @@ def rule_code() -> dict[str, bytes]:
     waiting = list(ROOTS)
     while waiting:
         module = waiting.pop()
-        if module not in found and module not in _NO_RULES:
+        if module not in found and not module.startswith(NO_RULES):
             found[module] = _file(module).read_bytes().replace(b"\r\n", b"\n")
             waiting += _imports(found[module])
     return found

@@ -15,7 +15,7 @@ from headwater.index.kin import SqliteKin
 from headwater.index.names import NameNumbers
 from headwater.index.naming import SqliteNaming
 from headwater.index.packing import encode
-from headwater.index.served import read_progress
+from headwater.index.progress import read_progress
 from headwater.index.store import SqliteStore
 from headwater.index.tag_table import TagTable
 from headwater.lake.follow import Progress

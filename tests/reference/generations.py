@@ -107,11 +107,9 @@ class Generations:
 
     def asked(self, name: Name) -> Dataset:
         """Return the newest generation of a name that lived."""
-        return next(
-            stay.dataset
-            for stay in reversed(self.stays(name))
-            if stay.dataset == (*name, "") or stay.lived_from() < stay.end_us
-        )
+        return [
+            stay.dataset for stay in self.stays(name) if stay.dataset == (*name, "") or stay.lived_from() < stay.end_us
+        ][-1]
 
     def is_dropped(self, dataset: Dataset) -> bool:
         """Tell whether a generation ended, or has not begun to live."""

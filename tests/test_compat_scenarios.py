@@ -93,5 +93,5 @@ def test_copy_two_columns_as_they_are() -> None:
 )
 def test_a_hive_name_is_its_location(alias: tuple[str, str]) -> None:
     lineage = lineage_of(COMPLETE, COPY)
-    assert lineage.resolve(alias).name == T1
+    assert lineage.resolve(alias)[1] == T1
     assert lineage.impact((*lineage.resolve(alias), "a")) == {f"{T2}.a": (1, False)}

@@ -57,7 +57,7 @@ def _events_with(bronze: Bronze, name: str) -> list[tuple[str, int, str]]:
 
 
 def _item(sent: SentFacet) -> dict[str, Any]:
-    shown = {"runId": run_id_of(sent.name.name)} if sent.entity == "run" else sent.name._asdict()
+    shown = {"runId": run_id_of(sent.name.name)} if sent.entity == "run" else sent.name.shown
     return {**shown, "eventTime": iso(sent.time_us), "facet": decode(bytes(sent.value))}
 
 

@@ -80,8 +80,8 @@ class SqliteLogReader:
 
     def received_us(self, sequence: int) -> int | None:
         """Return when the first event from `sequence` on was received (us, UTC), None if there is none."""
-        opened = (self._connection(path) for path in self._segments())
-        found = (first_event_us(pair[0], sequence) for pair in opened if pair)
+        paths = self._segments()
+        found = (self._ask(path, lambda connection, _: first_event_us(connection, sequence)) for path in paths)
         return next((received_us for received_us in found if received_us is not None), None)
 
     def claims(self) -> list[bytes]:

@@ -119,7 +119,7 @@ class Catalog:
         """Return the tags that hold on a dataset and its columns."""
         table = TagTable(self.sql, self.live.names)
         facets = [facet for name in names for facet in table.newest_of(name) if facet.order[1] <= self._until]
-        found = newest_tags((dataset, facet) for facet in facets).get(dataset, [])
+        found = newest_tags(facets, self.live.naming).get(dataset, [])
         return [tag for tag in found if tag.value.casefold() != "false"]
 
     def job(self, name: Name) -> JobRow | None:

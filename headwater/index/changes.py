@@ -76,7 +76,7 @@ def dataset_deleted(dataset: Name) -> Json:
     """Return the event that drops a dataset: its edges are hidden until it is written again (rule 10)."""
     event = _change("delete_dataset", "deleted", dataset, "DATASET", value="true")
     drop = _facet(lifecycleStateChange="DROP")
-    return {**event, "outputs": [{**dataset._asdict(), "facets": {"lifecycleStateChange": drop}}]}
+    return {**event, "outputs": [{**dataset.shown, "facets": {"lifecycleStateChange": drop}}]}
 
 
 def dataset_tagged(dataset: Name, column: str | None, tag: str, *, holds: bool) -> Json:
@@ -86,7 +86,7 @@ def dataset_tagged(dataset: Name, column: str | None, tag: str, *, holds: bool) 
         "eventTime": _now(),
         "producer": f"{_PRODUCER}:tag:{'' if column is None else column}:{tag}",
         "schemaURL": _SPEC + "DatasetEvent",
-        "dataset": {**dataset._asdict(), "facets": {"tags": _facet(tags=[told] if holds else [])}},
+        "dataset": {**dataset.shown, "facets": {"tags": _facet(tags=[told] if holds else [])}},
     }
 
 
@@ -96,7 +96,7 @@ def _change(name: str, mark: str, about: Name, kind: str, **said: str) -> Json:
         "eventTime": _now(),
         "producer": _PRODUCER,
         "schemaURL": _SPEC + "RunEvent",
-        "run": {"runId": str(uuid4()), "facets": {FACET: _facet(mark=mark, kind=kind, **about._asdict(), **said)}},
+        "run": {"runId": str(uuid4()), "facets": {FACET: _facet(mark=mark, kind=kind, **about.shown, **said)}},
         "job": {"namespace": NAMESPACE, "name": f"api.{name}"},
         "inputs": [],
         "outputs": [],

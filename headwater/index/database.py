@@ -51,7 +51,8 @@ CREATE INDEX votes_rewrite ON votes(grp, time_us) WHERE rewrites;
 CREATE TABLE edge_sets(
   number INTEGER PRIMARY KEY, grp INTEGER, digest BLOB, runs INTEGER NOT NULL DEFAULT 0,
   first_us INTEGER, last_us INTEGER, live INTEGER NOT NULL DEFAULT 0, latest INTEGER NOT NULL DEFAULT 0,
-  reading INTEGER NOT NULL DEFAULT 0, explained BLOB, accounted BLOB, generation INTEGER NOT NULL DEFAULT 0, UNIQUE(grp, digest));
+  reading INTEGER NOT NULL DEFAULT 0, explained BLOB, accounted BLOB,
+  generation INTEGER NOT NULL DEFAULT 0, UNIQUE(grp, digest));
 CREATE TABLE edges(edge_set INTEGER PRIMARY KEY, value BLOB NOT NULL);
 CREATE INDEX edge_sets_changed ON edge_sets(generation);
 CREATE TABLE reads(name INTEGER, edge_set INTEGER, PRIMARY KEY(name, edge_set)) WITHOUT ROWID;
@@ -61,9 +62,9 @@ CREATE TABLE seen(
   PRIMARY KEY(name, credible, time_us, rank, event_id, place, schema)) WITHOUT ROWID;
 CREATE TABLE bindings(alias INTEGER, time_us INTEGER, location INTEGER, PRIMARY KEY(alias, time_us, location))
   WITHOUT ROWID;
-CREATE TABLE happened(
+CREATE TABLE lives(
   id INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT, time_us INTEGER, location INTEGER, renamed INTEGER, written INTEGER);
-CREATE INDEX happened_of_run ON happened(run, written);
+CREATE INDEX lives_of_run ON lives(run, written);
 CREATE TABLE tags(
   name INTEGER, producer TEXT, credible INTEGER, time_us INTEGER, rank INTEGER, event_id TEXT, place INTEGER,
   value BLOB, PRIMARY KEY(name, producer, credible, time_us, rank, event_id, place)) WITHOUT ROWID;

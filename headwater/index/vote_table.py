@@ -131,7 +131,10 @@ class VoteTable:
             "UNION SELECT r.parent FROM above a JOIN runs r ON r.run = a.run WHERE r.parent IS NOT NULL) "
             "SELECT DISTINCT v.grp FROM above a JOIN votes v ON v.run = a.run"
         )
-        beside = "SELECT DISTINCT v.grp FROM votes v JOIN groups g ON g.id = v.grp WHERE v.execution IN ({}) AND g.output = 0"
+        beside = (
+            "SELECT DISTINCT v.grp FROM votes v JOIN groups g ON g.id = v.grp "
+            "WHERE v.execution IN ({}) AND g.output = 0"
+        )
         found = {
             row[0]
             for query, keys in ((above, list(runs)), (beside, list(executions)))

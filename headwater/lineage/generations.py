@@ -104,6 +104,10 @@ class Generations:
         """Return the locations where a generation has ended."""
         return self._ends
 
+    def ends(self, location: Name) -> Sequence[tuple[int, str]]:
+        """Return when a generation ended at a location, and by which run, oldest first."""
+        return self._ends.get(location, ())
+
     def runs(self) -> Iterable[str]:
         """Return the runs that drop, rename, or write where something was dropped or renamed."""
         return {*self._changes, *self._written}

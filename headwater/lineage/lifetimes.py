@@ -33,6 +33,11 @@ class Lifetimes:
         lived = (number for number in found if self._generations.lived(self._graph.names[number]))
         return next(lived, next(iter(found), None))
 
+    def standing(self, dataset: Name) -> int | None:
+        """Return the newest generation of a name, None if no edge mentions it or it never lived."""
+        number = self._graph.dataset(self._generations.newest(dataset))
+        return None if number in self.hidden else number
+
     def others(self, number: int) -> Sequence[int]:
         """Return the other generations of the name of a dataset that is not gone; none where nothing was dropped."""
         name = self._graph.names[number]

@@ -27,6 +27,11 @@ class Name(NamedTuple):
         """Namespace and name."""
         return self.namespace, self.name
 
+    @property
+    def shown(self) -> dict[str, str]:
+        """The name as JSON shows it."""
+        return {"namespace": self.namespace, "name": self.name}
+
 
 class Step(NamedTuple):
     """What one rule did to a name; `why` is the rule's own sentence."""

@@ -18,12 +18,16 @@ class SurfaceVia(Shape):
 
 
 class SurfaceItem(Shape):
-    """A column that may hold a tagged value; `how` is a reason in words where nobody says."""
+    """A column that may hold a tagged value; `how` is a reason in words where nobody says.
+
+    exposed_until: it is masked now, and rows written in the clear up to then may still be there.
+    """
 
     namespace: str
     dataset: str
     column: str | None
     exposure: Literal["exposed", "unknown", "masked"]
+    exposed_until: Time | None
     how: Transformation | str
     source: Column | None
     via: SurfaceVia | None
@@ -48,8 +52,18 @@ class Surface(Shape):
     truncated: bool
 
 
+class Showing(Shape):
+    """A batch job that read a dataset and wrote nothing, and when it last did."""
+
+    job: Job
+    time: Time | None
+
+
 class Verdict(Shape):
-    """Whether a column may be dropped."""
+    """Whether a column may be dropped.
+
+    read_before_recreation: its readers read the dataset before it was last made anew, none since.
+    """
 
     namespace: str
     dataset: str
@@ -58,6 +72,8 @@ class Verdict(Shape):
     reason: str | None
     caveats: list[str]
     read_by: list[Job]
+    read_before_recreation: bool
+    shown_by: list[Showing]
     consumers: list[str]
     also_read_by: list[Job]
     observed_since: Time | None
@@ -72,11 +88,20 @@ class Verdicts(Shape):
     unknown: Count
 
 
+class Reason(Shape):
+    """How many columns have a verdict for one reason."""
+
+    verdict: Literal["used", "unused", "unknown"]
+    reason: str
+    count: Count
+
+
 class Unused(Shape):
-    """Columns with verdicts."""
+    """Columns with verdicts; reasons: the most frequent first."""
 
     items: list[Verdict]
     verdicts: Verdicts
+    reasons: list[Reason]
     totalCount: Count  # noqa: N815
     truncated: bool
 

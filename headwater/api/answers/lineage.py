@@ -30,6 +30,7 @@ class ReachedColumn(Shape):
     masked: MaskedOnTheWay
     via: Via
     in_schema: bool
+    read_before_recreation: bool
     path: list[PathStep] | UnsetType = UNSET
 
 

@@ -38,7 +38,7 @@ def dataset_json(asked: Asked, name: Name, *, lineage: bool = True) -> Answer:
     tags = asked.catalog.tags(name, names)
     newest = asked.catalog.versions(DATASET, asked.catalog.number(name), 1)
     return {
-        "id": name._asdict(),
+        "id": name.shown,
         **_type_and_name(name, facets),
         "createdAt": iso(span[0]),
         "updatedAt": iso(span[1]),
@@ -50,7 +50,7 @@ def dataset_json(asked: Asked, name: Name, *, lineage: bool = True) -> Answer:
         "currentVersion": version_text(version_now(asked.catalog, name)),
         "columnLineage": column_lineage(asked.sight, name) if lineage else None,
         "facets": raw_facets(facets),
-        "deleted": asked.sight.moment.graph.dataset(name) in asked.sight.view.hidden or is_dropped(asked, name),
+        "deleted": not asked.sight.moment.stands(name) if asked.sight.view.hidden else is_dropped(asked, name),
     }
 
 
@@ -95,12 +95,17 @@ def _fields(facets: Mapping[str, str], tags: Sequence[Tag]) -> list[dict[str, An
     return [
         {
             "name": field["name"],
-            "type": field.get("type"),
+            "type": _text(field.get("type")),
             "tags": sorted(by_column.get(field["name"].casefold(), ())),
-            "description": field.get("description"),
+            "description": _text(field.get("description")),
         }
         for field in schema_fields(facets)
     ]
+
+
+def _text(sent: object) -> str | None:
+    """Return what a producer sent where a text belongs; clients take no other form."""
+    return sent if isinstance(sent, str) else None
 
 
 def list_datasets(asked: Asked) -> Answer:
@@ -161,7 +166,7 @@ def _version_json(asked: Asked, name: Name, row: VersionRow) -> Answer:
     run = asked.catalog.run(row.run) if row.run else None
     text = version_text(row.version)
     return {
-        "id": {**name._asdict(), "version": text},
+        "id": {**name.shown, "version": text},
         **_type_and_name(name, facets),
         "createdAt": iso(row.first_us),
         "version": text,

@@ -34,7 +34,7 @@ def job_json(catalog: Catalog, row: JobRow, *, runs: int = LATEST_RUNS) -> Answe
     versions = catalog.versions(JOB, row.key, 1)
     parent = catalog.name(row.parent).name if row.parent else None
     return {
-        "id": name._asdict(),
+        "id": name.shown,
         "type": _TYPES.get(newest[0].processing, "BATCH") if newest else "BATCH",
         "name": name.name,
         "simpleName": name.name.removeprefix(f"{parent}."),
@@ -73,9 +73,7 @@ def raw_tags(facets: Mapping[str, str]) -> list[dict[str, Any]]:
 def _datasets(catalog: Catalog, version: VersionRow | None) -> dict[str, list[dict[str, str]]]:
     inputs, outputs = job_value_from(version.value) if version else ((), ())
     return {
-        side: sorted(
-            (catalog.name(name)._asdict() for name in names), key=lambda each: (each["namespace"], each["name"])
-        )
+        side: sorted((catalog.name(name).shown for name in names), key=lambda each: (each["namespace"], each["name"]))
         for side, names in (("inputs", inputs), ("outputs", outputs))
     }
 
@@ -165,7 +163,7 @@ def _version_json(catalog: Catalog, row: JobRow, version: VersionRow) -> Answer:
     run = catalog.run(version.run)
     text = version_text(version.version)
     return {
-        "id": {**name._asdict(), "version": text},
+        "id": {**name.shown, "version": text},
         "name": name.name,
         "version": text,
         "namespace": name.namespace,

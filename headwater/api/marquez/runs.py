@@ -30,7 +30,7 @@ def run_json(catalog: Catalog, row: RunRow, *, versions: bool = True) -> Answer:
     job = catalog.name(row.job_key)
     return {
         **brief_json(row),
-        "jobVersion": {**job._asdict(), "version": version_text(said.job)} if said.job else None,
+        "jobVersion": {**job.shown, "version": version_text(said.job)} if said.job else None,
         **(_versions(catalog, row) if versions else {}),
         "facets": {},
     }
@@ -61,7 +61,7 @@ def _versions(catalog: Catalog, row: RunRow) -> Answer:
     outputs = [(name, undescribed(name) if version is None else version) for name, version in written]
     found = {}
     for side, pairs in (("input", inputs), ("output", outputs)):
-        listed = [{**name._asdict(), "version": version_text(version)} for name, version in pairs]
+        listed: list[Answer] = [{**name.shown, "version": version_text(version)} for name, version in pairs]
         found[f"{side}Versions"] = listed
         found[f"{side}DatasetVersions"] = [{"datasetVersionId": each, "facets": {}} for each in listed]
     return found
@@ -150,13 +150,13 @@ def _upstream_item(catalog: Catalog, row: RunRow, depth: int) -> Answer:
     version = version_text(said.job) if said.job else None
     return {
         "depth": depth,
-        "job": {**catalog.name(row.job_key)._asdict(), "version": version},
+        "job": {**catalog.name(row.job_key).shown, "version": version},
         "run": {
             "id": run_id_of(row.run), "start": iso(row.started_us), "end": iso(row.ended_us),
             "status": STATES.get(row.state, "RUNNING"),
         },
-        "inputs": [catalog.name(name)._asdict() for name in said.inputs],
-        "outputs": [catalog.name(name)._asdict() for name, _ in said.outputs],
+        "inputs": [catalog.name(name).shown for name in said.inputs],
+        "outputs": [catalog.name(name).shown for name, _ in said.outputs],
     }  # fmt: skip
 
 

@@ -70,5 +70,5 @@ def search_datasets(things: Search, asked: Asked) -> Answer:
         newest = asked.catalog.versions(DATASET, asked.catalog.number(name), 1)
         facets = raw_facets(asked.catalog.dataset_facets(name))
         run = newest[0].run if newest else None
-        hits.append({**name._asdict(), "run_id": run, "eventType": None, "facets": facets})
+        hits.append({**name.shown, "run_id": run, "eventType": None, "facets": facets})
     return {"hits": hits, "highlights": [{} for _ in hits], "truncated": found["truncated"]}

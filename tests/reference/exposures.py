@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from tests.reference.generations import Dataset
+from tests.reference.generations import BEGINNING, Dataset
 from tests.reference.nesting import Node, Step, Way
 from tests.reference.opacity import Account
 from tests.reference.solver import Column, Reference
@@ -98,13 +98,11 @@ class Surface:
 
 
 class Past:
-    """What executions that count no more wrote in the clear into columns that are masked now."""
+    """What runs, be they current or not, wrote in the clear into columns that are masked now."""
 
     def __init__(self, lineage: Reference, found: Surface) -> None:
         self.lineage, self.found = lineage, found
-        current = {id(writing) for writing in lineage.current}
-        gone = [writing for writing in lineage.observed if id(writing) not in current]
-        self.written = [(writing, step) for writing in gone for step in self._clear_steps(writing)]
+        self.written = [(writing, step) for writing in lineage.observed for step in self._clear_steps(writing)]
         self.until: dict[Node, int] = {}
         while self._go_on():
             pass
@@ -123,9 +121,8 @@ class Past:
         before = dict(self.until)
         shown = self.found.exposed | self.found.tagged
         for writing, step in self.written:
-            if step.source in shown or step.source in before:
-                until = min(writing.time_us, before.get(step.source, writing.time_us))
-                self.until[step.target] = max(until, self.until.get(step.target, until))
+            if step.source in shown or writing.time_us <= before.get(step.source, BEGINNING):
+                self.until[step.target] = max(writing.time_us, self.until.get(step.target, BEGINNING))
         return self.until != before
 
     def _is_rewritten(self, writing: Writing) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from tests.reference.generations import BEGINNING, Dataset
+from tests.reference.generations import BEGINNING, NEVER, Dataset
 from tests.reference.nesting import Node, Step, Way
 from tests.reference.opacity import Account
 from tests.reference.solver import Column, Reference
@@ -98,47 +98,50 @@ class Surface:
 
 
 class Past:
-    """What runs, be they current or not, wrote in the clear into columns that are masked now."""
+    """What runs, be they current or not, wrote in the clear into columns, and what of it is still there."""
 
     def __init__(self, lineage: Reference, found: Surface) -> None:
-        self.lineage, self.found = lineage, found
+        self.lineage, self.shown = lineage, found.exposed | found.tagged
         self.written = [(writing, step) for writing in lineage.observed for step in self._clear_steps(writing)]
-        self.until: dict[Node, int] = {}
+        self.since = [writing.time_us if step.source in self.shown else BEGINNING for writing, step in self.written]
         while self._go_on():
             pass
+        self.until = {node: us for node in found.masked if (us := self._held(node, NEVER)) > BEGINNING}
 
     def _clear_steps(self, writing: Writing) -> list[Step]:
         edges = self.lineage.edges_of([writing])
         nesting = self.lineage.nesting_with([end for edge in edges for end in (edge[:4], edge[4:8])])
-        return [
-            step
-            for step in nesting.steps(edges)
-            if step.is_direct and not step.is_masked and step.target in self.found.masked
-            if not self._is_rewritten(writing)
-        ]
+        return [step for step in nesting.steps(edges) if step.is_direct and not step.is_masked]
 
     def _go_on(self) -> bool:
-        before = dict(self.until)
-        shown = self.found.exposed | self.found.tagged
-        for writing, step in self.written:
-            if step.source in shown or writing.time_us <= before.get(step.source, BEGINNING):
-                self.until[step.target] = max(writing.time_us, self.until.get(step.target, BEGINNING))
-        return self.until != before
+        """Take over from what a column held when it was read; tell whether that is news."""
+        before = list(self.since)
+        for number, (writing, step) in enumerate(self.written):
+            self.since[number] = max(before[number], self._held(step.source, writing.time_us))
+        return self.since != before
 
-    def _is_rewritten(self, writing: Writing) -> bool:
-        return any(rewrites(account, writing) for account in self.lineage.accounts)
+    def _held(self, node: Node, at_us: int) -> int:
+        """Return when the newest clear values that a column held at a time were written first."""
+        return max(
+            (
+                since
+                for (writing, step), since in zip(self.written, self.since, strict=True)
+                if step.target == node and writing.time_us <= at_us and not self._is_rewritten(writing, at_us)
+            ),
+            default=BEGINNING,
+        )
+
+    def _is_rewritten(self, writing: Writing, until_us: int) -> bool:
+        return any(rewrites(account, writing, until_us) for account in self.lineage.accounts)
 
 
-def rewrites(account: Account, writing: Writing) -> bool:
+def rewrites(account: Account, writing: Writing, until_us: int) -> bool:
+    """Tell whether another run took away what a run wrote, before a time."""
     run, facets = account.run, account.content.outputs.get(writing.output, {})
     change = facets.get("lifecycleStateChange", ({}, None))[0].get("lifecycleStateChange")
-    return (
-        run is not None
-        and run.state == "COMPLETE"
-        and change in REWRITES
-        and run.time_us >= writing.time_us
-        and run.key != writing.run
-    )
+    if run is None or run.state != "COMPLETE" or change not in REWRITES or run.key == writing.run:
+        return False
+    return writing.time_us <= run.time_us < until_us
 
 
 def datasets(nodes: Iterable[Node]) -> set[Dataset]:

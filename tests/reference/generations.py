@@ -76,7 +76,7 @@ class Generations:
         lived = [
             stay
             for stay in self.stays(name)
-            if stay.end_us > run.first_us and max(stay.begin_us, stay.lived_from(run.key)) <= event.time_us
+            if stay.end_us >= run.first_us and max(stay.begin_us, stay.lived_from(run.key)) <= event.time_us
         ]
         own_end = self.by_run.get((run.key, name))
         others = [stay for stay in lived if not own_end or stay.end_us != own_end.time_us]
@@ -105,11 +105,12 @@ class Generations:
         """Return all that a bound name means or has ever meant, also under another name by now."""
         return {stay.dataset for stay in self.stays(name)} | set(self.of_dataset(name))
 
-    def asked(self, name: Name) -> Dataset:
-        """Return the newest generation of a name that lived."""
-        return [
-            stay.dataset for stay in self.stays(name) if stay.dataset == (*name, "") or stay.lived_from() < stay.end_us
-        ][-1]
+    def asked(self, name: Name, known: set[Dataset]) -> Dataset:
+        """Return the newest generation of a name that lived, of which something is known if possible."""
+        stays = self.stays(name)
+        lived = [each.dataset for each in stays if each.dataset == (*name, "") or each.lived_from() < each.end_us]
+        told = [dataset for dataset in lived if dataset in known]
+        return (told or [each.dataset for each in stays if each.dataset in known] or lived)[-1]
 
     def is_dropped(self, dataset: Dataset) -> bool:
         """Tell whether a generation ended, or has not begun to live."""

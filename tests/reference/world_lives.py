@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from tests.reference.world_events import Json, facet, parent, run_event
+from tests.reference.world_events import Json, column_lineage, facet, parent, run_event, step
+from tests.reference.world_events import source as field_of
 from tests.reference.world_lineage import Table
 from tests.reference.world_steps import Job, World
 
@@ -26,6 +27,7 @@ class LivingWorld(World):
             self.create_as_select,
             self.look_at,
             self.go_opaque,
+            self.mask_from_now_on,
         )
 
     def make_anew(self) -> None:
@@ -125,6 +127,22 @@ class LivingWorld(World):
                 run_facets=run_facets,
             )
         )
+
+    def mask_from_now_on(self) -> None:
+        """A job copies a tagged column in the clear, and masked from its next session on."""
+        job, source, target = self.draw.choice(self.jobs), self.table(), self.targets()[0]
+        column = source.columns[0]
+        tagged = facet(tags=[{"key": "pii", "value": "true", "field": column}])
+        for masking in (False, True):
+            job.session = self.new_run()
+            inputs = [self.author.mention(source, tags=tagged)]
+            origin = field_of(source.name, column, step("DIRECT", masking=masking))
+            lineage = column_lineage({each: [origin] for each in target.columns[:2]})
+            outputs = [self.author.mention(target, columnLineage=lineage)]
+            run_facets = {"parent": parent(job.session, ("jobs", "app"))}
+            said = run_event("COMPLETE", self.now(), self.new_run(), self.named(job), inputs=inputs, outputs=outputs)
+            said["run"]["facets"] = run_facets
+            self.say(said)
 
     # Parts
 

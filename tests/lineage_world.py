@@ -9,6 +9,7 @@ from headwater.lineage.contents import Contents, ContentsInMemory
 from headwater.lineage.current import Group
 from headwater.lineage.derive import Derivation
 from headwater.lineage.edges import Contribution
+from headwater.lineage.exposed_until import exposed_until
 from headwater.lineage.memory import MemoryStore
 from headwater.lineage.name import Name
 from headwater.lineage.names import default_rules
@@ -220,6 +221,13 @@ class LineageWorld:
 
     def surface(self, *tagged: Column) -> dict[str, str]:
         return {self._told(key): exposure for key, exposure in self.exposures(tagged).items()}
+
+    def exposed_until(self, *tagged: Column) -> dict[str, int]:
+        """Return until when (us) masked columns were written in the clear."""
+        found = self._surface(tagged)
+        masked = {(each.dataset, each.key) for each in found.columns if each.exposure == "masked"}
+        until = exposed_until(self.graph, found, self.scene.written)
+        return {self._told((*self.graph.names[at[0]].parts, at[1])): us for at, us in until.items() if at in masked}
 
     def unused(self, name: tuple[str, str], *, strict: bool = False) -> dict[str, str]:
         return {str(key[2]): verdict for key, verdict in self.verdicts(Name(*name), strict=strict).items()}

@@ -52,7 +52,7 @@ def test_hand_counted(files: tuple[str, ...], expected: tuple[int, ...]) -> None
 def test_simple_an_opaque_edge_and_a_run_id_that_is_no_uuid() -> None:
     lineage = lineage_of(SIMPLE)
     assert lineage.tables == {("test.table.input", "test.table.output", "opaque")}
-    assert lineage.run_states == {'["run_id", "job_namespace", "job_name"]': "COMPLETE"}
+    assert lineage.run_states == {'["run_id","job_namespace","job_name"]': "COMPLETE"}
     assert lineage.landed == {"test.table.output": False}, "COMPLETE proves nothing"
 
 

@@ -14,12 +14,16 @@ from tests.rule_cases.index_judge import Index
 from tests.rule_cases.judges import Judge, Memory, Oracle
 
 CASES = [case for part in (generations, opaque, airflow, nested, masking, unused) for case in part.CASES]
-JUDGES: list[type[Judge]] = [Oracle, Memory, Index]
+JUDGES = [
+    pytest.param(Oracle, id="oracle"),
+    pytest.param(Memory, id="memory"),
+    pytest.param(Index, id="index", marks=pytest.mark.slow),
+]
 TAG = "asked"
 TAGGED_AT = 3500  # seconds: after every story, before the first receipt
 
 
-@pytest.mark.parametrize("judge", JUDGES, ids=lambda judge: judge.__name__.lower())
+@pytest.mark.parametrize("judge", JUDGES)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_case(case: Case, judge: type[Judge]) -> None:
     assert wrong_answers(case, list(case.events), judge) == [], case.doubt

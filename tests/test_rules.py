@@ -191,8 +191,8 @@ def test_rule_01_run_ids_uuids_in_lower_case_others_with_their_job() -> None:
     others = [run(1, 1, job=job) | {"run": {"runId": "scheduled__1"}} for job in ("j", "k", "j")]
     assert set(world(run(171, 1), upper, *others).run_states) == {
         uuid(171),
-        '["scheduled__1", "jobs", "j"]',
-        '["scheduled__1", "jobs", "k"]',
+        '["scheduled__1","jobs","j"]',
+        '["scheduled__1","jobs","k"]',
     }
 
 

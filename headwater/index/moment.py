@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from headwater.lineage.columns import Columns
-from headwater.lineage.exposed_until import Writer
+from headwater.lineage.exposed_until import Written
 from headwater.lineage.graph import Graph
 from headwater.lineage.name import Name
 from headwater.lineage.part import Tag
@@ -65,7 +65,7 @@ class Moment(Scenery, Protocol):
     def was_read(self, dataset: Name) -> bool:
         """Tell whether some run, be it long ago, read a dataset to write another."""
 
-    def writers(self, dataset: Name) -> Iterable[Writer]:
+    def written(self, dataset: Name) -> Written:
         """Return who ever wrote a generation of a dataset."""
 
     def tags(self) -> Mapping[Name, Sequence[Tag]]:

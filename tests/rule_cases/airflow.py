@@ -144,10 +144,9 @@ CASES: list[Case] = [
         stops("a.x", "a"),
     ),
     case(
-        "R4 the run below covers the inlet for another output: who wrote this one may read any column",
+        "R4 the run below covers the inlet for another output: its reader is explained",
         [*TASK, done(11, 5, writes("d", {"x": "a.x"}), of="a", under=below(10))],
-        unused("a", {"x": "used", "y": "unknown: opaque"}),
-        doubt="Explained (a): 'an opaque input, if one of them covers it', against 'these are opaque inputs, too'.",
+        unused("a", {"x": "used", "y": "unused"}),
     ),
     case(
         "R4 a task without outlets, its inlets covered below",

@@ -30,7 +30,8 @@ class Verdicts:
     def __init__(self, lineage: Reference, *, strict: bool) -> None:
         self.lineage, self.strict = lineage, strict
         self.names = sorted({dataset[:2] for dataset in lineage.schemas.known} - lineage.dropped)
-        counting = {id(writing): writing for writing in lineage.current + lineage.current_readers}
+        alive = [writing for writing in lineage.current if writing.output in self._alive]
+        counting = {id(writing): writing for writing in alive + lineage.current_readers + lineage.declared}
         self.readers = [(lineage.opacity.accounts[writing.run], writing) for writing in counting.values()]
         self.reader_edges = lineage.edges_of(lineage.current_readers + lineage.declared)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from tests.reference.generations import Dataset
+from tests.reference.generations import NEVER, Dataset
 from tests.reference.nesting import Node, Step, Way
 from tests.reference.opacity import Account
 from tests.reference.solver import Column, Reference
@@ -83,65 +83,55 @@ class Surface:
 
     def _left_open(self, dataset: Dataset) -> set[Node]:
         """Return the columns of the newest schema that no current writer names, be it by what is around or within."""
-        columns: set[Node] = {(*dataset, column) for column in self.lineage.schemas.columns(dataset)}
         said = [writing for writing in self.lineage.current if writing.output == dataset]
         named = {self.lineage.node(dataset, column) for writing in said for column in writing.named}
-        settled = {node for node in columns if node in named or named & set(self.nesting.above(node))}
-        parents = {node for node in columns if any(node in self.nesting.above(each) for each in columns)}
-        made = {node for node in parents if self._children(node, columns) <= settled}
-        return columns - settled - made
-
-    def _children(self, parent: Node, columns: set[Node]) -> set[Node]:
-        """Return the innermost of what is nested in a column."""
-        nested = {each for each in columns if parent in self.nesting.above(each)}
-        return {each for each in nested if not any(each in self.nesting.above(other) for other in nested)}
+        around = {parent for node in named for parent in self.nesting.above(node)}
+        columns: set[Node] = {(*dataset, column) for column in self.lineage.schemas.columns(dataset)}
+        return {node for node in columns - around if not {node, *self.nesting.above(node)} & named}
 
 
 class Past:
-    """What executions that count no more wrote in the clear into columns that are masked now."""
+    """What runs, be they current or not, wrote in the clear into columns, and what of it is still there."""
 
     def __init__(self, lineage: Reference, found: Surface) -> None:
-        self.lineage, self.found = lineage, found
-        current = {id(writing) for writing in lineage.current}
-        gone = [writing for writing in lineage.observed if id(writing) not in current]
-        self.written = [(writing, step) for writing in gone for step in self._clear_steps(writing)]
-        self.until: dict[Node, int] = {}
+        self.lineage, self.shown = lineage, found.exposed | found.tagged
+        self.written = [(writing, step) for writing in lineage.observed for step in self._clear_steps(writing)]
+        self.clear: list[tuple[Writing, Step]] = []
         while self._go_on():
             pass
+        self.until = {node: max(held) for node in found.masked if (held := self._held(node, NEVER))}
 
     def _clear_steps(self, writing: Writing) -> list[Step]:
         edges = self.lineage.edges_of([writing])
         nesting = self.lineage.nesting_with([end for edge in edges for end in (edge[:4], edge[4:8])])
-        return [
-            step
-            for step in nesting.steps(edges)
-            if step.is_direct and not step.is_masked and step.target in self.found.masked
-            if not self._is_rewritten(writing)
-        ]
+        return [step for step in nesting.steps(edges) if step.is_direct and not step.is_masked]
 
     def _go_on(self) -> bool:
-        before = dict(self.until)
-        shown = self.found.exposed | self.found.tagged
-        for writing, step in self.written:
-            if step.source in shown or step.source in before:
-                until = min(writing.time_us, before.get(step.source, writing.time_us))
-                self.until[step.target] = max(until, self.until.get(step.target, until))
-        return self.until != before
+        """Add what was written from columns that held clear values then; tell whether there was any."""
+        left = [each for each in self.written if each not in self.clear]
+        more = [each for each in left if each[1].source in self.shown or self._held(each[1].source, each[0].time_us)]
+        self.clear += more
+        return bool(more)
 
-    def _is_rewritten(self, writing: Writing) -> bool:
-        return any(rewrites(account, writing) for account in self.lineage.accounts)
+    def _held(self, node: Node, at_us: int) -> list[int]:
+        """Return when the clear values were written that a column held at a time."""
+        return [
+            writing.time_us
+            for writing, step in self.clear
+            if step.target == node and writing.time_us <= at_us and not self._is_rewritten(writing, at_us)
+        ]
+
+    def _is_rewritten(self, writing: Writing, until_us: int) -> bool:
+        return any(rewrites(account, writing, until_us) for account in self.lineage.accounts)
 
 
-def rewrites(account: Account, writing: Writing) -> bool:
+def rewrites(account: Account, writing: Writing, until_us: int) -> bool:
+    """Tell whether another run took away what a run wrote, before a time."""
     run, facets = account.run, account.content.outputs.get(writing.output, {})
     change = facets.get("lifecycleStateChange", ({}, None))[0].get("lifecycleStateChange")
-    return (
-        run is not None
-        and run.state == "COMPLETE"
-        and change in REWRITES
-        and run.time_us >= writing.time_us
-        and run.key != writing.run
-    )
+    if run is None or run.state != "COMPLETE" or change not in REWRITES or run.key == writing.run:
+        return False
+    return writing.time_us <= run.time_us < until_us
 
 
 def datasets(nodes: Iterable[Node]) -> set[Dataset]:

@@ -76,16 +76,18 @@ class Generations:
         lived = [
             stay
             for stay in self.stays(name)
-            if stay.end_us > run.first_us and max(stay.begin_us, stay.lived_from(run.key)) <= event.time_us
+            if stay.end_us >= run.first_us and max(stay.begin_us, stay.lived_from(run.key)) <= event.time_us
         ]
         own_end = self.by_run.get((run.key, name))
         others = [stay for stay in lived if not own_end or stay.end_us != own_end.time_us]
-        return (others or lived)[-1].dataset if lived else self.meant(name, event.time_us)
+        return (others or lived or [self._before_it_lived(name, event.time_us, run)])[-1].dataset
 
     def declared(self, named: dict[str, Any], event: Delivered) -> Dataset | None:
         """Return what a JobEvent or DatasetEvent is about."""
         name = self.names.mention(named, event)
-        return self.newest(self._followed(name, event.time_us)[0]) if name else None
+        if not name:
+            return None
+        return [each for each in self.of_dataset(self._followed(name, event.time_us)[0]) if self.has_lived(each)][-1]
 
     def meant(self, name: Name, time_us: int) -> Dataset:
         """Return what any mention of a bound name means."""
@@ -105,21 +107,21 @@ class Generations:
         """Return all that a bound name means or has ever meant, also under another name by now."""
         return {stay.dataset for stay in self.stays(name)} | set(self.of_dataset(name))
 
-    def asked(self, name: Name) -> Dataset:
-        """Return the newest generation of a name that lived."""
-        return next(
-            stay.dataset
-            for stay in reversed(self.stays(name))
-            if stay.dataset == (*name, "") or stay.lived_from() < stay.end_us
-        )
+    def asked(self, name: Name, known: set[Dataset]) -> Dataset:
+        """Return the newest generation of a name that lived, of which something is known if possible."""
+        stays = self.stays(name)
+        lived = [each.dataset for each in stays if each.dataset == (*name, "") or each.lived_from() < each.end_us]
+        told = [dataset for dataset in lived if dataset in known]
+        return (told or [each.dataset for each in stays if each.dataset in known] or lived)[-1]
 
     def is_dropped(self, dataset: Dataset) -> bool:
         """Tell whether a generation ended, or has not begun to live."""
         name = dataset[:2]
-        if dataset != self.newest(name):
-            return True
-        ends = self.ends.get(name, [])
-        return bool(ends) and not ends[-1].by_rename and dataset not in {output for *_, output in self._outputs}
+        return dataset != self.newest(name) or not self.has_lived(dataset)
+
+    def has_lived(self, dataset: Dataset) -> bool:
+        began = [end for end in self.ends.get(dataset[:2], []) if end.run == dataset[2]]
+        return not began or began[-1].by_rename or dataset in {output for *_, output in self._outputs}
 
     @cache  # noqa: B019 - a world is small and soon gone
     def stays(self, name: Name) -> list[Stay]:
@@ -136,6 +138,12 @@ class Generations:
         return found
 
     # Parts
+
+    def _before_it_lived(self, name: Name, time_us: int, run: Run) -> Stay:
+        """Return the stay that others make live later, else the newest that lived before."""
+        begun = [stay for stay in self.stays(name) if stay.begin_us <= time_us]
+        lived = [stay for stay in begun if stay.lived_from(run.key) < NEVER]
+        return lived[-1]
 
     def _followed(self, name: Name, time_us: int) -> tuple[Name, int]:
         """Follow a mention through renames; return the name where it stops, and the time it is looked up at."""

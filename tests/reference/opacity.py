@@ -1,5 +1,6 @@
 """What runs read without saying which columns, and what explains it (docs/lineage.md: edges of one run)."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,6 +9,7 @@ from tests.reference.generations import Dataset
 from tests.reference.records import Run
 from tests.reference.writings import Content, Writing
 
+STATEMENT = re.compile(r"(atomic_|execute_)?(create|replace)(_\w+)?_table_as_select(_command|_exec\w*)?")
 OTHER_HALVES = ("append_data", "overwrite_by_expression", "overwrite_partitions")
 
 
@@ -96,20 +98,43 @@ class Opacity:
         """Return the other halves of a CREATE or REPLACE TABLE AS SELECT, for any of its outputs."""
         outputs = [writing.output for writing in written]
         statement = account.run
-        if not statement or not any("table_as_select" in part for part in parts_of_job(statement)):
+        if not statement or not is_statement(statement):
             return []
         return [
             each
             for each in self.accounts.values()
             if each.run and each.key != account.key and each.run.execution == statement.execution
-            if any(each.carries(output) for output in outputs) and is_half(statement, each.run)
+            if any(each.carries(output) and self._is_half(statement, each.run, output) for output in outputs)
         ]
 
+    def _is_half(self, statement: Run, other: Run, output: Dataset) -> bool:
+        if not is_of_one_instant(statement):
+            return statement.first_us <= other.last_us <= statement.last_us
+        written = [
+            each.run
+            for each in self.accounts.values()
+            if each.run and each.key != other.key and any(writing.output == output for writing in each.writings)
+        ]
+        rivals = [run for run in written if run.execution == statement.execution and is_statement(run)]
+        return any(part.startswith(OTHER_HALVES) for part in parts_of_job(other)) and statement is whose_half(
+            other, [run for run in rivals if is_of_one_instant(run)]
+        )
 
-def is_half(statement: Run, other: Run) -> bool:
-    if statement.first_us == max(event.time_us for event in statement.events):
-        return any(part.startswith(OTHER_HALVES) for part in parts_of_job(other))
-    return statement.first_us <= other.last_us <= statement.last_us
+
+def is_statement(run: Run) -> bool:
+    return any(STATEMENT.fullmatch(part) for part in parts_of_job(run))
+
+
+def is_of_one_instant(run: Run) -> bool:
+    return len({event.time_us for event in run.events}) == 1
+
+
+def whose_half(other: Run, statements: list[Run]) -> Run:
+    """Return the next statement at or after the newest event of a run, else the last before."""
+    later = [run for run in statements if run.last_us >= other.last_us]
+    if later:
+        return min(later, key=lambda run: (run.last_us, run.key))
+    return max(statements, key=lambda run: (run.last_us, run.key))
 
 
 def parts_of_job(run: Run) -> list[str]:

@@ -66,8 +66,8 @@ def tagged(lineage: Reference, tag: str) -> set[Node]:
 
 
 def _asked(lineage: Reference, namespace: str, name: str, column: str) -> tuple[set[Node], Nesting]:
-    """Return the asked column and what is nested in it, of the newest generation that lived."""
-    asked = lineage.node(lineage.generations.asked((namespace, name)), column)
+    """Return the asked column and what is nested in it, where a question about a name begins."""
+    asked = lineage.node(lineage.generations.asked((namespace, name), lineage.related), column)
     nesting = lineage.nesting_with([asked])
     return nesting.about(asked), nesting
 

@@ -131,6 +131,11 @@ class Reference:
             if self._is_recent(max(each.time_us for each in writings))
         }
 
+    @cached_property
+    def related(self) -> set[Dataset]:
+        """The generations that are written, or written from."""
+        return {each for writing in self.current for each in (writing.output, *writing.inputs, *writing.tables)}
+
     def nesting_with(self, nodes: Iterable[Node]) -> Nesting:
         """Return which columns are there, those that are asked or tagged included."""
         return Nesting(self.schemas, [*nodes, *(end for edge in self.column_edges for end in (edge[:4], edge[4:8]))])

@@ -30,8 +30,9 @@ class Verdicts:
     def __init__(self, lineage: Reference, *, strict: bool) -> None:
         self.lineage, self.strict = lineage, strict
         self.names = sorted({dataset[:2] for dataset in lineage.schemas.known} - lineage.dropped)
-        readers = {writing.run for writing in lineage.current + lineage.current_readers}
-        self.readers = [lineage.opacity.accounts[key] for key in sorted(readers)]
+        alive = [writing for writing in lineage.current if writing.output in self._alive]
+        counting = {id(writing): writing for writing in alive + lineage.current_readers + lineage.declared}
+        self.readers = [(lineage.opacity.accounts[writing.run], writing) for writing in counting.values()]
         self.reader_edges = lineage.edges_of(lineage.current_readers + lineage.declared)
 
     @property
@@ -111,11 +112,11 @@ class Verdicts:
     def _why_unknown(self, name: Name) -> str:
         meant = self.lineage.generations.of_name(name)
         opacity = self.lineage.opacity
-        if any(opacity.inputs(account) & meant for account in self.readers):
+        if any(opacity.inputs(account, writing) & meant for account, writing in self.readers):
             return "opaque"
         if any(opacity.inputs(account) & meant for account in self._newest_that_only_read(is_streaming=True)):
             return "opaque"
-        if any(account.read & meant and account.hides_steps for account in self.readers):
+        if any(account.read & meant and account.hides_steps for account, _ in self.readers):
             return "no_transformations"
         if not self._is_read(name):
             return "never_read"

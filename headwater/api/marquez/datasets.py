@@ -23,7 +23,8 @@ _STREAMS = ("kafka", "pulsar", "kinesis", "eventhub", "pubsub")
 
 _LISTED = (
     "FROM names n CROSS JOIN entities e ON e.kind = 0 AND e.name = n.id WHERE n.namespace = ? "
-    "AND NOT EXISTS (SELECT 1 FROM bindings b WHERE b.alias = n.id) AND n.id NOT IN (SELECT location FROM lives WHERE renamed IS NOT NULL) "
+    "AND NOT EXISTS (SELECT 1 FROM bindings b WHERE b.alias = n.id) "
+    "AND n.id NOT IN (SELECT location FROM lives WHERE renamed IS NOT NULL) "
     "AND NOT EXISTS (SELECT 1 FROM datasets d JOIN changes c ON c.name = d.name AND c.mark = 'deleted' "
     "WHERE d.name = n.id AND d.dropped)"
 )

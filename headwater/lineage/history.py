@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Generic, NamedTuple, TypeVar
 
-from headwater.lineage.current import Vote, newness
+from headwater.lineage.current import SILENT, Vote, newness
 
 K = TypeVar("K")
 
@@ -33,7 +33,7 @@ class History(Generic[K]):
         """Go on behind `votes`, at least those that count and those of executions that go on; `spells` count then."""
         self.ended: list[Spell[K]] = []
         self._observed = layer == "observed"
-        self._carried = False
+        self._weight = SILENT
         self._execution = ""
         self._votes: dict[str, list[Vote[Sequence[K]]]] = {}
         self._open = {spell.edge: spell for spell in spells}
@@ -60,11 +60,10 @@ class History(Generic[K]):
             self._say(live if self._execution != before else own, time_us)
 
     def _turn_to(self, vote: Vote[Sequence[K]]) -> None:
-        """Rule 6: an execution without column lineage replaces none that has it; a declaration always."""
+        """Rule 6: an execution replaces none that says more; a declaration replaces the one before."""
         self._votes.setdefault(vote.execution, []).append(vote)
-        if vote.carries or not self._observed or not self._carried:
-            self._execution = vote.execution
-        self._carried = self._carried or (vote.carries and self._observed)
+        if vote.weight >= self._weight or not self._observed:
+            self._execution, self._weight = vote.execution, vote.weight
 
     def _close(self, edges: Iterable[K], time_us: int) -> None:
         for edge in edges:

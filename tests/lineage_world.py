@@ -21,8 +21,9 @@ from headwater.lineage.surface import Surface, surface
 from headwater.lineage.tags import has_tag, newest_tags, tags_facets
 from headwater.lineage.unused import Judged, Subject, judge
 from headwater.lineage.walk import Mode, walk
+from tests.reference.nesting import ColumnEdge
 from tests.reference.records import Delivered
-from tests.reference.solver import Column, ColumnEdge, TableEdge
+from tests.reference.solver import Column, TableEdge
 from tests.reference.world_events import deliver, event_id
 
 Json = dict[str, Any]

@@ -238,7 +238,7 @@ def test_rule_2_the_users_rules_come_first_and_may_keep() -> None:
         "mssql://exact.acme.net", "D.dbo.T"
     )
     assert rules.canonical("sqlserver://other.acme.net", "D.dbo.T") == Name("mssql://other.acme.net", "d.dbo.t")
-    assert rules.aliases == {"revenue": ("s3://gold", "revenue_daily")}
+    assert rules.aliases == {"revenue": Name("s3://gold", "revenue_daily")}
 
 
 def test_rule_2_the_hash_changes_with_every_rule_and_row_and_with_nothing_else() -> None:

@@ -76,8 +76,10 @@ class LineageWorld:
     @property
     def table_edges(self) -> set[TableEdge]:
         opaque: dict[tuple[Name, Name], bool] = {}
-        for _, said, output in self._said():
-            for source in said.tables:
+        words = ((said, said.output) for number, (_, said) in self.graph.sets.items() if self.view.says(number))
+        for said, output in words:
+            for source in said.tables if output is not None else ():
+                assert output is not None
                 opaque[source, output] = opaque.get((source, output), True) and not said.carries
         return {(*source, *output, alone) for (source, output), alone in opaque.items()}
 

@@ -27,8 +27,9 @@ from headwater.lineage.name import Name
 from headwater.lineage.names import default_rules
 from headwater.lineage.walk import Mode
 from tests.reference import questions
+from tests.reference.nesting import ColumnEdge
 from tests.reference.records import Delivered
-from tests.reference.solver import Column, ColumnEdge, Reference
+from tests.reference.solver import Column, Reference
 from tests.reference.world_events import RECEIPT_US, START_US
 from tests.reference.worlds import random_world, worlds
 

@@ -1,5 +1,7 @@
 """The rules against the brute-force reference (tests/reference), on worlds where everything goes wrong at once."""
 
+from collections import defaultdict
+from collections.abc import Iterable
 from random import Random
 
 import pytest
@@ -18,8 +20,10 @@ from tests.reference import questions
 from tests.reference.records import Delivered, stored
 from tests.reference.small_events import ALIAS, A, B, C, made, renamed, run, with_schema
 from tests.reference.solver import Column, Reference
+from tests.reference.walks import reached
 from tests.reference.world_events import RECEIPT_US, START_US, Json, dataset, deliver, source, symlinks
 from tests.reference.worlds import worlds
+from tests.reference.writings import Writing
 
 SECOND = 1_000_000
 MODES: tuple[Mode, ...] = ("value", "any")
@@ -38,31 +42,73 @@ def test_every_answer_is_the_references(events: list[Delivered], as_of_s: int, k
 def compare(events: list[Delivered], as_of_us: int | None = None, known_at_us: int | None = None) -> None:
     """Hold all answers of a world against the reference's."""
     here = LineageWorld(events, as_of_us=as_of_us, known_at_us=known_at_us)
-    there = Reference(events, as_of_us=as_of_us, known_at_us=known_at_us, canonical=default_rules().canonical)
+    there = Reference(events, as_of_us=as_of_us, known_at_us=known_at_us, canonical=canonical)
     assert here.run_states == there.run_states
     assert here.column_edges == there.column_edges
     assert here.table_edges == there.table_edges
-    assert here.scene.dropped == there.dropped
     for column in ends(there):
         assert_reach(here, there, column)
-    tagged = questions.tagged(there, "pii")
+    tagged = {(*node[:2], node[3]) for node in questions.tagged(there, "pii")}
     assert here.exposures(tagged) == questions.surface(there, tagged)
-    wanted = questions.unused(there)
-    assert {key: verdict for name in names_in(wanted) for key, verdict in here.verdicts(name).items()} == wanted
+    for strict in (False, True):
+        wanted = questions.unused(there, strict=strict)
+        assert verdicts(here, wanted, strict=strict) == wanted
+
+
+def canonical(namespace: str, name: str) -> tuple[str, str]:
+    return default_rules().canonical(namespace, name).parts
 
 
 def ends(lineage: Reference) -> set[tuple[str, str, str]]:
-    return {end for edge in lineage.column_edges for end in (edge[:3], edge[3:6])}
+    nodes = {node for edge in lineage.column_edges for node in (edge[:4], edge[4:8])}
+    return {(node[0], node[1], node[3]) for node in nodes}
 
 
 def assert_reach(here: LineageWorld, there: Reference, asked: tuple[str, str, str]) -> None:
     for mode in MODES:
         assert here.reached(asked, mode, forward=True) == questions.impact(there, *asked, mode)
-        assert here.reached(asked, mode, forward=False) == questions.upstream(there, *asked, mode)
+        upstream = {column: hit[:2] for column, hit in here.reached(asked, mode, forward=False).items()}
+        assert upstream == questions.upstream(there, *asked, mode)
 
 
-def names_in(columns: dict[Column, str]) -> set[Name]:
-    return {Name(*column[:2]) for column in columns}
+def verdicts(here: LineageWorld, columns: Iterable[Column], *, strict: bool = False) -> dict[Column, str]:
+    names = {Name(*column[:2]) for column in columns}
+    return {key: verdict for name in names for key, verdict in here.verdicts(name, strict=strict).items()}
+
+
+@pytest.mark.slow
+@settings(STEADY, max_examples=500)
+@given(worlds())
+def test_no_column_that_a_newest_execution_reads_is_called_unused(events: list[Delivered]) -> None:
+    there = Reference(events, canonical=canonical)
+    wanted = questions.unused(there)
+    read = {
+        (*edge[:2], edge[3]) for edge in there.edges_of(newest_executions(there)) if edge[:4] != edge[4:8]
+    } & wanted.keys()
+    found = verdicts(LineageWorld(events), wanted)
+    assert {column for column in read if "unused" in {wanted[column], found.get(column)}} == set()
+
+
+@pytest.mark.slow
+@settings(STEADY, max_examples=500)
+@given(worlds())
+def test_nothing_that_a_clear_way_reaches_is_called_masked(events: list[Delivered]) -> None:
+    there = Reference(events, canonical=canonical)
+    nodes = questions.tagged(there, "pii")
+    tagged = {(*node[:2], node[3]) for node in nodes}
+    steps = there.nesting.steps(edge for edge in there.column_edges if edge[8] == "DIRECT" and not edge[9])
+    clear = {(*node[:2], node[3]) for node in reached(steps, nodes) if not there.generations.is_dropped(node[:3])}
+    for exposures in (questions.surface(there, tagged), LineageWorld(events).exposures(tagged)):
+        assert {column for column in clear if exposures.get(column) == "masked"} == set()
+
+
+def newest_executions(lineage: Reference) -> list[Writing]:
+    """Return what the newest execution of each job and output, in any generation, wrote."""
+    groups = defaultdict(list)
+    for writing in lineage.observed:
+        groups[writing.job, writing.output[:2]].append(writing)
+    newest = {group: max(each, key=lambda w: (w.time_us, w.run)).execution for group, each in groups.items()}
+    return [writing for group, each in groups.items() for writing in each if writing.execution == newest[group]]
 
 
 @pytest.mark.slow

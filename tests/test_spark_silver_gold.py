@@ -21,7 +21,8 @@ from headwater.tables import (
     UNUSED_COLUMNS,
 )
 from tests import hostile_names
-from tests.reference.solver import ColumnEdge, TableEdge
+from tests.reference.nesting import ColumnEdge
+from tests.reference.solver import TableEdge
 from tests.spark_files import FilesRead, out_of_reach
 from tests.spark_lake import References, SparkLake, bodies, plain
 

@@ -194,4 +194,5 @@ def _columns(
 
 def others_read(said: Contribution) -> Iterable[Name]:
     """Return what a run reads to write something else: a MERGE into itself shows no reader."""
-    return (name for name in (*said.tables, *said.also_read) if said.output not in (None, name))
+    own = said.output.plain if said.output is not None else None
+    return (name for name in (*said.tables, *said.also_read) if own is not None and name.plain != own)

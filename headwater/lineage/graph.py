@@ -76,7 +76,8 @@ class Graph:
     def is_opaquely_written(self, number: int, source: int) -> bool:
         """Tell whether nobody says what becomes of the columns of `source` in the output of an edge set."""
         said, name = self.sets[number][1], self.names[source]
-        return not said.carries and name in said.tables and name not in self.accounted[number]
+        writes = name in said.tables or (name == said.output and name in said.opaque)
+        return not said.carries and writes and name not in self.accounted[number]
 
     def put(
         self,

@@ -51,7 +51,7 @@ def reported(contents: Iterable[Contribution]) -> Reported:
     covered: set[Name] = set()
     carried: set[Name] = set()
     for said in contents:
-        covered.update(name.plain for name in said.named)
+        covered.update(said.named)
         if said.output is not None:
-            carried.add(said.output.plain)
+            carried.add(said.output)
     return Reported(frozenset(covered), frozenset(carried))

@@ -26,9 +26,10 @@ class Nesting:
     def __init__(self, graph: Graph, columns_of: ColumnsOf, by_schema: Iterable[int]):
         """by_schema: datasets with a newest schema that nests columns.
 
-        active: datasets that may have nested columns; all others are left alone.
+        active: datasets that may have nested columns, be it by what is asked; all others are left alone.
         """
-        self.active = graph.nested.union(by_schema)
+        graph.nested.update(by_schema)
+        self.active = graph.nested
         self._graph = graph
         self._columns_of = columns_of
         self._trees: dict[int, Mapping[str, Mapping[str, str]]] = {}

@@ -33,7 +33,7 @@ class Word(NamedTuple, Generic[T]):
 
 
 class Reported(NamedTuple):
-    """Which datasets runs report columns of, and for which they carry column lineage; names without generation."""
+    """Which datasets runs report columns of, and for which they carry column lineage."""
 
     covered: Names
     carried: Names
@@ -110,13 +110,13 @@ class _Explains(Generic[T]):
         """Return opaque inputs that are explained, and those for which the output is accounted for, too."""
         said = self._content_of(vote.said)
         if said.output is None and not said.opaque:
-            return self._among(said.tables, self._kin.beside(vote.execution).covered), frozenset()
+            return self._kin.beside(vote.execution).covered.intersection(said.tables), frozenset()
         if not said.opaque:
             return frozenset(), frozenset()
         halves = self._halves(group, vote, votes)
         below = self._kin.below(vote.run_key)
-        explained = self._among(said.opaque, below.covered)
-        made = said.output is not None and said.output.plain in below.carried
+        explained = below.covered.intersection(said.opaque)
+        made = said.output in below.carried
         return explained | halves, (explained if made else frozenset()) | halves
 
     def _halves(self, group: Group, vote: Vote[T], votes: Votes[T]) -> Names:
@@ -132,10 +132,6 @@ class _Explains(Generic[T]):
             if each.carries and each.run_key != vote.run_key and _is_half(vote, other, each, instants)
             for name in self._content_of(each.said).named
         )
-
-    @staticmethod
-    def _among(names: Sequence[Name], plain: Names) -> Names:
-        return frozenset(name for name in names if name.plain in plain)
 
 
 _STATEMENT = re.compile(r"(?:^|\.)(?:atomic_)?(?:create|replace)\w*_table_as_select(?:_command|_exec)?(?:\.|$)")

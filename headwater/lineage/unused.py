@@ -172,8 +172,8 @@ class _Judge:
         return output is None
 
     def _hides_steps(self, number: int, dataset: int) -> bool:
-        said = self._graph.sets[number][1]
-        return not said.shows and self._graph.names[dataset] in said.named
+        said, name = self._graph.sets[number][1], self._graph.names[dataset]
+        return not said.shows and (name in said.named or (name == said.output and name in said.also_read))
 
     def _only_shows(self, number: int, dataset: int) -> bool:
         said = self._graph.sets[number][1]

@@ -444,3 +444,6 @@ GOLD = (COLUMN_EDGES, TABLE_EDGES, MASKING_SURFACE, UNUSED_COLUMNS, RUN_HEALTH, 
 
 GENERATIONS = Table("generations", {"layer": "string", "generation": "string", "rules_hash": "string"})
 """One row beside the generations of silver or gold: the one that readers and the next run use. A commit switches it."""
+
+BUILDING = Table("building", GENERATIONS.columns)
+"""One row beside it: the generation that was begun last, for a run that goes on where one was cut off."""

@@ -9,6 +9,7 @@ from headwater.lineage.contents import Contents, ContentsInMemory
 from headwater.lineage.current import Group
 from headwater.lineage.derive import Derivation
 from headwater.lineage.edges import Contribution
+from headwater.lineage.exposed_until import exposed_until
 from headwater.lineage.memory import MemoryStore
 from headwater.lineage.name import Name
 from headwater.lineage.names import default_rules
@@ -74,17 +75,16 @@ class LineageWorld:
     @property
     def table_edges(self) -> set[TableEdge]:
         opaque: dict[tuple[Name, Name], bool] = {}
-        for _, said, output in self._said():
-            for source in said.tables:
+        words = ((said, said.output) for number, (_, said) in self.graph.sets.items() if self.view.says(number))
+        for said, output in words:
+            for source in said.tables if output is not None else ():
+                assert output is not None
                 opaque[source, output] = opaque.get((source, output), True) and not said.carries
         return {(*source, *output, alone) for (source, output), alone in opaque.items()}
 
     @property
     def run_states(self) -> dict[str, str]:
-        """Return states by run; the JSON of a run that is known with its job has spaces, as Python writes it."""
-        return {
-            key.replace('","', '", "'): run.state for key, run in self.scene.store.runs.items() if run.kind == "RUN"
-        }
+        return {key: run.state for key, run in self.scene.store.runs.items() if run.kind == "RUN"}
 
     def reached(
         self, column: Column, mode: Mode, *, forward: bool, depth: int = 10**6
@@ -223,6 +223,13 @@ class LineageWorld:
 
     def surface(self, *tagged: Column) -> dict[str, str]:
         return {self._told(key): exposure for key, exposure in self.exposures(tagged).items()}
+
+    def exposed_until(self, *tagged: Column) -> dict[str, int]:
+        """Return until when (us) masked columns were written in the clear."""
+        found = self._surface(tagged)
+        masked = {(each.dataset, each.key) for each in found.columns if each.exposure == "masked"}
+        until = exposed_until(self.graph, found, self.scene.written)
+        return {self._told((*self.graph.names[at[0]].parts, at[1])): us for at, us in until.items() if at in masked}
 
     def unused(self, name: tuple[str, str], *, strict: bool = False) -> dict[str, str]:
         return {str(key[2]): verdict for key, verdict in self.verdicts(Name(*name), strict=strict).items()}

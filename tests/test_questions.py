@@ -69,7 +69,10 @@ def test_impact_names_every_column_with_its_distance_mask_and_way(shop: Asker) -
         "gold/mailing.contact": (3, False),
     }
     last = answer["columns"][-1]
-    assert set(last) == {"namespace", "dataset", "column", "distance", "masked", "via", "in_schema"}
+    assert set(last) == {
+        "namespace", "dataset", "column", "distance", "masked", "read_before_recreation", "via", "in_schema",
+    }  # fmt: skip
+    assert not any(each["read_before_recreation"] for each in answer["columns"]), "nothing was dropped"
     assert last["via"] == {
         "namespace": LAKE,
         "dataset": "silver/customers",
@@ -269,7 +272,8 @@ def test_surface_tells_exposed_masked_and_unknown_apart(shop: Asker) -> None:
     }
     assert answer["exposures"] == {"exposed": 4, "unknown": 4, "masked": 1}
     for item in answer["items"]:
-        assert set(item) == {"namespace", "dataset", "column", "exposure", "how", "source", "via"}
+        assert set(item) == {"namespace", "dataset", "column", "exposure", "exposed_until", "how", "source", "via"}
+        assert item["exposed_until"] is None, "what is masked was never written in the clear"
     contact = next(item for item in answer["items"] if item["column"] == "contact")
     assert contact["source"] == {"namespace": LAKE, "dataset": "landing/customers", "column": "Email"}
     assert told(shop.ask("surface", **EMAIL), "exposure") == told(answer, "exposure")

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from headwater.api.answers.happenings import HAPPENINGS
+from headwater.api.answers.marquez import READ_BY_PAGE
 from headwater.api.answers.parts import Error
 from headwater.api.parameters import Parameter
 from headwater.api.routes import BASE, Route
@@ -34,7 +35,8 @@ _TAKEN = {"content": {_JSON: {"schema": {"type": "object"}}}}
 
 def document(routes: Sequence[Route]) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of these routes, of the receiver and of the health checks."""
-    shapes = [*(route.answer for route in routes if route.answer), *HAPPENINGS.values(), Error]
+    answers = [route.answer for route in routes if route.answer]
+    shapes = [*answers, *HAPPENINGS.values(), *READ_BY_PAGE.values(), Error]
     _, schemas = msgspec.json.schema_components(shapes, ref_template=f"{_SCHEMAS}{{name}}")
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:

@@ -1,4 +1,4 @@
-"""The index's file: one SQLite database for each set of name rules; whoever loses it builds it again from bronze."""
+"""The index's file: one SQLite database for each version of the rules; whoever loses it builds it again from bronze."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -9,8 +9,12 @@ import msgspec
 
 from headwater.errors import LakeUnavailable, WrongSetting
 from headwater.index.catalog_tables import CATALOG
+from headwater.index.older_file import show_todays_tables
+from headwater.lineage.rule_code import code_hash
 
-FORMAT = 6
+FORMAT = 7
+OLDEST = 5
+"""Files from this format on are read, though never written, until one of today's rules is built beside them."""
 
 T = TypeVar("T")
 
@@ -62,9 +66,9 @@ CREATE TABLE seen(
   PRIMARY KEY(name, credible, time_us, rank, event_id, place, schema)) WITHOUT ROWID;
 CREATE TABLE bindings(alias INTEGER, time_us INTEGER, location INTEGER, PRIMARY KEY(alias, time_us, location))
   WITHOUT ROWID;
-CREATE TABLE happened(
+CREATE TABLE lives(
   id INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT, time_us INTEGER, location INTEGER, renamed INTEGER, written INTEGER);
-CREATE INDEX happened_of_run ON happened(run, written);
+CREATE INDEX lives_of_run ON lives(run, written);
 CREATE TABLE tags(
   name INTEGER, producer TEXT, credible INTEGER, time_us INTEGER, rank INTEGER, event_id TEXT, place INTEGER,
   value BLOB, PRIMARY KEY(name, producer, credible, time_us, rank, event_id, place)) WITHOUT ROWID;
@@ -104,7 +108,9 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
     remove(path)
     connection = _connect(path)
     try:
-        connection.executescript(f"BEGIN;{SCHEMA}{CATALOG}PRAGMA user_version={FORMAT};COMMIT;")
+        connection.executescript(
+            f"BEGIN;{SCHEMA}{CATALOG}PRAGMA application_id={_code()};PRAGMA user_version={FORMAT};COMMIT;"
+        )
     except sqlite3.OperationalError as error:
         if not any(word in str(error) for word in ("fts5", "tokenizer")):
             raise
@@ -116,12 +122,14 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
-    """Open the index beside its writer; raises LakeUnavailable while there is none."""
+    """Open the index beside its writer, also one of older rules; raises LakeUnavailable while there is none."""
     try:
         connection = sqlite3.connect(
             f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=5, check_same_thread=False
         )
-        if connection.execute("PRAGMA user_version").fetchone()[0] == FORMAT:
+        if OLDEST <= connection.execute("PRAGMA user_version").fetchone()[0] <= FORMAT:
+            if connection.execute("PRAGMA application_id").fetchone()[0] != _code():
+                show_todays_tables(connection, SCHEMA + CATALOG)
             return connection
         connection.close()
     except sqlite3.Error as error:
@@ -144,6 +152,11 @@ def remove(path: Path) -> None:
     """Delete an index file and its side files."""
     for suffix in ("", "-wal", "-shm"):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
+def _code() -> int:
+    """Return the code of the rules as a file notes it."""
+    return int(code_hash()[:7], 16)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

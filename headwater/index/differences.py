@@ -40,7 +40,7 @@ def _plain_edges(moment: Moment, view: View) -> Iterator[tuple[PlainEdge, Maker]
     graph = moment.graph
     there = {name for name in graph.generations if not view.hidden or moment.stands(name)}
     for number, (group, said) in graph.sets.items():
-        if not view.live[number] or said.output is None or graph.dataset(said.output) in view.hidden:
+        if not view.says(number) or said.output is None or graph.dataset(said.output) in view.hidden:
             continue
         output = said.output.plain
         for edge in said.edges:

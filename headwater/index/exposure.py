@@ -53,7 +53,7 @@ def look_for(moment: Moment, rules: UserRules, view: View, *, tag: str, source: 
     found = surface(moment.graph, sources.nodes, sources.whole, view, lambda number: _keys(moment, number))
     found.columns.sort(key=lambda each: (_RANK[each.exposure], *_place(moment, each)))
     masked = any(each.exposure == "masked" for each in found.columns)
-    until = exposed_until(moment.graph, found, moment.writers) if masked else {}
+    until = exposed_until(moment.graph, found, moment.written) if masked else {}
     return Exposed(sources, found.columns, found.ways, until)
 
 

@@ -15,7 +15,7 @@ from headwater.index.kin import SqliteKin
 from headwater.index.names import NameNumbers
 from headwater.index.naming import SqliteNaming
 from headwater.index.packing import encode
-from headwater.index.served import read_progress
+from headwater.index.progress import read_progress
 from headwater.index.store import SqliteStore
 from headwater.index.tag_table import TagTable
 from headwater.lake.follow import Progress
@@ -121,8 +121,9 @@ class Indexer:
         after = {word.said: _counted(word) for group_words in words.values() for word in group_words}
         for number in before.keys() | after.keys():
             self._mark(number, before.get(number, Counted()), after.get(number, Counted()))
-        for group, own in words.items():
-            votes.settle(group, own[0].said if _stands_alone(own, edge_sets) else None)
+        alone = {votes.number(group): own[0].said for group, own in words.items() if _stands_alone(own, edge_sets)}
+        for number in groups:
+            votes.settle(number, alone.get(number))
 
     def _mark(self, number: int, before: Counted, after: Counted) -> None:
         if before.live != after.live:

@@ -1,7 +1,7 @@
 """The index as questions see it: the graph of what counts, kept up with its writer, one generation at a time."""
 
 import gc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from headwater.index.packing import names_from, unpack_edges
 from headwater.index.tag_table import TagTable
 from headwater.lineage.columns import Columns
 from headwater.lineage.current import Group
-from headwater.lineage.exposed_until import Writer
+from headwater.lineage.exposed_until import Writer, Written, Wrote
 from headwater.lineage.graph import Graph
 from headwater.lineage.jobs import job_key
 from headwater.lineage.lifetimes import Lifetimes
@@ -165,29 +165,34 @@ class LiveGraph:
         runs, first_us, last_us = self.sql.execute(query, (number,)).fetchone()
         return Stats(runs, first_us, last_us, bool(self.sql.execute(landed, (number,)).fetchone()))
 
-    def writers(self, dataset: Name) -> Iterator[Writer]:
-        """Yield who ever wrote a generation of a dataset."""
+    def written(self, dataset: Name) -> Written:
+        """Return who ever wrote a generation of a dataset."""
         number = self.names.known(dataset) or 0
         rows = self.sql.execute(
             "SELECT e.number, g.layer, g.job, v.value FROM groups g JOIN edge_sets e ON e.grp = g.id "
             "JOIN edges v ON v.edge_set = e.number WHERE g.output = ? AND e.runs > 0",
             (number,),
         ).fetchall()
+        writers = []
         for edge_set, layer, job, value in rows:
             group = Group(layer, self.names.name(job), dataset)
-            said = self._remask(group, unpack_edges(value))
-            yield Writer(said, partial(self._wrote, number, edge_set))
+            writers.append(Writer(self._remask(group, unpack_edges(value)), partial(self._wrote, edge_set)))
+        return Written(writers, partial(self._rewritten, number))
 
-    def _wrote(self, dataset: int, edge_set: int, upto_us: int) -> int | None:
-        newest = (
-            "SELECT time_us, run FROM votes WHERE edge_set = ? AND time_us <= ? ORDER BY time_us DESC, tie DESC LIMIT 1"
+    def _wrote(self, edge_set: int, upto_us: int) -> Wrote | None:
+        query = (
+            "SELECT time_us, run FROM votes WHERE edge_set = ? AND time_us <= ? ORDER BY time_us DESC, run DESC LIMIT 1"
         )
-        row = self.sql.execute(newest, (edge_set, upto_us)).fetchone()
-        rewritten = (
-            "SELECT 1 FROM groups g JOIN votes v ON v.grp = g.id AND v.rewrites "
-            "WHERE g.output = ? AND v.time_us >= ? AND v.run <> ? LIMIT 1"
+        row = self.sql.execute(query, (edge_set, upto_us)).fetchone()
+        return (row[0], row[1]) if row else None
+
+    def _rewritten(self, dataset: int, by: Wrote) -> int | None:
+        query = (
+            "SELECT min(v.time_us) FROM groups g JOIN votes v ON v.grp = g.id AND v.rewrites "
+            "WHERE g.output = ? AND v.time_us >= ? AND v.run <> ?"
         )
-        return row[0] if row and not self.sql.execute(rewritten, (dataset, *row)).fetchone() else None
+        found: int | None = self.sql.execute(query, (dataset, *by)).fetchone()[0]
+        return found
 
     def was_read(self, dataset: Name) -> bool:
         """Tell whether some run, be it long ago, read a dataset to write another."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from headwater.lineage.columns import Columns
-from headwater.lineage.exposed_until import Writer
+from headwater.lineage.exposed_until import Written
 from headwater.lineage.graph import Graph
 from headwater.lineage.name import Name
 from headwater.lineage.part import Tag
@@ -72,7 +72,7 @@ class Moment(Known, Protocol):
     def older_than(self, time_us: int) -> Iterable[int]:
         """Return the edge sets whose newest run is older than a moment."""
 
-    def writers(self, dataset: Name) -> Iterable[Writer]:
+    def written(self, dataset: Name) -> Written:
         """Return who ever wrote a generation of a dataset."""
 
     def newest_run(self, number: int) -> str | None:

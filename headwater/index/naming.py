@@ -22,8 +22,8 @@ class SqliteNaming(Naming):
 
     def refresh(self) -> None:
         """Read what another process has written since."""
-        counts = "SELECT (SELECT count(*) FROM bindings), (SELECT count(*) FROM happened), "
-        read = self._sql.execute(counts + "(SELECT coalesce(max(id), 0) FROM happened)").fetchone()
+        counts = "SELECT (SELECT count(*) FROM bindings), (SELECT count(*) FROM lives), "
+        read = self._sql.execute(counts + "(SELECT coalesce(max(id), 0) FROM lives)").fetchone()
         if read == self._read:
             return
         self._read = read
@@ -41,7 +41,7 @@ class SqliteNaming(Naming):
         changes: dict[str, list[Change]] = {}
         writes: dict[str, list[tuple[int, Name]]] = {}
         name = self._numbers.name
-        rows = self._sql.execute("SELECT run, time_us, location, renamed, written FROM happened")
+        rows = self._sql.execute("SELECT run, time_us, location, renamed, written FROM lives")
         for run, time_us, location, renamed, written in rows:
             if written:
                 writes.setdefault(run, []).append((time_us, name(location)))
@@ -76,6 +76,6 @@ class SqliteNaming(Naming):
     def _write(self, run_key: str, happened: Iterable[tuple[int, Name, Name | None]], *, written: bool) -> None:
         number = self._numbers.number
         rows = [(run_key, at, number(name), number(to) if to else None, written) for at, name, to in happened]
-        self._sql.execute("DELETE FROM happened WHERE run = ? AND written = ?", (run_key, written))
-        insert = "INSERT INTO happened(run, time_us, location, renamed, written) VALUES (?, ?, ?, ?, ?)"
+        self._sql.execute("DELETE FROM lives WHERE run = ? AND written = ?", (run_key, written))
+        insert = "INSERT INTO lives(run, time_us, location, renamed, written) VALUES (?, ?, ?, ?, ?)"
         self._sql.executemany(insert, rows)

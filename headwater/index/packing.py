@@ -28,7 +28,7 @@ class PackedPart(Struct, array_like=True, gc=False):
     outputs: tuple[int, ...]
     declared: tuple[tuple[str, str], ...]
     producer: str
-    parent: str | None
+    parent: str | None = None
 
 
 class PackedEdges(Struct, array_like=True, gc=False):
@@ -47,10 +47,10 @@ class PackedEdges(Struct, array_like=True, gc=False):
     tables: list[int]
     named: list[int]
     also_read: list[int]
-    opaque: list[int]
     carries: bool
-    shows: bool
     borrowed: bool
+    opaque: list[int] | None = None
+    shows: bool = True
 
 
 encode = msgpack.Encoder().encode
@@ -137,8 +137,15 @@ def unpack_edges(value: bytes) -> Contribution:
         tables=tuple(names[number] for number in packed.tables),
         named=tuple(names[number] for number in packed.named),
         also_read=tuple(names[number] for number in packed.also_read),
-        opaque=tuple(names[number] for number in packed.opaque),
+        opaque=tuple(names[number] for number in _opaque(packed)),
         carries=packed.carries,
         shows=packed.shows,
         borrowed=packed.borrowed,
     )
+
+
+def _opaque(packed: PackedEdges) -> list[int]:
+    """Return opaque inputs; files from before they were kept had them in outputs without column lineage alone."""
+    if packed.opaque is not None:
+        return packed.opaque
+    return [] if packed.carries else [*packed.tables, *packed.also_read]

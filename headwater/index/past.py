@@ -1,14 +1,12 @@
 """Lineage at a moment of the past: everything is derived again from the events that count then."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 from headwater.index.moment import NOW_US, Stats
 from headwater.lineage.columns import Columns
 from headwater.lineage.contents import Contents
-from headwater.lineage.current import Vote, newness
-from headwater.lineage.edges import Contribution
-from headwater.lineage.exposed_until import Writer
+from headwater.lineage.current import newness
+from headwater.lineage.exposed_until import Written
 from headwater.lineage.jobs import job_key
 from headwater.lineage.name import Name
 from headwater.lineage.part import Part, Tag
@@ -23,7 +21,6 @@ class PastMoment:
     def __init__(self, parts: Sequence[Part], contents: Contents, remask: Remask):
         """Derive from the parts that count."""
         self._scene = Scene(parts, contents, remask)
-        self._remask = remask
         self._parts = parts
         self._naming = self._scene.naming
         self.graph = self._scene.graph
@@ -85,17 +82,9 @@ class PastMoment:
         """Return every dataset that was mentioned."""
         return list(self._mentioned)
 
-    def writers(self, dataset: Name) -> list[Writer]:
+    def written(self, dataset: Name) -> Written:
         """Return who ever wrote a generation of a dataset."""
-        groups = [group for group in self._scene.store.votes if group.output == dataset]
-        votes = [(group, vote) for group in groups for vote in self._scene.store.votes[group].values()]
-        rewrites = [(vote.time_us, vote.run_key) for _, vote in votes if vote.rewrites]
-
-        def wrote(vote: Vote[Contribution], upto_us: int) -> int | None:
-            gone = any(at >= vote.time_us and run != vote.run_key for at, run in rewrites)
-            return vote.time_us if vote.time_us <= upto_us and not gone else None
-
-        return [Writer(self._remask(group, vote.said), partial(wrote, vote)) for group, vote in votes]
+        return self._scene.written(dataset)
 
     def tags(self) -> Mapping[Name, Sequence[Tag]]:
         """Return the tags that hold, by dataset."""

@@ -96,7 +96,7 @@ class _Links:
         graph = self._graph
         for edge_set in sorted((graph.feeds if forward else graph.fed_by).get(number, ())):
             _, said = graph.sets[edge_set]
-            if not self._view.live[edge_set] or said.output is None:
+            if not self._view.says(edge_set) or said.output is None:
                 continue
             if forward and graph.names[number] not in said.tables:
                 continue

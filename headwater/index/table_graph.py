@@ -69,7 +69,7 @@ def _edges(
     pairs: dict[tuple[Name, Name], set[Name]] = {}
     for number, (group, said) in moment.graph.sets.items():
         output = said.output
-        if not view.live[number] or output is None or moment.graph.dataset(output) in view.hidden:
+        if not view.says(number) or output is None or moment.graph.dataset(output) in view.hidden:
             continue
         for source in {name.plain for name in said.tables}:
             if source in node_of and output.plain in node_of:

@@ -47,9 +47,8 @@ class VoteTable:
         batch.write(self._edge_sets)
         return {self.group(number) for number in changed}
 
-    def settle(self, group: Group, alone: int | None) -> None:
+    def settle(self, number: int, alone: int | None) -> None:
         """Remember that one edge set with column lineage is all that counts in a group; None: that it is not so."""
-        number = self._group_id(group)
         if alone is None:
             self._alone.pop(number, None)
         else:

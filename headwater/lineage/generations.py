@@ -57,18 +57,41 @@ class Generations:
             time_us, location = away
 
     def read(self, location: Name, since_us: int, time_us: int, run_key: str) -> Name:
-        """Return the newest generation that lived in a window, if it can be other than one that the run itself ends."""
-        ended: Name | None = None
-        for found in self._meanings_back(location, since_us, time_us) if self.touches(location) else ():
-            if self.lived(found, time_us, but=run_key):
-                if not self._ends_it(run_key, found):
-                    return found
-                ended = ended or found
-        return ended or self.meaning(location, time_us)
+        """Return the newest generation that lived in a window, if it can be other than one that the run itself ends.
+
+        Where none did, the one that is meant, if others made it after all; else the newest that lived before.
+        """
+        meaning = self.meaning(location, time_us)
+        if not self.touches(location):
+            return meaning
+        lived = [
+            found
+            for found in self._meanings_back(location, since_us, time_us)
+            if self._was_there(found, time_us, but=run_key)
+        ]
+        others = (found for found in lived if not self._ends_it(run_key, found))
+        found = next(others, next(iter(lived), None))
+        if found is not None or self._was_there(meaning, EVER_US, but=run_key):
+            return found or meaning
+        before = self._meanings_back(location, -EVER_US, time_us)
+        return next((each for each in before if self._was_there(each, time_us, but=run_key)), meaning)
+
+    def _was_there(self, dataset: Name, upto_us: int, *, but: str) -> bool:
+        """Tell whether a generation was there to be read: what was renamed away is not, until somebody writes it."""
+        away = None if dataset.generation else _first(self.renamed.get(dataset, ()), -EVER_US)
+        if away is None:
+            return self.lived(dataset, upto_us, but=but)
+        return any(run_key != but for run_key in self._writers(Span(dataset, away[0]), upto_us))
 
     def newest(self, location: Name) -> Name:
-        """Return the newest generation at a location."""
+        """Return the newest generation at a location, be it only coming."""
         return self._begun(location.plain, EVER_US)
+
+    def newest_lived(self, location: Name) -> Name:
+        """Return the newest generation at a location that lived."""
+        plain = location.plain
+        ends = [plain, *(plain._replace(generation=run_key) for _, run_key in self._ends.get(plain, ()))]
+        return next((each for each in reversed(ends) if self.lived(each)), plain)
 
     def meanings(self, location: Name) -> list[Name]:
         """Return all that a location has ever meant, the newest first."""
@@ -177,7 +200,7 @@ class Generations:
     def _meanings_back(self, location: Name, since_us: int, time_us: int) -> Iterator[Name]:
         yield self.meaning(location, time_us)
         times = sorted({at for at, *_ in (*self._ends.get(location, ()), *self.renamed.get(location, ()))})
-        for at in reversed(times[bisect_right(times, since_us) : bisect_right(times, time_us)]):
+        for at in reversed(times[bisect_left(times, since_us) : bisect_right(times, time_us)]):
             yield self.meaning(location, at - 1)
 
     def _ends_it(self, run_key: str, dataset: Name) -> bool:

@@ -122,7 +122,7 @@ class Naming:
         return not known
 
     def _declared(self, name: Name, time_us: int) -> Name:
-        return self.generations.newest(self.resolve(name, time_us))
+        return self.generations.newest_lived(self.resolve(name, time_us))
 
     def _with_aliases(self, moved: Iterable[Span]) -> Iterator[Span]:
         for span in moved:

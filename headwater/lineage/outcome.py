@@ -1,5 +1,6 @@
 """What all jobs together say about one dataset they write: which words count, and what explains the opaque ones."""
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -120,15 +121,16 @@ class _Explains(Generic[T]):
 
     def _halves(self, group: Group, vote: Vote[T], votes: Votes[T]) -> Names:
         """Return what the other half of a CREATE or REPLACE TABLE AS SELECT covers."""
-        if "table_as_select" not in group.job.name:
+        if not _is_statement(group):
             return frozenset()
+        same = [(other, each) for other, own in votes.items() if other.output == group.output for each in own]
+        beside = [(other, each) for other, each in same if each.execution == vote.execution]
+        instants = sorted(each.last_us for other, each in beside if _is_statement(other) and _is_instant(each))
         return frozenset(
             name
-            for other_group, others in votes.items()
-            if other_group.output == group.output
-            for other in others
-            if other.carries and other.execution == vote.execution and _is_half(vote, other, other_group)
-            for name in self._content_of(other.said).named
+            for other, each in beside
+            if each.carries and each.run_key != vote.run_key and _is_half(vote, other, each, instants)
+            for name in self._content_of(each.said).named
         )
 
     @staticmethod
@@ -136,16 +138,28 @@ class _Explains(Generic[T]):
         return frozenset(name for name in names if name.plain in plain)
 
 
+_STATEMENT = re.compile(r"(?:^|\.)(?:atomic_)?(?:create|replace)\w*_table_as_select(?:_command|_exec)?(?:\.|$)")
 _HALVES = ("append_data", "overwrite_by_expression", "overwrite_partitions")
 
 
-def _is_half(statement: Vote[T], other: Vote[T], group: Group) -> bool:
-    """Tell whether a run may be the half of a statement that knows the columns: it ended while the statement ran."""
-    if statement.run_key == other.run_key:
-        return False
-    if statement.started_us < statement.last_us:
+def _is_statement(group: Group) -> bool:
+    return _STATEMENT.search(group.job.name) is not None
+
+
+def _is_instant(vote: Vote[T]) -> bool:
+    return vote.started_us == vote.last_us
+
+
+def _is_half(statement: Vote[T], group: Group, other: Vote[T], instants: Sequence[int]) -> bool:
+    """Tell whether a run is the half of a statement that knows the columns: it ended while the statement ran.
+
+    Of statements of one instant it is that of the next one, else of the last.
+    """
+    if not _is_instant(statement):
         return statement.started_us <= other.last_us <= statement.last_us
-    return any(part.startswith(_HALVES) for part in group.job.name.split("."))
+    if not any(part.startswith(_HALVES) for part in group.job.name.split(".")):
+        return False
+    return statement.last_us == next((at for at in instants if at >= other.last_us), instants[-1])
 
 
 def that_matter(votes: Votes[T]) -> Iterator[tuple[Group, str]]:

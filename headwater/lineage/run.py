@@ -116,13 +116,16 @@ def sent_changes(parts: Iterable[Part]) -> list[Change]:
 
 
 def sent_writes(parts: Iterable[Part]) -> Iterator[tuple[int, Name]]:
-    """Yield (time, name as sent) of the outputs of a run that counts, other than those it drops."""
+    """Yield (time, name as sent) of the outputs of a run that counts, other than those it drops or renames."""
     ordered = _in_order(parts)
     processing = _newest(ordered, "processing") or "BATCH"
     end = end_of(ordered)
-    if ordered[-1].kind == "RUN" and (processing != "BATCH" or (end and end.type == "COMPLETE")):
+    complete = end is not None and end.type == "COMPLETE"
+    if ordered[-1].kind == "RUN" and (processing != "BATCH" or complete):
         for part in _speaking(ordered, processing):
-            yield from ((part.time_us, each.name) for each in part.outputs if each.lifecycle != "DROP")
+            for each in part.outputs:
+                if each.lifecycle != "DROP" and not (complete and each.lifecycle == "RENAME" and each.previous):
+                    yield part.time_us, each.name
 
 
 def _in_order(parts: Iterable[Part]) -> list[Part]:

@@ -1,11 +1,13 @@
 """All that questions need at one moment: the graph, what of it counts, columns and tags."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from headwater.lineage.contents import Contents
 from headwater.lineage.current import Group, Vote
 from headwater.lineage.derive import Derivation
 from headwater.lineage.edges import Contribution, others_read
+from headwater.lineage.exposed_until import Writer, Written, Wrote
 from headwater.lineage.graph import Graph
 from headwater.lineage.kin import KinInMemory
 from headwater.lineage.lifetimes import Lifetimes
@@ -70,6 +72,23 @@ class Scene:
             for said in {vote.said for vote in votes.values()}:
                 if (group, said) not in known:
                     self._add(group, Word(said, False, False, False, frozenset(), frozenset()))
+
+    def written(self, dataset: Name) -> Written:
+        """Return who ever wrote a generation of a dataset."""
+        of_it = [
+            (group, vote) for group, own in self.store.votes.items() if group.output == dataset for vote in own.values()
+        ]
+        rewrites = sorted((vote.time_us, vote.run_key) for _, vote in of_it if vote.rewrites)
+
+        def wrote(vote: Vote[Contribution], upto_us: int) -> Wrote | None:
+            return (vote.time_us, vote.run_key) if vote.time_us <= upto_us else None
+
+        def rewritten(by: Wrote) -> int | None:
+            return next((at for at, run_key in rewrites if at >= by[0] and run_key != by[1]), None)
+
+        return Written(
+            [Writer(self._remask(group, vote.said), partial(wrote, vote)) for group, vote in of_it], rewritten
+        )
 
     def votes_of(self, number: int) -> list[Vote[Contribution]]:
         """Return the votes behind an edge set."""

@@ -1,6 +1,6 @@
 """Rule 8: where tagged columns end up readable, masked, or nobody can say. Exposed before unknown before masked."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Set
 from typing import Literal, NamedTuple
 
 from headwater.lineage.graph import Graph
@@ -120,7 +120,17 @@ class _Unknown:
             if self._view.live[number]:
                 said = graph.sets[number][1]
                 named.update(said.bare, (edge.target for edge in said.edges))
-        return (key for key in self._columns_of(dataset) if key not in named)
+        there = self._columns_of(dataset)
+        return (key for key in there if key not in named and not self._is_accounted(dataset, key, named))
+
+    def _is_accounted(self, dataset: int, key: str, named: Set[str | None]) -> bool:
+        """Tell whether a column is named with the struct it lies in, or by what lies in it (rule 12)."""
+        if dataset not in self._view.nesting.active:
+            return False
+        node = self._graph.node_for(dataset, key)
+        above = {self._graph.columns[each].key for each, _ in self._view.nesting.lies_in(node)}
+        inside = {self._graph.columns[each].key for each in self._view.nesting.within(node).values()}
+        return not named.isdisjoint(above | inside)
 
     def _behind(self, dataset: int) -> None:
         """Take what is written from a dataset and nobody says how."""

@@ -152,7 +152,24 @@ class _Judge:
         view = self._view
         feeds = self._graph.feeds.get(dataset, ())
         newest = dataset == self._subject.newest
-        return [each for each in feeds if view.reading[each] or (newest and view.says(each))]
+        return [each for each in feeds if view.reading[each] or (newest and view.says(each) and self._counts(each))]
+
+    def _counts(self, number: int) -> bool:
+        """Tell whether an edge set is about a dataset that is there, or that something which is there came of."""
+        output = self._graph.sets[number][1].output
+        todo = [self._graph.dataset(output)] if output is not None else []
+        seen = set(todo)
+        while todo:
+            dataset = todo.pop()
+            if dataset is not None and dataset not in self._view.hidden:
+                return True
+            for each in self._graph.feeds.get(-1 if dataset is None else dataset, ()):
+                said = self._graph.sets[each][1]
+                far = self._graph.dataset(said.output) if said.output is not None else None
+                if self._view.says(each) and far is not None and far not in seen:
+                    seen.add(far)
+                    todo.append(far)
+        return output is None
 
     def _hides_steps(self, number: int, dataset: int) -> bool:
         said = self._graph.sets[number][1]

@@ -12,7 +12,7 @@ from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming
 from headwater.lineage.user_rules import UserRules
 from headwater.spark.delta import Folder, keep
-from headwater.spark.generations import current
+from headwater.spark.generations import current, generation
 from headwater.spark.gold_answers import COUNTING, counting
 from headwater.spark.graph import Now
 from headwater.spark.naming import naming_of
@@ -95,9 +95,9 @@ class Layers:
 
 
 def open_layers(spark: SparkSession, lake: str) -> Layers:
-    """Open silver and gold of a lake; raises WrongSetting where one has not been built."""
-    found = [current(spark, lake, layer, tables) for layer, tables in (("silver", SILVER), ("gold", GOLD))]
-    folders = [each[0] for each in found if each]
-    if len(folders) < len(found):
+    """Open gold of a lake and the silver that it was made from; raises WrongSetting where there is none."""
+    gold = current(spark, lake, "gold", GOLD)
+    if gold is None:
         raise WrongSetting(f"There is no silver and gold in {lake}. Run the notebook Refresh, or `headwater spark`.")
-    return Layers(*folders)
+    made_from = gold[1].rpartition("/")[2]  # silver may have gone over to other rules already
+    return Layers(generation(spark, lake, "silver", made_from, SILVER), gold[0])

@@ -3,8 +3,10 @@
 import re
 from typing import Any
 
+import msgspec
 import pytest
 
+from headwater.api.answers.marquez import READ_BY_PAGE
 from tests.marquez.conftest import Marquez, encoded
 from tests.marquez.lake import (
     BARE,
@@ -232,6 +234,22 @@ def test_only_events_of_runs_are_listed_and_counted(marquez: Marquez) -> None:
         assert all(each["run"]["runId"] for each in found["events"])
         assert found["totalCount"] == len(found["events"])
     assert found["totalCount"] == 3
+
+
+ADDRESSES: list[tuple[str, tuple[str, ...]]] = [
+    ("namespaces", ()),
+    *(("namespaces/{namespace}/datasets/{dataset}" + more, named)
+      for named in (RAW, TABLE, TOPIC, COLONS, DIGIT, BARE, ALIAS) for more in ("", "/versions")),
+    *(("namespaces/{namespace}/jobs/{job}" + more, (JOB[0], name))
+      for name in ("daily.load", "declared", "broken", "now", "stream") for more in ("", "/runs")),
+    *(("jobs/runs/{run}" + more, (run,)) for run in (OLD, NEW, RUNNING, FAILED, STREAM) for more in ("", "/facets")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("address", "names"), ADDRESSES)
+def test_what_the_dashboard_reads_is_of_its_shape(marquez: Marquez, address: str, names: tuple[str, ...]) -> None:
+    answer = marquez.get("/" + re.sub(r"\{\w+\}", "{}", address), *names)
+    assert msgspec.convert(answer, READ_BY_PAGE[address])
 
 
 def edges(answer: Any) -> set[tuple[str, str]]:

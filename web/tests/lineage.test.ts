@@ -152,6 +152,6 @@ test('the graph is saved as SVG and PNG, its table as CSV', async () => {
   expect((await saved('PNG')).subarray(1, 4).toString()).toBe('PNG');
   await page.getByText('What is drawn, as a table').click();
   const csv = (await saved('CSV')).toString('utf8').split('\r\n');
-  expect(csv[0]).toBe('Where,Table or group,Column,Readable,Change,Namespace');
+  expect(csv[0]).toBe('Where,Table or group,Column,Way,Change,Namespace');
   expect(csv.length - 2).toBe((await columns(page)).length);
 });

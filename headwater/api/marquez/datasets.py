@@ -23,7 +23,8 @@ _STREAMS = ("kafka", "pulsar", "kinesis", "eventhub", "pubsub")
 
 _LISTED = (
     "FROM names n CROSS JOIN entities e ON e.kind = 0 AND e.name = n.id WHERE n.namespace = ? "
-    "AND NOT EXISTS (SELECT 1 FROM bindings b WHERE b.alias = n.id) AND n.id NOT IN (SELECT old FROM renames) "
+    "AND NOT EXISTS (SELECT 1 FROM bindings b WHERE b.alias = n.id) "
+    "AND n.id NOT IN (SELECT location FROM lives WHERE renamed IS NOT NULL) "
     "AND NOT EXISTS (SELECT 1 FROM datasets d JOIN changes c ON c.name = d.name AND c.mark = 'deleted' "
     "WHERE d.name = n.id AND d.dropped)"
 )
@@ -95,12 +96,17 @@ def _fields(facets: Mapping[str, str], tags: Sequence[Tag]) -> list[dict[str, An
     return [
         {
             "name": field["name"],
-            "type": field.get("type"),
+            "type": _text(field.get("type")),
             "tags": sorted(by_column.get(field["name"].casefold(), ())),
-            "description": field.get("description"),
+            "description": _text(field.get("description")),
         }
         for field in schema_fields(facets)
     ]
+
+
+def _text(sent: object) -> str | None:
+    """Return what a producer sent where a text belongs; clients take no other form."""
+    return sent if isinstance(sent, str) else None
 
 
 def list_datasets(asked: Asked) -> Answer:

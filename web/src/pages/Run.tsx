@@ -3,7 +3,7 @@ import { Link } from 'react-router';
 
 import { queryText, type Schemas } from '../api/client';
 import { useAddress } from '../api/hooks';
-import { marquez, type Facets as Sent, type Run as Described } from '../api/marquez';
+import { marquez, type Run as Described, type RunFacets } from '../api/marquez';
 import { DataTable } from '../parts/DataTable';
 import { Code, Facets, facetText } from '../parts/Facets';
 import { duration, time } from '../parts/format';
@@ -87,7 +87,7 @@ function took(started: string | null, ended: string | null): string {
 /** What the run's events say in facets. */
 function Said({ id }: { id: string }) {
   const run = useAddress<Described>(marquez.run(id));
-  const job = useAddress<{ facets: Sent }>(`${marquez.run(id)}/facets`, { type: 'job' });
+  const job = useAddress<RunFacets>(`${marquez.run(id)}/facets`, { type: 'job' });
   const parent = facetText(run.data?.facets, 'parent', 'run', 'runId');
   const error = facetText(run.data?.facets, 'errorMessage', 'message');
   const trace = facetText(run.data?.facets, 'errorMessage', 'stackTrace');
@@ -96,7 +96,7 @@ function Said({ id }: { id: string }) {
       {parent && <dl className="about"><dt>Parent run</dt><dd><RunLink id={parent} /></dd></dl>}
       {error && <Section title="Error"><Code text={trace ? `${error}\n\n${trace}` : error} label="Error" /></Section>}
       {job.data && <Sql facets={job.data.facets} />}
-      <Section title="Facets of the run"><Answered query={run}>{(found) => <Facets facets={found.facets} />}</Answered></Section>
+      <Section title="Facets of the run"><Answered query={run}>{(found) => <Facets facets={found.facets ?? {}} />}</Answered></Section>
       <Section title="Facets of the job"><Answered query={job}>{(found) => <Facets facets={found.facets} />}</Answered></Section>
     </>
   );

@@ -83,11 +83,11 @@ test('what was opened of late is kept once, newest first, eight at most', () => 
 
 test('columns are joined in any case, and those that only lineage knows are added', () => {
   const field = { name: 'Email', type: 'string', tags: ['pii'], description: null };
-  const from = [{ namespace: 'n', dataset: 'x/y/src', field: 'mail', transformations: [] }];
+  const by = { transformationDescription: null, transformationType: 'IDENTITY' };
+  const from = [{ namespace: 'n', name: 'x/y/src', dataset: 'x/y/src', field: 'mail', transformations: [], ...by }];
   const dataset = {
-    id: { namespace: 'n', name: 'd' }, type: 'DB_TABLE', namespace: 'n', name: 'd', createdAt: null, updatedAt: null, fields: [field],
-    tags: [], description: null, facets: {}, deleted: false,
-    columnLineage: [{ name: 'email', inputFields: from }, { name: 'gone', inputFields: [] }],
+    namespace: 'n', name: 'd', fields: [field],
+    columnLineage: [{ name: 'email', inputFields: from, ...by }, { name: 'gone', inputFields: [], ...by }],
   }; // prettier-ignore
   const verdict = { namespace: 'n', dataset: 'd', column: 'email', verdict: 'used' as const, reason: 'read by a job', caveats: [], read_by: [], consumers: [], also_read_by: [], observed_since: null, last_used: null };
   const surface = { namespace: 'n', dataset: 'other', column: 'email', exposure: 'exposed' as const, how: 'x', source: null, via: null };

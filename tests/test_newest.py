@@ -20,6 +20,7 @@ from headwater.api.questions import moment_us
 from headwater.index.lens import Lens
 from headwater.lineage.name import Name
 from headwater.lineage.names import default_rules
+from headwater.lineage.naming import Naming
 from headwater.lineage.newest import newest_events_first, order_of, order_text, time_of
 from headwater.lineage.run import fold
 from headwater.runtime.indexes import open_lenses, open_search
@@ -148,7 +149,7 @@ def test_the_rule_itself_gives_the_newest_schema(lake: Lake) -> None:
     parts, contents = read_parts(delivered)
     found = {}
     for name in NAMES:
-        run = fold([part for part in parts if part.job.name == name], lambda each, _: each)
+        run = fold([part for part in parts if part.job.name == name], Naming())
         both = run.inputs | run.outputs
         found[name] = ["".join(path) for path in contents.schema(both[Name(*place(name))].schema or "")]
     assert found == {name: [value] for name, value in expected(lake.world.folder, "schema").items()}

@@ -32,7 +32,12 @@ def write_answers(silver: Folder, gold: Folder, rules: UserRules) -> None:
 
 
 def counting(votes: DataFrame, datasets: DataFrame) -> DataFrame:
-    """Return rows for `graph.Now`: of `edge_sets` and of `datasets`, in one partition and in order."""
+    """Return rows for `graph.Now`: of `edge_sets` and of `datasets`, in one partition and in order.
+
+    Also of a generation from before datasets had any, which notebooks read until the next one is built.
+    """
+    first = {"generation": F.expr("coalesce(generation, '')")}
+    times = {name: F.coalesce(name, "time_us") for name in ("started_us", "last_us")}
     types = {field.name: field.dataType for field in spark_schema(_INPUT)}
     both = [
         side.select(
@@ -41,6 +46,6 @@ def counting(votes: DataFrame, datasets: DataFrame) -> DataFrame:
                 for name in VOTE_COLUMNS
             )
         )
-        for side in (votes, datasets)
+        for side in (votes.withColumns(first | times), datasets.withColumns(first))
     ]
     return both[0].unionByName(both[1]).coalesce(1).sortWithinPartitions(F.asc_nulls_first("output_key"), *_ORDER)

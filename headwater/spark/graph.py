@@ -13,6 +13,7 @@ from headwater.index.showing import iso
 from headwater.index.verdicts import judge_dataset
 from headwater.lineage.columns import Columns
 from headwater.lineage.current import Group, Vote
+from headwater.lineage.derive import weight_of
 from headwater.lineage.edges import Contribution
 from headwater.lineage.graph import Graph
 from headwater.lineage.lifetimes import Lifetimes
@@ -32,8 +33,8 @@ from headwater.tables import MASKING_SURFACE, UNUSED_COLUMNS, Table
 
 VOTE_COLUMNS = (
     "output_key", "layer", "job_namespace", "job_name", "dataset_namespace", "dataset_name", "generation", "time_us",
-    "tie", "run_key", "execution", "started_us", "last_us", "weight", "landed", "rewrites", "kin", "content",
-    "columns", "tags", "ever_read",
+    "tie", "run_key", "execution", "started_us", "last_us", "landed", "rewrites", "kin", "content", "columns",
+    "tags", "ever_read",
 )  # fmt: skip
 """Open votes sorted by output, datasets first: rows without `output_key`."""
 
@@ -113,9 +114,9 @@ class Now:
         for output_key, same in groupby(rows, key=lambda row: row[0]):
             if output_key is None:
                 for row in same:
-                    self._take(Name(*row[4:7]), *row[18:])
+                    self._take(Name(*row[4:7]), *row[17:])
             else:
-                self._put([_Voted(*row[:18]) for row in same])
+                self._put([_Voted(*row[:17]) for row in same])
 
     @cached_property
     def view(self) -> View:
@@ -212,7 +213,6 @@ class _Voted(NamedTuple):
     execution: str
     started_us: int
     last_us: int
-    weight: int
     landed: bool
     rewrites: bool
     kin: str | None
@@ -227,7 +227,8 @@ class _Voted(NamedTuple):
 
     @property
     def vote(self) -> Vote[Contribution]:
-        return Vote(*self[7:16], read_contribution(self.content))
+        said = read_contribution(self.content)
+        return Vote(*self[7:13], weight_of(said), self.landed, self.rewrites, said)
 
 
 class _Kin:

@@ -38,15 +38,15 @@ def read_position(folder: Folder) -> Position:
     rows = folder.read(POSITIONS).collect()
     sequences = {(row.log, row.incarnation, row.partition): row.sequence for row in rows if row.sequence is not None}
     state = next((row.state for row in rows if row.state), None)
-    exact, borrows, masking = _decoder.decode(state) if state else ([], False, ())
-    named = {dataset: frozenset(keys) for dataset, keys in exact}
-    return Position(max((row.batch for row in rows), default=0), sequences, named, borrows, masking)
+    kept = _decoder.decode(state) if state else _State()
+    exact = {dataset: frozenset(keys) for dataset, keys in kept.exact}
+    return Position(max((row.batch for row in rows), default=0), sequences, exact, kept.borrows, kept.masking)
 
 
 def write_position(folder: Folder, position: Position, rules_hash: str) -> None:
     """Say that a batch is done, in one commit."""
-    exact = [(name, sorted(keys)) for name, keys in sorted(position.exact.items())]
-    state = msgspec.json.encode((exact, position.borrows, position.masking)).decode()
+    exact = tuple((name, sorted(keys)) for name, keys in sorted(position.exact.items()))
+    state = msgspec.json.encode(_State(exact, position.borrows, position.masking)).decode()
     rows = [(*source, sequence, state, position.batch, rules_hash) for source, sequence in position.sequences.items()]
     folder.overwrite(POSITIONS, folder.rows(POSITIONS, rows))
 
@@ -78,4 +78,12 @@ def limited(events: DataFrame, limit: int) -> tuple[DataFrame, dict[Source, int]
     return events.where(taken), ends
 
 
-_decoder = msgspec.json.Decoder(tuple[list[tuple[Name, list[str]]], bool, tuple[MaskingRule, ...]])
+class _State(msgspec.Struct, array_like=True):
+    """See `Position`; what an older version did not write has its default."""
+
+    exact: tuple[tuple[Name, list[str]], ...] = ()
+    borrows: bool = False
+    masking: tuple[MaskingRule, ...] = ()
+
+
+_decoder = msgspec.json.Decoder(_State)

@@ -20,8 +20,8 @@ from headwater.tables import BINDINGS, EDGE_SETS, GOLD, SILVER, Table
 from tests.lake_check import rows
 from tests.parsing import World
 from tests.reference import questions
-from tests.reference.records import Delivered
 from tests.reference.nesting import ColumnEdge
+from tests.reference.records import Delivered
 from tests.reference.solver import Column, Reference, TableEdge
 from tests.reference.world_events import START
 from tests.reference.worlds import random_world, world_in_namespace

@@ -23,7 +23,8 @@ from headwater.lineage.names import default_rules
 from headwater.lineage.naming import Naming
 from headwater.lineage.newest import newest_events_first, order_of, order_text, time_of
 from headwater.lineage.run import fold
-from headwater.runtime.indexes import open_lenses, open_search
+from headwater.runtime.indexes import open_freshness, open_lenses, open_search
+from headwater.runtime.logs import log_readers
 from headwater.tables import DATASETS, FACETS, FIELDS
 from tests.lake_check import rows
 from tests.lineage_world import read_parts
@@ -49,7 +50,8 @@ class Lake:
         self.world = world
         self.lenses = open_lenses(world.settings, world.folder)
         things = open_search(world.settings, world.folder)
-        api = MarquezApi(self.lenses, things, world.bronze, Access(()), None)
+        freshness = open_freshness(world.settings, world.folder, log_readers(world.settings, world.folder))
+        api = MarquezApi(self.lenses, things, world.bronze, Access(()), freshness, post=None)
         self.client = TestClient(Starlette(routes=api.routes()))
 
     def marquez(self, *path: str, **query: str) -> Any:

@@ -20,9 +20,10 @@ from headwater.api.questions import moment_us
 from headwater.index.lens import Lens
 from headwater.lineage.name import Name
 from headwater.lineage.names import default_rules
+from headwater.lineage.naming import Naming
 from headwater.lineage.newest import newest_events_first, order_of, order_text, time_of
 from headwater.lineage.run import fold
-from headwater.runtime.indexes import open_lenses, open_search
+from headwater.runtime.indexes import open_freshness, open_lenses, open_search
 from headwater.tables import DATASETS, FACETS, FIELDS
 from tests.lake_check import rows
 from tests.lineage_world import read_parts
@@ -48,7 +49,8 @@ class Lake:
         self.world = world
         self.lenses = open_lenses(world.settings, world.folder)
         things = open_search(world.settings, world.folder)
-        api = MarquezApi(self.lenses, things, world.bronze, Access(()), None)
+        freshness = open_freshness(world.settings, world.folder, lambda: ())
+        api = MarquezApi(self.lenses, things, world.bronze, Access(()), freshness, post=_no_post)
         self.client = TestClient(Starlette(routes=api.routes()))
 
     def marquez(self, *path: str, **query: str) -> Any:
@@ -61,6 +63,10 @@ class Lake:
         found = facets(self.world.bronze, default_rules(), entity=entity, name="note", limit=1000)
         assert not found["truncated"]
         return {case_of(item.get("runId") or item["name"]): item["facet"]["text"] for item in found["items"]}
+
+
+async def _no_post(body: bytes, headers: Mapping[str, str], query: str) -> tuple[int, bytes]:
+    raise AssertionError(f"nothing is written here, but {body!r}")
 
 
 @pytest.fixture(scope="module", params=range(3))
@@ -148,7 +154,7 @@ def test_the_rule_itself_gives_the_newest_schema(lake: Lake) -> None:
     parts, contents = read_parts(delivered)
     found = {}
     for name in NAMES:
-        run = fold([part for part in parts if part.job.name == name], lambda each, _: each)
+        run = fold([part for part in parts if part.job.name == name], Naming())
         both = run.inputs | run.outputs
         found[name] = ["".join(path) for path in contents.schema(both[Name(*place(name))].schema or "")]
     assert found == {name: [value] for name, value in expected(lake.world.folder, "schema").items()}

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from headwater.errors import NotKnown, WrongQuestion
 from headwater.index.asking import Subject, find_column, find_dataset, nodes_in
-from headwater.index.moment import Moment
+from headwater.index.moment import Known, Moment
 from headwater.index.showing import column_json, how_json, iso, job_json, node_json, via_json
 from headwater.lineage.exposed_until import exposed_until
 from headwater.lineage.name import Name
@@ -113,7 +113,7 @@ def _one(moment: Moment, rules: UserRules, view: View, source: Subject) -> Sourc
     return Sources([node for each in found for node in each.nodes], [number for each in found for number in each.whole])
 
 
-def _of(moment: Moment, view: View, number: int, key: str | None) -> Sources:
+def _of(moment: Known, view: View, number: int, key: str | None) -> Sources:
     """Return a column with what is nested in it, or all of a dataset, also columns that no edge mentions."""
     if key is not None:
         return Sources(nodes_in(moment, view, number, key), [])
@@ -123,12 +123,12 @@ def _of(moment: Moment, view: View, number: int, key: str | None) -> Sources:
     return Sources(list(moment.graph.nodes_of(number)), [number])
 
 
-def tagged_sources(moment: Moment, rules: UserRules, view: View, key: str) -> Sources:
+def tagged_sources(moment: Known, rules: UserRules, view: View, key: str) -> Sources:
     """Return what holds a tag, by facets or by the tags file; raises NotKnown with the tags there are."""
     nodes: dict[int, None] = {}
     whole: dict[int, None] = {}
     known: set[str] = set()
-    for dataset, column, tag in _all_tags(moment, rules):
+    for dataset, column, tag in all_tags(moment, rules):
         known.add(tag[0])
         for number in view.lifetimes.of(dataset) if has_tag(*tag, key) else ():
             named = None if column is None else moment.columns(moment.graph.names[number]).key(column)
@@ -141,7 +141,8 @@ def tagged_sources(moment: Moment, rules: UserRules, view: View, key: str) -> So
     return Sources(list(nodes), list(whole))
 
 
-def _all_tags(moment: Moment, rules: UserRules) -> Iterator[tuple[Name, str | None, tuple[str, str]]]:
+def all_tags(moment: Known, rules: UserRules) -> Iterator[tuple[Name, str | None, tuple[str, str]]]:
+    """Yield (dataset, column or None, (key, value)) of each tag, by facets or by the tags file."""
     for dataset, tags in moment.tags().items():
         yield from ((dataset, tag.column, (tag.key, tag.value)) for tag in tags)
     if rules.tags:

@@ -24,7 +24,7 @@ class Stats(NamedTuple):
 
 
 class Scenery(Protocol):
-    """A graph and the names in it: what a walk needs. `spark/gold_graph.py` has it, too."""
+    """A graph and the names in it: what a walk needs. `spark/surroundings.py` has it, too."""
 
     graph: Graph
 
@@ -50,7 +50,20 @@ class Scenery(Protocol):
         """Return what people call a job: where it is known by an artifact's id, the name it has now."""
 
 
-class Moment(Scenery, Protocol):
+class Known(Scenery, Protocol):
+    """A graph, and what is known of its datasets."""
+
+    def stands(self, dataset: Name) -> bool:
+        """Tell whether a dataset is there: it was not dropped, or was made again."""
+
+    def was_read(self, dataset: Name) -> bool:
+        """Tell whether some run, be it long ago, read a dataset to write another."""
+
+    def tags(self) -> Mapping[Name, Sequence[Tag]]:
+        """Return the tags that hold, by dataset."""
+
+
+class Moment(Known, Protocol):
     """A graph and all that belongs to it."""
 
     def view(self) -> View:
@@ -59,17 +72,8 @@ class Moment(Scenery, Protocol):
     def older_than(self, time_us: int) -> Iterable[int]:
         """Return the edge sets whose newest run is older than a moment."""
 
-    def stands(self, dataset: Name) -> bool:
-        """Tell whether a dataset is there: it was not dropped, or was made again."""
-
-    def was_read(self, dataset: Name) -> bool:
-        """Tell whether some run, be it long ago, read a dataset to write another."""
-
     def written(self, dataset: Name) -> Written:
         """Return who ever wrote a generation of a dataset."""
-
-    def tags(self) -> Mapping[Name, Sequence[Tag]]:
-        """Return the tags that hold, by dataset."""
 
     def newest_run(self, number: int) -> str | None:
         """Return the newest run behind an edge set."""

@@ -10,10 +10,10 @@ Column = tuple[str, str]
 
 _NAMES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 
-
 OF_OLDER = {
     ("datasets", "shown"): "schema",
     ("edge_sets", "reading"): "live OR latest",
+    ("edge_sets", "accounted"): "explained",
     ("votes", "weight"): "carries + 1",
     ("votes", "started_us"): "time_us",
     ("votes", "last_us"): "time_us",

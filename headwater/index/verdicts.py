@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from headwater.index.asking import Subject, find_dataset
-from headwater.index.moment import Moment
+from headwater.index.moment import Known, Moment
 from headwater.index.showing import column_json, iso, job_json
 from headwater.lineage.name import Name
 from headwater.lineage.unused import Judged, judge
@@ -43,7 +43,7 @@ def verdicts(
     }
 
 
-def judge_dataset(moment: Moment, rules: UserRules, view: View, dataset: Name, *, strict: bool = False) -> list[Judged]:
+def judge_dataset(moment: Known, rules: UserRules, view: View, dataset: Name, *, strict: bool = False) -> list[Judged]:
     """Return the verdicts of the columns of a dataset's newest schema; a dropped one has none."""
     if not view.shows_gone and not moment.stands(dataset):
         return []

@@ -157,13 +157,18 @@ def group_of(run: Run, found: Contribution) -> Group:
 
 def vote_of(run: Run, found: Contribution) -> Vote[Contribution]:
     """Return a run's word in the group of one of its outputs."""
-    weight = CARRIES if found.carries else OPAQUE if found.opaque or found.tables else SILENT
     written = run.outputs.get(found.output) if found.output else None
     rewrites = run.state == "COMPLETE" and written is not None and written.lifecycle in _REWRITES
     return Vote(
-        run.time_us, run.newest, run.key, run.execution, run.started_us, run.last_us, weight, found.landed, rewrites,
+        run.time_us, run.newest, run.key, run.execution, run.started_us, run.last_us, weight_of(found), found.landed,
+        rewrites,
         found,
     )  # fmt: skip
+
+
+def weight_of(found: Contribution) -> int:
+    """Return how much a run says of an output: see `current.Vote`."""
+    return CARRIES if found.carries else OPAQUE if found.opaque or found.tables else SILENT
 
 
 _REWRITES = ("OVERWRITE", "TRUNCATE", "CREATE")

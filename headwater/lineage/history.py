@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Generic, NamedTuple, TypeVar
 
-from headwater.lineage.current import Vote, newness
+from headwater.lineage.current import SILENT, Vote, newness
 
 K = TypeVar("K")
 
@@ -29,12 +29,23 @@ class History(Generic[K]):
     A run counts from its own time on with what is known of it today.
     """
 
-    def __init__(self, layer: str, votes: Iterable[Vote[Sequence[K]]] = (), spells: Iterable[Spell[K]] = ()):
-        """Go on behind `votes`, at least those that count and those of executions that go on; `spells` count then."""
+    def __init__(
+        self,
+        layer: str,
+        votes: Iterable[Vote[Sequence[K]]] = (),
+        spells: Iterable[Spell[K]] = (),
+        *,
+        newest: bool = False,
+    ):
+        """Go on behind `votes`, at least those that count and those of executions that go on; `spells` count then.
+
+        newest: take the newest execution where it is not the current one, instead of that.
+        """
         self.ended: list[Spell[K]] = []
         self._observed = layer == "observed"
-        self._carried = False
-        self._execution = ""
+        self._said = self._carried = False
+        self._current = self._latest = ""
+        self._newest = newest
         self._votes: dict[str, list[Vote[Sequence[K]]]] = {}
         self._open = {spell.edge: spell for spell in spells}
         for vote in sorted(votes, key=newness):
@@ -52,18 +63,29 @@ class History(Generic[K]):
             fresh = list(same_time)
             for vote in fresh:
                 self._turn_to(vote)
-            live = self._votes[self._execution]
+            live = self._votes.get(self._execution, [])
             if self._execution != before:
                 said = {edge for vote in live for edge in vote.said}
                 self._close([edge for edge in self._open if edge not in said], time_us)
             own = [vote for vote in fresh if vote.execution == self._execution]
             self._say(live if self._execution != before else own, time_us)
 
+    @property
+    def _execution(self) -> str:
+        """The execution that counts, empty where none does."""
+        if self._newest:
+            return "" if self._latest == self._current else self._latest
+        return self._current
+
     def _turn_to(self, vote: Vote[Sequence[K]]) -> None:
         """Rule 6: an execution without column lineage replaces none that has it; a declaration always."""
         self._votes.setdefault(vote.execution, []).append(vote)
+        if self._observed and self._said and vote.weight == SILENT:
+            return
+        self._said = self._said or vote.weight > SILENT
+        self._latest = vote.execution
         if vote.carries or not self._observed or not self._carried:
-            self._execution = vote.execution
+            self._current = vote.execution
         self._carried = self._carried or (vote.carries and self._observed)
 
     def _close(self, edges: Iterable[K], time_us: int) -> None:

@@ -39,7 +39,7 @@ class Reader:
         found: dict[tuple[str, ...], Row] = {}
         for event_id, received_us, body in rows:
             for sent in sent_facets(event_id, received_us, read_stored(body), self.names.canonical):
-                key = (sent.entity, *sent.name, sent.facet)
+                key = (sent.entity, *sent.name.parts, sent.facet)
                 if sent.facet not in ELSEWHERE and (key not in found or found[key][1] < sent.order):
                     value = None if sent.is_deleted else bytes(sent.value).decode()
                     found[key] = (sent.time_us, sent.order, value)

@@ -46,7 +46,9 @@ def take_batch(folder: Folder, lake: str, rules: UserRules, batch_events: int) -
     batch = Batch(folder, rules, position)
     count = batch.take(events)
     sequences = {**position.sequences, **ends}
-    write_position(folder, Position(batch.number, sequences, batch.exact, batch.borrows), rules.rules_hash)
+    write_position(
+        folder, Position(batch.number, sequences, batch.exact, batch.borrows, rules.masking), rules.rules_hash
+    )
     return count
 
 

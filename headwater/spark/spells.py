@@ -24,6 +24,7 @@ EDGE = Table(
     {
         **without(COLUMN_EDGES, "batch", "rules_hash"),
         "opaque": "boolean",
+        "newest": "boolean",
         "kind": "string",
         "gone": "boolean",
         "was": "string",
@@ -43,11 +44,12 @@ GROUPED = Table(
         "job_name": "string",
         "dataset_namespace": "string",
         "dataset_name": "string",
+        "generation": "string",
         "run_key": "string",
         "execution": "string",
         "time_us": "long",
         "tie": "string",
-        "carries": "boolean",
+        "weight": "int",
         "landed": "boolean",
         "content": "string",
         "edge": "string",
@@ -75,10 +77,14 @@ class ColumnEdge(NamedTuple):
 
 
 class TableEdge(NamedTuple):
-    """A dataset to what is written from it; opaque: nobody says which columns."""
+    """A dataset to what is written from it; opaque: nobody says which columns.
+
+    newest: by the newest execution of a job of which an older one is current.
+    """
 
     source: Name
     opaque: bool
+    newest: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,15 +99,17 @@ class Spells:
         votes = [row for row in every if row.kind == VOTE]
         whole = any(row.whole for row in every)
         one = votes[0] if votes else every[0]
-        output = None if one.dataset_name is None else Name(one.dataset_namespace or "", one.dataset_name)
+        output = None
+        if one.dataset_name is not None:
+            output = Name(one.dataset_namespace or "", one.dataset_name, one.generation or "")
         group = Group(one.layer, Name(one.job_namespace, one.job_name), output)
         if output is None:
             return
         says = [remasked(self.rules, group, read_contribution(row.content)) for row in votes]
-        for kind, edges_of in _KINDS.items():
+        for kind, newest, edges_of in _KINDS:
             said = [(row, row.vote(edges_of(says_it))) for row, says_it in zip(votes, says, strict=True)]
-            before = [read_row(row.edge) for row in every if row.kind == kind]
-            yield from _Writer(kind, one.group_key, group).changes(said, before, whole=whole)
+            before = [kept for row in every if row.kind == kind and (kept := read_row(row.edge)).newest == newest]
+            yield from _Writer(kind, one.group_key, group, newest).changes(said, before, whole=whole)
 
 
 class _Grouped(NamedTuple):
@@ -114,18 +122,19 @@ class _Grouped(NamedTuple):
     job_name: str
     dataset_namespace: str | None
     dataset_name: str | None
+    generation: str | None
     run_key: str
     execution: str
     time_us: int
     tie: str
-    carries: bool
+    weight: int
     landed: bool
     content: str
     edge: str
 
     def vote(self, edges: Sequence[NamedTuple]) -> Said:
-        word = (self.carries, self.landed, False, False)
-        return Vote(self.time_us, self.tie, self.run_key, self.execution, *word, edges)
+        at = self.time_us
+        return Vote(at, self.tie, self.run_key, self.execution, at, at, self.weight, self.landed, False, edges)
 
 
 def _column_edges(said: Contribution) -> tuple[ColumnEdge, ...]:
@@ -142,7 +151,16 @@ def _table_edges(said: Contribution) -> tuple[TableEdge, ...]:
     return tuple(TableEdge(source, not said.carries) for source in said.tables)
 
 
-_KINDS: dict[str, Callable[[Contribution], tuple[NamedTuple, ...]]] = {COLUMN: _column_edges, TABLE: _table_edges}
+def _newest_table_edges(said: Contribution) -> tuple[TableEdge, ...]:
+    return tuple(edge._replace(newest=True) for edge in _table_edges(said))
+
+
+_KINDS: tuple[tuple[str, bool, Callable[[Contribution], tuple[NamedTuple, ...]]], ...] = (
+    (COLUMN, False, _column_edges),
+    (TABLE, False, _table_edges),
+    (TABLE, True, _newest_table_edges),
+)
+"""Kind of row, whether it is of the newest execution instead of the current one, edges."""
 
 
 class Kept(Struct):
@@ -152,6 +170,7 @@ class Kept(Struct):
     part: str
     source_namespace: str
     source_dataset: str
+    source_generation: str
     valid_from_us: int
     last_seen_us: int
     runs: int
@@ -163,12 +182,13 @@ class Kept(Struct):
     subtype: str | None = None
     description: str | None = None
     opaque: bool = False
+    newest: bool = False
     valid_to_us: int | None = None
 
     def spell(self, kind: str) -> Spell[NamedTuple]:
         """Return what the row says."""
-        source = Name(self.source_namespace, self.source_dataset)
-        edge: NamedTuple = TableEdge(source, self.opaque)
+        source = Name(self.source_namespace, self.source_dataset, self.source_generation)
+        edge: NamedTuple = TableEdge(source, self.opaque, self.newest)
         if kind == COLUMN:
             how = (self.direct, self.masked, self.subtype, self.description)
             edge = ColumnEdge(source, self.source_column, self.target_column, *how)
@@ -182,16 +202,17 @@ class _Writer:
     kind: str
     group_key: str
     group: Group
+    newest: bool
 
     def changes(self, votes: Iterable[tuple[_Grouped, Said]], before: Sequence[Kept], *, whole: bool) -> Iterator[Row]:
         """Yield rows that are new, other than before, or gone."""
         known = {row.edge_key: (row, row.spell(self.kind)) for row in before}
         if whole:
-            history: History[NamedTuple] = History(self.group.layer)
+            history: History[NamedTuple] = History(self.group.layer, newest=self.newest)
             history.add(vote for _, vote in votes)
         else:
             seen = [vote for row, vote in votes if not row.fresh]
-            history = History(self.group.layer, seen, [spell for _, spell in known.values()])
+            history = History(self.group.layer, seen, [spell for _, spell in known.values()], newest=self.newest)
             history.add(vote for row, vote in votes if row.fresh)
         now = {self._key(spell): spell for spell in (*history.ended, *history.standing)}
         for key, spell in now.items():
@@ -211,9 +232,9 @@ class _Writer:
         column = edge if isinstance(edge, ColumnEdge) else ColumnEdge(edge[0], "", "", False, False, None, None)
         return (
             OPEN if spell.until_us is None else CLOSED, key, self.group_key, *column.source, *output, *column[1:],
-            *self.group.job, self.group.layer, spell.since_us, spell.until_us, spell.until_us is None,
+            *self.group.job.parts, self.group.layer, spell.since_us, spell.until_us, spell.until_us is None,
             spell.last_seen_us, spell.runs, spell.landed,
-            edge.opaque if isinstance(edge, TableEdge) else None, self.kind, gone, was,
+            *(edge[1:] if isinstance(edge, TableEdge) else (None, None)), self.kind, gone, was,
         )  # fmt: skip
 
 

@@ -10,6 +10,8 @@ from msgspec import Raw, Struct
 from headwater.events.facets import Memo
 from headwater.lineage.contents import ContentsInMemory, Path, SentEdge
 from headwater.lineage.edges import Contribution
+from headwater.lineage.name import Name
+from headwater.lineage.outcome import Reported
 from headwater.lineage.part import DELETED, Part
 
 T = TypeVar("T")
@@ -121,5 +123,6 @@ def add_all(
 
 
 read_said = Reading(list[list[str]])
-read_names = Reading(list[tuple[str, str]])
+read_names = Reading(list[Name])
+read_reported = Reading(Reported)
 read_contribution = Reading(Contribution)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from headwater.index.showing import iso
 from headwater.lineage.contents import Contents, ContentsInMemory
 from headwater.lineage.current import Group
 from headwater.lineage.derive import Derivation
@@ -96,6 +97,10 @@ class LineageWorld:
         ).hits
         return {self._column(hit.node): (hit.distance, hit.masked, hit.recreated) for hit in hits}
 
+    def knows(self, column: Column) -> bool:
+        """Tell whether an edge mentions the dataset of a column."""
+        return self.view.lifetimes.newest(Name(*column[:2])) is not None
+
     def _starts(self, column: Column) -> set[int]:
         """Return where a question about a column begins: in the newest generation that lived, and in what is nested."""
         number = self.view.lifetimes.newest(Name(*column[:2]))
@@ -109,8 +114,11 @@ class LineageWorld:
 
     def _surface(self, tagged: Iterable[Column]) -> Surface:
         every = [(number, each[2]) for each in tagged for number in self.view.lifetimes.of(Name(*each[:2]))]
-        nodes = [self._node_in(number, key) for number, key in every if key is not None]
-        whole = [number for number, key in every if key is None]
+        names = self.graph.names
+        named = [(n, own) for n, key in every for own in ([key] if key is not None else self.keys(names[n]))]
+        whole = [number for number, key in every if key is None and not self.keys(names[number])]
+        nodes = [self._node_in(*each) for each in named]
+        nodes += [node for number in whole for node in self.graph.nodes_of(number)]
         return surface(self.graph, nodes, whole, self.view, lambda number: self.keys(self.graph.names[number]))
 
     def verdicts(self, name: Name, *, strict: bool = False) -> dict[Column, str]:
@@ -207,6 +215,25 @@ class LineageWorld:
         self.scene.put_history()
         self.view = self.scene.view().everything()
         return self
+
+    def tagged_columns(self, key: str) -> set[Column]:
+        """Return the columns (None: of a dataset that has no schema) that a tag is on."""
+        facets = (each for part in self.parts for each in tags_facets(part))
+        found: set[Column] = set()
+        for name, tags in newest_tags(facets, self.scene.naming).items():
+            for tag in tags:
+                if has_tag(tag.key, tag.value, key):
+                    found.add((*name.parts, tag.column))
+        return found
+
+    def until(self, tagged: Iterable[Column]) -> dict[Column, str]:
+        """Return until when masked columns were written in the clear, as answers show it."""
+        found = self._surface(tagged)
+        masked = {(each.dataset, each.key) for each in found.columns if each.exposure == "masked"}
+        until = exposed_until(self.graph, found, self.scene.written)
+        return {
+            (*self.graph.names[at[0]].parts, at[1]): str(iso(time_us)) for at, time_us in until.items() if at in masked
+        }
 
     def via(self, column: Column, reached: str) -> str:
         """Return the column before a reached one on the path that is shown."""

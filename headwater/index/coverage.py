@@ -15,7 +15,7 @@ _SOURCE = "no reported job writes it"
 
 def coverage(moment: Moment, view: View, *, limit: int) -> dict[str, Any]:
     """Answer, dataset by dataset and job by job, where column lineage is missing, by reason."""
-    there = (name for name in moment.datasets() if not view.hidden or moment.stands(name))
+    there = (name for name in moment.datasets() if view.shows_gone or moment.stands(name))
     datasets = {name: _dataset_reason(moment, view, name) for name in there}
     jobs = _job_reasons(moment, view)
     items: list[dict[str, Any]] = [

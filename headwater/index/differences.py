@@ -38,7 +38,7 @@ def plain_edges(moment: Moment, view: View) -> dict[PlainEdge, Maker]:
 
 def _plain_edges(moment: Moment, view: View) -> Iterator[tuple[PlainEdge, Maker]]:
     graph = moment.graph
-    there = {name for name in graph.generations if not view.hidden or moment.stands(name)}
+    there = {name for name in graph.generations if view.shows_gone or moment.stands(name)}
     for number, (group, said) in graph.sets.items():
         if not view.says(number) or said.output is None or graph.dataset(said.output) in view.hidden:
             continue

@@ -104,7 +104,9 @@ class Indexer:
                 self._settle([self._store.votes.number(group)])
         for dataset in looked_at:
             self._set_schema(dataset)
-        for dataset in {name.plain for name in looked_at} | {group.output.plain for group in changed if group.output}:
+        names_of = self._derivation.naming.names_of
+        concerned = {name for dataset in looked_at for name in names_of(dataset)}  # a name shows what it meant before
+        for dataset in concerned | {group.output.plain for group in changed if group.output}:
             self._set_shown(dataset)
         self._store.search.flush()
 

@@ -31,7 +31,7 @@ def table_graph(moment: Moment, view: View, *, level: str, expand: Collection[st
     if not 1 <= limit <= MAX_NODES:
         raise WrongQuestion(f"limit={limit} is not between 1 and {MAX_NODES}.")
     start = LEVELS.index(level)
-    datasets = [name for name in moment.datasets() if not view.hidden or moment.stands(name)]
+    datasets = [name for name in moment.datasets() if view.shows_gone or moment.stands(name)]
     _check(expand, datasets)
     node_of = {name: _node(name, start, expand) for name in datasets}
     sizes = Counter(node_of.values())

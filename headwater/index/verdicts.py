@@ -45,7 +45,7 @@ def verdicts(
 
 def judge_dataset(moment: Known, rules: UserRules, view: View, dataset: Name, *, strict: bool = False) -> list[Judged]:
     """Return the verdicts of the columns of a dataset's newest schema; a dropped one has none."""
-    if view.hidden and not moment.stands(dataset):
+    if not view.shows_gone and not moment.stands(dataset):
         return []
     columns = moment.shown_columns(dataset)
     consumers: dict[str | None, list[str]] = {}

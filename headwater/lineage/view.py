@@ -12,7 +12,7 @@ class View(NamedTuple):
 
     live: by edge set, 1 where it counts; latest: 1 where it is the newest word of its group, whatever it carries;
     reading: 1 where it is either for its job and output over all generations together.
-    hidden: datasets that are gone, which walks go through and answers leave out.
+    hidden: datasets that are gone, which walks go through and answers leave out; shows_gone: none is left out.
     """
 
     live: bytearray
@@ -21,10 +21,11 @@ class View(NamedTuple):
     hidden: frozenset[int]
     lifetimes: Lifetimes
     nesting: Nesting
+    shows_gone: bool = False
 
     def everything(self) -> "View":
         """Return a view of every edge set of the graph, in which nothing is gone, `view=all`."""
-        return self._replace(live=bytearray(b"\1" * len(self.live)), hidden=frozenset())
+        return self._replace(live=bytearray(b"\1" * len(self.live)), hidden=frozenset(), shows_gone=True)
 
     def without(self, numbers: Iterable[int]) -> "View":
         """Return this view without some edge sets."""

@@ -75,7 +75,7 @@ class Tables:
         return self._rows[job]
 
     def _is_gone(self, name: Name) -> bool:
-        return bool(self._view.hidden) and not self._moment.stands(name)
+        return not self._view.shows_gone and not self._moment.stands(name)
 
     def _is_hidden(self, name: Name | None) -> bool:
         return name is not None and self._moment.graph.dataset(name) in self._view.hidden

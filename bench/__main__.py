@@ -2,7 +2,7 @@
 
 import argparse
 
-from bench import dashboard, freshness, functions, lineage, longrun, parser, reading, receiver, spark, stream
+from bench import dashboard, freshness, functions, lineage, longrun, parser, reading, receiver, spark, stream, upgrade
 from bench.figures import QUICK_ROUNDS, ROUNDS, show
 
 
@@ -18,6 +18,7 @@ def main() -> None:
     show("Function App", functions.run(rounds))
     show("Lineage", lineage.run(rounds))
     show("Reading", reading.run_quick() if quick else reading.run())
+    show("Upgrade", upgrade.run(upgrade.EVENTS if quick else upgrade.MANY_EVENTS))
     show("Dashboard", dashboard.run(rounds))
     show("Spark", spark.run(spark.QUICK_EVENTS if quick else spark.EVENTS))
     show("Stream", stream.run(stream.QUICK_EVENTS if quick else stream.EVENTS))

@@ -8,8 +8,6 @@ column edges, and the index of 200,000 events from nothing. `--quick` leaves out
 import argparse
 import os
 import random
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -25,7 +23,7 @@ from bench.answers import Client
 from bench.figures import Figure, percentile, show
 from bench.lineage import parse
 from bench.load import bodies
-from bench.running import Server, headwater, memory_mb, write_events
+from bench.running import Server, headwater, incoming, memory_mb, write_events
 from bench.wide import wide_events
 from headwater.runtime.folders import prepare_folder
 from headwater.settings import load_settings
@@ -87,7 +85,8 @@ def run_quick(file: Path | None = None) -> list[Figure]:
             built = time.perf_counter() - began
             figures = [*_ask_all(server, client, "")]
             index = sum(each.stat().st_size for each in (server.folder / "index").glob("*.sqlite"))
-            with _incoming(server.url, events):
+            with incoming(server.url, events, RATE, start=1):
+                time.sleep(3)
                 figures += _ask_all(server, client, f", {RATE} events/s coming in", BUSY)
             return [
                 *figures,
@@ -196,31 +195,6 @@ def _datasets(client: Client) -> list[str]:
         listed: dict[str, Any] = msgspec.json.decode(client.get(path, limit="1000")[2])
         found += [f"dataset:{each['namespace']}:{each['name']}" for each in listed["datasets"]]
     return found
-
-
-class _incoming:  # noqa: N801 - used as a context
-    """Sends events at a rate from a process of its own until the block ends."""
-
-    def __init__(self, url: str, events: Path):
-        command = [
-            sys.executable,
-            "-m",
-            "bench.load",
-            url,
-            str(events),
-            f"--rate={RATE}",
-            "--count=1000000",
-            "--start=1",
-            "--lazy",
-        ]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-
-    def __enter__(self) -> None:
-        time.sleep(3)
-
-    def __exit__(self, *_: object) -> None:
-        self._process.terminate()
-        self._process.wait(30)
 
 
 def main() -> None:

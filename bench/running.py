@@ -89,6 +89,18 @@ def write_events(file: Path, count: int, kilobytes: int, *, jobs: int = 300) -> 
     return file
 
 
+@contextmanager
+def incoming(url: str, file: Path, rate: int, *, start: int) -> Iterator[None]:
+    """Let the events of a file come in, so many a second, from a process of its own; start: see `bench.load.bodies`."""
+    flags = [f"--rate={rate}", "--count=1000000", f"--start={start}", "--lazy"]
+    process = subprocess.Popen([sys.executable, "-m", "bench.load", url, str(file), *flags], stdout=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
 def load(server: Server, file: Path, **options: float) -> Load:
     """Send events from a process of its own; raises SystemExit unless all of them are acknowledged."""
     before = server.process.cpu_times()

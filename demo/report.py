@@ -67,7 +67,7 @@ def _from(item: dict[str, Any]) -> str:
 def _how(how: dict[str, Any] | str) -> str:
     if isinstance(how, str):
         return how
-    return " ".join(filter(None, (how["type"], how["subtype"], "masked" if how["masking"] else ""))).lower()
+    return " ".join(filter(None, (how["type"], how["subtype"], "masks" if how["masking"] else ""))).lower()
 
 
 def _name(item: dict[str, Any]) -> str:

@@ -162,7 +162,8 @@ _CHANGED: dict[str, Type] = {"batch": "long", **_RULES}
 
 _JOB: dict[str, Type] = {"job_namespace": "string", "job_name": "string"}
 
-_DATASET: dict[str, Type] = {"dataset_namespace": "string", "dataset_name": "string"}
+_DATASET: dict[str, Type] = {"dataset_namespace": "string", "dataset_name": "string", "generation": "string"}
+"""generation: the run that ended the one before, empty for the first, and where none is meant."""
 
 RUNS = Table(
     "runs",
@@ -175,6 +176,7 @@ RUNS = Table(
         "sent_job_name": "string",
         **_JOB,
         "execution": "string",
+        "parent_run": "string",
         "producer": "string",
         "started_at": "timestamp",
         "ended_at": "timestamp",
@@ -250,7 +252,16 @@ FIELDS = Table(
 
 RUN_DATASETS = Table(
     "run_datasets",
-    {"run_key": "string", "role": "string", "namespace": "string", "name": "string", **_DATASET, **_CHANGED},
+    {
+        "run_key": "string",
+        "role": "string",
+        "namespace": "string",
+        "name": "string",
+        **_DATASET,
+        "first_us": "long",
+        "last_us": "long",
+        **_CHANGED,
+    },
 )
 
 EDGE_SETS = Table(
@@ -266,11 +277,14 @@ EDGE_SETS = Table(
         **_DATASET,
         "time_us": "long",
         "tie": "string",
-        "carries": "boolean",
+        "started_us": "long",
+        "last_us": "long",
+        "weight": "int",
         "landed": "boolean",
-        "ended": "boolean",
-        "drops": "boolean",
+        "rewrites": "boolean",
         "borrowed": "boolean",
+        "asks": "string",
+        "kin": "string",
         "retracted": "boolean",
         "late": "boolean",
         "voted": "long",
@@ -328,8 +342,10 @@ _ENDS: dict[str, Type] = {
     "group_key": "string",
     "source_namespace": "string",
     "source_dataset": "string",
+    "source_generation": "string",
     "target_namespace": "string",
     "target_dataset": "string",
+    "target_generation": "string",
 }
 
 COLUMN_EDGES = Table(
@@ -376,6 +392,8 @@ UNUSED_COLUMNS = Table(
         "reason": "string",
         "readers": "string",
         "consumers": "string",
+        "read_before_recreation": "boolean",
+        "shown_by": "string",
         **_RULES,
     },
 )
@@ -387,6 +405,7 @@ RUN_HEALTH = Table(
         **_JOB,
         "execution": "string",
         "state": "string",
+        "processing": "string",
         "ended": "boolean",
         "hour": "timestamp",
         "started_at": "timestamp",
@@ -425,3 +444,6 @@ GOLD = (COLUMN_EDGES, TABLE_EDGES, MASKING_SURFACE, UNUSED_COLUMNS, RUN_HEALTH, 
 
 GENERATIONS = Table("generations", {"layer": "string", "generation": "string", "rules_hash": "string"})
 """One row beside the generations of silver or gold: the one that readers and the next run use. A commit switches it."""
+
+BUILDING = Table("building", GENERATIONS.columns)
+"""One row beside it: the generation that was begun last, for a run that goes on where one was cut off."""

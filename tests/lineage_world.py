@@ -5,10 +5,12 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from headwater.index.showing import iso
 from headwater.lineage.contents import Contents, ContentsInMemory
 from headwater.lineage.current import Group
 from headwater.lineage.derive import Derivation
 from headwater.lineage.edges import Contribution
+from headwater.lineage.exposed_until import exposed_until
 from headwater.lineage.memory import MemoryStore
 from headwater.lineage.name import Name
 from headwater.lineage.names import default_rules
@@ -16,12 +18,13 @@ from headwater.lineage.naming import Naming
 from headwater.lineage.part import Part
 from headwater.lineage.reading import PartReader
 from headwater.lineage.scene import Scene
-from headwater.lineage.surface import surface
+from headwater.lineage.surface import Surface, surface
 from headwater.lineage.tags import has_tag, newest_tags, tags_facets
-from headwater.lineage.unused import Subject, judge
+from headwater.lineage.unused import Judged, Subject, judge
 from headwater.lineage.walk import Mode, walk
+from tests.reference.nesting import ColumnEdge
 from tests.reference.records import Delivered
-from tests.reference.solver import Column, ColumnEdge, TableEdge
+from tests.reference.solver import Column, TableEdge
 from tests.reference.world_events import deliver, event_id
 
 Json = dict[str, Any]
@@ -68,49 +71,72 @@ class LineageWorld:
             (*edge.source, edge.column, *output, target, "DIRECT" if edge.how.direct else "INDIRECT", edge.how.masked)
             for _, said, output in self._said()
             for edge in said.edges
-            if not self._is_hidden(edge.source)
             for target in ([edge.target] if edge.target is not None else said.columns)
         }
 
     @property
     def table_edges(self) -> set[TableEdge]:
         opaque: dict[tuple[Name, Name], bool] = {}
-        for _, said, output in self._said():
-            for source in said.tables:
-                if not self._is_hidden(source):
-                    opaque[source, output] = opaque.get((source, output), True) and not said.carries
+        words = ((said, said.output) for number, (_, said) in self.graph.sets.items() if self.view.says(number))
+        for said, output in words:
+            for source in said.tables if output is not None else ():
+                assert output is not None
+                opaque[source, output] = opaque.get((source, output), True) and not said.carries
         return {(*source, *output, alone) for (source, output), alone in opaque.items()}
 
     @property
     def run_states(self) -> dict[str, str]:
-        """Return states by run; the JSON of a run that is known with its job has spaces, as Python writes it."""
-        return {
-            key.replace('","', '", "'): run.state for key, run in self.scene.store.runs.items() if run.kind == "RUN"
-        }
+        return {key: run.state for key, run in self.scene.store.runs.items() if run.kind == "RUN"}
 
     def reached(
         self, column: Column, mode: Mode, *, forward: bool, depth: int = 10**6
-    ) -> dict[Column, tuple[int, bool]]:
-        """Return (distance, masked) of what a column reaches, or what reaches it."""
-        node = self._node(column)
-        hits = walk(self.graph, [node], self.view, forward=forward, mode=mode, depth=depth, limit=10**6).hits
-        return {self._column(hit.node): (hit.distance, hit.masked) for hit in hits}
+    ) -> dict[Column, tuple[int, bool, bool]]:
+        """Return (distance, masked, read before re-creation) of what a column reaches, or what reaches it."""
+        hits = walk(
+            self.graph, self._starts(column), self.view, forward=forward, mode=mode, depth=depth, limit=10**6
+        ).hits
+        return {self._column(hit.node): (hit.distance, hit.masked, hit.recreated) for hit in hits}
+
+    def knows(self, column: Column) -> bool:
+        """Tell whether an edge mentions the dataset of a column."""
+        return self.view.lifetimes.newest(Name(*column[:2])) is not None
+
+    def _starts(self, column: Column) -> set[int]:
+        """Return where a question about a column begins: in the newest generation that lived, and in what is nested."""
+        number = self.view.lifetimes.newest(Name(*column[:2]))
+        assert number is not None, f"{column} is not in the graph, which has {self.graph.names}"
+        return self.view.nesting.whole({self._node_in(number, column[2] or "")})
 
     def exposures(self, tagged: Iterable[Column]) -> dict[Column, str]:
         """Return the masking surface behind columns; a column None means a dataset of unknown columns."""
-        tagged = [each for each in tagged if self.graph.dataset(Name(*each[:2])) is not None]
-        nodes = [self._node(each) for each in tagged if each[2] is not None]
-        whole = [
-            number for each in tagged if each[2] is None and (number := self.graph.dataset(Name(*each[:2]))) is not None
-        ]
-        found = surface(self.graph, nodes, whole, self.view, lambda number: self.keys(self.graph.names[number]))
-        return {(*self.graph.names[each.dataset], each.key): each.exposure for each in found}
+        found = self._surface(tagged)
+        return {(*self.graph.names[each.dataset].parts, each.key): each.exposure for each in found.columns}
 
-    def verdicts(self, name: Name) -> dict[Column, str]:
+    def _surface(self, tagged: Iterable[Column]) -> Surface:
+        every = [(number, each[2]) for each in tagged for number in self.view.lifetimes.of(Name(*each[:2]))]
+        names = self.graph.names
+        named = [(n, own) for n, key in every for own in ([key] if key is not None else self.keys(names[n]))]
+        whole = [number for number, key in every if key is None and not self.keys(names[number])]
+        nodes = [self._node_in(*each) for each in named]
+        nodes += [node for number in whole for node in self.graph.nodes_of(number)]
+        return surface(self.graph, nodes, whole, self.view, lambda number: self.keys(self.graph.names[number]))
+
+    def verdicts(self, name: Name, *, strict: bool = False) -> dict[Column, str]:
         """Return whether the columns of a dataset's newest schema are used."""
-        top_level = self.scene.schemas.columns(name).top_level
-        subject = Subject(self.graph.dataset(name), self.keys(name), top_level, {}, name in self.scene.ever_read)
-        return {(*name, each.key): each.verdict for each in judge(self.graph, subject, self.view)}
+        return {(*name.parts, each.key): each.verdict for each in self.judged(name, strict=strict)}
+
+    def judged(self, name: Name, *, strict: bool = False) -> list[Judged]:
+        """Return the verdicts of the columns of a dataset's newest schema, none if it is gone."""
+        generations, schemas = self.scene.naming.generations, self.scene.schemas
+        newest = generations.newest(name)
+        if not generations.stands(newest):
+            return []
+        known = [each for each in (newest, *generations.meanings(name)) if schemas.columns(each).names]
+        columns = schemas.columns(known[0] if known else newest)
+        ever_read = name.plain in self.scene.ever_read
+        numbers, own = self.view.lifetimes.of(name), self.graph.dataset(newest)
+        subject = Subject(numbers, own, list(columns.by_key), columns.top_level, {}, ever_read, strict)
+        return judge(self.graph, subject, self.view)
 
     def keys(self, name: Name) -> list[str]:
         """Return the keys of the columns of a dataset's newest schema, in its order."""
@@ -122,7 +148,11 @@ class LineageWorld:
     def edges(self) -> set[tuple[str, str, str]]:
         """Return (from, to, how) of every column edge; how: direct, masked, indirect, indirect masked."""
         return {
-            (self._told(edge[:3]), self._told(edge[3:6]), told_how(kind=edge[6], masked=edge[7]))
+            (
+                self._told((*edge[:2], edge[3])),
+                self._told((*edge[4:6], edge[7])),
+                told_how(kind=edge[8], masked=edge[9]),
+            )
             for edge in self.column_edges
         }
 
@@ -130,7 +160,7 @@ class LineageWorld:
     def tables(self) -> set[tuple[str, str, str]]:
         """Return (from, to, `columns` or `opaque`) of every table edge."""
         return {
-            (short(Name(*edge[:2])), short(Name(*edge[2:4])), "opaque" if edge[4] else "columns")
+            (short(Name(*edge[:3])), short(Name(*edge[3:6])), "opaque" if edge[6] else "columns")
             for edge in self.table_edges
         }
 
@@ -159,22 +189,26 @@ class LineageWorld:
             found[short(output)] = found.get(short(output), False) or said.landed
         return found
 
-    def resolve(self, sent: tuple[str, str], time_us: int = 2**62) -> Name:
+    def resolve(self, sent: tuple[str, str], time_us: int = 2**62) -> tuple[str, str]:
         """Return the dataset that a name as sent means, by default now."""
-        return self.scene.derivation.naming.resolve(default_rules().canonical(*sent), time_us)
+        return self.scene.naming.resolve(default_rules().canonical(*sent), time_us).parts
 
     def impact(self, column: Column, mode: Mode = "value", *, depth: int = 10**6) -> dict[str, tuple[int, bool]]:
-        return {self._told(key): hit for key, hit in self.reached(column, mode, forward=True, depth=depth).items()}
+        found = self.reached(column, mode, forward=True, depth=depth)
+        return {self._told(key): hit[:2] for key, hit in found.items()}
+
+    def recreated(self, column: Column, mode: Mode = "value") -> set[str]:
+        """Return what is reached only over readers of another generation."""
+        return {self._told(key) for key, hit in self.reached(column, mode, forward=True).items() if hit[2]}
 
     def upstream(self, column: Column, mode: Mode = "value") -> dict[str, tuple[int, bool]]:
-        return {self._told(key): hit for key, hit in self.reached(column, mode, forward=False).items()}
+        return {self._told(key): hit[:2] for key, hit in self.reached(column, mode, forward=False).items()}
 
     def tagged(self, key: str) -> set[str]:
         """Return the columns (or datasets, as `dataset.None`) with a tag."""
-        resolve = self.scene.derivation.naming.resolve
-        facets = [(resolve(each.name, part.time_us), each) for part in self.parts for each in tags_facets(part)]
-        tags = ((name, tag) for name, found in newest_tags(facets).items() for tag in found)
-        return {self._told((*name, tag.column)) for name, tag in tags if has_tag(tag.key, tag.value, key)}
+        facets = (each for part in self.parts for each in tags_facets(part))
+        tags = ((name, tag) for name, found in newest_tags(facets, self.scene.naming).items() for tag in found)
+        return {self._told((*name.parts, tag.column)) for name, tag in tags if has_tag(tag.key, tag.value, key)}
 
     def of_all_times(self) -> "LineageWorld":
         """Look at every execution that ever was from now on, as `view=all` does."""
@@ -182,43 +216,68 @@ class LineageWorld:
         self.view = self.scene.view().everything()
         return self
 
+    def tagged_columns(self, key: str) -> set[Column]:
+        """Return the columns (None: of a dataset that has no schema) that a tag is on."""
+        facets = (each for part in self.parts for each in tags_facets(part))
+        found: set[Column] = set()
+        for name, tags in newest_tags(facets, self.scene.naming).items():
+            for tag in tags:
+                if has_tag(tag.key, tag.value, key):
+                    found.add((*name.parts, tag.column))
+        return found
+
+    def until(self, tagged: Iterable[Column]) -> dict[Column, str]:
+        """Return until when masked columns were written in the clear, as answers show it."""
+        found = self._surface(tagged)
+        masked = {(each.dataset, each.key) for each in found.columns if each.exposure == "masked"}
+        until = exposed_until(self.graph, found, self.scene.written)
+        return {
+            (*self.graph.names[at[0]].parts, at[1]): str(iso(time_us)) for at, time_us in until.items() if at in masked
+        }
+
     def via(self, column: Column, reached: str) -> str:
         """Return the column before a reached one on the path that is shown."""
-        hits = walk(self.graph, [self._node(column)], self.view, forward=True, mode="value", depth=100, limit=100).hits
+        starts = self._starts(column)
+        hits = walk(self.graph, starts, self.view, forward=True, mode="value", depth=100, limit=100).hits
         return next(
             self._told(self._column(hit.parent)) for hit in hits if self._told(self._column(hit.node)) == reached
         )
 
     def cut(self, column: Column, *, depth: int = 100, limit: int = 100) -> tuple[list[str], bool]:
         """Return what is reached within limits, in order, and whether there is more."""
-        found = walk(self.graph, [self._node(column)], self.view, forward=True, mode="value", depth=depth, limit=limit)
+        starts = self._starts(column)
+        found = walk(self.graph, starts, self.view, forward=True, mode="value", depth=depth, limit=limit)
         return [self._told(self._column(hit.node)) for hit in found.hits], found.truncated
 
     def surface(self, *tagged: Column) -> dict[str, str]:
         return {self._told(key): exposure for key, exposure in self.exposures(tagged).items()}
 
-    def unused(self, name: tuple[str, str]) -> dict[str, str]:
-        return {str(key[2]): verdict for key, verdict in self.verdicts(Name(*name)).items()}
+    def exposed_until(self, *tagged: Column) -> dict[str, int]:
+        """Return until when (us) masked columns were written in the clear."""
+        found = self._surface(tagged)
+        masked = {(each.dataset, each.key) for each in found.columns if each.exposure == "masked"}
+        until = exposed_until(self.graph, found, self.scene.written)
+        return {self._told((*self.graph.names[at[0]].parts, at[1])): us for at, us in until.items() if at in masked}
+
+    def unused(self, name: tuple[str, str], *, strict: bool = False) -> dict[str, str]:
+        return {str(key[2]): verdict for key, verdict in self.verdicts(Name(*name), strict=strict).items()}
+
+    def reasons(self, name: tuple[str, str], *, strict: bool = False) -> dict[str, str]:
+        return {each.key: each.reason for each in self.judged(Name(*name), strict=strict)}
 
     # How
 
     def _said(self) -> Iterator[tuple[Group, Contribution, Name]]:
         for number, (group, said) in self.graph.sets.items():
-            if self.view.live[number] and said.output is not None and not self._is_hidden(said.output):
+            if self.view.live[number] and said.output is not None:
                 yield group, said, said.output
 
-    def _is_hidden(self, name: Name) -> bool:
-        return self.graph.dataset(name) in self.view.hidden
-
-    def _node(self, column: Column) -> int:
-        name = Name(*column[:2])
-        number = self.graph.dataset(name)
-        assert number is not None, f"{name} is not in the graph, which has {self.graph.names}"
-        return self.graph.node_for(number, self.scene.schemas.key(name, column[2] or ""))
+    def _node_in(self, number: int, column: str) -> int:
+        return self.graph.node_for(number, self.scene.schemas.key(self.graph.names[number], column))
 
     def _column(self, node: int) -> Column:
         dataset, key = self.graph.columns[node]
-        return (*self.graph.names[dataset], key)
+        return (*self.graph.names[dataset].parts, key)
 
     def _told(self, column: Column) -> str:
         return f"{short(Name(*column[:2]))}.{column[2]}"

@@ -20,8 +20,9 @@ from headwater.tables import BINDINGS, EDGE_SETS, GOLD, SILVER, Table
 from tests.lake_check import rows
 from tests.parsing import World
 from tests.reference import questions
+from tests.reference.nesting import ColumnEdge
 from tests.reference.records import Delivered
-from tests.reference.solver import Column, ColumnEdge, Reference, TableEdge
+from tests.reference.solver import Column, Reference, TableEdge
 from tests.reference.world_events import START
 from tests.reference.worlds import random_world, world_in_namespace
 from tests.running import headwater
@@ -96,9 +97,10 @@ class References:
         worlds: dict[str, list[Delivered]] = {}
         for each in delivered:
             worlds.setdefault(world_of(json.dumps(each.event)), []).append(each)
-        canonical = default_rules().canonical
+        names = default_rules()
         self.of: Mapping[str, Reference] = {
-            world: Reference(events, canonical=canonical, **limits) for world, events in worlds.items()
+            world: Reference(events, canonical=lambda *sent: names.canonical(*sent).parts, **limits)
+            for world, events in worlds.items()
         }
 
     def column_edges(self) -> set[ColumnEdge]:
@@ -117,9 +119,18 @@ class References:
     def unused(self) -> dict[Column, str]:
         return {column: verdict for one in self.of.values() for column, verdict in questions.unused(one).items()}
 
+    def is_dropped(self, edge: Any) -> bool:
+        """Tell whether one end of an edge, a row of gold, is in a generation that is not there."""
+        sides = ("source", "target")
+        ends = [tuple(edge[f"{side}_{part}"] for part in ("namespace", "dataset", "generation")) for side in sides]
+        return any(self.of[world_of(edge.job_namespace)].generations.is_dropped(end) for end in ends)
+
     def key(self, namespace: str, name: str, column: str | None) -> Column:
+        """Return a column by its key, in the newest generation that has a schema."""
         one = self.of[world_of(namespace)]
-        return (namespace, name, None if column is None else one.schemas.key((namespace, name), column))
+        every = one.generations.of_dataset((namespace, name))
+        dataset = next((each for each in reversed(every) if one.schemas.columns(each)), every[-1])
+        return (namespace, name, None if column is None else one.schemas.key(dataset, column))
 
 
 def world_of(text: str) -> str:

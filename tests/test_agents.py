@@ -12,8 +12,8 @@ import pytest
 from mcp import ClientSession, StdioServerParameters, stdio_client
 
 from tests.reference.small_events import CLEAR, made, run
-from tests.reference.world_events import source
-from tests.shop import EVENTS, LAKE, Asker, up
+from tests.reference.world_events import at, source
+from tests.shop import EVENTS, LAKE, ONCE_CLEAR, REMADE, SHOWN, Asker, up
 
 pytestmark = pytest.mark.slow
 
@@ -33,6 +33,13 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     ("impact", {"dataset": "silver/custmers"}),
     ("impact", {"dataset": "silver/customers", "depth": 0}),
     ("impact", {}),
+    ("upstream", {"dataset": "silver/customers", "column": "email_key"}),
+    ("path", {"from_dataset": "landing/customers", "to_dataset": "silver/customers", "to_column": "email_key"}),
+    ("surface", {"dataset": "lives/raw", "column": "email", "exposure": "once_exposed"}),
+    ("impact", {"dataset": "lives/table", "column": "x"}),
+    ("unused", {"dataset": "lives/table", "verdict": "used"}),
+    ("unused", {"dataset": "lives/raw"}),
+    ("unused", {"dataset": "lives/raw", "verdict": "unknown", "strict": True}),
 ]
 
 
@@ -40,7 +47,8 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Any]]:
     with up(tmp_path_factory.mktemp("agents") / "data") as running, Asker(running.url) as shop:
         fields = {column: [source((LAKE, "wide/source"), column, CLEAR)] for column in WIDE}
-        shop.post(*EVENTS, run(20, 110, made((LAKE, "wide/target"), fields, columns=" ".join(WIDE)), job="wide"))
+        shop.post(*ONCE_CLEAR, *REMADE, SHOWN)
+        shop.post(*EVENTS, run(60, 110, made((LAKE, "wide/target"), fields, columns=" ".join(WIDE)), job="wide"))
         yield asyncio.run(_session(running.url))
 
 
@@ -78,7 +86,7 @@ def test_answers_are_short_and_whole(answers: list[Any]) -> None:
         "columns": {
             f"{LAKE}/bronze/customers": ["email 1"],
             f"{LAKE}/gold/phones": ["key 2"],
-            f"{LAKE}/silver/customers": ["email 2", "email_key 2 masked"],
+            f"{LAKE}/silver/customers": ["email 2", "email_key 2 masked on the way"],
             f"{LAKE}/gold/mailing": ["contact 3"],
         },
         "stops": [f"{LAKE}/silver/customers -> {LAKE}/export/dump"],
@@ -94,6 +102,27 @@ def test_answers_are_short_and_whole(answers: list[Any]) -> None:
     assert diff["counts"] == {"added": 2, "removed": 0, "changed": 0}
     assert (describe["made_of"], describe["written_by"]) == ([f"{LAKE}/bronze/customers"], ["to_silver"])
     assert (describe["feeds"], describe["also_read_by"]) == ([f"{LAKE}/gold/mailing"], ["export", "to_gold"])
+
+
+def test_a_source_in_the_clear_is_masked_on_the_way_at_most(answers: list[Any]) -> None:
+    upstream, path = answers[14:16]
+    assert upstream["columns"] == {
+        f"{LAKE}/bronze/customers": ["email 1 masked on the way"],
+        f"{LAKE}/landing/customers": ["Email 2 masked on the way"],
+    }
+    assert path["path"][-1] == f"{LAKE}/silver/customers#email_key by job to_silver, which masks"
+    assert not any("mask" in step for step in path["path"][:-1])
+
+
+def test_clear_values_from_before_readers_from_before_and_mere_showing_are_told(answers: list[Any]) -> None:
+    once, impact, used, unused, strict = answers[16:21]
+    assert once["masked"] == [f"{LAKE}/lives/masked#email by job mask, in the clear until {at(0)}"]
+    assert impact["columns"] == {f"{LAKE}/lives/report": ["x 1 (read before re-creation)"]}
+    assert used["used"] == [f"{LAKE}/lives/table#x: read by a job (read before re-creation)"]
+    assert used["reasons"] == ["1 used: read by a job"]
+    assert unused["counts"] == {"used": 1, "unused": 1, "unknown": 0}
+    assert any("notebook" in caveat for caveat in unused["caveats"])
+    assert [line.partition("#")[2].partition(":")[0] for line in strict["unknown"]] == ["notes"]
 
 
 def test_what_does_not_fit_is_named(answers: list[Any]) -> None:

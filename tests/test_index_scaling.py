@@ -15,7 +15,7 @@ from headwater.index.search_file import SearchFile
 from headwater.index.vote_table import VoteTable
 from headwater.lineage.name import Name
 from headwater.lineage.names import default_rules
-from tests.reference.small_events import A, run, x_from
+from tests.reference.small_events import A, Named, run, x_from
 from tests.reference.world_events import Json
 
 FEW, MANY = 200, 1600
@@ -56,8 +56,8 @@ def run_of(job: int, outputs: Iterable[int]) -> Json:
     return run(job + 1, job, *(x_from(A, each) for each in datasets(outputs)), job=f"job{job}")
 
 
-def datasets(numbers: Iterable[int]) -> list[Name]:
-    return [Name("s3://lake", f"out{number}") for number in numbers]
+def datasets(numbers: Iterable[int]) -> list[Named]:
+    return [("s3://lake", f"out{number}") for number in numbers]
 
 
 def written(folder: Path, events: list[Json]) -> Path:
@@ -70,7 +70,7 @@ def written(folder: Path, events: list[Json]) -> Path:
     return path
 
 
-def steps_of_counting(path: Path, outputs: Iterable[Name]) -> int:
+def steps_of_counting(path: Path, outputs: Iterable[Named]) -> int:
     """Return the steps of SQLite's machine while the votes that can count are read of each output."""
     sql = open_for_writing(path)
     names = NameNumbers(sql)
@@ -83,6 +83,6 @@ def steps_of_counting(path: Path, outputs: Iterable[Name]) -> int:
 
     sql.set_progress_handler(step, 1)
     for output in outputs:
-        assert votes.that_can_count(output)
+        assert votes.that_can_count(votes.groups_of([Name(*output)]))
     sql.close()
     return steps

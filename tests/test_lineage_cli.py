@@ -13,7 +13,21 @@ from tests.reference.small_events import CLEAR, HASHED, made, run
 from tests.reference.world_events import at, source, uuid
 from tests.running import headwater
 from tests.samples import EVENTS as SAMPLES
-from tests.shop import ALIAS, DROPPED, EVENTS, LAST, MAILING, SILVER, Asker, bodies, columns, up
+from tests.shop import (
+    ALIAS,
+    DROPPED,
+    EVENTS,
+    LAST,
+    MAILING,
+    ONCE_CLEAR,
+    REMADE,
+    SHOWN,
+    SILVER,
+    Asker,
+    bodies,
+    columns,
+    up,
+)
 
 
 class Outcome(NamedTuple):
@@ -66,6 +80,7 @@ ENDS = ("landing/customers#email", "gold/mailing#contact")
         (("impact", "silver/customers"), 0, ("Only lineage of whole tables goes on from: 1 of 1",), {"stops"}),
         (("upstream", "gold/mailing", "--roots"), 0, ("1 of 1", "landing/customers"), {"columns"}),
         (("upstream", ALIAS[1], "--namespace", ALIAS[0], "--as-of", at(15)), 0, ("silver/customers",), {"columns"}),
+        (("upstream", "silver/customers", "email_key"), 0, ("masked on the way", "bronze/customers"), {"columns"}),
         (("path", *ENDS), 0, ("Path: 3 of 3",), {"reaches", "path", "stops"}),
         (("path", *reversed(ENDS)), 1, ("No path by column lineage: 0 of 0",), {"reaches", "path", "stops"}),
         (("edge", "silver/customers#email", ENDS[1]), 0, ("to_gold", "INSERT INTO gold.mailing"), {"from", "items"}),
@@ -76,7 +91,8 @@ ENDS = ("landing/customers#email", "gold/mailing#contact")
         (("unused", "landing/customers"), 0, ("4 used, 1 unused, 0 unknown: 5 of 5", "notes"), {"items", "verdicts"}),
         (("unused", "--limit", "2"), 0, ("2 of",), {"items"}),
         (("coverage",), 0, ("datasets and", "jobs have column lineage", "export/dump"), {"datasets", "jobs", "items"}),
-        (("diff", "--from", at(75), "--to", at(150)), 0, ("2 added, 0 removed, 0 changed: 2 of 2",), {"added"}),
+        (("diff", "--from", at(75), "--to", at(150)), 0, ("2 added, 0 removed, 0 changed: 2 of 2", "masks"),
+         {"added"}),
         (("diff", "--from", at(150), "--to", at(75)), 1, ("0 added, 2 removed",), {"removed", "items"}),
         (("run", uuid(2)), 0, ("to_silver", "COMPLETE", "bronze/customers"), {"run", "reads", "writes"}),
         (("facets", "job", "sql"), 0, ("to_gold",), {"items", "totalCount", "truncated"}),
@@ -94,6 +110,31 @@ def test_every_command_as_a_table_and_as_json(
     assert machine.status == status
     assert keys <= set(machine.json)
     assert machine.out.count("\n") == 1
+
+
+def test_tables_show_clear_values_from_before_readers_from_before_and_mere_showing(
+    command: Command, tmp_path: Path
+) -> None:
+    world = World(tmp_path / "data")
+    world.append(*bodies([*ONCE_CLEAR, *REMADE, SHOWN]))
+    world.parser().step()
+
+    def told(*arguments: str) -> str:
+        return " ".join(command(*arguments, "--data", world.folder).out.split())
+
+    once = told("surface", "lives/raw", "email", "--exposure", "once_exposed")
+    assert "0 exposed, 0 unknown, 1 masked: 1 of 1" in once
+    assert "in the clear until" in once
+    assert at(0)[:19] in once
+    assert "read before re-creation" in told("impact", "lives/table", "x")
+    assert "read before re-creation" in told("unused", "lives/table")
+    shown = told("unused", "lives/raw")
+    assert "1 used, 1 unused, 0 unknown" in shown
+    assert "Before unused columns go" in shown
+    assert f"notebook at {at(50)[:19]}" in shown
+    strict = told("unused", "lives/raw", "--strict")
+    assert "1 used, 0 unused, 1 unknown" in strict
+    assert "a job read this dataset to show it" in strict
 
 
 @pytest.mark.parametrize(

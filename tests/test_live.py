@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
+from headwater.api.answers.happenings import HAPPENINGS, RejectedHappened
 from headwater.api.live import Live
 from headwater.index.feed_reader import FeedReader
 from headwater.index.follow import IndexFollower
@@ -55,6 +57,8 @@ class Listener:
             name, _, value = line.partition(": ")
             if not line and found:
                 event = (found["id"], found["event"], json.loads(found["data"]))
+                if event[1] in HAPPENINGS:
+                    msgspec.convert(event[2], HAPPENINGS[event[1]])
                 self.seen.append(event)
                 return event
             if name.strip(":"):
@@ -132,7 +136,8 @@ def test_rejections_are_told_once(tmp_path: Path) -> None:
         while follower.step(default_rules()):
             pass
     told, place = reader.read(reader.newest()._replace(number=0))
-    assert [happened.value["reason"] for happened in told if happened.kind == "rejected"] == ["shape"] * 3
+    rejected = [happened.value for happened in told if happened.kind == "rejected"]
+    assert [msgspec.convert(value, RejectedHappened).reason for value in rejected] == ["shape"] * 3
     assert reader.read(place) == ([], place)
     assert reader.find(told[-1].id) == place
     reader.close()

@@ -120,7 +120,16 @@ def is_answer(columns: pd.DataFrame, stops: pd.DataFrame, expected: dict[str, An
 
 
 def walked(found: pd.DataFrame) -> list[tuple[Any, ...]]:
-    names = ["namespace", "dataset", "column", "distance", "masked", "in_schema", "via_namespace", "via_dataset"]
+    names = [
+        "namespace",
+        "dataset",
+        "column",
+        "distance",
+        "masked_on_the_way",
+        "in_schema",
+        "via_namespace",
+        "via_dataset",
+    ]
     return [tuple(row) for row in found[[*names, "via_column", "type", "job_name"]].itertuples(index=False)]
 
 

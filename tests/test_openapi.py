@@ -3,10 +3,12 @@
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, cast
 
 import httpx
 import jsonschema_rs
+import msgspec
 import pytest
 import requests
 import schemathesis
@@ -19,8 +21,15 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from headwater.api import openapi
+from headwater.api.answers.lists import Events, RefusedRequests, RejectedEvents
+from headwater.api.questions import list_events, list_refused, list_rejected
 from headwater.api.routes import BASE, ROUTES
-from tests.reference.world_events import uuid
+from headwater.eventlog import Kind
+from headwater.receiver import Refusal
+from headwater.receiver.refusals import Refusals
+from tests.parsing import World, event
+from tests.reference.world_events import at, dataset, dataset_event, uuid
 from tests.running import Running
 from tests.shop import EVENTS, Asker, up
 
@@ -70,6 +79,46 @@ def test_an_answer_that_says_something_is_of_its_schema(shop: Asker, document: A
     assert answer.status_code == 200, answer.text
     schema = {"$ref": f"#/components/schemas/{route.answer.__name__}", "components": document["components"]}
     jsonschema_rs.validate(schema, answer.json())
+
+
+def test_lists_of_what_is_stored_and_what_is_not_are_of_their_shapes(tmp_path: Path) -> None:
+    """A dataset's event has no run, a gap no body; the receiver lets none of this through while it runs."""
+    world, refusals = World(tmp_path), Refusals()
+    refusals.add(Refusal(413, "large", "Too large.", "Send less."), "/api/v1/lineage", None, None)
+    world.append_to_end_of_segment(event(1))
+    lost = world.append_to_end_of_segment(event(2))
+    world.append(b"{}", event(3), json.dumps(dataset_event(at(1), dataset(("n", "d")))).encode())
+    world.append(*(record.body for record in refusals.take()), kind=Kind.REFUSAL)
+    lost.unlink()
+    world.parser().step()
+    for answer, shape in ((list_events, Events), (list_rejected, RejectedEvents), (list_refused, RefusedRequests)):
+        more = {"run": None, "job": None} if answer is list_events else {}
+        found = cast(Any, answer)(world.bronze, since=None, limit=10, **more)
+        assert cast(Any, msgspec.convert(found, shape)).items
+    assert {item["body"] for item in list_rejected(world.bronze, since=None, limit=10)["items"]} == {None, "{}"}
+
+
+def test_every_answer_is_typed_to_its_last_member() -> None:
+    schemas = openapi.document(ROUTES)["components"]["schemas"]
+    untyped = {path for name, schema in schemas.items() for path in _untyped(name, schema)}
+    assert {path.rpartition(".")[2] for path in untyped} == {"facet", "facets"}  # as producers sent them
+
+
+def _untyped(path: str, schema: Any) -> Iterator[str]:
+    """Yield the members of which anything may be: any value, or an object of any members."""
+    inner = schema.get("anyOf", ())
+    open_object = (
+        schema.get("type") == "object" and "properties" not in schema and not schema.get("additionalProperties")
+    )
+    if open_object or not {"type", "$ref", "enum", "anyOf"} & schema.keys():
+        yield path
+    for each in (
+        *inner,
+        *(schema[key] for key in ("items", "additionalProperties") if isinstance(schema.get(key), dict)),
+    ):
+        yield from _untyped(path, each)
+    for name, member in schema.get("properties", {}).items():
+        yield from _untyped(f"{path}.{name}", member)
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)

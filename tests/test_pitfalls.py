@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.lineage_world import LineageWorld, as_recorded, recorded, world
-from tests.reference.small_events import A, B, C, run, with_schema, x_from
-from tests.reference.world_events import Json, dataset, facet, parent, run_event, uuid
+from tests.reference.small_events import CLEAR, A, B, C, made, run, with_schema, x_from
+from tests.reference.world_events import Json, dataset, facet, parent, run_event, source, uuid
 from tests.samples import sample_lines
 
 LAKE = "abfss://3f2a9c1e-0000-4000-8000-00000000aa01@onelake.dfs.fabric.microsoft.com"
@@ -147,7 +147,8 @@ def test_pitfall_06_replace_table_as_select_has_columns_in_neither_run_of_1_53_0
 def test_pitfall_06_the_run_beside_it_explains_it_where_it_has_the_columns() -> None:
     session = {"parent": parent(uuid(9), ("jobs", "nb"))}
     created = run(1, 1, with_schema(B, "x"), job="nb.atomic_replace_table_as_select.b", run_facets=session)
-    written = run(2, 2, x_from(A, B), job="nb.overwrite_by_expression_exec_v1.b", run_facets=session)
+    copied = made(B, {"x": [source(A, "x", CLEAR)]})
+    written = run(2, 2, copied, job="nb.overwrite_by_expression_exec_v1.b", run_facets=session)
     opaque = created | {"inputs": [with_schema(A, "x y")]}
     lineage = world(opaque, written)
     assert lineage.tables == {("a", "b", "columns")}

@@ -21,7 +21,7 @@ from headwater.tables import (
     UNUSED_COLUMNS,
 )
 from tests import hostile_names
-from tests.reference.solver import ColumnEdge, TableEdge
+from tests.reference.nesting import ColumnEdge
 from tests.spark_files import FilesRead, out_of_reach
 from tests.spark_lake import References, SparkLake, bodies, plain
 
@@ -104,21 +104,32 @@ def references(lake: SparkLake) -> References:
 
 def test_column_edges_are_those_of_the_reference(lake: SparkLake, references: References) -> None:
     found: set[ColumnEdge] = {
-        (row.source_namespace, row.source_dataset, row.source_column, row.target_namespace, row.target_dataset,
-         row.target_column, "DIRECT" if row.direct else "INDIRECT", row.masked)
-        for row in lake.gold(COLUMN_EDGES) if row.current
+        (row.source_namespace, row.source_dataset, row.source_generation, row.source_column,
+         row.target_namespace, row.target_dataset, row.target_generation, row.target_column,
+         "DIRECT" if row.direct else "INDIRECT", row.masked)
+        for row in lake.gold(COLUMN_EDGES) if row.part == "open"
     }  # fmt: skip
     assert found == references.column_edges()
 
 
 def test_table_edges_are_those_of_the_reference(lake: SparkLake, references: References) -> None:
-    opaque: dict[tuple[str, str, str, str], bool] = {}
+    opaque: dict[tuple[str, ...], bool] = {}
     for row in lake.gold(TABLE_EDGES):
-        if row.current:
-            ends = (row.source_namespace, row.source_dataset, row.target_namespace, row.target_dataset)
+        if row.part == "open":
+            ends = (row.source_namespace, row.source_dataset, row.source_generation,
+                    row.target_namespace, row.target_dataset, row.target_generation)  # fmt: skip
             opaque[ends] = opaque.get(ends, True) and row.opaque
-    found: set[TableEdge] = {(*ends, each) for ends, each in opaque.items()}
+    found = {(*ends, each) for ends, each in opaque.items()}
     assert found == references.table_edges()
+
+
+def test_edges_are_current_while_both_ends_are_there(lake: SparkLake, references: References) -> None:
+    for table in (COLUMN_EDGES, TABLE_EDGES):
+        rows = [row for row in lake.gold(table) if row.part == "open"]
+        ended = {row.edge_key for row in rows if not row.current}
+        assert ended
+        assert all((row.valid_to is None) == row.current for row in rows)
+        assert ended == {row.edge_key for row in rows if references.is_dropped(row)}
 
 
 def test_the_surface_is_that_of_the_reference(lake: SparkLake, references: References) -> None:

@@ -13,6 +13,7 @@ from deltalake import write_deltalake
 
 from headwater.errors import WrongSetting
 from headwater.index.rules_files import FILES, RulesFiles
+from headwater.lineage.name import Name
 from headwater.lineage.name_metadata import read_metadata
 from headwater.lineage.name_rules_text import read_name_rules
 from headwater.lineage.names import NameRules, default_rules
@@ -111,7 +112,7 @@ def test_consumers_read_the_columns_they_declare_or_all(rules: UserRules) -> Non
 
 
 def test_business_names_come_from_both_files(rules: UserRules) -> None:
-    assert rules.names.aliases == {"revenue": ("s3://gold", "revenue_daily"), "orders": ("s3://gold", "orders")}
+    assert rules.names.aliases == {"revenue": Name("s3://gold", "revenue_daily"), "orders": Name("s3://gold", "orders")}
 
 
 def test_the_hash_changes_with_every_file_and_not_with_the_journey(tmp_path: Path, rules: UserRules) -> None:
@@ -215,11 +216,11 @@ def test_metadata_may_be_a_delta_table_and_is_read_again_with_each_version(tmp_p
     mount: dict[str, str | None] = {"kind": "mount", "id": "/mnt/raw", "target": "s3://raw", "noted_by": "me"}
     write([mount])
     by_table = files.current()
-    assert by_table.names.canonical("dbfs", "/mnt/raw/t") == ("s3://raw", "t")
+    assert by_table.names.canonical("dbfs", "/mnt/raw/t") == Name("s3://raw", "t")
     (tmp_path / "metadata.csv").write_text("kind,id,target\nmount,/mnt/raw,s3://raw\n")
-    assert files.current().names.canonical("dbfs", "/mnt/raw/t") == ("s3://raw", "t")
+    assert files.current().names.canonical("dbfs", "/mnt/raw/t") == Name("s3://raw", "t")
     write([mount, {"kind": "mount", "id": "/mnt/old"}])
-    assert files.current().names.canonical("dbfs", "/mnt/raw/t") == ("s3://raw", "t")
+    assert files.current().names.canonical("dbfs", "/mnt/raw/t") == Name("s3://raw", "t")
     assert "metadata, row 1 as sorted" in files.problems[0]
     assert "mount without target" in files.problems[0]
 

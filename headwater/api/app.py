@@ -86,7 +86,9 @@ class ReadApi:
             "edge": partial(edge, lenses, bronze),
             "surface": partial(surface, lenses),
             "diff": partial(diff, lenses),
-            "facets": lambda q: facets(bronze, entity=q.get("entity"), name=q.get("name"), limit=_limit(q)),
+            "facets": lambda q: facets(
+                bronze, lenses.rules().rules.names, entity=q.get("entity"), name=q.get("name"), limit=_limit(q)
+            ),
             "names": self._names,
             "rules": lambda _: rules_json(lenses.rules()),
             "search": partial(search, things),

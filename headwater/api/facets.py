@@ -1,56 +1,64 @@
 """Facets as sent, custom ones like any other: the newest of each run, job or dataset, straight from bronze."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from headwater.errors import WrongQuestion
 from headwater.events.decode import decode
 from headwater.events.facet_sets import text_at
+from headwater.index.showing import iso
 from headwater.lake.bronze import Bronze
+from headwater.lineage.jobs import run_id_of
+from headwater.lineage.name import Name
+from headwater.lineage.names import NameRules
+from headwater.lineage.newest import newest_events_first
+from headwater.lineage.reading import read_stored
+from headwater.lineage.sent_facets import SentFacet, sent_facets
 
 LOOKED_AT = 5_000
-"""Newest events that hold a facet of the name asked for; an answer that met this limit says `truncated`."""
+"""Newest events (rule 1) that hold a facet of the name asked for; an answer that met this limit says `truncated`."""
 
-_WHERE = {"run": ("run",), "job": ("job",), "dataset": ("inputs", "outputs", "dataset")}
+ENTITIES = ("run", "job", "dataset")
 
 
-def facets(bronze: Bronze, *, entity: str | None, name: str | None, limit: int) -> dict[str, Any]:
-    """Answer the newest value of a facet for each entity, newest first.
+def facets(bronze: Bronze, names: NameRules, *, entity: str | None, name: str | None, limit: int) -> dict[str, Any]:
+    """Answer the newest value of a facet for each entity (rule 1), newest first; where that is deleted it has none.
 
-    entity: run, job or dataset; name: of the facet, such as `ownership`.
+    names: canonical forms of datasets; entity: run, job or dataset; name: of the facet, such as `ownership`.
     """
-    if entity not in _WHERE:
+    if entity not in ENTITIES:
         raise WrongQuestion(f"entity={(entity or '')[:40]!r} is not known. Write run, job or dataset.")
     if not name:
         raise WrongQuestion("name= is missing. Name a facet, such as name=ownership.")
     if not bronze.exists():
         return {"items": [], "totalCount": 0, "truncated": False}
-    pattern = name.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_").replace("'", "''")
-    rows = bronze.events.query(
-        f"SELECT event_time, body FROM t WHERE body LIKE '%\"{pattern}\"%' "
-        f"ORDER BY received_at DESC, sequence DESC LIMIT {LOOKED_AT}"
-    ).to_pylist()
-    found: dict[tuple[str, ...], dict[str, Any]] = {}
-    for row in rows:
-        for key, shown, value in _of_event(decode(row["body"].encode()), entity, name):
-            found.setdefault(key, {**shown, "eventTime": row["event_time"], "facet": value})
-    items = list(found.values())
+    events = _events_with(bronze, name)
+    newest: dict[Name, SentFacet] = {}
+    for event_id, received_us, body in events:
+        for sent in sent_facets(event_id, received_us, read_stored(body), names.canonical):
+            known = newest.get(sent.name)
+            if (sent.entity, sent.facet) == (entity, name) and (known is None or known.order < sent.order):
+                newest[sent.name] = sent
+    items = [_item(sent) for sent in newest.values() if not sent.is_deleted]
     return {
         "items": items[:limit],
         "totalCount": len(items),
-        "truncated": len(items) > limit or len(rows) == LOOKED_AT,
+        "truncated": len(items) > limit or len(events) == LOOKED_AT,
     }
 
 
-def _of_event(event: Any, entity: str, name: str) -> Iterator[tuple[tuple[str, ...], dict[str, Any], Any]]:
-    for place in _WHERE[entity]:
-        value = event.get(place)
-        for each in value if isinstance(value, list) else [value]:
-            known = each.get("facets") if isinstance(each, dict) else None
-            if isinstance(known, dict) and known.get(name) is not None:
-                parts = ("runId",) if entity == "run" else ("namespace", "name")
-                key = tuple(text_at(each, part) or "" for part in parts)
-                yield key, dict(zip(parts, key, strict=True)), known[name]
+def _events_with(bronze: Bronze, name: str) -> list[tuple[str, int, str]]:
+    """Return (event id, receipt in us, body) of the newest events that may hold a facet."""
+    pattern = name.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_").replace("'", "''")
+    rows = bronze.events.query(
+        "SELECT event_id, cast(received_at AS bigint) AS received_us, body FROM t "
+        f"WHERE body LIKE '%\"{pattern}\"%' ORDER BY {newest_events_first()} LIMIT {LOOKED_AT}"
+    ).to_pylist()
+    return [(row["event_id"], row["received_us"], row["body"]) for row in rows]
+
+
+def _item(sent: SentFacet) -> dict[str, Any]:
+    shown = {"runId": run_id_of(sent.name.name)} if sent.entity == "run" else sent.name.shown
+    return {**shown, "eventTime": iso(sent.time_us), "facet": decode(bytes(sent.value))}
 
 
 def sql_of_run(bronze: Bronze, run_id: str) -> str | None:
@@ -60,6 +68,6 @@ def sql_of_run(bronze: Bronze, run_id: str) -> str | None:
     quoted = run_id.lower().replace("'", "''")
     rows = bronze.events.query(
         f"SELECT body FROM t WHERE lower(run_id) = '{quoted}' AND body LIKE '%\"sql\"%' "
-        "ORDER BY event_time DESC LIMIT 1"
+        f"ORDER BY {newest_events_first()} LIMIT 1"
     ).to_pylist()
     return text_at(decode(rows[0]["body"].encode()), "job", "facets", "sql", "query") if rows else None

@@ -15,7 +15,7 @@ from headwater.events.event_files import read_event_texts
 from headwater.index.asking import Subject, read_bounds, read_mode
 from headwater.index.coverage import coverage
 from headwater.index.differences import difference
-from headwater.index.exposure import Place, exposures, look_for
+from headwater.index.exposure import Place, exposures, look_for, read_exposure
 from headwater.index.lens import Lens, Lenses, Sight, read_view
 from headwater.index.moment import NOW_US
 from headwater.index.past import PastMoment
@@ -81,7 +81,8 @@ def _why(_: Lenses, sight: Sight, parameters: Parameters) -> Answer:
 def _unused(_: Lenses, sight: Sight, parameters: Parameters) -> Answer:
     asked = subject(parameters) if parameters.get("dataset") else None
     limit = read_bounds(None, number(parameters, "limit")).limit
-    return verdicts(sight.moment, sight.rules, sight.view, asked=asked, limit=limit)
+    strict = flag(parameters, "strict")
+    return verdicts(sight.moment, sight.rules, sight.view, asked=asked, limit=limit, strict=strict)
 
 
 def _coverage(_: Lenses, sight: Sight, parameters: Parameters) -> Answer:
@@ -90,17 +91,18 @@ def _coverage(_: Lenses, sight: Sight, parameters: Parameters) -> Answer:
 
 def surface(lenses: Lenses, parameters: Parameters) -> Answer:
     """Answer the masking surface; with `since` only what was not exposed then and is now."""
-    check_names("surface", parameters, (*_SUBJECT, "tag", "since", "limit", *LENS))
+    check_names("surface", parameters, (*_SUBJECT, "tag", "since", "exposure", "limit", *LENS))
     lens, limit = read_lens(parameters), read_bounds(None, number(parameters, "limit")).limit
     tag, source = parameters.get("tag") or "pii", subject(parameters) if parameters.get("dataset") else None
     before: set[Place] | None = None
+    only = read_exposure(parameters.get("exposure"))
     if parameters.get("since"):
         with lenses.look(lens._replace(as_of_us=moment_us("since", parameters["since"]))) as then, suppress(NotKnown):
             before = set()  # of a tag or a dataset that was not known then nothing was exposed
             before = look_for(then.moment, then.rules, then.view, tag=tag, source=source).exposed(then.moment)
     with lenses.look(lens) as now:
         found = look_for(now.moment, now.rules, now.view, tag=tag, source=source)
-        return exposures(now.moment, found, tag=tag, limit=limit, but=before)
+        return exposures(now.moment, found, tag=tag, limit=limit, but=before, only=only)
 
 
 def diff(lenses: Lenses, parameters: Parameters) -> Answer:
@@ -169,7 +171,7 @@ QUESTIONS: dict[str, tuple[tuple[str, ...], Callable[[Lenses, Sight, Parameters]
     "upstream": (_WALK, lambda _, sight, parameters: _reach(sight, parameters, forward=False)),
     "path": ((*_ENDS, "mode"), _path),
     "edge": (_ENDS, _why),
-    "unused": (("namespace", "dataset", "limit"), _unused),
+    "unused": (("namespace", "dataset", "limit", "strict"), _unused),
     "coverage": (("limit",), _coverage),
 }
 """Question → its parameters beside those of time, and what answers it."""

@@ -29,9 +29,9 @@ def explain_name(
     steps = [Step("as-sent", "", sent, sent), *rules.explain(namespace, name)]
     steps += bind(steps[-1].after, at_us)
     return {
-        "canonical": steps[-1].after._asdict(),
+        "canonical": steps[-1].after.shown,
         "rules_hash": rules.rules_hash,
-        "items": [{"rule": step.rule, **step.after._asdict(), "why": step.why} for step in steps],
+        "items": [{"rule": step.rule, **step.after.shown, "why": step.why} for step in steps],
     }
 
 

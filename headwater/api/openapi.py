@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from headwater.api.answers.happenings import HAPPENINGS
+from headwater.api.answers.marquez import READ_BY_PAGE
 from headwater.api.answers.parts import Error
 from headwater.api.parameters import Parameter
 from headwater.api.routes import BASE, Route
@@ -23,12 +25,18 @@ _EVENT = {
     "type": "object",
     "description": "An OpenLineage event, https://openlineage.io/spec/2-0-2/OpenLineage.json",
 }
+_STREAM = {
+    "type": "string",
+    "description": "Server-sent events; `data` is JSON: "
+    + ", ".join(f"of `{name}` a {shape.__name__}" for name, shape in HAPPENINGS.items()),
+}
 _TAKEN = {"content": {_JSON: {"schema": {"type": "object"}}}}
 
 
 def document(routes: Sequence[Route]) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of these routes, of the receiver and of the health checks."""
-    shapes = [route.answer for route in routes if route.answer] + [Error]
+    answers = [route.answer for route in routes if route.answer]
+    shapes = [*answers, *HAPPENINGS.values(), *READ_BY_PAGE.values(), Error]
     _, schemas = msgspec.json.schema_components(shapes, ref_template=f"{_SCHEMAS}{{name}}")
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
@@ -56,7 +64,7 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
 
 def _operation(route: Route) -> dict[str, Any]:
     if route.answer is None:
-        said: dict[str, Any] = {"content": {"text/event-stream": {"schema": {"type": "string"}}}}
+        said: dict[str, Any] = {"content": {"text/event-stream": {"schema": _STREAM}}}
     else:
         said = {"content": {_JSON: {"schema": {"$ref": f"{_SCHEMAS}{route.answer.__name__}"}}}}
     return {

@@ -71,6 +71,13 @@ AS_OF = _time("asOf", "Lineage by events with an event time up to this.")
 KNOWN_AT = _time("knownAt", "Lineage by events received up to this.")
 SEEN_SINCE = _time("seenSince", "Only edges that a run reported since.")
 LENS = (VIEW, AS_OF, KNOWN_AT, SEEN_SINCE)
+STRICT = _choice(
+    "strict", "true: a batch job that read it and wrote nothing may have used any column.", "false", "true"
+)
+EXPOSURE = Parameter(
+    "exposure", {"type": "string", "enum": ["exposed", "unknown", "masked", "once_exposed"]},
+    "Only these; once_exposed: masked now, and written in the clear before.",
+)  # fmt: skip
 TAG = _text("tag", "Tag of the columns that matter.", default="pii")
 SINCE = _time("since", "Only what is newer: received, exposed or changed at or after this.")
 FROM, TO = _time("from", "From this moment on.", required=True), _time("to", "Up to this one; now without it.")

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from headwater.access import Role
 from headwater.api import parameters as p
-from headwater.api.answers import columns, lineage, operations, parts, pictures
+from headwater.api.answers import columns, lineage, lists, operations, parts, pictures
 from headwater.api.parameters import Parameter
 
 BASE = "/api/headwater/v1"
@@ -42,13 +42,14 @@ ROUTES = (
     Route("path", "Whether one column reaches another, and how", (*p.ENDS, p.MODE, *p.LENS), lineage.PathAnswer),
     Route("edge", "Why an edge is there", (*p.ENDS, *p.LENS), lineage.EdgeAnswer, reads_lake=True),
     Route("surface", "Where tagged columns, or one column, end up: exposed, masked or unknown",
-          (*_ANY_SUBJECT, p.TAG, p.SINCE, p.LIMIT, *p.LENS), columns.Surface),
-    Route("unused", "Which columns may be dropped", (p.NAMESPACE, p.ANY_DATASET, p.LIMIT, *p.LENS), columns.Unused),
+          (*_ANY_SUBJECT, p.TAG, p.SINCE, p.EXPOSURE, p.LIMIT, *p.LENS), columns.Surface),
+    Route("unused", "Which columns may be dropped",
+          (p.NAMESPACE, p.ANY_DATASET, p.STRICT, p.LIMIT, *p.LENS), columns.Unused),
     Route("diff", "What changed between two moments", (p.FROM, p.TO, p.LIMIT), lineage.Diff),
     Route("coverage", "What lineage does not cover, and why", (p.LIMIT, *p.LENS), lineage.Coverage),
     Route("runs/{run}/lineage", "Which run read what which run wrote", (p.RUN_PATH,), lineage.RunLineage),
     Route("facets", "The newest value of a facet for each run, job or dataset", (p.ENTITY, p.FACET, p.LISTED),
-          parts.Listed, reads_lake=True),
+          lists.Facets, reads_lake=True),
     Route("names", "Which dataset a name means", (p.SENT_NAMESPACE, p.SENT_NAME, p.AT), columns.Names),
     Route("rules", "Which of your rules are in force", (), columns.Rules),
     Route("search", "What is called like this: jobs, datasets, aliases, columns, tags",
@@ -63,13 +64,13 @@ ROUTES = (
     Route("audit", "Whether every acknowledged event is in exactly one table", (), operations.Audit, reads_lake=True),
     Route("freshness", "Age of the oldest acknowledged event that questions cannot see yet", (), operations.Freshness,
           reads_lake=True),
-    Route("events", "Stored events", (p.RUN_ID, p.JOB, p.SINCE, p.LISTED), parts.Listed, reads_lake=True),
-    Route("rejected", "What was acknowledged but could not be stored", (p.SINCE, p.LISTED), parts.Listed,
+    Route("events", "Stored events", (p.RUN_ID, p.JOB, p.SINCE, p.LISTED), lists.Events, reads_lake=True),
+    Route("rejected", "What was acknowledged but could not be stored", (p.SINCE, p.LISTED), lists.RejectedEvents,
           reads_lake=True),
     Route("rejected/retry", "Send rejected events again", (p.SINCE, p.LISTED), operations.SentAgain, reads_lake=True,
           method="POST", role="admin"),
-    Route("refused", "Requests and items that were not taken, counted by reason", (p.SINCE, p.LISTED), parts.Listed,
-          reads_lake=True),
+    Route("refused", "Requests and items that were not taken, counted by reason", (p.SINCE, p.LISTED),
+          lists.RefusedRequests, reads_lake=True),
     Route("live", "What happens now, as server-sent events: runs, edges, rejections", (p.RESUME,), None),
     Route("settings", "The effective settings, without secrets", (), operations.SettingsAnswer),
 )  # fmt: skip

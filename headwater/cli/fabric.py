@@ -50,7 +50,7 @@ def shortcut(
 ) -> None:
     """Show the lake in a lakehouse: all of it as Files/headwater, events, silver and gold as tables.
 
-    Run it again after `headwater spark gold --rebuild`: tables then point to what was built anew; until then they show
+    Run it again after other rules or another release: tables then point to what was built anew; until then they show
     what was there before.
     """
     from headwater.fabric.rest import shortcut_url

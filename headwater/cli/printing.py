@@ -3,11 +3,13 @@
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 _WIDE = 160
 """Characters of a line that goes into a file or a pipe."""
+
+_AS_NAMED: Mapping[str, str] = {}
 
 
 def show(value: Any, as_json: bool, table: Callable[[], Any]) -> None:
@@ -31,8 +33,11 @@ def pairs(title: str, values: dict[str, Any]) -> Any:
     return rows
 
 
-def table(title: str, found: dict[str, Any], columns: tuple[str, ...]) -> Any:
-    """Return a table of items; a column may be a dotted path into an item. A namespace of all goes into the title."""
+def table(title: str, found: dict[str, Any], columns: tuple[str, ...], headers: Mapping[str, str] = _AS_NAMED) -> Any:
+    """Return a table of items; a column may be a dotted path into an item. A namespace of all goes into the title.
+
+    headers: what columns are called that do not go by their paths.
+    """
     from rich.table import Column, Table
 
     items, total = found["items"], found.get("totalCount", len(found["items"]))
@@ -41,8 +46,8 @@ def table(title: str, found: dict[str, Any], columns: tuple[str, ...]) -> Any:
     if "namespace" in columns and len(namespaces) == 1:
         columns = tuple(name for name in columns if name != "namespace")
         title += f", all in {namespaces.pop()}"
-    headers = (Column(_header(name), overflow="fold") for name in columns)
-    rows = Table(*headers, title=_safe(title), title_justify="left")
+    heads = (Column(headers.get(name) or _header(name), overflow="fold") for name in columns)
+    rows = Table(*heads, title=_safe(title), title_justify="left")
     for item in items:
         rows.add_row(*("\n".join(map(_safe, _cell(item, name).split("\n"))) for name in columns))
     return rows

@@ -21,7 +21,9 @@ app.command()(stream)
 app.command()(backfill)
 
 Data = Annotated[Path | None, typer.Option("--data", help="Data folder; default headwater-data.")]
-Rebuild = Annotated[bool, typer.Option("--rebuild", help="Build anew beside the old tables, then switch.")]
+Rebuild = Annotated[
+    bool, typer.Option("--rebuild", help="Build anew beside the old tables though the rules are the same, then switch.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 

@@ -8,11 +8,11 @@ from headwater.events.column_lineage import lineage_rows, read_column_lineage
 from headwater.events.decode import decode
 from headwater.events.event import Content, Event
 from headwater.events.position import Position
+from headwater.events.times import AHEAD_US
 
 Row = tuple[Any, ...]
 """Timestamps are integers: microseconds since 1970-01-01 UTC; dates are days since then."""
 
-AHEAD_US = 24 * 3600 * 1_000_000
 _DAY_US = 24 * 3600 * 1_000_000
 
 

@@ -2,6 +2,9 @@
 
 from datetime import UTC, datetime, timedelta
 
+AHEAD_US = 24 * 3600 * 1_000_000
+"""A clock that is ahead of the receipt by more is not believed."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 

@@ -8,6 +8,7 @@ from headwater.errors import NotKnown, WrongQuestion
 from headwater.index.moment import Scenery
 from headwater.lineage.name import Name, split_location
 from headwater.lineage.names import NameRules
+from headwater.lineage.view import View
 from headwater.lineage.walk import Mode
 
 MAX_LIMIT = 10_000
@@ -70,7 +71,7 @@ def find_dataset(moment: Scenery, rules: NameRules, asked: Subject) -> Name:
     }
     found = sorted(set(fitting.values()))
     if len(found) > 1:
-        shown = ", ".join(repr("/".join(name)) for name in found[:_NEAREST])
+        shown = ", ".join(repr("/".join(name.parts)) for name in found[:_NEAREST])
         raise WrongQuestion(f"{text[:200]!r} may be {len(found)} datasets: {shown}. Name the namespace, or more.")
     if found:
         return found[0]
@@ -87,7 +88,7 @@ def _candidates(rules: NameRules, asked: Subject) -> Iterable[Name]:
         yield alias
     location = split_location(asked.dataset)
     if location:
-        yield rules.canonical(*location)
+        yield rules.canonical(*location.parts)
 
 
 def _namespaces(rules: NameRules, asked: Subject) -> tuple[str, ...]:
@@ -110,7 +111,7 @@ def _ends_with(name: Name, text: str) -> bool:
 
 
 def _nearest_names(asked: str, known: Iterable[Name]) -> list[str]:
-    by_text = {"/".join(name): name for name in known}
+    by_text = {"/".join(name.parts): name for name in known}
     by_end: dict[str, str] = {}
     for whole in sorted(by_text):
         by_end.setdefault(_end(whole), whole)
@@ -124,33 +125,28 @@ def _end(text: str) -> str:
 
 def find_column(moment: Scenery, dataset: Name, column: str) -> str:
     """Return the key of a column; raises NotKnown with the nearest ones."""
-    columns = moment.columns(dataset)
+    columns, graph = moment.shown_columns(dataset), moment.graph
     key = columns.key(column)
-    number = moment.graph.dataset(dataset)
-    if key in columns.by_key or (number is not None and moment.graph.node(number, key) is not None):
+    numbers = graph.generations.get(dataset, ())
+    if key in columns.by_key or any(graph.node(number, key) is not None for number in numbers):
         return key
-    mentioned = (
-        [] if number is None else [moment.graph.columns[node].key or "" for node in moment.graph.nodes_of(number)]
-    )
+    mentioned = [graph.columns[node].key or "" for number in numbers for node in graph.nodes_of(number)]
     known = {each.casefold(): columns.shown(each) for each in (*mentioned, *columns.by_key)}
     near = difflib.get_close_matches(column.casefold(), list(known), _NEAREST, 0.4)
-    raise NotKnown(f"column of {'/'.join(dataset)!r} named", column, [known[each] for each in near])
+    raise NotKnown(f"column of {'/'.join(dataset.parts)!r} named", column, [known[each] for each in near])
 
 
-def nodes_of(moment: Scenery, dataset: Name, key: str | None) -> list[int]:
-    """Return the nodes of a column and of what is nested in it, or with None of all columns of a dataset."""
-    graph = moment.graph
-    number = graph.dataset(dataset)
-    if number is None:
-        return []
-    every = graph.nodes_of(number)
+def nodes_of(moment: Scenery, view: View, dataset: Name, key: str | None) -> list[int]:
+    """Return the nodes of a column and of what is nested in it, or with None of all columns of a dataset.
+
+    In its newest generation that lived: what a dropped dataset was is still answered.
+    """
+    number = view.lifetimes.newest(dataset)
+    return [] if number is None else nodes_in(moment, view, number, key)
+
+
+def nodes_in(moment: Scenery, view: View, number: int, key: str | None) -> list[int]:
+    """Return the same of one generation of a dataset, by its number in the graph."""
     if key is None:
-        return list(every)
-    top_level = moment.columns(dataset).top_level
-    inside = [
-        node
-        for node in every
-        if (other := graph.columns[node].key or "").startswith(f"{key}.") and other not in top_level
-    ]
-    node = graph.node(number, key)
-    return inside if node is None else [node, *inside]
+        return list(moment.graph.nodes_of(number))
+    return sorted(view.nesting.whole({moment.graph.node_for(number, key)}))

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from msgspec import msgpack
-
 from headwater.index.catalog_tables import DATASET, JOB
+from headwater.index.described import SETS, Described, set_from
 from headwater.index.history_table import Said, said_from
 from headwater.index.live import LiveGraph
 from headwater.index.moment import NOW_US
@@ -14,11 +13,6 @@ from headwater.lineage.jobs import job_key
 from headwater.lineage.name import Name
 from headwater.lineage.part import Tag
 from headwater.lineage.tags import newest_tags
-
-_SETS = 50
-"""Newest sets of facets that are looked at for the newest of each facet."""
-
-_set_from = msgpack.Decoder(list[tuple[str, int]]).decode
 
 _RUN = (
     "SELECT r.run, r.job_key, r.state, r.processing, r.started_us, r.ended_us, r.time_us, r.said, n.start_us, n.end_us "
@@ -75,6 +69,7 @@ class Catalog:
         self.sql = live.sql
         self._until = NOW_US if as_of_us is None else as_of_us
         self.is_now = as_of_us is None
+        self._described = Described(live)
 
     def name(self, number: int) -> Name:
         """Return the name of a number."""
@@ -96,28 +91,15 @@ class Catalog:
         ]
         return (min(row[0] for row in rows), min(self._until, max(row[1] for row in rows))) if rows else None
 
-    def facets(self, kind: int, names: Iterable[Name], only: str | None = None) -> dict[str, str]:
-        """Return the newest text of each facet (or of one) of a dataset, by all its names, or of a job."""
-        numbers = [number for name in names if (number := self.number(name))]
-        sets: list[tuple[int, bytes]] = []
-        for number in numbers:
-            sets += self.sql.execute(
-                "SELECT min(d.last_us, ?1), s.value FROM described d JOIN facet_sets s ON s.id = d.facet_set "
-                "WHERE d.kind = ?2 AND d.name = ?3 AND d.first_us <= ?1 ORDER BY d.last_us DESC, d.facet_set LIMIT ?4",
-                (self._until, kind, number, _SETS),
-            )
-        if len(numbers) > 1:
-            sets.sort(key=lambda row: row[0], reverse=True)
-        found: dict[str, str | None] = {}
-        for _, value in sets:
-            for facet, number in _set_from(value):
-                if facet not in found and only in (None, facet):
-                    text, deleted = self.live.facet_text(number)
-                    if facet != "schema" or '"name"' in text:  # a schema that names no column says nothing
-                        found[facet] = None if deleted else text
-        if kind == DATASET and self.is_now and only is None:
-            found.update(self._measured(numbers))
-        return {facet: text for facet, text in found.items() if text is not None}
+    def dataset_facets(self, dataset: Name, only: str | None = None) -> dict[str, str]:
+        """Return the newest text of each facet (or of one) of a dataset, by all its names."""
+        if self.is_now:
+            return self._described.of_dataset(dataset, only)
+        return self._described.until(self._until, DATASET, self.live.naming.names_of(dataset), only)
+
+    def job_facets(self, job: Name) -> dict[str, str]:
+        """Return the newest text of each facet of a job, by the name people see."""
+        return self._described.of_job(job) if self.is_now else self._described.until(self._until, JOB, [job])
 
     def facets_of_version(self, names: Iterable[Name], schema: str | None) -> dict[str, str]:
         """Return the facets that came with a schema of a dataset, without those of one run alone."""
@@ -125,23 +107,19 @@ class Catalog:
         for name in names:
             rows = self.sql.execute(
                 "SELECT s.value FROM described d JOIN facet_sets s ON s.id = d.facet_set "
-                "WHERE d.kind = ? AND d.name = ? AND s.schema IS ? ORDER BY d.last_us DESC LIMIT ?",
-                (DATASET, self.number(name), schema, _SETS),
+                "WHERE d.kind = ? AND d.name = ? AND s.schema IS ? ORDER BY d.event_order DESC, s.digest LIMIT ?",
+                (DATASET, self.number(name), schema, SETS),
             ).fetchall()
-            for facet, number in (pair for (value,) in rows for pair in _set_from(value)):
+            for facet, number in (pair for (value,) in rows for pair in set_from(value)):
                 if facet not in found:
-                    found[facet], _ = self.live.facet_text(number)
+                    found[facet] = self.live.facet_text(number)
         return found
-
-    def _measured(self, numbers: Sequence[int]) -> dict[str, str]:
-        query = "SELECT facet, value FROM measured WHERE name = ? ORDER BY facet"
-        return {facet: value for number in numbers for facet, value in self.sql.execute(query, (number,))}
 
     def tags(self, dataset: Name, names: Iterable[Name]) -> Sequence[Tag]:
         """Return the tags that hold on a dataset and its columns."""
         table = TagTable(self.sql, self.live.names)
         facets = [facet for name in names for facet in table.newest_of(name) if facet.order[1] <= self._until]
-        found = newest_tags((dataset, facet) for facet in facets).get(dataset, [])
+        found = newest_tags(facets, self.live.naming).get(dataset, [])
         return [tag for tag in found if tag.value.casefold() != "false"]
 
     def job(self, name: Name) -> JobRow | None:
@@ -203,11 +181,3 @@ class Catalog:
             (self.number(name), self._until),
         )
         return {(mark, detail): (time_us, value) for mark, detail, time_us, value in rows}
-
-    def places(self, runs: Iterable[str], limit: int) -> list[tuple[str, str, str, str, int]]:
-        """Return where bronze has the events of runs: (run, log, incarnation, partition, sequence), so many a run."""
-        query = (
-            "SELECT p.run, s.log, s.incarnation, s.part, p.sequence FROM parts p JOIN places s ON s.id = p.place "
-            "WHERE p.run = ? ORDER BY p.sequence DESC LIMIT ?"
-        )
-        return [row for run in runs for row in self.sql.execute(query, (run, limit))]

@@ -14,10 +14,10 @@ CREATE TABLE entities(kind INTEGER, name INTEGER, first_us INTEGER, last_us INTE
 CREATE INDEX entities_newest ON entities(kind, last_us);
 CREATE INDEX entities_first ON entities(kind, first_us);
 CREATE TABLE namespaces(name TEXT PRIMARY KEY, first_us INTEGER, last_us INTEGER) WITHOUT ROWID;
-CREATE TABLE jobs(key INTEGER PRIMARY KEY, shown INTEGER, run TEXT, state TEXT, parent INTEGER, parent_us INTEGER);
+CREATE TABLE jobs(key INTEGER PRIMARY KEY, shown INTEGER, run TEXT, state TEXT, parent INTEGER, parent_order TEXT);
 CREATE INDEX jobs_shown ON jobs(shown);
 CREATE INDEX jobs_state ON jobs(state);
-CREATE TABLE nominal_times(run TEXT PRIMARY KEY, time_us INTEGER, start_us INTEGER, end_us INTEGER) WITHOUT ROWID;
+CREATE TABLE nominal_times(run TEXT PRIMARY KEY, event_order TEXT, start_us INTEGER, end_us INTEGER) WITHOUT ROWID;
 CREATE TABLE versions(
   kind INTEGER, name INTEGER, version BLOB, value BLOB, runs INTEGER, first_us INTEGER, last_us INTEGER, run TEXT,
   PRIMARY KEY(kind, name, version)) WITHOUT ROWID;
@@ -25,16 +25,20 @@ CREATE INDEX versions_newest ON versions(kind, name, last_us);
 CREATE TABLE facet_texts(id INTEGER PRIMARY KEY, digest BLOB UNIQUE, value TEXT NOT NULL);
 CREATE TABLE facet_sets(id INTEGER PRIMARY KEY, digest BLOB UNIQUE, schema TEXT, value BLOB NOT NULL);
 CREATE TABLE described(
-  kind INTEGER, name INTEGER, facet_set INTEGER, first_us INTEGER, last_us INTEGER,
+  kind INTEGER, name INTEGER, facet_set INTEGER, first_us INTEGER, last_us INTEGER, event_order TEXT,
   PRIMARY KEY(kind, name, facet_set)) WITHOUT ROWID;
-CREATE INDEX described_newest ON described(kind, name, last_us);
-CREATE TABLE measured(name INTEGER, facet TEXT, time_us INTEGER, value TEXT, PRIMARY KEY(name, facet)) WITHOUT ROWID;
+CREATE INDEX described_newest ON described(kind, name, event_order);
+CREATE TABLE newest_facets(
+  kind INTEGER, name INTEGER, facet TEXT, event_order TEXT, value, PRIMARY KEY(kind, name, facet)) WITHOUT ROWID;
 CREATE TABLE data_sources(name TEXT PRIMARY KEY, uri TEXT, first_us INTEGER, last_us INTEGER) WITHOUT ROWID;
 CREATE TABLE tag_names(name TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE changes(
-  name INTEGER, mark TEXT, detail TEXT, time_us INTEGER, event TEXT, value TEXT, PRIMARY KEY(name, mark, detail))
+  name INTEGER, mark TEXT, detail TEXT, event_order TEXT, time_us INTEGER, value TEXT, PRIMARY KEY(name, mark, detail))
   WITHOUT ROWID;
 """
 
-DATASET, JOB = 0, 1
-"""Kinds: datasets by their names as sent, jobs by their keys; facets of jobs by the names that people see."""
+DATASET, JOB, COUNTED = 0, 1, 2
+"""Kinds: datasets by their names as sent, jobs by their keys; facets of jobs by the names that people see.
+
+Facets alone know a third: what runs counted at a dataset that they read.
+"""

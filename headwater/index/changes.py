@@ -17,6 +17,7 @@ from headwater.events.decode import decode
 from headwater.events.facet_sets import text_at
 from headwater.lineage.jobs import job_key
 from headwater.lineage.name import Name
+from headwater.lineage.newest import order_text
 from headwater.lineage.part import Part
 
 FACET = "headwater_change"
@@ -31,14 +32,14 @@ Json = dict[str, Any]
 class Change(NamedTuple):
     """A change of a job, dataset or tag; the newest of one (about, mark, detail) holds.
 
-    mark: `deleted`, `tag` of a job with the tag as detail, or `described` of a tag.
+    mark: `deleted`, `tag` of a job with the tag as detail, or `described` of a tag; order: text that sorts like it.
     """
 
     about: Name
     mark: str
     detail: str
+    order: str
     time_us: int
-    event: str
     value: str
 
 
@@ -53,7 +54,7 @@ def read_change(facets: Mapping[str, Raw], part: Part) -> Change | None:
     about = Name(text_at(said, "namespace") or "", text_at(said, "name") or "")
     about = job_key(about, None) if mark == "tag" or text_at(said, "kind") == "JOB" else about
     detail, value = text_at(said, "detail") or "", text_at(said, "value") or ""
-    return Change(about, mark, detail, part.time_us, part.event_id, value)
+    return Change(about, mark, detail, order_text(part.order), part.time_us, value)
 
 
 def job_tagged(job: Name, tag: str, *, holds: bool) -> Json:
@@ -75,7 +76,7 @@ def dataset_deleted(dataset: Name) -> Json:
     """Return the event that drops a dataset: its edges are hidden until it is written again (rule 10)."""
     event = _change("delete_dataset", "deleted", dataset, "DATASET", value="true")
     drop = _facet(lifecycleStateChange="DROP")
-    return {**event, "outputs": [{**dataset._asdict(), "facets": {"lifecycleStateChange": drop}}]}
+    return {**event, "outputs": [{**dataset.shown, "facets": {"lifecycleStateChange": drop}}]}
 
 
 def dataset_tagged(dataset: Name, column: str | None, tag: str, *, holds: bool) -> Json:
@@ -85,7 +86,7 @@ def dataset_tagged(dataset: Name, column: str | None, tag: str, *, holds: bool) 
         "eventTime": _now(),
         "producer": f"{_PRODUCER}:tag:{'' if column is None else column}:{tag}",
         "schemaURL": _SPEC + "DatasetEvent",
-        "dataset": {**dataset._asdict(), "facets": {"tags": _facet(tags=[told] if holds else [])}},
+        "dataset": {**dataset.shown, "facets": {"tags": _facet(tags=[told] if holds else [])}},
     }
 
 
@@ -95,7 +96,7 @@ def _change(name: str, mark: str, about: Name, kind: str, **said: str) -> Json:
         "eventTime": _now(),
         "producer": _PRODUCER,
         "schemaURL": _SPEC + "RunEvent",
-        "run": {"runId": str(uuid4()), "facets": {FACET: _facet(mark=mark, kind=kind, **about._asdict(), **said)}},
+        "run": {"runId": str(uuid4()), "facets": {FACET: _facet(mark=mark, kind=kind, **about.shown, **said)}},
         "job": {"namespace": NAMESPACE, "name": f"api.{name}"},
         "inputs": [],
         "outputs": [],

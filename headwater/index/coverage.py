@@ -5,7 +5,7 @@ from typing import Any
 from headwater.index.moment import Moment
 from headwater.index.showing import dataset_json, job_json
 from headwater.lineage.name import Name
-from headwater.lineage.walk import View
+from headwater.lineage.view import View
 
 COVERED = "column lineage"
 _OPAQUE = "written without column lineage"
@@ -15,7 +15,7 @@ _SOURCE = "no reported job writes it"
 
 def coverage(moment: Moment, view: View, *, limit: int) -> dict[str, Any]:
     """Answer, dataset by dataset and job by job, where column lineage is missing, by reason."""
-    there = (name for name in moment.datasets() if moment.graph.dataset(name) not in view.hidden)
+    there = (name for name in moment.datasets() if view.shows_gone or moment.stands(name))
     datasets = {name: _dataset_reason(moment, view, name) for name in there}
     jobs = _job_reasons(moment, view)
     items: list[dict[str, Any]] = [
@@ -38,9 +38,9 @@ def coverage(moment: Moment, view: View, *, limit: int) -> dict[str, Any]:
 
 
 def _dataset_reason(moment: Moment, view: View, name: Name) -> str:
-    number = moment.graph.dataset(name)
+    number = view.lifetimes.newest(name)
     fed_by = moment.graph.fed_by.get(number, set()) if number is not None else set()
-    words = [moment.graph.sets[each][1] for each in fed_by if view.live[each]]
+    words = [moment.graph.sets[each][1] for each in fed_by if view.says(each)]
     if not words:
         return _SOURCE
     if all(said.carries or not (said.tables or said.also_read) for said in words) and any(s.carries for s in words):
@@ -51,7 +51,7 @@ def _dataset_reason(moment: Moment, view: View, name: Name) -> str:
 def _job_reasons(moment: Moment, view: View) -> dict[Name, str]:
     found: dict[Name, set[bool]] = {}
     for number, (group, said) in moment.graph.sets.items():
-        if view.live[number] and (said.carries or said.tables or said.also_read):
+        if said.output is not None and view.says(number) and (said.carries or said.tables or said.also_read):
             found.setdefault(group.job, set()).add(said.carries)
     return {
         job: COVERED if carries == {True} else _PARTLY_JOB if True in carries else _OPAQUE_JOB

@@ -1,4 +1,4 @@
-"""The index's file: one SQLite database for each set of name rules; whoever loses it builds it again from bronze."""
+"""The index's file: one SQLite database for each version of the rules; whoever loses it builds it again from bronze."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -9,8 +9,12 @@ import msgspec
 
 from headwater.errors import LakeUnavailable, WrongSetting
 from headwater.index.catalog_tables import CATALOG
+from headwater.index.older_file import show_todays_tables
+from headwater.lineage.rule_code import code_hash
 
-FORMAT = 5
+FORMAT = 7
+OLDEST = 5
+"""Files from this format on are read, though never written, until one of today's rules is built beside them."""
 
 T = TypeVar("T")
 
@@ -20,48 +24,57 @@ _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 
 SCHEMA = """
 CREATE TABLE positions(incarnation TEXT, part TEXT, sequence INTEGER NOT NULL, PRIMARY KEY(incarnation, part));
-CREATE TABLE names(id INTEGER PRIMARY KEY, namespace TEXT, name TEXT, UNIQUE(namespace, name));
+CREATE TABLE names(
+  id INTEGER PRIMARY KEY, namespace TEXT, name TEXT, generation TEXT NOT NULL DEFAULT '',
+  UNIQUE(namespace, name, generation));
 CREATE TABLE contents(hash TEXT PRIMARY KEY, kind TEXT NOT NULL, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE mentions(id INTEGER PRIMARY KEY, value BLOB UNIQUE);
 CREATE TABLE parts(
-  run TEXT, event BLOB, value BLOB NOT NULL, place INTEGER, sequence INTEGER, PRIMARY KEY(run, event)) WITHOUT ROWID;
+  run TEXT, event BLOB, value BLOB NOT NULL, place INTEGER, sequence INTEGER, told INTEGER, PRIMARY KEY(run, event))
+  WITHOUT ROWID;
+CREATE TABLE facet_names(id INTEGER PRIMARY KEY, value BLOB UNIQUE);
 CREATE TABLE runs(
-  run TEXT PRIMARY KEY, kind TEXT, job INTEGER, job_key INTEGER, execution TEXT, state TEXT, processing TEXT,
-  started_us INTEGER, ended_us INTEGER, time_us INTEGER, said BLOB) WITHOUT ROWID;
+  run TEXT PRIMARY KEY, kind TEXT, job INTEGER, job_key INTEGER, execution TEXT, parent TEXT, state TEXT,
+  processing TEXT, started_us INTEGER, ended_us INTEGER, last_us INTEGER, time_us INTEGER, said BLOB) WITHOUT ROWID;
 CREATE INDEX runs_of_job ON runs(job_key, time_us);
 CREATE INDEX runs_of_time ON runs(time_us);
 CREATE INDEX runs_of_execution ON runs(execution, time_us) WHERE execution <> run;
+CREATE INDEX runs_of_parent ON runs(parent) WHERE parent IS NOT NULL;
 CREATE INDEX runs_open ON runs(time_us) WHERE state = 'RUNNING';
 CREATE TABLE groups(id INTEGER PRIMARY KEY, layer TEXT, job INTEGER, output INTEGER, UNIQUE(layer, job, output));
 CREATE INDEX groups_of_output ON groups(output);
 CREATE TABLE votes(
-  run TEXT, grp INTEGER, time_us INTEGER, tie TEXT, execution TEXT, carries INTEGER, landed INTEGER, ended INTEGER,
-  drops INTEGER, borrowed INTEGER, edge_set INTEGER, PRIMARY KEY(run, grp)) WITHOUT ROWID;
-CREATE INDEX votes_newest ON votes(grp, carries, time_us, tie);
+  run TEXT, grp INTEGER, time_us INTEGER, tie TEXT, execution TEXT, started_us INTEGER, last_us INTEGER,
+  weight INTEGER, landed INTEGER, rewrites INTEGER, borrowed INTEGER, edge_set INTEGER, PRIMARY KEY(run, grp))
+  WITHOUT ROWID;
+CREATE INDEX votes_newest ON votes(grp, weight, time_us, tie);
 CREATE INDEX votes_of_execution ON votes(execution, grp);
 CREATE INDEX votes_of_set ON votes(edge_set, time_us);
 CREATE INDEX votes_borrowed ON votes(grp) WHERE borrowed;
-CREATE INDEX votes_drop ON votes(grp) WHERE drops;
+CREATE INDEX votes_rewrite ON votes(grp, time_us) WHERE rewrites;
 CREATE TABLE edge_sets(
   number INTEGER PRIMARY KEY, grp INTEGER, digest BLOB, runs INTEGER NOT NULL DEFAULT 0,
   first_us INTEGER, last_us INTEGER, live INTEGER NOT NULL DEFAULT 0, latest INTEGER NOT NULL DEFAULT 0,
-  explained BLOB, generation INTEGER NOT NULL DEFAULT 0, UNIQUE(grp, digest));
+  reading INTEGER NOT NULL DEFAULT 0, explained BLOB, accounted BLOB,
+  generation INTEGER NOT NULL DEFAULT 0, UNIQUE(grp, digest));
 CREATE TABLE edges(edge_set INTEGER PRIMARY KEY, value BLOB NOT NULL);
 CREATE INDEX edge_sets_changed ON edge_sets(generation);
 CREATE TABLE reads(name INTEGER, edge_set INTEGER, PRIMARY KEY(name, edge_set)) WITHOUT ROWID;
 CREATE TABLE uses(name INTEGER, job_key INTEGER, PRIMARY KEY(name, job_key)) WITHOUT ROWID;
 CREATE TABLE seen(
-  name INTEGER, credible INTEGER, time_us INTEGER, rank INTEGER, event TEXT, place INTEGER, schema TEXT,
-  PRIMARY KEY(name, credible, time_us, rank, event, place, schema)) WITHOUT ROWID;
+  name INTEGER, credible INTEGER, time_us INTEGER, rank INTEGER, event_id TEXT, place INTEGER, schema TEXT,
+  PRIMARY KEY(name, credible, time_us, rank, event_id, place, schema)) WITHOUT ROWID;
 CREATE TABLE bindings(alias INTEGER, time_us INTEGER, location INTEGER, PRIMARY KEY(alias, time_us, location))
   WITHOUT ROWID;
-CREATE TABLE renames(run TEXT, time_us INTEGER, old INTEGER, new INTEGER);
-CREATE INDEX renames_of_run ON renames(run);
+CREATE TABLE lives(
+  id INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT, time_us INTEGER, location INTEGER, renamed INTEGER, written INTEGER);
+CREATE INDEX lives_of_run ON lives(run, written);
 CREATE TABLE tags(
-  name INTEGER, producer TEXT, credible INTEGER, time_us INTEGER, rank INTEGER, event TEXT, place INTEGER, value BLOB,
-  PRIMARY KEY(name, producer, credible, time_us, rank, event, place)) WITHOUT ROWID;
+  name INTEGER, producer TEXT, credible INTEGER, time_us INTEGER, rank INTEGER, event_id TEXT, place INTEGER,
+  value BLOB, PRIMARY KEY(name, producer, credible, time_us, rank, event_id, place)) WITHOUT ROWID;
 CREATE TABLE datasets(
-  name INTEGER PRIMARY KEY, schema TEXT, dropped INTEGER NOT NULL DEFAULT 0,
+  name INTEGER PRIMARY KEY, schema TEXT, nests INTEGER NOT NULL DEFAULT 0, shown TEXT,
+  dropped INTEGER NOT NULL DEFAULT 0,
   generation INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX datasets_changed ON datasets(generation);
 CREATE TABLE things(
@@ -95,7 +108,9 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
     remove(path)
     connection = _connect(path)
     try:
-        connection.executescript(f"BEGIN;{SCHEMA}{CATALOG}PRAGMA user_version={FORMAT};COMMIT;")
+        connection.executescript(
+            f"BEGIN;{SCHEMA}{CATALOG}PRAGMA application_id={_code()};PRAGMA user_version={FORMAT};COMMIT;"
+        )
     except sqlite3.OperationalError as error:
         if not any(word in str(error) for word in ("fts5", "tokenizer")):
             raise
@@ -107,12 +122,14 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
-    """Open the index beside its writer; raises LakeUnavailable while there is none."""
+    """Open the index beside its writer, also one of older rules; raises LakeUnavailable while there is none."""
     try:
         connection = sqlite3.connect(
             f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=5, check_same_thread=False
         )
-        if connection.execute("PRAGMA user_version").fetchone()[0] == FORMAT:
+        if OLDEST <= connection.execute("PRAGMA user_version").fetchone()[0] <= FORMAT:
+            if connection.execute("PRAGMA application_id").fetchone()[0] != _code():
+                show_todays_tables(connection, SCHEMA + CATALOG)
             return connection
         connection.close()
     except sqlite3.Error as error:
@@ -135,6 +152,11 @@ def remove(path: Path) -> None:
     """Delete an index file and its side files."""
     for suffix in ("", "-wal", "-shm"):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
+def _code() -> int:
+    """Return the code of the rules as a file notes it."""
+    return int(code_hash()[:7], 16)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from headwater.index.moment import Moment
 from headwater.index.showing import dataset_json, job_json
 from headwater.lineage.name import Name
-from headwater.lineage.walk import View
+from headwater.lineage.view import View
 
 
 class PlainEdge(NamedTuple):
@@ -38,20 +38,19 @@ def plain_edges(moment: Moment, view: View) -> dict[PlainEdge, Maker]:
 
 def _plain_edges(moment: Moment, view: View) -> Iterator[tuple[PlainEdge, Maker]]:
     graph = moment.graph
-    hidden = {graph.names[number] for number in view.hidden}
+    there = {name for name in graph.generations if view.shows_gone or moment.stands(name)}
     for number, (group, said) in graph.sets.items():
-        output = said.output
-        if not view.live[number] or output is None or output in hidden:
+        if not view.says(number) or said.output is None or graph.dataset(said.output) in view.hidden:
             continue
+        output = said.output.plain
         for edge in said.edges:
-            if edge.source not in hidden:
+            if edge.source.plain in there:
                 targets = said.columns if edge.target is None else (edge.target,)
                 for target in targets:
-                    found = PlainEdge(edge.source, edge.column, output, target, edge.how.direct)
+                    found = PlainEdge(edge.source.plain, edge.column, output, target, edge.how.direct)
                     yield found, Maker(group.job, edge.how.masked)
-        for source in () if said.carries else said.tables:
-            if source not in hidden:
-                yield PlainEdge(source, None, output, None, True), Maker(group.job, False)
+        for source in () if said.carries else {name.plain for name in said.tables} & there:
+            yield PlainEdge(source, None, output, None, True), Maker(group.job, False)
 
 
 def difference(before: tuple[Moment, View], after: tuple[Moment, View], *, limit: int) -> dict[str, Any]:
@@ -89,4 +88,4 @@ def _item(change: str, edge: PlainEdge, maker: Maker, moment: Moment) -> dict[st
 
 
 def _shown(moment: Moment, dataset: Name, key: str | None) -> str | None:
-    return None if key is None else moment.columns(dataset).shown(key)
+    return None if key is None else moment.shown_columns(dataset).shown(key)

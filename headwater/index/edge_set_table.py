@@ -3,11 +3,12 @@
 import hashlib
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
+from headwater.index.database import chunks, marks
 from headwater.index.names import NameNumbers
-from headwater.index.packing import pack_edges, unpack_edges
+from headwater.index.packing import encode, pack_edges, unpack_edges
 from headwater.lineage.edges import Contribution, others_read
-from headwater.lineage.name import Name
 from headwater.lineage.weighed import Weighed
 
 _ADD = (
@@ -20,6 +21,16 @@ _RECOUNT = (
 )
 
 
+class Counted(NamedTuple):
+    """How an edge set counts; see `outcome.Word`, names as `packing.encode` writes them."""
+
+    live: int = 0
+    latest: int = 0
+    reading: int = 0
+    explained: bytes = encode([])
+    accounted: bytes = encode([])
+
+
 class EdgeSetTable:
     """Takes what runs say about a dataset."""
 
@@ -28,6 +39,7 @@ class EdgeSetTable:
         self._sql = connection
         self._names = names
         self._numbers: dict[tuple[int, bytes], int] = {}
+        self._contents: Weighed[int, Contribution] = Weighed()
         self._digests: Weighed[int, tuple[Contribution, bytes]] = Weighed()
         self._packed: tuple[Contribution | None, bytes] = (None, b"")
 
@@ -40,23 +52,38 @@ class EdgeSetTable:
             query = "SELECT number FROM edge_sets WHERE grp = ? AND digest = ?"
             found = self._numbers[group, digest] = int(self._sql.execute(query, (group, digest)).fetchone()[0])
             self._sql.execute("INSERT OR IGNORE INTO edges VALUES (?, ?)", (found, self._pack(said)))
-            reads = [(self._names.number(name), found) for name in others_read(said)]
+            reads = [(self._names.number(name), found) for name in {name.plain for name in others_read(said)}]
             self._sql.executemany("INSERT OR IGNORE INTO reads VALUES (?, ?)", reads)
         return found
 
     def edges(self, number: int) -> Contribution:
         """Return an edge set."""
-        return unpack_edges(self._sql.execute("SELECT value FROM edges WHERE edge_set = ?", (number,)).fetchone()[0])
+        found = self._contents.get(number)
+        if found is None:
+            query = "SELECT value FROM edges WHERE edge_set = ?"
+            said = unpack_edges(self._sql.execute(query, (number,)).fetchone()[0])
+            found = self._contents.keep(number, said, len(said.edges))
+        return found
 
-    def counted(self, output: Name | None) -> dict[int, tuple[int, int, bytes]]:
-        """Return (live, latest, explained) of the edge sets about an output that counted so far."""
-        number = self._names.number(output) if output else 0
-        rows = self._sql.execute(
-            "SELECT e.number, e.live, e.latest, e.explained FROM groups g JOIN edge_sets e ON e.grp = g.id "
-            "WHERE g.output = ? AND (e.live OR e.latest)",
-            (number,),
+    def counted(self, groups: Sequence[int]) -> dict[int, Counted]:
+        """Return how the edge sets of some groups counted so far, those that did."""
+        query = (
+            "SELECT number, live, latest, reading, explained, accounted FROM edge_sets "
+            "WHERE grp IN ({}) AND (live OR latest OR reading)"
         )
-        return {row[0]: row[1:] for row in rows}
+        return {
+            row[0]: Counted(*row[1:])
+            for some in chunks(groups)
+            for row in self._sql.execute(query.format(marks(some)), some)
+        }
+
+    def count(self, number: int, counted: Counted, generation: int) -> None:
+        """Note how an edge set counts from now on."""
+        self._sql.execute(
+            "UPDATE edge_sets SET live = ?, latest = ?, reading = ?, explained = ?, accounted = ?, generation = ? "
+            "WHERE number = ?",
+            (*counted, generation, number),
+        )
 
     def add_runs(self, times: Mapping[int, Sequence[int]]) -> None:
         """Count runs that say these edge sets, at these times (us)."""

@@ -51,8 +51,7 @@ class FeedReader:
     def __init__(self, home: IndexHome):
         """Open nothing yet."""
         self._home = home
-        self._opened: Published | None = None
-        self._sql: sqlite3.Connection | None = None
+        self._opened: tuple[Published, sqlite3.Connection] | None = None
 
     def newest(self) -> Place:
         """Return the end of the feed; raises LakeUnavailable while there is no index."""
@@ -95,16 +94,15 @@ class FeedReader:
 
     def close(self) -> None:
         """Close the file."""
-        if self._sql is not None:
-            self._sql.close()
-        self._sql = self._opened = None
+        if self._opened is not None:
+            self._opened[1].close()
+        self._opened = None
 
     def _file(self) -> tuple[sqlite3.Connection, int]:
-        current = self._home.current()
-        if self._sql is None or current != self._opened:
+        if self._opened is None or self._opened[0] != self._home.current():
             self.close()
-            self._sql, self._opened = open_for_reading(current.path), current
-        return self._sql, current.at_ns
+            self._opened = self._home.opened(open_for_reading)
+        return self._opened[1], self._opened[0].at_ns
 
 
 def _of_batch(sql: sqlite3.Connection, file: int, rows: list[Any]) -> Iterator[Happened]:

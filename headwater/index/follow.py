@@ -1,4 +1,4 @@
-"""Keeps the index up with bronze, and builds it again when the rules for names change or its file is damaged."""
+"""Keeps the index up with bronze; builds it again when rules for names or their code change, or its file is damaged."""
 
 import logging
 import time
@@ -36,8 +36,8 @@ class IndexFollower:
     def step(self, rules: NameRules) -> int:
         """Take one batch from each partition that is ahead; returns the events taken, 0 when caught up.
 
-        The index of other rules stays in use until that of these rules has caught up for the first time.
-        A damaged file is deleted and the next step begins again.
+        The index of other rules, or of older code, stays in use until that of these rules has caught up for the first
+        time. A damaged file is deleted and the next step begins again.
         Raises LakeUnavailable; then, as after any other error, the next step begins with an index read anew.
         """
         if not self._bronze.exists():
@@ -48,7 +48,7 @@ class IndexFollower:
             self.close()
             if not is_damage(error):
                 raise
-            self._home.remove()
+            self._home.discard(self._home.path_for(rules))
             raise LakeUnavailable(
                 f"The index is damaged ({error}). It is built again from the lake: ask again."
             ) from error
@@ -60,10 +60,10 @@ class IndexFollower:
         self._indexer, self._version = None, -1
 
     def _open(self, rules: NameRules) -> Indexer:
-        if self._home.is_damaged():
-            log.warning("A question found the index damaged. It is built again from the lake.")
+        if damaged := self._home.damaged():
+            log.warning("A question found %s of the index damaged. It is built again from the lake.", damaged.name)
             self.close()
-            self._home.remove()
+            self._home.discard(damaged)
         if self._indexer is None or self._rules is None or self._rules.rules_hash != rules.rules_hash:
             self.close()
             path = self._home.path_for(rules)

@@ -1,4 +1,4 @@
-"""When events happened and where bronze has them, so that a page of events reads only their bodies."""
+"""When events of runs happened and where bronze has them, so that a page of them reads only their bodies."""
 
 import sqlite3
 from collections import Counter
@@ -23,7 +23,7 @@ def places_of(sql: sqlite3.Connection, source: Source, events: Sequence[tuple[st
 
 
 class HappenedTable:
-    """Events by time, and how many there were of each type."""
+    """Events of runs by time, and how many events of each type there were."""
 
     def __init__(self, connection: sqlite3.Connection):
         """Use the index's connection."""
@@ -31,7 +31,7 @@ class HappenedTable:
 
     def add(self, fresh: Sequence[Part], places: Places) -> None:
         """Take events that are not known yet."""
-        rows = [(part.time_us, *places[part.event_id]) for part in fresh]
+        rows = [(part.time_us, *places[part.event_id]) for part in fresh if part.kind == "RUN"]
         self._sql.executemany("INSERT OR IGNORE INTO happened VALUES (?, ?, ?)", rows)
         counts = Counter((part.time_us // QUARTER_US, part.type if part.kind == "RUN" else part.kind) for part in fresh)
         self._sql.executemany(

@@ -54,7 +54,7 @@ def _versions(job: int, said: bytes) -> set[_Key]:
 
 def _version(dataset: RunDataset) -> bytes | None:
     told = (dataset.schema, dataset.lineage, dataset.version)
-    return dataset_version(dataset.name, *told) if any(told) else None
+    return dataset_version(dataset.name.plain, *told) if any(told) else None
 
 
 def version_value(schema: str | None) -> bytes:
@@ -140,10 +140,10 @@ class HistoryTable:
         return found
 
     def _new_shape(self, run: Run, job: int, names: Collection[Name], fed: Collection[Name]) -> _Shape:
-        number, read = self._names.number, sorted({*run.inputs, *fed})
+        number, read = self._names.number, sorted({name.plain for name in (*run.inputs, *fed)})
         versions: dict[_Key, bytes] = {}
         outputs = []
-        for name, dataset in run.outputs.items():
+        for name, dataset in ((name.plain, dataset) for name, dataset in run.outputs.items()):
             version = _version(dataset) if run.makes_edges else None
             outputs.append((number(name), version))
             if version is not None:
@@ -151,9 +151,9 @@ class HistoryTable:
         inputs = tuple(map(number, read))
         of_job = None
         if run.makes_edges and run.kind != "DATASET":
-            of_job = blake2b(_encode((*run.job_key, *read, "", *sorted(run.outputs)))).digest()[:16]
+            of_job = blake2b(_encode((run.job_key, read, sorted({name.plain for name in run.outputs})))).digest()[:16]
             versions[JOB, job, of_job] = _encode((inputs, tuple(sorted(output for output, _ in outputs))))
-        entities = tuple((DATASET, number(name)) for name in names)
+        entities = tuple((DATASET, number(name)) for name in dict.fromkeys(name.plain for name in names))
         return _Shape(entities, versions, _encode(Said(inputs, tuple(outputs), of_job)))
 
     def flush(self) -> None:

@@ -1,13 +1,16 @@
-"""Where the index lies: a file for each set of name rules, and the name of the one that questions read."""
+"""Where the index lies: a file for each version of the rules, and the name of the one that questions read."""
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from headwater.errors import LakeUnavailable
 from headwater.index.database import FORMAT, remove
 from headwater.lineage.names import NameRules
+
+T = TypeVar("T")
 
 
 class Published(NamedTuple):
@@ -27,11 +30,11 @@ class IndexHome:
         self._damaged = folder / "damaged"
 
     def path_for(self, rules: NameRules) -> Path:
-        """Return the file that belongs to these rules for names."""
+        """Return the file that belongs to these rules for names and their code."""
         return self._folder / f"{FORMAT}-{rules.rules_hash[:16]}.sqlite"
 
     def switch(self, path: Path) -> None:
-        """Let questions read this file from now on; the others go."""
+        """Let questions read this file from now on; the others go, whoever has one open keeps it until then."""
         fresh = self._pointer.with_suffix(".new")
         fresh.write_text(path.name + "\n")
         fresh.replace(self._pointer)
@@ -55,23 +58,36 @@ class IndexHome:
         """Tell whether there is a file that questions read."""
         return self._pointer.exists()
 
+    def opened(self, open_file: Callable[[Path], T]) -> tuple[Published, T]:
+        """Open the file to read; one that goes at that moment has a successor. Raises LakeUnavailable without any."""
+        while True:
+            found = self.current()
+            try:
+                return found, open_file(found.path)
+            except LakeUnavailable:
+                if self.current() == found:
+                    raise
+
     def withdraw(self, path: Path) -> None:
         """Let no question read this file until it is switched to: it begins anew."""
         if self.is_current(path):
             self._pointer.unlink()
 
-    def report_damage(self) -> None:
-        """Ask the writer, from any process, to build the file that questions read anew."""
+    def report_damage(self, path: Path) -> None:
+        """Ask the writer, from any process, to do away with a file that cannot be read."""
         with suppress(OSError):  # no folder, no index: then there is nothing to mend
-            self._damaged.touch()
+            self._damaged.write_text(path.name)
 
-    def is_damaged(self) -> bool:
-        """Tell whether damage was reported."""
-        return self._damaged.exists()
+    def damaged(self) -> Path | None:
+        """Return the file that was reported to be damaged."""
+        try:
+            name = self._damaged.read_text().strip()
+        except FileNotFoundError:
+            return None
+        return self._folder / name if name else None
 
-    def remove(self) -> None:
-        """Delete every file of the index, which holds nothing that bronze does not hold. Only for the writer."""
-        self._pointer.unlink(missing_ok=True)
-        for file in self._folder.glob("*.sqlite"):
-            remove(file)
+    def discard(self, path: Path) -> None:
+        """Delete a file, which holds nothing that bronze does not hold. Only for the writer."""
+        self.withdraw(path)
+        remove(path)
         self._damaged.unlink(missing_ok=True)

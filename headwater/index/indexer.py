@@ -8,19 +8,21 @@ from headwater.collector import paused
 from headwater.events.position import Source
 from headwater.index.contents import SqliteContents
 from headwater.index.database import open_for_writing
+from headwater.index.edge_set_table import Counted, EdgeSetTable
 from headwater.index.facet_table import FacetTable
 from headwater.index.happened_table import places_of
+from headwater.index.kin import SqliteKin
 from headwater.index.names import NameNumbers
 from headwater.index.naming import SqliteNaming
 from headwater.index.packing import encode
-from headwater.index.served import read_progress
+from headwater.index.progress import read_progress
 from headwater.index.store import SqliteStore
 from headwater.index.tag_table import TagTable
 from headwater.lake.follow import Progress
 from headwater.lineage.derive import Derivation
 from headwater.lineage.name import Name
 from headwater.lineage.names import NameRules
-from headwater.lineage.outcome import Word, is_dropped, outcome
+from headwater.lineage.outcome import Word, outcome
 from headwater.lineage.part import Part
 from headwater.lineage.reading import PartReader, read_stored
 from headwater.lineage.run_facets import run_facets
@@ -38,6 +40,7 @@ class Indexer:
         self._names = NameNumbers(self._sql)
         self._contents = SqliteContents(self._sql)
         self._store = SqliteStore(self._sql, self._names)
+        self._kin = SqliteKin(self._sql, self._store.edge_sets)
         self._tags = TagTable(self._sql, self._names)
         self._derivation = Derivation(self._store, self._contents, SqliteNaming(self._sql, self._names))
         self._facets = FacetTable(self._sql, self._names)
@@ -55,7 +58,7 @@ class Indexer:
         try:
             self._generation += 1
             with paused():
-                self._store.places = places_of(self._sql, source, events)
+                self._store.places, self._store.told = places_of(self._sql, source, events), self._facets.told
                 self._apply([self._read(*event) for event in events])
             self._store.feed.write(self._generation)
             row = (source.incarnation, source.partition, sequence)
@@ -93,40 +96,56 @@ class Indexer:
         self._store.search.add(parts)
         self._store.flush()
         self._facets.flush()
-        for output in {group.output for group in changed}:
-            self._settle(output)
-        for dataset in self._derivation.looked_at:
-            schema = self._derivation.schemas.newest(dataset)
-            if self._set_dataset(dataset, "schema", schema):
-                self._store.search.set_columns(dataset, self._contents.schema(schema) if schema else ())
+        looked_at = self._derivation.looked_at
+        for output in {group.output.plain for group in changed if group.output}:
+            self._settle(self._store.votes.groups_of(self._generations(output)))
+        for group in changed:
+            if group.output is None:
+                self._settle([self._store.votes.number(group)])
+        for dataset in looked_at:
+            self._set_schema(dataset)
+        names_of = self._derivation.naming.names_of
+        concerned = {name for dataset in looked_at for name in names_of(dataset)}  # a name shows what it meant before
+        for dataset in concerned | {group.output.plain for group in changed if group.output}:
+            self._set_shown(dataset)
         self._store.search.flush()
 
-    def _settle(self, output: Name | None) -> None:
-        """Mark which edge sets about an output count now, and whether it is dropped."""
-        votes, edge_sets = self._store.votes, self._store.edge_sets
-        counting = votes.that_can_count(output)
-        words = outcome(counting, lambda number: edge_sets.edges(number).named)
-        carrying = {vote.said for own in counting.values() for vote in own if vote.carries}
-        before = edge_sets.counted(output)
-        after = {word.said: word for group_words in words.values() for word in group_words}
-        for number in before.keys() | after.keys():
-            self._mark(number, before.get(number), after.get(number))
-        dropped = output is not None and votes.was_ever_dropped(output)
-        for group, own in words.items():
-            alone = len(own) == 1 and own[0].live and own[0].latest and not dropped
-            votes.settle(group, own[0].said if alone and own[0].said in carrying else None)
-        if output is not None and dropped:
-            self._set_dataset(output, "dropped", is_dropped(votes.ended(output)))
+    def _generations(self, output: Name) -> list[Name]:
+        """Return an output in all its generations that have a number."""
+        naming = self._derivation.naming
+        return self._names.generations(output) if naming.generations.touches(output) else [output]
 
-    def _mark(self, number: int, before: tuple[int, int, bytes] | None, word: Word[int] | None) -> None:
-        after = (int(word.live), int(word.latest), encode(sorted(word.explained))) if word else (0, 0, encode([]))
-        if bool(before and before[0]) != bool(after[0]):
-            self._store.feed.counts(number, live=bool(after[0]))
+    def _settle(self, groups: Sequence[int]) -> None:
+        """Mark which edge sets of the groups about one output count now."""
+        votes, edge_sets = self._store.votes, self._store.edge_sets
+        words = outcome(votes.that_can_count(groups), edge_sets.edges, self._kin)
+        before = edge_sets.counted(groups)
+        after = {word.said: _counted(word) for group_words in words.values() for word in group_words}
+        for number in before.keys() | after.keys():
+            self._mark(number, before.get(number, Counted()), after.get(number, Counted()))
+        alone = {votes.number(group): own[0].said for group, own in words.items() if _stands_alone(own, edge_sets)}
+        for number in groups:
+            votes.settle(number, alone.get(number))
+
+    def _mark(self, number: int, before: Counted, after: Counted) -> None:
+        if before.live != after.live:
+            self._store.feed.counts(number, live=bool(after.live))
         if before != after:
-            self._sql.execute(
-                "UPDATE edge_sets SET live = ?, latest = ?, explained = ?, generation = ? WHERE number = ?",
-                (*after, self._generation, number),
-            )
+            self._store.edge_sets.count(number, after, self._generation)
+
+    def _set_schema(self, dataset: Name) -> None:
+        schema = self._derivation.schemas.newest(dataset)
+        if self._set_dataset(dataset, "schema", schema):
+            self._set_dataset(dataset, "nests", self._derivation.schemas.columns(dataset).nests)
+
+    def _set_shown(self, dataset: Name) -> None:
+        """Note what a dataset has as columns, by the newest generation that says so, and whether it is gone."""
+        generations, schemas = self._derivation.naming.generations, self._derivation.schemas
+        every = [generations.newest(dataset), *generations.meanings(dataset)]
+        schema = next((found for each in every if (found := schemas.newest(each))), None)
+        if self._set_dataset(dataset, "shown", schema):
+            self._store.search.set_columns(dataset, self._contents.schema(schema) if schema else ())
+        self._set_dataset(dataset, "dropped", not generations.stands(every[0]))
 
     def _set_dataset(self, name: Name, column: str, value: object) -> bool:
         """Set what is known of a dataset; tells whether that is new."""
@@ -137,3 +156,16 @@ class Indexer:
             (value, self._generation, number),
         )
         return bool(changed.rowcount)
+
+
+def _counted(word: Word[int]) -> Counted:
+    names = (encode(sorted(word.explained)), encode(sorted(word.accounted)))
+    return Counted(int(word.live), int(word.latest), int(word.reading), *names)
+
+
+def _stands_alone(words: Sequence[Word[int]], edge_sets: EdgeSetTable) -> bool:
+    """Tell whether one edge set is all that a group says, with column lineage and without anything to be explained."""
+    if len(words) > 1 or not (words[0].live and words[0].latest and words[0].reading):
+        return False
+    said = edge_sets.edges(words[0].said)
+    return said.carries and not said.opaque

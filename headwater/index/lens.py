@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -19,13 +20,13 @@ from headwater.index.live import LiveGraph
 from headwater.index.moment import NOW_US, Moment
 from headwater.index.part_table import PartTable
 from headwater.index.past import PastMoment
+from headwater.index.progress import read_progress
 from headwater.index.rules_files import RulesFiles
 from headwater.index.run_lineage import run_lineage
-from headwater.index.served import read_progress
 from headwater.lineage.masking import remasked
 from headwater.lineage.name import Name, Step
 from headwater.lineage.user_rules import UserRules
-from headwater.lineage.walk import View
+from headwater.lineage.view import View
 
 T = TypeVar("T")
 
@@ -51,7 +52,7 @@ class Sight(NamedTuple):
 
 
 class RulesInForce(NamedTuple):
-    """The user's rules; indexed: the index that questions read was built by these rules for names."""
+    """The user's rules; indexed: the index that questions read was built by these rules for names and their code."""
 
     rules: UserRules
     problems: list[str]
@@ -110,7 +111,7 @@ class Lenses:
                         yield _sight(past, past.history() if lens.every else past.view(), rules, lens)
                     except _FAULTS as error:
                         self._past.clear()
-                        raise self._unreadable(error) from error
+                        raise self._unreadable(error, self._home.current().path) from error
 
     @contextmanager
     def catalog(self, lens: Lens) -> Iterator[tuple[Sight, LiveGraph]]:
@@ -151,22 +152,25 @@ class Lenses:
             try:
                 yield self._live_graph(rules), rules
             except _FAULTS as error:
+                path = self._opened[0].path if self._opened else self._home.current().path
                 self._close()
-                raise self._unreadable(error) from error
+                raise self._unreadable(error, path) from error
             finally:
                 if self._live is not None:
                     self._live.rest()
 
-    def _unreadable(self, error: Exception) -> LakeUnavailable:
+    def _unreadable(self, error: Exception, path: Path) -> LakeUnavailable:
         if is_damage(error):
-            self._home.report_damage()
+            self._home.report_damage(path)
         return LakeUnavailable(f"The index cannot be read ({error}). Ask again in a moment.")
 
     def _live_graph(self, rules: UserRules) -> LiveGraph:
-        opened = (self._home.current(), repr(rules.masking))
-        if self._live is None or opened != self._opened:
+        masking = repr(rules.masking)
+        if self._live is not None and self._opened != (self._home.current(), masking):
             self._close()
-            self._live, self._opened = LiveGraph(opened[0].path, partial(remasked, rules)), opened
+        if self._live is None:
+            published, live = self._home.opened(lambda path: LiveGraph(path, partial(remasked, rules)))
+            self._live, self._opened = live, (published, masking)
         self._live.refresh()
         return self._live
 
@@ -178,11 +182,11 @@ class Lenses:
     def _past_moment(self, lens: Lens) -> tuple[PastMoment, UserRules]:
         """Derive the past anew from the parts that count then: costs about 50 us for each event before it."""
         with self._opened_index() as (live, rules):
-            opened, held, path = self._opened, frozenset(read_progress(live.sql).items()), live.path
+            opened, held = self._opened, frozenset(read_progress(live.sql).items())
         key = (opened, held, lens.as_of_us, lens.known_at_us, lens.every)
         found = self._past.get(key)
         if found is None:
-            sql = open_for_reading(path)
+            _, sql = self._home.opened(open_for_reading)
             parts = PartTable(sql).until(
                 NOW_US if lens.as_of_us is None else lens.as_of_us,
                 NOW_US if lens.known_at_us is None else lens.known_at_us,

@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from headwater.collector import paused
@@ -14,13 +15,16 @@ from headwater.index.packing import names_from, unpack_edges
 from headwater.index.tag_table import TagTable
 from headwater.lineage.columns import Columns
 from headwater.lineage.current import Group
+from headwater.lineage.exposed_until import Writer, Written, Wrote
 from headwater.lineage.graph import Graph
 from headwater.lineage.jobs import job_key
+from headwater.lineage.lifetimes import Lifetimes
 from headwater.lineage.name import Name
+from headwater.lineage.nesting import Nesting
 from headwater.lineage.part import Tag
 from headwater.lineage.scene import Remask
 from headwater.lineage.tags import newest_tags
-from headwater.lineage.walk import View
+from headwater.lineage.view import View
 from headwater.lineage.weighed import Weighed
 
 _EDGE = 100
@@ -36,16 +40,17 @@ class LiveGraph:
         self.sql = open_for_reading(path)
         self.graph = Graph()
         self._schemas: dict[Name, str] = {}
-        self._columns: dict[Name, Columns] = {}
+        self._columns: dict[str | None, Columns] = {}
         self._tags: Mapping[Name, Sequence[Tag]] | None = None
         self._jobs: dict[Name, Name] = {}
-        self._texts: Weighed[int, tuple[str, bool]] = Weighed()
+        self._texts: Weighed[int, str] = Weighed()
         self.names = NameNumbers(self.sql)
         self.contents = SqliteContents(self.sql)
         self.naming = SqliteNaming(self.sql, self.names)
-        self._dropped: set[Name] = set()
-        self._live = bytearray(1024)
-        self._latest = bytearray(1024)
+        self._shown: dict[Name, str] = {}
+        self._nests: set[Name] = set()
+        self._view: View | None = None
+        self._masks = (bytearray(1024), bytearray(1024), bytearray(1024))
         self.generation = 0
         self._seen = -1
         self.refresh()
@@ -62,7 +67,7 @@ class LiveGraph:
         self.naming.refresh()
         with paused():
             newest = max(self._take_sets(), self._take_datasets(), self.generation)
-        self._tags = None
+        self._tags = self._view = None
         self._jobs.clear()
         self.generation, self._seen = newest, version
 
@@ -73,43 +78,61 @@ class LiveGraph:
 
     def view(self) -> View:
         """Return what counts now."""
-        hidden = frozenset(number for name in self._dropped if (number := self.graph.dataset(name)) is not None)
-        return View(self._live, self._latest, hidden)
+        if self._view is None:
+            graph = self.graph
+            lifetimes = Lifetimes(graph, self.naming.generations)
+            nested = [number for name in self._nests if (number := graph.dataset(name)) is not None]
+            nesting = Nesting(graph, lambda number: self.columns(graph.names[number]), nested)
+            self._view = View(*self._masks, lifetimes.hidden, lifetimes, nesting)
+        return self._view
 
     def older_than(self, time_us: int) -> list[int]:
         """Return the edge sets whose newest run is older than a moment."""
         rows = self.sql.execute("SELECT number FROM edge_sets WHERE last_us < ?", (time_us,))
-        return [number for (number,) in rows if number < len(self._live)]
+        return [number for (number,) in rows if number < len(self._masks[0])]
 
     def columns(self, dataset: Name) -> Columns:
-        """Return the columns of a dataset's newest schema."""
-        found = self._columns.get(dataset)
+        """Return the columns of the newest schema of a dataset in its generation."""
+        return self._columns_by(self._schemas.get(dataset))
+
+    def shown_columns(self, dataset: Name) -> Columns:
+        """Return the columns of a dataset by its newest generation that says so."""
+        return self._columns_by(self._shown.get(dataset.plain))
+
+    def _columns_by(self, schema: str | None) -> Columns:
+        found = self._columns.get(schema)
         if found is None:
-            schema = self._schemas.get(dataset)
-            found = self._columns[dataset] = Columns(self.contents.schema(schema) if schema else ())
+            found = self._columns[schema] = Columns(self.contents.schema(schema) if schema else ())
         return found
+
+    def schema(self, dataset: Name) -> str | None:
+        """Return the content hash of a dataset's newest schema."""
+        return self._schemas.get(dataset)
 
     def knows(self, dataset: Name) -> bool:
         """Tell whether a schema or an edge is known of a dataset."""
-        return dataset in self._schemas or self.graph.dataset(dataset) is not None
+        return dataset in self._shown or dataset in self.graph.generations
 
     def datasets(self) -> list[Name]:
         """Return every dataset that a schema or an edge is known of."""
-        return list({*self._schemas, *self.graph.names})
+        return list({*self._shown, *self.graph.generations})
 
     def resolve(self, name: Name) -> Name:
         """Return the dataset that a canonical name means now."""
-        return self.naming.resolve(name, NOW_US)
+        return self.naming.resolve(name, NOW_US).plain
+
+    def stands(self, dataset: Name) -> bool:
+        """Tell whether a dataset is there: it was not dropped, or was made again."""
+        return self.naming.generations.stands(self.naming.generations.newest(dataset))
 
     def aliases(self) -> Mapping[Name, Name]:
         """Return the names that are bound to another or were renamed, with the datasets they mean now."""
-        return {name: self.resolve(name) for name in (*self.naming.bindings, *self.naming.renames)}
+        return {name: self.resolve(name) for name in self.naming.aliases()}
 
     def tags(self) -> Mapping[Name, Sequence[Tag]]:
         """Return the tags that hold now, by dataset."""
         if self._tags is None:
-            facets = TagTable(self.sql, self.names).facets()
-            self._tags = newest_tags((self.naming.resolve(facet.name, facet.order[1]), facet) for facet in facets)
+            self._tags = newest_tags(TagTable(self.sql, self.names).facets(), self.naming)
         return self._tags
 
     def job(self, key: Name) -> Name:
@@ -121,12 +144,12 @@ class LiveGraph:
             found = self._jobs[key] = job_key(self.names.name(row[0]), None) if row else key
         return found
 
-    def facet_text(self, number: int) -> tuple[str, bool]:
-        """Return the text of a facet, which never changes, and whether it is deleted; what was read lately is kept."""
+    def facet_text(self, number: int) -> str:
+        """Return the text of a facet, which never changes; what was read lately is kept."""
         found = self._texts.get(number)
         if found is None:
             text: str = self.sql.execute("SELECT value FROM facet_texts WHERE id = ?", (number,)).fetchone()[0]
-            found = self._texts.keep(number, (text, '"_deleted"' in text), len(text) // _EDGE)
+            found = self._texts.keep(number, text, len(text) // _EDGE)
         return found
 
     def newest_run(self, number: int) -> str | None:
@@ -142,6 +165,35 @@ class LiveGraph:
         runs, first_us, last_us = self.sql.execute(query, (number,)).fetchone()
         return Stats(runs, first_us, last_us, bool(self.sql.execute(landed, (number,)).fetchone()))
 
+    def written(self, dataset: Name) -> Written:
+        """Return who ever wrote a generation of a dataset."""
+        number = self.names.known(dataset) or 0
+        rows = self.sql.execute(
+            "SELECT e.number, g.layer, g.job, v.value FROM groups g JOIN edge_sets e ON e.grp = g.id "
+            "JOIN edges v ON v.edge_set = e.number WHERE g.output = ? AND e.runs > 0",
+            (number,),
+        ).fetchall()
+        writers = []
+        for edge_set, layer, job, value in rows:
+            group = Group(layer, self.names.name(job), dataset)
+            writers.append(Writer(self._remask(group, unpack_edges(value)), partial(self._wrote, edge_set)))
+        return Written(writers, partial(self._rewritten, number))
+
+    def _wrote(self, edge_set: int, upto_us: int) -> Wrote | None:
+        query = (
+            "SELECT time_us, run FROM votes WHERE edge_set = ? AND time_us <= ? ORDER BY time_us DESC, run DESC LIMIT 1"
+        )
+        row = self.sql.execute(query, (edge_set, upto_us)).fetchone()
+        return (row[0], row[1]) if row else None
+
+    def _rewritten(self, dataset: int, by: Wrote) -> int | None:
+        query = (
+            "SELECT min(v.time_us) FROM groups g JOIN votes v ON v.grp = g.id AND v.rewrites "
+            "WHERE g.output = ? AND v.time_us >= ? AND v.run <> ?"
+        )
+        found: int | None = self.sql.execute(query, (dataset, *by)).fetchone()[0]
+        return found
+
     def was_read(self, dataset: Name) -> bool:
         """Tell whether some run, be it long ago, read a dataset to write another."""
         query = (
@@ -156,38 +208,43 @@ class LiveGraph:
     def _take_sets(self) -> int:
         newest = 0
         rows = self.sql.execute(
-            "SELECT e.number, e.generation, e.live, e.latest, e.explained, g.layer, g.job, g.output, v.value "
-            "FROM edge_sets e JOIN groups g ON g.id = e.grp JOIN edges v ON v.edge_set = e.number "
+            "SELECT e.number, e.generation, e.live, e.latest, e.reading, e.explained, e.accounted, g.layer, g.job, "
+            "g.output, v.value FROM edge_sets e JOIN groups g ON g.id = e.grp JOIN edges v ON v.edge_set = e.number "
             "WHERE e.generation > ?",
             (self.generation,),
         )
-        for number, generation, live, latest, explained, layer, job, output, value in rows:
+        for number, generation, *counts, explained, accounted, layer, job, output, value in rows:
             newest = max(newest, generation)
             self._grow(number)
             if number in self.graph.sets:
                 self.graph.remove(number)
-            if live or latest:
+            if any(counts):
                 group = Group(layer, self.names.name(job), self.names.name(output) if output else None)
-                said = self._remask(group, unpack_edges(value))
-                self.graph.put(number, group, said, frozenset(names_from(explained)))
-            self._live[number], self._latest[number] = live, latest
+                told = (frozenset(names_from(explained)), frozenset(names_from(accounted)))
+                self.graph.put(number, group, self._remask(group, unpack_edges(value)), *told)
+            for mask, count in zip(self._masks, counts, strict=True):
+                mask[number] = count
         return newest
 
     def _take_datasets(self) -> int:
         newest = 0
-        query = "SELECT name, schema, dropped, generation FROM datasets WHERE generation > ?"
-        for number, schema, dropped, generation in self.sql.execute(query, (self.generation,)):
+        query = "SELECT name, schema, nests, shown, generation FROM datasets WHERE generation > ?"
+        for number, schema, nests, shown, generation in self.sql.execute(query, (self.generation,)):
             newest = max(newest, generation)
             name = self.names.name(number)
-            self._columns.pop(name, None)
-            if schema is None:
-                self._schemas.pop(name, None)
-            else:
-                self._schemas[name] = schema
-            (self._dropped.add if dropped else self._dropped.discard)(name)
+            _keep(self._schemas, name, schema)
+            _keep(self._shown, name, shown)
+            (self._nests.add if nests else self._nests.discard)(name)
         return newest
 
     def _grow(self, number: int) -> None:
-        while number >= len(self._live):
-            self._live.extend(bytes(len(self._live)))
-            self._latest.extend(bytes(len(self._latest)))
+        while number >= len(self._masks[0]):
+            for mask in self._masks:
+                mask.extend(bytes(len(mask)))
+
+
+def _keep(schemas: dict[Name, str], name: Name, schema: str | None) -> None:
+    if schema is None:
+        schemas.pop(name, None)
+    else:
+        schemas[name] = schema

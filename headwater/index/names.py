@@ -13,25 +13,36 @@ class NameNumbers:
         self._connection = connection
         self._numbers: dict[Name, int] = {}
         self._names: dict[int, Name] = {}
+        self._generations: dict[Name, list[Name]] = {}
         self._newest = 0
         self.refresh()
 
     def refresh(self) -> None:
         """Read the names that were written since."""
-        rows = self._connection.execute("SELECT id, namespace, name FROM names WHERE id > ?", (self._newest,))
-        for number, namespace, name in rows:
+        rows = self._connection.execute(
+            "SELECT id, namespace, name, generation FROM names WHERE id > ?", (self._newest,)
+        )
+        for number, *parts in rows:
             self._newest = max(self._newest, number)
-            self._numbers[Name(namespace, name)] = number
-            self._names[number] = Name(namespace, name)
+            self._keep(Name(*parts), number)
 
     def number(self, name: Name) -> int:
         """Return the number of a name, a new one where it has none."""
         found = self._numbers.get(name)
         if found is None:
-            cursor = self._connection.execute("INSERT INTO names(namespace, name) VALUES (?, ?)", name)
-            found = self._numbers[name] = int(cursor.lastrowid or 0)
-            self._names[found] = name
+            cursor = self._connection.execute("INSERT INTO names(namespace, name, generation) VALUES (?, ?, ?)", name)
+            found = int(cursor.lastrowid or 0)
+            self._keep(name, found)
         return found
+
+    def generations(self, name: Name) -> list[Name]:
+        """Return a name in all its generations that have a number."""
+        return self._generations.get(name.plain, [])
+
+    def _keep(self, name: Name, number: int) -> None:
+        self._numbers[name] = number
+        self._names[number] = name
+        self._generations.setdefault(name.plain, []).append(name)
 
     def known(self, name: Name) -> int | None:
         """Return the number of a name, None where it has none."""

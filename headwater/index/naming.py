@@ -1,10 +1,12 @@
 """Names in time that outlive the process: what `lineage.naming` learns is written as it is learnt."""
 
 import sqlite3
+from collections.abc import Iterable
 
 from headwater.index.names import NameNumbers
+from headwater.lineage.generations import Change, Span
 from headwater.lineage.name import Name
-from headwater.lineage.naming import Moment, Naming, Rename
+from headwater.lineage.naming import Moment, Naming
 
 
 class SqliteNaming(Naming):
@@ -15,27 +17,37 @@ class SqliteNaming(Naming):
         super().__init__()
         self._sql = connection
         self._numbers = names
-        self._read = (0, 0)
+        self._read = (0, 0, 0)
         self.refresh()
 
     def refresh(self) -> None:
         """Read what another process has written since."""
-        counts = "SELECT (SELECT count(*) FROM bindings), (SELECT coalesce(sum(rowid), 0) FROM renames)"
-        read = self._sql.execute(counts).fetchone()
+        counts = "SELECT (SELECT count(*) FROM bindings), (SELECT count(*) FROM lives), "
+        read = self._sql.execute(counts + "(SELECT coalesce(max(id), 0) FROM lives)").fetchone()
         if read == self._read:
             return
         self._read = read
         rows = self._sql.execute("SELECT alias, time_us, location FROM bindings ORDER BY time_us").fetchall()
         for alias, time_us, location in rows:
             super().bind(self._numbers.name(alias), (time_us, self._numbers.name(location)))
-        for run, found in self._written_renames().items():
-            super().set_renames(run, found)
+        changes, writes = self._happened()
+        for run in {*self.generations.runs(), *changes, *writes}:
+            self.generations.set_changes(run, frozenset(changes.get(run, ())))
+        for run in {*self.generations.runs(), *writes}:
+            self.generations.set_writes(run, frozenset(writes.get(run, ())))
+        self.renamed(change for found in changes.values() for change in found)
 
-    def _written_renames(self) -> dict[str, list[Rename]]:
-        found: dict[str, list[Rename]] = {run: [] for run in self._renamed_by}
-        for run, time_us, old, new in self._sql.execute("SELECT run, time_us, old, new FROM renames ORDER BY rowid"):
-            found.setdefault(run, []).append((time_us, self._numbers.name(old), self._numbers.name(new)))
-        return found
+    def _happened(self) -> tuple[dict[str, list[Change]], dict[str, list[tuple[int, Name]]]]:
+        changes: dict[str, list[Change]] = {}
+        writes: dict[str, list[tuple[int, Name]]] = {}
+        name = self._numbers.name
+        rows = self._sql.execute("SELECT run, time_us, location, renamed, written FROM lives")
+        for run, time_us, location, renamed, written in rows:
+            if written:
+                writes.setdefault(run, []).append((time_us, name(location)))
+            else:
+                changes.setdefault(run, []).append(Change(time_us, name(location), name(renamed) if renamed else None))
+        return changes, writes
 
     def bind(self, alias: Name, moment: Moment) -> bool:
         """Take one binding."""
@@ -43,11 +55,27 @@ class SqliteNaming(Naming):
         self._sql.execute("INSERT OR IGNORE INTO bindings VALUES (?, ?, ?)", row)
         return super().bind(alias, moment)
 
-    def set_renames(self, run_key: str, found: list[Rename]) -> set[Name]:
-        """Take what a run renames now."""
-        changed = super().set_renames(run_key, found)
-        if changed:
-            self._sql.execute("DELETE FROM renames WHERE run = ?", (run_key,))
-            rows = [(run_key, at, self._numbers.number(old), self._numbers.number(new)) for at, old, new in found]
-            self._sql.executemany("INSERT INTO renames VALUES (?, ?, ?, ?)", rows)
-        return changed
+    def set_changes(self, run_key: str, sent: Iterable[Change]) -> list[Span]:
+        """Take what a run drops and renames now."""
+        before = self.generations.changes(run_key)
+        moved = super().set_changes(run_key, sent)
+        after = self.generations.changes(run_key)
+        if after != before:
+            self._write(run_key, [(each.time_us, each.location, each.to) for each in after], written=False)
+        return moved
+
+    def set_writes(self, run_key: str, sent: Iterable[tuple[int, Name]]) -> list[Span]:
+        """Take which names a run writes now."""
+        before = self.generations.writes(run_key)
+        moved = super().set_writes(run_key, sent)
+        after = self.generations.writes(run_key)
+        if after != before:
+            self._write(run_key, [(*each, None) for each in after], written=True)
+        return moved
+
+    def _write(self, run_key: str, happened: Iterable[tuple[int, Name, Name | None]], *, written: bool) -> None:
+        number = self._numbers.number
+        rows = [(run_key, at, number(name), number(to) if to else None, written) for at, name, to in happened]
+        self._sql.execute("DELETE FROM lives WHERE run = ? AND written = ?", (run_key, written))
+        insert = "INSERT INTO lives(run, time_us, location, renamed, written) VALUES (?, ?, ?, ?, ?)"
+        self._sql.executemany(insert, rows)

@@ -8,6 +8,7 @@ from msgspec import Struct, msgpack
 from headwater.lineage.contents import How, SentEdge
 from headwater.lineage.edges import Contribution, Edge
 from headwater.lineage.name import Name
+from headwater.lineage.newest import Order, order_of
 from headwater.lineage.part import Mention, Part, Tag
 
 
@@ -27,6 +28,7 @@ class PackedPart(Struct, array_like=True, gc=False):
     outputs: tuple[int, ...]
     declared: tuple[tuple[str, str], ...]
     producer: str
+    parent: str | None = None
 
 
 class PackedEdges(Struct, array_like=True, gc=False):
@@ -47,6 +49,8 @@ class PackedEdges(Struct, array_like=True, gc=False):
     also_read: list[int]
     carries: bool
     borrowed: bool
+    opaque: list[int] | None = None
+    shows: bool = True
 
 
 encode = msgpack.Encoder().encode
@@ -64,7 +68,7 @@ def pack_part(part: Part, inputs: Sequence[int], outputs: Sequence[int]) -> byte
     return encode(
         PackedPart(
             part.kind, part.type, part.time_us, part.received_us, part.job, part.artifact, part.execution,
-            part.processing, part.snapshot, tuple(inputs), tuple(outputs), part.declared, part.producer,
+            part.processing, part.snapshot, tuple(inputs), tuple(outputs), part.declared, part.producer, part.parent,
         )
     )  # fmt: skip
 
@@ -75,8 +79,14 @@ def unpack_part(run_key: str, event: bytes, value: bytes, mention: Callable[[int
     return Part(
         event.hex(), packed.kind, packed.type, packed.time_us, packed.received_us, run_key, packed.job, packed.artifact,
         packed.execution, packed.processing, packed.snapshot, tuple(map(mention, packed.inputs)),
-        tuple(map(mention, packed.outputs)), packed.declared, packed.producer,
+        tuple(map(mention, packed.outputs)), packed.declared, packed.producer, packed.parent,
     )  # fmt: skip
+
+
+def order_in(event: bytes, value: bytes) -> Order:
+    """Return the order of a part that is encoded."""
+    packed = _part.decode(value)
+    return order_of(event.hex(), packed.type, packed.time_us, packed.received_us)
 
 
 def pack_edges(said: Contribution) -> bytes:
@@ -101,11 +111,12 @@ def pack_edges(said: Contribution) -> bytes:
         "tables": [place(name) for name in said.tables],
         "named": [place(name) for name in said.named],
         "also_read": [place(name) for name in said.also_read],
+        "opaque": [place(name) for name in said.opaque],
     }
     return encode(
         PackedEdges(
             list(names), list(columns), list(hows), columns=said.columns, bare=said.bare, carries=said.carries,
-            borrowed=said.borrowed, **packed,
+            shows=said.shows, borrowed=said.borrowed, **packed,
         )
     )  # fmt: skip
 
@@ -126,6 +137,15 @@ def unpack_edges(value: bytes) -> Contribution:
         tables=tuple(names[number] for number in packed.tables),
         named=tuple(names[number] for number in packed.named),
         also_read=tuple(names[number] for number in packed.also_read),
+        opaque=tuple(names[number] for number in _opaque(packed)),
         carries=packed.carries,
+        shows=packed.shows,
         borrowed=packed.borrowed,
     )
+
+
+def _opaque(packed: PackedEdges) -> list[int]:
+    """Return opaque inputs; files from before they were kept had them in outputs without column lineage alone."""
+    if packed.opaque is not None:
+        return packed.opaque
+    return [] if packed.carries else [*packed.tables, *packed.also_read]

@@ -12,6 +12,9 @@ _KEEP = 50_000
 Places = Mapping[str, tuple[int, int]]
 """Event id → number of its partition, sequence in it."""
 
+Told = Mapping[str, int]
+"""Event id → number of the names of its facets (`ToldTable`)."""
+
 
 class PartTable:
     """What single events said, by run."""
@@ -23,8 +26,8 @@ class PartTable:
         self._mentions: dict[int, Mention] = {}
         self._whole: dict[str, list[Part]] = {}
 
-    def add(self, parts: Sequence[Part], places: Places) -> Sequence[Part]:
-        """Keep parts, each with the place of its event in bronze; returns those that are new."""
+    def add(self, parts: Sequence[Part], places: Places, told: Told) -> Sequence[Part]:
+        """Keep parts, each with the place of its event in bronze and what it told; returns those that are new."""
         known = {
             row
             for keys in chunks(list({part.run_key for part in parts}))
@@ -32,8 +35,8 @@ class PartTable:
         }
         by_key = {(part.run_key, bytes.fromhex(part.event_id)): part for part in parts}
         fresh = {key: part for key, part in by_key.items() if key not in known}
-        rows = [(*key, self._pack(part), *places[part.event_id]) for key, part in fresh.items()]
-        self._sql.executemany("INSERT INTO parts VALUES (?, ?, ?, ?, ?)", rows)
+        rows = [(*key, self._pack(part), *places[part.event_id], told[part.event_id]) for key, part in fresh.items()]
+        self._sql.executemany("INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?)", rows)
         older = {run for run, _ in known}
         self._whole = {}
         for (run, _), part in fresh.items():

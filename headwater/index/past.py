@@ -6,12 +6,13 @@ from headwater.index.moment import NOW_US, Stats
 from headwater.lineage.columns import Columns
 from headwater.lineage.contents import Contents
 from headwater.lineage.current import newness
+from headwater.lineage.exposed_until import Written
 from headwater.lineage.jobs import job_key
 from headwater.lineage.name import Name
 from headwater.lineage.part import Part, Tag
 from headwater.lineage.scene import Remask, Scene
 from headwater.lineage.tags import newest_tags, tags_facets
-from headwater.lineage.walk import View
+from headwater.lineage.view import View
 
 
 class PastMoment:
@@ -21,14 +22,14 @@ class PastMoment:
         """Derive from the parts that count."""
         self._scene = Scene(parts, contents, remask)
         self._parts = parts
-        self._naming = self._scene.derivation.naming
+        self._naming = self._scene.naming
         self.graph = self._scene.graph
         self._view = self._scene.view()
         self._mentioned = {
-            self._naming.resolve(mention.name, part.time_us)
+            self._naming.resolve(mention.name, part.time_us).plain
             for part in parts
             for mention in (*part.inputs, *part.outputs)
-        } | {*self.graph.names}
+        } | {*self.graph.generations}
         self._tags: Mapping[Name, Sequence[Tag]] | None = None
         self._jobs: dict[Name, Name] | None = None
 
@@ -37,20 +38,31 @@ class PastMoment:
         return self._view
 
     def columns(self, dataset: Name) -> Columns:
-        """Return the columns of a dataset's newest schema."""
+        """Return the columns of the newest schema of a dataset in its generation."""
         return self._scene.schemas.columns(dataset)
+
+    def shown_columns(self, dataset: Name) -> Columns:
+        """Return the columns of a dataset by its newest generation that says so."""
+        generations = self._naming.generations
+        every = [generations.newest(dataset), *generations.meanings(dataset)]
+        found = (columns for each in every if (columns := self.columns(each)).names)
+        return next(found, self.columns(dataset))
+
+    def stands(self, dataset: Name) -> bool:
+        """Tell whether a dataset is there: it was not dropped, or was made again."""
+        return self._naming.generations.stands(self._naming.generations.newest(dataset))
 
     def was_read(self, dataset: Name) -> bool:
         """Tell whether some run read a dataset to write another."""
-        return dataset in self._scene.ever_read
+        return dataset.plain in self._scene.ever_read
 
     def resolve(self, name: Name) -> Name:
         """Return the dataset that a canonical name means."""
-        return self._naming.resolve(name, NOW_US)
+        return self._naming.resolve(name, NOW_US).plain
 
     def aliases(self) -> Mapping[Name, Name]:
         """Return the names that are bound to another or were renamed, with the datasets they mean."""
-        return {name: self.resolve(name) for name in (*self._naming.bindings, *self._naming.renames)}
+        return {name: self.resolve(name) for name in self._naming.aliases()}
 
     def history(self) -> View:
         """Add what counts no more, and return a view of everything."""
@@ -70,11 +82,15 @@ class PastMoment:
         """Return every dataset that was mentioned."""
         return list(self._mentioned)
 
+    def written(self, dataset: Name) -> Written:
+        """Return who ever wrote a generation of a dataset."""
+        return self._scene.written(dataset)
+
     def tags(self) -> Mapping[Name, Sequence[Tag]]:
         """Return the tags that hold, by dataset."""
         if self._tags is None:
-            facets = [facet for part in self._parts for facet in tags_facets(part)]
-            self._tags = newest_tags((self._naming.resolve(facet.name, facet.order[1]), facet) for facet in facets)
+            facets = (facet for part in self._parts for facet in tags_facets(part))
+            self._tags = newest_tags(facets, self._naming)
         return self._tags
 
     def job(self, key: Name) -> Name:

@@ -1,5 +1,6 @@
 """Impact, upstream and paths: which columns reach which."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -9,7 +10,9 @@ from headwater.index.showing import column_json, dataset_json, job_json
 from headwater.index.shown import Shown
 from headwater.lineage.name import Name
 from headwater.lineage.names import NameRules
-from headwater.lineage.walk import Hit, Mode, View, Wave, allowed_hows, walk
+from headwater.lineage.view import View
+from headwater.lineage.walk import Mode, allowed_hows, walk
+from headwater.lineage.wave import Hit, Wave
 
 
 def reach(
@@ -30,28 +33,31 @@ def reach(
     """
     dataset = find_dataset(moment, rules, asked)
     key = None if asked.column is None else find_column(moment, dataset, asked.column)
-    starts = nodes_of(moment, dataset, key)
+    starts = nodes_of(moment, view, dataset, key)
     limit = MAX_LIMIT if roots else bounds.limit
     found = walk(moment.graph, starts, view, forward=forward, mode=mode, depth=bounds.depth, limit=limit)
     ends = [hit for hit in found.hits if not roots or _is_end(moment, hit.node, view, mode, forward=forward)]
     hits = ends[: bounds.limit]
-    by_node = {hit.node: hit for hit in found.hits}
     shown = Shown(moment)
     columns = shown.hits(hits)
     for column, hit in zip(columns, hits if paths else (), strict=False):
-        column["path"] = _path(shown, by_node, hit)
+        column["path"] = _path(shown, found.ways, hit)
     return {
         "column": column_json(moment, dataset, key),
         "mode": mode,
         "columns": columns,
-        "stops": _stops(moment, dataset, by_node, view, forward=forward),
+        "stops": _stops(moment, starts, found.ways, view, forward=forward),
         "truncated": found.truncated or len(ends) > len(hits),
     }
 
 
 def _is_end(moment: Scenery, node: int, view: View, mode: Mode, *, forward: bool) -> bool:
     allowed = allowed_hows(moment.graph, mode, masked=True)
-    return not Wave(moment.graph, [node], view, forward=forward, allowed=allowed).advance()
+    wave = Wave(moment.graph, [node], view, forward=forward, allowed=allowed, readers=forward)
+    while wave.front:
+        if any(moment.graph.dataset_of[hit.node] not in view.hidden for hit in wave.advance()):
+            return False
+    return True
 
 
 def _path(shown: Shown, hits: dict[int, Hit], hit: Hit) -> list[dict[str, Any]]:
@@ -63,35 +69,49 @@ def _path(shown: Shown, hits: dict[int, Hit], hit: Hit) -> list[dict[str, Any]]:
 
 
 def _stops(
-    moment: Scenery, dataset: Name, reached: Iterable[int], view: View, *, forward: bool
+    moment: Scenery, starts: Iterable[int], reached: Iterable[int], view: View, *, forward: bool
 ) -> list[dict[str, Any]]:
     """Return the datasets, of the one asked for and those with a reached column, where only tables go on."""
-    datasets = {moment.graph.columns[node].dataset for node in reached}
-    number = moment.graph.dataset(dataset)
-    return list(_table_level(moment, datasets if number is None else {*datasets, number}, view, forward=forward))
+    dataset_of, names = moment.graph.dataset_of, moment.graph.names
+    onward: dict[Name, set[Name]] = defaultdict(set)
+    jobs: dict[Name, set[Name]] = defaultdict(set)
+    for dataset in {dataset_of[node] for node in (*starts, *reached)}:
+        for number, far in _table_level(moment, dataset, view, forward=forward):
+            onward[names[dataset].plain].add(far.plain)
+            jobs[names[dataset].plain].add(moment.graph.sets[number][0].job)
+    return [
+        {
+            **dataset_json(name),
+            "onward": [dataset_json(far) for far in sorted(onward[name])],
+            "jobs": [job_json(moment.job(job)) for job in sorted(jobs[name])],
+        }
+        for name in sorted(onward)
+    ]
 
 
-def _table_level(moment: Scenery, datasets: Iterable[int], view: View, *, forward: bool) -> Iterator[dict[str, Any]]:
+def _table_level(moment: Scenery, dataset: int, view: View, *, forward: bool) -> Iterator[tuple[int, Name]]:
+    """Yield (edge set, dataset) where lineage goes on between tables alone."""
     graph = moment.graph
-    beside = graph.feeds if forward else graph.fed_by
-    for dataset in sorted({*datasets} - view.hidden, key=lambda number: graph.names[number]):
-        onward: set[Name] = set()
-        jobs: set[Name] = set()
-        for number in sorted(beside.get(dataset, ())):
-            group, said = graph.sets[number]
-            ends = [said.output] if forward else list(said.tables)
-            opaque = graph.is_opaque(number, dataset) if forward else not said.carries
-            if view.live[number] and opaque and (not forward or graph.names[dataset] in said.tables):
-                onward.update(name for name in ends if name and name not in graph.explained[number])
-                onward.difference_update(graph.names[each] for each in view.hidden)
-                jobs.add(group.job)
-        if onward:
-            ways = [dataset_json(name) for name in sorted(onward)]
-            yield {
-                **dataset_json(graph.names[dataset]),
-                "onward": ways,
-                "jobs": [job_json(moment.job(job)) for job in sorted(jobs)],
-            }
+    if not forward:
+        for number in graph.fed_by.get(dataset, ()):
+            for name in graph.sets[number][1].tables:
+                source = graph.dataset(name)
+                if view.says(number) and source is not None and graph.is_opaquely_written(number, source):
+                    yield number, name
+        return
+    for each in (dataset, *view.lifetimes.others(dataset)):
+        for number in graph.feeds.get(each, ()):
+            said = graph.sets[number][1]
+            hides = graph.is_opaquely_written(number, each) or (said.carries and graph.is_opaque(number, each))
+            counts = view.says(number) if each == dataset else view.reading[number]
+            if counts and hides and said.output is not None and _goes_on(moment, said.output, view):
+                yield number, said.output
+
+
+def _goes_on(moment: Scenery, dataset: Name, view: View) -> bool:
+    """Tell whether a dataset is there, or something was made of it before it went."""
+    number = moment.graph.dataset(dataset)
+    return number is not None and (number not in view.hidden or bool(moment.graph.feeds.get(number)))
 
 
 def path(moment: Scenery, rules: NameRules, start: Subject, end: Subject, view: View, *, mode: Mode) -> dict[str, Any]:
@@ -102,9 +122,10 @@ def path(moment: Scenery, rules: NameRules, start: Subject, end: Subject, view: 
     source, target = find_dataset(moment, rules, start), find_dataset(moment, rules, end)
     from_key = None if start.column is None else find_column(moment, source, start.column)
     to_key = None if end.column is None else find_column(moment, target, end.column)
-    goal = set(nodes_of(moment, target, to_key))
-    starts = nodes_of(moment, source, from_key)
-    wave = Wave(moment.graph, starts, view, forward=True, allowed=allowed_hows(moment.graph, mode, masked=True))
+    goal = set(nodes_of(moment, view, target, to_key))
+    starts = nodes_of(moment, view, source, from_key)
+    allowed = allowed_hows(moment.graph, mode, masked=True)
+    wave = Wave(moment.graph, starts, view, forward=True, allowed=allowed, readers=True)
     hits: dict[int, Hit] = {}
     reached: Hit | None = None
     while wave.front and reached is None:
@@ -117,5 +138,5 @@ def path(moment: Scenery, rules: NameRules, start: Subject, end: Subject, view: 
         "mode": mode,
         "reaches": reached is not None,
         "path": [] if reached is None else _path(Shown(moment), hits, reached),
-        "stops": _stops(moment, source, hits, view, forward=True) if reached is None else [],
+        "stops": _stops(moment, starts, hits, view, forward=True) if reached is None else [],
     }

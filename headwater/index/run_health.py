@@ -5,13 +5,11 @@ from typing import Any
 from headwater.index.live import LiveGraph
 from headwater.index.showing import iso, job_json
 from headwater.lineage.jobs import job_key
-
-LOST_AFTER_US = 24 * 3600 * 1_000_000
-"""A batch run of which nothing was heard for so long, and no end, is lost."""
+from headwater.lineage.lost import lost_sql
 
 _SHOWN = 20
 _ITEM = "SELECT run, job, state, started_us, ended_us, time_us FROM runs WHERE kind = 'RUN' AND"
-_LOST = "kind = 'RUN' AND state = 'RUNNING' AND processing = 'BATCH' AND time_us < ?"
+_LOST = f"kind = 'RUN' AND {lost_sql('time_us', '?')}"
 
 
 def run_health(live: LiveGraph, since_us: int, bucket_us: int, buckets: int, now_us: int) -> dict[str, Any]:
@@ -31,8 +29,8 @@ def run_health(live: LiveGraph, since_us: int, bucket_us: int, buckets: int, now
         "states": {state: sum(counts) for state, counts in series.items()},
         "series": series,
         "failed": _items(live, failed, since_us, until_us),
-        "lost": _items(live, f"{_ITEM} {_LOST} ORDER BY time_us DESC LIMIT {_SHOWN}", now_us - LOST_AFTER_US),
-        "lostCount": live.sql.execute(lost, (now_us - LOST_AFTER_US,)).fetchone()[0],
+        "lost": _items(live, f"{_ITEM} {_LOST} ORDER BY time_us DESC LIMIT {_SHOWN}", now_us),
+        "lostCount": live.sql.execute(lost, (now_us,)).fetchone()[0],
     }
 
 

@@ -25,7 +25,7 @@ def run_lineage(live: LiveGraph, run_id: str) -> dict[str, Any]:
     Raises NotKnown for a run that no event is of, WrongQuestion for an id of several.
     """
     sql, names = live.sql, live.names
-    run = fold(next(iter(PartTable(sql).parts([key_of_run(sql, run_id)]).values())), live.naming.resolve)
+    run = fold(next(iter(PartTable(sql).parts([key_of_run(sql, run_id)]).values())), live.naming)
     children = list(_children(sql, names, run))
     return {
         "run": _run(run),

@@ -44,9 +44,9 @@ class Search:
                 if "alias" in wanted:
                     hits |= set(_rule_aliases(self._rules.current(), terms))
             except sqlite3.Error as error:
+                if is_damage(error) and self._opened is not None:
+                    self._home.report_damage(self._opened[0].path)
                 self._close()
-                if is_damage(error):
-                    self._home.report_damage()
                 raise LakeUnavailable(f"The index cannot be read ({error}). Ask again in a moment.") from error
         found = sorted(hits, key=lambda hit: hit[:7])
         return {
@@ -64,7 +64,7 @@ class Search:
         current = self._home.current()
         if self._opened is None or self._opened[0] != current:
             self._close()
-            self._opened = (current, SearchFile(open_for_reading(current.path)))
+            self._opened = self._home.opened(lambda path: SearchFile(open_for_reading(path)))
         return self._opened[1]
 
     def _close(self) -> None:

@@ -9,6 +9,7 @@ from headwater.index.packing import tags_from
 from headwater.index.spelling import words_of
 from headwater.lineage.contents import Path
 from headwater.lineage.name import Name
+from headwater.lineage.newest import newest_first
 from headwater.lineage.part import Part
 from headwater.lineage.tags import tags_facets
 
@@ -82,8 +83,7 @@ class SearchTable:
         for name, producer in {(facet.name, facet.producer) for part in parts for facet in tags_facets(part)}:
             number, parent = self._names.number(name), "/".join(name)
             row = self._sql.execute(
-                "SELECT value FROM tags WHERE name = ? AND producer = ? "
-                "ORDER BY credible DESC, time_us DESC, rank DESC, event DESC, place DESC LIMIT 1",
+                f"SELECT value FROM tags WHERE name = ? AND producer = ? ORDER BY {newest_first()} LIMIT 1",
                 (number, producer),
             ).fetchone()
             tags = [tag for tag in tags_from(row[0]) if tag.value.casefold() != "false"]

@@ -6,6 +6,7 @@ from contextlib import closing
 from headwater.errors import LakeUnavailable
 from headwater.index.database import open_for_reading
 from headwater.index.home import IndexHome
+from headwater.index.progress import read_progress
 from headwater.lake.follow import Progress
 
 
@@ -18,13 +19,7 @@ def served_progress(home: IndexHome) -> Progress:
     if not home.is_published():
         return {}
     try:
-        with closing(open_for_reading(home.current().path)) as sql:
+        with closing(home.opened(open_for_reading)[1]) as sql:
             return read_progress(sql)
     except sqlite3.Error as error:
         raise LakeUnavailable(f"The index cannot be read ({error}). Ask again in a moment.") from error
-
-
-def read_progress(sql: sqlite3.Connection) -> Progress:
-    """Return how far an index is."""
-    rows = sql.execute("SELECT incarnation, part, sequence FROM positions")
-    return {(incarnation, part): sequence for incarnation, part, sequence in rows}

@@ -7,7 +7,7 @@ from typing import Any
 from headwater.index.moment import Scenery
 from headwater.lineage.contents import How
 from headwater.lineage.name import Name
-from headwater.lineage.walk import Hit
+from headwater.lineage.wave import Hit
 
 _EPOCH = datetime(1970, 1, 1)  # UTC; without a zone it is written in half the time
 

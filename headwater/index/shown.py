@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from headwater.index.moment import Scenery
 from headwater.index.showing import how_json, job_json
 from headwater.lineage.columns import Columns
-from headwater.lineage.walk import Hit
+from headwater.lineage.wave import Hit
 
 
 class _Dataset(NamedTuple):
@@ -27,7 +27,10 @@ class Shown:
         self._hows: dict[int, dict[str, Any]] = {}
 
     def hits(self, hits: Iterable[Hit]) -> list[dict[str, Any]]:
-        """Return reached columns: how far, from where, whether its dataset still has it."""
+        """Return reached columns: how far, from where, whether its dataset still has it.
+
+        read_before_recreation: only readers of another generation of a dataset lead there (rule 10).
+        """
         columns, shown = self._graph.columns, []
         for hit in hits:
             number, key = columns[hit.node]
@@ -40,6 +43,7 @@ class Shown:
                     "column": known.get(key, key) if key is not None else None,
                     "distance": hit.distance,
                     "masked": hit.masked,
+                    "read_before_recreation": hit.recreated,
                     "via": self.via(hit),
                     "in_schema": not known or key in known,
                 }
@@ -61,7 +65,7 @@ class Shown:
 
     def _dataset(self, number: int) -> _Dataset:
         name = self._graph.names[number]
-        found = self._datasets[number] = _Dataset(*name, self._moment.columns(name))
+        found = self._datasets[number] = _Dataset(*name.parts, self._moment.columns(name))
         return found
 
     def _job(self, edge_set: int) -> dict[str, str]:

@@ -10,13 +10,15 @@ from headwater.index.feed_table import FeedTable
 from headwater.index.happened_table import HappenedTable
 from headwater.index.history_table import HistoryTable
 from headwater.index.names import NameNumbers
-from headwater.index.part_table import PartTable, Places
+from headwater.index.part_table import PartTable, Places, Told
 from headwater.index.search_table import SearchTable
 from headwater.index.vote_table import VoteTable
 from headwater.lineage.current import Group
 from headwater.lineage.derive import Derived
+from headwater.lineage.generations import Span
 from headwater.lineage.jobs import job_key as shown_job
 from headwater.lineage.name import Name
+from headwater.lineage.newest import newest_first
 from headwater.lineage.part import Part
 from headwater.lineage.schemas import SeenSchema
 
@@ -40,6 +42,7 @@ class SqliteStore:
         self._sql = connection
         self._names = names
         self.places: Places = {}
+        self.told: Told = {}
         self._seen: list[tuple[object, ...]] = []
         self._runs: list[tuple[Any, ...]] = []
         self._used: set[tuple[int, int]] = set()
@@ -52,8 +55,8 @@ class SqliteStore:
         self.votes = VoteTable(connection, names, self.edge_sets)
 
     def add(self, parts: Sequence[Part]) -> Sequence[Part]:
-        """Keep parts, whose places in bronze `places` has; returns those that are new."""
-        fresh = self._parts.add(parts, self.places)
+        """Keep parts, whose places in bronze `places` has, what they told `told`; returns those that are new."""
+        fresh = self._parts.add(parts, self.places, self.told)
         self._happened.add(fresh, self.places)
         return fresh
 
@@ -66,7 +69,10 @@ class SqliteStore:
         before = self._before([one.run.key for one in derived])
         for one in derived:
             self._put_run(one, before.get(one.run.key, _NEW))
-        return self.votes.replace(derived)
+        changed = self.votes.replace(derived)
+        self.flush()
+        executions = {vote.execution for one in derived for vote in one.said.values() if vote.carries}
+        return changed | self.votes.touching([one.run.key for one in derived if one.run.parent], executions)
 
     def _before(self, run_keys: Sequence[str]) -> dict[str, _Before]:
         found: dict[str, _Before] = {}
@@ -75,18 +81,21 @@ class SqliteStore:
             found.update((run, _Before(*row)) for run, *row in self._sql.execute(query, some))
         return found
 
-    def users(self, names: Iterable[Name]) -> Iterable[str]:
-        """Return the runs of jobs that use one of these names."""
+    def users(self, spans: Iterable[Span]) -> Iterable[str]:
+        """Return the runs, at such a time, of jobs that use one of these names, and what they declare."""
         self.flush()
-        numbers = [number for name in names if (number := self._names.known(name)) is not None]
+        query = (
+            "SELECT r.run FROM uses u JOIN runs r ON r.job_key = u.job_key "
+            "WHERE u.name = ? AND ((r.started_us <= ? AND r.last_us >= ?) OR r.kind <> 'RUN')"
+        )
         found: set[str] = set()
-        for some in chunks(numbers):
-            query = f"SELECT run FROM runs WHERE job_key IN (SELECT job_key FROM uses WHERE name IN ({marks(some)}))"
-            found.update(run for (run,) in self._sql.execute(query, some))
+        for span in spans:
+            row = (self._names.known(span.name), span.until_us, span.since_us)
+            found.update(run for (run,) in self._sql.execute(query, row))
         return found
 
-    def borrowers(self, dataset: Name | None) -> Iterable[str]:
-        """Return the runs that took the columns of this output (None: of any) from another run's schema."""
+    def borrowers(self, dataset: Name) -> Iterable[str]:
+        """Return the runs that took the columns of this output from another run's schema."""
         return self.votes.borrowers(dataset)
 
     def see(self, name: Name, seen: SeenSchema) -> None:
@@ -96,7 +105,7 @@ class SqliteStore:
     def flush(self) -> None:
         """Write what `see` and `put` have gathered."""
         self._sql.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?)", self._seen)
-        self._sql.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._runs)
+        self._sql.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._runs)
         self.search.flush()
         self._seen.clear()
         self._runs.clear()
@@ -106,8 +115,8 @@ class SqliteStore:
         """Return the schemas mentioned under a name, newest first."""
         self.flush()
         rows = self._sql.execute(
-            "SELECT credible, time_us, rank, event, place, schema FROM seen WHERE name = ? "
-            "ORDER BY credible DESC, time_us DESC, rank DESC, event DESC, place DESC, schema DESC",
+            f"SELECT {', '.join(SeenSchema._fields)} FROM seen WHERE name = ? "
+            f"ORDER BY {newest_first(SeenSchema._fields)}",
             (self._names.number(name),),
         )
         return (SeenSchema(bool(row[0]), *row[1:]) for row in rows)
@@ -116,8 +125,8 @@ class SqliteStore:
         run, _, used = derived
         job, job_key = self._names.number(run.job), self._names.number(run.job_key)
         self._runs.append((
-            run.key, run.kind, job, job_key, run.execution, run.state, run.processing, run.started_us,
-            run.ended_us, run.time_us, self._history.take(derived, job_key, (before.job_key, before.said)),
+            run.key, run.kind, job, job_key, run.execution, run.parent, run.state, run.processing, run.started_us,
+            run.ended_us, run.last_us, run.time_us, self._history.take(derived, job_key, (before.job_key, before.said)),
         ))  # fmt: skip
         if run.state != before.state:
             self.feed.run_state(run.key, run.state)

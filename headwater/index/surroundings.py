@@ -10,7 +10,8 @@ from headwater.index.moment import Moment
 from headwater.index.showing import column_json, dataset_json, job_json
 from headwater.lineage.contents import How
 from headwater.lineage.names import NameRules
-from headwater.lineage.walk import Mode, View, walk
+from headwater.lineage.view import View
+from headwater.lineage.walk import Mode, walk
 
 MAX_AROUND = 5_000
 COLUMNS_NAMED = 200
@@ -44,14 +45,16 @@ def surroundings(
     """
     dataset = find_dataset(moment, rules, asked)
     key = None if asked.column is None else find_column(moment, dataset, asked.column)
-    number = moment.graph.dataset(dataset)
+    number = view.lifetimes.newest(dataset)
     links = _Links(moment, view)
     if number is None:
         found = _Found({}, [], truncated=False)
     elif key is None:
         found = _tables_around(links, number, reach)
     else:
-        found = _columns_around(moment, links, number, nodes_of(moment, dataset, key), view, mode=mode, reach=reach)
+        found = _columns_around(
+            moment, links, number, nodes_of(moment, view, dataset, key), view, mode=mode, reach=reach
+        )
     order = sorted(found.distances, key=lambda each: (found.distances[each], moment.graph.names[each]))
     place = {each: at for at, each in enumerate(order)}
     return {
@@ -73,20 +76,34 @@ class _Links:
         self._graph, self._view = moment.graph, view
 
     def beside(self, number: int, *, forward: bool) -> dict[int, list[int]]:
-        """Return the neighbours of a table on one side, each with its edge sets."""
-        graph, view = self._graph, self._view
+        """Return the neighbours of a table on one side, each with its edge sets; what is gone is passed through.
+
+        A reader of another generation of a table reads that table, too (rule 10).
+        """
         found: dict[int, list[int]] = {}
-        if number in view.hidden:
-            return found
+        todo, seen = [number, *(self._view.lifetimes.others(number) if forward else ())], {number}
+        while todo:
+            for far, edge_set in self._next(todo.pop(0), forward=forward):
+                if far not in self._view.hidden:
+                    found.setdefault(far, []).append(edge_set)
+                elif far not in seen:
+                    todo.append(far)
+                seen.add(far)
+        found.pop(number, None)
+        return found
+
+    def _next(self, number: int, *, forward: bool) -> Iterator[tuple[int, int]]:
+        graph = self._graph
         for edge_set in sorted((graph.feeds if forward else graph.fed_by).get(number, ())):
             _, said = graph.sets[edge_set]
-            if not view.live[edge_set] or said.output is None or (forward and graph.names[number] not in said.tables):
+            if not self._view.says(edge_set) or said.output is None:
+                continue
+            if forward and graph.names[number] not in said.tables:
                 continue
             for name in (said.output,) if forward else said.tables:
                 far = graph.dataset(name)
-                if far is not None and far not in view.hidden:
-                    found.setdefault(far, []).append(edge_set)
-        return found
+                if far is not None:
+                    yield far, edge_set
 
 
 def _tables_around(links: _Links, start: int, reach: Reach) -> _Found:
@@ -163,8 +180,8 @@ def _column_edges(moment: Moment, view: View, mode: Mode, nodes: list[int]) -> I
     for node, at in place.items():
         hows: dict[int, list[How]] = {}
         for feed in feeds(moment.graph, node, view):
-            if feed.node in place and (mode == "any" or moment.graph.hows[feed.how].direct):
-                hows.setdefault(feed.node, []).append(moment.graph.hows[feed.how])
+            if feed.node in place and (mode == "any" or feed.how.direct):
+                hows.setdefault(feed.node, []).append(feed.how)
         for source, found in sorted(hows.items()):
             telling = min(found, key=lambda how: (not how.direct, how.masked))
             yield {

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from headwater.errors import NotKnown, WrongQuestion
 from headwater.index.moment import Moment
 from headwater.lineage.name import Name
-from headwater.lineage.walk import View
+from headwater.lineage.view import View
 
 Level = Literal["namespace", "lakehouse", "schema", "none"]
 LEVELS = get_args(Level)
@@ -31,8 +31,7 @@ def table_graph(moment: Moment, view: View, *, level: str, expand: Collection[st
     if not 1 <= limit <= MAX_NODES:
         raise WrongQuestion(f"limit={limit} is not between 1 and {MAX_NODES}.")
     start = LEVELS.index(level)
-    hidden = {moment.graph.names[number] for number in view.hidden}
-    datasets = [name for name in moment.datasets() if name not in hidden]
+    datasets = [name for name in moment.datasets() if view.shows_gone or moment.stands(name)]
     _check(expand, datasets)
     node_of = {name: _node(name, start, expand) for name in datasets}
     sizes = Counter(node_of.values())
@@ -69,10 +68,12 @@ def _edges(
 ) -> tuple[dict[tuple[str, str], tuple[int, set[Name]]], Counter[str]]:
     pairs: dict[tuple[Name, Name], set[Name]] = {}
     for number, (group, said) in moment.graph.sets.items():
-        if view.live[number] and said.output in node_of:
-            for source in said.tables:
-                if source in node_of:
-                    pairs.setdefault((source, said.output), set()).add(group.job)
+        output = said.output
+        if not view.says(number) or output is None or moment.graph.dataset(output) in view.hidden:
+            continue
+        for source in {name.plain for name in said.tables}:
+            if source in node_of and output.plain in node_of:
+                pairs.setdefault((source, output.plain), set()).add(group.job)
     found: dict[tuple[str, str], tuple[int, set[Name]]] = {}
     inside: Counter[str] = Counter()
     for (source, output), jobs in pairs.items():

@@ -6,8 +6,11 @@ from collections.abc import Iterator, Sequence
 from headwater.index.names import NameNumbers
 from headwater.index.packing import encode, tags_from
 from headwater.lineage.name import Name
+from headwater.lineage.newest import NEWNESS, Order, newest_first
 from headwater.lineage.part import Part
 from headwater.lineage.tags import TagsFacet, tags_facets
+
+_NEWNESS = ", ".join(NEWNESS)
 
 
 class TagTable:
@@ -32,17 +35,17 @@ class TagTable:
         if number is None:
             return
         query = (
-            "SELECT producer, credible, time_us, rank, event, place, value FROM tags WHERE name = ?1 AND producer = "
+            f"SELECT producer, {_NEWNESS}, value FROM tags WHERE name = ?1 AND producer = "
             "(SELECT min(producer) FROM tags WHERE name = ?1 AND producer > ?2) "
-            "ORDER BY credible DESC, time_us DESC, rank DESC, event DESC, place DESC LIMIT 1"
+            f"ORDER BY {newest_first()} LIMIT 1"
         )
         while row := self._sql.execute(query, (number, producer)).fetchone():
-            producer, credible, time_us, rank, event, place, value = row
-            yield TagsFacet((bool(credible), time_us, rank, event), place, name, producer, tags_from(value))
+            producer, credible, time_us, rank, event_id, place, value = row
+            yield TagsFacet(Order(bool(credible), time_us, rank, event_id), place, name, producer, tags_from(value))
 
     def facets(self) -> Iterator[TagsFacet]:
         """Yield every tags facet."""
-        query = "SELECT name, producer, credible, time_us, rank, event, place, value FROM tags"
-        for name, producer, credible, time_us, rank, event, place, value in self._sql.execute(query):
-            order = (bool(credible), time_us, rank, event)
+        query = f"SELECT name, producer, {_NEWNESS}, value FROM tags"
+        for name, producer, credible, time_us, rank, event_id, place, value in self._sql.execute(query):
+            order = Order(bool(credible), time_us, rank, event_id)
             yield TagsFacet(order, place, self._names.name(name), producer, tags_from(value))

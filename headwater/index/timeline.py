@@ -7,6 +7,7 @@ from headwater.index.asking import Subject, find_dataset
 from headwater.index.live import LiveGraph
 from headwater.index.packing import unpack_edges
 from headwater.index.showing import column_json, dataset_json, iso, job_json
+from headwater.index.vote_table import VOTE
 from headwater.lineage.current import Vote
 from headwater.lineage.edges import Contribution
 from headwater.lineage.history import History, Spell
@@ -16,10 +17,7 @@ from headwater.lineage.names import NameRules
 LOOKED_AT = 5_000
 """Newest runs of a job that are looked at; where there are more, the answer says `truncated`."""
 
-_VOTES = (
-    "SELECT time_us, tie, run, execution, carries, landed, ended, drops, edge_set FROM votes WHERE grp = ? "
-    f"ORDER BY time_us DESC, tie DESC LIMIT {LOOKED_AT + 1}"
-)
+_VOTES = f"SELECT {VOTE} FROM votes v WHERE v.grp = ? ORDER BY v.time_us DESC, v.tie DESC LIMIT {LOOKED_AT + 1}"
 
 _Line = tuple[Name, str | None, str | None]
 """Source, its column, and the column it goes into; None between whole tables, and where it shapes all columns."""
@@ -38,12 +36,15 @@ def timeline(live: LiveGraph, rules: NameRules, asked: Subject, *, since_us: int
     found: list[_Change] = []
     cut = False
     query = "SELECT id, layer, job FROM groups WHERE output = ?"
-    for group, layer, job in live.sql.execute(query, (live.names.known(dataset) or 0,)).fetchall():
+    numbers = [number for each in live.names.generations(dataset) if (number := live.names.known(each)) is not None]
+    groups = [row for number in numbers for row in live.sql.execute(query, (number,)).fetchall()]
+    for group, layer, job in groups:
         rows = live.sql.execute(_VOTES, (group,))
-        votes: list[Vote[Sequence[int]]] = [Vote._make((*row[:8], row[8:])) for row in rows]
+        votes: list[Vote[Sequence[int]]] = [Vote._make((*row[:-1], row[-1:])) for row in rows]
         whole = len(votes) <= LOOKED_AT
         cut = cut or not whole
         found.extend(_changes(live, live.names.name(job), layer, votes[:LOOKED_AT], whole=whole))
+    found.extend(_drops(live, dataset))
     shown = [change for change in found if since_us is None or change.time_us >= since_us]
     shown.sort(key=lambda change: (-change.time_us, change.change, change.job, _sortable(change.line)))
     return {
@@ -70,7 +71,13 @@ def _changes(
             yield from (_Change(time_us, "appeared", job, line) for line in after - before)
             yield from (_Change(time_us, "ended", job, line) for line in before - after)
         before = after
-    yield from (_Change(vote.time_us, "dropped", job, None) for vote in votes if vote.drops and vote.ended)
+
+
+def _drops(live: LiveGraph, dataset: Name) -> Iterator[_Change]:
+    for time_us, run in live.naming.generations.ends(dataset):
+        row = live.sql.execute("SELECT job_key FROM runs WHERE run = ?", (run,)).fetchone()
+        if row and live.naming.generations.changed_by(run, dataset, "DROP") == time_us:
+            yield _Change(time_us, "dropped", live.names.name(row[0]), None)
 
 
 def _counts(spell: Spell[int], time_us: int) -> bool:

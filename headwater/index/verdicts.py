@@ -4,46 +4,64 @@ from collections.abc import Iterator
 from typing import Any
 
 from headwater.index.asking import Subject, find_dataset
-from headwater.index.moment import Moment
+from headwater.index.moment import Known, Moment
 from headwater.index.showing import column_json, iso, job_json
 from headwater.lineage.name import Name
 from headwater.lineage.unused import Judged, judge
 from headwater.lineage.unused import Subject as JudgedDataset
 from headwater.lineage.user_rules import UserRules
-from headwater.lineage.walk import View
+from headwater.lineage.view import View
 
 
-def verdicts(moment: Moment, rules: UserRules, view: View, *, asked: Subject | None, limit: int) -> dict[str, Any]:
-    """Answer which columns of a dataset, or of all datasets, are used, unused, or neither provably."""
+def verdicts(
+    moment: Moment, rules: UserRules, view: View, *, asked: Subject | None, limit: int, strict: bool = False
+) -> dict[str, Any]:
+    """Answer which columns of a dataset, or of all datasets, are used, unused, or neither provably.
+
+    strict: a batch job that read a dataset to show it may have used any of its columns.
+    """
     datasets = [find_dataset(moment, rules.names, asked)] if asked else sorted(moment.datasets())
     items: list[dict[str, Any]] = []
     counts = dict.fromkeys(("used", "unused", "unknown"), 0)
+    reasons: dict[tuple[str, str], int] = {}
     for dataset in datasets:
-        judged = judge_dataset(moment, rules, view, dataset)
+        judged = judge_dataset(moment, rules, view, dataset, strict=strict)
         for each in judged:
             counts[each.verdict] += 1
-        items += _items(moment, dataset, judged) if len(items) < limit else []
+            reasons[each.verdict, each.reason] = reasons.get((each.verdict, each.reason), 0) + 1
+        items += _items(moment, view, dataset, judged) if len(items) < limit else []
     total = sum(counts.values())
-    return {"items": items[:limit], "verdicts": counts, "totalCount": total, "truncated": total > limit}
+    return {
+        "items": items[:limit],
+        "verdicts": counts,
+        "reasons": [
+            {"verdict": verdict, "reason": reason, "count": count}
+            for (verdict, reason), count in sorted(reasons.items(), key=lambda each: (-each[1], each[0]))
+        ],
+        "totalCount": total,
+        "truncated": total > limit,
+    }
 
 
-def judge_dataset(moment: Moment, rules: UserRules, view: View, dataset: Name) -> list[Judged]:
+def judge_dataset(moment: Known, rules: UserRules, view: View, dataset: Name, *, strict: bool = False) -> list[Judged]:
     """Return the verdicts of the columns of a dataset's newest schema; a dropped one has none."""
-    number = moment.graph.dataset(dataset)
-    if number is not None and number in view.hidden:
+    if not view.shows_gone and not moment.stands(dataset):
         return []
-    columns = moment.columns(dataset)
+    columns = moment.shown_columns(dataset)
     consumers: dict[str | None, list[str]] = {}
-    for consumer in rules.consumers_of(*dataset):
+    for consumer in rules.consumers_of(*dataset.parts):
         for key, name in columns.by_key.items():
             if consumer.reads(name):
                 consumers.setdefault(key, []).append(consumer.consumer)
-    subject = JudgedDataset(number, list(columns.by_key), columns.top_level, consumers, moment.was_read(dataset))
+    numbers = view.lifetimes.of(dataset)
+    newest = view.lifetimes.standing(dataset)
+    keys, ever_read = list(columns.by_key), moment.was_read(dataset)
+    subject = JudgedDataset(numbers, newest, keys, columns.top_level, consumers, ever_read, strict)
     return judge(moment.graph, subject, view)
 
 
-def _items(moment: Moment, dataset: Name, judged: list[Judged]) -> Iterator[dict[str, Any]]:
-    caveats, readers = _caveats(moment, dataset), _readers(moment, dataset)
+def _items(moment: Moment, view: View, dataset: Name, judged: list[Judged]) -> Iterator[dict[str, Any]]:
+    caveats, readers = _caveats(moment, view, dataset), _readers(moment, view, dataset)
     for each in judged:
         times = [moment.stats(number) for number in each.edge_sets]
         used = each.verdict == "used"
@@ -51,8 +69,13 @@ def _items(moment: Moment, dataset: Name, judged: list[Judged]) -> Iterator[dict
             **column_json(moment, dataset, each.key),
             "verdict": each.verdict,
             "reason": each.reason,
-            "caveats": caveats if each.verdict == "unused" else [],
+            "caveats": [*caveats, *_shown(moment, each)] if each.verdict == "unused" else [],
             "read_by": [job_json(moment.job(job)) for job in _jobs(moment, each.edge_sets)] if used else [],
+            "read_before_recreation": each.recreated,
+            "shown_by": [
+                {"job": job_json(moment.job(moment.graph.sets[n][0].job)), "time": iso(moment.stats(n).last_us)}
+                for n in each.shown
+            ],
             "consumers": list(each.consumers),
             "also_read_by": [job_json(moment.job(job)) for job in readers],
             "observed_since": iso(min((each.first_us for each in times), default=None)),
@@ -60,19 +83,29 @@ def _items(moment: Moment, dataset: Name, judged: list[Judged]) -> Iterator[dict
         }
 
 
+def _shown(moment: Moment, judged: Judged) -> list[str]:
+    """Name the batch jobs that read a dataset and wrote nothing, and when."""
+    told = [
+        f"{moment.job(moment.graph.sets[number][0].job).name} at {iso(moment.stats(number).last_us)}"
+        for number in judged.shown
+    ]
+    return [f"Read and written nowhere, so nobody says which columns were used: {', '.join(told)}."] if told else []
+
+
 def _jobs(moment: Moment, edge_sets: tuple[int, ...]) -> list[Name]:
     return sorted({moment.graph.sets[number][0].job for number in edge_sets})
 
 
-def _readers(moment: Moment, dataset: Name) -> list[Name]:
-    number = moment.graph.dataset(dataset)
-    return _jobs(moment, tuple(moment.graph.feeds.get(number, ()))) if number is not None else []
+def _readers(moment: Moment, view: View, dataset: Name) -> list[Name]:
+    graph = moment.graph
+    feeds = {number for each in view.lifetimes.of(dataset) for number in graph.feeds.get(each, ())}
+    return _jobs(moment, tuple(number for number in feeds if view.says(number) or view.reading[number]))
 
 
-def _caveats(moment: Moment, dataset: Name) -> list[str]:
+def _caveats(moment: Moment, view: View, dataset: Name) -> list[str]:
     """Say what a proof by reported lineage cannot see."""
     found = ["Readers that report no lineage (ad-hoc queries, BI tools) are not seen; declare them as consumers."]
-    number = moment.graph.dataset(dataset)
+    number = view.lifetimes.newest(dataset)
     if number is None or not moment.graph.fed_by.get(number):
         found.append("No reported job writes this dataset: its origin is not known.")
     return found

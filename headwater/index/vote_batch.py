@@ -8,7 +8,7 @@ from typing import Any
 from headwater.index.database import chunks, marks
 from headwater.index.edge_set_table import EdgeSetTable
 
-COLUMNS = "time_us, tie, execution, carries, landed, ended, drops, borrowed, edge_set"
+COLUMNS = "time_us, tie, execution, started_us, last_us, weight, landed, rewrites, borrowed, edge_set"
 
 Cells = tuple[Any, ...]
 """The columns of a vote but its run: `grp`, then `COLUMNS`."""
@@ -60,6 +60,6 @@ class VoteBatch:
         for vote in self._new:
             times[vote[-1]].append(vote[2])
         self._sql.executemany("DELETE FROM votes WHERE run = ? AND grp = ?", self._gone)
-        self._sql.executemany("INSERT INTO votes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._new)
+        self._sql.executemany("INSERT INTO votes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._new)
         edge_sets.add_runs({number: found for number, found in times.items() if number not in lost})
         edge_sets.recount(lost)

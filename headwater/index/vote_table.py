@@ -1,19 +1,22 @@
 """Votes in the index's file: which run says what about which dataset."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+import msgspec
 
 from headwater.index.database import chunks, marks
 from headwater.index.edge_set_table import EdgeSetTable
 from headwater.index.names import NameNumbers
 from headwater.index.vote_batch import Cells, VoteBatch
-from headwater.lineage.current import Group, Vote
+from headwater.lineage.current import CARRIES, OPAQUE, SILENT, Group, Vote
 from headwater.lineage.derive import Derived
 from headwater.lineage.edges import Contribution
 from headwater.lineage.name import Name
 
-_VOTE = "v.time_us, v.tie, v.run, v.execution, v.carries, v.landed, v.ended, v.drops, v.edge_set"
+VOTE = "v.time_us, v.tie, v.run, v.execution, v.started_us, v.last_us, v.weight, v.landed, v.rewrites, v.edge_set"
+"""The columns of a `Vote`."""
 
 
 class VoteTable:
@@ -44,9 +47,8 @@ class VoteTable:
         batch.write(self._edge_sets)
         return {self.group(number) for number in changed}
 
-    def settle(self, group: Group, alone: int | None) -> None:
+    def settle(self, number: int, alone: int | None) -> None:
         """Remember that one edge set with column lineage is all that counts in a group; None: that it is not so."""
-        number = self._group_id(group)
         if alone is None:
             self._alone.pop(number, None)
         else:
@@ -57,22 +59,20 @@ class VoteTable:
 
         It is so for nearly every run of a job that runs again and again, and then nothing has to be counted anew.
         """
-        number, execution, edge_set, drops = cells[0], cells[3], cells[-1], cells[7]
-        return self._alone.get(number) == edge_set and not drops and batch.says_only(execution, number, edge_set)
+        number, execution, edge_set = cells[0], cells[3], cells[-1]
+        return self._alone.get(number) == edge_set and batch.says_only(execution, number, edge_set)
 
     def _cells(self, number: int, vote: Vote[Contribution]) -> Cells:
         said = vote.said
         if said.borrowed and said.output:
             self._borrowing.add(self._names.number(said.output))
         return (
-            number, vote.time_us, vote.tie, vote.execution, vote.carries, vote.landed, vote.ended, vote.drops,
-            said.borrowed, self._edge_sets.number(number, said),
+            number, vote.time_us, vote.tie, vote.execution, vote.started_us, vote.last_us, vote.weight, vote.landed,
+            vote.rewrites, said.borrowed, self._edge_sets.number(number, said),
         )  # fmt: skip
 
-    def borrowers(self, output: Name | None) -> list[str]:
-        """Return the runs that took the columns of this output (None: of any) from another run's schema."""
-        if output is None:
-            return [run for (run,) in self._sql.execute("SELECT run FROM votes WHERE borrowed")]
+    def borrowers(self, output: Name) -> list[str]:
+        """Return the runs that took the columns of this output from another run's schema."""
         number = self._names.known(output)
         if number not in self._borrowing:
             return []
@@ -88,6 +88,10 @@ class VoteTable:
             found = self._groups[group] = int(self._sql.execute(query, key).fetchone()[0])
         return found
 
+    def number(self, group: Group) -> int:
+        """Return the number of a group."""
+        return self._group_id(group)
+
     def group(self, number: int) -> Group:
         """Return a group by its number."""
         layer, job, output = self._sql.execute(
@@ -95,57 +99,62 @@ class VoteTable:
         ).fetchone()
         return Group(layer, self._names.name(job), self._names.name(output) if output else None)
 
-    def that_can_count(self, output: Name | None) -> dict[Group, list[Vote[int]]]:
-        """Return the votes about an output, of the newest executions of each group and of their siblings.
+    def groups_of(self, outputs: Iterable[Name]) -> list[int]:
+        """Return the groups that are about these datasets."""
+        numbers = [number for name in outputs if (number := self._names.known(name)) is not None]
+        query = "SELECT id FROM groups WHERE output IN ({})"
+        return [row[0] for some in chunks(numbers) for row in self._sql.execute(query.format(marks(some)), some)]
+
+    def that_can_count(self, groups: Sequence[int]) -> dict[Group, list[Vote[int]]]:
+        """Return the votes of the newest executions of each of these groups, and what those say in the others.
 
         All that `lineage.outcome` looks at, however long the history.
         """
-        number = self._names.number(output) if output else 0
-        groups = [group for (group,) in self._sql.execute("SELECT id FROM groups WHERE output = ?", (number,))]
-        newest = "SELECT execution FROM votes WHERE grp = ? {} ORDER BY time_us DESC, tie DESC LIMIT 1"
+        newest = "SELECT execution FROM votes WHERE grp = ? AND weight = ? ORDER BY time_us DESC, tie DESC LIMIT 1"
         executions = {
             row[0]
             for group in groups
-            for carrying in ("AND carries = 1", "AND carries = 0")
-            for row in self._sql.execute(newest.format(carrying), (group,))
+            for weight in (CARRIES, OPAQUE, SILENT)
+            for row in self._sql.execute(newest, (group, weight))
         }
         found: dict[Group, list[Vote[int]]] = {}
         for some in chunks(sorted(executions)):
-            for group, *vote in self._of(some, number, groups=len(groups)):
+            for group, *vote in self._of(some, groups):
                 found.setdefault(self.group(group), []).append(Vote(*vote))
         return found
 
-    def _of(self, executions: Sequence[str], output: int, *, groups: int) -> list[tuple[Any, ...]]:
-        """Return what executions say about an output that has so many groups.
+    def touching(self, runs: Iterable[str], executions: Iterable[str]) -> set[Group]:
+        """Return the groups whose opaque words these runs may explain: of runs above them, and of mere readers."""
+        above = (
+            "WITH RECURSIVE above(run) AS (SELECT parent FROM runs WHERE run IN ({}) AND parent IS NOT NULL "
+            "UNION SELECT r.parent FROM above a JOIN runs r ON r.run = a.run WHERE r.parent IS NOT NULL) "
+            "SELECT DISTINCT v.grp FROM above a JOIN votes v ON v.run = a.run"
+        )
+        beside = (
+            "SELECT DISTINCT v.grp FROM votes v JOIN groups g ON g.id = v.grp "
+            "WHERE v.execution IN ({}) AND g.output = 0"
+        )
+        found = {
+            row[0]
+            for query, keys in ((above, list(runs)), (beside, list(executions)))
+            for some in chunks(keys)
+            for row in self._sql.execute(query.format(marks(some)), some)
+        }
+        return {self.group(number) for number in found}
+
+    def _of(self, executions: Sequence[str], groups: Sequence[int]) -> list[tuple[Any, ...]]:
+        """Return what executions say in some groups.
 
         Each pair of execution and group is looked up, or all that the executions say is looked through, whichever is
         less: an execution may say something about thousands of outputs, and an output may have thousands of groups.
         """
-        pairs = groups * len(executions)
-        through = groups > 1 and self._says_less(executions, pairs)
+        through = len(groups) > 1 and self._says_less(executions, len(groups) * len(executions))
         query = (
-            f"SELECT v.grp, {_VOTE} FROM votes v INDEXED BY votes_of_execution WHERE v.execution IN "
-            f"({marks(executions)}) AND {'+' if through else ''}v.grp IN (SELECT id FROM groups WHERE output = ?)"
+            f"SELECT v.grp, {VOTE} FROM votes v INDEXED BY votes_of_execution WHERE v.execution IN "
+            f"({marks(executions)}) AND {'+' if through else ''}v.grp IN (SELECT value FROM json_each(?))"
         )
-        return self._sql.execute(query, (*executions, output)).fetchall()
+        return self._sql.execute(query, (*executions, msgspec.json.encode(groups).decode())).fetchall()
 
     def _says_less(self, executions: Sequence[str], than: int) -> bool:
         query = f"SELECT count(*) FROM (SELECT 1 FROM votes WHERE execution IN ({marks(executions)}) LIMIT ?)"
         return int(self._sql.execute(query, (*executions, than)).fetchone()[0]) < than
-
-    def was_ever_dropped(self, output: Name) -> bool:
-        """Tell whether any run that is still in the votes dropped a dataset, or the index says so."""
-        query = (
-            "SELECT 1 FROM groups g JOIN votes v ON v.grp = g.id AND v.drops WHERE g.output = ?1 "
-            "UNION ALL SELECT 1 FROM datasets WHERE name = ?1 AND dropped"
-        )
-        return bool(self._sql.execute(query, (self._names.number(output),)).fetchone())
-
-    def ended(self, output: Name) -> list[Vote[int]]:
-        """Return the newest votes of COMPLETE runs about an output, enough to see whether it is dropped."""
-        rows = self._sql.execute(
-            f"SELECT {_VOTE} FROM groups g JOIN votes v ON v.grp = g.id WHERE g.output = ? AND v.ended "
-            "ORDER BY v.time_us DESC, v.drops LIMIT 1",
-            (self._names.number(output),),
-        )
-        return [Vote(*row) for row in rows]

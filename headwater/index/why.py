@@ -9,7 +9,7 @@ from headwater.index.showing import column_json, how_json, iso, job_json
 from headwater.lineage.edges import Contribution, Edge
 from headwater.lineage.name import Name
 from headwater.lineage.names import NameRules
-from headwater.lineage.walk import View
+from headwater.lineage.view import View
 
 
 def why(moment: Moment, rules: NameRules, start: Subject, end: Subject, view: View) -> dict[str, Any]:
@@ -17,13 +17,15 @@ def why(moment: Moment, rules: NameRules, start: Subject, end: Subject, view: Vi
     source, output = find_dataset(moment, rules, start), find_dataset(moment, rules, end)
     column = None if start.column is None else find_column(moment, source, start.column)
     target = None if end.column is None else find_column(moment, output, end.column)
-    number = moment.graph.dataset(output)
+    number = view.lifetimes.newest(output)
     fed_by = sorted(moment.graph.fed_by.get(number, ())) if number is not None else []
     items = []
     for each in fed_by:
         group, said = moment.graph.sets[each]
         edges = [edge for edge in said.edges if _is_asked(edge, said, source, column, target)]
-        if view.live[each] and (edges or (column is None and target is None and source in said.tables)):
+        if view.live[each] and (
+            edges or (column is None and target is None and source in (each.plain for each in said.tables))
+        ):
             items.append(_item(moment, each, group.layer, group.job, edges))
     if not items:
         raise NotKnown("edge", f"{_text(source, column)} -> {_text(output, target)}", [])
@@ -31,7 +33,7 @@ def why(moment: Moment, rules: NameRules, start: Subject, end: Subject, view: Vi
 
 
 def _is_asked(edge: Edge, said: Contribution, source: Name, column: str | None, target: str | None) -> bool:
-    if edge.source != source or (column is not None and edge.column != column):
+    if edge.source.plain != source or (column is not None and edge.column != column):
         return False
     return target is None or edge.target == target or (edge.target is None and target in said.columns)
 
@@ -51,4 +53,4 @@ def _item(moment: Moment, number: int, layer: str, job: Name, edges: list[Edge])
 
 
 def _text(dataset: Name, key: str | None) -> str:
-    return "/".join(dataset) + ("" if key is None else f"#{key}")
+    return "/".join(dataset.parts) + ("" if key is None else f"#{key}")

@@ -21,6 +21,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 
 from headwater.errors import GiveUp, LakeUnavailable
 from headwater.lake.found import Found, query
+from headwater.lake.new_columns import add_columns, columns
 from headwater.storage_faults import explain
 from headwater.tables import Table
 
@@ -101,7 +102,7 @@ class LakeTable:
         self.commits = 0
 
     def create(self, properties: Mapping[str, str]) -> None:
-        """Create the table unless it is there."""
+        """Create the table unless it is there; one that an older version made gets the columns that came since."""
         from headwater.lake.arrow import arrow_schema  # noqa: PLC0415 - see the module
 
         self._guarded(
@@ -115,6 +116,11 @@ class LakeTable:
                 storage_options=self._options or None,
             )
         )
+        for _ in range(_RACES):
+            handle = self.reopen()
+            if self._guarded(partial(add_columns, handle, self.table)):
+                return
+        raise self._overtaken()
 
     def exists(self) -> bool:
         """Tell whether the table has been created.
@@ -183,7 +189,7 @@ class LakeTable:
     def query(self, sql: str) -> Found:
         """Run SQL over the table, named `t`, at its newest version."""
         handle = self.handle()
-        return self._guarded(lambda: query(handle, sql))
+        return self._guarded(lambda: query(handle, sql, self.table))
 
     def rows_and_watermarks(self, app_ids: Iterable[str]) -> tuple[int, list[int]]:
         """Count rows by the statistics of the files of one version, and return that version's watermarks."""
@@ -223,7 +229,7 @@ class LakeTable:
             if self._commit(handle, fresh, Transaction(app_id, max(last, done or 0))):
                 return int(fresh.num_rows)
             handle = self.reopen()
-        raise LakeUnavailable(f"{_RACES} other writers won the race for {self.uri}. Stop all but one parser.")
+        raise self._overtaken()
 
     def _present(self, handle: DeltaTable, batch: "pa.RecordBatch", sequences: Sequence[int]) -> set[int]:
         """Tell which of these sequences of the batch's partition the table holds, on the handle that will commit."""
@@ -234,13 +240,18 @@ class LakeTable:
         return set(found.column("sequence").to_pylist())
 
     def _commit(self, handle: DeltaTable, batch: "pa.RecordBatch", transaction: Transaction) -> bool:
-        """Commit one append; False if another commit was faster."""
+        """Commit one append; False if another commit was faster.
+
+        A table that has columns of a newer version gets null in them, one that lacks ours gets them.
+        """
         properties, version = CommitProperties(app_transactions=[transaction]), handle.version()
+        same = columns(handle) == set(self.table.columns)
         try:
             write_deltalake(
                 handle,
                 batch,
                 mode="append",
+                schema_mode=None if same else "merge",
                 writer_properties=WRITER,
                 commit_properties=properties,
                 post_commithook_properties=_HOOKS,
@@ -267,6 +278,9 @@ class LakeTable:
             ) from error
         except (DeltaError, OSError) as error:
             raise self._unavailable(error) from error
+
+    def _overtaken(self) -> LakeUnavailable:
+        return LakeUnavailable(f"{_RACES} other writers won the race for {self.uri}. Stop all but one parser.")
 
     def _unavailable(self, error: Exception) -> LakeUnavailable:
         self._handle = None

@@ -13,6 +13,7 @@ class Columns:
         self.names = tuple(".".join(path) for path in paths)
         self._told_apart = told_apart(self.names)
         self.by_key = {self.key(name): name for name in self.names}
+        self.nests = any(len(path) > 1 for path in paths)
         self.top_level = frozenset(self.key(path[0]) for path in paths if len(path) == 1)
 
     def key(self, column: str) -> str:

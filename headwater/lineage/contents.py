@@ -29,6 +29,7 @@ class SentEdge(Struct, frozen=True, gc=False, array_like=True):
     target: the dataset that an entry of a `lineage` facet names, None for the dataset that carries the facet.
     output: None for what concerns the whole target.
     source, column: None where nothing feeds the output, or a dataset as a whole does.
+    stated: it has a transformation, so that its producer can show filters and joins (rule 9).
     """
 
     target: Name | None
@@ -36,6 +37,7 @@ class SentEdge(Struct, frozen=True, gc=False, array_like=True):
     source: Name | None
     column: str | None
     how: How
+    stated: bool = True
 
 
 class Contents(Protocol):
@@ -112,7 +114,8 @@ def _sent_edges(rows: Sequence[Row], canonical: Canonical) -> Iterator[SentEdge]
         place, step = (from_namespace, from_name), (output is None, row[13:17])
         source = forms[place] if place in forms else form(*place)
         how = hows.get(step) or hows.setdefault(step, _how(*row[13:17], dataset_wide=output is None))
-        yield SentEdge(form(to_namespace, to_name) if to_name else None, output, source, column, how)
+        target = form(to_namespace, to_name) if to_name else None
+        yield SentEdge(target, output, source, column, how, _is_stated(*row[13:17]))
 
 
 def _how(kind: str | None, subtype: str | None, text: str | None, masking: bool | None, *, dataset_wide: bool) -> How:
@@ -122,6 +125,11 @@ def _how(kind: str | None, subtype: str | None, text: str | None, masking: bool 
         known = "IDENTITY" if old == "IDENTITY" else "TRANSFORMATION"
         return How(not dataset_wide, old == "MASKED", known, text or None)
     return How(not dataset_wide and old != "INDIRECT", bool(masking), subtype, text or None)
+
+
+def _is_stated(kind: str | None, subtype: str | None, _: str | None, masking: bool | None) -> bool:
+    """Tell a transformation from none at all, and from a `transformationType` of before facet 1-1-0."""
+    return subtype is not None or masking is not None or (kind or "").upper() in ("DIRECT", "INDIRECT")
 
 
 _NOISE = ("delta_source_snapshot_", "delta_table_state_")

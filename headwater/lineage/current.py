@@ -19,7 +19,9 @@ class Group(NamedTuple):
 class Vote(NamedTuple, Generic[T]):
     """One run's word in a group; of two at one instant the greater `tie` is newer.
 
-    landed: rows are known to have been written. ended: the run is COMPLETE. drops: it dropped the dataset.
+    started_us, last_us: of the run's first and last event.
+    weight: CARRIES column lineage, is OPAQUE about inputs, or SILENT, as an ALTER is.
+    landed: rows are known to have been written. rewrites: it is COMPLETE and replaced all rows there were.
     said: stands for its edges.
     """
 
@@ -27,11 +29,20 @@ class Vote(NamedTuple, Generic[T]):
     tie: str
     run_key: str
     execution: str
-    carries: bool
+    started_us: int
+    last_us: int
+    weight: int
     landed: bool
-    ended: bool
-    drops: bool
+    rewrites: bool
     said: T
+
+    @property
+    def carries(self) -> bool:
+        """Whether it has column lineage."""
+        return self.weight == CARRIES
+
+
+SILENT, OPAQUE, CARRIES = 0, 1, 2
 
 
 class Standing(NamedTuple, Generic[T]):
@@ -46,11 +57,11 @@ def standing(group: Group, votes: Sequence[Vote[T]]) -> Standing[T]:
 
     A declaration replaces the one before, whatever either carries.
     """
-    carrying = [vote for vote in votes if vote.carries] if group.layer == "observed" else []
-    return Standing(
-        _of_newest(carrying or votes, votes),  # rule 6
-        _of_newest(votes, votes),  # rule 9: who reads now
-    )
+    if group.layer != "observed":
+        newest = _of_newest(votes, votes)
+        return Standing(newest, newest)
+    saying = [vote for vote in votes if vote.weight > SILENT] or votes
+    return Standing(_of_newest([vote for vote in votes if vote.carries] or saying, votes), _of_newest(saying, votes))
 
 
 def _of_newest(pool: Iterable[Vote[T]], votes: Sequence[Vote[T]]) -> list[Vote[T]]:

@@ -1,13 +1,15 @@
 """Rules 4, 5 and 11: what one run says about each dataset it writes."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from headwater.lineage.contents import Contents, How, SentEdge
 from headwater.lineage.name import Name
-from headwater.lineage.run import Resolve, Run, RunDataset
+from headwater.lineage.naming import Naming
+from headwater.lineage.run import Run, RunDataset
 
 ColumnKey = Callable[[Name, str], str]
 """(dataset, column as sent) → the key that equal columns share (rule 12)."""
@@ -31,11 +33,12 @@ class Edge(Struct, frozen=True, gc=False):
 class Contribution(Struct, frozen=True, gc=False):
     """What one run says about one dataset it writes.
 
-    output: None for what streams in and, as far as reported, nowhere out.
+    output: None for what is read and, as far as reported, written nowhere; opaque then is what streams in.
     columns: keys of the columns that dataset-wide edges lead to; empty without such edges.
     bare: keys of columns that it names without saying what feeds them.
     tables: datasets that feed it, by `named` its column lineage or as mere inputs; also_read: other inputs of the run.
-    carries: it has column lineage; else it is opaque about `tables`.
+    opaque: inputs of which the run reports no column, or which feed an output without column lineage.
+    carries: it has column lineage; shows: and its run has a transformation, so that filters and joins would be in it.
     borrowed: `columns` come from a schema of another run, so another schema may change them.
     """
 
@@ -46,7 +49,9 @@ class Contribution(Struct, frozen=True, gc=False):
     tables: tuple[Name, ...] = ()
     named: tuple[Name, ...] = ()
     also_read: tuple[Name, ...] = ()
+    opaque: tuple[Name, ...] = ()
     carries: bool = False
+    shows: bool = True
     landed: bool = False
     borrowed: bool = False
 
@@ -55,7 +60,7 @@ class EdgeRules(NamedTuple):
     """What reading edges needs to know beside the run."""
 
     contents: Contents
-    resolve: Resolve
+    naming: Naming
     column_key: ColumnKey
     schema_at: SchemaAt
 
@@ -67,16 +72,41 @@ def contributions(run: Run, rules: EdgeRules) -> list[Contribution]:
     explicit = _explicit_lines(run, rules)
     if explicit is not None:
         every = {**dict.fromkeys(run.outputs, ()), **explicit}
-        return [_read(run, output, lines, (), rules) for output, lines in every.items()]
+        return _settled(
+            run, [_read(run, output, lines, (), rules) for output, lines in every.items()], explicit.values()
+        )
     lines = {name: _observed_lines(dataset, rules) for name, dataset in run.outputs.items()}
     if run.inputs and run.inputs.keys() == run.outputs.keys() and not any(lines.values()):
         return []  # rule 11: RDD jobs report what they read as written, too
-    if run.inputs and not run.outputs and run.processing != "BATCH":
-        return [Contribution(None, tables=tuple(sorted(run.inputs)))]
+    if not run.outputs:
+        return _only_reads(run)
     alone = len(run.outputs) == 1
-    return [
-        _read(run, output, found, run.inputs if alone or not found else (), rules) for output, found in lines.items()
-    ]
+    found = [_read(run, output, own, run.inputs if alone or not own else (), rules) for output, own in lines.items()]
+    return _settled(run, found, lines.values())
+
+
+def _only_reads(run: Run) -> list[Contribution]:
+    """Return what is read to be written nowhere: hidden for a stream, only shown to somebody by a batch run."""
+    if not run.inputs or run.drops or run.kind != "RUN":
+        return []
+    read = tuple(sorted(run.inputs))
+    return [Contribution(None, tables=read, opaque=read if run.processing != "BATCH" else ())]
+
+
+def _settled(run: Run, found: Sequence[Contribution], lines: Iterable[Sequence[Dated]]) -> list[Contribution]:
+    """Say of each contribution what only the whole run tells: which inputs are opaque, whether it shows its steps."""
+    covered = {name for each in found for name in each.named}
+    shows = any(line.stated for own in lines for line, _ in own if line.column is not None) or not covered
+    return [replace(each, opaque=_opaque(run, each, covered), shows=shows) for each in found]
+
+
+def _opaque(run: Run, said: Contribution, covered: Set[Name]) -> tuple[Name, ...]:
+    """Rule 4: an input of which no column is in any lineage of the run; all of an output without column lineage."""
+    if said.carries:
+        hidden = {*run.inputs, *said.tables} - covered - {said.output}
+    else:
+        hidden = {*said.tables, *(name for name in run.inputs if name not in covered or name == said.output)}
+    return tuple(sorted(hidden))
 
 
 def _observed_lines(dataset: RunDataset, rules: EdgeRules) -> list[Dated]:
@@ -92,7 +122,8 @@ def _explicit_lines(run: Run, rules: EdgeRules) -> dict[Name, list[Dated]] | Non
     for content_hash, time_us in run.declared:
         for line in rules.contents.lineage(content_hash):
             if line.target:
-                found.setdefault(rules.resolve(line.target, time_us), []).append((line, time_us))
+                target = rules.naming.output(run.speaker, line.target, time_us)
+                found.setdefault(target, []).append((line, time_us))
     for name, content_hash, time_us in own:
         found.setdefault(name, []).extend((line, time_us) for line in rules.contents.lineage(content_hash))
     return found
@@ -101,9 +132,10 @@ def _explicit_lines(run: Run, rules: EdgeRules) -> dict[Name, list[Dated]] | Non
 def _read(
     run: Run, output: Name, lines: Sequence[Dated], inputs: Sequence[Name] | dict[Name, RunDataset], rules: EdgeRules
 ) -> Contribution:
-    edges = tuple(dict.fromkeys(_edges(output, lines, rules)))
+    edges = tuple(dict.fromkeys(_edges(run, output, lines, rules)))
     named = dict.fromkeys(edge.source for edge in edges)
-    whole = {rules.resolve(line.source, at): None for line, at in lines if line.source and line.column is None}
+    who, source_of = run.speaker, rules.naming.input
+    whole = {source_of(who, line.source, at): None for line, at in lines if line.source and line.column is None}
     tables = named | {name: None for name in (*whole, *inputs) if name != output}
     sent = dict.fromkeys(line.output for line, _ in lines)
     fields = {rules.column_key(output, column): None for column in sent if column is not None}
@@ -116,21 +148,21 @@ def _read(
         tables=tuple(sorted(tables)),
         named=tuple(sorted(named)),
         also_read=tuple(sorted(run.inputs.keys() - tables.keys())),
-        carries=bool(edges),
+        carries=bool(edges or fields),
         landed=output in run.outputs and run.outputs[output].landed,
         borrowed=borrowed,
     )
 
 
-def _edges(output: Name, lines: Sequence[Dated], rules: EdgeRules) -> Iterator[Edge]:
-    targets = _Keys(output, rules)
+def _edges(run: Run, output: Name, lines: Sequence[Dated], rules: EdgeRules) -> Iterator[Edge]:
+    targets, who = _Keys(output, rules), run.speaker
     sources: dict[tuple[int, int], _Keys] = {}
     for line, time_us in lines:
         name = line.source
         if name and line.column is not None:
             keys = sources.get((id(name), time_us))  # by identity: hashing two long texts costs more than all the rest
             if keys is None:
-                keys = sources[id(name), time_us] = _Keys(rules.resolve(name, time_us), rules)
+                keys = sources[id(name), time_us] = _Keys(rules.naming.input(who, name, time_us), rules)
             yield Edge(keys.dataset, keys[line.column], None if line.output is None else targets[line.output], line.how)
 
 
@@ -162,4 +194,5 @@ def _columns(
 
 def others_read(said: Contribution) -> Iterable[Name]:
     """Return what a run reads to write something else: a MERGE into itself shows no reader."""
-    return (name for name in (*said.tables, *said.also_read) if said.output not in (None, name))
+    own = said.output.plain if said.output is not None else None
+    return (name for name in (*said.tables, *said.also_read) if own is not None and name.plain != own)

@@ -28,7 +28,11 @@ class Graph:
     """Nodes and edges; what is asked of them is in `walk.py`, `surface.py` and `unused.py`."""
 
     def __init__(self) -> None:
-        """Hold nothing yet. dataset_of: by node, as in `columns`; searches look at it for every edge."""
+        """Hold nothing yet.
+
+        dataset_of: by node, as in `columns`; searches look at it for every edge.
+        generations: by a name without generation; nested: datasets with a column that may lie in another.
+        """
         self.names: list[Name] = []
         self.columns: list[Column] = []
         self.dataset_of = array("i")
@@ -37,9 +41,12 @@ class Graph:
         self.into = Adjacency()
         self.sets: dict[int, tuple[Group, Contribution]] = {}
         self.explained: dict[int, frozenset[Name]] = {}
+        self.accounted: dict[int, frozenset[Name]] = {}
         self.fed_by: dict[int, set[int]] = {}
         self.feeds: dict[int, set[int]] = {}
         self.of_job: dict[Name, set[int]] = {}
+        self.generations: dict[Name, list[int]] = {}
+        self.nested: set[int] = set()
         self._dataset_ids: dict[Name, int] = {}
         self._nodes: list[dict[str, int]] = []
         self._how_ids: dict[How, int] = {_PASS: 0}
@@ -62,16 +69,30 @@ class Graph:
         return self._nodes[dataset].values()
 
     def is_opaque(self, number: int, source: int) -> bool:
-        """Tell whether nobody says which columns of `source` an edge set uses: no sibling of its execution either."""
-        return not self.sets[number][1].carries and self.names[source] not in self.explained[number]
+        """Tell whether nobody says which columns of `source` an edge set reads."""
+        name = self.names[source]
+        return name in self.sets[number][1].opaque and name not in self.explained[number]
 
-    def put(self, number: int, group: Group, said: Contribution, explained: frozenset[Name]) -> None:
+    def is_opaquely_written(self, number: int, source: int) -> bool:
+        """Tell whether nobody says what becomes of the columns of `source` in the output of an edge set."""
+        said, name = self.sets[number][1], self.names[source]
+        writes = name in said.tables or (name == said.output and name in said.opaque)
+        return not said.carries and writes and name not in self.accounted[number]
+
+    def put(
+        self,
+        number: int,
+        group: Group,
+        said: Contribution,
+        explained: frozenset[Name] = frozenset(),
+        accounted: frozenset[Name] = frozenset(),
+    ) -> None:
         """Add an edge set under a number of the caller's, small because masks are as long as the largest.
 
-        explained: inputs that another run of the same execution names in its column lineage for the same output.
+        explained, accounted: as in `outcome.Word`.
         """
         self.sets[number] = (group, said)
-        self.explained[number] = explained
+        self.explained[number], self.accounted[number] = explained, accounted
         self.of_job.setdefault(group.job, set()).add(number)
         if said.output is None:
             output = None
@@ -89,7 +110,7 @@ class Graph:
         """Take an edge set out."""
         group, said = self.sets.pop(number)
         self.of_job[group.job].discard(number)
-        del self.explained[number]
+        del self.explained[number], self.accounted[number]
         if said.output is not None:
             output = self._dataset_id(said.output)
             self.fed_by[output].discard(number)
@@ -118,6 +139,7 @@ class Graph:
         if found is None:
             found = self._dataset_ids[name] = len(self.names)
             self.names.append(name)
+            self.generations.setdefault(name.plain, []).append(found)
             self._nodes.append({})
         return found
 
@@ -127,6 +149,8 @@ class Graph:
         if found is None:
             found = nodes[key] = len(self.columns)
             self._add(Column(dataset, key))
+            if "." in key:
+                self.nested.add(dataset)
         return found
 
     def _middle(self, number: int) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Generic, NamedTuple, TypeVar
 
-from headwater.lineage.current import Vote, newness
+from headwater.lineage.current import SILENT, Vote, newness
 
 K = TypeVar("K")
 
@@ -29,12 +29,23 @@ class History(Generic[K]):
     A run counts from its own time on with what is known of it today.
     """
 
-    def __init__(self, layer: str, votes: Iterable[Vote[Sequence[K]]] = (), spells: Iterable[Spell[K]] = ()):
-        """Go on behind `votes`, at least those that count and those of executions that go on; `spells` count then."""
+    def __init__(
+        self,
+        layer: str,
+        votes: Iterable[Vote[Sequence[K]]] = (),
+        spells: Iterable[Spell[K]] = (),
+        *,
+        newest: bool = False,
+    ):
+        """Go on behind `votes`, at least those that count and those of executions that go on; `spells` count then.
+
+        newest: the newest execution counts beside the current one, whatever it carries.
+        """
         self.ended: list[Spell[K]] = []
         self._observed = layer == "observed"
-        self._carried = False
-        self._execution = ""
+        self._said = self._carried = False
+        self._current = self._latest = ""
+        self._newest = newest
         self._votes: dict[str, list[Vote[Sequence[K]]]] = {}
         self._open = {spell.edge: spell for spell in spells}
         for vote in sorted(votes, key=newness):
@@ -48,22 +59,32 @@ class History(Generic[K]):
     def add(self, votes: Iterable[Vote[Sequence[K]]]) -> None:
         """Take votes of later times than all before; `said` of one vote names an edge once."""
         for time_us, same_time in groupby(sorted(votes, key=newness), key=lambda vote: vote.time_us):
-            before = self._execution
+            before = self._counting
             fresh = list(same_time)
             for vote in fresh:
                 self._turn_to(vote)
-            live = self._votes[self._execution]
-            if self._execution != before:
-                said = {edge for vote in live for edge in vote.said}
+            begun = self._counting - before
+            if self._counting != before:
+                said = {edge for execution in self._counting for vote in self._votes[execution] for edge in vote.said}
                 self._close([edge for edge in self._open if edge not in said], time_us)
-            own = [vote for vote in fresh if vote.execution == self._execution]
-            self._say(live if self._execution != before else own, time_us)
+            own = [vote for vote in fresh if vote.execution in self._counting - begun]
+            self._say([*own, *(vote for execution in sorted(begun) for vote in self._votes[execution])], time_us)
+
+    @property
+    def _counting(self) -> set[str]:
+        """The executions that count."""
+        both = {self._current, self._latest} if self._newest else {self._current}
+        return both & self._votes.keys()
 
     def _turn_to(self, vote: Vote[Sequence[K]]) -> None:
         """Rule 6: an execution without column lineage replaces none that has it; a declaration always."""
         self._votes.setdefault(vote.execution, []).append(vote)
+        if self._observed and self._said and vote.weight == SILENT:
+            return
+        self._said = self._said or vote.weight > SILENT
+        self._latest = vote.execution
         if vote.carries or not self._observed or not self._carried:
-            self._execution = vote.execution
+            self._current = vote.execution
         self._carried = self._carried or (vote.carries and self._observed)
 
     def _close(self, edges: Iterable[K], time_us: int) -> None:

@@ -32,4 +32,9 @@ def run_key(run_id: str, job: Name) -> str:
     return msgspec.json.encode([run_id, job.namespace, job.name]).decode()
 
 
+def run_id_of(key: str) -> str:
+    """Return a run's id as its producer sent it, a UUID in lower case."""
+    return str(msgspec.json.decode(key)[0]) if key.startswith("[") else key
+
+
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")

@@ -13,18 +13,12 @@ def remasked(rules: UserRules, group: Group, said: Contribution) -> Contribution
     if not rules.masking or said.output is None:
         return said
     edges = tuple(_remasked(rules, group, said, edge) for edge in said.edges)
-    return said if edges == said.edges else _with_edges(said, edges)
+    return said if edges == said.edges else replace(said, edges=edges)
 
 
 def _remasked(rules: UserRules, group: Group, said: Contribution, edge: Edge) -> Edge:
     assert said.output is not None  # noqa: S101 - the caller looked
-    output = Column(*said.output, edge.target or "")
-    declared = rules.masking_of(group.job.name, output, Column(*edge.source, edge.column), edge.how.description or "")
+    output = Column(*said.output.parts, edge.target or "")
+    source = Column(*edge.source.parts, edge.column)
+    declared = rules.masking_of(group.job.name, output, source, edge.how.description or "")
     return edge if declared is None else replace(edge, how=edge.how._replace(masked=declared))
-
-
-def _with_edges(said: Contribution, edges: tuple[Edge, ...]) -> Contribution:
-    return Contribution(
-        said.output, edges, said.columns, said.bare, said.tables, said.named, said.also_read, said.carries,
-        said.landed, said.borrowed,
-    )  # fmt: skip

@@ -29,7 +29,15 @@ class ContributionMemo:
         hashes = [content_hash for content_hash, _ in _facets(run)]
         if not all(self._is_fixed(content_hash) for content_hash in hashes):
             return contributions(run, rules)
-        key = (run.makes_edges, run.processing == "BATCH", frozenset(run.inputs), _outputs(run), tuple(hashes))
+        key = (
+            run.kind == "RUN",
+            run.makes_edges,
+            run.processing == "BATCH",
+            run.drops,
+            frozenset(run.inputs),
+            _outputs(run),
+            tuple(hashes),
+        )
         found = self._known.get(key)
         if found is None:
             found = contributions(run, rules)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from headwater.lineage.current import Group, Vote
 from headwater.lineage.derive import Derived, Said
 from headwater.lineage.edges import Contribution
+from headwater.lineage.generations import Span
 from headwater.lineage.name import Name
 from headwater.lineage.part import Part
 from headwater.lineage.run import Run
@@ -39,17 +40,21 @@ class MemoryStore:
         """Return all parts of each of these runs."""
         return {key: list(self._parts[key].values()) for key in run_keys}
 
-    def users(self, names: Iterable[Name]) -> Iterable[str]:
-        """Return the runs that use one of these names."""
-        return {key for name in names for key in self._users.get(name, ())}
+    def users(self, spans: Iterable[Span]) -> Iterable[str]:
+        """Return the runs that use one of these names at such a time, and what is declared."""
+        return {key for span in spans for key in self._users.get(span.name, ()) if self._is_in(span, self.runs[key])}
 
-    def borrowers(self, dataset: Name | None) -> Iterable[str]:
+    @staticmethod
+    def _is_in(span: Span, run: Run) -> bool:
+        return run.kind != "RUN" or (run.started_us <= span.until_us and run.last_us >= span.since_us)
+
+    def borrowers(self, dataset: Name) -> Iterable[str]:
         """Return the runs that took the columns of this output from another run's schema."""
         return {
             key
             for key, said in self._groups.items()
             for group, vote in said.items()
-            if vote.said.borrowed and dataset in (None, group.output)
+            if vote.said.borrowed and dataset == group.output
         }
 
     def put(self, derived: Sequence[Derived]) -> set[Group]:

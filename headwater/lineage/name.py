@@ -8,10 +8,29 @@ _LOCATION = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*+://[^/]++)/*+(.*)", re.DOTALL
 
 
 class Name(NamedTuple):
-    """A dataset's name in OpenLineage's two parts."""
+    """A dataset's name in OpenLineage's two parts, and which of its generations is meant (rule 10).
+
+    generation: key of the run that ended the one before; empty for the first, and where none is meant.
+    """
 
     namespace: str
     name: str
+    generation: str = ""
+
+    @property
+    def plain(self) -> "Name":
+        """The name without a generation."""
+        return Name(self.namespace, self.name) if self.generation else self
+
+    @property
+    def parts(self) -> tuple[str, str]:
+        """Namespace and name."""
+        return self.namespace, self.name
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """The name as JSON shows it."""
+        return {"namespace": self.namespace, "name": self.name}
 
 
 class Step(NamedTuple):

@@ -86,8 +86,13 @@ def _is_tail(segment: str) -> bool:
     return bool(_PART.fullmatch(segment) or _KEY_VALUE.fullmatch(segment))
 
 
+def lower(name: Name) -> Name:
+    """Lower-case a name, quotes or not, as Hive, Glue and Trino do to identifiers and SQL Server compares them."""
+    return Name(name.namespace, name.name.lower())
+
+
 def upper_unquoted(name: Name) -> Name:
-    """Upper-case the parts of a name outside double quotes, as Snowflake reads identifiers."""
+    """Upper-case the parts of a name outside double quotes, as Oracle and Snowflake read identifiers."""
     pieces = name.name.split('"')
     pieces[::2] = [piece.upper() if piece.isascii() else piece for piece in pieces[::2]]
     return Name(name.namespace, '"'.join(pieces))
@@ -98,5 +103,6 @@ OPERATIONS: dict[str, Callable[[Name], Name]] = {
     "trim_slashes": trim_slashes,
     "trim_end": trim_end,
     "fold_tail": fold_tail,
+    "lower": lower,
     "upper_unquoted": upper_unquoted,
 }

@@ -72,8 +72,8 @@ class Links:
     def __init__(self, rows: Sequence[MetadataRow], canonical: Callable[[str, str], Name]) -> None:
         """Take the rows of kind shortcut and mount; canonical: the form of their ends without any link."""
         links = [row for row in rows if row.kind in ("shortcut", "mount")]
-        unique(links, lambda row: canonical(*link_source(row)))
-        self._targets = {canonical(*link_source(row)): canonical(*_end(row, row.target)) for row in links}
+        unique(links, lambda row: canonical(*link_source(row).parts))
+        self._targets = {canonical(*link_source(row).parts): canonical(*_end(row, row.target).parts) for row in links}
         lengths: defaultdict[str, set[int]] = defaultdict(set)
         for source in self._targets:
             lengths[source.namespace].add(len(source.name))

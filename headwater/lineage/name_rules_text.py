@@ -8,7 +8,7 @@ from headwater.lineage.name_operations import OPERATIONS, with_database, without
 from headwater.lineage.name_patterns import Pattern, Template, first_fit, read_pattern, read_template
 from headwater.lineage.rule_text import Entry, read_entries
 
-STAGES = ("rewrite", "uri", "system", "path", "fold", "place")
+STAGES = ("rewrite", "uri", "system", "case", "path", "fold", "place")
 PLACES = ("onelake", "warehouse", "link")
 """Operations that ask the metadata table."""
 

@@ -1,7 +1,7 @@
 """Rule 2, form: one canonical name for the many ways to write it; stateless: the same name, the same form, always."""
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256
 from importlib.resources import files
 
@@ -10,6 +10,7 @@ from headwater.lineage.name_metadata import MetadataRow, check_row, of_kind
 from headwater.lineage.name_operations import OPERATIONS
 from headwater.lineage.name_places import Links, OneLake, link_source
 from headwater.lineage.name_rules_text import STAGES, NameFile, NameRule, read_name_rules
+from headwater.lineage.rule_code import code_hash
 
 _ROUNDS = 8
 _REMEMBERED = 1 << 16
@@ -36,7 +37,12 @@ class NameRules:
         self._operations = dict(OPERATIONS)
         self._place(rows)
         self.aliases = _aliases(own, rows, self.canonical)
-        self.rules_hash = _hash(rules, [row.key() for row in rows], sorted(self.aliases.items()))
+        self._said = (rules, [row.key() for row in rows], sorted(self.aliases.items()))
+
+    @cached_property
+    def rules_hash(self) -> str:
+        """The version of the rules for names: what they say, and the code that derives rows by them."""
+        return _hash(code_hash(), *self._said)
 
     def canonical(self, namespace: str, name: str) -> Name:
         """Return the canonical form of a name as sent. Takes every text and never fails."""
@@ -101,7 +107,7 @@ class NameRules:
                 self._check_rest(row)
 
     def _check_rest(self, row: MetadataRow) -> None:
-        if any(step.rule == "unsettled" for step in self.explain(*link_source(row))):
+        if any(step.rule == "unsettled" for step in self.explain(*link_source(row).parts)):
             raise row.wrong("leads in a circle", "let it lead to a place outside itself")
 
 
@@ -126,7 +132,7 @@ def _aliases(
     """Return business names, casefolded, with the datasets they mean."""
     given = [alias for file in own for alias in file.aliases]
     given += [(row.name, Name(row.parent, row.target)) for row in of_kind(rows, "alias")]
-    return {alias.casefold(): canonical(*name) for alias, name in reversed(given)}
+    return {alias.casefold(): canonical(*name.parts) for alias, name in reversed(given)}
 
 
 def _hash(*parts: object) -> str:

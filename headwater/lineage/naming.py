@@ -1,35 +1,53 @@
-"""Rules 2 and 10 in time: which dataset a name means at a moment, by symlinks and renames."""
+"""Rules 2 and 10 in time: which dataset a name means at a moment, by symlinks and renames, and in which generation."""
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
+from headwater.lineage.generations import Change, Generations, Span
 from headwater.lineage.name import Name
-from headwater.lineage.part import TERMINAL, Mention, Part
+from headwater.lineage.part import Mention, Part
 
 Moment = tuple[int, Name]
-Rename = tuple[int, Name, Name]
+
+
+class Speaker(NamedTuple):
+    """Whose mention it is: a run, or what is declared; started_us: time of its first event."""
+
+    key: str
+    declares: bool
+    started_us: int
 
 
 class Naming:
     """Resolves canonical names; what it learns may come in any order and again."""
 
     def __init__(self) -> None:
-        """Know no binding and no rename."""
+        """Know no binding, and nothing that happened to a dataset."""
         self.bindings: dict[Name, list[Moment]] = {}
-        self.renames: dict[Name, list[Moment]] = {}
-        self._renamed_by: dict[str, list[Rename]] = {}
+        self.generations = Generations()
         self._names: dict[Name, set[Name]] = {}
 
     def resolve(self, name: Name, time_us: int) -> Name:
-        """Return the dataset that an event of this time means by a name."""
-        found = self.bound(name, time_us)
-        while self.renames:
-            later = self.renames.get(found, ())
-            index = bisect_right(later, time_us, key=lambda moment: moment[0])
-            if index == len(later):
-                break
-            time_us, found = later[index]
-        return found
+        """Return the dataset, in its generation, that any mention of this time means by a name."""
+        return self.generations.meaning(self.bound(name, time_us), time_us)
+
+    def input(self, who: Speaker, name: Name, time_us: int) -> Name:
+        """Return what a run means by an input, or by a source in lineage."""
+        if who.declares:
+            return self._declared(name, time_us)
+        return self.generations.read(self.bound(name, time_us), who.started_us, time_us, who.key)
+
+    def output(self, who: Speaker, name: Name, time_us: int, lifecycle: str | None = None) -> Name:
+        """Return what a run means by an output that it says this of, or by a target in lineage."""
+        if who.declares:
+            return self._declared(name, time_us)
+        location = self.bound(name, time_us)
+        changes = lifecycle in ("DROP", "RENAME")
+        at_us = self.generations.changed_by(who.key, location, lifecycle or "") if changes else None
+        if at_us is None:
+            return self.generations.meaning(location, time_us)
+        return self.generations.meaning(location, at_us - 1 if lifecycle == "DROP" else at_us)
 
     def bound(self, name: Name, time_us: int) -> Name:
         """Return the location that a name is bound to: newest binding up to the time, else the earliest later one."""
@@ -41,50 +59,57 @@ class Naming:
             return moments[0][1]
         return min(location for moment, location in moments[:index] if moment == moments[index - 1][0])
 
-    def learn_bindings(self, part: Part) -> list[Name]:
+    def learn_bindings(self, part: Part) -> list[Span]:
         """Take the symlinks of an event; returns the names that mean something else now at some time."""
         return [
-            alias
+            Span(alias)
             for mention in (*part.inputs, *part.outputs)
             for alias, location in bindings_of(mention)
             if self.bind(alias, (part.time_us, location))
         ]
 
-    def set_renames(self, run_key: str, found: list[Rename]) -> set[Name]:
-        """Take what a run renames now, none if it failed after all; returns the names that mean something else."""
-        before = self._renamed_by.get(run_key, [])
-        if found == before:
-            return set()
-        for time_us, old, new in before:
-            self.renames[old].remove((time_us, new))
-        for time_us, old, new in found:
-            insort(self.renames.setdefault(old, []), (time_us, new))
-            self._names.setdefault(new, set()).add(old)
-        self._renamed_by[run_key] = found
-        return {name for _, old, _ in (*before, *found) for name in self.names_of(old)}
+    def set_changes(self, run_key: str, sent: Iterable[Change]) -> list[Span]:
+        """Take what a run drops and renames now, oldest first; returns as `learn_bindings`."""
+        newest: dict[tuple[Name, Name | None], Change] = {}
+        for time_us, old, new in sent:
+            change = Change(time_us, self.bound(old, time_us), new and self.bound(new, time_us))
+            newest[change[1:]] = change
+        self.renamed(newest.values())
+        moved = self.generations.set_changes(run_key, frozenset(newest.values()))
+        return list(self._with_aliases(moved))
+
+    def renamed(self, changes: Iterable[Change]) -> None:
+        """Remember which names lead to which by renames."""
+        for change in changes:
+            if change.to:
+                self._names.setdefault(change.to, set()).add(change.location)
+
+    def set_writes(self, run_key: str, sent: Iterable[tuple[int, Name]]) -> list[Span]:
+        """Take which names a run writes, and when; returns as `learn_bindings`."""
+        found = frozenset((time_us, self.bound(name, time_us)) for time_us, name in sent)
+        return list(self._with_aliases(self.generations.set_writes(run_key, found)))
 
     def moves(self, name: Name) -> bool:
         """Tell whether a name means different datasets at different times, or another than itself."""
-        return name in self.bindings or bool(self.renames.get(name))
+        return name in self.bindings or self.generations.touches(name)
 
-    def datasets_of(self, name: Name) -> set[Name]:
-        """Return every dataset that a name may mean at some time, itself included."""
-        found, todo = {name}, [name]
-        while todo:
-            at = todo.pop()
-            more = {other for _, other in (*self.bindings.get(at, ()), *self.renames.get(at, ()))} - found
-            found |= more
-            todo.extend(more)
-        return found
+    def datasets_in(self, span: Span) -> set[Name]:
+        """Return every dataset that a name may mean in a span of time."""
+        locations = {span.name, *(location for _, location in self.bindings.get(span.name, ()))}
+        return {found for each in locations for found in self.generations.meanings_in(span._replace(name=each))}
 
     def names_of(self, dataset: Name) -> set[Name]:
         """Return every name that may mean a dataset at some time, itself included."""
-        found, todo = {dataset}, [dataset]
+        found, todo = {dataset.plain}, [dataset.plain]
         while todo:
             more = self._names.get(todo.pop(), set()) - found
             found |= more
             todo.extend(more)
         return found
+
+    def aliases(self) -> set[Name]:
+        """Return the names that are bound to another or were renamed."""
+        return {*self.bindings, *self.generations.renamed}
 
     def bind(self, alias: Name, moment: Moment) -> bool:
         """Keep every binding, also one that repeats the last: another may yet come to stand between the two."""
@@ -96,38 +121,16 @@ class Naming:
             insort(moments, moment)
         return not known
 
+    def _declared(self, name: Name, time_us: int) -> Name:
+        return self.generations.newest_lived(self.resolve(name, time_us))
+
+    def _with_aliases(self, moved: Iterable[Span]) -> Iterator[Span]:
+        for span in moved:
+            yield span
+            yield from (span._replace(name=alias) for alias in self._names.get(span.name, ()) if alias in self.bindings)
+
 
 def bindings_of(mention: Mention) -> Iterable[tuple[Name, Name]]:
     """Yield (name, location) for each symlink of a dataset."""
     for link in mention.symlinks:
         yield (mention.name, link.name) if link.location else (link.name, mention.name)
-
-
-def end_of(parts: Iterable[Part]) -> Part | None:
-    """Rule 1: the newest terminal event of a run; at one instant FAIL before ABORT before COMPLETE."""
-    ends = [part for part in parts if part.type in TERMINAL]
-    return max(ends, key=lambda part: (*part.order[:2], TERMINAL.index(part.type)), default=None)
-
-
-def renames_of(parts: Collection[Part], naming: Naming) -> list[Rename]:
-    """Return (time, old, new) of the renames of a run, none unless it is COMPLETE."""
-    return bound_renames(sent_renames(parts), naming)
-
-
-def sent_renames(parts: Collection[Part]) -> list[Rename]:
-    """Return (time, old, new) as a run says it, oldest first, none unless it is COMPLETE."""
-    found = [
-        (part.order, (part.time_us, mention.previous, mention.name))
-        for part in parts
-        for mention in part.outputs
-        if mention.lifecycle == "RENAME" and mention.previous
-    ]
-    end = end_of(parts) if found else None
-    ordered = sorted(found, key=lambda each: each[0])
-    return [rename for _, rename in ordered] if end and end.type == "COMPLETE" else []
-
-
-def bound_renames(sent: Iterable[Rename], naming: Naming) -> list[Rename]:
-    """Return a run's renames, of each pair of locations the newest."""
-    newest = {(naming.bound(old, time_us), naming.bound(new, time_us)): time_us for time_us, old, new in sent}
-    return [(time_us, *names) for names, time_us in newest.items()]

@@ -1,17 +1,17 @@
 """What one event adds to what is known: a run is the set of its parts, so order and repetition make no difference."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from headwater.lineage.name import Name
+from headwater.lineage.newest import Order, order_of
 
 DELETED = ""
 """Stands for a facet that was removed by `_deleted`."""
 
 NO_COLUMN_LINEAGE = frozenset({None, DELETED})
-
-_RANK = {"START": 0, "RUNNING": 1, "COMPLETE": 2, "FAIL": 2, "ABORT": 2}
 
 
 class Symlink(NamedTuple):
@@ -57,6 +57,7 @@ class Part(Struct, frozen=True, gc=False, array_like=True):
 
     run_key: of the run; of a declaration (JobEvent, DatasetEvent) the key of its layer.
     execution: root run of its `parent` facet, else the parent; None without that facet.
+    parent: the parent run itself, likewise.
     processing: BATCH, STREAMING or SERVICE; None where the event does not say.
     declared: (`run` or `job`, hash of its `lineage` facet).
     """
@@ -76,14 +77,19 @@ class Part(Struct, frozen=True, gc=False, array_like=True):
     outputs: tuple[Mention, ...]
     declared: tuple[tuple[str, str], ...]
     producer: str
+    parent: str | None = None
 
     @property
-    def order(self) -> tuple[bool, int, int, str]:
-        """Sort key among the events of one run; a clock more than 24 h ahead of receipt ranks below all."""
-        credible = self.time_us <= self.received_us + AHEAD_US
-        return (credible, self.time_us, _RANK.get(self.type, 3), self.event_id)
+    def order(self) -> Order:
+        """Its place among the events of one run, and wherever the newest is wanted."""
+        return order_of(self.event_id, self.type, self.time_us, self.received_us)
 
 
-AHEAD_US = 24 * 3600 * 1_000_000
+def end_of(parts: Iterable[Part]) -> Part | None:
+    """Rule 1: the newest terminal event of a run; at one instant FAIL before ABORT before COMPLETE."""
+    ends = [part for part in parts if part.type in TERMINAL]
+    return max(ends, key=lambda part: (*part.order[:2], TERMINAL.index(part.type)), default=None)
+
+
 TERMINAL = ("COMPLETE", "ABORT", "FAIL")
 """From the weakest to the strongest at one instant."""

@@ -7,7 +7,6 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from headwater.events.decode import decode, repair_surrogates
-from headwater.events.event import Content
 from headwater.events.facet_sets import FacetReader, FacetSet, text_at
 from headwater.events.facets import Memo
 from headwater.events.rows import content_rows
@@ -18,6 +17,7 @@ from headwater.lineage.jobs import job_key, run_key
 from headwater.lineage.name import Name
 from headwater.lineage.part import DELETED, Mention, Part, Symlink, Tag
 from headwater.lineage.run_facets import NO_JOB_FACETS, Facets, RunFacets, members, run_facets
+from headwater.lineage.sent_facets import is_deleted
 
 _PROVES_ROWS = ("outputStatistics",)
 _TAIL = 1024
@@ -72,6 +72,7 @@ class PartReader:
             outputs=outputs,
             declared=tuple(self._declared(run, of_run, job if of_job.declares else None)),
             producer=wire.producer,
+            parent=self.said.parent(of_run).run,
         )
 
     def _declared(self, run: WireRun | None, of_run: Facets, declaring: WireJob | None) -> Iterator[tuple[str, str]]:
@@ -146,12 +147,13 @@ class PartReader:
         content = next((content for content in found.contents if content.key == key), None)
         if content is None:
             return None
-        if _is_deleted(content):
+        if is_deleted(content.raw):
             return DELETED
         if key == "schema":
             says = bool(self._contents.schema(content.content_hash))
         else:
-            says = any(line.source for line in self._contents.lineage(content.content_hash))
+            lines = self._contents.lineage(content.content_hash)
+            says = any(line.source or line.output is not None for line in lines)
         return content.content_hash if says else None
 
     def _symlinks(self, found: FacetSet, name: Name) -> Iterator[Symlink]:
@@ -187,7 +189,7 @@ def _tags(raw: Raw | None) -> tuple[Tag, ...] | None:
     value = decode(bytes(raw)) if raw else None
     if not isinstance(value, dict):
         return None
-    if value.get("_deleted") is True:
+    if is_deleted(raw or b""):
         return ()
     found = [tag for tag in value.get("tags") or () if isinstance(tag, dict)] if _is_list(value.get("tags")) else []
     return tuple(
@@ -197,7 +199,3 @@ def _tags(raw: Raw | None) -> tuple[Tag, ...] | None:
 
 def _is_list(value: Any) -> bool:
     return isinstance(value, list)
-
-
-def _is_deleted(content: Content) -> bool:
-    return b"_deleted" in content.raw and decode(content.raw).get("_deleted") is True

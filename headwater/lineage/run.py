@@ -1,15 +1,15 @@
 """Rule 1: the parts of a run, in any order and number, as one run."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from msgspec import Struct
 
+from headwater.lineage.generations import Change
 from headwater.lineage.jobs import job_key
 from headwater.lineage.name import Name
-from headwater.lineage.naming import end_of
-from headwater.lineage.part import DELETED, NO_COLUMN_LINEAGE, Mention, Part
-
-Resolve = Callable[[Name, int], Name]
+from headwater.lineage.naming import Naming, Speaker
+from headwater.lineage.part import DELETED, NO_COLUMN_LINEAGE, Mention, Part, end_of
 
 Declared = tuple[str, int]
 """A `lineage` facet: its content hash, the time of its event."""
@@ -31,7 +31,9 @@ class RunDataset(Struct, gc=False):
 class Run(Struct):
     """A run as its events say together.
 
+    started_us, last_us: of its first and its last event.
     time_us: what it is ordered by: its end, or its newest event with lineage where it has no end to wait for.
+    outputs: without those that it drops; drops: whether there are such.
     declared: (hash, time) of the `lineage` facets of run and job, all that ever came.
     newest: what orders runs of equal time.
     """
@@ -41,16 +43,24 @@ class Run(Struct):
     job: Name
     job_key: Name
     execution: str
+    parent: str | None
     state: str
     processing: str
     started_us: int
     ended_us: int | None
+    last_us: int
     time_us: int
     inputs: dict[Name, RunDataset]
     outputs: dict[Name, RunDataset]
     declared: tuple[Declared, ...]
+    drops: bool
     producer: str
     newest: str
+
+    @property
+    def speaker(self) -> Speaker:
+        """Whose mentions its own are."""
+        return Speaker(self.key, self.kind != "RUN", self.started_us)
 
     @property
     def makes_edges(self) -> bool:
@@ -58,32 +68,74 @@ class Run(Struct):
         return self.kind != "RUN" or self.processing != "BATCH" or self.state == "COMPLETE"
 
 
-def fold(parts: Iterable[Part], resolve: Resolve) -> Run:
+def fold(parts: Iterable[Part], naming: Naming) -> Run:
     """Merge the parts of one run, at least one; the order and repetition of parts make no difference."""
-    ordered = sorted({part.event_id: part for part in parts}.values(), key=lambda part: part.order)
+    ordered = _in_order(parts)
     newest = ordered[-1]
-    if newest.kind != "RUN":
-        ordered = [newest]  # a declaration replaces the one before
     processing = _newest(ordered, "processing") or "BATCH"
-    speaking = _snapshot(ordered) if processing != "BATCH" and any(part.snapshot for part in ordered) else ordered
+    speaking = _speaking(ordered, processing)
     end = end_of(ordered)
+    started_us = min(part.time_us for part in ordered)
+    who = Speaker(newest.run_key, newest.kind != "RUN", started_us)
+    outputs = _datasets(_outputs(speaking, who, naming))
+    written = {name: dataset for name, dataset in outputs.items() if dataset.lifecycle != "DROP"}
     return Run(
         key=newest.run_key,
         kind=newest.kind,
         job=newest.job,
         job_key=job_key(newest.job, _newest(ordered, "artifact")),
         execution=_newest(ordered, "execution") or newest.run_key,
+        parent=_newest(ordered, "parent"),
         state="DECLARED" if newest.kind != "RUN" else end.type if end else "RUNNING",
         processing=processing,
-        started_us=min(part.time_us for part in ordered),
+        started_us=started_us,
         ended_us=end.time_us if end else None,
+        last_us=max(part.time_us for part in ordered),
         time_us=_time(ordered, processing, end),
-        inputs=_datasets(speaking, "inputs", resolve),
-        outputs=_datasets(speaking, "outputs", resolve),
+        inputs=_datasets(_inputs(speaking, who, naming)),
+        outputs=written,
         declared=_declared(speaking),
+        drops=len(written) < len(outputs),
         producer=newest.producer,
         newest=newest.run_key if newest.kind == "RUN" else newest.event_id,
     )
+
+
+def sent_changes(parts: Iterable[Part]) -> list[Change]:
+    """Return what a run drops and renames by the names as sent, oldest first; nothing unless it is COMPLETE."""
+    found: list[tuple[Any, Change]] = []
+    for part in parts:
+        for each in part.outputs if part.kind == "RUN" else ():
+            if each.lifecycle == "DROP":
+                found.append((part.order, Change(part.time_us, each.name, None)))
+            elif each.lifecycle == "RENAME" and each.previous:
+                found.append((part.order, Change(part.time_us, each.previous, each.name)))
+    end = end_of(parts) if found else None
+    ordered = sorted(found, key=lambda each: each[0])
+    return [change for _, change in ordered] if end and end.type == "COMPLETE" else []
+
+
+def sent_writes(parts: Iterable[Part]) -> Iterator[tuple[int, Name]]:
+    """Yield (time, name as sent) of the outputs of a run that counts, other than those it drops or renames."""
+    ordered = _in_order(parts)
+    processing = _newest(ordered, "processing") or "BATCH"
+    end = end_of(ordered)
+    complete = end is not None and end.type == "COMPLETE"
+    if ordered[-1].kind == "RUN" and (processing != "BATCH" or complete):
+        for part in _speaking(ordered, processing):
+            for each in part.outputs:
+                if each.lifecycle != "DROP" and not (complete and each.lifecycle == "RENAME" and each.previous):
+                    yield part.time_us, each.name
+
+
+def _in_order(parts: Iterable[Part]) -> list[Part]:
+    ordered = sorted({part.event_id: part for part in parts}.values(), key=lambda part: part.order)
+    return ordered if ordered[-1].kind == "RUN" else ordered[-1:]  # a declaration replaces the one before
+
+
+def _speaking(ordered: Sequence[Part], processing: str) -> Sequence[Part]:
+    """Return the events that say what a run reads and writes."""
+    return _snapshot(ordered) if processing != "BATCH" and any(part.snapshot for part in ordered) else ordered
 
 
 def _newest(ordered: Sequence[Part], name: str) -> str | None:
@@ -126,13 +178,27 @@ def _accumulated(before: tuple[Declared, ...], content_hash: str, time_us: int) 
     return before if (content_hash, time_us) in before else (*before, (content_hash, time_us))
 
 
-def _datasets(ordered: Sequence[Part], side: str, resolve: Resolve) -> dict[Name, RunDataset]:
-    found: dict[Name, RunDataset] = {}
+Meant = tuple[Name, Mention, int]
+"""The dataset that a mention means, and the time of its event (us)."""
+
+
+def _inputs(ordered: Sequence[Part], who: Speaker, naming: Naming) -> Iterator[Meant]:
     for part in ordered:
-        for mention in getattr(part, side):
-            name = resolve(mention.name, part.time_us)
-            dataset = found.get(name) or found.setdefault(name, RunDataset(name))
-            _add(dataset, mention, part.time_us)
+        for each in part.inputs:
+            yield naming.input(who, each.name, part.time_us), each, part.time_us
+
+
+def _outputs(ordered: Sequence[Part], who: Speaker, naming: Naming) -> Iterator[Meant]:
+    for part in ordered:
+        for each in part.outputs:
+            yield naming.output(who, each.name, part.time_us, each.lifecycle), each, part.time_us
+
+
+def _datasets(meant: Iterable[Meant]) -> dict[Name, RunDataset]:
+    found: dict[Name, RunDataset] = {}
+    for name, mention, time_us in meant:
+        dataset = found.get(name) or found.setdefault(name, RunDataset(name))
+        _add(dataset, mention, time_us)
     for dataset in found.values():
         dataset.schema = None if dataset.schema == DELETED else dataset.schema
         dataset.lineage = None if dataset.lineage == DELETED else dataset.lineage

@@ -18,13 +18,14 @@ _members = msgspec.json.Decoder(dict[str, Raw])
 
 
 class Parent(NamedTuple):
-    """What a `parent` facet says: the run that its run is part of (root run, else parent), and the parent's job."""
+    """What a `parent` facet says: the run that its run is part of (root run, else parent), the parent's job and run."""
 
     execution: str | None
     job: Name | None
+    run: str | None
 
 
-_NO_PARENT = Parent(None, None)
+_NO_PARENT = Parent(None, None, None)
 
 
 class JobFacets(NamedTuple):
@@ -89,12 +90,15 @@ def _read_job(raw: Raw) -> JobFacets:
 def _read_parent(value: Any) -> Parent:
     namespace, name = text_at(value, "job", "namespace"), text_at(value, "job", "name")
     job = Name(namespace, name) if namespace is not None and name else None
-    for path in (("root",), ()):
-        run_id = text_at(value, *path, "run", "runId")
-        if run_id:
-            of = Name(text_at(value, *path, "job", "namespace") or "", text_at(value, *path, "job", "name") or "")
-            return Parent(run_key(run_id, of), job)
-    return Parent(None, job)
+    parent = _run_at(value)
+    return Parent(_run_at(value, "root") or parent, job, parent)
+
+
+def _run_at(value: Any, *path: str) -> str | None:
+    """Return the key of the run that a facet names."""
+    run_id = text_at(value, *path, "run", "runId")
+    of = Name(text_at(value, *path, "job", "namespace") or "", text_at(value, *path, "job", "name") or "")
+    return run_key(run_id, of) if run_id else None
 
 
 def _read_job_type(value: Any) -> tuple[str | None, bool]:

@@ -1,18 +1,23 @@
 """All that questions need at one moment: the graph, what of it counts, columns and tags."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from headwater.lineage.contents import Contents
 from headwater.lineage.current import Group, Vote
 from headwater.lineage.derive import Derivation
 from headwater.lineage.edges import Contribution, others_read
+from headwater.lineage.exposed_until import Writer, Written, Wrote
 from headwater.lineage.graph import Graph
+from headwater.lineage.kin import KinInMemory
+from headwater.lineage.lifetimes import Lifetimes
 from headwater.lineage.memory import MemoryStore
 from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming
-from headwater.lineage.outcome import Word, is_dropped, outcome
+from headwater.lineage.nesting import Nesting
+from headwater.lineage.outcome import Word, outcome
 from headwater.lineage.part import Part
-from headwater.lineage.walk import View
+from headwater.lineage.view import View
 
 Remask = Callable[[Group, Contribution], Contribution]
 """What a masking file makes of an edge set."""
@@ -34,21 +39,31 @@ class Scene:
         self.derivation = Derivation(self.store, contents, Naming())
         self.derivation.add(parts)
         self.schemas = self.derivation.schemas
+        self.naming = self.derivation.naming
         self.graph = Graph()
-        self._live: list[bool] = []
-        self._latest: list[bool] = []
+        self._masks = (bytearray(), bytearray(), bytearray())
         self.ever_read: set[Name] = set()
+        kin = KinInMemory(self.store.runs.values(), self.store.votes)
         for votes in by_output(self.store.votes).values():
-            self._put(votes)
-            self.ever_read.update(name for vote in _all(votes) for name in others_read(vote.said))
-        self.dropped = frozenset(
-            name for name, votes in by_output(self.store.votes).items() if name and is_dropped(_all(votes))
-        )
+            for group, words in outcome(votes, lambda said: said, kin).items():
+                for word in words:
+                    self._add(group, word)
+            self.ever_read.update(name.plain for vote in _all(votes) for name in others_read(vote.said))
+
+    @property
+    def dropped(self) -> set[Name]:
+        """The datasets that are gone now."""
+        generations = self.naming.generations
+        return {each.plain for each in generations.touched() if not generations.stands(generations.newest(each))}
 
     def view(self) -> View:
         """Return what counts now."""
-        hidden = frozenset(number for name in self.dropped if (number := self.graph.dataset(name)) is not None)
-        return View(bytearray(self._live), bytearray(self._latest), hidden)
+        lifetimes = Lifetimes(self.graph, self.naming.generations)
+        names = self.graph.names
+        nested = [number for number, name in enumerate(names) if self.schemas.columns(name).nests]
+        nesting = Nesting(self.graph, lambda number: self.schemas.columns(names[number]), nested)
+        live, latest, reading = (bytearray(mask) for mask in self._masks)
+        return View(live, latest, reading, lifetimes.hidden, lifetimes, nesting)
 
     def put_history(self) -> None:
         """Add the edge sets that count no more; only `View.everything` shows them."""
@@ -56,33 +71,46 @@ class Scene:
         for group, votes in self.store.votes.items():
             for said in {vote.said for vote in votes.values()}:
                 if (group, said) not in known:
-                    self._add(group, Word(said, False, False, frozenset()))
+                    self._add(group, Word(said, False, False, False, frozenset(), frozenset()))
+
+    def written(self, dataset: Name) -> Written:
+        """Return who ever wrote a generation of a dataset."""
+        of_it = [
+            (group, vote) for group, own in self.store.votes.items() if group.output == dataset for vote in own.values()
+        ]
+        rewrites = sorted((vote.time_us, vote.run_key) for _, vote in of_it if vote.rewrites)
+
+        def wrote(vote: Vote[Contribution], upto_us: int) -> Wrote | None:
+            return (vote.time_us, vote.run_key) if vote.time_us <= upto_us else None
+
+        def rewritten(by: Wrote) -> int | None:
+            return next((at for at, run_key in rewrites if at >= by[0] and run_key != by[1]), None)
+
+        return Written(
+            [Writer(self._remask(group, vote.said), partial(wrote, vote)) for group, vote in of_it], rewritten
+        )
 
     def votes_of(self, number: int) -> list[Vote[Contribution]]:
         """Return the votes behind an edge set."""
         votes = self.store.votes[self.graph.sets[number][0]].values()
         return [vote for vote in votes if vote.said == self._said[number]]
 
-    def _put(self, votes: Mapping[Group, Sequence[Vote[Contribution]]]) -> None:
-        for group, words in outcome(votes, lambda said: said.named).items():
-            for word in words:
-                self._add(group, word)
-
     def _add(self, group: Group, word: Word[Contribution]) -> None:
-        self.graph.put(len(self._said), group, self._remask(group, word.said), word.explained)
+        said = self._remask(group, word.said)
+        self.graph.put(len(self._said), group, said, word.explained, word.accounted)
         self._said.append(word.said)
-        self._live.append(word.live)
-        self._latest.append(word.latest)
+        for mask, counts in zip(self._masks, (word.live, word.latest, word.reading), strict=True):
+            mask.append(counts)
 
 
 def by_output(
     votes: Mapping[Group, Mapping[str, Vote[Contribution]]],
 ) -> dict[Name | None, dict[Group, list[Vote[Contribution]]]]:
-    """Sort votes by the dataset they are about."""
+    """Sort votes by the dataset they are about, its generations together."""
     found: dict[Name | None, dict[Group, list[Vote[Contribution]]]] = {}
     for group, by_run in votes.items():
         if by_run:
-            found.setdefault(group.output, {})[group] = list(by_run.values())
+            found.setdefault(group.output and group.output.plain, {})[group] = list(by_run.values())
     return found
 
 

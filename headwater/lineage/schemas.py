@@ -53,10 +53,11 @@ class Schemas:
         self._newest[dataset] = seen
         return dataset if before is None or before.schema != seen.schema else None
 
-    def forget(self) -> None:
-        """Names mean something else: look again."""
+    def forget(self, begun: Iterable[Name]) -> None:
+        """Names mean something else: look again; begun: generations that were not there before, nor their columns."""
         self._newest.clear()
-        self._columns.clear()
+        for dataset in begun:
+            self._columns.setdefault(dataset, Columns(()))
 
     def newest(self, dataset: Name) -> str | None:
         """Return the hash of the newest schema."""
@@ -110,8 +111,16 @@ def schema_at(history: Sequence[SeenSchema], time_us: int) -> str | None:
 
 
 def seen_schemas(part: Part) -> Iterator[tuple[Name, SeenSchema]]:
-    """Yield (name as sent, schema as seen) of the datasets of an event."""
+    """Yield (name as sent, schema as seen) of the datasets of an event.
+
+    What a DROP or a RENAME says of its dataset is of the moment before (rule 10).
+    """
     order = part.order
     for place, mention in enumerate((*part.inputs, *part.outputs)):
         if mention.schema and mention.schema != DELETED:
-            yield mention.name, SeenSchema(*order, place, mention.schema)
+            seen = SeenSchema(*order, place, mention.schema)
+            if place >= len(part.inputs) and mention.lifecycle in ("DROP", "RENAME"):
+                name = mention.previous if mention.lifecycle == "RENAME" else None
+                yield name or mention.name, seen._replace(time_us=seen.time_us - 1)
+            else:
+                yield mention.name, seen

@@ -52,7 +52,7 @@ class Selected(Generic[T]):
             if exact is None:
                 self._globs.append((number, selector, rule))
             else:
-                self._exact[canonical(*exact)].append((number, rule))
+                self._exact[canonical(*exact.parts)].append((number, rule))
 
     def of(self, namespace: str, name: str) -> tuple[T, ...]:
         """Return the rules that speak of a dataset, in order."""

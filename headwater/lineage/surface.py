@@ -1,10 +1,12 @@
-"""Rule 8: where tagged columns end up readable, masked, or nobody can say."""
+"""Rule 8: where tagged columns end up readable, masked, or nobody can say. Exposed before unknown before masked."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Set
 from typing import Literal, NamedTuple
 
 from headwater.lineage.graph import Graph
-from headwater.lineage.walk import Hit, View, Wave, allowed_hows
+from headwater.lineage.view import View
+from headwater.lineage.walk import allowed_hows
+from headwater.lineage.wave import Hit, Wave
 
 Exposure = Literal["exposed", "masked", "unknown"]
 
@@ -25,26 +27,47 @@ class Surfaced(NamedTuple):
     opaque: int | None
 
 
+class Surface(NamedTuple):
+    """A whole masking surface.
+
+    columns: what is reached, the tagged columns and what is gone left out; ways: all hits by node, also in what is
+    gone; clear: nodes whose values can be read, the tagged ones included.
+    """
+
+    columns: list[Surfaced]
+    ways: dict[int, Hit]
+    clear: set[int]
+
+
 def surface(
     graph: Graph, tagged: Collection[int], whole: Collection[int], view: View, columns_of: ColumnsOf
-) -> list[Surfaced]:
-    """Return every column that a tagged column's values reach or may reach, the tagged ones left out.
+) -> Surface:
+    """Return every column that a tagged column's values reach or may reach.
 
     tagged: nodes; whole: datasets tagged as such whose columns nobody knows.
     """
-    exposed = _reach(graph, tagged, view, masked=False)
-    direct = _reach(graph, tagged, view, masked=True)
-    found = {node: _of_node(graph, hit, "exposed") for node, hit in exposed.items()}
-    found |= {node: _of_node(graph, hit, "masked") for node, hit in direct.items() if node not in exposed}
-    unknown = _Unknown(graph, view, columns_of, {*found, *tagged}, frozenset(whole))
-    clear = {*whole, *(graph.columns[node].dataset for node in (*exposed, *tagged))}
-    reached = {graph.columns[node].dataset for node in direct}
-    return [*found.values(), *unknown.spread(reached, clear)]
+    sources = view.nesting.whole(set(tagged))
+    clearly = Wave(
+        graph, sources, view, forward=True, allowed=allowed_hows(graph, "value", masked=False), perhaps=False
+    )
+    exposed = _all(clearly)
+    direct = _all(Wave(graph, sources, view, forward=True, allowed=allowed_hows(graph, "value", masked=True)))
+    unknown = _Unknown(graph, view, columns_of, {*exposed, *sources}, frozenset(whole))
+    unsettled = [hit for hit in clearly.unsettled if hit.node not in exposed]
+    found = unknown.spread(direct, {*exposed, *sources}, unsettled)
+    columns = [_of_node(graph, hit, "exposed") for hit in exposed.values()]
+    columns += found.values()
+    columns += (
+        _of_node(graph, hit, "masked")
+        for hit in direct.values()
+        if hit.node not in exposed and graph.columns[hit.node] not in found
+    )
+    shown = [each for each in columns if each.dataset not in view.hidden]
+    return Surface(shown, direct | exposed, {*exposed, *sources})
 
 
-def _reach(graph: Graph, starts: Collection[int], view: View, *, masked: bool) -> dict[int, Hit]:
+def _all(wave: Wave) -> dict[int, Hit]:
     found: dict[int, Hit] = {}
-    wave = Wave(graph, starts, view, forward=True, allowed=allowed_hows(graph, "value", masked=masked))
     while wave.front:
         found.update((hit.node, hit) for hit in wave.advance())
     return found
@@ -53,6 +76,10 @@ def _reach(graph: Graph, starts: Collection[int], view: View, *, masked: bool) -
 def _of_node(graph: Graph, hit: Hit, exposure: Exposure) -> Surfaced:
     dataset, key = graph.columns[hit.node]
     return Surfaced(dataset, key, exposure, hit, None)
+
+
+Place = tuple[int, str | None]
+"""Dataset and key of a column, None for one whose columns are not known."""
 
 
 class _Unknown:
@@ -64,21 +91,26 @@ class _Unknown:
         self._columns_of = columns_of
         self._known = known
         self._whole = whole
-        self._found: dict[tuple[int, str | None], Surfaced] = {}
-        self._opaque_from: set[int] = set()
+        self._found: dict[Place, Surfaced] = {}
+        self._behind_of: set[int] = set()
 
-    def spread(self, reached: Collection[int], clear: Collection[int]) -> Iterable[Surfaced]:
-        """reached: datasets with a DIRECT-reached column; clear: those with a readable one, tagged ones included."""
-        for dataset in reached:
+    def spread(
+        self, reached: Collection[int], clear: Collection[int], unsettled: Iterable[Hit]
+    ) -> dict[Place, Surfaced]:
+        """reached: nodes with or without a mask on the way; clear: readable ones, tagged ones included."""
+        dataset_of = self._graph.dataset_of
+        for hit in unsettled:
+            self._reach(hit)
+        for dataset in {dataset_of[node] for node in reached}:
             self._add(dataset, self._unmentioned(dataset), None)
-        for dataset in clear:
+        for dataset in {*self._whole, *(dataset_of[node] for node in clear)}:
             self._behind(dataset)
-        done: set[tuple[int, str | None]] = set()
+        done: set[Place] = set()
         while len(done) < len(self._found):
             for column in [column for column in self._found if column not in done]:
                 done.add(column)
                 self._onward(*column)
-        return self._found.values()
+        return self._found
 
     def _unmentioned(self, dataset: int) -> Iterator[str]:
         """Yield columns of the newest schema that no current writer names."""
@@ -88,20 +120,33 @@ class _Unknown:
             if self._view.live[number]:
                 said = graph.sets[number][1]
                 named.update(said.bare, (edge.target for edge in said.edges))
-        return (key for key in self._columns_of(dataset) if key not in named)
+        there = self._columns_of(dataset)
+        return (key for key in there if key not in named and not self._is_accounted(dataset, key, named))
+
+    def _is_accounted(self, dataset: int, key: str, named: Set[str | None]) -> bool:
+        """Tell whether a column is named with the struct it lies in, or by what lies in it (rule 12)."""
+        if dataset not in self._view.nesting.active:
+            return False
+        node = self._graph.node_for(dataset, key)
+        above = {self._graph.columns[each].key for each, _ in self._view.nesting.lies_in(node)}
+        inside = {self._graph.columns[each].key for each in self._view.nesting.within(node).values()}
+        return not named.isdisjoint(above | inside)
 
     def _behind(self, dataset: int) -> None:
-        """Take every column of what is written from a dataset without column lineage."""
-        if dataset in self._opaque_from or dataset in self._view.hidden:
+        """Take what is written from a dataset and nobody says how."""
+        if dataset in self._behind_of:
             return
-        self._opaque_from.add(dataset)
+        self._behind_of.add(dataset)
         graph = self._graph
         for number in graph.feeds.get(dataset, ()):
             _, said = graph.sets[number]
-            if self._view.live[number] and said.output is not None and graph.is_opaque(number, dataset):
-                output = graph.dataset(said.output)
-                if graph.names[dataset] in said.tables and output is not None and output not in self._view.hidden:
-                    self._add(output, self._columns_of(output) or (None,), number)
+            output = graph.dataset(said.output) if said.output is not None else None
+            if output is None or not self._view.says(number):
+                continue
+            if graph.is_opaquely_written(number, dataset):
+                self._add(output, self._columns_of(output) or (None,), number)
+            elif said.carries and graph.is_opaque(number, dataset):
+                self._add(output, self._unmentioned(output), number)
 
     def _add(self, dataset: int, keys: Iterable[str | None], number: int | None) -> None:
         for key in keys:
@@ -111,15 +156,17 @@ class _Unknown:
             if node not in self._known and (dataset, key) not in self._found:
                 self._found[dataset, key] = Surfaced(dataset, key, "unknown", None, number)
 
+    def _reach(self, hit: Hit) -> None:
+        place = self._graph.columns[hit.node]
+        if hit.node not in self._known and place not in self._found:
+            self._found[place] = Surfaced(*place, "unknown", hit, None)
+
     def _onward(self, dataset: int, key: str | None) -> None:
         self._behind(dataset)
         self._add(dataset, self._unmentioned(dataset), None)
-        nodes = self._graph.nodes_of(dataset) if key is None else [self._graph.node(dataset, key)]
+        graph = self._graph
+        nodes = graph.nodes_of(dataset) if key is None else [graph.node_for(dataset, key)]
         starts = [node for node in nodes if node is not None]
-        wave = Wave(
-            self._graph, starts, self._view, forward=True, allowed=allowed_hows(self._graph, "value", masked=False)
-        )
+        wave = Wave(graph, starts, self._view, forward=True, allowed=allowed_hows(graph, "value", masked=False))
         for hit in wave.advance():
-            far, column = self._graph.columns[hit.node]
-            if hit.node not in self._known and (far, column) not in self._found:
-                self._found[far, column] = Surfaced(far, column, "unknown", hit, None)
+            self._reach(hit)

@@ -4,13 +4,15 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from headwater.lineage.name import Name
+from headwater.lineage.naming import Naming
+from headwater.lineage.newest import Order
 from headwater.lineage.part import Part, Tag
 
 
 class TagsFacet(NamedTuple):
     """The tags that one event puts on one dataset, by its name as sent; fields in the order that decides the newest."""
 
-    order: tuple[bool, int, int, str]
+    order: Order
     place: int
     name: Name
     producer: str
@@ -24,13 +26,18 @@ def tags_facets(part: Part) -> Iterable[TagsFacet]:
             yield TagsFacet(part.order, place, mention.name, part.producer, mention.tags)
 
 
-def newest_tags(facets: Iterable[tuple[Name, TagsFacet]]) -> dict[Name, list[Tag]]:
-    """Return the tags that hold, by dataset; facets come beside the dataset that their name means."""
+def newest_tags(facets: Iterable[TagsFacet], naming: Naming) -> dict[Name, list[Tag]]:
+    """Return the tags that hold, by dataset, whatever its generation.
+
+    A tag stays with the name that it was put on and goes where renames carry what stands there (rule 10).
+    """
     newest: dict[tuple[Name, str], TagsFacet] = {}
-    for dataset, facet in facets:
-        known = newest.get((dataset, facet.producer))
-        if known is None or (known.order, known.place) < (facet.order, facet.place):
-            newest[dataset, facet.producer] = facet
+    for facet in facets:
+        time_us = facet.order[1]
+        for dataset in {naming.bound(facet.name, time_us), naming.resolve(facet.name, time_us).plain}:
+            known = newest.get((dataset, facet.producer))
+            if known is None or (known.order, known.place) < (facet.order, facet.place):
+                newest[dataset, facet.producer] = facet
     found: dict[Name, list[Tag]] = {}
     for (dataset, _), facet in newest.items():
         found.setdefault(dataset, []).extend(facet.tags)

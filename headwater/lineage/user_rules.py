@@ -60,7 +60,7 @@ class UserRules:
 
     @cached_property
     def rules_hash(self) -> str:
-        """What changes with any rule, and with nothing else."""
+        """The version of the rules in index, silver and gold: what changes with any rule or their code."""
         parts = (self.names.rules_hash, self.tags, self.masking, self.consumers)
         return sha256(repr(parts).encode("utf-8", "backslashreplace")).hexdigest()[:32]
 

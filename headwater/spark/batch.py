@@ -7,18 +7,22 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from headwater.lineage.generations import Span
 from headwater.lineage.name import Name
+from headwater.lineage.newest import NEWNESS
 from headwater.lineage.schemas import SeenSchema
 from headwater.lineage.user_rules import UserRules
 from headwater.spark.arrow import map_groups, map_rows
 from headwater.spark.datasets import DATASET, datasets, fields, jobs, reads, still_read
-from headwater.spark.delta import Folder, keep, spark_schema, together
+from headwater.spark.delta import Folder, keep, together
 from headwater.spark.derive import DERIVED, GROUP, Derive
 from headwater.spark.facets import KEY as FACET_KEY
 from headwater.spark.facets import newest_facets
+from headwater.spark.happened import HAPPENED
 from headwater.spark.judge import CLOSED, OPEN, judge
+from headwater.spark.kin import Kin
 from headwater.spark.known import LATEST, History, Known, Latest, exact_keys, read_columns, seen_of
-from headwater.spark.naming import KEYS, Learnt, learn
+from headwater.spark.naming import Learnt, learn
 from headwater.spark.parse import parse
 from headwater.spark.positions import Position
 from headwater.spark.ranges import prefixes, ranges
@@ -37,8 +41,10 @@ from headwater.tables import (
 )
 
 NAMES = Table("names", {"namespace": "string", "name": "string"})
-_OF_NAME = ["namespace", "name", "dataset_namespace", "dataset_name", "facet", "producer"]
-_NEWNESS = ("credible", "time_us", "rank", "event_id", "place")
+_RUN_KEYS = Table("run_keys", {"run_key": "string"})
+_GENERATIONS = Table("generations", dict.fromkeys(DATASET, "string"))
+_SPANS = Table("spans", {**NAMES.columns, "since_us": "long", "until_us": "long"})
+_OF_NAME = ["namespace", "name", *DATASET, "facet", "producer"]
 
 
 class Batch:
@@ -68,9 +74,9 @@ class Batch:
         self._events = events
         self._parsed = keep(parse(events, self.rules.names))
         self._touched = keep(self._parsed.select("run_key").distinct())
-        seen = self._parsed.agg(F.count("*"), prefixes("run_key"), F.max("renames"), F.max(F.size("bindings")))
-        count, self._begins, renames, bindings = seen.collect()[0]
-        learnt = learn(self.folder.read(BINDINGS), self._parsed, self, renames=renames, bindings=bindings > 0)
+        seen = self._parsed.agg(F.count("*"), prefixes("run_key"), F.max("changes"), F.max(F.size("bindings")))
+        count, self._begins, changes, bindings = seen.collect()[0]
+        learnt = learn(self.folder.read(BINDINGS), self._parsed, self, changes=changes, bindings=bindings > 0)
         moved = keep(self.users(learnt.moved)) if learnt.moved else None
         latest = self._latest(learnt, moved)
         derived = self._derived(learnt, self._concerned(learnt, moved, latest))
@@ -81,13 +87,25 @@ class Batch:
 
     def named(self, names: Iterable[Name]) -> DataFrame:
         """Return names as rows."""
-        return self.folder.spark.createDataFrame(sorted(set(names)), spark_schema(NAMES))
+        return self._rows(NAMES, sorted({name.parts for name in names}))
 
-    def users(self, names: Iterable[Name]) -> DataFrame:
-        """Return `run_key` of the stored runs that use one of these names, as sent."""
-        wanted = F.broadcast(self.named(names))
-        stored = self.folder.read(RUN_DATASETS)
-        return stored.join(wanted, ["namespace", "name"], "left_semi").select("run_key").distinct()
+    def runs(self, run_keys: Iterable[str]) -> DataFrame:
+        """Return the keys of runs as rows."""
+        return self._rows(_RUN_KEYS, [(key,) for key in sorted(run_keys)])
+
+    def users(self, spans: Iterable[Span]) -> DataFrame:
+        """Return `run_key` of the stored runs that use one of these names, as sent, at such a time."""
+        wanted = F.broadcast(self._spans(spans))
+        used = self.folder.read(RUN_DATASETS).join(wanted, ["namespace", "name"])
+        return used.where("first_us <= until_us AND last_us >= since_us").select("run_key").distinct()
+
+    def _spans(self, spans: Iterable[Span]) -> DataFrame:
+        return self._rows(
+            _SPANS, [(*name.parts, since_us, until_us) for name, since_us, until_us in sorted(set(spans))]
+        )
+
+    def _rows(self, table: Table, rows: Sequence[tuple[object, ...]]) -> DataFrame:
+        return self.folder.rows(table, rows)
 
     def parts_of(self, run_keys: DataFrame) -> DataFrame:
         """Return rows in the columns `GROUP` of these runs, stored and in this batch."""
@@ -119,34 +137,36 @@ class Batch:
         stored = self.folder.read(LATEST_FACETS).select(*LATEST.columns)
         fresh = found.withColumns(stays)
         if moved is not None:
-            names = F.broadcast(self.named(learnt.moved))
-            again = fresh.join(names, ["namespace", "name"], "left_semi").withColumn("moved", F.lit(True))
-            others = fresh.join(names, ["namespace", "name"], "left_anti")
-            meant = stored.join(names, ["namespace", "name"], "left_semi")
-            gone = meant.join(found, _OF_NAME, "left_anti").withColumns({"gone": F.lit(True), "moved": F.lit(True)})
+            stale = self._stale(stored, learnt.moved)
+            again = fresh.join(stale, _OF_NAME, "left_semi").withColumn("moved", F.lit(True))
+            others = fresh.join(stale, _OF_NAME, "left_anti")
+            gone = stale.join(found, _OF_NAME, "left_anti").withColumns({"gone": F.lit(True), "moved": F.lit(True)})
             fresh = keep(others.unionByName(again).unionByName(gone))
-            stored = stored.join(names, ["namespace", "name"], "left_anti")
+            stored = stored.join(stale, _OF_NAME, "left_anti")
         self._tell_apart(
             found, stored.unionByName(fresh.where("NOT gone").drop("gone", "moved")), moved=moved is not None
         )
         return fresh
 
+    def _stale(self, stored: DataFrame, moved: Iterable[Span]) -> DataFrame:
+        """Return the rows that were mentioned when their name meant something else: all of them are in these spans."""
+        inside = stored.join(F.broadcast(self._spans(moved)), ["namespace", "name"])
+        inside = inside.where("time_us BETWEEN since_us AND until_us")
+        return keep(inside.select(*LATEST.columns).dropDuplicates(_OF_NAME))
+
     def _tell_apart(self, found: DataFrame, now: DataFrame, *, moved: bool) -> None:
         """Find the columns that newest schemas tell apart by case: most lakes have none, then nothing is read."""
-        several = {Name(*row) for row in found.where("twins").select("dataset_namespace", "dataset_name").collect()}
+        several = {Name(*row) for row in found.where("twins").select(*DATASET).collect()}
         several |= self._exact_before.keys()
         if moved:  # an older schema may be the newest one again
-            several |= {Name(*row) for row in now.where("twins").select("dataset_namespace", "dataset_name").collect()}
+            several |= {Name(*row) for row in now.where("twins").select(*DATASET).collect()}
         self.exact = {}
         if several:
-            of = now.where("facet = 'schema'").join(
-                F.broadcast(self.named(several)).toDF("dataset_namespace", "dataset_name"),
-                ["dataset_namespace", "dataset_name"],
-            )
-            newest = F.max_by("value", F.struct(*_NEWNESS))
-            for row in of.groupBy("dataset_namespace", "dataset_name").agg(newest).collect():
-                if keys := exact_keys(row[2]):
-                    self.exact[Name(row[0], row[1])] = keys
+            of = now.where("facet = 'schema'").join(F.broadcast(self._rows(_GENERATIONS, sorted(several))), DATASET)
+            newest = F.max_by("value", F.struct(*NEWNESS))
+            for row in of.groupBy(*DATASET).agg(newest).collect():
+                if keys := exact_keys(row[3]):
+                    self.exact[Name(*row[:3])] = keys
 
     def _concerned(self, learnt: Learnt, moved: DataFrame | None, latest: DataFrame) -> DataFrame | None:
         """Return runs outside the batch that say something else now, None where there can be none."""
@@ -154,12 +174,12 @@ class Batch:
         before = self._exact_before
         changed = [name for name in {*self.exact, *before} if self.exact.get(name) != before.get(name)]
         if changed:
-            found.append(self.users(name for dataset in changed for name in learnt.naming.names_of(dataset)))
+            found.append(self.users(Span(name) for dataset in changed for name in learnt.naming.names_of(dataset)))
         if self.borrows:
             borrowed = self.folder.read(EDGE_SETS).where("part = 'open' AND borrowed AND NOT retracted")
             if moved is None:
-                datasets = latest.where("facet = 'schema'").select("dataset_namespace", "dataset_name").distinct()
-                borrowed = borrowed.join(F.broadcast(datasets), ["dataset_namespace", "dataset_name"], "left_semi")
+                datasets = latest.where("facet = 'schema'").select(*DATASET).distinct()
+                borrowed = borrowed.join(F.broadcast(datasets), DATASET, "left_semi")
             found.append(borrowed.select("run_key"))
         return keep(reduce(DataFrame.unionByName, found).distinct()) if found else None
 
@@ -180,7 +200,7 @@ class Batch:
 
     def _with_histories(self, known: Known, datasets: set[Name]) -> Known:
         names = {name for dataset in datasets for name in known.naming.names_of(dataset)}
-        users = self.users(names).unionByName(self._touched).distinct()
+        users = self.users(Span(name) for name in names).unionByName(self._touched).distinct()
         rows = self.parts_of(users).select("parts", "contents")
         found = map_rows(rows, History(known.naming, frozenset(datasets)), LATEST).distinct().collect()
         histories: dict[Name, list[SeenSchema]] = {dataset: [] for dataset in datasets}
@@ -199,9 +219,9 @@ class Batch:
         together(partial(self._write_runs, votes, derived), partial(self._write_jobs, derived), self._write_facets)
         rows = [(*row, False) for row in learnt.rows] + [(*row, True) for row in learnt.gone]
         if rows:
-            flagged = Table("bindings", {**{name: BINDINGS.columns[name] for name in KEYS}, "gone": "boolean"})
-            frame = self.folder.spark.createDataFrame(rows, spark_schema(flagged))
-            self.folder.merge(BINDINGS, self._stamped(frame), KEYS)
+            flagged = Table("bindings", {**HAPPENED.columns, "gone": "boolean"})
+            frame = self._rows(flagged, rows)
+            self.folder.merge(BINDINGS, self._stamped(frame), list(HAPPENED.columns))
 
     def _write_runs(self, votes: "_Votes | None", derived: DataFrame) -> None:
         """Write votes before the runs that say them: a run that is stored is not compared again."""
@@ -226,7 +246,7 @@ class Batch:
         """Hold what runs say against what is stored; None if they say nothing new."""
         changes = keep(derived.select(F.explode("changes").alias("vote")).select("vote.*"))
         count, replaced, begins = changes.agg(F.count("*"), F.max("replaced"), prefixes("execution")).collect()[0]
-        if not count:
+        if not count and derived.where("parent_run IS NOT NULL").isEmpty():
             return None
         stored = self.folder.read(EDGE_SETS).where("NOT retracted")
         outputs = changes.select("output_key").distinct()
@@ -238,7 +258,7 @@ class Batch:
             losing = changes.where("replaced").select("output_key").distinct()
             found = found.unionByName(closed.join(losing, "output_key", "left_semi").select(stored.columns)).distinct()
         found = found.join(outputs, "output_key", "left_semi")
-        judged = keep(judge(found, changes, self.number))
+        judged = Kin(self.folder, derived, keep(judge(found, changes, self.number))).answered()
         was_closed, borrows = judged.agg(F.max(F.expr("was <=> 'closed'")), F.max("borrowed")).collect()[0]
         self.borrows = self.borrows or bool(borrows)
         read = reads(changes.where("NOT retracted")).withColumn("ever_read", F.lit(True))
@@ -251,7 +271,9 @@ class Batch:
 
     def _write_datasets(self, latest: DataFrame, votes: "_Votes | None") -> None:
         self.folder.merge(LATEST_FACETS, self._stamped(latest), _OF_NAME, when=_newer())
-        concerned = latest.select(*DATASET, F.lit(None).cast("boolean").alias("ever_read"))
+        concerned = latest.select(*DATASET)
+        concerned = concerned.unionByName(concerned.withColumn("generation", F.lit("")))
+        concerned = concerned.withColumn("ever_read", F.lit(None).cast("boolean"))
         concerned = concerned if votes is None else concerned.unionByName(votes.read)
         rows = keep(datasets(self.folder, concerned.groupBy(*DATASET).agg(F.max("ever_read").alias("ever_read"))))
         self.folder.merge(FIELDS, self._stamped(fields(self.folder, rows)), [*DATASET, "field"])
@@ -272,10 +294,10 @@ class _Votes(NamedTuple):
 def _newest(frame: DataFrame) -> DataFrame:
     """Return of each name, facet and producer the newest row."""
     rest = [name for name in LATEST.columns if name not in _OF_NAME]
-    newest = F.max_by(F.struct(*rest), F.struct(*_NEWNESS)).alias("newest")
+    newest = F.max_by(F.struct(*rest), F.struct(*NEWNESS)).alias("newest")
     return frame.groupBy(*_OF_NAME).agg(newest).select(*_OF_NAME, "newest.*")
 
 
 def _newer() -> str:
-    sides = (", ".join(f"{side}.{name}" for name in _NEWNESS) for side in ("s", "t"))
+    sides = (", ".join(f"{side}.{name}" for name in NEWNESS) for side in ("s", "t"))
     return "s.moved OR " + " > ".join(f"struct({side})" for side in sides)

@@ -14,6 +14,7 @@ from headwater.events.position import Source
 from headwater.failpoints import reach
 from headwater.lake.ownership import PAST, check_owner, creation_properties
 from headwater.spark.delta import Folder, shaped, spark_schema, together
+from headwater.spark.new_columns import add_columns
 from headwater.spark.transactions import Transactions
 from headwater.tables import BRONZE, COLUMN_LINEAGE, DUPLICATES, EVENTS, REFUSED, REJECTED, SCHEMAS, Table
 
@@ -42,12 +43,16 @@ class SparkBronze:
         self._transactions = Transactions(spark)
 
     def create(self, owner: str, incarnation: str) -> None:
-        """Create the tables that are missing, owned by one ingest route; protocol 1/2, as delta-rs makes them."""
+        """Create the tables that are missing, owned by one ingest route; protocol 1/2, as delta-rs makes them.
+
+        Tables that an older version made get the columns that came since.
+        """
         self._spark.conf.set(_SAME_RETENTION, "false")
         together(*(partial(self._create, table, creation_properties(table, owner, incarnation)) for table in BRONZE))
 
     def _create(self, table: Table, properties: Mapping[str, str]) -> None:
         if self._folder.exists(table):
+            add_columns(self._spark, self._folder.uri(table), spark_schema(table))
             return
         builder = DeltaTable.createIfNotExists(self._spark).location(self._folder.uri(table))
         builder = builder.addColumns(spark_schema(table)).partitionedBy(*table.partition_by)

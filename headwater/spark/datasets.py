@@ -3,21 +3,22 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from headwater.lineage.newest import NEWNESS
 from headwater.spark.delta import Folder
 from headwater.tables import DATASETS, FIELDS, JOBS, LATEST_FACETS
 
-DATASET = ["dataset_namespace", "dataset_name"]
+DATASET = ["dataset_namespace", "dataset_name", "generation"]
+_PLAIN = DATASET[:2]
 _JOB = ["job_namespace", "job_name"]
 _READS = "STRUCT<output: ARRAY<STRING>, tables: ARRAY<ARRAY<STRING>>, also_read: ARRAY<ARRAY<STRING>>>"
-_NEWNESS = ("credible", "time_us", "rank", "event_id", "place")
 
 
 def reads(votes: DataFrame) -> DataFrame:
-    """Return the datasets that votes read to write another: a MERGE into itself shows no reader."""
+    """Return the datasets that votes read to write another, without generation: a MERGE into itself shows no reader."""
     said = votes.select(F.from_json("content", _READS).alias("said")).where("said.output IS NOT NULL")
     read = said.select("said.output", F.explode(F.expr("concat(said.tables, said.also_read)")).alias("name"))
-    other = read.where("name <> output").select(
-        F.expr("name[0]").alias(DATASET[0]), F.expr("name[1]").alias(DATASET[1])
+    other = read.where("slice(name, 1, 2) <> slice(output, 1, 2)").select(
+        F.expr("name[0]").alias(DATASET[0]), F.expr("name[1]").alias(DATASET[1]), F.lit("").alias(DATASET[2])
     )
     return other.distinct()
 
@@ -29,16 +30,20 @@ def still_read(lost: DataFrame, votes: DataFrame) -> DataFrame:
 
 
 def datasets(folder: Folder, concerned: DataFrame) -> DataFrame:
-    """Return rows of `datasets` for (dataset, `ever_read`, null where that stays as it is), empty ones as `gone`."""
-    facets = folder.read(LATEST_FACETS).join(concerned.select(*DATASET), DATASET, "left_semi")
+    """Return rows of `datasets` for (dataset, `ever_read`, null where that stays as it is), empty ones as `gone`.
+
+    Tags and readers are of all generations together: they stand with the first.
+    """
+    facets = folder.read(LATEST_FACETS).join(concerned.select(*_PLAIN), _PLAIN, "left_semi")
     newest = facets.where("facet = 'schema'").groupBy(*DATASET)
-    schemas = newest.agg(F.max_by(F.struct("content_hash", "value"), F.struct(*_NEWNESS)).alias("schema"))
+    schemas = newest.agg(F.max_by(F.struct("content_hash", "value"), F.struct(*NEWNESS)).alias("schema"))
     of_producer = (
         facets.where("facet = 'tags'")
-        .groupBy(*DATASET, "producer")
-        .agg(F.max_by("value", F.struct(*_NEWNESS)).alias("tags"))
+        .groupBy(*_PLAIN, "producer")
+        .agg(F.max_by("value", F.struct(*NEWNESS)).alias("tags"))
     )
-    tags = of_producer.groupBy(*DATASET).agg(F.to_json(F.sort_array(F.collect_list("tags"))).alias("tags"))
+    tags = of_producer.groupBy(*_PLAIN).agg(F.to_json(F.sort_array(F.collect_list("tags"))).alias("tags"))
+    tags = tags.withColumn("generation", F.lit(""))
     known = folder.read(DATASETS).select(*DATASET, F.col("ever_read").alias("was_read"))
     found = concerned.join(schemas, DATASET, "left").join(tags, DATASET, "left").join(known, DATASET, "left")
     rows = found.select(

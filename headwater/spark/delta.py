@@ -22,6 +22,7 @@ from pyspark.sql.types import (
 )
 
 from headwater.failpoints import reach
+from headwater.spark.new_columns import add_columns, with_nulls
 from headwater.tables import ListOf, StructOf, Table, Type
 
 TEXTS = ("parts", "contents", "said", "content", "value", "columns", "tags", "state", "body")
@@ -41,13 +42,17 @@ class Folder:
         self._empty: set[str] = set()
 
     def create(self) -> None:
-        """Create the tables that are missing; protocol 1/2, so that delta-rs and Fabric can read and write them."""
+        """Create the tables that are missing; protocol 1/2, so that delta-rs and Fabric can read and write them.
+
+        Tables that an older version made get the columns that came since.
+        """
         together(*(partial(self._create, table) for table in self._tables.values()))
 
     def _create(self, table: Table) -> None:
         useless = (*TEXTS, *table.partition_by)
         statistics = [name for name, kind in table.columns.items() if kind != "boolean" and name not in useless]
         if self.exists(table):
+            add_columns(self.spark, self.uri(table), spark_schema(table))
             return
         builder = DeltaTable.createIfNotExists(self.spark).location(self.uri(table))
         builder = builder.addColumns(spark_schema(table)).partitionedBy(*table.partition_by)
@@ -64,8 +69,8 @@ class Folder:
         return f"{self.root}/{table.name}"
 
     def read(self, table: Table) -> DataFrame:
-        """Return a table at its newest version."""
-        return self.spark.read.format("delta").load(self.uri(table))
+        """Return a table at its newest version; columns that came since it was made are null."""
+        return with_nulls(self.spark.read.format("delta").load(self.uri(table)), spark_schema(table))
 
     def rows(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> DataFrame:
         """Return rows in the columns of a table."""

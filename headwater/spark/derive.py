@@ -7,9 +7,10 @@ from headwater.lineage.contents import ContentsInMemory
 from headwater.lineage.current import Group, Vote
 from headwater.lineage.derive import group_of, vote_of
 from headwater.lineage.edges import Contribution, EdgeRules, contributions
+from headwater.lineage.generations import EVER_US
 from headwater.lineage.name import Name
 from headwater.lineage.naming import bindings_of
-from headwater.lineage.part import AHEAD_US, Part
+from headwater.lineage.part import Part
 from headwater.lineage.run import Run, fold
 from headwater.spark.arrow import Row
 from headwater.spark.known import Known, read_carried
@@ -50,7 +51,7 @@ class Derive:
         before = next((row[3] for row in rows if row[3] is not None), None)
         contents = contents_of(carried)
         missing: set[Name] = set()
-        run = fold(parts.values(), self.known.naming.resolve)
+        run = fold(parts.values(), self.known.naming)
         votes = self._votes(run, contents, missing)
         ordered = sorted(parts.values(), key=lambda part: part.order)
         now = {told.key: told for told in (_Told(group, vote) for group, vote in votes)}
@@ -60,7 +61,7 @@ class Derive:
             text_of([(key, *told.mark) for key, told in now.items()]),
             text_of(ordered),
             text_of(carried),
-            list(self._mentions(ordered, contents)),
+            list(self._mentions(run, ordered, contents)),
             [*_changed(now, known), *_gone(run, now, known)],
             text_of(sorted(missing)) if missing else None,
         )
@@ -71,17 +72,29 @@ class Derive:
         known = self.known
         for name, columns in known.columns.items():
             contents.add_schema(name, columns)
-        rules = EdgeRules(contents, known.naming.resolve, known.key, known.schema_at(missing))
+        rules = EdgeRules(contents, known.naming, known.key, known.schema_at(missing))
         return [(group_of(run, found), vote_of(run, found)) for found in contributions(run, rules)]
 
-    def _mentions(self, parts: Sequence[Part], contents: ContentsInMemory) -> Iterator[dict[str, str]]:
-        """Yield each name that the run uses, as sent, and what it means."""
+    def _mentions(self, run: Run, parts: Sequence[Part], contents: ContentsInMemory) -> Iterator[dict[str, object]]:
+        """Yield each name that the run uses, as sent, what it means, and the times of the run's events.
+
+        What is declared is about names at any time.
+        """
         found: dict[tuple[str, Name], Name] = {}
         for part in parts:
-            for role, name in _used(part, contents):
-                found[role, name] = self.known.naming.resolve(name, part.time_us)
+            for role, name, lifecycle in _used(part, contents):
+                found[role, name] = self._meant(run, role, name, part.time_us, lifecycle)
+        times = (run.started_us, run.last_us) if run.kind == "RUN" else (-EVER_US, EVER_US)
         for (role, name), dataset in found.items():
-            yield dict(zip(_MENTION.fields, (role, *name, *dataset), strict=True))
+            yield dict(zip(_MENTION.fields, (role, *name.parts, *dataset, *times), strict=True))
+
+    def _meant(self, run: Run, role: str, name: Name, time_us: int, lifecycle: str | None) -> Name:
+        naming = self.known.naming
+        if role in ("input", "source"):
+            return naming.input(run.speaker, name, time_us)
+        if role in ("output", "target"):
+            return naming.output(run.speaker, name, time_us, lifecycle)
+        return naming.resolve(name, time_us)
 
 
 class _Told:
@@ -89,8 +102,8 @@ class _Told:
 
     def __init__(self, group: Group, vote: Vote[Contribution]):
         self.group, self.vote = group, vote
-        self.key = key_of(group.layer, *group.job, *(group.output or (None,)))
-        self.output_key = key_of(*(group.output or (None,)))
+        self.key = key_of(group.layer, *group.job.parts, *(group.output or (None,)))
+        self.output_key = output_key(group)
         self.content = text_of(vote.said)
         digest = key_of(self.content, text_of(vote[:-1]))
         self.mark = (self.output_key, vote.execution, digest)
@@ -98,11 +111,26 @@ class _Told:
     def row(self, *, replaced: bool) -> dict[str, object]:
         group, vote = self.group, self.vote
         values = (
-            self.key, self.output_key, vote.run_key, vote.execution, group.layer, *group.job,
-            *(group.output or (None, None)), vote.time_us, vote.tie, vote.carries, vote.landed, vote.ended, vote.drops,
-            vote.said.borrowed, False, self.content, replaced,
+            self.key, self.output_key, vote.run_key, vote.execution, group.layer, *group.job.parts,
+            *(group.output or (None, None, None)), vote.time_us, vote.tie, vote.started_us, vote.last_us, vote.weight,
+            vote.landed, vote.rewrites, vote.said.borrowed, asks(vote.said), None, False, self.content, replaced,
         )  # fmt: skip
         return dict(zip(VOTE.fields, values, strict=True))
+
+
+def output_key(group: Group) -> str:
+    """Return a key of what is judged together: an output in all its generations; of what is written nowhere, a job."""
+    return key_of(*group.output.parts) if group.output else key_of(group.layer, *group.job.parts, None)
+
+
+def asks(said: Contribution) -> str | None:
+    """Return which runs may explain what a run says: those BELOW it, or those BESIDE it in its execution."""
+    if said.opaque:
+        return BELOW
+    return BESIDE if said.output is None else None
+
+
+BELOW, BESIDE = "below", "beside"
 
 
 def _changed(now: dict[str, _Told], known: dict[str, list[str]]) -> Iterator[dict[str, object]]:
@@ -119,28 +147,31 @@ def _gone(run: Run, now: dict[str, _Told], known: dict[str, list[str]]) -> Itera
             yield {**empty, **named, "retracted": True, "replaced": True}
 
 
-def _used(part: Part, contents: ContentsInMemory) -> Iterator[tuple[str, Name]]:
+def _used(part: Part, contents: ContentsInMemory) -> Iterator[tuple[str, Name, str | None]]:
+    """Yield (role, name as sent, what is said to happen to the dataset)."""
     for role, mentions in (("input", part.inputs), ("output", part.outputs)):
         for mention in mentions:
-            yield role, mention.name
+            yield role, mention.name, mention.lifecycle
             if mention.previous:
-                yield "previous", mention.previous
+                yield "previous", mention.previous, None
             for alias, _ in bindings_of(mention):
-                yield "symlink", alias
+                yield "symlink", alias, None
     for content_hash in hashes_of(part)[1]:
         for line in contents.lineage(content_hash):
-            yield from (("lineage", name) for name in (line.source, line.target) if name)
+            for role, name in (("source", line.source), ("target", line.target)):
+                if name:
+                    yield role, name, None
 
 
 def _run_row(run: Run, parts: Sequence[Part]) -> Iterable[object]:
     last_us, received_us = max(_credible(parts)), max(part.received_us for part in parts)
     late_us = max(part.received_us - part.time_us for part in parts)
     return (
-        run.key, run.kind, run.state, run.processing, *run.job, *run.job_key, run.execution, run.producer,
-        run.started_us, run.ended_us, last_us, received_us, max(0, late_us) // 1_000_000, len(parts),
+        run.key, run.kind, run.state, run.processing, *run.job.parts, *run.job_key.parts, run.execution, run.parent,
+        run.producer, run.started_us, run.ended_us, last_us, received_us, max(0, late_us) // 1_000_000, len(parts),
         any(dataset.landed for dataset in run.outputs.values()),
     )  # fmt: skip
 
 
 def _credible(parts: Sequence[Part]) -> list[int]:
-    return [part.time_us for part in parts if part.time_us <= part.received_us + AHEAD_US] or [parts[-1].time_us]
+    return [part.time_us for part in parts if part.order.credible] or [parts[-1].time_us]

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from headwater.errors import WrongSetting
 from headwater.lineage.user_rules import UserRules
 from headwater.spark.delta import together
-from headwater.spark.generations import begin, current, switch
+from headwater.spark.generations import beside, current, switch
 from headwater.spark.gold_answers import write_answers
 from headwater.spark.gold_edges import write_edges
 from headwater.spark.gold_runs import write_runs
@@ -21,17 +21,18 @@ LAYER = "gold"
 def build_gold(spark: SparkSession, lake: str, rules: UserRules, *, rebuild: bool = False) -> int:
     """Bring gold up to silver; returns the number of silver batches taken.
 
-    Gold of another generation of silver, or of other rules, is built anew beside the old one.
+    Gold of another generation of silver, or of other rules, is built beside the old one, then switched to.
     """
     silver = current(spark, lake, SILVER_LAYER, SILVER)
     if silver is None or silver[1] != rules.rules_hash:
         what = "There is no silver" if silver is None else "Silver was built by other rules"
-        raise WrongSetting(f"{what} in {lake}. Run `headwater spark silver{' --rebuild' if silver else ''}` first.")
+        raise WrongSetting(f"{what} in {lake}. Run `headwater spark silver` first.")
     folder, _ = silver
     generation = folder.root.rpartition("/")[2]
-    found = None if rebuild else current(spark, lake, LAYER, GOLD)
+    found = current(spark, lake, LAYER, GOLD)
     of_these = f"{rules.rules_hash}/{generation}"
-    gold = found[0] if found and found[1] == of_these else begin(spark, lake, LAYER, GOLD)
+    goes_on = found is not None and found[1] == of_these and not rebuild
+    gold = found[0] if found and goes_on else beside(spark, lake, LAYER, GOLD, of_these, anew=rebuild)
     at, reached = read_position(gold), read_position(folder)
     if at.batch < reached.batch:
         together(
@@ -42,6 +43,6 @@ def build_gold(spark: SparkSession, lake: str, rules: UserRules, *, rebuild: boo
         write_position(gold, Position(reached.batch, reached.sequences), rules.rules_hash)
     else:
         write_runs(folder, gold, rules, at.batch)  # time alone loses runs
-    if not found or gold is not found[0]:
+    if not goes_on:
         switch(gold, of_these)
     return reached.batch - at.batch

@@ -5,14 +5,19 @@ from functools import partial
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from headwater.lineage.generations import Generations
+from headwater.lineage.name import Name
 from headwater.lineage.user_rules import UserRules
 from headwater.spark.arrow import map_groups
+from headwater.spark.datasets import DATASET
 from headwater.spark.delta import Folder, keep, spark_schema, together
 from headwater.spark.judge import CLOSED, OPEN
+from headwater.spark.naming import naming_of
 from headwater.spark.spells import COLUMN, EDGE, GROUPED, TABLE, VOTE, Spells
-from headwater.tables import COLUMN_EDGES, EDGE_SETS, TABLE_EDGES, Table
+from headwater.tables import BINDINGS, COLUMN_EDGES, EDGE_SETS, TABLE_EDGES, Table
 
 KINDS = {COLUMN: COLUMN_EDGES, TABLE: TABLE_EDGES}
+_ENDED = Table("ended", {**dict.fromkeys(DATASET, "string"), "at_us": "long"})
 _TIMES = ("valid_from", "valid_to", "last_seen")
 
 
@@ -35,8 +40,10 @@ def write_edges(silver: Folder, gold: Folder, rules: UserRules, after: int, upto
     for kind, table in KINDS.items():
         of_kind = edges.where(F.col("kind") == kind).withColumns(stamp)
         gold.merge(table, of_kind, ["edge_key"], only="" if was_closed else "t.part = 'open'")
-    gone = keep(dropped(silver))
-    together(*(partial(hide_dropped, gone, gold, table) for table in KINDS.values()))
+    gone = ended(naming_of(silver.read(BINDINGS)).generations)
+    rows = keep(silver.rows(_ENDED, [(*name, time_us) for name, time_us in gone.items()]))
+    rows = rows.select(*DATASET, F.timestamp_micros("at_us").alias("at"))
+    together(*(partial(hide_ended, rows, gold, table) for table in KINDS.values()))
 
 
 def _open_rows(gold: Folder) -> DataFrame:
@@ -72,6 +79,7 @@ def _rows(edges: DataFrame, kind: str, groups: DataFrame, *, anew: bool) -> Data
         "layer": F.col("origin"),
         "dataset_namespace": F.col("target_namespace"),
         "dataset_name": F.col("target_dataset"),
+        "generation": F.col("target_generation"),
     }
     found = found.withColumn("edge", row).withColumns(named)
     types = {field.name: field.dataType for field in spark_schema(GROUPED)}
@@ -80,26 +88,31 @@ def _rows(edges: DataFrame, kind: str, groups: DataFrame, *, anew: bool) -> Data
     return found.select(*present).withColumns(empty).select(*GROUPED.columns)
 
 
-def dropped(silver: Folder) -> DataFrame:
-    """Return the datasets that are dropped now (rule 10), and since when."""
-    ended = silver.read(EDGE_SETS).where("part = 'open' AND ended AND NOT retracted AND dataset_name IS NOT NULL")
-    newest = ended.groupBy("dataset_namespace", "dataset_name").agg(
-        F.max(F.struct("time_us", F.expr("NOT drops").alias("writes"))).alias("newest")
-    )
-    return newest.where("NOT newest.writes").select(
-        "dataset_namespace", "dataset_name", F.timestamp_micros("newest.time_us").alias("at")
-    )
+def ended(generations: Generations) -> dict[Name, int]:
+    """Return the generations that are gone now, and since when (us); one that never lived never was."""
+    found: dict[Name, int] = {}
+    for location in generations.touched():
+        begun = dict(reversed(generations.ends(location)))
+        before = location
+        for time_us in sorted(begun):
+            found[before] = time_us
+            before = location._replace(generation=begun[time_us])
+        found.pop(before, None)
+        if not generations.stands(before):
+            found[before] = max(begun)
+    return found
 
 
-def hide_dropped(gone: DataFrame, gold: Folder, table: Table) -> None:
-    """End the edges of datasets that are dropped now (`gone`), and let those of datasets that came back go on."""
+def hide_ended(gone: DataFrame, gold: Folder, table: Table) -> None:
+    """End the edges of generations that are gone now (`gone`), and let those of others go on."""
     edges = gold.read(table).where("part = 'open'")
     for side in ("source", "target"):
-        names = [F.col("dataset_namespace").alias(f"{side}_namespace"), F.col("dataset_name").alias(f"{side}_dataset")]
-        ends = gone.select(*names, F.col("at").alias(f"{side}_at"))
-        edges = edges.join(F.broadcast(ends), [f"{side}_namespace", f"{side}_dataset"], "left")
-    ended = F.least("source_at", "target_at")
-    found = edges.withColumn("ended", ended).where("NOT ended <=> valid_to")
+        names = {"dataset_namespace": f"{side}_namespace", "dataset_name": f"{side}_dataset"}
+        ends = gone.withColumnsRenamed({**names, "generation": f"{side}_generation", "at": f"{side}_at"})
+        edges = edges.join(F.broadcast(ends), [*names.values(), f"{side}_generation"], "left")
+    at = F.least("source_at", "target_at")
+    edges = edges.withColumn("ended", F.when(at.isNotNull(), F.greatest(at, "valid_from")))
+    found = edges.where("NOT ended <=> valid_to")
     found = found.withColumns({"valid_to": F.col("ended"), "current": F.col("ended").isNull()})
     found = keep(found.select(*table.columns))
     if not found.isEmpty():

@@ -1,17 +1,16 @@
 """`run_health` and `hourly_stats`: built-in aggregation, the rules have spoken before."""
 
 from collections.abc import Sequence
-from datetime import timedelta
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from headwater.lineage.lost import lost_sql
 from headwater.lineage.user_rules import UserRules
 from headwater.spark.delta import Folder, keep
 from headwater.spark.ranges import prefixes, ranges
 from headwater.tables import HOURLY_STATS, RUN_HEALTH, RUNS
 
-LOST_AFTER = timedelta(hours=24)
 LATE_S = 3600
 """A run is late if one of its events came so long after its time."""
 
@@ -19,13 +18,14 @@ _JOB = ["job_namespace", "job_name"]
 
 
 def write_runs(silver: Folder, gold: Folder, rules: UserRules, after: int) -> None:
-    """Take runs that changed behind batch `after`, and runs that nobody has heard of for a day."""
+    """Take runs that changed behind batch `after`, and runs that are lost by now."""
     runs = silver.read(RUNS).where((F.col("batch") > after) & (F.col("kind") == "RUN"))
     fresh = runs.select(
         "run_key",
         *_JOB,
         "execution",
         "state",
+        "processing",
         F.col("ended_at").isNotNull().alias("ended"),
         F.date_trunc("hour", F.coalesce("ended_at", "started_at")).alias("hour"),
         "started_at",
@@ -39,10 +39,7 @@ def write_runs(silver: Folder, gold: Folder, rules: UserRules, after: int) -> No
         F.lit(rules.rules_hash).alias("rules_hash"),
     )
     known = gold.read(RUN_HEALTH).where("NOT ended").join(fresh, "run_key", "left_anti")
-    silent = F.col("last_event_at") < F.current_timestamp() - F.expr(
-        f"INTERVAL {int(LOST_AFTER.total_seconds())} SECONDS"
-    )
-    lost = (F.col("state") == "RUNNING") & silent
+    lost = F.expr(lost_sql("unix_micros(last_event_at)", "unix_micros(current_timestamp())"))
     found = fresh.withColumn("state", F.when(lost, "LOST").otherwise(F.col("state")))
     found = keep(found.unionByName(known.where(lost).withColumn("state", F.lit("LOST")).select(*found.columns)))
     begins = found.agg(prefixes("run_key")).collect()[0][0]

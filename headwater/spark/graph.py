@@ -1,33 +1,40 @@
-"""Masking surface and unused columns: questions about the whole graph as it is now, asked in one Python worker."""
+"""The graph of what counts now, made of open votes; masking surface and unused columns, asked of all of it at once."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from typing import NamedTuple
 
+from headwater.index.exposure import all_tags, tagged_sources
+from headwater.index.moment import NOW_US
+from headwater.index.showing import iso
+from headwater.index.verdicts import judge_dataset
 from headwater.lineage.columns import Columns
 from headwater.lineage.current import Group, Vote
+from headwater.lineage.derive import weight_of
 from headwater.lineage.edges import Contribution
 from headwater.lineage.graph import Graph
+from headwater.lineage.lifetimes import Lifetimes
 from headwater.lineage.masking import remasked
 from headwater.lineage.name import Name
-from headwater.lineage.outcome import is_dropped, outcome
+from headwater.lineage.naming import Naming
+from headwater.lineage.nesting import Nesting
+from headwater.lineage.outcome import Reported, outcome
 from headwater.lineage.part import Tag
 from headwater.lineage.surface import Surfaced, surface
-from headwater.lineage.tags import has_tag
-from headwater.lineage.unused import Subject, judge
 from headwater.lineage.user_rules import UserRules
-from headwater.lineage.walk import View
+from headwater.lineage.view import View
 from headwater.spark.arrow import Row
 from headwater.spark.known import read_columns
-from headwater.spark.texts import Reading, read_contribution, text_of
+from headwater.spark.texts import Reading, read_contribution, read_reported, text_of
 from headwater.tables import MASKING_SURFACE, UNUSED_COLUMNS, Table
 
 VOTE_COLUMNS = (
-    "output_key", "layer", "job_namespace", "job_name", "dataset_namespace", "dataset_name", "time_us", "tie",
-    "run_key", "execution", "carries", "landed", "ended", "drops", "content", "columns", "tags", "ever_read",
+    "output_key", "layer", "job_namespace", "job_name", "dataset_namespace", "dataset_name", "generation", "time_us",
+    "tie", "run_key", "execution", "started_us", "last_us", "landed", "rewrites", "kin", "content", "columns",
+    "tags", "ever_read",
 )  # fmt: skip
 """Open votes sorted by output, datasets first: rows without `output_key`."""
 
@@ -46,142 +53,200 @@ read_tags = Reading(list[str])
 _read_facet = Reading(list[Tag])
 
 
-class _Known(NamedTuple):
-    columns: Columns
-    tags: list[Tag]
-    ever_read: bool
-
-
 @dataclass(frozen=True)
 class Answers:
     """Answers for all tags and all datasets."""
 
     rules: UserRules
+    naming: Naming
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
         """Take rows in the columns `VOTE_COLUMNS`, sorted; yield rows of `ANSWERS`."""
-        now = Now(rows, self.rules)
-        for tag in now.tags():
+        now = Now(rows, self.rules, self.naming)
+        tags = {key.casefold() for *_, (key, value) in all_tags(now, self.rules) if value.casefold() != "false"}
+        for tag in sorted(tags):
             yield from self._surface(now, tag)
-        for dataset, known in now.datasets.items():
-            yield from self._unused(now, dataset, known)
+        for dataset in sorted(now.datasets()):
+            yield from self._unused(now, dataset)
 
     def _surface(self, now: "Now", tag: str) -> Iterator[Row]:
-        nodes, whole = now.sources(tag)
-        found = surface(now.graph, nodes, whole, now.view, lambda number: now.columns(now.graph.names[number]).by_key)
-        for each in found:
+        names, sources = now.graph.names, tagged_sources(now, self.rules, now.view, tag)
+        found = surface(now.graph, *sources, now.view, lambda number: now.columns(names[number]).by_key)
+        for each in found.columns:
             yield (tag, *now.shown(each.dataset, each.key), each.exposure, *_via(now, each), *_NO_VERDICT)
 
-    def _unused(self, now: "Now", dataset: Name, known: _Known) -> Iterator[Row]:
-        number = now.graph.dataset(dataset)
-        if number is not None and number in now.view.hidden:
-            return
-        columns = known.columns
-        consumers: dict[str | None, list[str]] = defaultdict(list)
-        for consumer in self.rules.consumers_of(*dataset):
-            for key, name in columns.by_key.items():
-                if consumer.reads(name):
-                    consumers[key].append(consumer.consumer)
-        subject = Subject(number, list(columns.by_key), columns.top_level, consumers, known.ever_read)
-        for each in judge(now.graph, subject, now.view):
-            jobs = sorted({now.graph.sets[one][0].job for one in each.edge_sets})
-            shown = (*dataset, columns.shown(each.key))
-            readers = text_of([f"{job.namespace}/{job.name}" for job in jobs])
-            yield (None, *shown, *_NO_EXPOSURE, each.verdict, each.reason, readers, text_of(each.consumers))
+    def _unused(self, now: "Now", dataset: Name) -> Iterator[Row]:
+        columns = now.shown_columns(dataset)
+        for each in judge_dataset(now, self.rules, now.view, dataset):
+            shown = (*dataset.parts, columns.shown(each.key))
+            readers = text_of(sorted({now.job_text(number) for number in each.edge_sets}))
+            shown_by = [f"{now.job_text(number)} at {iso(now.times[number])}" for number in each.shown]
+            verdict = (each.verdict, each.reason, readers, text_of(each.consumers))
+            yield (None, *shown, *_NO_EXPOSURE, *verdict, each.recreated, text_of(sorted(shown_by)))
 
 
 _NO_EXPOSURE = (None,) * 7
-_NO_VERDICT = (None,) * 4
+_NO_VERDICT = (None,) * 6
 
 
 def _via(now: "Now", each: Surfaced) -> Row:
     hit = each.hit
     if hit is not None:
         parent = now.graph.columns[hit.parent]
-        return hit.distance, *now.shown(parent.dataset, parent.key), *now.graph.sets[hit.edge_set][0].job
-    job = (None, None) if each.opaque is None else now.graph.sets[each.opaque][0].job
+        return hit.distance, *now.shown(parent.dataset, parent.key), *now.graph.sets[hit.edge_set][0].job.parts
+    job = (None, None) if each.opaque is None else now.graph.sets[each.opaque][0].job.parts
     return None, None, None, None, *job
 
 
 class Now:
-    """The graph as it is now, and what is known of its datasets."""
+    """The graph as it is now, and what is known of its datasets; see `index.moment.Known`."""
 
-    def __init__(self, rows: Iterator[Row], rules: UserRules):
-        """Take rows in the columns `VOTE_COLUMNS`, sorted."""
+    def __init__(self, rows: Iterable[Row], rules: UserRules, naming: Naming):
+        """Take rows in the columns `VOTE_COLUMNS`, sorted. times: of the newest run behind an edge set (us)."""
         self.graph = Graph()
-        self.datasets: dict[Name, _Known] = {}
+        self.naming = naming
+        self.times: list[int] = []
         self._rules = rules
-        self._live, self._latest = bytearray(), bytearray()
-        self._dropped: set[Name] = set()
+        self._columns: dict[Name, Columns] = {}
+        self._tags: dict[Name, list[Tag]] = {}
+        self._read: set[Name] = set()
+        self._masks = (bytearray(), bytearray(), bytearray())
         for output_key, same in groupby(rows, key=lambda row: row[0]):
             if output_key is None:
                 for row in same:
-                    tags = [tag for text in read_tags(row[16] or "[]") for tag in _read_facet(text)]
-                    columns = Columns(read_columns(row[15]) if row[15] else ())
-                    self.datasets[Name(row[4], row[5])] = _Known(columns, tags, bool(row[17]))
+                    self._take(Name(*row[4:7]), *row[17:])
             else:
-                self._put(list(same))
+                self._put([_Voted(*row[:17]) for row in same])
 
     @cached_property
     def view(self) -> View:
         """What counts."""
-        hidden = frozenset(number for name in self._dropped if (number := self.graph.dataset(name)) is not None)
-        return View(self._live, self._latest, hidden)
+        lifetimes, names = Lifetimes(self.graph, self.naming.generations), self.graph.names
+        nested = [number for number, name in enumerate(names) if self.columns(name).nests]
+        nesting = Nesting(self.graph, lambda number: self.columns(names[number]), nested)
+        return View(*self._masks, lifetimes.hidden, lifetimes, nesting)
 
     def columns(self, dataset: Name) -> Columns:
-        """Return the columns of a dataset's newest schema."""
-        known = self.datasets.get(dataset)
-        return known.columns if known else _NO_COLUMNS
+        """Return the columns of the newest schema of a dataset in its generation."""
+        return self._columns.get(dataset, _NO_COLUMNS)
+
+    def shown_columns(self, dataset: Name) -> Columns:
+        """Return the columns of a dataset by its newest generation that says so."""
+        generations = self.naming.generations
+        every = [generations.newest(dataset), *generations.meanings(dataset)]
+        return next((columns for each in every if (columns := self.columns(each)).names), _NO_COLUMNS)
 
     def shown(self, dataset: int, key: str | None) -> tuple[str | None, ...]:
         """Return a column as it is shown."""
         name = self.graph.names[dataset]
-        return (*name, None if key is None else self.columns(name).shown(key))
+        return (*name.parts, None if key is None else self.columns(name).shown(key))
 
-    def tags(self) -> list[str]:
-        """Return all tags there are, casefolded."""
-        return sorted({key.casefold() for _, _, key, value in self._tagged if value.casefold() != "false"})
+    def job_text(self, number: int) -> str:
+        """Return the job of an edge set as text."""
+        return "/".join(self.graph.sets[number][0].job.parts)
 
-    def sources(self, asked: str) -> tuple[list[int], list[int]]:
-        """Return what carries a tag: columns by node, and datasets whose columns nobody knows."""
-        nodes: dict[int, None] = {}
-        whole: dict[int, None] = {}
-        for dataset, column, key, value in self._tagged:
-            number = self.graph.dataset(dataset)
-            if number is None or not has_tag(key, value, asked):
-                continue
-            columns = self.columns(dataset)
-            if column is not None:
-                nodes[self.graph.node_for(number, columns.key(column))] = None
-            elif columns.by_key:
-                nodes.update((self.graph.node_for(number, each), None) for each in columns.by_key)
-            else:
-                whole[number] = None
-                nodes.update((node, None) for node in self.graph.nodes_of(number))
-        return list(nodes), list(whole)
+    def resolve(self, name: Name) -> Name:
+        """Return the dataset that a canonical name means."""
+        return self.naming.resolve(name, NOW_US).plain
 
-    @cached_property
-    def _tagged(self) -> list[tuple[Name, str | None, str, str]]:
-        found = [(name, tag.column, tag.key, tag.value) for name, known in self.datasets.items() for tag in known.tags]
-        if self._rules.tags:
-            for name, known in self.datasets.items():
-                for column in (None, *known.columns.names):
-                    found += [(name, column, *tag) for tag in sorted(self._rules.tags_of(*name, column))]
-        return found
+    def aliases(self) -> Mapping[Name, Name]:
+        """Return the names that are bound to another or were renamed, with the datasets they mean."""
+        return {name: self.resolve(name) for name in self.naming.aliases()}
 
-    def _put(self, rows: Sequence[Row]) -> None:
+    def knows(self, dataset: Name) -> bool:
+        """Tell whether a schema or an edge is known of a dataset."""
+        return dataset in self.datasets()
+
+    def datasets(self) -> Sequence[Name]:
+        """Return every dataset that a schema or an edge is known of."""
+        return list({*(name.plain for name in self._columns), *self.graph.generations})
+
+    def job(self, key: Name) -> Name:
+        """Return a job as silver names it."""
+        return key
+
+    def stands(self, dataset: Name) -> bool:
+        """Tell whether a dataset is there: it was not dropped, or was made again."""
+        return self.naming.generations.stands(self.naming.generations.newest(dataset))
+
+    def was_read(self, dataset: Name) -> bool:
+        """Tell whether some run, be it long ago, read a dataset to write another."""
+        return dataset in self._read
+
+    def tags(self) -> Mapping[Name, Sequence[Tag]]:
+        """Return the tags that hold, by dataset."""
+        return self._tags
+
+    def _take(self, dataset: Name, columns: str | None, tags: str | None, ever_read: object) -> None:
+        if columns:
+            self._columns[dataset] = Columns(read_columns(columns))
+        if tags:
+            self._tags[dataset] = [tag for text in read_tags(tags) for tag in _read_facet(text)]
+        if ever_read:
+            self._read.add(dataset)
+
+    def _put(self, rows: Sequence["_Voted"]) -> None:
+        """Take the votes about one output, in all its generations."""
         votes: dict[Group, list[Vote[Contribution]]] = defaultdict(list)
         for row in rows:
-            output = None if row[5] is None else Name(row[4], row[5])
-            group = Group(row[1], Name(row[2], row[3]), output)
-            votes[group].append(Vote._make((*row[6:14], read_contribution(row[14]))))
-        if output is not None and is_dropped(vote for own in votes.values() for vote in own):
-            self._dropped.add(output)
-        for group, words in outcome(votes, lambda said: said.named).items():
+            votes[row.group].append(row.vote)
+        for group, words in outcome(votes, lambda said: said, _Kin(rows)).items():
             for word in words:
-                self.graph.put(len(self._live), group, remasked(self._rules, group, word.said), word.explained)
-                self._live.append(word.live)
-                self._latest.append(word.latest)
+                said = remasked(self._rules, group, word.said)
+                self.graph.put(len(self.times), group, said, word.explained, word.accounted)
+                self.times.append(max(vote.time_us for vote in votes[group] if vote.said == word.said))
+                for mask, counts in zip(self._masks, (word.live, word.latest, word.reading), strict=True):
+                    mask.append(counts)
 
 
+class _Voted(NamedTuple):
+    output_key: str
+    layer: str
+    job_namespace: str
+    job_name: str
+    dataset_namespace: str
+    dataset_name: str | None
+    generation: str
+    time_us: int
+    tie: str
+    run_key: str
+    execution: str
+    started_us: int
+    last_us: int
+    landed: bool
+    rewrites: bool
+    kin: str | None
+    content: str
+
+    @property
+    def group(self) -> Group:
+        output = None
+        if self.dataset_name is not None:
+            output = Name(self.dataset_namespace, self.dataset_name, self.generation)
+        return Group(self.layer, Name(self.job_namespace, self.job_name), output)
+
+    @property
+    def vote(self) -> Vote[Contribution]:
+        said = read_contribution(self.content)
+        return Vote(*self[7:13], weight_of(said), self.landed, self.rewrites, said)
+
+
+class _Kin:
+    """What silver found that other runs report; see `outcome.Kin`."""
+
+    def __init__(self, rows: Iterable[_Voted]):
+        self._told = {key: row.kin for row in rows for key in (row.run_key, row.execution) if row.kin}
+
+    def below(self, run_key: str) -> Reported:
+        return self._reported(run_key)
+
+    def beside(self, execution: str) -> Reported:
+        return self._reported(execution)
+
+    def _reported(self, key: str) -> Reported:
+        told = self._told.get(key)
+        return read_reported(told) if told else _NOTHING
+
+
+_NOTHING = Reported(frozenset(), frozenset())
 _NO_COLUMNS = Columns(())

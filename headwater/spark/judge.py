@@ -46,13 +46,17 @@ class _Row(NamedTuple):
     job_name: str
     dataset_namespace: str | None
     dataset_name: str | None
+    generation: str | None
     time_us: int
     tie: str
-    carries: bool
+    started_us: int
+    last_us: int
+    weight: int
     landed: bool
-    ended: bool
-    drops: bool
+    rewrites: bool
     borrowed: bool
+    asks: str | None
+    kin: str | None
     retracted: bool
     content: str
     replaced: bool
@@ -62,13 +66,17 @@ class _Row(NamedTuple):
 
     @property
     def group(self) -> Group:
-        output = None if self.dataset_name is None else Name(self.dataset_namespace or "", self.dataset_name)
+        output = None
+        if self.dataset_name is not None:
+            output = Name(self.dataset_namespace or "", self.dataset_name, self.generation or "")
         return Group(self.layer, Name(self.job_namespace, self.job_name), output)
 
     @property
     def vote(self) -> Vote[None]:
-        word = (self.carries, self.landed, self.ended, self.drops)
-        return Vote(self.time_us, self.tie, self.run_key, self.execution, *word, None)
+        return Vote(
+            self.time_us, self.tie, self.run_key, self.execution, self.started_us, self.last_us, self.weight,
+            self.landed, self.rewrites, None,
+        )  # fmt: skip
 
 
 _Key = tuple[str, str]

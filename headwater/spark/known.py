@@ -63,14 +63,19 @@ class Latest:
                     if key not in found or found[key][0] < seen:
                         found[key] = seen, contents
                 for sent in tags_facets(part):
-                    key = (sent.name, self.naming.resolve(sent.name, part.time_us), "tags", sent.producer)
                     seen = SeenSchema(*sent.order, sent.place, "")
-                    if key not in found or found[key][0] < seen:
-                        found[key] = seen, text_of(sent.tags)
+                    for dataset in self._tagged(sent.name, part.time_us):
+                        key = (sent.name, dataset, "tags", sent.producer)
+                        if key not in found or found[key][0] < seen:
+                            found[key] = seen, text_of(sent.tags)
         for (name, dataset, facet, producer), (seen, text) in found.items():
             value = text_of(read_carried(text).schemas[seen.schema]) if facet == "schema" else text
             twins = facet == "schema" and bool(exact_keys(value))
-            yield (*name, *dataset, facet, producer, *seen, twins, value)
+            yield (*name.parts, *dataset, facet, producer, *seen, twins, value)
+
+    def _tagged(self, name: Name, time_us: int) -> set[Name]:
+        """Return what a tag stays on (rule 10): the name, and what renames made of it."""
+        return {self.naming.bound(name, time_us), self.naming.resolve(name, time_us)}
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,7 @@ class History:
                     dataset = self.naming.resolve(name, seen.time_us)
                     if dataset in self.datasets:
                         columns = text_of(read_carried(contents).schemas[seen.schema])
-                        yield (*name, *dataset, "schema", "", *seen, None, columns)
+                        yield (*name.parts, *dataset, "schema", "", *seen, None, columns)
 
 
 def exact_keys(columns: str) -> frozenset[str]:
@@ -99,4 +104,4 @@ def exact_keys(columns: str) -> frozenset[str]:
 def seen_of(rows: Iterable[Row]) -> Iterator[tuple[Name, SeenSchema, str]]:
     """Yield (dataset, schema as seen, columns) of rows of `LATEST`."""
     for row in rows:
-        yield Name(row[2], row[3]), SeenSchema(*row[6:12]), row[13]
+        yield Name(*row[2:5]), SeenSchema(*row[7:13]), row[14]

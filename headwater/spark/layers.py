@@ -1,6 +1,6 @@
 """Silver and gold for questions: the generation in force, each table in one version, names looked up once."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from pyspark.sql import DataFrame, SparkSession
@@ -10,19 +10,23 @@ from headwater.errors import WrongSetting
 from headwater.lineage.columns import Columns
 from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming
-from headwater.spark.delta import Folder
-from headwater.spark.generations import current
-from headwater.spark.known import read_columns
+from headwater.lineage.user_rules import UserRules
+from headwater.spark.delta import Folder, keep
+from headwater.spark.generations import current, generation
+from headwater.spark.gold_answers import COUNTING, counting
+from headwater.spark.graph import Now
 from headwater.spark.naming import naming_of
-from headwater.tables import BINDINGS, DATASETS, GOLD, SILVER, TABLE_EDGES, Table
+from headwater.spark.positions import read_position
+from headwater.tables import BINDINGS, DATASETS, EDGE_SETS, GOLD, SILVER, Table
 
 COUNTS = "part = 'open' AND current"
 """Rows of `column_edges` and `table_edges` that count now."""
 
-SOURCE = ["source_namespace", "source_dataset"]
-TARGET = ["target_namespace", "target_dataset"]
+READ = ["read_namespace", "read_name"]
+OUTPUT = ["dataset_namespace", "dataset_name"]
+"""Columns of `Layers.feeds`."""
 
-_NO_COLUMNS = Columns(())
+_READS = "STRUCT<tables: ARRAY<ARRAY<STRING>>, also_read: ARRAY<ARRAY<STRING>>>"
 
 
 class Layers:
@@ -33,7 +37,6 @@ class Layers:
         self.folders = {"silver": silver, "gold": gold}
         self.spark = silver.spark
         self._frames: dict[str, DataFrame] = {}
-        self._columns: dict[Name, Columns] = {}
 
     def silver(self, table: Table) -> DataFrame:
         """Return a table of silver; a second call returns the same version."""
@@ -49,28 +52,40 @@ class Layers:
         return naming_of(self.silver(BINDINGS))
 
     @cached_property
+    def rules(self) -> UserRules:
+        """What silver's rules declare of steps that mask."""
+        return UserRules(masking=read_position(self.folders["silver"]).masking)
+
+    @cached_property
+    def feeds(self) -> DataFrame:
+        """Return (`output_key`, `OUTPUT`, `READ`) of all tables that count now, whatever their generation."""
+        votes = self.silver(EDGE_SETS).where(COUNTING)
+        said = votes.select("output_key", *OUTPUT, F.from_json("content", _READS).alias("said"))
+        read = said.select(
+            "output_key", *OUTPUT, F.explode_outer(F.expr("concat(said.tables, said.also_read)")).alias("of")
+        )
+        return keep(
+            read.select(
+                "output_key", *OUTPUT, F.expr("of[0]").alias(READ[0]), F.expr("of[1]").alias(READ[1])
+            ).distinct()
+        )
+
+    @cached_property
     def datasets(self) -> frozenset[Name]:
-        """Every dataset that a schema or an edge is known of."""
-        edges = self.gold(TABLE_EDGES).where(COUNTS)
-        found = self.silver(DATASETS).select("dataset_namespace", "dataset_name")
-        rows = found.union(edges.select(*SOURCE)).union(edges.select(*TARGET)).distinct().collect()
-        return frozenset(Name(*row) for row in rows)
+        """Every dataset that a schema or an edge is known of, whatever its generation."""
+        known = self.silver(DATASETS).where("columns IS NOT NULL").select(*OUTPUT)
+        rows = known.union(self.feeds.select(*READ)).union(self.feeds.select(*OUTPUT)).distinct().collect()
+        return frozenset(Name(*row) for row in rows if row[0] is not None)
 
-    def read_columns(self, datasets: Iterable[Name]) -> None:
-        """Read the newest schemas of datasets, for `columns`."""
-        missing = [name for name in dict.fromkeys(datasets) if name not in self._columns]
-        if not missing:
-            return
-        names = ["dataset_namespace", "dataset_name"]
-        wanted = self.spark.createDataFrame(missing, f"{names[0]} string, {names[1]} string")
-        self._columns.update(dict.fromkeys(missing, _NO_COLUMNS))
-        for row in self.silver(DATASETS).join(F.broadcast(wanted), names).collect():
-            if row.columns:
-                self._columns[Name(row.dataset_namespace, row.dataset_name)] = Columns(read_columns(row.columns))
-
-    def columns(self, dataset: Name) -> Columns:
-        """Return the columns of a dataset's newest schema, as far as it was read."""
-        return self._columns.get(dataset, _NO_COLUMNS)
+    def shown_columns(self, datasets: Iterable[Name]) -> Mapping[Name, Columns]:
+        """Return the columns of datasets by their newest generations that say so."""
+        names = {found.plain for name in datasets for found in (name, *self.naming.generations.meanings(name))}
+        wanted = self.spark.createDataFrame(
+            sorted(name.parts for name in names), "dataset_namespace string, dataset_name string"
+        )
+        rows = counting(self.silver(EDGE_SETS).limit(0), self.silver(DATASETS).join(F.broadcast(wanted), OUTPUT))
+        now = Now((tuple(row) for row in rows.collect()), self.rules, self.naming)
+        return {name: now.shown_columns(name) for name in datasets}
 
     def _frame(self, layer: str, table: Table) -> DataFrame:
         key = f"{layer}/{table.name}"
@@ -80,9 +95,9 @@ class Layers:
 
 
 def open_layers(spark: SparkSession, lake: str) -> Layers:
-    """Open silver and gold of a lake; raises WrongSetting where one has not been built."""
-    found = [current(spark, lake, layer, tables) for layer, tables in (("silver", SILVER), ("gold", GOLD))]
-    folders = [each[0] for each in found if each]
-    if len(folders) < len(found):
+    """Open gold of a lake and the silver that it was made from; raises WrongSetting where there is none."""
+    gold = current(spark, lake, "gold", GOLD)
+    if gold is None:
         raise WrongSetting(f"There is no silver and gold in {lake}. Run the notebook Refresh, or `headwater spark`.")
-    return Layers(*folders)
+    made_from = gold[1].rpartition("/")[2]  # silver may have gone over to other rules already
+    return Layers(generation(spark, lake, "silver", made_from, SILVER), gold[0])

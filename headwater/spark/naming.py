@@ -1,22 +1,25 @@
-"""Symlinks and renames, learnt from a batch: small, so they live on the driver and go to every worker."""
+"""What names mean, learnt from a batch: symlinks, drops, renames, and writes where something was dropped or renamed.
 
-from collections.abc import Iterable, Mapping, Sequence
+It is small beside the events, so it lives on the driver and goes to every worker.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from headwater.lineage.generations import Change, Span
 from headwater.lineage.name import Name
-from headwater.lineage.naming import Moment, Naming, Rename, bindings_of, bound_renames, sent_renames
+from headwater.lineage.naming import Moment, Naming, bindings_of
 from headwater.lineage.part import Part
+from headwater.spark.arrow import map_groups
+from headwater.spark.happened import BINDING, CHANGES, DROP, HAPPENED, KEYS, WRITE, happened
 from headwater.spark.texts import read_parts
-from headwater.tables import BINDINGS
-
-BINDING, RENAME, PENDING = "binding", "rename", "pending"
-KEYS = tuple(name for name in BINDINGS.columns if name not in ("batch", "rules_hash"))
 
 Row = tuple[Any, ...]
+ByRun = dict[str, list[Row]]
 
 
 class Stored(Protocol):
@@ -25,49 +28,53 @@ class Stored(Protocol):
     def named(self, names: Iterable[Name]) -> DataFrame:
         """Return names as rows (`namespace`, `name`)."""
 
-    def users(self, names: Iterable[Name]) -> DataFrame:
-        """Return `run_key` of the stored runs that use one of these names, as sent."""
+    def runs(self, run_keys: Iterable[str]) -> DataFrame:
+        """Return the keys of runs as rows (`run_key`)."""
+
+    def users(self, spans: Iterable[Span]) -> DataFrame:
+        """Return `run_key` of the stored runs that use one of these names, as sent, at such a time."""
 
     def parts_of(self, run_keys: DataFrame) -> DataFrame:
-        """Return rows with `parts` and `contents` of these runs."""
+        """Return rows in the columns `derive.GROUP` of these runs."""
 
 
 @dataclass
 class Learnt:
     """A naming, and what the batch taught it.
 
-    moved: names that mean something else now; rows, gone: of table `bindings`, in the columns `KEYS`.
+    moved: names that mean something else now, and when; rows, gone: of table `bindings`, in the columns `KEYS`.
     """
 
     naming: Naming
-    moved: set[Name]
+    moved: set[Span]
     rows: list[Row]
     gone: list[Row]
 
 
-def learn(table: DataFrame, parsed: DataFrame, stored: Stored, *, bindings: bool, renames: bool) -> Learnt:
-    """Take the symlinks and renames of a batch, if it has any; `table`: `bindings` as it was before."""
+def learn(table: DataFrame, parsed: DataFrame, stored: Stored, *, bindings: bool, changes: bool) -> Learnt:
+    """Take what a batch says of names, if it says any; `table`: `bindings` as it was before."""
     known = _known(table)
     aliases = _by_alias(row for row in known if row[0] == BINDING)
-    before = _renames(row for row in known if row[0] != BINDING)
+    before = _by_run(row for row in known if row[0] != BINDING)
     naming = _naming(aliases, before)
     fresh, newly_several = _new_bindings(parsed, aliases, stored) if bindings else ([], set())
-    moved = {alias for alias, moment in fresh if naming.bind(alias, moment)} | newly_several
-    renaming = _renaming_runs(parsed, before, stored) if renames or before else {}
-    after = before | {key: sent_renames(parts) for key, parts in renaming.items()}
-    for run_key, sent in after.items():
-        moved |= naming.set_renames(run_key, bound_renames(sent, naming))
-    rows = [(BINDING, *alias, *location, time_us, None, None) for alias, (time_us, location) in fresh]
-    rows += [row for run_key, sent in after.items() if sent != before.get(run_key) for row in _rows(run_key, sent)]
-    gone = [row for row in known if row[0] != BINDING and after[row[6]] != before[row[6]]]
-    return Learnt(naming, moved, rows, [row for row in gone if row not in rows])
+    moved = {Span(alias) for alias, moment in fresh if naming.bind(alias, moment)}
+    moved |= {Span(alias) for alias in newly_several}
+    after = before | (_happened(_changing(parsed, before, stored), stored) if changes or before else {})
+    moved |= _learn_changes(naming, after)
+    after |= _happened(_writing(parsed, naming, moved, stored) - after.keys(), stored)
+    moved |= _learn_writes(naming, after)
+    after = {run_key: [row for row in rows if _is_kept(naming, row)] for run_key, rows in after.items()}
+    rows = [(BINDING, *alias.parts, *location.parts, time_us, None, None) for alias, (time_us, location) in fresh]
+    rows += _beyond(after, before)
+    return Learnt(naming, moved, rows, _beyond(before, after))
 
 
 def naming_of(table: DataFrame) -> Naming:
     """Return what the rows of `bindings` say."""
     known = _known(table)
     return _naming(
-        _by_alias(row for row in known if row[0] == BINDING), _renames(row for row in known if row[0] != BINDING)
+        _by_alias(row for row in known if row[0] == BINDING), _by_run(row for row in known if row[0] != BINDING)
     )
 
 
@@ -75,14 +82,57 @@ def _known(table: DataFrame) -> list[Row]:
     return [tuple(row[name] for name in KEYS) for row in table.collect()]
 
 
-def _naming(aliases: Mapping[Name, Sequence[Moment]], renames: Mapping[str, list[Rename]]) -> Naming:
+def _naming(aliases: Mapping[Name, Sequence[Moment]], by_run: ByRun) -> Naming:
     naming = Naming()
     for alias, moments in aliases.items():
         for moment in moments:
             naming.bind(alias, moment)
-    for run_key, sent in renames.items():
-        naming.set_renames(run_key, bound_renames(sent, naming))
+    _learn_changes(naming, by_run)
+    _learn_writes(naming, by_run)
     return naming
+
+
+def _learn_changes(naming: Naming, by_run: ByRun) -> set[Span]:
+    """Bind what runs drop and rename anew: a symlink may mean another location now."""
+    found: set[Span] = set()
+    for run_key, rows in by_run.items():
+        changes = sorted((row for row in rows if row[0] in CHANGES), key=lambda row: int(row[7]))
+        found.update(naming.set_changes(run_key, [_change(row) for row in changes]))
+    return found
+
+
+def _change(row: Row) -> Change:
+    return Change(row[5], Name(row[1], row[2]), None if row[0] == DROP else Name(row[3], row[4]))
+
+
+def _learn_writes(naming: Naming, by_run: ByRun) -> set[Span]:
+    found: set[Span] = set()
+    for run_key, rows in by_run.items():
+        found.update(naming.set_writes(run_key, [(row[5], Name(row[1], row[2])) for row in rows if row[0] == WRITE]))
+    return found
+
+
+def _is_kept(naming: Naming, row: Row) -> bool:
+    """Tell whether a row matters: of what is written only where something was dropped or renamed."""
+    name = Name(row[1], row[2])
+    if row[0] == WRITE:
+        return naming.generations.touches(naming.bound(name, row[5]))
+    return row[0] in CHANGES or row[7] is not None or name in _touched(naming, [name])
+
+
+def _touched(naming: Naming, names: Iterable[Name]) -> set[Name]:
+    """Return the names under which something was dropped or renamed."""
+    touches = naming.generations.touches
+    return {
+        name
+        for name in names
+        if touches(name) or any(touches(location) for _, location in naming.bindings.get(name, ()))
+    }
+
+
+def _beyond(rows: ByRun, known: ByRun) -> list[Row]:
+    """Return the rows that are not known."""
+    return [row for run_key, own in rows.items() for row in own if row not in known.get(run_key, ())]
 
 
 def _by_alias(rows: Iterable[Row]) -> dict[Name, list[Moment]]:
@@ -92,20 +142,11 @@ def _by_alias(rows: Iterable[Row]) -> dict[Name, list[Moment]]:
     return found
 
 
-def _renames(rows: Iterable[Row]) -> dict[str, list[Rename]]:
-    """Return by run what it renames; a run that is not COMPLETE is there, too, without."""
-    found: dict[str, list[Rename]] = {}
-    for row in sorted(rows, key=lambda row: row[7]):
-        sent = found.setdefault(row[6], [])
-        if row[0] == RENAME:
-            sent.append((row[5], Name(row[1], row[2]), Name(row[3], row[4])))
+def _by_run(rows: Iterable[Row]) -> ByRun:
+    found: ByRun = {}
+    for row in rows:
+        found.setdefault(row[6], []).append(row)
     return found
-
-
-def _rows(run_key: str, sent: Sequence[Rename]) -> list[Row]:
-    if not sent:
-        return [(PENDING, "", "", "", "", 0, run_key, 0)]
-    return [(RENAME, *old, *new, time_us, run_key, place) for place, (time_us, old, new) in enumerate(sent)]
 
 
 def _new_bindings(
@@ -127,7 +168,7 @@ def _new_bindings(
         told = same.select(*sides, "time_us").distinct().collect()
         fresh |= {(Name(row[0], row[1]), (row[4], Name(row[2], row[3]))) for row in told}
     if newly & known.keys():
-        old = stored.parts_of(stored.users(newly))
+        old = stored.parts_of(stored.users(Span(name) for name in newly))
         fresh |= {(alias, at) for part in _parts(old) for alias, at in _bindings(part) if alias in newly}
     return sorted(fresh), newly & known.keys()
 
@@ -142,15 +183,35 @@ def _bindings(part: Part) -> Iterable[tuple[Name, Moment]]:
             yield alias, (part.time_us, location)
 
 
-def _renaming_runs(parsed: DataFrame, known: Mapping[str, object], stored: Stored) -> dict[str, list[Part]]:
-    renaming = F.col("renames") | F.col("run_key").isin(sorted(known)) if known else F.col("renames")
-    keys = parsed.where(renaming).select("run_key").distinct()
-    found: dict[str, list[Part]] = {}
-    if not keys.isEmpty():  # else table `runs` would be read for nothing
-        for part in _parts(stored.parts_of(keys)):
-            found.setdefault(part.run_key, []).append(part)
+def _parts(frame: DataFrame) -> Iterable[Part]:
+    return (part for row in frame.select("parts").collect() for part in read_parts(row.parts))
+
+
+def _changing(parsed: DataFrame, known: ByRun, stored: Stored) -> set[str]:
+    """Return the runs of a batch that say DROP or RENAME, or of which there is something to know."""
+    keys = parsed.where("changes").select("run_key")
+    if known:
+        keys = keys.unionByName(parsed.select("run_key").join(F.broadcast(stored.runs(known)), "run_key", "left_semi"))
+    return {row.run_key for row in keys.distinct().collect()}
+
+
+def _writing(parsed: DataFrame, naming: Naming, moved: Iterable[Span], stored: Stored) -> set[str]:
+    """Return the runs whose writes tell which generation lived: of the batch, and of names that moved."""
+    generations, found = naming.generations, set[str]()
+    if names := _touched(naming, {*naming.bindings, *generations.touched(), *generations.renamed}):
+        written = parsed.select("run_key", F.explode("written").alias("of")).select("run_key", "of.*")
+        written = written.join(F.broadcast(stored.named(names)), ["namespace", "name"], "left_semi")
+        found.update(row.run_key for row in written.select("run_key").distinct().collect())
+    if moved:
+        found.update(row.run_key for row in stored.users(moved).collect())
     return found
 
 
-def _parts(frame: DataFrame) -> Iterable[Part]:
-    return (part for row in frame.select("parts").collect() for part in read_parts(row.parts))
+def _happened(run_keys: Set[str], stored: Stored) -> ByRun:
+    """Return what runs drop, rename and write, all that is known of them now."""
+    found: ByRun = {run_key: [] for run_key in run_keys}
+    if run_keys:  # else table `runs` would be read for nothing
+        rows = map_groups(stored.parts_of(stored.runs(run_keys)), "run_key", happened, HAPPENED)
+        for row in rows.collect():
+            found[row.run_key].append(tuple(row))
+    return found

@@ -11,6 +11,7 @@ from headwater.lineage.naming import bindings_of
 from headwater.lineage.part import Part
 from headwater.lineage.reading import PartReader
 from headwater.spark.arrow import Row, map_rows
+from headwater.spark.happened import changes_names, outputs_of
 from headwater.spark.texts import CarriedTexts, parts_text
 from headwater.tables import ListOf, StructOf, Table
 
@@ -21,6 +22,8 @@ BINDING = StructOf(
     {"namespace": "string", "name": "string", "to_namespace": "string", "to_name": "string", "time_us": "long"}
 )
 
+NAME = StructOf({"namespace": "string", "name": "string"})
+
 PARSED = Table(
     "parsed",
     {
@@ -29,10 +32,14 @@ PARSED = Table(
         "contents": "string",
         "said": "string",
         "bindings": ListOf(BINDING),
-        "renames": "boolean",
+        "changes": "boolean",
+        "written": ListOf(NAME),
     },
 )
-"""`parts`: a list of one; `said`: null, as no run has said this before; `renames`: it has to do with a RENAME."""
+"""`parts`: a list of one; `said`: null, as no run has said this before.
+
+`changes`: it says DROP or RENAME; `written`: its outputs.
+"""
 
 
 def parse(events: DataFrame, names: NameRules) -> DataFrame:
@@ -52,12 +59,13 @@ class Parser:
         reader, carried = PartReader(self.names.canonical, contents), CarriedTexts(contents)
         for event_id, received_us, body in rows:
             part = reader.read(event_id, received_us, body)
-            renames = any(mention.lifecycle == "RENAME" for mention in part.outputs)
-            yield part.run_key, parts_text([part]), carried.of(part), None, list(_bindings(part)), renames
+            written = [dict(zip(NAME.fields, name.parts, strict=True)) for name in sorted(outputs_of([part]))]
+            said = (parts_text([part]), carried.of(part), None, list(_bindings(part)), changes_names(part), written)
+            yield part.run_key, *said
 
 
 def _bindings(part: Part) -> Iterator[dict[str, object]]:
     for mention in (*part.inputs, *part.outputs):
         for alias, location in bindings_of(mention):
-            names = (*alias, *location, part.time_us)
+            names = (*alias.parts, *location.parts, part.time_us)
             yield dict(zip(BINDING.fields, names, strict=True))

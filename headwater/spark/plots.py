@@ -12,8 +12,8 @@ from matplotlib.ticker import MaxNLocator
 
 from headwater.spark.questions import Reached
 
-CLEAR, MASKED, UNKNOWN, ASKED = "#c0392b", "#2e86ab", "#8d99ae", "#2b2d42"
-"""Colours: values can be read, are masked, nobody can tell, and what was asked for."""
+CLEAR, MASKED, UNKNOWN, REACHED, ASKED = "#c0392b", "#2e86ab", "#8d99ae", "#5c677d", "#2b2d42"
+"""Colours: values can be read, are masked, nobody can tell, what was reached, and what was asked for."""
 
 COLUMNS = 60
 DATASETS = 25
@@ -24,7 +24,7 @@ _Node = tuple[str, str, str | None]
 
 
 def draw_reach(found: Reached, title: str) -> Figure:
-    """Draw columns by distance, each with the step that led there.
+    """Draw columns by distance, each with the step that led there; its colour tells whether the way masks.
 
     Dashed: columns of datasets from which only lineage of whole tables goes on.
     """
@@ -35,12 +35,18 @@ def draw_reach(found: Reached, title: str) -> Figure:
     axes = figure.add_subplot()
     for row in shown.itertuples():
         here, there = places[_node(row)], places.get((row.via_namespace, row.via_dataset, row.via_column), (0.0, 0.0))
-        axes.plot([there[0], here[0]], [there[1], here[1]], color=UNKNOWN, linewidth=0.8, zorder=1)
-    colours = {_node(row): MASKED if row.masked else CLEAR for row in shown.itertuples()}
+        axes.plot(
+            [there[0], here[0]],
+            [there[1], here[1]],
+            color=MASKED if row.masked_on_the_way else CLEAR,
+            linewidth=1.2,
+            zorder=1,
+        )
+    reached = {_node(row) for row in shown.itertuples()}
     stops = {(row.namespace, row.dataset) for row in found.stops.itertuples()}
     for node, (x, y) in places.items():
         edge = {"edgecolor": UNKNOWN, "linestyle": "--"} if node[:2] in stops else {"edgecolor": "none"}
-        box = {"boxstyle": "round", "facecolor": colours.get(node, ASKED), **edge}
+        box = {"boxstyle": "round", "facecolor": REACHED if node in reached else ASKED, **edge}
         axes.text(x, y, _label(node), color="white", fontsize=7, ha="center", va="center", bbox=box)
     axes.set_xlim(-0.6, max((x for x, _ in places.values()), default=0) + 0.6)
     axes.axis("off")

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.name import Name
+from headwater.lineage.user_rules import MaskingRule
 from headwater.spark.delta import Folder
 from headwater.tables import POSITIONS
 
@@ -21,13 +22,15 @@ _BODY = ("log", "incarnation", "partition")
 class Position:
     """What a layer holds after a batch.
 
-    batch: its number; exact: the columns that were told apart by case (rule 12), for what changes next.
+    batch: its number; exact: the columns that were told apart by case (rule 12), borrows: some run took the columns of
+    another run's schema, both for what changes next; masking: the declared steps that silver's rules have.
     """
 
     batch: int = 0
     sequences: Mapping[Source, int] = field(default_factory=dict)
     exact: Mapping[Name, frozenset[str]] = field(default_factory=dict)
     borrows: bool = False
+    masking: tuple[MaskingRule, ...] = ()
 
 
 def read_position(folder: Folder) -> Position:
@@ -35,15 +38,15 @@ def read_position(folder: Folder) -> Position:
     rows = folder.read(POSITIONS).collect()
     sequences = {(row.log, row.incarnation, row.partition): row.sequence for row in rows if row.sequence is not None}
     state = next((row.state for row in rows if row.state), None)
-    exact, borrows = _decoder.decode(state) if state else ([], False)
-    named = {Name(*dataset): frozenset(keys) for dataset, keys in exact}
-    return Position(max((row.batch for row in rows), default=0), sequences, named, borrows)
+    kept = _decoder.decode(state) if state else _State()
+    exact = {dataset: frozenset(keys) for dataset, keys in kept.exact}
+    return Position(max((row.batch for row in rows), default=0), sequences, exact, kept.borrows, kept.masking)
 
 
 def write_position(folder: Folder, position: Position, rules_hash: str) -> None:
     """Say that a batch is done, in one commit."""
-    exact = [(name, sorted(keys)) for name, keys in sorted(position.exact.items())]
-    state = msgspec.json.encode((exact, position.borrows)).decode()
+    exact = tuple((name, sorted(keys)) for name, keys in sorted(position.exact.items()))
+    state = msgspec.json.encode(_State(exact, position.borrows, position.masking)).decode()
     rows = [(*source, sequence, state, position.batch, rules_hash) for source, sequence in position.sequences.items()]
     folder.overwrite(POSITIONS, folder.rows(POSITIONS, rows))
 
@@ -75,4 +78,12 @@ def limited(events: DataFrame, limit: int) -> tuple[DataFrame, dict[Source, int]
     return events.where(taken), ends
 
 
-_decoder = msgspec.json.Decoder(tuple[list[tuple[tuple[str, str], list[str]]], bool])
+class _State(msgspec.Struct, array_like=True):
+    """See `Position`; what an older version did not write has its default."""
+
+    exact: tuple[tuple[Name, list[str]], ...] = ()
+    borrows: bool = False
+    masking: tuple[MaskingRule, ...] = ()
+
+
+_decoder = msgspec.json.Decoder(_State)

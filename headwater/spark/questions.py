@@ -1,5 +1,6 @@
 """The five questions, asked of gold in a notebook: pandas frames of at most `limit` rows, made for `display`."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -38,9 +39,9 @@ class Questions:
     """Questions to silver and gold as they are when this is made; another generation needs another one."""
 
     def __init__(self, spark: SparkSession, lake: str, rules: UserRules | None = None):
-        """Open a lake; rules: those by which silver was built. Raises WrongSetting where there is no gold."""
+        """Open a lake; rules: whose names silver was built by. Raises WrongSetting where there is no gold."""
         self._layers = open_layers(spark, lake)
-        self._names = (rules or UserRules()).names
+        self._rules = replace(self._layers.rules, names=(rules or UserRules()).names)
 
     def impact(self, dataset: str, column: str | None = None, **how: Any) -> Reached:
         """Return the columns that a column, or a whole dataset, ends up in; `how` as in `upstream`."""
@@ -51,7 +52,7 @@ class Questions:
 
         dataset: a name, any alias, or a unique end of the name; namespace: where that is not enough;
         mode: `value`, or `any` for what also filters, joins, groups or sorts; depth, limit: how far, how many.
-        `masked`: every way up to `depth` long has a step that masks. Raises NotKnown, naming what is near.
+        `masked_on_the_way`: every way up to `depth` long has a step that masks. Raises NotKnown, naming what is near.
         """
         return self._reach(dataset, column, forward=False, **how)
 
@@ -69,7 +70,7 @@ class Questions:
         """
         found = self._layers.gold(UNUSED_COLUMNS)
         if dataset is not None:
-            name = find_dataset(Surroundings(self._layers), self._names, Subject(namespace, dataset))
+            name = find_dataset(Surroundings(self._layers, self._rules), self._rules.names, Subject(namespace, dataset))
             found = found.where((F.col("namespace") == name.namespace) & (F.col("dataset") == name.name))
         rows = found.orderBy("namespace", "dataset", "column").limit(limit)
         return _pandas(rows.select(*(name for name in UNUSED_COLUMNS.columns if name != "rules_hash")))
@@ -114,9 +115,9 @@ class Questions:
         limit: int = 1_000,
     ) -> Reached:
         asked, bounds, how = Subject(namespace, dataset, column), read_bounds(depth, limit), read_mode(mode)
-        around = Surroundings(self._layers)
-        around.take(self._names, asked, forward=forward, mode=how, bounds=bounds)
-        found = reach(around, self._names, asked, around.view(), forward=forward, mode=how, bounds=bounds)
+        around = Surroundings(self._layers, self._rules)
+        around.take(asked, forward=forward, bounds=bounds)
+        found = reach(around, self._rules.names, asked, around.view(), forward=forward, mode=how, bounds=bounds)
         place = found["column"]
         return Reached(
             (place["namespace"], place["dataset"], place["column"]),
@@ -129,18 +130,14 @@ class Questions:
         """Return edges with their columns as the newest schemas spell them."""
         for side in ("source", "target"):
             names = [Name(*name) for name in zip(rows[f"{side}_namespace"], rows[f"{side}_dataset"], strict=True)]
-            self._layers.read_columns(names)
-            keys = rows[f"{side}_column"]
-            shown = [
-                None if key is None else self._layers.columns(name).shown(key)
-                for name, key in zip(names, keys, strict=True)
-            ]
+            columns, keys = self._layers.shown_columns(names), rows[f"{side}_column"]
+            shown = [None if key is None else columns[name].shown(key) for name, key in zip(names, keys, strict=True)]
             rows[f"{side}_column"] = pd.Series(shown, dtype=object)
         return rows
 
 
 _REACHED = [
-    "namespace", "dataset", "column", "distance", "masked", "in_schema",
+    "namespace", "dataset", "column", "distance", "masked_on_the_way", "read_before_recreation", "in_schema",
     "via_namespace", "via_dataset", "via_column", "type", "subtype", "job_namespace", "job_name",
 ]  # fmt: skip
 _STOPS = ["namespace", "dataset", "onward_namespace", "onward_dataset", "jobs"]
@@ -149,7 +146,11 @@ _STOPS = ["namespace", "dataset", "onward_namespace", "onward_dataset", "jobs"]
 def _flat(item: dict[str, Any]) -> dict[str, Any]:
     via = item["via"]
     return {
-        **{name: item[name] for name in _REACHED[:6]},
+        **{
+            name: item[name]
+            for name in ("namespace", "dataset", "column", "distance", "read_before_recreation", "in_schema")
+        },
+        "masked_on_the_way": item["masked"],
         **{f"via_{name}": via[name] for name in ("namespace", "dataset", "column")},
         **{name: via["transformation"][name] for name in ("type", "subtype")},
         **{f"job_{name}": via["job"][name] for name in ("namespace", "name")},

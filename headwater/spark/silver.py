@@ -1,4 +1,4 @@
-"""Silver: bronze events to runs, datasets and votes, a batch at a time; rules other than before are built anew."""
+"""Silver: bronze events to runs, datasets and votes, a batch at a time; other rules than before are built beside."""
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -7,7 +7,7 @@ from headwater.errors import WrongSetting
 from headwater.lineage.user_rules import UserRules
 from headwater.spark.batch import Batch
 from headwater.spark.delta import Folder
-from headwater.spark.generations import begin, current, switch
+from headwater.spark.generations import beside, current, switch
 from headwater.spark.positions import Position, beyond, limited, read_position, write_position
 from headwater.tables import EVENTS, SILVER
 
@@ -21,20 +21,17 @@ def build_silver(
 ) -> int:
     """Bring silver up to bronze; returns the number of events taken. A second call finds nothing to do.
 
-    lake: folder or URI that holds `bronze`. Raises WrongSetting if silver follows other rules and `rebuild` is not set.
+    Silver of other rules, or of older code, stays in force until all of bronze has been taken by these, beside it; a
+    run that was cut off before is gone on with. lake: folder or URI that holds `bronze`; rebuild: in any case, anew.
     """
     bronze_events(spark, lake)
-    found = None if rebuild else current(spark, lake, LAYER, SILVER)
-    if found and found[1] != rules.rules_hash:
-        raise WrongSetting(
-            f"Silver in {lake} was built by other rules (hash {found[1][:8]}, now {rules.rules_hash[:8]}). "
-            "Run `headwater spark silver --rebuild`, then `headwater spark gold --rebuild`."
-        )
-    folder = found[0] if found else begin(spark, lake, LAYER, SILVER)
+    found = current(spark, lake, LAYER, SILVER)
+    goes_on = found is not None and found[1] == rules.rules_hash and not rebuild
+    folder = found[0] if found and goes_on else beside(spark, lake, LAYER, SILVER, rules.rules_hash, anew=rebuild)
     taken = 0
     while events := take_batch(folder, lake, rules, batch_events):
         taken += events
-    if not found:
+    if not goes_on:
         switch(folder, rules.rules_hash)
     return taken
 
@@ -49,7 +46,9 @@ def take_batch(folder: Folder, lake: str, rules: UserRules, batch_events: int) -
     batch = Batch(folder, rules, position)
     count = batch.take(events)
     sequences = {**position.sequences, **ends}
-    write_position(folder, Position(batch.number, sequences, batch.exact, batch.borrows), rules.rules_hash)
+    write_position(
+        folder, Position(batch.number, sequences, batch.exact, batch.borrows, rules.masking), rules.rules_hash
+    )
     return count
 
 

@@ -43,11 +43,12 @@ GROUPED = Table(
         "job_name": "string",
         "dataset_namespace": "string",
         "dataset_name": "string",
+        "generation": "string",
         "run_key": "string",
         "execution": "string",
         "time_us": "long",
         "tie": "string",
-        "carries": "boolean",
+        "weight": "int",
         "landed": "boolean",
         "content": "string",
         "edge": "string",
@@ -93,7 +94,9 @@ class Spells:
         votes = [row for row in every if row.kind == VOTE]
         whole = any(row.whole for row in every)
         one = votes[0] if votes else every[0]
-        output = None if one.dataset_name is None else Name(one.dataset_namespace or "", one.dataset_name)
+        output = None
+        if one.dataset_name is not None:
+            output = Name(one.dataset_namespace or "", one.dataset_name, one.generation or "")
         group = Group(one.layer, Name(one.job_namespace, one.job_name), output)
         if output is None:
             return
@@ -114,18 +117,19 @@ class _Grouped(NamedTuple):
     job_name: str
     dataset_namespace: str | None
     dataset_name: str | None
+    generation: str | None
     run_key: str
     execution: str
     time_us: int
     tie: str
-    carries: bool
+    weight: int
     landed: bool
     content: str
     edge: str
 
     def vote(self, edges: Sequence[NamedTuple]) -> Said:
-        word = (self.carries, self.landed, False, False)
-        return Vote(self.time_us, self.tie, self.run_key, self.execution, *word, edges)
+        at = self.time_us
+        return Vote(at, self.tie, self.run_key, self.execution, at, at, self.weight, self.landed, False, edges)
 
 
 def _column_edges(said: Contribution) -> tuple[ColumnEdge, ...]:
@@ -152,6 +156,7 @@ class Kept(Struct):
     part: str
     source_namespace: str
     source_dataset: str
+    source_generation: str
     valid_from_us: int
     last_seen_us: int
     runs: int
@@ -167,7 +172,7 @@ class Kept(Struct):
 
     def spell(self, kind: str) -> Spell[NamedTuple]:
         """Return what the row says."""
-        source = Name(self.source_namespace, self.source_dataset)
+        source = Name(self.source_namespace, self.source_dataset, self.source_generation)
         edge: NamedTuple = TableEdge(source, self.opaque)
         if kind == COLUMN:
             how = (self.direct, self.masked, self.subtype, self.description)
@@ -187,11 +192,11 @@ class _Writer:
         """Yield rows that are new, other than before, or gone."""
         known = {row.edge_key: (row, row.spell(self.kind)) for row in before}
         if whole:
-            history: History[NamedTuple] = History(self.group.layer)
+            history: History[NamedTuple] = History(self.group.layer, newest=True)
             history.add(vote for _, vote in votes)
         else:
             seen = [vote for row, vote in votes if not row.fresh]
-            history = History(self.group.layer, seen, [spell for _, spell in known.values()])
+            history = History(self.group.layer, seen, [spell for _, spell in known.values()], newest=True)
             history.add(vote for row, vote in votes if row.fresh)
         now = {self._key(spell): spell for spell in (*history.ended, *history.standing)}
         for key, spell in now.items():
@@ -211,7 +216,7 @@ class _Writer:
         column = edge if isinstance(edge, ColumnEdge) else ColumnEdge(edge[0], "", "", False, False, None, None)
         return (
             OPEN if spell.until_us is None else CLOSED, key, self.group_key, *column.source, *output, *column[1:],
-            *self.group.job, self.group.layer, spell.since_us, spell.until_us, spell.until_us is None,
+            *self.group.job.parts, self.group.layer, spell.since_us, spell.until_us, spell.until_us is None,
             spell.last_seen_us, spell.runs, spell.landed,
             edge.opaque if isinstance(edge, TableEdge) else None, self.kind, gone, was,
         )  # fmt: skip

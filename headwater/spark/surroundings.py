@@ -1,70 +1,70 @@
-"""What of gold a question about one dataset walks: its edges, fetched level by level, as a graph for the rules."""
+"""What a question about one dataset walks: the votes about what is around it, fetched table by table, as a graph."""
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.index.asking import Bounds, Subject, find_column, find_dataset, nodes_of
-from headwater.index.moment import NOW_US
+from headwater.index.asking import Bounds, Subject, find_dataset
 from headwater.lineage.columns import Columns
-from headwater.lineage.contents import How
-from headwater.lineage.current import Group
-from headwater.lineage.edges import Contribution, Edge
-from headwater.lineage.graph import Graph
 from headwater.lineage.name import Name
-from headwater.lineage.names import NameRules
-from headwater.lineage.walk import Mode, View
-from headwater.spark.layers import COUNTS, SOURCE, TARGET, Layers
-from headwater.tables import COLUMN_EDGES, TABLE_EDGES
+from headwater.lineage.user_rules import UserRules
+from headwater.lineage.view import View
+from headwater.spark.gold_answers import COUNTING, counting
+from headwater.spark.graph import Now
+from headwater.spark.layers import OUTPUT, READ, Layers
+from headwater.tables import DATASETS, EDGE_SETS
 
-Node = tuple[str, str, str]
-"""Namespace, dataset and key of a column."""
+_PLACE = "namespace string, name string"
 
 
 class Surroundings:
-    """A `Scenery` of what is around a dataset; it holds what a walk reached, never all edges."""
+    """A `Scenery` of what is around a dataset; it holds what tables lead to, never the whole graph."""
 
-    def __init__(self, layers: Layers):
-        """Hold no edge yet."""
-        self.graph = Graph()
-        self._layers = layers
+    def __init__(self, layers: Layers, rules: UserRules):
+        """Hold nothing yet."""
+        self._layers, self._rules = layers, rules
+        self._now = Now((), rules, layers.naming)
+        self.graph = self._now.graph
 
-    def take(self, rules: NameRules, asked: Subject, *, forward: bool, mode: Mode, bounds: Bounds) -> None:
-        """Fetch what lies up to `depth` edges away, and one edge more, so that it is known whether there is more.
+    def take(self, asked: Subject, *, forward: bool, bounds: Bounds) -> None:
+        """Fetch what is said about tables up to `depth` steps away, and one more, so that it is known what goes on.
 
-        Stops as soon as there is more than `limit`. Raises NotKnown, or WrongQuestion where the name is not one's.
+        Raises NotKnown, or WrongQuestion where the name is not one's.
         """
-        dataset = find_dataset(self, rules, asked)
-        edges = self._layers.gold(COLUMN_EDGES).where(COUNTS)
-        beside = edges.where(_is(SOURCE, dataset) | _is(TARGET, dataset)).collect()
-        self._layers.read_columns([dataset])
-        self._put(beside)
-        key = None if asked.column is None else find_column(self, dataset, asked.column)
-        starts = {self._node(number) for number in nodes_of(self, dataset, key)}
-        self._put(_Walk(edges, forward=forward, mode=mode).collect(starts, beside, bounds))
-        self._layers.read_columns(self.graph.names)
-        self._put_opaque({dataset, *self.graph.names}, forward=forward)
+        dataset = find_dataset(self, self._rules.names, asked)
+        near, far = (READ, OUTPUT) if forward else (OUTPUT, READ)
+        reached = front = self._generations([dataset])
+        keys = self._steps(front, far, near)[0]
+        for _ in range(bounds.depth + 1):
+            found, onward = self._steps(front, near, far)
+            keys |= found
+            front = self._generations(onward) - reached
+            reached |= front
+            if not front:
+                break
+        self._now = self._read(keys, reached)
+        self.graph = self._now.graph
 
     def view(self) -> View:
-        """Return what counts: all of it, gold has looked."""
-        every = bytearray(b"\1" * len(self.graph.sets))
-        return View(every, every, frozenset())
+        """Return what counts."""
+        return self._now.view
 
     def columns(self, dataset: Name) -> Columns:
-        """Return the columns of a dataset's newest schema."""
-        return self._layers.columns(dataset)
+        """Return the columns of the newest schema of a dataset in its generation."""
+        return self._now.columns(dataset)
+
+    def shown_columns(self, dataset: Name) -> Columns:
+        """Return the columns of a dataset by its newest generation that says so."""
+        return self._now.shown_columns(dataset)
 
     def resolve(self, name: Name) -> Name:
         """Return the dataset that a canonical name means."""
-        return self._layers.naming.resolve(name, NOW_US)
+        return self._now.resolve(name)
 
     def aliases(self) -> Mapping[Name, Name]:
         """Return the names that are bound to another or were renamed, with the datasets they mean."""
-        naming = self._layers.naming
-        return {name: self.resolve(name) for name in (*naming.bindings, *naming.renames)}
+        return self._now.aliases()
 
     def knows(self, dataset: Name) -> bool:
         """Tell whether a schema or an edge is known of a dataset."""
@@ -75,74 +75,27 @@ class Surroundings:
         return list(self._layers.datasets)
 
     def job(self, key: Name) -> Name:
-        """Return a job as gold names it."""
+        """Return a job as silver names it."""
         return key
 
-    def _node(self, number: int) -> Node:
-        column = self.graph.columns[number]
-        return (*self.graph.names[column.dataset], column.key or "")
+    def _generations(self, names: Iterable[Name]) -> set[Name]:
+        """Return names with those under which their generations go by now."""
+        meanings = self._layers.naming.generations.meanings
+        return {found for name in names for found in (name, *(each.plain for each in meanings(name)))}
 
-    def _put(self, rows: Iterable[Any]) -> None:
-        """Put rows of `column_edges`: what one job says about one output is one edge set."""
-        said: dict[Group, dict[Edge, None]] = defaultdict(dict)
-        for row in rows:
-            source, output = Name(row.source_namespace, row.source_dataset), _output(row)
-            how = How(row.direct, row.masked, row.subtype, row.description)
-            said[_group(row, output)][Edge(source, row.source_column, row.target_column, how)] = None
-        for group, edges in said.items():
-            self._add(group, Contribution(group.output, edges=tuple(edges), carries=True))
+    def _steps(self, names: Iterable[Name], near: Sequence[str], far: Sequence[str]) -> tuple[set[str], set[Name]]:
+        """Return the keys of the outputs that are one step from tables, and the tables at the other end."""
+        front = F.broadcast(self._frame(names)).toDF(*near)
+        rows = self._layers.feeds.join(front, list(near)).select("output_key", *far).distinct().collect()
+        return {row[0] for row in rows}, {Name(row[1], row[2]) for row in rows if row[1] is not None}
 
-    def _put_opaque(self, datasets: Collection[Name], *, forward: bool) -> None:
-        names = SOURCE if forward else TARGET
-        reached = self._layers.spark.createDataFrame(list(datasets), f"{names[0]} string, {names[1]} string")
-        edges = self._layers.gold(TABLE_EDGES).where(f"{COUNTS} AND opaque")
-        for row in edges.join(F.broadcast(reached), names).collect():
-            source, output = Name(row.source_namespace, row.source_dataset), _output(row)
-            self._add(_group(row, output), Contribution(output, tables=(source,)))
+    def _read(self, keys: Iterable[str], datasets: Iterable[Name]) -> Now:
+        spark, names = self._layers.spark, ["dataset_namespace", "dataset_name"]
+        wanted = F.broadcast(spark.createDataFrame([(key,) for key in sorted(keys)], "output_key string"))
+        votes = self._layers.silver(EDGE_SETS).where(COUNTING).join(wanted, "output_key", "left_semi")
+        places = F.broadcast(self._frame(datasets)).toDF(*names)
+        rows = counting(votes, self._layers.silver(DATASETS).join(places, names, "left_semi"))
+        return Now((tuple(row) for row in rows.collect()), self._rules, self._layers.naming)
 
-    def _add(self, group: Group, said: Contribution) -> None:
-        self.graph.put(len(self.graph.sets), group, said, frozenset())
-
-
-class _Walk:
-    """Follows edges in one direction, one Spark job a level; the driver holds what was reached."""
-
-    def __init__(self, edges: DataFrame, *, forward: bool, mode: Mode):
-        self._edges = edges if mode == "any" else edges.where("direct")
-        self._takes_all = mode == "any"
-        ends = ([*SOURCE, "source_column"], [*TARGET, "target_column"])
-        self._near, self._far = ends if forward else (ends[1], ends[0])
-
-    def collect(self, starts: Collection[Node], beside: Iterable[Any], bounds: Bounds) -> Iterator[Any]:
-        """Yield the edges behind those `beside` the starts; at most one level and one hit more than asked for."""
-        reached = set(starts)
-        rows = [row for row in beside if (self._takes_all or row.direct) and _end(row, self._near) in reached]
-        for _ in range(bounds.depth):
-            front = {_end(row, self._far) for row in rows} - reached
-            reached |= front
-            if not front or len(reached) - len(starts) > bounds.limit:
-                return
-            rows = self._beyond(front)
-            yield from rows
-
-    def _beyond(self, front: Collection[Node]) -> list[Any]:
-        schema = ", ".join(f"{name} string" for name in self._near)
-        nodes = self._edges.sparkSession.createDataFrame(list(front), schema)
-        return self._edges.join(F.broadcast(nodes), self._near).collect()
-
-
-def _end(row: Any, names: Sequence[str]) -> Node:
-    namespace, dataset, column = (row[name] for name in names)
-    return namespace, dataset, column
-
-
-def _is(columns: Sequence[str], name: Name) -> Any:
-    return (F.col(columns[0]) == name.namespace) & (F.col(columns[1]) == name.name)
-
-
-def _output(row: Any) -> Name:
-    return Name(row.target_namespace, row.target_dataset)
-
-
-def _group(row: Any, output: Name) -> Group:
-    return Group(row.origin, Name(row.job_namespace, row.job_name), output)
+    def _frame(self, names: Iterable[Name]) -> DataFrame:
+        return self._layers.spark.createDataFrame(sorted({name.parts for name in names}), _PLACE)

@@ -10,6 +10,8 @@ from msgspec import Raw, Struct
 from headwater.events.facets import Memo
 from headwater.lineage.contents import ContentsInMemory, Path, SentEdge
 from headwater.lineage.edges import Contribution
+from headwater.lineage.name import Name
+from headwater.lineage.outcome import Reported
 from headwater.lineage.part import DELETED, Part
 
 T = TypeVar("T")
@@ -72,7 +74,10 @@ class CarriedTexts:
     def of(self, part: Part) -> str:
         """Return the contents of an event."""
         schemas, lineage = hashes_of(part)
-        held = {name: self._schema(name) for name in schemas}, {name: self._edges(name) for name in lineage}
+        held = (
+            {name: self._schema(name) for name in sorted(schemas)},
+            {name: self._edges(name) for name in sorted(lineage)},
+        )
         return _encoder.encode(held).decode()
 
     def _schema(self, name: str) -> Raw:
@@ -93,14 +98,14 @@ def hashes_of(part: Part) -> tuple[set[str], set[str]]:
 
 
 def union(carried: Sequence[Carried]) -> Carried:
-    """Return all that several texts hold."""
+    """Return all that several texts hold, in the same order whichever comes first."""
     if len(carried) == 1:
         return carried[0]
     held = Carried({}, {})
     for each in carried:
         held.schemas.update(each.schemas)
         held.lineage.update(each.lineage)
-    return held
+    return Carried(dict(sorted(held.schemas.items())), dict(sorted(held.lineage.items())))
 
 
 def contents_of(carried: Carried) -> ContentsInMemory:
@@ -121,5 +126,6 @@ def add_all(
 
 
 read_said = Reading(list[list[str]])
-read_names = Reading(list[tuple[str, str]])
+read_names = Reading(list[Name])
+read_reported = Reading(Reported)
 read_contribution = Reading(Contribution)

@@ -23,8 +23,8 @@
 
 # # Refresh silver and gold
 #
-# Takes the events that came since the last time. Schedule it, one run at a time. After a change of the rules set
-# `rebuild` once: everything is built anew beside what is there, then switched to. Notebooks follow by themselves; for
+# Takes the events that came since the last time. Schedule it, one run at a time. After a change of the rules, or with
+# another release, everything is built anew beside what is there, then switched to. Notebooks follow by themselves; for
 # the tables of the SQL endpoint run `headwater fabric shortcut` again.
 
 # PARAMETERS CELL ********************

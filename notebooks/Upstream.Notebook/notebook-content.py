@@ -23,8 +23,9 @@
 
 # # What is this column made of?
 #
-# Blue columns are reached only over a step that masks, red ones also without. `stops` are datasets, drawn with a
-# dashed line, from which lineage goes on by jobs that name no columns: what lies behind may or may not be concerned.
+# A blue line leads to a column that is masked on the way: every way between the two has a step that masks; a red one to
+# the others. It says nothing of the column itself. `stops` are datasets, drawn with a dashed line, from which lineage
+# goes on by jobs that name no columns: what lies behind may or may not be concerned.
 
 # PARAMETERS CELL ********************
 

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from tests.marquez.lake import EVENTS as LAKE_EVENTS
+from tests.reference.world_events import at, run_event, uuid
 from tests.shop import EVENTS as SHOP_EVENTS
 from tests.shop import Asker, up
 
@@ -18,6 +19,7 @@ class Marquez:
     def __init__(self, url: str, asker: Asker) -> None:
         self.url = url
         self.asker = asker
+        self._settled = 0
         self.client = httpx.Client(base_url=f"{url}/api/v1", timeout=60)
 
     def get(self, path: str, *names: str, status: int = 200, **query: Any) -> Any:
@@ -34,9 +36,8 @@ class Marquez:
 
     def settle(self) -> None:
         """Wait until everything that was changed can be read."""
-        events = self.get("/events/lineage", limit=0)["totalCount"]
-        while self.asker.ask("audit")["received"] > events:
-            events = self.get("/events/lineage", limit=0)["totalCount"]
+        self._settled += 1
+        self.asker.post(run_event("COMPLETE", at(1), uuid(900_000 + self._settled), ("settled", "settled")))
 
 
 def encoded(name: str) -> str:

@@ -9,6 +9,8 @@ STORE = "abfss://lake@account.dfs.core.windows.net"
 BROKER = "kafka://broker:9092"
 RAW, DIGIT, TABLE, TOPIC = (STORE, "raw/orders"), (STORE, "2024/orders"), (STORE, "gold/orders"), (BROKER, "orders")
 COLONS = ("db:5432", "shop:public.orders")
+BARE = ("db:5432", "shop:bare")
+"""Read, and nothing else is known of it."""
 JOB = ("etl:prod", "daily.load")
 PARENT = ("etl:prod", "daily")
 OLD, NEW, STREAM, RUNNING, FAILED = (uuid(number) for number in (101, 102, 103, 104, 105))
@@ -51,7 +53,7 @@ EVENTS: list[Json] = [
     *_load(OLD, 1000, "41", "id"),
     *_load(NEW, 2000, "42", "id mail"),
     run_event("START", at(3000), RUNNING, ("etl:prod", "now"), inputs=[dataset(TABLE)], outputs=[dataset(TOPIC)]),
-    run_event("START", at(3100), FAILED, ("etl:prod", "broken"), inputs=[dataset(TABLE)]),
+    run_event("START", at(3100), FAILED, ("etl:prod", "broken"), inputs=[dataset(TABLE), dataset(BARE)]),
     run_event("FAIL", at(3160), FAILED, ("etl:prod", "broken")),
     job_event(at(3200), ("etl:prod", "declared"), [dataset(TABLE)], [dataset(COLONS, schema=schema(["id"]))]),
     run_event(

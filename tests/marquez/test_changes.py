@@ -35,6 +35,8 @@ def test_tags_are_put_on_and_taken_off_and_reach_the_masking_surface(marquez: Ma
     tags = {each["name"]: each["description"] for each in marquez.get("/tags")["tags"]}
     assert tags.keys() >= {"PII", "SENSITIVE", "GDPR/1", "nightly"}
     assert tags["GDPR/1"] == "Article 1"
+    told = marquez.get("/events/lineage", limit=1_000)
+    assert (len(told["events"]), {"run"} - set.intersection(*map(set, told["events"]))) == (told["totalCount"], set())
     surface = marquez.asker.ask("surface", tag="GDPR/1")
     assert ("gold/orders", "id") in {(each["dataset"], each["column"]) for each in surface["items"]}
     missing = marquez.send("POST", column, *RAW, "none", "PII", status=404)

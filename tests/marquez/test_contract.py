@@ -3,10 +3,13 @@
 import re
 from typing import Any
 
+import msgspec
 import pytest
 
+from headwater.api.answers.marquez import READ_BY_PAGE
 from tests.marquez.conftest import Marquez, encoded
 from tests.marquez.lake import (
+    BARE,
     BROKER,
     COLONS,
     DIGIT,
@@ -17,6 +20,7 @@ from tests.marquez.lake import (
     RAW,
     RUNNING,
     STORE,
+    STREAM,
     TABLE,
     TOPIC,
 )  # fmt: skip
@@ -134,6 +138,35 @@ def test_a_job_tells_all_that_its_page_shows(marquez: Marquez) -> None:
     assert marquez.get("/namespaces/{}/jobs/{}", JOB[0], "none", status=404)["message"] == "Job 'none' not found."
 
 
+def test_a_job_without_runs_has_null_for_its_newest_ones(marquez: Marquez) -> None:
+    """Marquez's page takes the first of any list that it gets."""
+    found = marquez.get("/namespaces/{}/jobs/{}", JOB[0], "declared")
+    assert (found["latestRun"], found["latestRuns"]) == (None, None)
+    listed = {each["name"]: each["latestRuns"] for each in marquez.get("/namespaces/{}/jobs", JOB[0])["jobs"]}
+    assert listed["declared"] is None
+    assert all(runs for name, runs in listed.items() if name != "declared")
+
+
+def test_every_version_that_is_named_is_there(marquez: Marquez) -> None:
+    """Marquez's Java client takes no null: also what nobody writes, or a run has not ended to write, has a version."""
+    for run in (OLD, NEW, RUNNING, FAILED, STREAM):
+        found = marquez.get(f"/jobs/runs/{run}")
+        versions = [*found["inputVersions"], *found["outputVersions"]]
+        assert versions
+        assert [each["datasetVersionId"] for each in found["inputDatasetVersions"]] == found["inputVersions"]
+        for each in versions:
+            assert UUID.fullmatch(each["version"])
+            named = (each["namespace"], each["name"])
+            shown = marquez.get("/namespaces/{}/datasets/{}/versions/{}", *named, each["version"])
+            assert (shown["version"], shown["id"]["name"]) == (each["version"], each["name"])
+    for named in (RAW, TABLE, TOPIC, COLONS, DIGIT, BARE):
+        assert UUID.fullmatch(marquez.get("/namespaces/{}/datasets/{}", *named)["currentVersion"])
+        listed = marquez.get("/namespaces/{}/datasets/{}/versions", *named)
+        assert (len(listed["versions"]), listed["totalCount"]) == (listed["totalCount"], listed["totalCount"])
+        assert all(UUID.fullmatch(each["version"]) for each in listed["versions"])
+        assert listed["versions"]
+
+
 def test_jobs_are_listed_newest_first_and_by_the_state_of_their_last_run(marquez: Marquez) -> None:
     answer = marquez.get("/jobs", limit=3)
     assert [each["name"] for each in answer["jobs"]] == ["stream", "declared", "broken"]
@@ -184,14 +217,39 @@ def test_a_job_has_a_version_for_what_it_reads_and_writes(marquez: Marquez) -> N
 
 def test_events_are_as_sent_by_time_and_paged(marquez: Marquez) -> None:
     answer = marquez.get("/events/lineage", limit=2, sortDirection="desc")
-    assert [each["eventTime"] for each in answer["events"]] == [at(3300), at(3200)]
-    older = marquez.get("/events/lineage", limit=1, offset=2)
+    assert [each["eventTime"] for each in answer["events"]] == [at(3300), at(3160)]
+    older = marquez.get("/events/lineage", limit=1, offset=1)
     assert older["events"][0]["run"]["runId"] == FAILED
     between = marquez.get("/events/lineage", after=at(1000), before=at(2000), sortDirection="asc")
     assert [each["eventType"] for each in between["events"]] == ["START", "COMPLETE"]
     assert between["totalCount"] == 2
     assert answer["totalCount"] == older["totalCount"]
     assert marquez.get("/events/{}", JOB[0], limit=1)["totalCount"] == 9
+
+
+def test_only_events_of_runs_are_listed_and_counted(marquez: Marquez) -> None:
+    """Marquez's page takes `run` of each; one declares a dataset, and the lake has an event of a job."""
+    for query in (dict[str, Any](), {"after": at(3100), "before": at(3301)}):
+        found = marquez.get("/events/lineage", limit=1_000, **query)
+        assert all(each["run"]["runId"] for each in found["events"])
+        assert found["totalCount"] == len(found["events"])
+    assert found["totalCount"] == 3
+
+
+ADDRESSES: list[tuple[str, tuple[str, ...]]] = [
+    ("namespaces", ()),
+    *(("namespaces/{namespace}/datasets/{dataset}" + more, named)
+      for named in (RAW, TABLE, TOPIC, COLONS, DIGIT, BARE, ALIAS) for more in ("", "/versions")),
+    *(("namespaces/{namespace}/jobs/{job}" + more, (JOB[0], name))
+      for name in ("daily.load", "declared", "broken", "now", "stream") for more in ("", "/runs")),
+    *(("jobs/runs/{run}" + more, (run,)) for run in (OLD, NEW, RUNNING, FAILED, STREAM) for more in ("", "/facets")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("address", "names"), ADDRESSES)
+def test_what_the_dashboard_reads_is_of_its_shape(marquez: Marquez, address: str, names: tuple[str, ...]) -> None:
+    answer = marquez.get("/" + re.sub(r"\{\w+\}", "{}", address), *names)
+    assert msgspec.convert(answer, READ_BY_PAGE[address])
 
 
 def edges(answer: Any) -> set[tuple[str, str]]:

@@ -1,47 +1,47 @@
-"""What a name means at a time: canonical form, bindings, renames (docs/lineage.md: names)."""
+"""What a name is bound to at a time: canonical form, bindings (docs/lineage.md: names)."""
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tests.reference.records import Delivered, Run, facets_of, is_own_table
+from tests.reference.records import Delivered, facets_of, is_own_table
 
 Name = tuple[str, str]
 
 
-def without_leading_slash(namespace: str, name: str) -> Name:
-    return namespace, name.removeprefix("/") if namespace.startswith("abfss://") else name
+LOWER = ("hive://", "trino://", "mssql://", "arn:aws:glue:")
+
+
+def canonical_form(namespace: str, name: str) -> Name:
+    """Return as much of the form as worlds need: no slash in front, names of some systems in one case."""
+    if namespace.startswith("abfss://"):
+        return namespace, name.removeprefix("/")
+    if namespace.startswith("oracle://"):
+        return namespace, "".join(part if at % 2 else part.upper() for at, part in enumerate(re.split('(".*?")', name)))
+    return namespace, name.lower() if namespace.startswith(LOWER) else name
 
 
 class Names:
-    """All bindings and renames that a set of events makes."""
+    """All bindings that a set of events makes."""
 
-    def __init__(self, events: Iterable[Delivered], runs: Iterable[Run], canonical: Callable[[str, str], Name]) -> None:
+    def __init__(self, events: Iterable[Delivered], canonical: Callable[[str, str], Name]) -> None:
         self.canonical = canonical
         self.bindings: dict[Name, set[tuple[int, Name]]] = defaultdict(set)
         for event in events:
             for dataset in event.datasets("inputs", "outputs", "dataset"):
                 self._bind_symlinks(dataset, event.time_us)
-        self.renames = sorted(rename for run in runs if run.state == "COMPLETE" for rename in self._renames(run))
 
     def mention(self, named: dict[str, Any], event: Delivered) -> Name | None:
-        """Return the dataset that an event means, None for noise."""
-        if is_own_table(named["name"]):
-            return None
-        return self.resolve(named["namespace"], named["name"], event.time_us)
+        """Return the name that an event means, None for noise."""
+        return None if is_own_table(named["name"]) else self.bound(named["namespace"], named["name"], event.time_us)
 
-    def resolve(self, namespace: str, name: str, time_us: int) -> Name:
-        found = self.bound(self.canonical(namespace, name), time_us)
-        for renamed_us, old, new in self.renames:
-            if time_us < renamed_us and found == old:
-                found = new
-        return found
-
-    def bound(self, name: Name, time_us: int) -> Name:
-        known = self.bindings.get(name, set())
+    def bound(self, namespace: str, name: str, time_us: int) -> Name:
+        sent = self.canonical(namespace, name)
+        known = self.bindings.get(sent, set())
         newest = max((at for at, _ in known if at <= time_us), default=None)
         at = newest if newest is not None else min((at for at, _ in known), default=None)
-        return min((location for bound_us, location in known if bound_us == at), default=name)
+        return min((location for bound_us, location in known if bound_us == at), default=sent)
 
     def _bind_symlinks(self, dataset: dict[str, str], time_us: int) -> None:
         name = self.canonical(dataset["namespace"], dataset["name"])
@@ -50,17 +50,3 @@ class Names:
             alias, location = (name, other) if each.get("type") == "LOCATION" else (other, name)
             if alias != location:
                 self.bindings[alias].add((time_us, location))
-
-    def _renames(self, run: Run) -> list[tuple[int, Name, Name]]:
-        newest = {}
-        for event in run.events:
-            for output in event.datasets("outputs"):
-                change = facets_of(output).get("lifecycleStateChange") or {}
-                before = change.get("previousIdentifier")
-                if change.get("lifecycleStateChange") == "RENAME" and before:
-                    old, new = (
-                        self.bound(self.canonical(each["namespace"], each["name"]), event.time_us)
-                        for each in (before, output)
-                    )
-                    newest[old, new] = event.time_us
-        return [(at, old, new) for (old, new), at in newest.items()]

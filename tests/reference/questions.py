@@ -1,153 +1,108 @@
-"""Impact, upstream, surface, unused, tags (docs/lineage.md: questions), asked of a Reference."""
+"""Impact, upstream, tags (docs/lineage.md: questions), asked of a Reference; surface and unused stand beside them."""
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterator
 
-from tests.reference.names import Name
-from tests.reference.records import facets_of
-from tests.reference.solver import Column, ColumnEdge, Reference, newest_execution
-from tests.reference.writings import Writing
+from tests.reference.exposures import exposed_until, surface
+from tests.reference.generations import Dataset
+from tests.reference.nesting import Nesting, Node, Step, Way, below
+from tests.reference.records import Delivered, Facets, facets_of
+from tests.reference.solver import Column, Reference
+from tests.reference.verdicts import caveats, unused, unused_reasons
+from tests.reference.walks import reached, reached_backwards
+
+__all__ = [
+    "Column",
+    "caveats",
+    "exposed_until",
+    "impact",
+    "surface",
+    "tagged",
+    "unused",
+    "unused_reasons",
+    "upstream",
+]
 
 
-def impact(lineage: Reference, namespace: str, name: str, column: str, mode: str) -> dict[Column, tuple[int, bool]]:
-    """Return what a column reaches, as (distance, masked)."""
-    return _reached(lineage.column_edges, mode, (namespace, name, lineage.schemas.key((namespace, name), column)))
+def impact(
+    lineage: Reference, namespace: str, name: str, column: str, mode: str
+) -> dict[Column, tuple[int, bool, bool]]:
+    """Return what a column reaches, as (distance, masked, read_before_recreation)."""
+    asked, nesting = _asked(lineage, namespace, name, column)
+    steps = nesting.steps(lineage.column_edges) | set(_over_recreation(lineage, nesting))
+    steps = {step for step in steps if mode == "any" or step.is_direct}
+    found = reached(steps, asked)
+    clear = reached((step for step in steps if not step.is_masked), asked)
+    exact = reached((step for step in steps if not step.before_recreation), asked)
+    return lineage.shown(
+        {node: (distance, node not in clear, node not in exact) for node, distance in found.items()}, asked
+    )
 
 
 def upstream(lineage: Reference, namespace: str, name: str, column: str, mode: str) -> dict[Column, tuple[int, bool]]:
     """Return what reaches a column, as (distance, masked)."""
-    turned = {(*edge[3:6], *edge[:3], *edge[6:]) for edge in lineage.column_edges}
-    return _reached(turned, mode, (namespace, name, lineage.schemas.key((namespace, name), column)))
+    asked, nesting = _asked(lineage, namespace, name, column)
+    steps = {step for step in nesting.steps(lineage.column_edges) if mode == "any" or step.is_direct}
+    found = reached_backwards(steps, asked)
+    clear = reached_backwards((step for step in steps if not step.is_masked), asked)
+    return lineage.shown({node: (distance, node not in clear) for node, distance in found.items()}, asked)
 
 
-def tagged(lineage: Reference, tag: str) -> set[Column]:
-    """Return the columns with a tag; a tag without field is on every column (None where there is no schema)."""
-    newest = {}
+def tagged(lineage: Reference, tag: str) -> set[Node]:
+    """Return the columns with a tag, of all generations; a tag without field is on every column (None: the unknown)."""
+    newest: dict[tuple[str, Dataset], Facets] = {}
     for event in lineage.events:
-        for dataset in event.datasets("inputs", "outputs", "dataset"):
-            facet, name = facets_of(dataset).get("tags"), lineage.mention(dataset, event)
-            if facet and name:
-                newest[event.event["producer"], name] = facet
-    found: set[Column] = set()
-    for (_, name), facet in newest.items():
+        for role in ("inputs", "outputs", "dataset"):
+            for each in event.datasets(role):
+                if facet := facets_of(each).get("tags"):
+                    for dataset in _all_meant(lineage, each, event, is_output=role == "outputs"):
+                        newest[event.event["producer"], dataset] = facet
+    found: set[Node] = set()
+    for (_, dataset), facet in newest.items():
         for each in facet.get("tags") or []:
             if each["key"].casefold() == tag.casefold() and each["value"].casefold() != "false":
                 field = each.get("field")
-                found |= {(*name, lineage.schemas.key(name, field))} if field else _all_columns(lineage, name)
-    unnamed = {column[:2] for column in found if column[2] is None}
-    return found | {edge[:3] for edge in lineage.column_edges if edge[:2] in unnamed}
-
-
-def surface(lineage: Reference, sources: set[Column]) -> dict[Column, str]:
-    """Return the exposure of every column behind the tagged ones, which are left out themselves."""
-    clear = _steps(lineage.column_edges, "value", masked=False)
-    exposed = _closure(clear, sources) - sources
-    masked = _closure(_steps(lineage.column_edges, "value"), sources) - sources
-    named: dict[Name, set[str]] = defaultdict(set)
-    for writing in lineage.current:
-        named[writing.output] |= {lineage.schemas.key(writing.output, column) for column in writing.named}
-    opaque = {
-        (source, each.output)
-        for each in lineage.current
-        if each.is_opaque
-        for source in each.tables - _explained(lineage, each)
-        if not {source, each.output} & lineage.dropped
-    }
-    unknown: set[Column] = set()
-    while True:
-        known = exposed | masked | unknown
-        leaking = {column[:2] for column in exposed | unknown | sources}
-        behind = {output for source, output in opaque if source in leaking}
-        more = {each for name in behind for each in _all_columns(lineage, name)}
-        more |= {
-            (*name, column)
-            for name in {column[:2] for column in known}
-            for column in lineage.schemas.columns(name) - named[name]
-        }
-        nameless = {column[:2] for column in unknown if column[2] is None}
-        more |= _closure(clear, unknown | {column for column in clear if column[:2] in nameless})
-        if more - sources <= known:
-            break
-        unknown |= more - sources - known
-    ranked = [("unknown", unknown), ("masked", masked), ("exposed", exposed)]  # the later one wins
-    return {column: exposure for exposure, columns in ranked for column in columns}
-
-
-def unused(lineage: Reference) -> dict[Column, str]:
-    """Return the verdict of every column of the newest schemas; dropped datasets have none."""
-    direct = {edge[:3] for edge in lineage.column_edges if edge[:3] != edge[3:6]}
-    used = direct | {(*edge[:2], parent) for edge in direct for parent in lineage.schemas.parents(edge[:2], edge[2])}
-    opaque, read = _opaquely_read(lineage), _read(lineage)
-    verdicts: dict[Column, str] = {}
-    for name in lineage.schemas.known.keys() - lineage.dropped:
-        for column in lineage.schemas.columns(name):
-            of_used = any((*name, parent) in direct for parent in lineage.schemas.parents(name, column))
-            is_unknown = name in opaque or name not in read or of_used
-            verdicts[*name, column] = "used" if (*name, column) in used else "unknown" if is_unknown else "unused"
-    return verdicts
-
-
-def _opaquely_read(lineage: Reference) -> set[Name]:
-    groups = defaultdict(list)
-    for writing in lineage.observed:
-        groups[writing.job, writing.output].append(writing)
-    readers = [writing for group in groups.values() for writing in newest_execution(group, carrying=False)]
-    found = {
-        name
-        for writing in readers + lineage.current
-        if writing.is_opaque
-        for name in (writing.inputs | writing.tables) - _explained(lineage, writing)
-    }
-    sinks = defaultdict(list)
-    for run in lineage.working:
-        content = lineage.contents[run.key]
-        if run.is_streaming and content.inputs and not content.outputs and not content.entries:
-            sinks[run.job_key].append(run)
-    for runs in sinks.values():
-        newest = max(runs, key=lambda run: (run.time_us, run.key)).execution
-        found |= {name for run in runs if run.execution == newest for name in lineage.contents[run.key].inputs}
+                found |= {lineage.node(dataset, field)} if field else _every_column(lineage, dataset)
     return found
 
 
-def _explained(lineage: Reference, opaque: Writing) -> set[Name]:
-    """Return the datasets that column lineage of the same execution names for the same output."""
-    siblings = [each for each in lineage.observed if each.output == opaque.output and opaque.execution]
-    return {name for each in siblings if each.execution == opaque.execution for name in each.column_sources}
+def _asked(lineage: Reference, namespace: str, name: str, column: str) -> tuple[set[Node], Nesting]:
+    """Return the asked column and what is nested in it, where a question about a name begins."""
+    asked = lineage.node(lineage.generations.asked((namespace, name), lineage.related), column)
+    nesting = lineage.nesting_with([asked])
+    return nesting.about(asked), nesting
 
 
-def _read(lineage: Reference) -> set[Name]:
-    written = lineage.observed + lineage.declared
-    return {name for each in written for name in each.inputs | each.tables if name != each.output}
+def _all_meant(lineage: Reference, named: Facets, event: Delivered, *, is_output: bool) -> set[Dataset]:
+    """Return all generations of the dataset that a mention means, and of the name itself."""
+    name, dataset = lineage.names.mention(named, event), lineage.about(named, event, is_output)
+    if not name or not dataset:
+        return set()
+    return lineage.generations.of_name(name) | set(lineage.generations.of_dataset(dataset[:2]))
 
 
-def _all_columns(lineage: Reference, name: Name) -> set[Column]:
-    return {(*name, column) for column in lineage.schemas.columns(name)} or {(*name, None)}
+def _every_column(lineage: Reference, dataset: Dataset) -> set[Node]:
+    known: set[Node] = {(*dataset, column) for column in lineage.nesting.there.get(dataset, ())}
+    return known if dataset in lineage.schemas.known else known | {(*dataset, None)}
 
 
-def _steps(edges: Iterable[ColumnEdge], mode: str, *, masked: bool = True) -> dict[Column, set[Column]]:
-    """Return where one step leads; with `masked=False` only steps that show the value."""
-    steps: dict[Column, set[Column]] = defaultdict(set)
-    for edge in edges:
-        if (mode == "any" or edge[6] == "DIRECT") and (masked or not edge[7]):
-            steps[edge[:3]].add(edge[3:6])
-    return steps
+def _over_recreation(lineage: Reference, nesting: Nesting) -> Iterator[Step]:
+    """Make steps from columns of newest generations, over what current readers read of the other ones."""
+    steps = nesting.steps(lineage.edges_of(lineage.current_readers + lineage.declared))
+    for dataset in list(nesting.there):
+        others = lineage.generations.of_name(dataset[:2]) - {dataset}
+        if dataset == lineage.generations.newest(dataset[:2]):
+            for node in [(*dataset, column) for column in nesting.there[dataset]]:
+                same = {each: way for other in others for each, way in _in_generation(nesting, node, other)}
+                for step in steps:
+                    if step.source in same:
+                        way = Way.MAY if same[step.source] is Way.MAY else step.way
+                        yield step._replace(source=node, way=way, before_recreation=True)
 
 
-def _reached(edges: Iterable[ColumnEdge], mode: str, asked: Column) -> dict[Column, tuple[int, bool]]:
-    steps, clear = _steps(edges, mode), _closure(_steps(edges, mode, masked=False), {asked})
-    found: dict[Column, tuple[int, bool]] = {}
-    front, distance = {asked}, 0
-    while front:
-        distance += 1
-        front = {target for source in front for target in steps.get(source, ())} - found.keys() - {asked}
-        found |= {column: (distance, column not in clear) for column in front}
-    return found
-
-
-def _closure(steps: dict[Column, set[Column]], sources: set[Column]) -> set[Column]:
-    found: set[Column] = set()
-    front = set(sources)
-    while front:
-        front = {target for source in front for target in steps.get(source, ())} - found
-        found |= front
-    return found
+def _in_generation(nesting: Nesting, node: Node, other: Dataset) -> Iterator[tuple[Node, Way]]:
+    """Return what a column is in another generation: the same by name, else what it is nested in there."""
+    same = nesting.same(node, other)
+    yield from ((each, Way.SURE) for each in same or nesting.above(nesting.moved(node, other))[:1])
+    for each in same:
+        for part in nesting.within(each) - nesting.within(node):
+            yield below(each, part), Way.MAY

@@ -84,20 +84,19 @@ def merged(said: Iterable[tuple[Facets, Delivered]]) -> dict[str, tuple[Facets, 
     return {name: said for name, said in newest.items() if not said[0].get("_deleted")}
 
 
-def has_column_edge(facet: Facets) -> bool:
-    fields = (facet.get("fields") or {}).values()
-    return bool(facet.get("dataset")) or any(entry.get("inputFields") for entry in fields)
+def says_columns(facet: Facets) -> bool:
+    """Tell whether a `columnLineage` facet names an output field or something that concerns all; inputs may be none."""
+    return bool(facet.get("dataset") or facet.get("fields"))
 
 
-def has_lineage_edge(facet: Facets) -> bool:
-    """Tell whether a `lineage` facet (with entries, or one entry itself) names any source dataset."""
+def says_lineage(facet: Facets) -> bool:
+    """Tell whether a `lineage` facet (with entries, or one entry itself) names a source dataset or a field."""
     entries = facet.get("entries", [facet])
-    sources = [entry.get("inputs") or [] for entry in entries]
-    sources += [field["inputs"] for entry in entries for field in (entry.get("fields") or {}).values()]
-    return any(source["type"] == "DATASET" for each in sources for source in each)
+    sources = [source for entry in entries for source in entry.get("inputs") or []]
+    return any(entry.get("fields") for entry in entries) or any(source["type"] == "DATASET" for source in sources)
 
 
-CARRIES = {"columnLineage": has_column_edge, "lineage": has_lineage_edge}
+CARRIES = {"columnLineage": says_columns, "lineage": says_lineage}
 
 
 class Run:
@@ -114,7 +113,7 @@ class Run:
         mode = (job_type.get("emissionPattern") or {}).get("eventContentMode")
         last = self._terminal()
         self.state = last.event["eventType"] if last else "RUNNING"
-        self.has_edges = self.is_streaming or self.state == "COMPLETE"
+        self.counts = self.is_streaming or self.state == "COMPLETE"
         telling = self._telling_event() if self.is_streaming else last
         self.time_us = telling.time_us if telling else 0
         self.telling = [
@@ -128,12 +127,21 @@ class Run:
         return job_key(self.events[-1].event["job"], artifact)
 
     @property
+    def first_us(self) -> int:
+        return min(event.time_us for event in self.events)
+
+    @property
+    def last_us(self) -> int:
+        """The time of the newest event; one from a clock far ahead is the newest only among its like."""
+        return self.events[-1].time_us
+
+    @property
+    def parent(self) -> str | None:
+        return _run_named(self.facets.get("parent") or {})
+
+    @property
     def execution(self) -> str:
-        parent = self.facets.get("parent") or {}
-        for each in (parent.get("root") or {}, parent):
-            if each.get("run"):
-                return run_key(each["run"]["runId"], each.get("job") or {})
-        return self.key
+        return _run_named((self.facets.get("parent") or {}).get("root") or {}) or self.parent or self.key
 
     def _terminal(self) -> Delivered | None:
         ended = [event for event in self.events if event.event.get("eventType") in TERMINAL]
@@ -159,6 +167,10 @@ def event_has_lineage(event: Delivered) -> bool:
     return any(CARRIES[name](place.get(name) or {}) for place in places for name in CARRIES)
 
 
+def _run_named(entity: Facets) -> str | None:
+    return run_key(entity["run"]["runId"], entity.get("job") or {}) if entity.get("run") else None
+
+
 def runs_of(events: Iterable[Delivered]) -> list[Run]:
     by_key = defaultdict(list)
     for event in events:
@@ -168,7 +180,11 @@ def runs_of(events: Iterable[Delivered]) -> list[Run]:
 
 
 def run_key(run_id: str, job: dict[str, str]) -> str:
-    return run_id.lower() if _UUID.fullmatch(run_id) else json.dumps([run_id, job["namespace"], job["name"]])
+    return (
+        run_id.lower()
+        if _UUID.fullmatch(run_id)
+        else json.dumps([run_id, job["namespace"], job["name"]], separators=(",", ":"))
+    )
 
 
 def job_key(job: dict[str, str], artifact: str | None = None) -> tuple[str, str]:

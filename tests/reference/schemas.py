@@ -1,47 +1,51 @@
-"""The schemas of datasets in time, and the keys of columns (docs/lineage.md: edges of one run)."""
+"""The schemas of generations in time, and the keys of columns (docs/lineage.md: edges of one run, nested columns)."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
-from tests.reference.names import Name, Names
+from tests.reference.generations import Dataset
 from tests.reference.records import Delivered, Facets, facets_of
 
 
 class Schemas:
     """All schemas that a set of events tells; columns are paths joined by dots."""
 
-    def __init__(self, events: Iterable[Delivered], names: Names) -> None:
-        """`events`: oldest first; in one event an output's schema comes after an input's."""
-        self.known: dict[Name, list[tuple[int, list[tuple[str, ...]]]]] = defaultdict(list)
+    def __init__(
+        self, events: Iterable[Delivered], meaning: Callable[[dict[str, Any], Delivered, bool], Dataset | None]
+    ) -> None:
+        """`events`: oldest first; in one event an output's schema comes after an input's. `meaning`: of a mention."""
+        self.known: dict[Dataset, list[tuple[int, list[tuple[str, ...]]]]] = defaultdict(list)
         for event in events:
-            for dataset in event.datasets("inputs", "outputs", "dataset"):
-                schema, name = facets_of(dataset).get("schema"), names.mention(dataset, event)
-                if schema and not schema.get("_deleted") and name:
-                    self.known[name].append((event.time_us, schema_paths(schema.get("fields") or [])))
+            for role in ("inputs", "outputs", "dataset"):
+                for each in event.datasets(role):
+                    schema, dataset = facets_of(each).get("schema"), meaning(each, event, role == "outputs")
+                    if schema and not schema.get("_deleted") and dataset:
+                        self.known[dataset].append((event.time_us, schema_paths(schema.get("fields") or [])))
 
-    def at(self, name: Name, time_us: int) -> list[str]:
-        known = self.known.get(name, [])
+    def at(self, dataset: Dataset, time_us: int) -> list[str]:
+        known = self.known.get(dataset, [])
         past = [paths for at, paths in known if at <= time_us]
         paths = past[-1] if past else known[0][1] if known else []
         return [".".join(path) for path in paths]
 
-    def columns(self, name: Name) -> set[str]:
+    def columns(self, dataset: Dataset) -> set[str]:
         """Return the keys of the columns of the newest schema, nested ones by path."""
-        known = self.known.get(name, [])
-        return {self.key(name, ".".join(path)) for path in known[-1][1]} if known else set()
+        return {self.key(dataset, ".".join(path)) for path in self._newest(dataset)}
 
-    def key(self, name: Name, column: str) -> str:
-        known = self.known.get(name, [])
-        spellings = {".".join(path) for path in (known[-1][1] if known else [])}
+    def key(self, dataset: Dataset, column: str) -> str:
+        spellings = {".".join(path) for path in self._newest(dataset)}
         same = [each for each in spellings if each.casefold() == column.casefold()]
         return column if len(same) > 1 else column.casefold()
 
-    def parents(self, name: Name, key: str) -> list[str]:
-        known = self.known.get(name, [])
-        if key in {self.key(name, path[0]) for path in (known[-1][1] if known else []) if len(path) == 1}:
-            return []
-        parts = key.split(".")
-        return [".".join(parts[:length]) for length in range(1, len(parts))]
+    def is_nested(self, dataset: Dataset, column: str, parent: str) -> bool:
+        """Tell whether a column, by key, is nested in another."""
+        top_level = {self.key(dataset, path[0]) for path in self._newest(dataset) if len(path) == 1}
+        return column.startswith(parent + ".") and column not in top_level
+
+    def _newest(self, dataset: Dataset) -> list[tuple[str, ...]]:
+        known = self.known.get(dataset, [])
+        return known[-1][1] if known else []
 
 
 def schema_paths(fields: list[Facets], above: tuple[str, ...] = ()) -> list[tuple[str, ...]]:

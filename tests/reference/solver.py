@@ -1,21 +1,26 @@
 """Every answer straight from docs/lineage.md, worked out anew from the whole list of events."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
+from typing import Any, TypeVar
 
-from tests.reference.names import Name, Names, without_leading_slash
+from tests.reference.generations import Dataset, Generations
+from tests.reference.names import Name, Names, canonical_form
+from tests.reference.nesting import ColumnEdge, Nesting, Node
+from tests.reference.opacity import Account, Opacity
 from tests.reference.records import Delivered, Run, job_key, runs_of, stored
 from tests.reference.schemas import Schemas
 from tests.reference.writings import Reader, Writing
 
-Column = tuple[str, str, str | None]
-ColumnEdge = tuple[str, str, str, str, str, str, str, bool]
-TableEdge = tuple[str, str, str, str, bool]
+Column = tuple[str, str, str | None] | Node
+"""A column by name alone, its newest generation meant; with view `all` a column of a generation."""
+T = TypeVar("T")
+TableEdge = tuple[str, str, str, str, str, str, bool]
 
 
 class Reference:
-    """Run states, edges, drops, schemas and tags; `questions.py` asks them."""
+    """Run states, edges, generations, schemas; `questions.py` asks them."""
 
     def __init__(
         self,
@@ -25,90 +30,93 @@ class Reference:
         known_at_us: int | None = None,
         seen_since_us: int | None = None,
         view: str = "current",
-        canonical: Callable[[str, str], Name] = without_leading_slash,
+        canonical: Callable[[str, str], Name] = canonical_form,
     ) -> None:
         self.events = sorted(stored(delivered, as_of_us, known_at_us), key=lambda event: event.order)
         self.runs = runs_of(self.events)
-        self.names = Names(self.events, self.runs, canonical)
-        self.resolve, self.mention = self.names.resolve, self.names.mention
-        self.schemas = Schemas(self.events, self.names)
-        self.reader = Reader(self.names, self.schemas)
+        self.names = Names(self.events, canonical)
+        self.generations = Generations(self.runs, self.names)
+        self.schemas = Schemas(self.events, self.about)
         self.seen_since_us, self.view = seen_since_us, view
         self.run_states = {run.key: run.state for run in self.runs}
         self.executions = {run.key: run.execution for run in self.runs}
         self.job_keys = {run.key: run.job_key for run in self.runs}
-        self.contents = {run.key: self.reader.content(run.telling) for run in self.runs if run.has_edges}
-        self.noise = {key for key, content in self.contents.items() if self.reader.is_self_loop(content)}
-        self.working = [run for run in self.runs if run.key in self.contents and run.key not in self.noise]
-        self.observed = [writing for run in self.working for writing in self._observed(run)]
-        self.declared = self._declared_by_jobs() + self._declared_by_datasets()
+        self.accounts = [self._account(run) for run in self.runs if run.counts]
+        self.working = [account for account in self.accounts if not account.content.is_self_loop]
+        self.observed = [writing for account in self.working for writing in account.writings]
+        self.declarations = self._declared_by_jobs() + self._declared_by_datasets()
+        self.declared = [writing for account in self.declarations for writing in account.writings]
         self.current = self._current() + self.declared
+        self.opacity = Opacity(self.working + self.declarations, self.runs)
 
-    def _observed(self, run: Run) -> list[Writing]:
-        made = self.reader.writings(self.contents[run.key], run.time_us)
-        for writing in made:
-            writing.job, writing.run, writing.execution = run.job_key, run.key, run.execution
-        return made
+    # Accounts
 
-    # Current, historic, declared
-
-    def _current(self) -> list[Writing]:
-        groups = defaultdict(list)
-        for writing in self.observed:
-            groups[writing.job, writing.output].append(writing)
-        if self.view == "all":
-            return self.observed
-        return [each for group in groups.values() for each in newest_execution(group, carrying=True)]
-
-    def _declared_by_jobs(self) -> list[Writing]:
-        newest = {job_key(e.event["job"]): e for e in self.events if "job" in e.event and "run" not in e.event}
-        contents = [(self.reader.content([event]), event.time_us) for event in newest.values()]
-        return [
-            writing
-            for content, time_us in contents
-            if not self.reader.is_self_loop(content)
-            for writing in self.reader.writings(content, time_us)
-        ]
-
-    def _declared_by_datasets(self) -> list[Writing]:
-        newest = {}
-        for event in self.events:
-            if "dataset" in event.event and (name := self.mention(event.event["dataset"], event)):
-                newest[event.event["producer"], name] = event
-        return [
-            each
-            for event in newest.values()
-            for each in self.reader.writings(self.reader.content([event]), event.time_us)
-        ]
+    def about(self, named: dict[str, Any], event: Delivered, is_output: bool) -> Dataset | None:
+        """Return what the schema of a mention is about."""
+        run = self._run_of.get(event.event_id) if is_output else None
+        return self.generations.said(named, event, run)
 
     @cached_property
-    def dropped(self) -> set[Name]:
-        said = defaultdict(list)
-        for run in self.working:
-            if run.state == "COMPLETE":
-                written = self.contents[run.key]
-                for name in written.outputs.keys() | written.entries.keys():
-                    facets = written.outputs.get(name, {})
-                    change = facets.get("lifecycleStateChange", ({}, None))[0].get("lifecycleStateChange")
-                    said[name].append((run.time_us, change != "DROP"))
-        return {name for name, runs in said.items() if not max(runs)[1]}
+    def _run_of(self) -> dict[str, Run]:
+        return {event.event_id: run for run in self.runs for event in run.events}
+
+    @cached_property
+    def reader(self) -> Reader:
+        return Reader(self.generations, self.schemas)
+
+    def _account(self, run: Run) -> Account:
+        content = self.reader.content(run.telling, run)
+        made = self.reader.writings(content, run.time_us, run)
+        for writing in made:
+            writing.job, writing.run, writing.execution = run.job_key, run.key, run.execution
+        return Account(run.key, content, made, run)
+
+    def _declaration(self, event: Delivered) -> Account:
+        content = self.reader.content([event], None)
+        made = self.reader.writings(content, event.time_us, None)
+        for writing in made:
+            writing.run = event.event_id
+        return Account(event.event_id, content, made)
+
+    def _declared_by_jobs(self) -> list[Account]:
+        newest = {job_key(e.event["job"]): e for e in self.events if "job" in e.event and "run" not in e.event}
+        accounts = [self._declaration(event) for event in newest.values()]
+        return [account for account in accounts if not account.content.is_self_loop]
+
+    def _declared_by_datasets(self) -> list[Account]:
+        newest = {}
+        for event in self.events:
+            if "dataset" in event.event and (name := self.generations.declared(event.event["dataset"], event)):
+                newest[event.event["producer"], name] = event
+        return [self._declaration(event) for event in newest.values()]
+
+    # Current, historic
+
+    def _current(self) -> list[Writing]:
+        groups = meaningful(self.observed, lambda writing: (writing.job, writing.output))
+        if self.view == "all":
+            return [writing for group in groups for writing in group]
+        return [writing for group in groups for writing in counting(group)]
+
+    @cached_property
+    def current_readers(self) -> list[Writing]:
+        """What is current, or newest, over all generations of an output together."""
+        groups = meaningful(self.observed, lambda writing: (writing.job, writing.output[:2]))
+        return [writing for group in groups for writing in counting(group)]
 
     # Edges
 
     @cached_property
     def column_edges(self) -> set[ColumnEdge]:
+        """The edges as they were sent, before nesting is looked at, those of dropped generations included."""
+        return self.edges_of(self.current)
+
+    def edges_of(self, writings: Iterable[Writing]) -> set[ColumnEdge]:
         seen: dict[ColumnEdge, int] = {}
-        for writing in self.current:
+        for writing in writings:
             for source, column, output, kind, masked in writing.edges:
-                ends = (
-                    *source,
-                    self.schemas.key(source, column),
-                    *writing.output,
-                    self.schemas.key(writing.output, output),
-                )
-                edge = (*ends, kind, masked)
-                if not {source, writing.output} & self.dropped:
-                    seen[edge] = max(writing.time_us, seen.get(edge, writing.time_us))
+                edge = (*self.node(source, column), *self.node(writing.output, output), kind, masked)
+                seen[edge] = max(writing.time_us, seen.get(edge, writing.time_us))
         return {edge for edge, seen_us in seen.items() if self._is_recent(seen_us)}
 
     @cached_property
@@ -116,20 +124,55 @@ class Reference:
         found = defaultdict(list)
         for writing in self.current:
             for source in writing.tables:
-                if not {source, writing.output} & self.dropped:
-                    found[source, writing.output].append(writing)
+                found[source, writing.output].append(writing)
         return {
-            (*source, *output, all(each.is_opaque for each in writings))
+            (*source, *output, not any(each.carries for each in writings))
             for (source, output), writings in found.items()
             if self._is_recent(max(each.time_us for each in writings))
         }
+
+    @cached_property
+    def related(self) -> set[Dataset]:
+        """The generations that are written, or written from."""
+        return {each for writing in self.current for each in (writing.output, *writing.inputs, *writing.tables)}
+
+    def nesting_with(self, nodes: Iterable[Node]) -> Nesting:
+        """Return which columns are there, those that are asked or tagged included."""
+        return Nesting(self.schemas, [*nodes, *(end for edge in self.column_edges for end in (edge[:4], edge[4:8]))])
+
+    @property
+    def nesting(self) -> Nesting:
+        return self.nesting_with([])
+
+    def shown(self, told: Mapping[Node, T], left_out: Iterable[Node]) -> dict[Column, T]:
+        """Return what a question answers: in view `current` the columns of what is not dropped, by name alone."""
+        told = {node: hit for node, hit in told.items() if node not in left_out}
+        if self.view == "all":
+            return {node: hit for node, hit in told.items()}  # noqa: C416 - dict() would keep the type of its keys
+        return {(*node[:2], node[3]): hit for node, hit in told.items() if not self.generations.is_dropped(node[:3])}
+
+    @property
+    def dropped(self) -> set[Name]:
+        """The datasets whose newest generation is not there."""
+        return {name for name in self.generations.ends if self.generations.is_dropped(self.generations.newest(name))}
+
+    def node(self, dataset: Dataset, column: str) -> tuple[str, str, str, str]:
+        return (*dataset, self.schemas.key(dataset, column))
 
     def _is_recent(self, seen_us: int) -> bool:
         return self.seen_since_us is None or seen_us >= self.seen_since_us
 
 
-def newest_execution(group: list[Writing], *, carrying: bool) -> list[Writing]:
-    """Return the writings of the newest execution; `carrying`: of the newest with column lineage, if any has it."""
-    deciding = [each for each in group if carrying and not each.is_opaque] or group
-    newest = max(deciding, key=lambda each: (each.time_us, each.run)).execution
-    return [each for each in group if each.execution == newest]
+def meaningful(writings: Iterable[Writing], group_of: Callable[[Writing], Any]) -> list[list[Writing]]:
+    """Return writings by group, without those that say nothing wherever another says something."""
+    groups = defaultdict(list)
+    for writing in writings:
+        groups[group_of(writing)].append(writing)
+    return [[each for each in group if not each.says_nothing] or group for group in groups.values()]
+
+
+def counting(group: list[Writing]) -> list[Writing]:
+    """Return the writings of the current and of the newest execution."""
+    carrying = [each for each in group if each.carries] or group
+    executions = {max(among, key=lambda each: (each.time_us, each.run)).execution for among in (carrying, group)}
+    return [each for each in group if each.execution in executions]

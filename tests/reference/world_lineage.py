@@ -6,7 +6,7 @@ from tests.reference.draws import Draw
 from tests.reference.world_events import Json, column_lineage, dataset, facet, schema, source, step, symlinks
 
 LAKE, BUCKET, HIVE = "abfss://lake@acct.dfs.core.windows.net", "s3://bucket", "hive://meta:9083"
-COLUMNS = ("id", "email", "amount", "a", "a.b", "Email", "x.y")
+COLUMNS = ("id", "email", "amount", "a", "a.b", "a.c", "Email", "x.y")
 IDENTITY, HASH, FILTER = step("DIRECT"), step("DIRECT", masking=True), step("INDIRECT")
 TRANSFORMATIONS: tuple[tuple[Json, ...], ...] = (
     (IDENTITY,),
@@ -99,7 +99,9 @@ class Author:
 
     def _column_lineage(self, sources: Sequence[Table], target: Table) -> Json:
         whole = self._whole(sources)
-        fields = {self._case(column): self._inputs(sources) for column in target.columns if not self.draw.chance(15)}
+        inputs_of = self._copied if self.draw.chance(30) else lambda _column, tables: self._inputs(tables)
+        columns = [column for column in target.columns if not self.draw.chance(15)]
+        fields = {self._case(column): inputs_of(column, sources) for column in columns}
         way = self.draw.number(0, 3)
         if way == 0:
             return column_lineage(fields)
@@ -114,6 +116,11 @@ class Author:
         fields = {column: {"inputs": [_typed(each) for each in self._inputs(sources)]} for column in target.columns}
         inputs = [_typed(each) for each in self._whole(sources)] + [self._entity(each) for each in sources[:1]]
         return {"inputs": inputs if self.draw.chance(60) else [], "fields": fields if self.draw.chance(70) else {}}
+
+    def _copied(self, column: str, sources: Sequence[Table]) -> list[Json]:
+        """Return what `SELECT *` says: columns of one name, structs as wholes."""
+        having = [table for table in sources if column in table.columns]
+        return [source(self._spelled(table)[0], column, *self.draw.choice(((IDENTITY,), (HASH,)))) for table in having]
 
     def _inputs(self, sources: Sequence[Table]) -> list[Json]:
         return [self._source(self.draw.choice(sources)) for _ in range(self.draw.choice((1, 0, 2)) if sources else 0)]

@@ -50,7 +50,10 @@ class World:
         ]
 
     def play(self) -> None:
-        steps: tuple[Callable[[], None], ...] = (
+        self.draw.choice(self.steps())()
+
+    def steps(self) -> tuple[Callable[[], None], ...]:
+        return (
             self.run,
             self.run,
             self.run,
@@ -65,7 +68,6 @@ class World:
             self.application,
             self.scan,
         )
-        self.draw.choice(steps)()
 
     # Steps
 
@@ -73,20 +75,20 @@ class World:
         job = self.draw.choice(self.jobs)
         if self.draw.chance(35):
             job.session = self.new_run()
-        self._run(job, self._targets())
+        self.say_run(job, self.targets())
 
     def loop(self) -> None:
         """One session appends to one table several times."""
-        job, target = self.draw.choice(self.jobs), self._targets()[0]
+        job, target = self.draw.choice(self.jobs), self.targets()[0]
         for _ in range(self.draw.number(2, 3)):
-            self._run(job, [target], self.draw.choice((("COMPLETE",), ("START", "COMPLETE"), ())))
+            self.say_run(job, [target], self.draw.choice((("COMPLETE",), ("START", "COMPLETE"), ())))
 
     def again(self) -> None:
         """A job writes one table anew, each time in another session."""
-        job, target = self.draw.choice(self.jobs), self._targets()[0]
+        job, target = self.draw.choice(self.jobs), self.targets()[0]
         for _ in range(self.draw.number(2, 3)):
             job.session = self.new_run()
-            self._run(job, [target], self.draw.choice(((), ("COMPLETE",))))
+            self.say_run(job, [target], self.draw.choice(((), ("COMPLETE",))))
 
     def stream(self) -> None:
         mode = self.draw.choice(("ACCUMULATIVE", "COMPLETE_SNAPSHOT"))
@@ -96,65 +98,73 @@ class World:
         ends = self.draw.choice(
             (("START", "RUNNING", "RUNNING"), ("RUNNING",), ("RUNNING", "COMPLETE"), ("START", "FAIL"))
         )
-        targets = [] if self.draw.chance(20) else self._targets()
-        self._run(self.draw.choice(self.jobs), targets, ends, {"jobType": job_type})
+        targets = [] if self.draw.chance(20) else self.targets()
+        self.say_run(self.draw.choice(self.jobs), targets, ends, {"jobType": job_type})
 
     def change(self) -> None:
         """Drop, rename, create, ... a table."""
-        table, change = self._table(), self.draw.choice(CHANGES)
+        table, change = self.table(), self.draw.choice(CHANGES)
         told = facet(lifecycleStateChange=change)
         if change == "RENAME":
             before, table = table, self.author.new_name(table)
             told["previousIdentifier"] = {"namespace": before.name[0], "name": self.author.spelled_name(before)}
         output = self.author.mention(table, lifecycleStateChange=told)
-        inputs = self.author.mentions(self._sources()) if self.draw.chance(20) else []
+        inputs = self.author.mentions(self.sources()) if self.draw.chance(20) else []
         run, job = self.new_run(), self.draw.choice(self.jobs)
         for kind in self.draw.choice((("COMPLETE",), ("START", "COMPLETE"), ("START", "FAIL"))):
-            self._say(run_event(kind, self.now(), run, self._job(job), inputs=inputs, outputs=[output]))
+            self.say(run_event(kind, self.now(), run, self.named(job), inputs=inputs, outputs=[output]))
 
     def declare_job(self) -> None:
-        sources, targets = self._sources(), self._targets()
+        sources, targets = self.sources(), self.targets()
         outputs = [self.author.written(sources, target) for target in targets]
         facets: Json = {}
         if self.draw.chance(15):
             facets["lineage"] = self.author.lineage_entries(sources, targets)
         inputs = self.author.mentions(sources)
-        self._say(job_event(self.now(), self._job(self.draw.choice(self.jobs)), inputs, outputs, **facets))
+        self.say(job_event(self.now(), self.named(self.draw.choice(self.jobs)), inputs, outputs, **facets))
 
     def declare_dataset(self) -> None:
         """A catalogue or a person says what a dataset is made of, or how it is tagged."""
         producer = self.draw.choice((PRODUCER, PRODUCER + "/other"))
-        target = self._table()
+        target = self.table()
         tags = {"tags": self.author.tags(target)} if self.draw.chance(60) else {}
-        about = self.author.mention(target, **tags) if tags else self.author.written(self._sources(), target)
-        self._say(dataset_event(self.now(), about, producer))
+        about = self.author.mention(target, **tags) if tags else self.author.written(self.sources(), target)
+        self.say(dataset_event(self.now(), about, producer))
 
     def self_loop(self) -> None:
         """An RDD job names the path it reads as its output too."""
-        same = self.author.mentions([self._table()])
-        self._say(run_event("COMPLETE", self.now(), self.new_run(), self._job(self.jobs[0]), inputs=same, outputs=same))
+        same = self.author.mentions([self.table()])
+        self.say(run_event("COMPLETE", self.now(), self.new_run(), self.named(self.jobs[0]), inputs=same, outputs=same))
 
     def application(self) -> None:
         job = self.draw.choice(self.jobs)
         job.session = self.new_run()
-        self._say(run_event("START", self.now(), job.session, ("jobs", "app")))
+        self.say(run_event("START", self.now(), job.session, ("jobs", "app")))
 
     def scan(self) -> None:
         """Delta reads its own log, or a query shows rows to somebody: nothing is written."""
-        inputs = [self.author.noise(self._table()), *self.author.mentions(self._sources()[:1])]
-        self._say(run_event("COMPLETE", self.now(), self.new_run(), ("jobs", "scan_json"), inputs=inputs))
+        inputs = [self.author.noise(self.table()), *self.author.mentions(self.sources()[:1])]
+        self.say(run_event("COMPLETE", self.now(), self.new_run(), ("jobs", "scan_json"), inputs=inputs))
 
     # Parts
 
-    def _run(
-        self, job: Job, targets: Sequence[Table], ends: Sequence[str] = (), job_facets: Json | None = None
+    def say_run(
+        self,
+        job: Job,
+        targets: Sequence[Table],
+        ends: Sequence[str] = (),
+        job_facets: Json | None = None,
+        *,
+        sources: Sequence[Table] | None = None,
+        run_facets: Json | None = None,
     ) -> None:
-        run, named, sources = self.new_run(), self._job(job), self._sources()
-        run_facets = self._run_facets(job)
+        run, named, changes = self.new_run(), self.named(job), bool(ends) and sources is None
+        sources = self.sources() if sources is None else sources
+        run_facets = self._run_facets(job) if run_facets is None else run_facets
         for kind in ends or self.draw.choice(ENDS):
             inputs = [] if self.draw.chance(20) else self.author.mentions(sources)
             if self.draw.chance(10):
-                inputs.append(self.author.noise(self._table()))
+                inputs.append(self.author.noise(self.table()))
             outputs = [] if self.draw.chance(10) else [self.author.written(sources, target) for target in targets]
             entries = {"lineage": self.author.lineage_entries(sources, targets)} if self.draw.chance(5) else {}
             on_run, on_job = self.draw.choice(((entries, {}), ({}, entries)))
@@ -168,9 +178,9 @@ class World:
                 run_facets=run_facets | on_run,
                 job_facets=(job_facets or {}) | on_job,
             )
-            self._say(event)
-            if ends and self.draw.chance(40):
-                sources = self._sources()
+            self.say(event)
+            if changes and self.draw.chance(40):
+                sources = self.sources()
 
     def _run_facets(self, job: Job) -> Json:
         facets: Json = {}
@@ -181,7 +191,7 @@ class World:
             facets["spark_properties"] = facet(properties={key: "artifact-1"})
         return facets
 
-    def _job(self, job: Job) -> tuple[str, str]:
+    def named(self, job: Job) -> tuple[str, str]:
         session = self.draw.choice((uuid(self.runs), uuid(self.runs).replace("-", "_")))
         return "jobs", job.name.replace("nb_S", f"nb_{session}")
 
@@ -205,19 +215,19 @@ class World:
             return at(self.second + 7200).removesuffix("Z") + "+02:00"
         return "yesterday"
 
-    def _say(self, event: Json) -> None:
+    def say(self, event: Json) -> None:
         self.events.append(event)
 
-    def _table(self) -> Table:
+    def table(self) -> Table:
         return self.draw.choice(self.author.tables)
 
-    def _targets(self) -> list[Table]:
+    def targets(self) -> list[Table]:
         """Return outputs, mostly of the first two tables: history needs several writers of one."""
         among = self.author.tables[: self.draw.choice((2, 2, len(self.author.tables)))]
         return [self.draw.choice(among) for _ in range(2 if self.draw.chance(15) else 1)]
 
-    def _sources(self) -> list[Table]:
-        return [self._table() for _ in range(self.draw.choice((1, 2, 0, 3)))]
+    def sources(self) -> list[Table]:
+        return [self.table() for _ in range(self.draw.choice((1, 2, 0, 3)))]
 
 
 FLINK = {"processingType": "BATCH", "integration": "FLINK"}

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tests.reference.draws import Draw
 from tests.reference.records import Delivered
 from tests.reference.world_events import Json, deliver
-from tests.reference.world_steps import World
+from tests.reference.world_lives import LivingWorld
 
-LONGEST = 14  # events of a world, before some are sent twice
-BYTES = 1000  # choices that Hypothesis has; what comes after them is plain
+LONGEST = 16  # events of a world, before some are sent twice
+BYTES = 1200  # choices that Hypothesis has; what comes after them is plain
 
 
 class RandomDraw(Draw):
@@ -47,7 +47,7 @@ def random_world(seed: int) -> list[Delivered]:
 
 
 def make_world(draw: Draw) -> list[Delivered]:
-    world = World(draw)
+    world = LivingWorld(draw)
     wanted = draw.number(2, LONGEST)
     while len(world.events) < wanted:
         world.play()

@@ -1,20 +1,44 @@
 """Answers about single columns: who may read them, who needs them, and what they are called."""
 
-from typing import Any, Literal
+from typing import Literal
 
-from headwater.api.answers.parts import Column, Count, Dataset, Job, Shape, Transformation
+from msgspec import UNSET, UnsetType
+
+from headwater.api.answers.parts import Column, Count, Dataset, Job, Shape, Time, Transformation
+
+
+class SurfaceVia(Shape):
+    """The last step to a column; only its job where it was written without column lineage."""
+
+    job: Job
+    namespace: str | UnsetType = UNSET
+    dataset: str | UnsetType = UNSET
+    column: str | UnsetType | None = UNSET
+    transformation: Transformation | UnsetType = UNSET
 
 
 class SurfaceItem(Shape):
-    """A column that may hold a tagged value; `how` is a reason in words where nobody says."""
+    """A column that may hold a tagged value; `how` is a reason in words where nobody says.
+
+    exposed_until: it is masked now, and rows written in the clear up to then may still be there.
+    """
 
     namespace: str
     dataset: str
     column: str | None
     exposure: Literal["exposed", "unknown", "masked"]
+    exposed_until: Time | None
     how: Transformation | str
     source: Column | None
-    via: dict[str, Any] | None
+    via: SurfaceVia | None
+
+
+class Exposures(Shape):
+    """How many columns there are of each exposure."""
+
+    exposed: Count
+    unknown: Count
+    masked: Count
 
 
 class Surface(Shape):
@@ -23,13 +47,23 @@ class Surface(Shape):
     tag: str
     sources: list[Column]
     items: list[SurfaceItem]
-    exposures: dict[str, int]
+    exposures: Exposures
     totalCount: Count  # noqa: N815 - as the answer has it
     truncated: bool
 
 
+class Showing(Shape):
+    """A batch job that read a dataset and wrote nothing, and when it last did."""
+
+    job: Job
+    time: Time | None
+
+
 class Verdict(Shape):
-    """Whether a column may be dropped."""
+    """Whether a column may be dropped.
+
+    read_before_recreation: its readers read the dataset before it was last made anew, none since.
+    """
 
     namespace: str
     dataset: str
@@ -38,17 +72,36 @@ class Verdict(Shape):
     reason: str | None
     caveats: list[str]
     read_by: list[Job]
+    read_before_recreation: bool
+    shown_by: list[Showing]
     consumers: list[str]
     also_read_by: list[Job]
-    observed_since: str | None
-    last_used: str | None
+    observed_since: Time | None
+    last_used: Time | None
+
+
+class Verdicts(Shape):
+    """How many columns there are of each verdict."""
+
+    used: Count
+    unused: Count
+    unknown: Count
+
+
+class Reason(Shape):
+    """How many columns have a verdict for one reason."""
+
+    verdict: Literal["used", "unused", "unknown"]
+    reason: str
+    count: Count
 
 
 class Unused(Shape):
-    """Columns with verdicts."""
+    """Columns with verdicts; reasons: the most frequent first."""
 
     items: list[Verdict]
-    verdicts: dict[str, int]
+    verdicts: Verdicts
+    reasons: list[Reason]
     totalCount: Count  # noqa: N815
     truncated: bool
 
@@ -93,7 +146,7 @@ class Found(Shape):
     means: Dataset | None
     match: Literal["exact", "prefix", "word", "part", "parent", "similar"]
     uses: Count
-    last_seen: str | None
+    last_seen: Time | None
 
 
 class SearchAnswer(Shape):

@@ -1,10 +1,23 @@
 """Answers about edges: what reaches what, why, since when, and what of it is not known."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import UNSET, UnsetType, field
 
-from headwater.api.answers.parts import Column, Count, Dataset, Job, Mode, PathStep, Shape, Stop, Transformation, Via
+from headwater.api.answers.parts import (
+    Column,
+    Count,
+    Dataset,
+    Job,
+    MaskedOnTheWay,
+    Mode,
+    PathStep,
+    Shape,
+    Stop,
+    Time,
+    Transformation,
+    Via,
+)
 
 
 class ReachedColumn(Shape):
@@ -14,9 +27,10 @@ class ReachedColumn(Shape):
     dataset: str
     column: str | None
     distance: int
-    masked: bool
+    masked: MaskedOnTheWay
     via: Via
     in_schema: bool
+    read_before_recreation: bool
     path: list[PathStep] | UnsetType = UNSET
 
 
@@ -48,8 +62,8 @@ class EdgeReason(Shape):
     origin: str
     transformations: list[Transformation]
     runs: Count
-    first_seen: str | None
-    last_seen: str | None
+    first_seen: Time | None
+    last_seen: Time | None
     landed: bool
     newest_run: str | None
     sql: str | UnsetType | None = UNSET
@@ -88,7 +102,7 @@ class Diff(Shape):
 class TimelineItem(Shape):
     """An edge that appeared or ended, or a drop of the dataset."""
 
-    time: str
+    time: Time
     change: Literal["appeared", "ended", "dropped"]
     job: Job
     from_: Column | None = field(name="from")
@@ -124,11 +138,52 @@ class Coverage(Shape):
     truncated: bool
 
 
-class RunLineage(Shape):
-    """What a run read and wrote, and the runs that are part of it; its members are described in docs/questions.md."""
+class AskedRun(Shape):
+    """A run, and the run that it is part of: itself where it is part of none."""
 
-    run: dict[str, Any]
-    reads: list[dict[str, Any]]
-    writes: list[dict[str, Any]]
-    children: list[dict[str, Any]]
+    id: str
+    job: Job
+    state: str
+    execution: str
+    started: Time | None
+    ended: Time | None
+
+
+class OtherRun(Shape):
+    """A run beside the asked one; time: of its newest event."""
+
+    id: str
+    time: Time | None
+    job: Job
+
+
+class ChildRun(OtherRun):
+    """A run that is part of the asked one."""
+
+    state: str
+
+
+class ReadByRun(Shape):
+    """What a run read, and the run that had written it."""
+
+    namespace: str
+    dataset: str
+    written_by: OtherRun | None
+
+
+class WrittenByRun(Shape):
+    """What a run wrote, and the runs that read it before the next write."""
+
+    namespace: str
+    dataset: str
+    read_by: list[OtherRun]
+
+
+class RunLineage(Shape):
+    """What a run read and wrote, and the runs that are part of it."""
+
+    run: AskedRun
+    reads: list[ReadByRun]
+    writes: list[WrittenByRun]
+    children: list[ChildRun]
     truncated: bool

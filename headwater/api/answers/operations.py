@@ -1,10 +1,10 @@
 """Answers about the pipeline itself: what came in, what lags, what was refused, how it is set."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta, field
 
-from headwater.api.answers.parts import Count, Job, Shape
+from headwater.api.answers.parts import Count, Job, Shape, Time
 
 
 class Audit(Shape):
@@ -45,9 +45,9 @@ class RunItem(Shape):
     run: str
     job: Job
     state: str
-    started: str | None
-    ended: str | None
-    last_seen: str | None
+    started: Time | None
+    ended: Time | None
+    last_seen: Time | None
 
 
 class RunHealth(Shape):
@@ -63,8 +63,8 @@ class RunHealth(Shape):
 class Window(Shape):
     """A time cut into buckets of equal length; it ends at `to`, not included."""
 
-    from_: str = field(name="from")
-    to: str
+    from_: Time = field(name="from")
+    to: Time
     bucketSeconds: Annotated[float, Meta(gt=0)]  # noqa: N815
 
 
@@ -80,11 +80,20 @@ class Overview(Shape):
     freshness: Freshness
 
 
+class SettingKey(Shape):
+    """A key of a producer or reader, without its secret."""
+
+    name: str
+    key: str
+    roles: list[str]
+    namespaces: list[str]
+
+
 class Setting(Shape):
     """An effective setting; a secret is `***`."""
 
     setting: str
-    value: Any
+    value: str | float | bool | list[str | SettingKey] | dict[str, str] | None
     default: bool
     description: str
 

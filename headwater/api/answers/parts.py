@@ -1,6 +1,6 @@
 """Parts of many answers, and what a refusal looks like."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -11,6 +11,9 @@ class Shape(Struct, forbid_unknown_fields=True):
 
 Mode = Literal["value", "any"]
 Count = Annotated[int, Meta(ge=0)]
+Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+MaskedOnTheWay = Annotated[bool, Meta(description="Every way between it and the asked column has a step that masks.")]
+"""Of the way, never of the column: upstream a plaintext source may be behind a step that masks."""
 
 
 class Dataset(Shape):
@@ -70,14 +73,6 @@ class Stop(Shape):
     dataset: str
     onward: list[Dataset]
     jobs: list[Job]
-
-
-class Listed(Shape):
-    """A page of a list, newest first."""
-
-    items: list[dict[str, Any]]
-    totalCount: Count  # noqa: N815
-    truncated: bool
 
 
 class Error(Shape):

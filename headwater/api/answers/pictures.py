@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import field
 
-from headwater.api.answers.parts import Column, Count, Job, Mode, Shape
+from headwater.api.answers.parts import Column, Count, Job, MaskedOnTheWay, Mode, Shape
 
 
 class GraphNode(Shape):
@@ -56,7 +56,7 @@ class LineageColumn(Shape):
     table: Count
     column: str
     distance: int
-    masked: bool
+    masked: MaskedOnTheWay
 
 
 class ColumnEdge(Shape):

@@ -6,16 +6,18 @@ from typing import Any, NamedTuple
 
 from headwater.api.marquez.asking import Answer, Asked, LookAgain, Unknown, flag, not_found, required
 from headwater.api.marquez.columns import how_json, old_type
-from headwater.api.marquez.datasets import find_version, newest_version
+from headwater.api.marquez.datasets import find_version
 from headwater.api.marquez.facet_texts import schema_fields
 from headwater.api.marquez.nodes import Node, find_node
-from headwater.api.marquez.runs import version_text
+from headwater.api.marquez.versions import version_now, version_text
 from headwater.errors import NotKnown
 from headwater.index.asking import find_column, nodes_of, read_mode
-from headwater.index.catalog_tables import DATASET, JOB
+from headwater.index.catalog_tables import JOB
 from headwater.index.feeds import feeds
 from headwater.lineage.columns import Columns
-from headwater.lineage.walk import Wave, allowed_hows
+from headwater.lineage.contents import How
+from headwater.lineage.walk import allowed_hows
+from headwater.lineage.wave import Wave
 
 MAX_NODES = 5_000
 """Columns of one answer; one that was cut here says `truncated`."""
@@ -60,11 +62,12 @@ def _starts(asked: Asked, node: Node) -> list[int]:
         key = asked.catalog.name(node.job.key) if node.job else None
         sets = [number for number in moment.graph.of_job.get(key, ()) if asked.sight.view.live[number]] if key else []
         outputs = {output for number in sets if (output := moment.graph.sets[number][1].output)}
-        return [each for output in outputs for each in nodes_of(moment, output, None)]
+        return [each for output in outputs for each in nodes_of(moment, asked.sight.view, output.plain, None)]
     if node.column is None:
-        return nodes_of(moment, node.dataset, None)
+        return nodes_of(moment, asked.sight.view, node.dataset, None)
     try:
-        return nodes_of(moment, node.dataset, find_column(moment, node.dataset, node.column))
+        column = find_column(moment, node.dataset, node.column)
+        return nodes_of(moment, asked.sight.view, node.dataset, column)
     except NotKnown as error:
         raise Unknown(str(error)) from error
 
@@ -75,7 +78,9 @@ def _reach(asked: Asked, starts: list[int], *, forward: bool) -> set[int]:
     wave = Wave(sight.moment.graph, starts, sight.view, forward=forward, allowed=allowed)
     found: set[int] = set()
     while wave.front and wave.distance < depth and len(found) <= MAX_NODES:
-        found.update(hit.node for hit in wave.advance(MAX_NODES + 1 - len(found)))
+        most = None if sight.view.hidden else MAX_NODES + 1 - len(found)
+        hits = (hit.node for hit in wave.advance(most))
+        found.update(node for node in hits if sight.moment.graph.dataset_of[node] not in sight.view.hidden)
     return found
 
 
@@ -98,15 +103,14 @@ class _Drawing:
         self._value_only = asked.query.get("mode") == "value"
         self._nodes = dict.fromkeys(nodes)
         self._dataset = lru_cache(maxsize=None)(self._read_dataset)
-        self._hows = [(how_json(how), old_type(how)) for how in self._graph.hows]
         self._labels = {node: self._label(node) for node in self._nodes}
 
     def _read_dataset(self, number: int) -> _Dataset:
-        asked, name = self._asked, self._graph.names[number]
-        facets = asked.catalog.facets(DATASET, asked.names_of(name), only="schema")
+        asked, name = self._asked, self._graph.names[number].plain
+        facets = asked.catalog.dataset_facets(name, only="schema")
         types = {each["name"].casefold(): str(each.get("type") or "") for each in schema_fields(facets)}
-        version = version_text(newest_version(asked, name))
-        return _Dataset(*name, version, asked.sight.moment.columns(name), types)
+        version = version_text(version_now(asked.catalog, name))
+        return _Dataset(*name.parts, version, asked.sight.moment.shown_columns(name), types)
 
     def _label(self, node: int) -> tuple[str, _Dataset, str]:
         number, key = self._graph.columns[node]
@@ -131,15 +135,15 @@ class _Drawing:
                 ]
         return sorted(found.values(), key=lambda each: str(each["id"]))
 
-    def _inputs(self, node: int) -> dict[int, list[int]]:
+    def _inputs(self, node: int) -> dict[int, list[How]]:
         """Return what feeds a column directly: node → its transformations."""
-        found: dict[int, list[int]] = {}
+        found: dict[int, list[How]] = {}
         for feed in feeds(self._graph, node, self._asked.sight.view):
-            if not self._value_only or self._graph.hows[feed.how].direct:
+            if not self._value_only or feed.how.direct:
                 found.setdefault(feed.node, []).append(feed.how)
         return found
 
-    def _node(self, node: int, inputs: dict[int, list[int]]) -> dict[str, Any]:
+    def _node(self, node: int, inputs: dict[int, list[How]]) -> dict[str, Any]:
         text, dataset, column = self._labels[node]
         fields = [self._input_field(source, hows) for source, hows in inputs.items()]
         inside = sorted(self._labels[source][0] for source in inputs if source in self._labels)
@@ -160,14 +164,14 @@ class _Drawing:
             "outEdges": [],
         }
 
-    def _input_field(self, source: int, hows: list[int]) -> dict[str, Any]:
+    def _input_field(self, source: int, hows: list[How]) -> dict[str, Any]:
         _, dataset, column = self._labels.get(source) or self._label(source)
         return {
             "namespace": dataset.namespace,
             "dataset": dataset.name,
             "datasetVersion": dataset.version,
             "field": column,
-            "transformationDescription": self._hows[hows[0]][0]["description"],
-            "transformationType": self._hows[hows[0]][1],
-            "transformations": [self._hows[how][0] for how in hows],
+            "transformationDescription": hows[0].description,
+            "transformationType": old_type(hows[0]),
+            "transformations": [how_json(how) for how in hows],
         }

@@ -26,14 +26,14 @@ def input_fields(sight: Sight, node: int) -> list[dict[str, Any]]:
     graph, moment = sight.moment.graph, sight.moment
     found: dict[int, dict[str, Any]] = {}
     for feed in feeds(graph, node, sight.view):
-        how = graph.hows[feed.how]
+        how = feed.how
         if feed.node not in found:
             number, key = graph.columns[feed.node]
-            name = graph.names[number]
+            name = graph.names[number].plain
             found[feed.node] = {
-                **name._asdict(),
+                **name.shown,
                 "dataset": name.name,
-                "field": moment.columns(name).shown(key or ""),
+                "field": moment.shown_columns(name).shown(key or ""),
                 "transformationDescription": how.description,
                 "transformationType": old_type(how),
                 "transformations": [],
@@ -45,10 +45,10 @@ def input_fields(sight: Sight, node: int) -> list[dict[str, Any]]:
 def column_lineage(sight: Sight, dataset: Name) -> list[dict[str, Any]] | None:
     """Return what feeds each column of a dataset; None where nobody says."""
     graph = sight.moment.graph
-    number = graph.dataset(dataset)
-    if number is None or number in sight.view.hidden:
+    number = sight.view.lifetimes.standing(dataset)
+    if number is None:
         return None
-    columns = sight.moment.columns(dataset)
+    columns = sight.moment.shown_columns(dataset)
     found = []
     for node in graph.nodes_of(number):
         fields = input_fields(sight, node)

@@ -10,10 +10,11 @@ from msgspec import Raw
 from headwater.api.marquez.asking import Answer, Asked, not_found
 from headwater.api.marquez.columns import column_lineage
 from headwater.api.marquez.facet_texts import raw_facets, schema_fields, text_in
-from headwater.api.marquez.runs import Later, run_json, version_text, with_facets
+from headwater.api.marquez.runs import Later, run_json, with_facets
+from headwater.api.marquez.versions import undescribed_versions, unwritten_versions, version_now, version_text
 from headwater.index.catalog import VersionRow
 from headwater.index.catalog_tables import DATASET
-from headwater.index.history_table import dataset_version, version_value, version_value_from
+from headwater.index.history_table import version_value_from
 from headwater.index.showing import iso
 from headwater.lineage.name import Name
 from headwater.lineage.part import Tag
@@ -22,7 +23,8 @@ _STREAMS = ("kafka", "pulsar", "kinesis", "eventhub", "pubsub")
 
 _LISTED = (
     "FROM names n CROSS JOIN entities e ON e.kind = 0 AND e.name = n.id WHERE n.namespace = ? "
-    "AND NOT EXISTS (SELECT 1 FROM bindings b WHERE b.alias = n.id) AND n.id NOT IN (SELECT old FROM renames) "
+    "AND NOT EXISTS (SELECT 1 FROM bindings b WHERE b.alias = n.id) "
+    "AND n.id NOT IN (SELECT location FROM lives WHERE renamed IS NOT NULL) "
     "AND NOT EXISTS (SELECT 1 FROM datasets d JOIN changes c ON c.name = d.name AND c.mark = 'deleted' "
     "WHERE d.name = n.id AND d.dropped)"
 )
@@ -32,13 +34,12 @@ _LISTED = (
 def dataset_json(asked: Asked, name: Name, *, lineage: bool = True) -> Answer:
     """Return a dataset; lineage: also what feeds its columns."""
     names = asked.names_of(name)
-    facets = asked.catalog.facets(DATASET, names)
+    facets = asked.catalog.dataset_facets(name)
     span = asked.catalog.span(DATASET, names) or (None, None)
     tags = asked.catalog.tags(name, names)
     newest = asked.catalog.versions(DATASET, asked.catalog.number(name), 1)
-    version = newest[0].version if newest else _unwritten(asked, name)
     return {
-        "id": name._asdict(),
+        "id": name.shown,
         **_type_and_name(name, facets),
         "createdAt": iso(span[0]),
         "updatedAt": iso(span[1]),
@@ -47,10 +48,10 @@ def dataset_json(asked: Asked, name: Name, *, lineage: bool = True) -> Answer:
         "lastModifiedAt": iso(newest[0].last_us) if newest else None,
         "lastLifecycleState": text_in(facets, "lifecycleStateChange", "lifecycleStateChange"),
         "description": text_in(facets, "documentation", "description"),
-        "currentVersion": version_text(version),
+        "currentVersion": version_text(version_now(asked.catalog, name)),
         "columnLineage": column_lineage(asked.sight, name) if lineage else None,
         "facets": raw_facets(facets),
-        "deleted": asked.sight.moment.graph.dataset(name) in asked.sight.view.hidden or is_dropped(asked, name),
+        "deleted": not asked.sight.moment.stands(name) if asked.sight.view.hidden else is_dropped(asked, name),
     }
 
 
@@ -70,18 +71,6 @@ def _type_and_name(name: Name, facets: Mapping[str, str]) -> Answer:
     }
 
 
-def newest_version(asked: Asked, name: Name) -> bytes | None:
-    """Return a dataset's version now; of one that no run is seen to write that of its newest schema."""
-    newest = asked.catalog.versions(DATASET, asked.catalog.number(name), 1)
-    return newest[0].version if newest else _unwritten(asked, name)
-
-
-def _unwritten(asked: Asked, name: Name) -> bytes | None:
-    row = asked.catalog.sql.execute("SELECT schema FROM datasets WHERE name = ?", (asked.catalog.number(name),))
-    schema = (row.fetchone() or (None,))[0]
-    return dataset_version(name, schema, None, None) if schema else None
-
-
 def fields_json(facets: Mapping[str, str], tags: Sequence[Tag]) -> list[dict[str, Any]] | Raw:
     """Return the columns of a schema with their tags; encoded where none has any, as of nearly all."""
     if any(tag.column is not None for tag in tags):
@@ -91,8 +80,7 @@ def fields_json(facets: Mapping[str, str], tags: Sequence[Tag]) -> list[dict[str
 
 def columns_json(asked: Asked, name: Name) -> list[dict[str, Any]]:
     """Return the columns of a dataset's newest schema with their tags, for an answer that changes them."""
-    names = asked.names_of(name)
-    return _fields(asked.catalog.facets(DATASET, names), asked.catalog.tags(name, names))
+    return _fields(asked.catalog.dataset_facets(name), asked.catalog.tags(name, asked.names_of(name)))
 
 
 @lru_cache(1024)
@@ -108,12 +96,17 @@ def _fields(facets: Mapping[str, str], tags: Sequence[Tag]) -> list[dict[str, An
     return [
         {
             "name": field["name"],
-            "type": field.get("type"),
+            "type": _text(field.get("type")),
             "tags": sorted(by_column.get(field["name"].casefold(), ())),
-            "description": field.get("description"),
+            "description": _text(field.get("description")),
         }
         for field in schema_fields(facets)
     ]
+
+
+def _text(sent: object) -> str | None:
+    """Return what a producer sent where a text belongs; clients take no other form."""
+    return sent if isinstance(sent, str) else None
 
 
 def list_datasets(asked: Asked) -> Answer:
@@ -138,7 +131,7 @@ def list_versions(asked: Asked) -> Later | Answer:
     rows = asked.catalog.versions(DATASET, number, page.limit, page.offset)
     total = asked.catalog.count_versions(DATASET, number)
     if not total:
-        unwritten = unwritten_versions(asked, name)
+        unwritten = _unwritten(asked, name)
         rows, total = unwritten[page.offset : page.offset + page.limit], len(unwritten)
     shown = [_version_json(asked, name, row) for row in rows]
     return page.listed("versions", shown, total)
@@ -159,27 +152,13 @@ def get_version(asked: Asked) -> Later | Answer:
 
 def find_version(asked: Asked, name: Name, version: str) -> VersionRow | None:
     """Return a version of a dataset by its UUID."""
-    known = asked.catalog.versions(DATASET, asked.catalog.number(name), -1) or unwritten_versions(asked, name)
+    known = asked.catalog.versions(DATASET, asked.catalog.number(name), -1) or _unwritten(asked, name)
+    known += undescribed_versions(asked.catalog, name, asked.names_of(name))
     return next((row for row in known if version_text(row.version) == version.lower()), None)
 
 
-def unwritten_versions(asked: Asked, name: Name) -> list[VersionRow]:
-    """Return the versions of a dataset that no run is seen to write: one for each schema it was read with."""
-    found: dict[str, tuple[int, int]] = {}
-    for each in asked.names_of(name):
-        rows = asked.catalog.sql.execute(
-            "SELECT s.schema, min(d.first_us), max(d.last_us) FROM described d JOIN facet_sets s ON s.id = d.facet_set "
-            "WHERE d.kind = ? AND d.name = ? AND s.schema IS NOT NULL GROUP BY s.schema",
-            (DATASET, asked.catalog.number(each)),
-        )
-        for schema, first, last in rows:
-            known = found.get(schema, (first, last))
-            found[schema] = (min(known[0], first), max(known[1], last))
-    rows_found = [
-        VersionRow(dataset_version(name, schema, None, None), version_value(schema), *span, "")
-        for schema, span in found.items()
-    ]
-    return sorted(rows_found, key=lambda row: row.last_us, reverse=True)
+def _unwritten(asked: Asked, name: Name) -> list[VersionRow]:
+    return unwritten_versions(asked.catalog, name, asked.names_of(name))
 
 
 def _version_json(asked: Asked, name: Name, row: VersionRow) -> Answer:
@@ -188,7 +167,7 @@ def _version_json(asked: Asked, name: Name, row: VersionRow) -> Answer:
     run = asked.catalog.run(row.run) if row.run else None
     text = version_text(row.version)
     return {
-        "id": {**name._asdict(), "version": text},
+        "id": {**name.shown, "version": text},
         **_type_and_name(name, facets),
         "createdAt": iso(row.first_us),
         "version": text,

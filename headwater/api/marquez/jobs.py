@@ -5,7 +5,8 @@ from typing import Any
 
 from headwater.api.marquez.asking import Answer, Asked, Refused, not_found
 from headwater.api.marquez.facet_texts import raw_facets, text_in
-from headwater.api.marquez.runs import STATES, Later, brief_json, run_json, version_text, with_facets
+from headwater.api.marquez.runs import STATES, Later, brief_json, run_json, with_facets
+from headwater.api.marquez.versions import version_text
 from headwater.index.catalog import Catalog, JobRow, VersionRow
 from headwater.index.catalog_tables import JOB
 from headwater.index.changes import NAMESPACE
@@ -26,14 +27,14 @@ _SENT = {state: sent for sent, state in STATES.items()}
 
 
 def job_json(catalog: Catalog, row: JobRow, *, runs: int = LATEST_RUNS) -> Answer:
-    """Return a job with its newest runs."""
+    """Return a job with its newest runs; null where it has none, as Marquez's page takes the first of any list."""
     name = catalog.name(row.shown)
-    facets = catalog.facets(JOB, [name])
+    facets = catalog.job_facets(name)
     newest = catalog.runs(row.key, max(1, runs))
     versions = catalog.versions(JOB, row.key, 1)
     parent = catalog.name(row.parent).name if row.parent else None
     return {
-        "id": name._asdict(),
+        "id": name.shown,
         "type": _TYPES.get(newest[0].processing, "BATCH") if newest else "BATCH",
         "name": name.name,
         "simpleName": name.name.removeprefix(f"{parent}."),
@@ -46,7 +47,7 @@ def job_json(catalog: Catalog, row: JobRow, *, runs: int = LATEST_RUNS) -> Answe
         "location": text_in(facets, "sourceCodeLocation", "url"),
         "description": text_in(facets, "documentation", "description"),
         "latestRun": run_json(catalog, newest[0], versions=False) if newest else None,
-        "latestRuns": [brief_json(run) for run in newest[:runs]],
+        "latestRuns": [brief_json(run) for run in newest[:runs]] or None,
         "tags": job_tags(catalog, name, facets),
         "facets": raw_facets(facets),
         "currentVersion": version_text(versions[0].version) if versions else None,
@@ -72,9 +73,7 @@ def raw_tags(facets: Mapping[str, str]) -> list[dict[str, Any]]:
 def _datasets(catalog: Catalog, version: VersionRow | None) -> dict[str, list[dict[str, str]]]:
     inputs, outputs = job_value_from(version.value) if version else ((), ())
     return {
-        side: sorted(
-            (catalog.name(name)._asdict() for name in names), key=lambda each: (each["namespace"], each["name"])
-        )
+        side: sorted((catalog.name(name).shown for name in names), key=lambda each: (each["namespace"], each["name"]))
         for side, names in (("inputs", inputs), ("outputs", outputs))
     }
 
@@ -160,11 +159,11 @@ def get_version(asked: Asked) -> Answer:
 
 def _version_json(catalog: Catalog, row: JobRow, version: VersionRow) -> Answer:
     name = catalog.name(row.shown)
-    facets = catalog.facets(JOB, [name])
+    facets = catalog.job_facets(name)
     run = catalog.run(version.run)
     text = version_text(version.version)
     return {
-        "id": {**name._asdict(), "version": text},
+        "id": {**name.shown, "version": text},
         "name": name.name,
         "version": text,
         "namespace": name.namespace,

@@ -11,7 +11,7 @@ from headwater.index.catalog import JobRow
 from headwater.index.changes import NAMESPACE
 from headwater.index.moment import Moment
 from headwater.lineage.name import Name
-from headwater.lineage.walk import View
+from headwater.lineage.view import View
 
 MAX_NODES = 2_000
 """Nodes of one answer; one that was cut here says `truncated`."""
@@ -45,20 +45,27 @@ class Tables:
         graph, found = self._moment.graph, Sides(set(), set())
         for number in graph.of_job.get(job, ()):
             _, said = graph.sets[number]
-            if self._view.live[number] and not self._is_hidden(said.output):
-                found.inputs.update(name for name in (*said.tables, *said.also_read) if not self._is_hidden(name))
-                found.outputs.update(() if said.output is None else (said.output,))
+            if self._view.says(number) and not self._is_hidden(said.output):
+                read = {name.plain for name in (*said.tables, *said.also_read)}
+                found.inputs.update(name for name in read if not self._is_gone(name))
+                found.outputs.update(() if said.output is None else (said.output.plain,))
         running = self._running(job)
         return Sides(found.inputs | running.inputs, found.outputs | running.outputs)
 
     def jobs(self, dataset: Name) -> set[Name]:
         """Return the keys of the jobs that read or write a dataset."""
         graph = self._moment.graph
-        number = graph.dataset(dataset)
-        found: set[Name] = set()
-        if number is not None and number not in self._view.hidden:
-            sets = graph.fed_by.get(number, set()) | graph.feeds.get(number, set())
-            found = {graph.sets[each][0].job for each in sets if self._view.live[each]}
+        view, found = self._view, set[Name]()
+        if not self._is_gone(dataset):
+            own = view.lifetimes.standing(dataset)
+            found.update(
+                graph.sets[each][0].job
+                for each in graph.fed_by.get(own or 0, ())
+                if own is not None and view.says(each)
+            )
+            for number in view.lifetimes.of(dataset):
+                sets = graph.feeds.get(number, ())
+                found.update(graph.sets[each][0].job for each in sets if view.reading[each])
         return {job for job in found | self._running_at(dataset) if self.row(job)}
 
     def row(self, job: Name) -> JobRow | None:
@@ -66,6 +73,9 @@ class Tables:
         if job not in self._rows:
             self._rows[job] = self._look_up(job)
         return self._rows[job]
+
+    def _is_gone(self, name: Name) -> bool:
+        return not self._view.shows_gone and not self._moment.stands(name)
 
     def _is_hidden(self, name: Name | None) -> bool:
         return name is not None and self._moment.graph.dataset(name) in self._view.hidden

@@ -1,20 +1,18 @@
 """Runs: their states, times, datasets and facets."""
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from typing import Any
-from uuid import UUID
-
-import msgspec
 
 from headwater.api.marquez.asking import Answer, Asked, Refused, not_found
-from headwater.api.marquez.bodies import newest_facets, read_bodies
+from headwater.api.marquez.bodies import newest_facets, read_events
+from headwater.api.marquez.versions import undescribed, version_at, version_text
 from headwater.errors import NotKnown, WrongQuestion
 from headwater.index.catalog import Catalog, RunRow
-from headwater.index.catalog_tables import DATASET
 from headwater.index.run_lineage import key_of_run
 from headwater.index.showing import iso
+from headwater.index.told import JOB, RUN, newest_places
 from headwater.lake.bronze import Bronze
+from headwater.lineage.jobs import run_id_of
 
 Later = Callable[[Bronze], Answer]
 """What is left to do with bronze, which is too slow to hold up other questions for it."""
@@ -22,22 +20,8 @@ Later = Callable[[Bronze], Answer]
 STATES = {"COMPLETE": "COMPLETED", "FAIL": "FAILED", "ABORT": "ABORTED"}
 """As Marquez calls them; all others are RUNNING."""
 
-_EVENTS = 100
-"""Newest events of a run that are looked at for its facets."""
-
 _WITH_FACETS = 20
 """Runs of a page whose facets are read; the others show none."""
-
-
-@lru_cache(maxsize=1024)
-def version_text(version: bytes | None) -> str | None:
-    """Return a version as the UUID that clients expect."""
-    return None if version is None else str(UUID(bytes=version, version=5))
-
-
-def run_id_of(key: str) -> str:
-    """Return a run's id as its producer sent it."""
-    return str(msgspec.json.decode(key)[0]) if key.startswith("[") else key
 
 
 def run_json(catalog: Catalog, row: RunRow, *, versions: bool = True) -> Answer:
@@ -46,7 +30,7 @@ def run_json(catalog: Catalog, row: RunRow, *, versions: bool = True) -> Answer:
     job = catalog.name(row.job_key)
     return {
         **brief_json(row),
-        "jobVersion": {**job._asdict(), "version": version_text(said.job)} if said.job else None,
+        "jobVersion": {**job.shown, "version": version_text(said.job)} if said.job else None,
         **(_versions(catalog, row) if versions else {}),
         "facets": {},
     }
@@ -72,23 +56,15 @@ def brief_json(row: RunRow) -> Answer:
 
 def _versions(catalog: Catalog, row: RunRow) -> Answer:
     said = row.datasets()
-    inputs = [(name, _read_version(catalog, name, row.started_us)) for name in said.inputs]
+    inputs = [(catalog.name(number), version_at(catalog, number, row.started_us)) for number in said.inputs]
+    written = [(catalog.name(number), version) for number, version in said.outputs]
+    outputs = [(name, undescribed(name) if version is None else version) for name, version in written]
     found = {}
-    for side, pairs in (("input", inputs), ("output", said.outputs)):
-        listed = [{**catalog.name(name)._asdict(), "version": version_text(version)} for name, version in pairs]
+    for side, pairs in (("input", inputs), ("output", outputs)):
+        listed: list[Answer] = [{**name.shown, "version": version_text(version)} for name, version in pairs]
         found[f"{side}Versions"] = listed
         found[f"{side}DatasetVersions"] = [{"datasetVersionId": each, "facets": {}} for each in listed]
     return found
-
-
-def _read_version(catalog: Catalog, name: int, time_us: int) -> bytes | None:
-    """Return the version that a dataset had when a run began to read it; None of one that nobody is seen to write."""
-    row = catalog.sql.execute(
-        "SELECT version FROM versions WHERE kind = ? AND name = ? AND first_us <= ? "
-        "ORDER BY min(last_us, ?) DESC, first_us DESC LIMIT 1",
-        (DATASET, name, time_us, time_us),
-    ).fetchone()
-    return row[0] if row else None
 
 
 def with_facets(asked: Asked, rows: Sequence[RunRow], shown: Sequence[Answer], finish: Callable[[], Answer]) -> Later:
@@ -106,16 +82,15 @@ def with_facets(asked: Asked, rows: Sequence[RunRow], shown: Sequence[Answer], f
 
 def facets_later(asked: Asked, keys: Iterable[str], entity: str) -> Callable[[Bronze], dict[str, dict[str, Any]]]:
     """Return what reads the facets of runs, or of their jobs, from bronze."""
-    places = asked.catalog.places(keys, _EVENTS)
+    whose = JOB if entity == "job" else RUN
+    places = {run: newest_places(asked.catalog.sql, run, whose) for run in keys}
 
     def read(bronze: Bronze) -> dict[str, dict[str, Any]]:
-        bodies = read_bodies(bronze, [place for _, *place in places]) if places else {}  # type: ignore[misc]
-        by_run: dict[str, list[str]] = {}
-        for run, *place in places:
-            body = bodies.get(tuple(place))  # type: ignore[arg-type]
-            if body is not None:
-                by_run.setdefault(run, []).append(body)
-        return {run: newest_facets(own, entity) for run, own in by_run.items()}
+        events = read_events(bronze, set().union(*places.values()))
+        return {
+            run: newest_facets([events[place] for place in own if place in events], entity)
+            for run, own in places.items()
+        }
 
     return read
 
@@ -172,16 +147,16 @@ def upstream(asked: Asked) -> Answer:
 
 def _upstream_item(catalog: Catalog, row: RunRow, depth: int) -> Answer:
     said = row.datasets()
-    version = version_text(said.job)
+    version = version_text(said.job) if said.job else None
     return {
         "depth": depth,
-        "job": {**catalog.name(row.job_key)._asdict(), "version": version},
+        "job": {**catalog.name(row.job_key).shown, "version": version},
         "run": {
             "id": run_id_of(row.run), "start": iso(row.started_us), "end": iso(row.ended_us),
             "status": STATES.get(row.state, "RUNNING"),
         },
-        "inputs": [catalog.name(name)._asdict() for name in said.inputs],
-        "outputs": [catalog.name(name)._asdict() for name, _ in said.outputs],
+        "inputs": [catalog.name(name).shown for name in said.inputs],
+        "outputs": [catalog.name(name).shown for name, _ in said.outputs],
     }  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from headwater.api.marquez.asking import Answer, Asked, Refused, required
 from headwater.api.marquez.facet_texts import raw_facets
 from headwater.api.marquez.nodes import dataset_id, job_id
 from headwater.errors import WrongQuestion
-from headwater.index.catalog_tables import DATASET, JOB
+from headwater.index.catalog_tables import DATASET
 from headwater.index.search import MAX_LIMIT, Search
 from headwater.lineage.name import Name
 
@@ -56,7 +56,7 @@ def search_jobs(things: Search, asked: Asked) -> Answer:
         hits.append({
             "run_id": newest[0].run if newest else None, "name": name.name, "namespace": name.namespace,
             "eventType": newest[0].state if newest else None, "type": newest[0].processing if newest else "BATCH",
-            "facets": raw_facets(asked.catalog.facets(JOB, [name])), "runFacets": {},
+            "facets": raw_facets(asked.catalog.job_facets(name)), "runFacets": {},
         })  # fmt: skip
     return {"hits": hits, "highlights": [{} for _ in hits], "truncated": found["truncated"]}
 
@@ -68,7 +68,7 @@ def search_datasets(things: Search, asked: Asked) -> Answer:
     for item in found["items"]:
         name = Name(item["namespace"], item["name"])
         newest = asked.catalog.versions(DATASET, asked.catalog.number(name), 1)
-        facets = raw_facets(asked.catalog.facets(DATASET, asked.names_of(name)))
+        facets = raw_facets(asked.catalog.dataset_facets(name))
         run = newest[0].run if newest else None
-        hits.append({**name._asdict(), "run_id": run, "eventType": None, "facets": facets})
+        hits.append({**name.shown, "run_id": run, "eventType": None, "facets": facets})
     return {"hits": hits, "highlights": [{} for _ in hits], "truncated": found["truncated"]}

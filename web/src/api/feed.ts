@@ -1,8 +1,19 @@
 // What happened of late, kept outside React: a ring of bounded length, told to the page a few times a second at most.
-export interface Happened {
-  id: string;
-  kind: string;
-  value: Record<string, unknown>;
+import type { Schemas } from './client';
+
+interface Told {
+  run: Schemas['RunHappened'];
+  edge: Schemas['EdgeHappened'];
+  rejected: Schemas['RejectedHappened'];
+}
+
+export type Happened = { [Kind in keyof Told]: { id: string; kind: Kind; value: Told[Kind] } }[keyof Told];
+
+const KINDS: ReadonlySet<string> = new Set<keyof Told>(['run', 'edge', 'rejected']);
+
+/** Tell what is of the feed from what is only of the stream. */
+export function isHappened(each: { id: string; kind: string; value: unknown }): each is Happened {
+  return KINDS.has(each.kind);
 }
 
 export const KEPT = 200;

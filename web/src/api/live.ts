@@ -3,7 +3,7 @@ import { EventSourceParserStream } from 'eventsource-parser/stream';
 import { useSyncExternalStore } from 'react';
 
 import { headers, key } from './client';
-import { Feed } from './feed';
+import { Feed, isHappened } from './feed';
 import { queryClient } from './hooks';
 
 export type LiveState = 'connecting' | 'live' | 'away' | 'polling';
@@ -94,8 +94,8 @@ async function hear(signal: AbortSignal): Promise<'heard' | 'away' | 'polling'> 
     if (done) return 'heard';
     lastId = value.id ?? lastId;
     const kind = value.event ?? '';
-    if (kind !== 'hello' && kind !== 'reset')
-      feed.add({ id: value.id ?? '', kind, value: JSON.parse(value.data) as Record<string, unknown> });
+    const told = { id: value.id ?? '', kind, value: JSON.parse(value.data) as unknown };
+    if (isHappened(told)) feed.add(told);
     if (kind !== 'hello') freshen();
   }
 }

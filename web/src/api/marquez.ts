@@ -1,83 +1,20 @@
-// The parts of Marquez's API that the page reads; docs/marquez.md has the rest.
-export interface Id {
-  namespace: string;
-  name: string;
-}
+// The addresses of Marquez's API that the page reads, and what they answer; docs/marquez.md has the rest.
+import type { Schemas } from './client';
 
+export type Id = Schemas['Job'];
 export type Facets = Record<string, unknown>;
-
-export interface Field {
-  name: string;
-  type: string | null;
-  tags: string[];
-  description: string | null;
-}
-
-interface InputField {
-  namespace: string;
-  dataset: string;
-  field: string;
-  transformations: { type: string; subtype: string | null; masking: boolean; description: string | null }[];
-}
-
-export interface Dataset {
-  id: Id;
-  type: string;
-  namespace: string;
-  name: string;
-  createdAt: string | null;
-  updatedAt: string | null;
-  fields: Field[];
-  tags: string[];
-  description: string | null;
-  columnLineage: { name: string; inputFields: InputField[] }[] | null;
-  facets: Facets;
-  deleted: boolean;
-}
-
-export interface Version {
-  version: string;
-  createdAt: string;
-  externalVersion?: string | null;
-  fields: Field[];
-  lifecycleState?: string | null;
-  createdByRun?: { id: string } | null;
-}
-
-export interface Run {
-  id: string;
-  state: string;
-  createdAt: string;
-  updatedAt: string;
-  startedAt: string | null;
-  endedAt: string | null;
-  durationMs: number | null;
-  nominalStartTime: string | null;
-  facets: Facets;
-  inputDatasetVersions?: { datasetVersionId: Id }[];
-  outputDatasetVersions?: { datasetVersionId: Id }[];
-  jobVersion?: (Id & { version: string }) | null;
-}
-
-export interface Job {
-  id: Id;
-  type: string;
-  namespace: string;
-  name: string;
-  parentJobName: string | null;
-  createdAt: string;
-  updatedAt: string;
-  inputs: Id[];
-  outputs: Id[];
-  location: string | null;
-  description: string | null;
-  tags: string[];
-  facets: Facets;
-}
+export type Dataset = Schemas['MarquezDataset'];
+export type Versions = Schemas['MarquezVersions'];
+export type Job = Schemas['MarquezJob'];
+export type Run = Schemas['MarquezRun'];
+export type Runs = Schemas['MarquezRuns'];
+export type RunFacets = Schemas['MarquezFacets'];
+export type Namespaces = Schemas['MarquezNamespaces'];
 
 const part = encodeURIComponent;
 
 export const marquez = {
+  namespaces: '/api/v1/namespaces',
   dataset: (id: Id) => `/api/v1/namespaces/${part(id.namespace)}/datasets/${part(id.name)}`,
   versions: (id: Id) => `${marquez.dataset(id)}/versions`,
   job: (id: Id) => `/api/v1/namespaces/${part(id.namespace)}/jobs/${part(id.name)}`,

@@ -10,7 +10,7 @@ import { createContext, memo, useContext, useEffect, useMemo, useRef, useState }
 
 import { count } from '../parts/format';
 import { shortName } from '../parts/links';
-import type { PictureColumn, PictureEdge, PictureTable } from './picture';
+import { MASKED_ON_THE_WAY, type PictureColumn, type PictureEdge, type PictureTable } from './picture';
 import { hiddenColumns, portY, shownColumns, type Box } from './shape';
 import type { Laid } from './useLayout';
 
@@ -167,7 +167,7 @@ function Line({ data }: EdgeProps<LineEdge>) {
           <span className={`line-label ${edge.change ?? ''}`} style={{ transform: `translate(-50%, -50%) translate(${x}px, ${y}px)` }}>
             {edge.change === 'added' ? '+' : edge.change === 'removed' ? '−' : ''}
             {edge.many > 1 ? count(edge.many) : ''}
-            {edge.masked ? 'masked' : ''}
+            {edge.masked ? 'masks' : ''}
           </span>
         </EdgeLabelRenderer>
       )}
@@ -223,8 +223,8 @@ function subtitle(table: PictureTable): string {
 }
 
 function ColumnRow({ table, column, acts }: { table: PictureTable; column: PictureColumn; acts: Acts }) {
-  const marks = [column.subject && 'subject', column.masked && 'masked', column.change].filter(Boolean).join(' ');
-  const said = [column.subject && 'the asked column', column.masked && 'masked', column.change].filter(Boolean).join(', ');
+  const marks = [column.subject && 'subject', column.change].filter(Boolean).join(' ');
+  const said = [column.subject && 'the asked column', column.maskedOnTheWay && MASKED_ON_THE_WAY, column.change].filter(Boolean).join(', ');
   return (
     <button
       type="button" className={`node-column nodrag ${marks}`} title={column.name} onClick={() => acts.onColumn(table, column)}

@@ -4,8 +4,7 @@ import { Link } from 'react-router';
 
 import { DataTable } from '../parts/DataTable';
 import { to } from '../parts/links';
-import { Chip } from '../parts/Names';
-import type { Picture, PictureColumn, PictureTable } from './picture';
+import { MASKED_ON_THE_WAY, type Picture, type PictureColumn, type PictureTable } from './picture';
 import type { View } from './view';
 
 interface Row {
@@ -31,7 +30,7 @@ export function DrawnList({ picture, view }: { picture: Picture; view: View }) {
                 : <button type="button" onClick={() => view.openGroup(table.id)}><bdi>{table.name || table.namespace}</bdi></button> },
             { id: 'column', title: 'Column', value: ({ column }) => column?.name, width: 'minmax(10rem, 2fr)',
               show: ({ table, column }) => column && <Link className="name mono" to={to.lineage({ namespace: table.namespace, dataset: table.name, column: column.name })}><bdi>{column.name}</bdi></Link> },
-            { id: 'masked', title: 'Readable', value: ({ column }) => readable(column), width: '8rem', show: ({ column }) => column && <Chip kind={readable(column)}>{readable(column)}</Chip> },
+            { id: 'way', title: 'Way', value: ({ column }) => way(column), width: '9rem' },
             { id: 'change', title: 'Change', value: ({ table, column }) => column?.change ?? table.change, width: '7rem' },
             { id: 'namespace', title: 'Namespace', value: ({ table }) => table.namespace, width: 'minmax(10rem, 2fr)' },
           ]}
@@ -46,4 +45,8 @@ function where(distance: number, kind: PictureTable['kind']): string {
   return distance === 0 ? 'asked' : distance < 0 ? `feeds it, ${-distance}` : `made of it, ${distance}`;
 }
 
-const readable = (column: PictureColumn | undefined): string => (column ? (column.masked ? 'masked' : 'clear') : '');
+/** Of the way, never of the column: a source may be plain text behind a step that masks. */
+function way(column: PictureColumn | undefined): string {
+  if (!column || column.subject) return '';
+  return column.maskedOnTheWay ? MASKED_ON_THE_WAY : 'not masked';
+}

@@ -5,7 +5,7 @@ export function Legend() {
       <ul className="plain">
         <li><span className="sample" /> a value goes on</li>
         <li><span className="sample indirect" /> INDIRECT: it filters, joins, groups or sorts</li>
-        <li><span className="sample masked" /> a step that masks, labelled so</li>
+        <li><span className="sample masked" /> a step that masks, labelled so; a column is “masked on the way” where every way between it and the asked one has such a step</li>
         <li><span className="sample opaque" /> without columns: nobody says which</li>
         <li><span className="sample added" /> + new since the earlier date</li>
         <li><span className="sample removed" /> − gone since then</li>

@@ -5,6 +5,7 @@ import { Label, Slider, SliderThumb, SliderTrack } from 'react-aria-components';
 
 import { ask } from '../api/client';
 import { useAddress } from '../api/hooks';
+import { marquez, type Namespaces } from '../api/marquez';
 import { fieldOf, isoOf, time } from '../parts/format';
 import type { Picture } from './picture';
 
@@ -20,7 +21,7 @@ interface Props {
 
 /** Moments at equal distances from the first event of the lake to its newest one, oldest first; the map has no others. */
 export function useLifetime(enabled: boolean): string[] {
-  const { data } = useAddress<{ namespaces: { createdAt: string; updatedAt: string }[] }>('/api/v1/namespaces', { limit: 1_000 }, { enabled });
+  const { data } = useAddress<Namespaces>(marquez.namespaces, { limit: 1_000 }, { enabled });
   return useMemo(() => {
     const times = (enabled && data ? data.namespaces : []).flatMap((each) => [Date.parse(each.createdAt), Date.parse(each.updatedAt)]);
     return evenly(Math.min(...times), Math.max(...times), STEPS);

@@ -7,22 +7,20 @@ type Path = Answer<'path'>;
 /** Draw the shortest way; both ends alone where there is none. */
 export function pathPicture(answer: Path): Picture {
   const tables = new Map<string, PictureTable & { columns: PictureColumn[] }>();
-  const put = (at: Path['from'], distance: number, masked: boolean) => {
+  const put = (at: Path['from'], distance: number, maskedOnTheWay: boolean) => {
     const id = tableId(at.namespace, at.dataset);
     const table = tables.get(id) ?? emptyTable(id, at, distance);
     if (at.column !== null && !table.columns.some((column) => column.name === at.column))
-      table.columns.push({ name: at.column, distance, subject: distance === 0, masked });
+      table.columns.push({ name: at.column, distance, subject: distance === 0, maskedOnTheWay });
     tables.set(id, table);
     return id;
   };
   put(answer.from, 0, false);
   let masked = false;
   const edges = answer.path.map(({ via, ...step }, at): PictureEdge => {
+    const from = put(via, at, masked);
     masked ||= via.transformation.masking;
-    const ends = {
-      from: put(via, at, masked), to: put(step, at + 1, masked),
-      fromColumn: via.column ?? undefined, toColumn: step.column ?? undefined,
-    }; // prettier-ignore
+    const ends = { from, to: put(step, at + 1, masked), fromColumn: via.column ?? undefined, toColumn: step.column ?? undefined };
     const { type, masking } = via.transformation;
     return { ...ends, id: edgeId(ends), indirect: type === 'INDIRECT', masked: masking, opaque: false, many: 1, jobs: [via.job] };
   });

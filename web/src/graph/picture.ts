@@ -8,8 +8,8 @@ export interface PictureColumn {
   /** Edges from the asked column; below 0 it feeds it. */
   distance: number;
   subject: boolean;
-  /** Every way there has a step that masks. */
-  masked: boolean;
+  /** Every way between it and the asked one has a step that masks; of its own values this says nothing. */
+  maskedOnTheWay: boolean;
   change?: Change;
 }
 
@@ -63,7 +63,7 @@ export function pictureOf(answer: Around): Picture {
   const related = new Map<number, PictureColumn[]>();
   for (const { table, column, distance, masked } of answer.columns) {
     const subject = distance === 0;
-    related.set(table, [...(related.get(table) ?? []), { name: column, distance, subject, masked }]);
+    related.set(table, [...(related.get(table) ?? []), { name: column, distance, subject, maskedOnTheWay: masked }]);
   }
   const tables = answer.tables.map((table, at): PictureTable => {
     const columns = asksColumn ? sortedColumns(related.get(at) ?? []) : table.columns.map(plainColumn);
@@ -77,9 +77,12 @@ export function pictureOf(answer: Around): Picture {
   return { tables, edges, truncated: answer.truncated };
 }
 
+/** How a column says it, in every form in which a picture is shown. */
+export const MASKED_ON_THE_WAY = 'masked on the way';
+
 export const tableId = (namespace: string, name: string): string => `dataset:${namespace}/${name}`;
 
-const plainColumn = (name: string): PictureColumn => ({ name, distance: 0, subject: false, masked: false });
+const plainColumn = (name: string): PictureColumn => ({ name, distance: 0, subject: false, maskedOnTheWay: false });
 
 function sortedColumns(columns: readonly PictureColumn[]): PictureColumn[] {
   return [...columns].sort((a, b) => Math.abs(a.distance) - Math.abs(b.distance) || a.name.localeCompare(b.name));

@@ -1,7 +1,7 @@
 // A picture as an SVG file of its own: no script, no style from outside, every name escaped.
 import { shortName } from '../parts/links';
 import type { Places } from './layout';
-import type { Picture, PictureEdge, PictureTable } from './picture';
+import { MASKED_ON_THE_WAY, type Picture, type PictureEdge, type PictureTable } from './picture';
 import { HEAD, portY, ROW, shownColumns, type Box } from './shape';
 
 const MARGIN = 20;
@@ -40,9 +40,11 @@ function tableBox(table: PictureTable, box: Box | undefined, open: boolean): str
   if (!box) return '';
   const stroke = table.change ? COLOUR[table.change] : table.subject ? '#0b5d8a' : '#afb8c1';
   const rows = shownColumns(table, open).map((column, at) => {
-    const mark = `${column.subject ? '● ' : ''}${column.masked ? '▒ ' : ''}`;
+    const [mark, y] = [column.subject ? '● ' : '', box.y + HEAD + at * ROW + 15];
     const colour = column.change ? COLOUR[column.change] : COLOUR.text;
-    return `<text x="${box.x + 10}" y="${box.y + HEAD + at * ROW + 15}" fill="${colour}">${escaped(mark + cut(column.name))}</text>`;
+    const name = `<text x="${box.x + 10}" y="${y}" fill="${colour}">${escaped(mark + cut(column.name))}</text>`;
+    const aside = `<text x="${box.x + box.width - 8}" y="${y}" font-size="9" text-anchor="end" fill="${COLOUR.dim}">${MASKED_ON_THE_WAY}</text>`;
+    return column.maskedOnTheWay ? name + aside : name;
   });
   return (
     `<g><title>${escaped(`${table.namespace}/${table.name}`)}</title>` +

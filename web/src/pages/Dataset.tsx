@@ -3,7 +3,7 @@ import { Link } from 'react-router';
 
 import type { Answer } from '../api/client';
 import { useAddress, useQuestion } from '../api/hooks';
-import { marquez, type Dataset as Described, type Id, type Version } from '../api/marquez';
+import { marquez, type Dataset as Described, type Id, type Versions as Listed } from '../api/marquez';
 import { DataTable } from '../parts/DataTable';
 import { Facets } from '../parts/Facets';
 import { time } from '../parts/format';
@@ -130,7 +130,7 @@ function Changes({ id }: { id: Id }) {
 }
 
 function Versions({ id }: { id: Id }) {
-  const query = useAddress<{ versions: Version[]; totalCount: number }>(marquez.versions(id), { limit: 100 });
+  const query = useAddress<Listed>(marquez.versions(id), { limit: 100 });
   return (
     <Section title="Versions">
       <Answered query={query}>

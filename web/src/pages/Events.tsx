@@ -1,4 +1,5 @@
 // Stored events, newest first.
+import type { Schemas } from '../api/client';
 import { useQuestion } from '../api/hooks';
 import { DataTable } from '../parts/DataTable';
 import { time } from '../parts/format';
@@ -6,18 +7,6 @@ import { Chip, JobLink, RunLink } from '../parts/Names';
 import { Page } from '../parts/Page';
 import { Answered } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
-
-interface Event {
-  received_at: string;
-  event_time: string;
-  event_kind: string;
-  event_type: string | null;
-  run_id: string | null;
-  job_namespace: string | null;
-  job_name: string | null;
-  producer: string;
-  flags: string[] | null;
-}
 
 export function Events() {
   const state = useAddressState();
@@ -35,8 +24,8 @@ export function Events() {
     >
       <Answered query={query}>
         {(answer) => (
-          <DataTable<Event>
-            name="events" rows={answer.items as unknown as Event[]} total={answer.totalCount} truncated={answer.truncated}
+          <DataTable<Schemas['StoredEvent']>
+            name="events" rows={answer.items} total={answer.totalCount} truncated={answer.truncated}
             empty="No event is stored that fits. Point a producer at this address: POST /api/v1/lineage."
             columns={[
               { id: 'received', title: 'Received', value: (row) => time(row.received_at), width: '11rem' },

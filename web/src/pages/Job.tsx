@@ -2,7 +2,7 @@
 import { lazy, Suspense } from 'react';
 
 import { useAddress } from '../api/hooks';
-import { marquez, type Id, type Job as Described, type Run } from '../api/marquez';
+import { marquez, type Id, type Job as Described, type Runs as Listed } from '../api/marquez';
 import { DataTable } from '../parts/DataTable';
 import { Code, Facets, facetText } from '../parts/Facets';
 import { duration, time } from '../parts/format';
@@ -58,7 +58,7 @@ export function Sql({ facets }: { facets: Described['facets'] }) {
 }
 
 function Runs({ id }: { id: Id }) {
-  const query = useAddress<{ runs: Run[]; totalCount: number; truncated: boolean }>(marquez.runs(id), { limit: 100 });
+  const query = useAddress<Listed>(marquez.runs(id), { limit: 100 });
   return (
     <Section title="Runs">
       <Answered query={query}>

@@ -2,11 +2,10 @@
 import { lazy, Suspense, type ReactNode } from 'react';
 import { Link } from 'react-router';
 
-import type { Answer } from '../api/client';
+import type { Answer, Schemas } from '../api/client';
 import type { Happened } from '../api/feed';
 import { useQuestion } from '../api/hooks';
 import { useFeed } from '../api/live';
-import type { Id } from '../api/marquez';
 import { DataTable } from '../parts/DataTable';
 import { count, duration, time } from '../parts/format';
 import { to } from '../parts/links';
@@ -121,9 +120,7 @@ function Chart({ title, series, window, empty }: { title: string; series: Record
   );
 }
 
-type RunItem = NonNullable<Numbers['runs']>['failed'][number];
-
-function Runs({ id, title, runs, empty }: { id: string; title: string; runs: RunItem[]; empty: string }) {
+function Runs({ id, title, runs, empty }: { id: string; title: string; runs: Schemas['RunItem'][]; empty: string }) {
   return (
     <div id={id}>
       <Section title={title}>
@@ -151,24 +148,22 @@ function LiveFeed() {
         {edges.length === 0 ? (
           <Empty>None since this page was opened. <Link to="/diff">Compare two dates</Link> for earlier ones.</Empty>
         ) : (
-          <ul className="feed">{edges.map((each) => <li key={each.id}><EdgeLine value={each.value} /></li>)}</ul>
+          <ul className="feed">{edges.map((each, at) => <li key={`${each.id} ${at}`}><EdgeLine value={each.value} /></li>)}</ul>
         )}
       </Section>
       <Section title="Live">
         {items.length === 0 ? <Empty>Nothing happened since this page was opened.</Empty> : (
-          <ul className="feed" aria-live="polite">{items.slice(0, 30).map((each) => <li key={each.id}><FeedLine item={each} /></li>)}</ul>
+          <ul className="feed" aria-live="polite">{items.slice(0, 30).map((each, at) => <li key={`${each.id} ${at}`}><FeedLine item={each} /></li>)}</ul>
         )}
       </Section>
     </div>
   );
 }
 
-function EdgeLine({ value }: { value: Happened['value'] }) {
-  const [from, into] = [value.from, value.to] as { namespace: string; dataset: string }[];
-  if (!from || !into) return null;
+function EdgeLine({ value: { change, from, to: into } }: { value: Schemas['EdgeHappened'] }) {
   return (
     <>
-      <Chip kind={value.change === 'appeared' ? 'added' : 'removed'}>{String(value.change)}</Chip>{' '}
+      <Chip kind={change === 'appeared' ? 'added' : 'removed'}>{change}</Chip>{' '}
       <DatasetLink id={{ namespace: from.namespace, name: from.dataset }} /> →{' '}
       <DatasetLink id={{ namespace: into.namespace, name: into.dataset }} />
     </>
@@ -180,12 +175,12 @@ function FeedLine({ item: { kind, value } }: { item: Happened }) {
   if (kind === 'run')
     return (
       <>
-        <Chip kind={String(value.state)}>{String(value.state)}</Chip> <JobLink id={value.job as Id} /> <RunLink id={String(value.run)} />
+        <Chip kind={value.state}>{value.state}</Chip> <JobLink id={value.job} /> <RunLink id={value.run} />
       </>
     );
   return (
     <>
-      <Chip kind="fail">{kind}</Chip> <Link to="/rejected">{String(value.reason)}</Link> <bdi>{typeof value.message === 'string' && value.message}</bdi>
+      <Chip kind="fail">{kind}</Chip> <Link to="/rejected">{value.reason}</Link> <bdi>{value.message}</bdi>
     </>
   );
 }

@@ -3,7 +3,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components';
 
-import { request, type SentAgain } from '../api/client';
+import { request, type Schemas, type SentAgain } from '../api/client';
 import { queryClient, useQuestion } from '../api/hooks';
 import { DataTable } from '../parts/DataTable';
 import { Code } from '../parts/Facets';
@@ -11,34 +11,12 @@ import { count, time } from '../parts/format';
 import { Page, Section } from '../parts/Page';
 import { Answered, Failure } from '../parts/States';
 
-interface RejectedEvent {
-  received_at: string;
-  partition: string;
-  sequence: number;
-  reason: string;
-  field: string | null;
-  message: string | null;
-  http: string | null;
-  body: string | null;
-}
-
-interface RefusedRequest {
-  received_at: string;
-  status: number;
-  reason: string;
-  route: string;
-  key: string | null;
-  message: string | null;
-  user_agent: string | null;
-  count: number;
-}
-
 const LIMIT = 1_000;
 
 export function Rejected() {
   const rejected = useQuestion('rejected', { limit: LIMIT });
   const refused = useQuestion('refused', { limit: LIMIT });
-  const [shown, show] = useState<RejectedEvent>();
+  const [shown, show] = useState<Schemas['RejectedEvent']>();
   return (
     <Page title="Rejected events" hint="Rejected: acknowledged, kept, but not an event. Refused: never acknowledged; its producer was told.">
       <Section title="Rejected">
@@ -46,8 +24,8 @@ export function Rejected() {
           {(answer) => (
             <>
               {answer.totalCount > 0 && <Retry many={Math.min(answer.totalCount, LIMIT)} />}
-              <DataTable<RejectedEvent>
-                name="rejected" rows={answer.items as unknown as RejectedEvent[]} total={answer.totalCount} truncated={answer.truncated}
+              <DataTable<Schemas['RejectedEvent']>
+                name="rejected" rows={answer.items} total={answer.totalCount} truncated={answer.truncated}
                 empty="Every acknowledged event could be stored."
                 columns={[
                   { id: 'received', title: 'Received', value: (row) => time(row.received_at), width: '11rem' },
@@ -65,8 +43,8 @@ export function Rejected() {
       <Section title="Refused">
         <Answered query={refused}>
           {(answer) => (
-            <DataTable<RefusedRequest>
-              name="refused" rows={answer.items as unknown as RefusedRequest[]} total={answer.totalCount} truncated={answer.truncated} empty="No request was refused."
+            <DataTable<Schemas['RefusedRequest']>
+              name="refused" rows={answer.items} total={answer.totalCount} truncated={answer.truncated} empty="No request was refused."
               columns={[
                 { id: 'received', title: 'Received', value: (row) => time(row.received_at), width: '11rem' },
                 { id: 'status', title: 'Status', value: (row) => row.status, width: '5rem' },

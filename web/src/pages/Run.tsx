@@ -1,9 +1,9 @@
 // One run: how it fared, which runs' data it read, who read its own, its errors, SQL, facets and events.
 import { Link } from 'react-router';
 
-import { queryText } from '../api/client';
+import { queryText, type Schemas } from '../api/client';
 import { useAddress } from '../api/hooks';
-import { marquez, type Facets as Sent, type Run as Described } from '../api/marquez';
+import { marquez, type Run as Described, type RunFacets } from '../api/marquez';
 import { DataTable } from '../parts/DataTable';
 import { Code, Facets, facetText } from '../parts/Facets';
 import { duration, time } from '../parts/format';
@@ -13,19 +13,7 @@ import { Answered, Empty } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
 import { Sql } from './Job';
 
-interface Other {
-  id: string;
-  time: string | null;
-  job: { namespace: string; name: string };
-}
-
-interface RunLineage {
-  run: { id: string; job: Other['job']; state: string; execution: string; started: string | null; ended: string | null };
-  reads: { namespace: string; dataset: string; written_by: Other | null }[];
-  writes: { namespace: string; dataset: string; read_by: Other[] }[];
-  children: (Other & { state: string })[];
-  truncated: boolean;
-}
+type RunLineage = Schemas['RunLineage'];
 
 export function Run() {
   const id = useAddressState().get('id');
@@ -99,7 +87,7 @@ function took(started: string | null, ended: string | null): string {
 /** What the run's events say in facets. */
 function Said({ id }: { id: string }) {
   const run = useAddress<Described>(marquez.run(id));
-  const job = useAddress<{ facets: Sent }>(`${marquez.run(id)}/facets`, { type: 'job' });
+  const job = useAddress<RunFacets>(`${marquez.run(id)}/facets`, { type: 'job' });
   const parent = facetText(run.data?.facets, 'parent', 'run', 'runId');
   const error = facetText(run.data?.facets, 'errorMessage', 'message');
   const trace = facetText(run.data?.facets, 'errorMessage', 'stackTrace');
@@ -108,7 +96,7 @@ function Said({ id }: { id: string }) {
       {parent && <dl className="about"><dt>Parent run</dt><dd><RunLink id={parent} /></dd></dl>}
       {error && <Section title="Error"><Code text={trace ? `${error}\n\n${trace}` : error} label="Error" /></Section>}
       {job.data && <Sql facets={job.data.facets} />}
-      <Section title="Facets of the run"><Answered query={run}>{(found) => <Facets facets={found.facets} />}</Answered></Section>
+      <Section title="Facets of the run"><Answered query={run}>{(found) => <Facets facets={found.facets ?? {}} />}</Answered></Section>
       <Section title="Facets of the job"><Answered query={job}>{(found) => <Facets facets={found.facets} />}</Answered></Section>
     </>
   );

@@ -3,6 +3,7 @@ import type { Schemas } from '../api/client';
 import { useQuestion } from '../api/hooks';
 import { DataTable } from '../parts/DataTable';
 import { count, fieldOf, isoOf } from '../parts/format';
+import type { ColumnName } from '../parts/links';
 import { Chip, ColumnLink, JobLink } from '../parts/Names';
 import { Page } from '../parts/Page';
 import { Answered } from '../parts/States';
@@ -36,7 +37,7 @@ export function Surface() {
             <div className="filters" role="group" aria-label="Show only">
               {(['exposed', 'unknown', 'masked'] as const).map((each) => (
                 <button key={each} type="button" aria-pressed={only === each} onClick={() => state.set({ exposure: only === each ? '' : each })}>
-                  <Chip kind={each}>{each}</Chip> {count(answer.exposures[each] ?? 0)}
+                  <Chip kind={each}>{each}</Chip> {count(answer.exposures[each])}
                 </button>
               ))}
             </div>
@@ -47,8 +48,8 @@ export function Surface() {
                 { id: 'exposure', title: 'Exposure', value: (row) => row.exposure, width: '8rem', show: (row) => <Chip kind={row.exposure}>{row.exposure}</Chip> },
                 { id: 'column', title: 'Column', value: (row) => `${row.namespace}/${row.dataset} ${row.column ?? ''}`, width: 'minmax(14rem, 3fr)', show: (row) => <ColumnLink column={row} /> },
                 { id: 'how', title: 'How', value: (row) => how(row.how), width: 'minmax(9rem, 2fr)' },
-                { id: 'via', title: 'From', value: (row) => via(row)?.dataset, width: 'minmax(12rem, 2fr)', show: (row) => { const from = via(row); return from && <ColumnLink column={from} />; } },
-                { id: 'job', title: 'By', value: (row) => via(row)?.job.name, width: 'minmax(10rem, 2fr)', show: (row) => { const from = via(row); return from && <JobLink id={from.job} />; } },
+                { id: 'via', title: 'From', value: (row) => row.via?.dataset, width: 'minmax(12rem, 2fr)', show: (row) => { const from = cameFrom(row); return from && <ColumnLink column={from} />; } },
+                { id: 'job', title: 'By', value: (row) => row.via?.job.name, width: 'minmax(10rem, 2fr)', show: (row) => row.via && <JobLink id={row.via.job} /> },
               ]}
             />
           </>
@@ -58,8 +59,9 @@ export function Surface() {
   );
 }
 
-function via(item: Item): Schemas['Via'] | undefined {
-  return (item.via ?? undefined) as Schemas['Via'] | undefined;
+/** The column that it was made of; none where it was written without column lineage, or nobody says how. */
+function cameFrom({ via }: Item): ColumnName | undefined {
+  return via?.namespace !== undefined && via.dataset !== undefined ? { namespace: via.namespace, dataset: via.dataset, column: via.column } : undefined;
 }
 
 function how(said: Item['how']): string {

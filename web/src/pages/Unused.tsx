@@ -25,7 +25,7 @@ export function Unused() {
             <div className="filters" role="group" aria-label="Show only">
               {(['unused', 'unknown', 'used'] as const).map((each) => (
                 <button key={each} type="button" aria-pressed={only === each} onClick={() => state.set({ verdict: each })}>
-                  <Chip kind={each}>{each}</Chip> {count(answer.verdicts[each] ?? 0)}
+                  <Chip kind={each}>{each}</Chip> {count(answer.verdicts[each])}
                 </button>
               ))}
             </div>

@@ -16,7 +16,7 @@ export interface ColumnRow {
 
 /** Join schema, column lineage, verdicts and masking surface by column, in any case, in the schema's order. */
 export function columnsOf(
-  dataset: Dataset,
+  dataset: Pick<Dataset, 'namespace' | 'name' | 'fields' | 'columnLineage'>,
   verdicts: readonly Schemas['Verdict'][],
   surface: Pick<Schemas['Surface'], 'items' | 'sources'> | undefined,
 ): ColumnRow[] {

@@ -36,5 +36,8 @@ export function isoOf(field: string): string {
   return field && !Number.isNaN(moment.getTime()) ? moment.toISOString() : '';
 }
 
-/** What a `datetime-local` field shows of a time. */
-export const fieldOf = (iso: string | null): string => (iso ? new Date(iso).toISOString().slice(0, 19) : '');
+/** What a `datetime-local` field shows of a time; empty for what is no time, as an address may hold. */
+export function fieldOf(iso: string | null): string {
+  const moment = new Date(iso ?? '');
+  return Number.isNaN(moment.getTime()) ? '' : moment.toISOString().slice(0, 19);
+}

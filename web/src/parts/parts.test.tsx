@@ -24,7 +24,7 @@ test('times are shown in UTC, and nothing where there is none', () => {
   expect(time('2026-03-01T12:00:20.500+01:00')).toBe('2026-03-01 11:00:20');
   expect([time(null), time('never')]).toEqual(['', '']);
   expect(isoOf(fieldOf('2026-03-01T12:00:20Z'))).toBe('2026-03-01T12:00:20.000Z');
-  expect([isoOf(''), isoOf('x'), fieldOf(null)]).toEqual(['', '', '']);
+  expect([isoOf(''), isoOf('x'), fieldOf(null), fieldOf('yesterday')]).toEqual(['', '', '', '']);
 });
 
 test('CSV quotes what must be quoted and runs no formula', () => {
@@ -50,9 +50,10 @@ test('what may pass is asked again, what may not is not', () => {
 test('a hundred thousand messages leave two hundred, told a few times a second', () => {
   vi.useFakeTimers();
   const feed = new Feed(200);
+  const run = { run: 'r', state: 'RUNNING', job: { namespace: 'n', name: 'j' }, started: null, ended: null };
   const told = vi.fn();
   feed.subscribe(told);
-  for (let at = 0; at < 100_000; at += 1) feed.add({ id: String(at), kind: 'run', value: {} });
+  for (let at = 0; at < 100_000; at += 1) feed.add({ id: String(at), kind: 'run', value: run });
   vi.advanceTimersByTime(1_000);
   expect([feed.newest().length, feed.newest()[0]?.id, feed.total, told.mock.calls.length]).toEqual([200, '99999', 100_000, 1]);
   vi.useRealTimers();
@@ -74,17 +75,19 @@ test('what was opened of late is kept once, newest first, eight at most', () => 
   for (let at = 0; at < 12; at += 1) remember(found({ name: `t${at}` }));
   remember(found({ name: 't9' }));
   expect(recent().map((each) => each.name)).toEqual(['t9', 't11', 't10', 't8', 't7', 't6', 't5', 't4']);
-  localStorage.setItem('headwater-recent', '{broken');
-  expect(recent()).toEqual([]);
+  for (const broken of ['{broken', '{}', '[null, 1, {"kind": "job"}]']) {
+    localStorage.setItem('headwater-recent', broken);
+    expect(recent()).toEqual([]);
+  }
 });
 
 test('columns are joined in any case, and those that only lineage knows are added', () => {
   const field = { name: 'Email', type: 'string', tags: ['pii'], description: null };
-  const from = [{ namespace: 'n', dataset: 'x/y/src', field: 'mail', transformations: [] }];
+  const by = { transformationDescription: null, transformationType: 'IDENTITY' };
+  const from = [{ namespace: 'n', name: 'x/y/src', dataset: 'x/y/src', field: 'mail', transformations: [], ...by }];
   const dataset = {
-    id: { namespace: 'n', name: 'd' }, type: 'DB_TABLE', namespace: 'n', name: 'd', createdAt: null, updatedAt: null, fields: [field],
-    tags: [], description: null, facets: {}, deleted: false,
-    columnLineage: [{ name: 'email', inputFields: from }, { name: 'gone', inputFields: [] }],
+    namespace: 'n', name: 'd', fields: [field],
+    columnLineage: [{ name: 'email', inputFields: from, ...by }, { name: 'gone', inputFields: [], ...by }],
   }; // prettier-ignore
   const verdict = { namespace: 'n', dataset: 'd', column: 'email', verdict: 'used' as const, reason: 'read by a job', caveats: [], read_by: [], consumers: [], also_read_by: [], observed_since: null, last_used: null };
   const surface = { namespace: 'n', dataset: 'other', column: 'email', exposure: 'exposed' as const, how: 'x', source: null, via: null };

@@ -14,11 +14,9 @@ export function Lost() {
 export function PageFault() {
   const error = useRouteError();
   return (
-    <main className="main">
-      <div className="state failure" role="alert">
-        <strong>This page failed: {error instanceof Error ? error.message : String(error)}.</strong>{' '}
-        <button type="button" onClick={() => location.reload()}>Reload</button>
-      </div>
-    </main>
+    <div className="state failure" role="alert">
+      <strong>This page failed: {error instanceof Error ? error.message : String(error)}.</strong>{' '}
+      <button type="button" onClick={() => location.reload()}>Reload</button>
+    </div>
   );
 }

@@ -23,10 +23,16 @@ export const identity = (found: Found): string =>
 export function recent(): Found[] {
   try {
     const kept: unknown = JSON.parse(localStorage.getItem(KEY) ?? '[]');
-    return Array.isArray(kept) ? (kept as Found[]) : [];
+    return Array.isArray(kept) ? kept.filter(isFound) : [];
   } catch {
     return [];
   }
+}
+
+/** Tell what an earlier page may have kept in another form. */
+function isFound(kept: unknown): kept is Found {
+  const each = kept as Partial<Found> | null;
+  return [each?.kind, each?.namespace, each?.name].every((text) => typeof text === 'string');
 }
 
 /** Put something first among what was opened of late. */

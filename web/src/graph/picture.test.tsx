@@ -1,14 +1,18 @@
+import { fireEvent, render, screen } from '@testing-library/react';
+import { MemoryRouter } from 'react-router';
 import { expect, test } from 'vitest';
 
 import type { Answer } from '../api/client';
 import { collapse, groupName } from './collapse';
 import { compare } from './compare';
+import { DrawnList } from './DrawnList';
 import { elkGraph } from './layout';
 import { pathPicture } from './path';
-import { mapOf, pictureOf } from './picture';
+import { mapOf, MASKED_ON_THE_WAY, pictureOf, type Picture } from './picture';
 import { prune } from './prune';
 import { heightOf, portY, shownColumns } from './shape';
 import { escaped, svgOf } from './svg';
+import { useView } from './view';
 
 const table = (dataset: string, distance: number, columns: string[] = ['a', 'b']) => ({
   namespace: 's3://lake', dataset, columns, columnCount: columns.length, distance, columnLineage: true, moreUp: 0, moreDown: 0,
@@ -96,9 +100,34 @@ test('a way is drawn with its ends, masked from the first step that masks on', (
     ...at, via: { ...before, job: { namespace: 'j', name: 'job' }, transformation: { type: 'DIRECT' as const, subtype: null, masking, description: null } },
   }); // prettier-ignore
   const picture = pathPicture({ from, to, mode: 'value', reaches: true, path: [step(mid, from, true), step(to, mid, false)], stops: [] });
-  expect(picture.tables.map((each) => [each.name, each.columns[0]?.masked])).toEqual([['a', false], ['b', true], ['c', true]]);
+  expect(picture.tables.map((each) => [each.name, each.columns[0]?.maskedOnTheWay])).toEqual([['a', false], ['b', true], ['c', true]]);
   expect(pathPicture({ from, to, mode: 'value', reaches: false, path: [], stops: [] }).tables).toHaveLength(2);
 });
+
+test('the source of a way is not rated by what comes after it, asked with a column or without', () => {
+  const [from, to] = [{ namespace: 'n', dataset: 'a', column: null }, { namespace: 'n', dataset: 'b', column: 'hash' }];
+  const via = { ...from, column: 'mail', job: { namespace: 'j', name: 'job' }, transformation: { type: 'DIRECT' as const, subtype: null, masking: true, description: null } };
+  const picture = pathPicture({ from, to, mode: 'value', reaches: true, path: [{ ...to, via }], stops: [] });
+  expect(picture.tables.map((each) => each.columns.map((column) => [column.name, column.maskedOnTheWay]))).toEqual([[['mail', false]], [['hash', true]]]);
+});
+
+test('upstream a picture says masked on the way, on screen and saved, never that a source is masked', async () => {
+  const answer = around('a');
+  const picture = pictureOf({ ...answer, columns: answer.columns.map((each) => ({ ...each, masked: each.distance < 0 })) });
+  const places = new Map(picture.tables.map((each, at) => [each.id, { x: at * 300, y: 0, width: 250, height: heightOf(each, false) }]));
+  const words = [...svgOf(picture, places, new Set()).matchAll(/>([^<]*masked[^<]*)</g)].map(([, text]) => text);
+  expect(words).toEqual([MASKED_ON_THE_WAY]);
+  render(<MemoryRouter initialEntries={['/?dataset=mid/y&column=a']}><Listed picture={picture} /></MemoryRouter>);
+  fireEvent.click(screen.getByText('What is drawn, as a table'));
+  await screen.findByRole('link', { name: 'raw/x' });
+  const rows = screen.getAllByRole('row').map((row) => [...row.children].map((cell) => cell.textContent));
+  expect(rows[0]?.[3]).toBe('Way');
+  expect(new Map(rows.slice(1).map((row) => [row[0], row[3]])).get('feeds it, 1')).toBe(MASKED_ON_THE_WAY);
+});
+
+function Listed({ picture }: { picture: Picture }) {
+  return <DrawnList picture={picture} view={useView()} />;
+}
 
 interface Step {
   namespace: string;

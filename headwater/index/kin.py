@@ -1,0 +1,49 @@
+"""What runs report that belong to a run, from the index's file; see `lineage.outcome.Kin`."""
+
+import sqlite3
+from collections.abc import Iterable
+
+from headwater.index.edge_set_table import EdgeSetTable
+from headwater.lineage.current import CARRIES
+from headwater.lineage.kin import reported
+from headwater.lineage.name import Name
+from headwater.lineage.outcome import Reported
+
+_BELOW = (
+    "WITH RECURSIVE below(run) AS (SELECT run FROM runs WHERE parent = ?1 "
+    "UNION SELECT r.run FROM below b JOIN runs r ON r.parent = b.run) "
+    "SELECT DISTINCT v.edge_set FROM below b JOIN votes v ON v.run = b.run WHERE v.weight = ?2 AND b.run <> ?1"
+)
+_BESIDE = "SELECT DISTINCT edge_set FROM votes WHERE execution = ? AND weight = ?"
+_KEEP = 20_000
+
+
+class SqliteKin:
+    """Looks runs up as they are asked for; keeps what edge sets report, which never changes."""
+
+    def __init__(self, connection: sqlite3.Connection, edge_sets: EdgeSetTable):
+        """Use the index's connection."""
+        self._sql = connection
+        self._edge_sets = edge_sets
+        self._reports: dict[int, Reported] = {}
+
+    def below(self, run_key: str) -> Reported:
+        """Return what the runs below a run report."""
+        return self._together(number for (number,) in self._sql.execute(_BELOW, (run_key, CARRIES)))
+
+    def beside(self, execution: str) -> Reported:
+        """Return what the runs of an execution report."""
+        return self._together(number for (number,) in self._sql.execute(_BESIDE, (execution, CARRIES)))
+
+    def _together(self, numbers: Iterable[int]) -> Reported:
+        found = [self._report(number) for number in list(numbers)]
+        empty: frozenset[Name] = frozenset()
+        return Reported(empty.union(*(each.covered for each in found)), empty.union(*(each.carried for each in found)))
+
+    def _report(self, number: int) -> Reported:
+        found = self._reports.get(number)
+        if found is None:
+            if len(self._reports) > _KEEP:
+                self._reports.clear()
+            found = self._reports[number] = reported([self._edge_sets.edges(number)])
+        return found

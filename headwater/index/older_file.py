@@ -1,0 +1,67 @@
+"""A file of older rules, read as if it had today's tables: it serves until the one that is built beside it is done."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from functools import cache
+
+Column = tuple[str, str]
+"""Name, and the SQL of its default."""
+
+_NAMES = "SELECT name FROM sqlite_master WHERE type = 'table'"
+
+OF_OLDER = {
+    ("datasets", "shown"): "schema",
+    ("edge_sets", "reading"): "live OR latest",
+    ("edge_sets", "accounted"): "explained",
+    ("votes", "weight"): "carries + 1",
+    ("votes", "started_us"): "time_us",
+    ("votes", "last_us"): "time_us",
+}
+"""Table and column → SQL of what an older file has in its place."""
+
+
+def show_todays_tables(connection: sqlite3.Connection, schema: str) -> None:
+    """Put today's tables before those of the file, for this connection: what they lack is at its default, or empty.
+
+    The file itself stays as it is.
+    """
+    for table, columns in _tables(schema).items():
+        there = {name for name, _ in _columns(connection, table)}
+        if there >= {name for name, _ in columns}:
+            continue
+        shown = ", ".join(
+            name if name in there else f"{OF_OLDER.get((table, name), default)} AS {name}" for name, default in columns
+        )
+        if there:
+            origin = f"{_rowid(connection, table)} FROM main.{table}"
+            connection.execute(f"CREATE TEMP VIEW {table} AS SELECT {shown}{origin}")
+        else:
+            connection.execute(f"CREATE TEMP VIEW {table} AS SELECT {shown}, 0 AS rowid WHERE false")
+
+
+@cache
+def _tables(schema: str) -> dict[str, list[Column]]:
+    """Return the tables that a schema makes, without the insides of virtual ones."""
+    with closing(sqlite3.connect(":memory:")) as made:
+        made.executescript(schema)
+        virtual = [name for (name,) in made.execute(f"{_NAMES} AND sql LIKE 'CREATE VIRTUAL%'")]
+        names = [name for (name,) in made.execute(f"{_NAMES} AND name NOT LIKE 'sqlite_%'")]
+        return {
+            name: list(_columns(made, name))
+            for name in names
+            if not any(name == each or name.startswith(f"{each}_") for each in virtual)
+        }
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> Iterator[Column]:
+    for _, name, _, _, default, _ in connection.execute(f"PRAGMA main.table_info({table})"):
+        yield name, default or "NULL"
+
+
+def _rowid(connection: sqlite3.Connection, table: str) -> str:
+    """Return what shows the numbers of rows, which a view has only where it says so."""
+    with suppress(sqlite3.OperationalError):  # a table without any
+        connection.execute(f"SELECT rowid FROM main.{table} LIMIT 0")
+        return ", rowid AS rowid"
+    return ""

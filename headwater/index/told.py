@@ -1,0 +1,54 @@
+"""Which facets of run and job each event of a run has: bronze holds what they say, only the newest are read there."""
+
+import sqlite3
+from collections.abc import Iterable
+
+from msgspec import msgpack
+
+from headwater.index.packing import order_in
+
+RUN, JOB = 0, 1
+"""Whose facets: places in what `facet_names` holds."""
+
+Place = tuple[str, str, str, int]
+"""Log, incarnation, partition, sequence."""
+
+_Names = tuple[tuple[str, ...], tuple[str, ...]]
+_names_from = msgpack.Decoder(_Names).decode
+_KEEP = 20_000
+_PARTS = (
+    "SELECT p.event, p.value, f.value, s.log, s.incarnation, s.part, p.sequence FROM parts p "
+    "JOIN facet_names f ON f.id = p.told JOIN places s ON s.id = p.place WHERE p.run = ?"
+)
+
+
+class ToldTable:
+    """Numbers the names of facets that come together, which recur."""
+
+    def __init__(self, connection: sqlite3.Connection):
+        """Use the index's connection."""
+        self._sql = connection
+        self._numbers: dict[_Names, int] = {}
+
+    def number(self, of_run: Iterable[str], of_job: Iterable[str]) -> int:
+        """Return the number of the names of an event's facets that are not null."""
+        names = tuple(sorted(of_run)), tuple(sorted(of_job))
+        found = self._numbers.get(names)
+        if found is None:
+            if len(self._numbers) > _KEEP:
+                self._numbers.clear()
+            value = msgpack.encode(names)
+            self._sql.execute("INSERT OR IGNORE INTO facet_names(value) VALUES (?)", (value,))
+            row = self._sql.execute("SELECT id FROM facet_names WHERE value = ?", (value,)).fetchone()
+            found = self._numbers[names] = int(row[0])
+        return found
+
+
+def newest_places(sql: sqlite3.Connection, run: str, whose: int) -> set[Place]:
+    """Return where bronze has the events that hold the newest of each facet of a run, or of its job as it told them."""
+    newest: dict[str, tuple[tuple[object, ...], Place]] = {}
+    for event, value, names, *place in sql.execute(_PARTS, (run,)):
+        told = order_in(event, value), (place[0], place[1], place[2], place[3])
+        for facet in _names_from(names)[whose]:
+            newest[facet] = max(newest.get(facet, told), told)
+    return {place for _, place in newest.values()}

@@ -1,0 +1,264 @@
+"""Rule 10: which generation of a dataset is meant, by what runs drop, rename and write; locations are bound names."""
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
+
+from headwater.lineage.name import Name
+
+T = TypeVar("T")
+
+EVER_US = 1 << 62
+"""Later than any event."""
+
+
+class Change(NamedTuple):
+    """A run drops what stands at a location (`to` None), or renames it."""
+
+    time_us: int
+    location: Name
+    to: Name | None
+
+    @property
+    def ended(self) -> Name:
+        """Where a generation ends: what is dropped, or what stood under the new name."""
+        return self.to or self.location
+
+
+class Span(NamedTuple):
+    """The times in which a name is mentioned: from `since_us` on, up to but not at `until_us`."""
+
+    name: Name
+    since_us: int = -EVER_US
+    until_us: int = EVER_US
+
+
+class Generations:
+    """What happened to datasets; may be told in any order and again."""
+
+    def __init__(self) -> None:
+        """Know nothing. renamed: by location, when to what."""
+        self.renamed: dict[Name, list[tuple[int, Name]]] = {}
+        self._onto: dict[Name, list[tuple[int, Name]]] = {}
+        self._ends: dict[Name, list[tuple[int, str]]] = {}
+        self._writes: dict[Name, list[tuple[int, str]]] = {}
+        self._changes: dict[str, frozenset[Change]] = {}
+        self._written: dict[str, frozenset[tuple[int, Name]]] = {}
+
+    # What is meant
+
+    def meaning(self, location: Name, time_us: int) -> Name:
+        """Follow a mention in time: a rename carries it on; an end, or nothing at all, stops it."""
+        while True:
+            away = _first(self.renamed.get(location, ()), time_us + 1)
+            end = _first(self._ends.get(location, ()), time_us + 1)
+            if away is None or (end is not None and end[0] < away[0]):
+                return self._begun(location, time_us)
+            time_us, location = away
+
+    def read(self, location: Name, since_us: int, time_us: int, run_key: str) -> Name:
+        """Return the newest generation that lived in a window, if it can be other than one that the run itself ends.
+
+        Where none did, the one that is meant, if others made it after all; else the newest that lived before.
+        """
+        meaning = self.meaning(location, time_us)
+        if not self.touches(location):
+            return meaning
+        lived = [
+            found
+            for found in self._meanings_back(location, since_us, time_us)
+            if self.lived(found, time_us, but=run_key)
+        ]
+        others = (found for found in lived if not self._ends_it(run_key, found))
+        found = next(others, next(iter(lived), None))
+        if found is not None or self.lived(meaning, but=run_key):
+            return found or meaning
+        before = self._meanings_back(location, -EVER_US, time_us)
+        return next((each for each in before if self.lived(each, time_us, but=run_key)), meaning)
+
+    def newest(self, location: Name) -> Name:
+        """Return the newest generation at a location, be it only coming."""
+        return self._begun(location.plain, EVER_US)
+
+    def newest_lived(self, location: Name) -> Name:
+        """Return the newest generation at a location that lived."""
+        plain = location.plain
+        ends = [plain, *(plain._replace(generation=run_key) for _, run_key in self._ends.get(plain, ()))]
+        return next((each for each in reversed(ends) if self.lived(each)), plain)
+
+    def meanings(self, location: Name) -> list[Name]:
+        """Return all that a location has ever meant, the newest first."""
+        return list(dict.fromkeys(self._meanings_back(location, -EVER_US, EVER_US)))
+
+    def meanings_in(self, span: Span) -> set[Name]:
+        """Return what a location means in a span, and what stood there when it began."""
+        found = self._meanings_back(span.name, span.since_us, span.until_us - 1)
+        return {*found, self._begun(span.name, span.since_us)}
+
+    def lived(self, dataset: Name, upto_us: int = EVER_US, *, but: str | None = None) -> bool:
+        """Tell whether a generation was there at or before a time; but: a run whose own writes prove nothing."""
+        if not dataset.generation:
+            return True
+        begun = [time_us for time_us, run_key in self._ends.get(dataset.plain, ()) if run_key == dataset.generation]
+        renamed = {time_us for time_us, _ in self._onto.get(dataset.plain, ())}
+        return any(time_us in renamed and time_us <= upto_us for time_us in begun) or any(
+            run_key != but
+            for time_us in begun
+            for span in self._leading(Span(dataset.plain, time_us, self._after(dataset.plain, time_us)))
+            for run_key in self._writers(span, upto_us)
+        )
+
+    def stands(self, dataset: Name) -> bool:
+        """Tell whether a generation is there now: it lived, and none has begun since."""
+        return dataset == self.newest(dataset) and self.lived(dataset)
+
+    def touches(self, location: Name) -> bool:
+        """Tell whether anything was dropped at or renamed from or to a location."""
+        return location in self._ends or location in self.renamed
+
+    def touched(self) -> Iterable[Name]:
+        """Return the locations where a generation has ended."""
+        return self._ends
+
+    def ends(self, location: Name) -> Sequence[tuple[int, str]]:
+        """Return when a generation ended at a location, and by which run, oldest first."""
+        return self._ends.get(location, ())
+
+    def runs(self) -> Iterable[str]:
+        """Return the runs that drop, rename, or write where something was dropped or renamed."""
+        return {*self._changes, *self._written}
+
+    def changes(self, run_key: str) -> frozenset[Change]:
+        """Return what a run drops and renames."""
+        return self._changes.get(run_key, frozenset())
+
+    def writes(self, run_key: str) -> frozenset[tuple[int, Name]]:
+        """Return when and where a run writes, as far as something was dropped or renamed there."""
+        return self._written.get(run_key, frozenset())
+
+    def changed_by(self, run_key: str, location: Name, lifecycle: str) -> int | None:
+        """Return when a run dropped, or renamed something to, what stands at a location."""
+        drops = lifecycle == "DROP"
+        found = (each for each in self.changes(run_key) if each.ended == location and (each.to is None) == drops)
+        return max((each.time_us for each in found), default=None)
+
+    # What happened
+
+    def set_changes(self, run_key: str, after: frozenset[Change]) -> list[Span]:
+        """Replace what a run drops and renames; returns the locations that mean something else now, and when."""
+        before = self.changes(run_key)
+        moved = [span for change in before - after for span in self._concerned(change)]
+        for change in before - after:
+            self._forget(run_key, change)
+        for change in after - before:
+            self._take(run_key, change)
+        _keep(self._changes, run_key, after)
+        return moved + [span for change in after - before for span in self._concerned(change)]
+
+    def set_writes(self, run_key: str, after: frozenset[tuple[int, Name]]) -> list[Span]:
+        """Replace where and when a run writes, as far as something was dropped or renamed there; returns as above."""
+        after = frozenset((time_us, location) for time_us, location in after if self.touches(location))
+        before = self.writes(run_key)
+        for time_us, location in before - after:
+            self._writes[location].remove((time_us, run_key))
+        for time_us, location in after - before:
+            insort(self._writes.setdefault(location, []), (time_us, run_key))
+        _keep(self._written, run_key, after)
+        return [
+            Span(location, self._before(location, at_us))
+            for at_us, location in before ^ after
+            if self._tells(location, at_us)
+        ]
+
+    def _take(self, run_key: str, change: Change) -> None:
+        if change.to is not None:
+            insort(self.renamed.setdefault(change.location, []), (change.time_us, change.to))
+            insort(self._onto.setdefault(change.to, []), (change.time_us, change.location))
+        insort(self._ends.setdefault(change.ended, []), (change.time_us, run_key))
+
+    def _forget(self, run_key: str, change: Change) -> None:
+        if change.to is not None:
+            _remove(self.renamed, change.location, (change.time_us, change.to))
+            _remove(self._onto, change.to, (change.time_us, change.location))
+        _remove(self._ends, change.ended, (change.time_us, run_key))
+
+    def _begun(self, location: Name, time_us: int) -> Name:
+        """Return the generation that the newest end up to a time began; of ends at one instant the smallest run's."""
+        ends = self._ends.get(location, ())
+        index = bisect_right(ends, time_us, key=lambda end: end[0])
+        if not index:
+            return location
+        return location._replace(generation=ends[bisect_left(ends, ends[index - 1][0], key=lambda end: end[0])][1])
+
+    def _meanings_back(self, location: Name, since_us: int, time_us: int) -> Iterator[Name]:
+        yield self.meaning(location, time_us)
+        times = sorted({at for at, *_ in (*self._ends.get(location, ()), *self.renamed.get(location, ()))})
+        for at in reversed(times[bisect_left(times, since_us) : bisect_right(times, time_us)]):
+            yield self.meaning(location, at - 1)
+
+    def _ends_it(self, run_key: str, dataset: Name) -> bool:
+        """Tell whether it is this run that ends a generation."""
+        for change in self.changes(run_key):
+            if change.ended == dataset.plain and self._begun(dataset.plain, change.time_us - 1) == dataset:
+                return True
+        return False
+
+    def _before(self, location: Name, time_us: int) -> int:
+        """Return when something last happened at a location before a time."""
+        both = (_last(self._ends.get(location, ()), time_us), _last(self.renamed.get(location, ()), time_us))
+        return max((each[0] for each in both if each), default=-EVER_US)
+
+    def _after(self, location: Name, time_us: int) -> int:
+        """Return when something next happens at a location after a time."""
+        both = (_first(self._ends.get(location, ()), time_us + 1), _first(self.renamed.get(location, ()), time_us + 1))
+        return min((each[0] for each in both if each), default=EVER_US)
+
+    def _concerned(self, change: Change) -> Iterator[Span]:
+        """Yield the mentions whose meaning rests on a change."""
+        for location in {change.location, change.ended}:
+            yield from self._leading(
+                Span(location, self._before(location, change.time_us), self._after(location, change.time_us))
+            )
+
+    def _leading(self, span: Span) -> Iterator[Span]:
+        """Yield a span, and those of the names that renames have led into it."""
+        yield span
+        for time_us, before in self._onto.get(span.name, ()):
+            if span.since_us <= time_us < span.until_us:
+                yield from self._leading(Span(before, self._before(before, time_us), time_us))
+
+    def _writers(self, span: Span, upto_us: int) -> Iterator[str]:
+        writes = self._writes.get(span.name, [])
+        until = min(span.until_us, upto_us + 1)
+        for time_us, run_key in writes[bisect_left(writes, span.since_us, key=lambda write: write[0]) :]:
+            if time_us >= until:
+                return
+            yield run_key
+
+    def _tells(self, location: Name, time_us: int) -> bool:
+        """Tell whether a write may be the first proof that a generation lived: after two other runs' it is none."""
+        earlier = Span(location, self._before(location, time_us + 1), time_us)
+        return len(set(self._writers(earlier, time_us))) < 2
+
+
+def _first(moments: Sequence[tuple[int, T]], time_us: int) -> tuple[int, T] | None:
+    index = bisect_left(moments, time_us, key=lambda moment: moment[0])
+    return moments[index] if index < len(moments) else None
+
+
+def _last(moments: Sequence[tuple[int, T]], time_us: int) -> tuple[int, T] | None:
+    index = bisect_left(moments, time_us, key=lambda moment: moment[0])
+    return moments[index - 1] if index else None
+
+
+def _keep(by_run: dict[str, frozenset[T]], run_key: str, found: frozenset[T]) -> None:
+    if found:
+        by_run[run_key] = found
+    else:
+        by_run.pop(run_key, None)
+
+
+def _remove(kept: dict[Name, list[tuple[int, T]]], name: Name, moment: tuple[int, T]) -> None:
+    kept[name].remove(moment)
+    if not kept[name]:
+        del kept[name]

@@ -1,0 +1,16 @@
+"""Rule 1, lost runs: of which no end is known and nothing was heard for long."""
+
+from datetime import timedelta
+
+LOST_AFTER = timedelta(hours=24)
+"""Silence behind a run's newest event (rule 1's order) that makes it lost."""
+
+
+def lost_sql(last_us: str, now_us: str) -> str:
+    """Return the condition, for SQLite and Spark, over columns `state` and `processing` of a run.
+
+    last_us, now_us: expressions in microseconds. Runs of STREAMING and SERVICE jobs have no end to wait for, and many
+    say nothing between beginning and end: silence proves nothing of them.
+    """
+    silence = f"{last_us} < {now_us} - {LOST_AFTER // timedelta(microseconds=1)}"
+    return f"state = 'RUNNING' AND processing = 'BATCH' AND {silence}"

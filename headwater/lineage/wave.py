@@ -1,0 +1,176 @@
+"""A breadth-first search over the edges that count, one distance at a time."""
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
+
+from headwater.lineage.adjacency import NO_EDGES, triples
+from headwater.lineage.graph import Graph
+from headwater.lineage.nesting import CONTAINS, MAY, SURE, Reach
+from headwater.lineage.view import View
+
+_AGAIN = 3
+"""A column that was listed already, as what another lies in, and is reached itself now."""
+
+Step = tuple[int, int, int, int, int]
+"""To which node, from which, by which `How`, of which edge set, how (`nesting`)."""
+
+
+class Hit(NamedTuple):
+    """A reached column: how far, from which column by which edge.
+
+    masked: every way to it masks; recreated: every way to it is over a reader of another generation.
+    """
+
+    node: int
+    distance: int
+    masked: bool
+    parent: int
+    how: int
+    edge_set: int
+    recreated: bool = False
+
+
+class Wave:
+    """Goes on from the columns it reached last; what is gone is reached like all else."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        starts: Collection[int],
+        view: View,
+        *,
+        forward: bool,
+        allowed: bytes,
+        readers: bool = False,
+        perhaps: bool = True,
+    ):
+        """Begin at `starts`.
+
+        readers: go on from a column also where current readers met it in other generations of its dataset.
+        perhaps: follow steps that names do not settle; else they are only kept, in `unsettled`.
+        """
+        self.reached = set(starts)
+        self.distance = 0
+        self.reread = False
+        self.unsettled: list[Hit] = []
+        self._graph = graph
+        self._view = view
+        self._edges = graph.out if forward else graph.into
+        self._forward, self._readers, self._perhaps = forward, readers, perhaps
+        self._allowed = allowed
+        self._crossed: set[int] = set()
+        self._contained: set[int] = set()
+        self.front = [step[0] for step in self._in_order([(node, node, 0, 0, SURE) for node in starts], None)]
+
+    def advance(self, most: int | None = None) -> list[Hit]:
+        """Go one edge further; returns what is new there, in order of (namespace, dataset, column).
+
+        most: of more than these the first are returned, and there the search ends.
+        """
+        self.distance += 1
+        found = [step for parent in self.front for step in self._steps(parent)]
+        steps = self._in_order(found, most)
+        self.front = [step[0] for step in steps if step[4] != CONTAINS]
+        return [
+            Hit(node, self.distance, False, parent, how, number)
+            for node, parent, how, number, kind in steps
+            if kind != _AGAIN
+        ]
+
+    def _in_order(self, steps: Iterable[Step], most: int | None) -> list[Step]:
+        """Sort dataset by dataset, which is cheaper than comparing long names for each column."""
+        names, columns, dataset_of = self._graph.names, self._graph.columns, self._graph.dataset_of
+        by_dataset: dict[int, list[Step]] = {}
+        for step in steps:
+            by_dataset.setdefault(dataset_of[step[0]], []).append(step)
+        ordered: list[Step] = []
+        for dataset in sorted(by_dataset, key=names.__getitem__):
+            ordered += sorted(by_dataset[dataset], key=lambda step: columns[step[0]].key or "")
+            if most is not None and len(ordered) >= most:
+                return ordered[:most]
+        return ordered
+
+    def _steps(self, parent: int) -> list[Step]:
+        """Return what one node leads to."""
+        found = self._over(parent, parent, "", self._view.live)
+        dataset = self._graph.dataset_of[parent]
+        if dataset in self._view.nesting.active:
+            for above, rest in self._view.nesting.lies_in(parent):
+                found += self._over(parent, above, rest, self._view.live)
+        if self._readers:
+            for other in self._view.lifetimes.others(dataset):
+                found += self._reread(parent, other)
+        return found
+
+    def _over(self, parent: int, node: int, rest: str, counts: bytearray) -> list[Step]:
+        """Follow the edges of a node for a column at `rest` in it; a list, because a generator costs twice as much."""
+        edges = self._edges.get(node)
+        found: list[Step] = []
+        if edges is None:
+            return found
+        dataset_of, reached, allowed = self._graph.dataset_of, self.reached, self._allowed
+        active = self._view.nesting.active
+        plain = dataset_of[node] not in active
+        for far, how, number in triples(edges):
+            if not counts[number] or not allowed[how]:
+                continue
+            dataset = dataset_of[far]
+            if dataset < 0:
+                found += self._cross(parent, far, how, number)
+            elif plain and dataset not in active:
+                if far not in reached:
+                    reached.add(far)
+                    found.append((far, parent, how, number, SURE))
+            else:
+                found += self._nested(parent, node, rest, (far, how, number))
+        return found
+
+    def _nested(self, parent: int, node: int, rest: str, edge: tuple[int, int, int]) -> Iterator[Step]:
+        """Follow an edge between datasets with nested columns (rule 12)."""
+        far, how, number = edge
+        nesting, direct = self._view.nesting, self._graph.hows[how].direct
+        ways: Iterable[Reach]
+        if self._forward:
+            onward = nesting.onward_from_within(parent, node, rest, far, direct=direct) if rest else None
+            ways = onward or nesting.onward(node, far, direct=direct)
+        else:
+            back = nesting.back_from_within(parent, node, rest, far, direct=direct) if rest else None
+            ways = back or nesting.back(node, far, direct=direct)
+        for reach in ways:
+            yield from self._take((reach.node, parent, how, number, reach.kind))
+
+    def _take(self, step: Step) -> Iterator[Step]:
+        """Take a step unless it leads to what was reached; what is only contained may be reached later."""
+        node, parent, how, number, kind = step
+        if node in self.reached:
+            return
+        if kind == CONTAINS:
+            if node not in self._contained:
+                self._contained.add(node)
+                yield step
+        elif kind == MAY and not self._perhaps:
+            self.unsettled.append(Hit(node, self.distance, False, parent, how, number))
+        else:
+            self.reached.add(node)
+            yield (node, parent, how, number, _AGAIN if node in self._contained else SURE)
+
+    def _reread(self, parent: int, dataset: int) -> list[Step]:
+        """Follow the edges of current readers from the same column of another generation."""
+        node = self._graph.node(dataset, self._graph.columns[parent].key or "")
+        found = [] if node is None else self._over(parent, node, "", self._view.reading)
+        self.reread = self.reread or bool(found)
+        return found
+
+    def _cross(self, parent: int, middle: int, how: int, number: int) -> Iterator[Step]:
+        """Go through the meeting point of dataset-wide edges, which is no distance; once, for all that come later."""
+        if middle in self._crossed:
+            return
+        self._crossed.add(middle)
+        active = self._view.nesting.active
+        for far, onward, _ in triples(self._edges.get(middle, NO_EDGES)):
+            if not self._allowed[how or onward]:
+                continue
+            yield from self._take((far, parent, how or onward, number, SURE))
+            if self._graph.dataset_of[far] in active:
+                for each in self._view.nesting.within(far).values():
+                    yield from self._take((each, parent, how or onward, number, SURE))

@@ -1,0 +1,39 @@
+"""Columns that came with a newer version: added to a table that is there, and null to readers until that is done."""
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StructField, StructType
+
+from headwater.errors import LakeUnavailable
+
+_RACES = 20
+
+
+def add_columns(spark: SparkSession, uri: str, schema: StructType) -> None:
+    """Add the columns of `schema` that a table lacks, in one commit; nothing is done where it has them all.
+
+    Raises LakeUnavailable; doing it again is safe.
+    """
+    for _ in range(_RACES):
+        missing = _missing(spark.read.format("delta").load(uri), schema)
+        if not missing:
+            return
+        added = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in missing)
+        try:
+            spark.sql(f"ALTER TABLE delta.`{uri}` ADD COLUMNS ({added})")
+        except (PySparkException, Py4JJavaError) as error:  # another writer may have been faster
+            reason = str(error).splitlines()[0]
+    raise LakeUnavailable(f"Cannot add columns to {uri}: {reason}. Run it again.")
+
+
+def with_nulls(frame: DataFrame, schema: StructType) -> DataFrame:
+    """Return a frame with all columns of a schema, and what it has beside them."""
+    missing = _missing(frame, schema)
+    return frame.withColumns({field.name: F.lit(None).cast(field.dataType) for field in missing}) if missing else frame
+
+
+def _missing(frame: DataFrame, schema: StructType) -> list[StructField]:
+    there = set(frame.columns)
+    return [field for field in schema.fields if field.name not in there]

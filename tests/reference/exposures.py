@@ -1,0 +1,145 @@
+"""What shows tagged values, hides them, or may show them (docs/lineage.md: surface, masked code is not masked data)."""
+
+from collections.abc import Iterable
+
+from tests.reference.generations import NEVER, Dataset
+from tests.reference.nesting import Node, Step, Way
+from tests.reference.opacity import Account
+from tests.reference.solver import Column, Reference
+from tests.reference.walks import carried, reached
+from tests.reference.writings import Writing
+
+REWRITES = {"OVERWRITE", "TRUNCATE", "CREATE"}
+
+
+def surface(lineage: Reference, sources: Iterable[Column]) -> dict[Column, str]:
+    """Return the exposure of every column behind the tagged ones, which are left out themselves."""
+    found = Surface(lineage, sources)
+    return lineage.shown(found.exposures, found.tagged)
+
+
+def exposed_until(lineage: Reference, sources: Iterable[Column]) -> dict[Column, int]:
+    """Return until when masked columns were written in the clear, where that may still be there."""
+    found = Surface(lineage, sources)
+    return lineage.shown(Past(lineage, found).until, found.tagged)
+
+
+class Surface:
+    """The way of tagged values, by column of a generation."""
+
+    def __init__(self, lineage: Reference, sources: Iterable[Column]) -> None:
+        """`sources`: columns by name alone, which means all generations of the name, or of one generation."""
+        self.lineage = lineage
+        asked = {node for column in sources for node in _nodes(lineage, column)}
+        self.nesting = lineage.nesting_with(asked)
+        self.tagged = {node for each in asked for node in self.nesting.about(each)}
+        self.direct = [step for step in self.nesting.steps(lineage.column_edges) if step.is_direct]
+        self.clear = [step for step in self.direct if not step.is_masked]
+        sure = [step for step in self.clear if step.way is not Way.MAY]
+        self.exposed = reached(sure, self.tagged).keys() - self.tagged
+        self.reached = reached(self.direct, self.tagged).keys() - self.tagged
+        shown = carried(sure, self.tagged) | self.tagged
+        may = {step.target for step in self.clear if step.way is Way.MAY and step.source in shown}
+        self.unknown = self._unknown(may) - self.tagged - self.exposed
+
+    @property
+    def masked(self) -> set[Node]:
+        return self.reached - self.exposed - self.unknown
+
+    @property
+    def exposures(self) -> dict[Node, str]:
+        ranked = [("masked", self.masked), ("unknown", self.unknown), ("exposed", self.exposed)]
+        return {node: exposure for exposure, nodes in ranked for node in nodes}
+
+    def _unknown(self, known: set[Node]) -> set[Node]:
+        """Return all that is unknown, and more, with what is known to be so."""
+        starts, found = known, known
+        while True:
+            leaking = datasets(self.exposed | found | self.tagged)
+            touched = datasets(self.exposed | self.reached | (found - self.tagged))
+            starts = starts | self._not_named(touched) | self._opaque(leaking)
+            nameless = {node[:3] for node in starts if node[3] is None}
+            behind = [step.source for step in self.clear if step.source[:3] in nameless]
+            more = starts | reached(self.clear, starts.union(behind)).keys()
+            if more <= found:
+                return found
+            found = found | more
+
+    def _not_named(self, touched: set[Dataset]) -> set[Node]:
+        """(a) without what is opaque: columns that no current writer names."""
+        return {node for dataset in touched for node in self._left_open(dataset)}
+
+    def _opaque(self, leaking: set[Dataset]) -> set[Node]:
+        """The rest of (a), and (b): what is behind opaque inputs."""
+        lineage = self.lineage
+        found: set[Node] = set()
+        for writing in lineage.current:
+            if lineage.opacity.sources(writing) & leaking:
+                columns = lineage.schemas.columns(writing.output)
+                found |= {(*writing.output, column) for column in columns or [None]}
+            if writing.carries and lineage.opacity.inputs(lineage.opacity.accounts[writing.run], writing) & leaking:
+                found |= self._left_open(writing.output)
+        return found
+
+    def _left_open(self, dataset: Dataset) -> set[Node]:
+        """Return the columns of the newest schema that no current writer names, be it by what is around or within."""
+        said = [writing for writing in self.lineage.current if writing.output == dataset]
+        named = {self.lineage.node(dataset, column) for writing in said for column in writing.named}
+        around = {parent for node in named for parent in self.nesting.above(node)}
+        columns: set[Node] = {(*dataset, column) for column in self.lineage.schemas.columns(dataset)}
+        return {node for node in columns - around if not {node, *self.nesting.above(node)} & named}
+
+
+class Past:
+    """What runs, be they current or not, wrote in the clear into columns, and what of it is still there."""
+
+    def __init__(self, lineage: Reference, found: Surface) -> None:
+        self.lineage, self.shown = lineage, found.exposed | found.tagged
+        self.written = [(writing, step) for writing in lineage.observed for step in self._clear_steps(writing)]
+        self.clear: list[tuple[Writing, Step]] = []
+        while self._go_on():
+            pass
+        self.until = {node: max(held) for node in found.masked if (held := self._held(node, NEVER))}
+
+    def _clear_steps(self, writing: Writing) -> list[Step]:
+        edges = self.lineage.edges_of([writing])
+        nesting = self.lineage.nesting_with([end for edge in edges for end in (edge[:4], edge[4:8])])
+        return [step for step in nesting.steps(edges) if step.is_direct and not step.is_masked]
+
+    def _go_on(self) -> bool:
+        """Add what was written from columns that held clear values then; tell whether there was any."""
+        left = [each for each in self.written if each not in self.clear]
+        more = [each for each in left if each[1].source in self.shown or self._held(each[1].source, each[0].time_us)]
+        self.clear += more
+        return bool(more)
+
+    def _held(self, node: Node, at_us: int) -> list[int]:
+        """Return when the clear values were written that a column held at a time."""
+        return [
+            writing.time_us
+            for writing, step in self.clear
+            if step.target == node and writing.time_us <= at_us and not self._is_rewritten(writing, at_us)
+        ]
+
+    def _is_rewritten(self, writing: Writing, until_us: int) -> bool:
+        return any(rewrites(account, writing, until_us) for account in self.lineage.accounts)
+
+
+def rewrites(account: Account, writing: Writing, until_us: int) -> bool:
+    """Tell whether another run took away what a run wrote, before a time."""
+    run, facets = account.run, account.content.outputs.get(writing.output, {})
+    change = facets.get("lifecycleStateChange", ({}, None))[0].get("lifecycleStateChange")
+    if run is None or run.state != "COMPLETE" or change not in REWRITES or run.key == writing.run:
+        return False
+    return writing.time_us <= run.time_us < until_us
+
+
+def datasets(nodes: Iterable[Node]) -> set[Dataset]:
+    return {node[:3] for node in nodes}
+
+
+def _nodes(lineage: Reference, column: Column) -> set[Node]:
+    if len(column) == 4:
+        return {column}
+    known = lineage.generations.of_name(column[:2])
+    return {(*dataset, column[2] and lineage.schemas.key(dataset, column[2])) for dataset in known}

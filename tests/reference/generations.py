@@ -1,0 +1,225 @@
+"""Which generation of a dataset a mention means (docs/lineage.md: generations)."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import pairwise
+from typing import Any
+
+from tests.reference.names import Name, Names
+from tests.reference.records import Delivered, Run, facets_of, merged
+
+Dataset = tuple[str, str, str]  # namespace, name, generation: the key of the run that ended its predecessor
+
+BEGINNING = -(2**63)
+NEVER = 2**63
+
+
+@dataclass(frozen=True, order=True)
+class End:
+    """A generation of a name ends, and the next one, known by the run, begins."""
+
+    time_us: int
+    run: str
+    by_rename: bool
+
+
+@dataclass(frozen=True)
+class Stay:
+    """How long a name meant one thing: from one end, or rename away, to the next."""
+
+    dataset: Dataset
+    begin_us: int
+    end_us: int
+    lived_us: dict[str, int]
+    """When it lived by the word of each run; "" stands for what needs no run's word."""
+
+    def lived_from(self, reader: str | None = None) -> int:
+        return min((at for run, at in self.lived_us.items() if run != reader), default=NEVER)
+
+
+class Generations:
+    """All drops and renames that a set of events makes."""
+
+    def __init__(self, runs: Iterable[Run], names: Names) -> None:
+        self.names = names
+        self.runs = list(runs)
+        self.ends: dict[Name, list[End]] = defaultdict(list)
+        self.renames: dict[Name, list[tuple[int, str, Name]]] = defaultdict(list)
+        self.by_run: dict[tuple[str, Name], End] = {}
+        for run in self.runs:
+            if run.state == "COMPLETE":
+                self._read_changes(run)
+        self._settle_ties()
+
+    # What a mention means
+
+    def said(self, named: dict[str, Any], event: Delivered, run: Run | None) -> Dataset | None:
+        """Return what an output means, or what a schema is about."""
+        name = self.names.mention(named, event)
+        if not name:
+            return None
+        change, end = changed(named), self.by_run.get((run.key, name)) if run else None
+        if end and change == "DROP":
+            return (*name, self._generation(name, end.time_us - 1))
+        if change == "RENAME" and run and (before := _before(named)):
+            old = self.names.mention(before, event)
+            return self.meant(name, end.time_us) if end else old and self.meant(old, event.time_us)
+        return self.meant(name, event.time_us)
+
+    def read(self, named: dict[str, Any], event: Delivered, run: Run) -> Dataset | None:
+        """Return what an input, or a source in lineage, means."""
+        name = self.names.mention(named, event)
+        if not name:
+            return None
+        lived = [
+            stay
+            for stay in self.stays(name)
+            if stay.end_us >= run.first_us and max(stay.begin_us, stay.lived_from(run.key)) <= event.time_us
+        ]
+        own_end = self.by_run.get((run.key, name))
+        others = [stay for stay in lived if not own_end or stay.end_us != own_end.time_us]
+        return (others or lived or [self._before_it_lived(name, event.time_us, run)])[-1].dataset
+
+    def declared(self, named: dict[str, Any], event: Delivered) -> Dataset | None:
+        """Return what a JobEvent or DatasetEvent is about."""
+        name = self.names.mention(named, event)
+        if not name:
+            return None
+        return [each for each in self.of_dataset(self._followed(name, event.time_us)[0]) if self.has_lived(each)][-1]
+
+    def meant(self, name: Name, time_us: int) -> Dataset:
+        """Return what any mention of a bound name means."""
+        name, time_us = self._followed(name, time_us)
+        return (*name, self._generation(name, time_us))
+
+    # What there is of a name
+
+    def newest(self, name: Name) -> Dataset:
+        return (*name, self._generation(name, NEVER))
+
+    def of_dataset(self, name: Name) -> list[Dataset]:
+        """Return all generations, oldest first."""
+        return [(*name, ""), *((*name, end.run) for end in self.ends.get(name, []))]
+
+    def of_name(self, name: Name) -> set[Dataset]:
+        """Return all that a bound name means or has ever meant, also under another name by now."""
+        return {stay.dataset for stay in self.stays(name)} | set(self.of_dataset(name))
+
+    def asked(self, name: Name, known: set[Dataset]) -> Dataset:
+        """Return the newest generation of a name that lived, of which something is known if possible."""
+        stays = self.stays(name)
+        lived = [each.dataset for each in stays if each.dataset == (*name, "") or each.lived_from() < each.end_us]
+        told = [dataset for dataset in lived if dataset in known]
+        return (told or [each.dataset for each in stays if each.dataset in known] or lived)[-1]
+
+    def is_dropped(self, dataset: Dataset) -> bool:
+        """Tell whether a generation ended, or has not begun to live."""
+        name = dataset[:2]
+        return dataset != self.newest(name) or not self.has_lived(dataset)
+
+    def has_lived(self, dataset: Dataset) -> bool:
+        began = [end for end in self.ends.get(dataset[:2], []) if end.run == dataset[2]]
+        return not began or began[-1].by_rename or dataset in {output for *_, output in self._outputs}
+
+    @cache  # noqa: B019 - a world is small and soon gone
+    def stays(self, name: Name) -> list[Stay]:
+        """Return what a bound name meant in time, oldest first."""
+        ends = {end.time_us: end for end in self.ends.get(name, [])}
+        away = {at: run for at, run, _ in self.renames.get(name, [])}
+        limits = [BEGINNING, *sorted(ends.keys() | away.keys()), NEVER]
+        found = []
+        for begin_us, end_us in pairwise(limits):
+            lived, dataset = self._writers(name, begin_us, end_us), self.meant(name, begin_us)
+            is_first = begin_us == BEGINNING or dataset == (*name, "")
+            if is_first or (begin_us in ends and ends[begin_us].by_rename):
+                lived = {"": begin_us}
+            found.append(Stay(dataset, begin_us, end_us, lived))
+        return found
+
+    # Parts
+
+    def _before_it_lived(self, name: Name, time_us: int, run: Run) -> Stay:
+        """Return the stay that others make live later, else the newest that lived before."""
+        begun = [stay for stay in self.stays(name) if stay.begin_us <= time_us]
+        lived = [stay for stay in begun if stay.lived_from(run.key) < NEVER]
+        return lived[-1]
+
+    def _followed(self, name: Name, time_us: int) -> tuple[Name, int]:
+        """Follow a mention through renames; return the name where it stops, and the time it is looked up at."""
+        while True:
+            away = min((each for each in self.renames.get(name, []) if each[0] > time_us), default=None)
+            ended_us = min((end.time_us for end in self.ends.get(name, []) if end.time_us > time_us), default=NEVER)
+            if not away or ended_us < away[0]:
+                return name, time_us
+            time_us, _, name = away
+
+    def _generation(self, name: Name, time_us: int) -> str:
+        return max((end for end in self.ends.get(name, []) if end.time_us <= time_us), default=End(0, "", False)).run
+
+    def _writers(self, name: Name, begin_us: int, end_us: int) -> dict[str, int]:
+        """Return the runs that write under a name within a time, and when each first does."""
+        found: dict[str, int] = {}
+        for at, run, output, _ in self._outputs:
+            if output == name and begin_us <= at < end_us:
+                found[run] = min(at, found.get(run, at))
+        return found
+
+    @cached_property
+    def _outputs(self) -> list[tuple[int, str, Name, Dataset | None]]:
+        return [
+            (event.time_us, run.key, name, self.said(output, event, run))
+            for run in self.runs
+            if run.counts
+            for event in run.telling
+            for output in written(event)
+            if (name := self.names.mention(output, event)) and self.last_word(run, name) != "DROP"
+        ]
+
+    def last_word(self, run: Run, name: Name) -> str | None:
+        """Return the newest lifecycleStateChange that a run says of a bound name."""
+        words = [
+            (facets_of(output), event)
+            for event in run.events
+            for output in event.datasets("outputs")
+            if self.names.mention(output, event) == name
+        ]
+        return merged(words).get("lifecycleStateChange", ({}, None))[0].get("lifecycleStateChange")
+
+    def _read_changes(self, run: Run) -> None:
+        """Note what a run ends and renames; of several words on one name the newest counts."""
+        for event in run.events:
+            for output in event.datasets("outputs"):
+                name, change = self.names.mention(output, event), changed(output)
+                before = _before(output)
+                old = self.names.mention(before, event) if before else None
+                if not name or (change != "DROP" and (change != "RENAME" or not old)):
+                    continue
+                self.by_run[run.key, name] = End(event.time_us, run.key, change == "RENAME")
+                if change == "RENAME" and old:
+                    said = [each for each in self.renames[old] if each[1:] != (run.key, name)]
+                    self.renames[old] = [*said, (event.time_us, run.key, name)]
+
+    def _settle_ties(self) -> None:
+        """Of ends at one instant the one of the smallest run key counts."""
+        first: dict[tuple[Name, int], End] = {}
+        for (_, name), end in self.by_run.items():
+            first[name, end.time_us] = min(end, first.get((name, end.time_us), end))
+        for (name, _), end in sorted(first.items()):
+            self.ends[name].append(end)
+
+
+def changed(dataset: dict[str, Any]) -> str | None:
+    return (facets_of(dataset).get("lifecycleStateChange") or {}).get("lifecycleStateChange")
+
+
+def written(event: Delivered) -> list[dict[str, Any]]:
+    """Return the outputs of an event, those that only a `lineage` facet names included."""
+    facets = [event.facets(entity).get("lineage") or {} for entity in ("run", "job")]
+    entries = [entry for each in facets for entry in each.get("entries", []) if entry["type"] == "DATASET"]
+    return event.datasets("outputs") + entries
+
+
+def _before(dataset: dict[str, Any]) -> dict[str, Any] | None:
+    return (facets_of(dataset).get("lifecycleStateChange") or {}).get("previousIdentifier")

@@ -1,0 +1,142 @@
+"""What runs read without saying which columns, and what explains it (docs/lineage.md: edges of one run)."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from tests.reference.generations import Dataset
+from tests.reference.records import Run
+from tests.reference.writings import Content, Writing
+
+STATEMENT = re.compile(r"(atomic_|execute_)?(create|replace)(_\w+)?_table_as_select(_command|_exec\w*)?")
+OTHER_HALVES = ("append_data", "overwrite_by_expression", "overwrite_partitions")
+
+
+@dataclass
+class Account:
+    """All that one run that counts, or one declared event, says; without run for the latter."""
+
+    key: str
+    content: Content
+    writings: list[Writing]
+    run: Run | None = None
+
+    @cached_property
+    def covered(self) -> set[Dataset]:
+        return {source for writing in self.writings for source in writing.column_sources}
+
+    @cached_property
+    def read(self) -> set[Dataset]:
+        """Everything that it lists or has a column of."""
+        return self.content.inputs.union(*(writing.tables for writing in self.writings))
+
+    @cached_property
+    def opaque(self) -> set[Dataset]:
+        """The opaque inputs of all outputs, or of a run without any, explained or not."""
+        found = [self.opaque_for(writing) for writing in self.writings]
+        return set().union(*found) if found else self.content.inputs
+
+    def opaque_for(self, writing: Writing) -> set[Dataset]:
+        """Return what an output may be made of besides what is said, itself only if nothing is said of it."""
+        listed = self.content.inputs.union(*(each.bare for each in self.writings))
+        own = {writing.output} if writing.carries else set()
+        return (listed - self.covered - own) | writing.opaque
+
+    @cached_property
+    def hides_steps(self) -> bool:
+        """Tell whether it has edges and cannot show filters and joins."""
+        has_edges = any(writing.edges or writing.whole for writing in self.writings)
+        return has_edges and not any(writing.shows_steps for writing in self.writings)
+
+    def carries(self, output: Dataset) -> bool:
+        return any(writing.carries for writing in self.writings if writing.output == output)
+
+
+class Opacity:
+    """What stays opaque when everybody has spoken."""
+
+    def __init__(self, accounts: Iterable[Account], runs: Iterable[Run]) -> None:
+        self.accounts = {account.key: account for account in accounts}
+        self.parents = {run.key: run.parent for run in runs}
+
+    def inputs(self, account: Account, writing: Writing | None = None) -> set[Dataset]:
+        """Return the opaque inputs of a run, or of one of its outputs, that nothing explains."""
+        opaque = account.opaque_for(writing) if writing else account.opaque
+        return {source for source in opaque if not self._is_explained(account, source)}
+
+    def sources(self, writing: Writing) -> set[Dataset]:
+        """Return what an output is opaquely written from, as far as nothing explains it."""
+        account = self.accounts[writing.run]
+        return {source for source in writing.opaque if not self._is_writing_explained(account, writing.output, source)}
+
+    def _is_explained(self, account: Account, source: Dataset) -> bool:
+        if any(source in each.covered for each in self._below(account)):
+            return True
+        return any(source in each.covered for each in self._other_halves(account, account.writings))
+
+    def _is_writing_explained(self, account: Account, output: Dataset, source: Dataset) -> bool:
+        below = self._below(account)
+        if any(source in each.covered for each in below) and any(each.carries(output) for each in below):
+            return True
+        same = [writing for writing in account.writings if writing.output == output]
+        return any(source in each.covered for each in self._other_halves(account, same))
+
+    def _below(self, account: Account) -> list[Account]:
+        return [each for each in self.accounts.values() if each.run and self._is_below(each.key, account.key)]
+
+    def _is_below(self, key: str, above: str) -> bool:
+        seen, parent = {key}, self.parents.get(key)
+        while parent and parent not in seen:
+            if parent == above:
+                return True
+            seen.add(parent)
+            parent = self.parents.get(parent)
+        return False
+
+    def _other_halves(self, account: Account, written: Iterable[Writing]) -> list[Account]:
+        """Return the other halves of a CREATE or REPLACE TABLE AS SELECT, for any of its outputs."""
+        outputs = [writing.output for writing in written]
+        statement = account.run
+        if not statement or not is_statement(statement):
+            return []
+        return [
+            each
+            for each in self.accounts.values()
+            if each.run and each.key != account.key and each.run.execution == statement.execution
+            if any(each.carries(output) and self._is_half(statement, each.run, output) for output in outputs)
+        ]
+
+    def _is_half(self, statement: Run, other: Run, output: Dataset) -> bool:
+        if not is_of_one_instant(statement):
+            return statement.first_us <= other.last_us <= statement.last_us
+        written = [
+            each.run
+            for each in self.accounts.values()
+            if each.run and each.key != other.key and any(writing.output == output for writing in each.writings)
+        ]
+        rivals = [run for run in written if run.execution == statement.execution and is_statement(run)]
+        return any(part.startswith(OTHER_HALVES) for part in parts_of_job(other)) and statement is whose_half(
+            other, [run for run in rivals if is_of_one_instant(run)]
+        )
+
+
+def is_statement(run: Run) -> bool:
+    return any(STATEMENT.fullmatch(part) for part in parts_of_job(run))
+
+
+def is_of_one_instant(run: Run) -> bool:
+    return len({event.time_us for event in run.events}) == 1
+
+
+def whose_half(other: Run, statements: list[Run]) -> Run:
+    """Return the next statement at or after the newest event of a run, else the last before."""
+    later = [run for run in statements if run.last_us >= other.last_us]
+    if later:
+        return min(later, key=lambda run: (run.last_us, run.key))
+    return max(statements, key=lambda run: (run.last_us, run.key))
+
+
+def parts_of_job(run: Run) -> list[str]:
+    name: str = run.events[-1].event["job"]["name"]
+    return name.split(".")

@@ -1,0 +1,147 @@
+"""Whether a column is used, and what proves it (docs/lineage.md: unused)."""
+
+from collections import defaultdict
+from functools import cached_property
+
+from tests.reference.generations import Dataset
+from tests.reference.names import Name
+from tests.reference.nesting import ColumnEdge, Node
+from tests.reference.opacity import Account
+from tests.reference.solver import Column, Reference
+
+
+def unused(lineage: Reference, *, strict: bool = False) -> dict[Column, str]:
+    """Return the verdict of every column; dropped datasets have none."""
+    return {column: verdict for column, (verdict, _) in Verdicts(lineage, strict=strict).told.items()}
+
+
+def unused_reasons(lineage: Reference, *, strict: bool = False) -> dict[Column, str]:
+    """Return why a column is used or unknown; nothing for what is unused, or simply used."""
+    return {column: reason for column, (_, reason) in Verdicts(lineage, strict=strict).told.items() if reason}
+
+
+def caveats(lineage: Reference) -> dict[Name, set[tuple[str, int]]]:
+    """Return the runs, and when, that read datasets and wrote nothing."""
+    verdicts = Verdicts(lineage, strict=False)
+    return {name: verdicts.collects(name) for name in verdicts.names if verdicts.collects(name)}
+
+
+class Verdicts:
+    def __init__(self, lineage: Reference, *, strict: bool) -> None:
+        self.lineage, self.strict = lineage, strict
+        self.names = sorted({dataset[:2] for dataset in lineage.schemas.known} - lineage.dropped)
+        alive = [writing for writing in lineage.current if writing.output in self._alive]
+        counting = {id(writing): writing for writing in alive + lineage.current_readers + lineage.declared}
+        self.readers = [(lineage.opacity.accounts[writing.run], writing) for writing in counting.values()]
+        self.reader_edges = lineage.edges_of(lineage.current_readers + lineage.declared)
+
+    @property
+    def told(self) -> dict[Column, tuple[str, str]]:
+        """Return (verdict, reason) by column."""
+        found: dict[Column, tuple[str, str]] = {}
+        for name in self.names:
+            if dataset := self._described(name):
+                why = self._why_unknown(name)
+                for column in self.lineage.schemas.columns(dataset):
+                    found[*name, column] = self._judge((*dataset, column), why)
+        return found
+
+    def collects(self, name: Name) -> set[tuple[str, int]]:
+        """Return the batch runs that read a dataset and write nothing, unless a run of their execution covers it."""
+        readers = self._newest_that_only_read(is_streaming=False)
+        return {
+            (account.run.key, account.run.time_us)
+            for account in readers
+            for dataset in account.content.inputs & self.lineage.generations.of_name(name)
+            if account.run and not self._is_covered(account, dataset)
+        }
+
+    def _described(self, name: Name) -> Dataset | None:
+        """Return the newest generation that has a schema."""
+        known = [each for each in self.lineage.generations.of_dataset(name) if self.lineage.schemas.columns(each)]
+        return known[-1] if known else None
+
+    def _judge(self, column: Node, why_unknown: str) -> tuple[str, str]:
+        edges = self._uses(column[:2])
+        using = [edge for edge in edges if self._is_about(edge[:4], column)]
+        if using:
+            is_read_now = any(edge[:3] == self.lineage.generations.newest(column[:2]) for edge in using)
+            return "used", "" if is_read_now else "read_before_recreation"
+        if any(self._is_nested(column, edge[:4]) for edge in edges):
+            return "unknown", "used_as_a_whole"
+        return ("unknown", why_unknown) if why_unknown else ("unused", "")
+
+    def _uses(self, name: Name) -> list[ColumnEdge]:
+        """Return the edges that use columns of a dataset."""
+        newest, all_of = self.lineage.generations.newest(name), self.lineage.generations.of_name(name)
+        now = [edge for edge in self.lineage.column_edges if edge[:3] == newest and edge[4:7] in self._alive]
+        read = [edge for edge in self.reader_edges if edge[:3] in all_of]
+        return [edge for edge in now + read if edge[:4] != edge[4:8]]
+
+    @cached_property
+    def _alive(self) -> set[Dataset]:
+        """Return the generations that are not dropped, or lead on to one that is not."""
+        lineage = self.lineage
+        edges = {(source, each.output) for each in lineage.current for source in each.inputs | each.tables}
+        alive = {each for edge in edges for each in edge if not lineage.generations.is_dropped(each)}
+        while more := {source for source, output in edges if output in alive} - alive:
+            alive |= more
+        return alive
+
+    def _is_about(self, source: Node, column: Node) -> bool:
+        """Tell whether an edge comes from a column, or from one nested in it, in whatever generation."""
+        schemas = self.lineage.schemas
+        for dataset in (source[:3], column[:3]):
+            here, there = (schemas.key(dataset, each[3] or "") for each in (source, column))
+            if here == there or schemas.is_nested(dataset, here, there):
+                return True
+        return False
+
+    def _is_nested(self, column: Node, source: Node) -> bool:
+        schemas = self.lineage.schemas
+        keys = (
+            [schemas.key(dataset, each[3] or "") for each in (column, source)] for dataset in (source[:3], column[:3])
+        )
+        return any(
+            schemas.is_nested(dataset, inner, outer)
+            for dataset, (inner, outer) in zip((source[:3], column[:3]), keys, strict=True)
+        )
+
+    # Why nothing can be said
+
+    def _why_unknown(self, name: Name) -> str:
+        meant = self.lineage.generations.of_name(name)
+        opacity = self.lineage.opacity
+        if any(opacity.inputs(account, writing) & meant for account, writing in self.readers):
+            return "opaque"
+        if any(opacity.inputs(account) & meant for account in self._newest_that_only_read(is_streaming=True)):
+            return "opaque"
+        if any(account.read & meant and account.hides_steps for account, _ in self.readers):
+            return "no_transformations"
+        if not self._is_read(name):
+            return "never_read"
+        return "collected" if self.strict and self.collects(name) else ""
+
+    def _is_read(self, name: Name) -> bool:
+        """Tell whether a run ever read the dataset, in any generation, to write another."""
+        writings = self.lineage.observed + self.lineage.declared
+        return any(
+            each.output[:2] != name and any(source[:2] == name for source in each.inputs | each.tables)
+            for each in writings
+        )
+
+    def _newest_that_only_read(self, *, is_streaming: bool) -> list[Account]:
+        """Return the runs that read and write nothing, of the newest execution of each job."""
+        by_job = defaultdict(list)
+        for account in self.lineage.working:
+            content = account.content
+            if account.run and account.run.is_streaming == is_streaming and content.inputs and not account.writings:
+                by_job[account.run.job_key].append((account.run.time_us, account.key, account.run.execution, account))
+        newest = {job: max(each[:3] for each in runs)[2] for job, runs in by_job.items()}
+        return [account for job, runs in by_job.items() for *_, execution, account in runs if execution == newest[job]]
+
+    def _is_covered(self, account: Account, dataset: Dataset) -> bool:
+        return any(
+            each.run and account.run and each.run.execution == account.run.execution and dataset in each.covered
+            for each in self.lineage.working
+        )

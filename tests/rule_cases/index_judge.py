@@ -1,0 +1,89 @@
+"""The index as a judge: events come in small batches, its writer starts anew, questions are those of the API."""
+
+from contextlib import ExitStack
+from datetime import datetime
+from random import Random
+from typing import Any, Self
+
+from headwater.errors import NotKnown
+from headwater.index.asking import Subject
+from headwater.index.exposure import exposures, look_for
+from headwater.index.lens import Lens, Sight
+from headwater.index.reach import reach
+from headwater.index.verdicts import verdicts
+from tests.reference.world_events import START
+from tests.rule_cases.case import Ask
+from tests.rule_cases.judges import Judge, column_of, told_hit, told_verdict
+from tests.test_index_reference import FAR, RULES, indexed, key_of
+
+MANY = 10_000
+
+
+class Index(Judge):
+    """Answers what the index answers over HTTP."""
+
+    answers = frozenset({"surface", "until", "unused", "impact", "upstream", "stops"})
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            lenses = stack.enter_context(indexed(self.delivered, Random(len(self.delivered))))
+            self.here = stack.enter_context(lenses.look(Lens(as_of_us=self.as_of_us)))
+            self._opened = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
+
+    def surface(self, ask: Ask) -> Any:
+        return {told(self.here, item): item["exposure"] for item in self._exposures(ask)}
+
+    def until(self, ask: Ask) -> Any:
+        found = {told(self.here, item): item["exposed_until"] for item in self._exposures(ask)}
+        return {column: seconds(time) for column, time in found.items() if time is not None}
+
+    def unused(self, ask: Ask) -> Any:
+        found = verdicts(self.here.moment, self.here.rules, self.here.view, asked=None, limit=MANY, strict=ask.strict)
+        return {
+            told(self.here, item).removeprefix(f"{ask.about}."): told_verdict(item["verdict"], item["reason"])
+            for item in found["items"]
+            if item["dataset"] == ask.about
+        }
+
+    def impact(self, ask: Ask) -> Any:
+        return hits(self.here, reached(self.here, ask, forward=True))
+
+    def upstream(self, ask: Ask) -> Any:
+        return hits(self.here, reached(self.here, ask, forward=False))
+
+    def stops(self, ask: Ask) -> Any:
+        return {stop["dataset"] for stop in reached(self.here, ask, forward=True)["stops"]}
+
+    def _exposures(self, ask: Ask) -> Any:
+        tag = ask.about[1:] if ask.about[0] == "#" else ""
+        source = None if tag else Subject(*column_of(ask.about))
+        try:
+            looked = look_for(self.here.moment, self.here.rules, self.here.view, tag=tag, source=source)
+        except NotKnown:
+            return []
+        return exposures(self.here.moment, looked, tag=tag, limit=MANY)["items"]
+
+
+def reached(here: Sight, ask: Ask, *, forward: bool) -> Any:
+    subject = Subject(*column_of(ask.about))
+    return reach(here.moment, RULES, subject, here.view, forward=forward, mode=ask.mode, bounds=FAR)
+
+
+def hits(here: Sight, found: Any) -> dict[str, str]:
+    return {
+        told(here, item): told_hit(item["distance"], item["masked"], item.get("read_before_recreation", False))
+        for item in found["columns"]
+    }
+
+
+def told(here: Sight, item: Any) -> str:
+    return f"{item['dataset']}.{key_of(here, item)[-1]}"
+
+
+def seconds(time: str) -> float:
+    """Return a time of the API as seconds since the world began."""
+    return (datetime.fromisoformat(time) - START).total_seconds()

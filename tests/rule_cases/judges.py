@@ -1,0 +1,179 @@
+"""The judges of the rule cases: each reads delivered events and answers questions as `case.py` writes them."""
+
+from collections.abc import Iterable
+from typing import Any, Self
+
+from headwater.lineage.name import Name
+from headwater.lineage.names import default_rules
+from tests.lineage_world import LineageWorld, short
+from tests.reference import questions
+from tests.reference.records import Delivered
+from tests.reference.solver import Reference
+from tests.reference.world_events import START_US
+from tests.rule_cases.case import Ask
+from tests.rule_cases.events import LAKE
+
+Column = tuple[str, str, str | None]
+
+REASONS = {
+    "used_as_a_whole": "nested",
+    "never_read": "never read",
+    "no_transformations": "no transformations",
+    "collected": "shown",
+    "a column that it is nested in is read as a whole": "nested",
+    "a reader reports no column lineage": "opaque",
+    "a reader reports no transformation, so that its filters and joins are not seen": "no transformations",
+    "no reader of this dataset reports": "never read",
+    "a job read this dataset to show it, and does not say which columns": "shown",
+}
+
+
+class Judge:
+    """What has a method for every kind of question in `answers`, and may have to be closed."""
+
+    answers: frozenset[str]
+
+    def __init__(self, delivered: list[Delivered], as_of_us: int | None) -> None:
+        self.delivered, self.as_of_us = delivered, as_of_us
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close what was opened: nothing."""
+
+    def answer(self, ask: Ask) -> Any:
+        return getattr(self, ask.kind)(ask)
+
+
+class Oracle(Judge):
+    """The brute-force reading of the rules."""
+
+    answers = frozenset({"surface", "until", "unused", "impact", "upstream", "dropped", "edges"})
+
+    def __init__(self, delivered: list[Delivered], as_of_us: int | None) -> None:
+        super().__init__(delivered, as_of_us)
+        self.lineage = self._see("current")
+
+    def surface(self, ask: Ask) -> Any:
+        return {told(each): exposure for each, exposure in questions.surface(self.lineage, self._sources(ask)).items()}
+
+    def until(self, ask: Ask) -> Any:
+        found = questions.exposed_until(self.lineage, self._sources(ask))
+        return {told(each): second(time_us) for each, time_us in found.items()}
+
+    def unused(self, ask: Ask) -> Any:
+        verdicts = questions.unused(self.lineage, strict=ask.strict)
+        reasons = questions.unused_reasons(self.lineage, strict=ask.strict)
+        return {
+            str(each[2]): told_verdict(verdict, reasons.get(each, ""))
+            for each, verdict in verdicts.items()
+            if each[:2] == (LAKE, ask.about)
+        }
+
+    def impact(self, ask: Ask) -> Any:
+        found = questions.impact(self.lineage, *column_of(ask.about), ask.mode)
+        return {told(each): told_hit(*hit) for each, hit in found.items()}
+
+    def upstream(self, ask: Ask) -> Any:
+        found = questions.upstream(self.lineage, *column_of(ask.about), ask.mode)
+        return {told(each): told_hit(*hit) for each, hit in found.items()}
+
+    def dropped(self, _: Ask) -> Any:
+        return {name for _, name in self.lineage.dropped}
+
+    def edges(self, ask: Ask) -> Any:
+        return {told_edge(edge) for edge in self._see(ask.view).column_edges}
+
+    def _see(self, view: str) -> Reference:
+        return Reference(self.delivered, as_of_us=self.as_of_us, view=view, canonical=canonical)
+
+    def _sources(self, ask: Ask) -> Any:
+        return questions.tagged(self.lineage, ask.about[1:]) if ask.about[0] == "#" else {column_of(ask.about)}
+
+
+class Memory(Judge):
+    """The product, deriving all at once."""
+
+    answers = frozenset({"surface", "until", "unused", "impact", "upstream", "dropped", "edges"})
+
+    def __init__(self, delivered: list[Delivered], as_of_us: int | None) -> None:
+        super().__init__(delivered, as_of_us)
+        self.lineage = self._see()
+
+    def surface(self, ask: Ask) -> Any:
+        return self.lineage.surface(*self._sources(ask))
+
+    def until(self, ask: Ask) -> Any:
+        found = self.lineage.exposed_until(*self._sources(ask))
+        return {column: second(time_us) for column, time_us in found.items()}
+
+    def unused(self, ask: Ask) -> Any:
+        verdicts = self.lineage.unused((LAKE, ask.about), strict=ask.strict)
+        reasons = self.lineage.reasons((LAKE, ask.about), strict=ask.strict)
+        return {column: told_verdict(verdict, reasons[column]) for column, verdict in verdicts.items()}
+
+    def impact(self, ask: Ask) -> Any:
+        found = self.lineage.reached(column_of(ask.about), ask.mode, forward=True)
+        return {told(each): told_hit(*hit) for each, hit in found.items()}
+
+    def upstream(self, ask: Ask) -> Any:
+        found = self.lineage.reached(column_of(ask.about), ask.mode, forward=False)
+        return {told(each): told_hit(*hit) for each, hit in found.items()}
+
+    def dropped(self, _: Ask) -> Any:
+        return self.lineage.dropped
+
+    def edges(self, ask: Ask) -> Any:
+        assert ask.view == "all"
+        return {told_edge(edge) for edge in self._see().of_all_times().column_edges}
+
+    def _see(self) -> LineageWorld:
+        return LineageWorld(self.delivered, as_of_us=self.as_of_us)
+
+    def _sources(self, ask: Ask) -> list[Column]:
+        if ask.about[0] != "#":
+            return [column_of(ask.about)]
+        tagged = (column_of(each) for each in self.lineage.tagged(ask.about[1:]))
+        return [each for column in tagged for each in self._each_column(column)]
+
+    def _each_column(self, column: Column) -> Iterable[Column]:
+        """Return the columns that a tag is on, which may be on the dataset as a whole."""
+        if column[2] != "None":
+            return [column]
+        return [(*column[:2], key) for key in self.lineage.keys(Name(*column[:2]))]
+
+
+def canonical(namespace: str, name: str) -> tuple[str, str]:
+    return default_rules().canonical(namespace, name).parts
+
+
+def column_of(about: str) -> tuple[str, str, str]:
+    name, _, column = about.partition(".")
+    return LAKE, name, column
+
+
+def told(column: Any) -> str:
+    return f"{short(Name(*column[:2]))}.{column[-1]}"
+
+
+def told_hit(distance: int, masked: bool, before: bool = False) -> str:
+    return f"{distance}{' masked' if masked else ''}{' before' if before else ''}"
+
+
+def told_verdict(verdict: str, reason: str) -> str:
+    return f"{verdict}: {REASONS.get(reason, reason)}" if verdict == "unknown" else verdict
+
+
+def told_edge(edge: Any) -> str:
+    ends = [f"{name}{generation_of(run)}.{column}" for _, name, run, column in (edge[:4], edge[4:8])]
+    return " > ".join(ends) + (" indirect" if edge[8] == "INDIRECT" else "") + (" masked" if edge[9] else "")
+
+
+def generation_of(run: str) -> str:
+    """Return `@3` for what run 3 began."""
+    return f"@{int(run[-12:], 16)}" if run else ""
+
+
+def second(time_us: int) -> float:
+    return (time_us - START_US) / 1_000_000

@@ -1,0 +1,447 @@
+"""R4, R5, R6: opaque inputs and outputs, what explains them, newest executions without columns, empty inputFields."""
+
+from tests.reference.world_events import Json, column_lineage, facet
+from tests.rule_cases.case import Case, case, edges, exposed, stops, surface, unused, upstream
+from tests.rule_cases.events import (
+    begun,
+    below,
+    change,
+    changes,
+    declared,
+    done,
+    entry,
+    lineage,
+    sources,
+    table,
+    writes,
+)
+
+A, B, C = table("a", "x y"), table("b", "x"), table("c", "k")
+COPY = writes("b", {"x": "a.x"})
+SESSION = below(90)
+ATOMIC = "nb.atomic_replace_table_as_select.goldlh_b"
+CREATE = "nb.atomic_create_table_as_select.goldlh_b"
+APPEND = "nb.append_data_exec_v1.spark_catalog_goldlh_b"
+OVERWRITE = "nb.overwrite_by_expression_exec_v1.b"
+PROVEN = (
+    unused("a", {"x": "used", "y": "unused"}),
+    surface("a.x", {"b.x": "exposed"}),
+    surface("a.y", {}),
+    stops("a.x"),
+)
+OPAQUE = (
+    unused("a", {"x": "used", "y": "unknown: opaque"}),
+    surface("a.x", {"b.x": "exposed"}),
+    surface("a.y", {"b.x": "unknown"}),
+    stops("a.x", "a"),
+)
+
+
+def statement(second: float, *, of: list[Json], job: str = ATOMIC, number: int = 1, under: Json | None = None) -> Json:
+    """Return a CTAS as Spark's listener reports it: no columns, at its end a schema and what it is."""
+    return done(number, second, table("b", "x", **change("OVERWRITE")), of=of, job=job, under=under or SESSION)
+
+
+def started(second: float, *, of: list[Json], job: str = ATOMIC, number: int = 1) -> Json:
+    return begun(number, second, of=of, job=job, under=SESSION)
+
+
+def half(second: float, *, job: str = OVERWRITE, number: int = 2, under: Json | None = None, **fields: str) -> Json:
+    told = writes("b", fields or {"x": "a.x"})
+    return done(number, second, told, of="a", job=job, under=under or SESSION)
+
+
+PAIRS = [
+    case("R4 RTAS: its other half ends while it runs", [started(10, of=[A]), half(12), statement(13, of=[A])], *PROVEN),
+    case("R4 RTAS without START, its other half known by its name", [half(12), statement(13, of=[A])], *PROVEN),
+    case("R4 CTAS without START", [half(12, job=APPEND), statement(13, of=[A], job=CREATE)], *PROVEN),
+    case(
+        "R4 CTAS with START",
+        [started(10, of=[A], job=CREATE), half(12, job=APPEND), statement(13, of=[A], job=CREATE)],
+        *PROVEN,
+    ),
+    case(
+        "R4 CTAS without START and a dynamic overwrite",
+        [half(12, job="nb.overwrite_partitions_dynamic_exec.b"), statement(13, of=[A])],
+        *PROVEN,
+    ),
+    case(
+        "R4 a CTAS that names its columns itself needs no other half",
+        [started(10, of=[A], job=CREATE), done(1, 13, COPY, of=[A], job=CREATE, under=SESSION)],
+        *PROVEN,
+    ),
+    case(
+        "R4 RTAS with both halves wordless, as of listener 1.53.0",
+        [
+            started(10, of=[A]),
+            done(2, 12, of=[A], job=OVERWRITE, under=SESSION),
+            statement(13, of=[A]),
+        ],
+        unused("a", {"x": "unknown: opaque", "y": "unknown: opaque"}),
+        surface("a.x", {"b.x": "unknown"}),
+    ),
+    case(
+        "R4 RTAS: a run that ended after the statement is not its other half",
+        [started(10, of=[A]), statement(13, of=[A]), half(14)],
+        *OPAQUE,
+    ),
+    case(
+        "R4 RTAS: a run that ended before the statement began is not its other half",
+        [half(9), started(10, of=[A]), statement(13, of=[A])],
+        *OPAQUE,
+    ),
+    case(
+        "R4 RTAS: the other half in another session is none",
+        [started(10, of=[A]), half(12, under=below(91)), statement(13, of=[A])],
+        *OPAQUE,
+    ),
+    case(
+        "R4 RTAS without START: a run of another kind is not its other half",
+        [half(12, job="nb.execute_insert_into_hadoop_fs_relation_command.b"), statement(13, of=[A])],
+        *OPAQUE,
+    ),
+    case(
+        "R4 RTAS: its other half writes something else",
+        [
+            started(10, of=[A]),
+            done(2, 12, writes("d", {"x": "a.x"}), of="a", job=OVERWRITE, under=SESSION),
+            statement(13, of=[A]),
+        ],
+        unused("a", {"x": "used", "y": "unknown: opaque"}),
+        surface("a.x", {"d.x": "exposed", "b.x": "unknown"}),
+        surface("a.y", {"b.x": "unknown"}),
+    ),
+    case(
+        "R4 RTAS: an input that its other half does not cover stays opaque",
+        [started(10, of=[A, C]), half(12), statement(13, of=[A, C])],
+        unused("a", {"x": "used", "y": "unused"}),
+        unused("c", {"k": "unknown: opaque"}),
+        surface("a.y", {}),
+        surface("c.k", {"b.x": "unknown"}),
+        stops("c.k", "c"),
+    ),
+    case(
+        "R4 two runs of one session without START write one output: no sibling explains the other",
+        [
+            done(1, 13, B, of=[A], job="nb.execute_save_into_data_source_command.silver_b", under=SESSION),
+            half(12, job="nb.execute_merge_into_command.silver_b"),
+        ],
+        *OPAQUE,
+    ),
+    case(
+        "R4 an opaque append beside one with columns, one job in one session",
+        [
+            done(1, 13, B, of=[A], job="nb.append.b", under=SESSION),
+            half(12, job="nb.append.b"),
+        ],
+        *OPAQUE,
+    ),
+    case(
+        "R4 an opaque append beside one with columns from elsewhere",
+        [
+            done(1, 13, B, of=[C], job="nb.append.b", under=SESSION),
+            half(12, job="nb.append.b"),
+        ],
+        unused("c", {"k": "unknown: opaque"}),
+        surface("c.k", {"b.x": "unknown"}),
+        surface("a.x", {"b.x": "exposed"}),
+    ),
+    case(
+        "R4 two statements without START and one other half: one of them stays opaque",
+        [
+            statement(11, of=[A], number=1),
+            half(10),
+            statement(21, of=[A], number=3),
+        ],
+        *OPAQUE,
+        doubt="Every statement of one instant is explained by any append of its session: two statements, one half.",
+    ),
+    case(
+        "R4 a statement that failed and its other half that did not",
+        [
+            started(10, of=[A]),
+            half(12),
+            done(1, 13, B, of=[A], job=ATOMIC, under=SESSION, kind="FAIL"),
+        ],
+        unused("a", {"x": "used", "y": "unused"}),
+    ),
+    case(
+        "R4 'table_as_select' in the target's name makes no statement of a save",
+        [
+            begun(1, 10, of=[A], job="nb.execute_save_into_data_source_command.my_table_as_select", under=SESSION),
+            half(12, job="nb.execute_save_into_data_source_command.other"),
+            done(1, 13, B, of=[A], job="nb.execute_save_into_data_source_command.my_table_as_select", under=SESSION),
+        ],
+        *OPAQUE,
+        doubt="'has table_as_select in one of its parts': the last part is the target's name and anybody's choice.",
+    ),
+]
+
+INPUTS = [
+    case(
+        "R4 an input that is listed and named by no column of the lineage",
+        [done(1, 1, writes("b", {"x": "a.x"}), of=[A, C])],
+        unused("a", {"x": "used", "y": "unused"}),
+        unused("c", {"k": "unknown: opaque"}),
+        surface("c.k", {}),
+        stops("c.k", "c"),
+    ),
+    case(
+        "R4 an opaque input may fill what the writer does not name",
+        [done(1, 1, writes("b", {"x": "a.x"}, columns="x z"), of=[A, C])],
+        surface("c.k", {"b.z": "unknown"}),
+        surface("a.x", {"b.x": "exposed", "b.z": "unknown"}),
+        stops("c.k", "c"),
+    ),
+    case(
+        "R4 a dataset that only filters is covered",
+        [done(1, 1, writes("b", {"x": "a.x"}, "c.k?"), of=[A, table("c", "k l")])],
+        unused("c", {"k": "used", "l": "unused"}),
+        surface("c.l", {}),
+        stops("c.l"),
+    ),
+    case(
+        "R4 an input covered by another output of the run",
+        [done(1, 1, writes("b", {"x": "a.x"}), writes("d", {"k": "c.k"}), of=[A, table("c", "k l")])],
+        unused("a", {"x": "used", "y": "unused"}),
+        unused("c", {"k": "used", "l": "unused"}),
+    ),
+    case(
+        "R4 of two outputs one without columns may hold anything of all inputs",
+        [done(1, 1, writes("b", {"x": "a.x"}), table("d", "p"), of=[A])],
+        unused("a", {"x": "used", "y": "unknown: opaque"}),
+        surface("a.x", {"b.x": "exposed", "d.p": "unknown"}),
+        surface("a.y", {"d.p": "unknown"}),
+        stops("a.x", "a"),
+    ),
+    case(
+        "R4 a dataset that a run drops is none that it writes",
+        [done(1, 1, writes("b", {"x": "a.x"}), changes("tmp", "DROP"), of=[A])],
+        *PROVEN,
+    ),
+    case(
+        "R4 a run that only drops reads nothing",
+        [done(1, 1, COPY, of=[A]), done(2, 2, changes("tmp", "DROP"), of=[A])],
+        *PROVEN,
+        unused("a", {"x": "used", "y": "unused"}, strict=True),
+    ),
+    case(
+        "R4 an output without schema behind an opaque write is unknown as a whole",
+        [done(1, 1, table("b"), of=[A])],
+        surface("a.x", {"b.None": "unknown"}),
+    ),
+    case(
+        "R4 a MERGE that lists its own output, named in its lineage",
+        [
+            done(1, 1, writes("b", {"x": "a.x b.x"}, "b.id?", columns="x id z"), of=[table("b", "x id z")]),
+            done(2, 2, writes("d", {"x": "b.x"}), of="b"),
+        ],
+        unused("b", {"x": "used", "id": "used", "z": "unused"}),
+    ),
+    case(
+        "R4 a MERGE that lists its own output, not named in its lineage",
+        [
+            done(1, 1, writes("b", {"x": "a.x"}, columns="x z"), of=[A, table("b", "x z")]),
+            done(2, 2, writes("d", {"x": "b.x"}), of="b"),
+        ],
+        unused("b", {"x": "used", "z": "unused"}),
+        stops("b.x"),
+    ),
+    case(
+        "R4 a MERGE without columns reads its own output, too",
+        [
+            done(1, 1, table("b", "x z"), of=[A, table("b", "x z")]),
+            done(2, 2, writes("d", {"x": "b.x"}), of="b"),
+        ],
+        unused("b", {"x": "used", "z": "unknown: opaque"}),
+        unused("a", {"x": "unknown: opaque", "y": "unknown: opaque"}),
+    ),
+    case(
+        "R4 a loop of a dataset into itself without columns is no reader",
+        [
+            done(1, 1, COPY, of=[A]),
+            done(2, 2, A, of=[A], job="nb.scan_existing_rdd"),
+        ],
+        *PROVEN,
+    ),
+    case(
+        "R4 a declared reader without columns",
+        [done(1, 1, COPY, of=[A]), declared(2, table("d", "p"), of="a")],
+        unused("a", {"x": "used", "y": "unknown: opaque"}),
+        surface("a.y", {"d.p": "unknown"}),
+    ),
+    case(
+        "R4 a lineage facet with a source without a field",
+        [done(1, 1, table("b", "x"), of=[A], run_facets=lineage(entry("b", {}, "a")))],
+        unused("a", {"x": "unknown: opaque", "y": "unknown: opaque"}),
+        surface("a.x", {"b.x": "unknown"}),
+        stops("a.x", "a"),
+    ),
+    case(
+        "R4 a lineage facet that covers one source and lists another",
+        [done(1, 1, table("b", "x z"), of=[A], run_facets=lineage(entry("b", {"x": "a.x"}, "c"))), done(2, 2, C)],
+        unused("a", {"x": "used", "y": "unused"}),
+        unused("c", {"k": "unknown: opaque"}),
+        surface("c.k", {"b.z": "unknown"}),
+        surface("a.x", {"b.x": "exposed", "b.z": "unknown"}),
+    ),
+    case(
+        "R4 with a lineage facet what else the run lists as input is opaque",
+        [done(1, 1, table("b", "x"), of=[A, C], run_facets=lineage(entry("b", {"x": "a.x"})))],
+        unused("a", {"x": "used", "y": "unused"}),
+        unused("c", {"k": "unknown: opaque"}),
+    ),
+    case(
+        "R4 a lineage facet explains the run's columnLineage away",
+        [done(1, 1, COPY, of=[A], run_facets=lineage(entry("b", {"x": "c.k"}))), done(2, 2, C)],
+        unused("a", {"x": "unknown: opaque", "y": "unknown: opaque"}),
+        surface("c.k", {"b.x": "exposed"}),
+    ),
+]
+
+JOB = "nightly"
+OLD = done(1, 1, COPY, of=[A], job=JOB)
+NEWEST = [
+    case(
+        "R5 the newest execution has no columns: what it read may be anywhere, the older columns stay",
+        [OLD, done(2, 2, B, of=[A], job=JOB)],
+        *OPAQUE,
+        upstream("b.x", {"a.x": "1"}),
+    ),
+    case(
+        "R5 the newest execution has no columns and reads something else",
+        [OLD, done(2, 2, B, of=[C], job=JOB)],
+        unused("c", {"k": "unknown: opaque"}),
+        surface("c.k", {"b.x": "unknown"}),
+        surface("a.x", {"b.x": "exposed"}),
+        stops("c.k", "c"),
+        upstream("b.x", {"a.x": "1"}),
+    ),
+    case(
+        "R5 the newest execution masks, the one before had no columns",
+        [done(1, 1, B, of=[A], job=JOB), done(2, 2, writes("b", {"x": "a.x#"}), of=[A], job=JOB)],
+        surface("a.x", {"b.x": "masked"}),
+        unused("a", {"x": "used", "y": "unused"}),
+        stops("a.x"),
+    ),
+    case(
+        "R5 the one before masks, the newest execution has no columns",
+        [done(1, 1, writes("b", {"x": "a.x#"}), of=[A], job=JOB), done(2, 2, B, of=[A], job=JOB)],
+        surface("a.x", {"b.x": "unknown"}),
+        unused("a", {"x": "used", "y": "unknown: opaque"}),
+        stops("a.x", "a"),
+    ),
+    case(
+        "R5 an opaque execution between two with columns counts no more",
+        [OLD, done(2, 2, B, of=[A], job=JOB), done(3, 3, COPY, of=[A], job=JOB)],
+        *PROVEN,
+    ),
+    case(
+        "R5 a newest execution that failed is none",
+        [OLD, done(2, 2, B, of=[A], job=JOB, kind="FAIL")],
+        *PROVEN,
+    ),
+    case(
+        "R5 two opaque executions after one with columns: the newest counts",
+        [OLD, done(2, 2, B, of=[A], job=JOB), done(3, 3, B, of=[C], job=JOB)],
+        surface("a.x", {"b.x": "exposed"}),
+        surface("a.y", {}),
+        surface("c.k", {"b.x": "unknown"}),
+        unused("a", {"x": "used", "y": "unused"}),
+    ),
+    case(
+        "R5 a newest execution with one run of columns and one without",
+        [
+            OLD,
+            done(2, 2, B, of=[C], job=JOB, under=SESSION),
+            done(3, 3, COPY, of=[A], job=JOB, under=SESSION),
+        ],
+        surface("a.x", {"b.x": "exposed"}),
+        surface("c.k", {"b.x": "unknown"}),
+        unused("c", {"k": "unknown: opaque"}),
+    ),
+    *(
+        case(f"R5 {name} says nothing of where the data come from", [OLD, event], *PROVEN)
+        for name, event in {
+            "an ALTER by the same job": done(2, 2, changes("b", "ALTER"), job=JOB),
+            "an ALTER by another job": done(2, 2, changes("b", "ALTER"), job="alter"),
+            "an ALTER that lists its output as input": done(2, 2, changes("b", "ALTER"), of="b", job=JOB),
+            "a TRUNCATE": done(2, 2, changes("b", "TRUNCATE"), job=JOB),
+            "an INSERT of VALUES": done(2, 2, B, job=JOB),
+            "an INSERT of VALUES by another job": done(2, 2, B, job="values"),
+            "an OPTIMIZE without datasets": done(2, 2, job=JOB),
+        }.items()
+    ),
+    case(
+        "R5 where only an INSERT of VALUES wrote it, nothing is upstream",
+        [done(1, 1, B), done(2, 2, writes("d", {"x": "b.x"}), of="b")],
+        upstream("d.x", {"b.x": "1"}),
+        unused("b", {"x": "used"}),
+    ),
+    case(
+        "R5 a stream that reports columns no more",
+        [
+            done(1, 1, COPY, of=[A], job=JOB, job_facets={"jobType": facet(processingType="STREAMING")}),
+            done(2, 2, B, of=[A], job=JOB, kind="RUNNING", job_facets={"jobType": facet(processingType="STREAMING")}),
+        ],
+        *OPAQUE,
+    ),
+]
+
+
+def empty(**fields: str) -> Json:
+    """Return column lineage with an entry for each field, be it without inputs."""
+    return table("b", "x", columnLineage=column_lineage({field: sources(told) for field, told in fields.items()}))
+
+
+EMPTY = [
+    case(
+        "R6 an empty inputFields says that a column has no upstream from then on",
+        [OLD, done(2, 2, empty(x=""), job=JOB), done(3, 3, writes("b2", {"y": "a.y"}), of="a")],
+        surface("a.x", {}),
+        upstream("b.x", {}),
+        unused("a", {"x": "unused", "y": "used"}),
+    ),
+    case(
+        "R6 an empty inputFields of a run that lists its input: the input is opaque",
+        [OLD, done(2, 2, empty(x=""), of=[A], job=JOB)],
+        surface("a.x", {}),
+        upstream("b.x", {}),
+        unused("a", {"x": "unknown: opaque", "y": "unknown: opaque"}),
+        stops("a.x", "a"),
+    ),
+    case(
+        "R6 an empty inputFields of COMPLETE takes back what START said",
+        [begun(1, 1, COPY, of=[A]), done(1, 2, empty(x=""))],
+        upstream("b.x", {}),
+        surface("a.x", {}),
+        edges(),
+    ),
+    case(
+        "R6 no field at all says nothing: the older columns stay",
+        [OLD, done(2, 2, table("b", "x", columnLineage=facet(fields={})), job=JOB)],
+        exposed("a.x", "b.x"),
+        upstream("b.x", {"a.x": "1"}),
+    ),
+    case(
+        "R6 no field at all in COMPLETE leaves what START said",
+        [begun(1, 1, COPY, of=[A]), done(1, 2, table("b", "x", columnLineage=facet(fields={})))],
+        exposed("a.x", "b.x"),
+    ),
+    case(
+        "R6 one column empty, the other with its source",
+        [OLD, done(2, 2, writes("b", {"x": "", "z": "a.y"}), of=[A], job=JOB)],
+        upstream("b.x", {}),
+        upstream("b.z", {"a.y": "1"}),
+        surface("a.x", {}),
+        exposed("a.y", "b.z"),
+        unused("a", {"x": "unused", "y": "used"}),
+    ),
+    case(
+        "R6 a constant by one job, a copy by another: both stand",
+        [OLD, done(2, 2, empty(x=""), job="other")],
+        exposed("a.x", "b.x"),
+    ),
+]
+
+CASES: list[Case] = [*PAIRS, *INPUTS, *NEWEST, *EMPTY]

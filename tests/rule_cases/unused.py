@@ -1,0 +1,340 @@
+"""R4 and rule 9: unused only with proof: transformations, readers without outputs, self, streams, case."""
+
+from tests.reference.world_events import Json, column_lineage, step, symlinks
+from tests.rule_cases.case import Case, case, exposed, impact, surface, unused, upstream
+from tests.rule_cases.events import (
+    STREAM,
+    begun,
+    below,
+    declared,
+    done,
+    drop,
+    going,
+    sources,
+    table,
+    writes,
+)
+
+A = table("a", "x y")
+COPY = done(1, 1, writes("b", {"x": "a.x"}), of=[A])
+LOOK = done(5, 5, of=[A], job="nb.collect_limit")
+SEEN = {"x": "used", "y": "unused"}
+SHOWN = {"x": "used", "y": "unknown: shown"}
+BARE = {"x": "used", "y": "unknown: no transformations"}
+OPAQUE = {"x": "used", "y": "unknown: opaque"}
+
+
+def shown(name: str, events: list[Json], strict: dict[str, str], *, doubt: str = "") -> Case:
+    """Return a case of a dataset with a proven reader, and perhaps one that only shows it."""
+    return case(f"R4 {name}", events, unused("a", SEEN), unused("a", strict, strict=True), doubt=doubt)
+
+
+STRICT = [
+    shown("collect reads without writing: a caveat, strict unknown", [COPY, LOOK], SHOWN),
+    shown("nobody looks: strict says the same", [COPY], SEEN),
+    shown("a collect that failed showed nothing", [COPY, done(5, 5, of=[A], kind="FAIL")], SEEN),
+    shown("a collect that has only begun showed nothing", [COPY, begun(5, 5, of=[A])], SEEN),
+    shown(
+        "a count in the session that copies the dataset by columns is explained",
+        [done(1, 1, writes("b", {"x": "a.x"}), of=[A], under=below(90)), done(5, 5, of=[A], under=below(90))],
+        SEEN,
+    ),
+    shown(
+        "a collect in another session than the copy is not explained",
+        [done(1, 1, writes("b", {"x": "a.x"}), of=[A], under=below(90)), done(5, 5, of=[A], under=below(91))],
+        SHOWN,
+    ),
+    shown(
+        "a collect in a session that copies something else is not explained",
+        [COPY, done(4, 4, writes("d", {"k": "c.k"}), of="c", under=below(90)), done(5, 5, of=[A], under=below(90))],
+        SHOWN,
+    ),
+    shown(
+        "a collect of an older execution of its job counts no more",
+        [COPY, done(5, 5, of=[A], job="report"), done(6, 6, of=[table("c", "k")], job="report")],
+        SEEN,
+    ),
+    shown(
+        "toPandas of a job that writes as well, in its newest execution",
+        [COPY, done(5, 5, of=[A], job="nb"), done(6, 4, writes("d", {"k": "c.k"}), of="c", job="nb.save")],
+        SHOWN,
+    ),
+    shown(
+        "collect read an earlier generation",
+        [COPY, LOOK, drop(6, 6, "a"), done(7, 7, table("a", "x y"))],
+        SHOWN,
+    ),
+    case(
+        "R4 only a collect reads it: no run reads it to write another",
+        [LOOK],
+        unused("a", dict.fromkeys("xy", "unknown: never read")),
+        unused("a", dict.fromkeys("xy", "unknown: never read"), strict=True),
+    ),
+    case(
+        "R4 a stream that reads and writes nothing may show anything",
+        [COPY, going(5, 5, of=[A])],
+        unused("a", OPAQUE),
+        unused("a", OPAQUE, strict=True),
+    ),
+    case(
+        "R4 of a stream's executions without outputs the newest counts, whatever others write",
+        [
+            COPY,
+            going(5, 5, of=[A], job="s"),
+            going(6, 6, writes("d", {"k": "a.x"}), of=[A], job="s"),
+        ],
+        unused("a", {"x": "used", "y": "unknown: opaque"}),
+    ),
+]
+
+NO_STEPS = [
+    case(
+        "R4 a producer without transformations cannot show filters",
+        [done(1, 1, writes("b", {"x": "a.x-"}), of=[A])],
+        unused("a", BARE),
+        exposed("a.x", "b.x"),
+    ),
+    case(
+        "R4 one transformation anywhere in the run proves that it tells them",
+        [done(1, 1, writes("b", {"x": "a.x-", "k": "c.k"}), of=[A, table("c", "k l")])],
+        unused("a", SEEN),
+        unused("c", {"k": "used", "l": "unused"}),
+    ),
+    case(
+        "R4 transformations of the run's other output prove it as well",
+        [done(1, 1, writes("b", {"x": "a.x-"}), writes("d", {"k": "c.k"}), of=[A, table("c", "k")])],
+        unused("a", SEEN),
+    ),
+    case(
+        "R4 transformations in START, none in COMPLETE: the newest facet counts",
+        [begun(1, 1, writes("b", {"x": "a.x"}), of=[A]), done(1, 2, writes("b", {"x": "a.x-"}), of=[A])],
+        unused("a", BARE),
+    ),
+    case(
+        "R4 one reader of two without transformations",
+        [COPY, done(2, 2, writes("d", {"x": "a.x-"}), of=[A])],
+        unused("a", BARE),
+    ),
+    case(
+        "R4 a producer that tells transformations now",
+        [
+            done(1, 1, writes("b", {"x": "a.x-"}), of=[A], job="j"),
+            done(2, 2, writes("b", {"x": "a.x"}), of=[A], job="j"),
+        ],
+        unused("a", SEEN),
+    ),
+    case(
+        "R4 the old transformationType shows no filters",
+        [
+            done(
+                1,
+                1,
+                table("b", "x", columnLineage=column_lineage({"x": sources("a.x-")}, transformationType="IDENTITY")),
+                of=[A],
+            )
+        ],
+        unused("a", BARE),
+        doubt="Whether `transformationType`, which facets had before filters could be told, is a transformation.",
+    ),
+    case(
+        "R4 a reader of an earlier generation without transformations",
+        [
+            done(1, 1, table("a", "x y")),
+            done(2, 2, writes("b", {"x": "a.x-"}), of="a"),
+            drop(3, 3, "a"),
+            done(4, 4, table("a", "x y"), job="job1"),
+            done(5, 5, writes("d", {"x": "a.x"}), of="a"),
+        ],
+        unused("a", BARE),
+    ),
+    case(
+        "R4 a declared reader without transformations",
+        [COPY, declared(2, writes("d", {"x": "a.x-"}), of="a")],
+        unused("a", BARE),
+        doubt="'a reader has edges but not one transformation among all of its run': a JobEvent is no run.",
+    ),
+]
+
+VERDICTS = [
+    case("R4 nobody reads it", [done(1, 1, A)], unused("a", dict.fromkeys("xy", "unknown: never read"))),
+    case(
+        "R4 only a failed run reads it",
+        [done(1, 1, A), done(2, 2, writes("b", {"x": "a.x"}), of="a", kind="FAIL")],
+        unused("a", dict.fromkeys("xy", "unknown: never read")),
+    ),
+    case(
+        "R4 what only an older execution read is unused",
+        [
+            done(1, 1, writes("b", {"x": "a.x", "y": "a.y"}), of=[A], job="j"),
+            done(2, 2, writes("b", {"x": "a.x"}), of=[A], job="j"),
+        ],
+        unused("a", SEEN),
+    ),
+    case(
+        "R4 the newest execution failed: what the one before read is used",
+        [
+            done(1, 1, writes("b", {"x": "a.x", "y": "a.y"}), of=[A], job="j"),
+            done(2, 2, writes("b", {"x": "a.x"}), of=[A], job="j", kind="FAIL"),
+        ],
+        unused("a", {"x": "used", "y": "used"}),
+    ),
+    case(
+        "R4 its job reads it no more, but another does",
+        [
+            done(1, 1, writes("b", {"x": "a.x"}), of=[A], job="j"),
+            done(2, 2, writes("d", {"y": "a.y"}), of=[A], job="k"),
+            done(3, 3, writes("b", {"x": "a.x"}), of=[A], job="j"),
+        ],
+        unused("a", {"x": "used", "y": "used"}),
+    ),
+    case(
+        "R4 a filter is a use",
+        [done(1, 1, writes("b", {"x": "a.x"}, "a.y?"), of=[A])],
+        unused("a", {"x": "used", "y": "used"}),
+        impact("a.y", {}),
+        impact("a.y", {"b.x": "1"}, "any"),
+    ),
+    case(
+        "R4 a column that only keeps itself is not used, one that fills another is",
+        [
+            COPY,
+            done(2, 2, writes("a", {"x": "a.x", "y": "a.y", "z": "a.w"}, columns="x y z w"), of=[A]),
+        ],
+        unused("a", {"x": "used", "y": "unused", "z": "unused", "w": "used"}),
+    ),
+    case(
+        "R4 a filter of a table on itself uses the column for the others",
+        [
+            COPY,
+            done(2, 2, writes("a", {"x": "a.x", "y": "a.y"}, "a.y?", columns="x y"), of=[A]),
+        ],
+        unused("a", {"x": "used", "y": "used"}),
+    ),
+    case(
+        "R4 columns of the newest schema are judged",
+        [COPY, done(2, 2, table("a", "y z"))],
+        unused("a", {"y": "unused", "z": "unused"}),
+    ),
+    case(
+        "R4 a reader under the catalogue's name is a reader",
+        [
+            done(1, 1, table("a", "x y", symlinks=symlinks(("hive://meta", "db.a")))),
+            done(2, 2, writes("b", {"x": "a.x"}), of=[table(("hive://meta", "db.a"))]),
+        ],
+        unused("a", SEEN),
+    ),
+    case(
+        "R4 an opaque reader under the catalogue's name is one",
+        [
+            done(1, 1, table("a", "x y", symlinks=symlinks(("hive://meta", "db.a")))),
+            done(2, 2, writes("b", {"x": "a.x"}), of="a"),
+            done(3, 3, table("d", "p"), of=[table(("hive://meta", "db.a"))]),
+        ],
+        unused("a", OPAQUE),
+        surface("a.y", {"d.p": "unknown"}),
+    ),
+    case(
+        "R4 a declared reader uses what it names",
+        [COPY, declared(2, writes("d", {"k": "a.y"}), of="a")],
+        unused("a", {"x": "used", "y": "used"}),
+    ),
+    case(
+        "R4 an opaque stream",
+        [COPY, done(2, 2, table("d", "p"), of=[A], kind="RUNNING", job_facets=STREAM)],
+        unused("a", OPAQUE),
+    ),
+    case(
+        "R4 an opaque reader last night, with columns the night before",
+        [
+            done(1, 1, writes("b", {"x": "a.x"}), of=[A], job="j"),
+            done(2, 2, table("b", "x"), of=[A], job="j"),
+        ],
+        unused("a", OPAQUE),
+    ),
+    case(
+        "R4 an opaque reader whose output was dropped",
+        [COPY, done(2, 2, table("d", "p"), of=[A]), drop(3, 3, "d")],
+        unused("a", OPAQUE),
+        surface("a.y", {}),
+    ),
+    case(
+        "R4 an opaque reader that reports its columns since the output was made anew",
+        [
+            done(1, 1, table("d", "x"), of=[A], job="j"),
+            drop(2, 2, "d"),
+            done(3, 3, writes("d", {"x": "a.x"}), of=[A], job="j"),
+        ],
+        unused("a", SEEN),
+        doubt="'of a current run': the run is current for the dropped generation for ever; here it has been replaced.",
+    ),
+    case(
+        "R4 a reader with columns that is opaque since its output was made anew",
+        [
+            done(1, 1, writes("d", {"x": "a.x"}), of=[A], job="j"),
+            drop(2, 2, "d"),
+            done(3, 3, table("d", "x"), of=[A], job="j"),
+        ],
+        unused("a", OPAQUE),
+        surface("a.x", {"d.x": "unknown"}),
+        upstream("d.x", {}),
+    ),
+    case(
+        "rule 12 columns match in any case",
+        [
+            done(1, 1, writes("b", {"MAIL": "a.X"}, columns="Mail"), of=[A]),
+            done(2, 2, writes("c", {"k": "b.mail"}), of="b"),
+        ],
+        unused("a", SEEN),
+        exposed("a.x", "b.mail", "c.k"),
+        upstream("c.k", {"b.mail": "1", "a.x": "2"}),
+    ),
+    case(
+        "rule 12 twins that differ in case only are two",
+        [
+            done(1, 1, writes("b", {"k": "a.ID"}), of=[table("a", "ID id")]),
+        ],
+        unused("a", {"ID": "used", "id": "unused"}),
+        exposed("a.ID", "b.k"),
+        surface("a.id", {}),
+    ),
+    case(
+        "rule 12 twins of an older schema are one by now",
+        [
+            done(1, 1, writes("b", {"k": "a.ID"}), of=[table("a", "ID id")]),
+            done(2, 2, table("a", "id")),
+        ],
+        unused("a", {"id": "used"}),
+        exposed("a.id", "b.k"),
+    ),
+]
+
+HIVE, GLUE = ("hive://meta", "db.orders"), ("arn:aws:glue:eu-west-1:1", "table/db/orders")
+TRINO, SQL_SERVER = ("trino://t:8080", "hive.db.orders"), ("mssql://db", "sales.dbo.orders")
+ORACLE = ("oracle://db:1521", "SVC.HR.PEOPLE")
+
+
+def one_name(system: str, canonical: tuple[str, str], other: str) -> Case:
+    """Return a case of a table that is written by one spelling of its name and read by another."""
+    namespace, name = canonical
+    read = {"namespace": namespace, "name": other, "field": "x", "transformations": [step("DIRECT")]}
+    out = table("out", "x", columnLineage=column_lineage({"x": [read]}))
+    return case(
+        f"R8 {system} folds names by case",
+        [
+            done(1, 1, writes(canonical, {"x": "a.x"}), of=[A]),
+            done(2, 2, out, of=[table((namespace, other))]),
+        ],
+        exposed("a.x", f"{name}.x", "out.x"),
+        upstream("out.x", {f"{name}.x": "1", "a.x": "2"}),
+    )
+
+
+NAMES = [
+    one_name("Hive", HIVE, "DB.Orders"),
+    one_name("Glue", GLUE, "table/DB/Orders"),
+    one_name("Oracle", ORACLE, "svc.hr.people"),
+    one_name("Trino", TRINO, "hive.DB.Orders"),
+    one_name("SQL Server", SQL_SERVER, "Sales.dbo.Orders"),
+]
+
+CASES: list[Case] = [*STRICT, *NO_STEPS, *VERDICTS, *NAMES]

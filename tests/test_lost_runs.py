@@ -1,0 +1,86 @@
+"""Rule 1: which runs are lost is the same in the index and in gold."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headwater.index.run_health import run_health
+from headwater.runtime.indexes import open_lenses
+from headwater.tables import HOURLY_STATS, RUN_HEALTH
+from tests.parsing import World
+from tests.reference.world_events import Json, facet, run_event, uuid
+from tests.spark_lake import SparkLake
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:The distutils package is deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+CASES: dict[str, tuple[str | None, list[tuple[str, float]], bool]] = {
+    "silent for a day": (None, [("START", -25)], True),
+    "silent for a day, a batch by its own word": ("BATCH", [("START", -25)], True),
+    "silent since it ran": ("BATCH", [("START", -50), ("RUNNING", -25)], True),
+    "a clock 8 days ahead is no sign of life": ("BATCH", [("START", -25), ("RUNNING", 8 * 24)], True),
+    "not silent for a day yet": ("BATCH", [("START", -23)], False),
+    "heard of since": ("BATCH", [("START", -50), ("RUNNING", -1)], False),
+    "ended": ("BATCH", [("START", -50), ("COMPLETE", -49)], False),
+    "failed": ("BATCH", [("START", -50), ("FAIL", -49)], False),
+    "a stream has no end to wait for": ("STREAMING", [("START", -50)], False),
+    "a service neither": ("SERVICE", [("START", -500)], False),
+    "a batch that turned out a stream": ("STREAMING", [("RUNNING", -25)], False),
+}
+"""Processing type, events by type and hour from now; whether the run is lost."""
+
+NAMES = list(CASES)
+LOST = {name for name, (*_, lost) in CASES.items() if lost}
+
+
+def events() -> Iterator[bytes]:
+    """Yield the events of one run for each case, newest first."""
+    now = datetime.now(UTC)
+    for name, (processing, said, _) in CASES.items():
+        of_job: Json = {"jobType": facet(processingType=processing, integration="SPARK")} if processing else {}
+        for kind, hours in said[::-1]:
+            time = (now + timedelta(hours=hours)).isoformat()
+            run = run_event(kind, time, uuid(NAMES.index(name)), ("jobs", name), job_facets=of_job)
+            yield json.dumps(run).encode()
+
+
+def test_the_index_knows_lost_runs(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.append(*events())
+    parser = world.parser()
+    while parser.step():
+        pass
+    lenses = open_lenses(world.settings, world.folder)
+    now_us = int(datetime.now(UTC).timestamp() * 1e6)
+    found = lenses.now(lambda live, _: run_health(live, now_us - 3_600_000_000, 60_000_000, 60, now_us))
+    lenses.close()
+    assert {item["job"]["name"] for item in found["lost"]} == LOST
+    assert found["lostCount"] == len(LOST)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_gold_knows_lost_runs(spark: SparkSession, tmp_path: Path) -> None:
+    lake = SparkLake(spark, tmp_path)
+    lake.world.append(*events())
+    parser = lake.world.parser()
+    while parser.step():
+        pass
+    lake.build()
+    health = lake.gold(RUN_HEALTH)
+    assert {row.job_name for row in health if row.state == "LOST"} == LOST
+    assert {row.job_name: row.processing for row in health} == {
+        name: processing or "BATCH" for name, (processing, *_) in CASES.items()
+    }
+    assert sum(row.lost for row in lake.gold(HOURLY_STATS)) == len(LOST)
+    earlier = lake.folder("gold", RUN_HEALTH)
+    spark.sql(f"UPDATE delta.`{earlier}` SET state = 'RUNNING' WHERE state = 'LOST'")
+    lake.build("gold")  # nothing new came, time alone loses them
+    assert {row.job_name for row in lake.gold(RUN_HEALTH) if row.state == "LOST"} == LOST

@@ -1,0 +1,205 @@
+"""Rule 1: what is newest is the same wherever it is asked, in whatever order events came."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from pyspark.sql import SparkSession
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from headwater.access import Access
+from headwater.api.facets import facets
+from headwater.api.marquez.routes import MarquezApi
+from headwater.api.questions import moment_us
+from headwater.index.lens import Lens
+from headwater.lineage.name import Name
+from headwater.lineage.names import default_rules
+from headwater.lineage.naming import Naming
+from headwater.lineage.newest import newest_events_first, order_of, order_text, time_of
+from headwater.lineage.run import fold
+from headwater.runtime.indexes import open_freshness, open_lenses, open_search
+from headwater.tables import DATASETS, FACETS, FIELDS
+from tests.lake_check import rows
+from tests.lineage_world import read_parts
+from tests.newest_cases import NAMES, NOMINAL, case_of, expected, place, shuffled
+from tests.parsing import World
+from tests.reference.records import Delivered
+from tests.reference.world_events import START, START_US, Json, uuid
+from tests.spark_lake import SparkLake
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:The distutils package is deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+FAR = f"{START.year + 1}-01-01T00:00:00Z"
+
+
+class Lake:
+    """Bronze, the index and all that answers from them; the events came in one of many orders."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.lenses = open_lenses(world.settings, world.folder)
+        things = open_search(world.settings, world.folder)
+        freshness = open_freshness(world.settings, world.folder, lambda: ())
+        api = MarquezApi(self.lenses, things, world.bronze, Access(()), freshness, post=_no_post)
+        self.client = TestClient(Starlette(routes=api.routes()))
+
+    def marquez(self, *path: str, **query: str) -> Any:
+        answer = self.client.get("/api/v1/" + "/".join(quote(part, safe="") for part in path), params=query)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def facets(self, entity: str) -> dict[str, str]:
+        """Return what the answer about facets says, by the name of its case."""
+        found = facets(self.world.bronze, default_rules(), entity=entity, name="note", limit=1000)
+        assert not found["truncated"]
+        return {case_of(item.get("runId") or item["name"]): item["facet"]["text"] for item in found["items"]}
+
+
+async def _no_post(body: bytes, headers: Mapping[str, str], query: str) -> tuple[int, bytes]:
+    raise AssertionError(f"nothing is written here, but {body!r}")
+
+
+@pytest.fixture(scope="module", params=range(3))
+def lake(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
+    """Give an index that took the events of all cases in another order, in small batches."""
+    world = World(tmp_path_factory.mktemp("newest"))
+    bodies, chance = shuffled(Random(request.param)), Random(request.param)
+    while bodies:
+        size = chance.randint(1, 80)
+        store(world, bodies[:size])
+        bodies = bodies[size:]
+        open_lenses(world.settings, world.folder).close()
+    found = Lake(world)
+    yield found
+    found.client.close()
+    found.lenses.close()
+
+
+def store(world: World, bodies: Sequence[bytes]) -> None:
+    """Let bodies be received on the day after the cases' times."""
+    world.append(*bodies)
+    world.age((datetime.now(UTC) - START).days)
+    parser = world.parser()
+    while parser.step():
+        pass
+
+
+def texts(facets_of: Mapping[str, Json]) -> dict[str, str]:
+    return {name: facets["note"]["text"] for name, facets in facets_of.items() if "note" in facets}
+
+
+@pytest.mark.parametrize("entity", ["run", "job", "dataset"])
+def test_the_answer_about_facets_gives_the_newest(lake: Lake, entity: str) -> None:
+    assert lake.facets(entity) == expected(lake.world.folder, entity)
+
+
+@pytest.mark.parametrize("query", [{}, {"asOf": FAR}])
+def test_marquez_gives_the_newest_facet_of_a_dataset(lake: Lake, query: Json) -> None:
+    answers = {name: _dataset(lake, name, query) for name in NAMES}
+    assert texts({name: each["facets"] for name, each in answers.items()}) == expected(lake.world.folder, "dataset")
+
+
+@pytest.mark.parametrize("query", [{}, {"asOf": FAR}])
+def test_marquez_gives_the_newest_facet_of_a_job(lake: Lake, query: Json) -> None:
+    answers = {name: lake.marquez("namespaces", "newest", "jobs", name, **query) for name in NAMES}
+    assert texts({name: each["facets"] for name, each in answers.items()}) == expected(lake.world.folder, "job")
+
+
+@pytest.mark.parametrize("entity", ["run", "job"])
+def test_marquez_gives_the_newest_facet_of_a_run_and_of_its_job_as_the_run_told_it(lake: Lake, entity: str) -> None:
+    runs = {
+        name: lake.marquez("jobs", "runs", uuid(number), "facets", type=entity) for number, name in enumerate(NAMES)
+    }
+    assert texts({name: each["facets"] for name, each in runs.items()}) == expected(lake.world.folder, entity)
+
+
+def test_marquez_gives_parent_and_nominal_time_of_the_newest_facet(lake: Lake) -> None:
+    wanted = expected(lake.world.folder, "parent")
+    jobs = {name: lake.marquez("namespaces", "newest", "jobs", name) for name in NAMES}
+    assert {name: job["parentJobName"] for name, job in jobs.items()} == {
+        name: f"parent {value}" for name, value in wanted.items()
+    }
+    nominal = {name: job["latestRun"]["nominalStartTime"] for name, job in jobs.items()}
+    assert nominal == {name: NOMINAL[value] for name, value in wanted.items()}
+
+
+@pytest.mark.parametrize("query", [{}, {"asOf": FAR}])
+def test_marquez_shows_the_columns_of_the_newest_schema(lake: Lake, query: Json) -> None:
+    fields = {name: [field["name"] for field in _dataset(lake, name, query)["fields"]] for name in NAMES}
+    assert fields == {name: [value] for name, value in expected(lake.world.folder, "schema").items()}
+
+
+@pytest.mark.parametrize("lens", [Lens(), Lens(as_of_us=moment_us("asOf", FAR))])
+def test_our_answers_see_the_columns_of_the_newest_schema(lake: Lake, lens: Lens) -> None:
+    with lake.lenses.look(lens) as sight:
+        columns = {name: list(sight.moment.columns(Name(*place(name))).by_key.values()) for name in NAMES}
+    assert columns == {name: [value] for name, value in expected(lake.world.folder, "schema").items()}
+
+
+def test_the_rule_itself_gives_the_newest_schema(lake: Lake) -> None:
+    delivered = [
+        Delivered(json.loads(row["body"]), int(row["received_at"].timestamp() * 1e6), row["event_id"])
+        for row in rows(lake.world.folder, "events")
+    ]
+    parts, contents = read_parts(delivered)
+    found = {}
+    for name in NAMES:
+        run = fold([part for part in parts if part.job.name == name], Naming())
+        both = run.inputs | run.outputs
+        found[name] = ["".join(path) for path in contents.schema(both[Name(*place(name))].schema or "")]
+    assert found == {name: [value] for name, value in expected(lake.world.folder, "schema").items()}
+
+
+def _dataset(lake: Lake, name: str, query: Json) -> Any:
+    namespace, dataset_name = place(name)
+    return lake.marquez("namespaces", namespace, "datasets", dataset_name, **query)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("seed", range(2))
+def test_silver_holds_the_newest_facets_and_columns(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    lake = SparkLake(spark, tmp_path)
+    bodies = shuffled(Random(seed))
+    for half in (bodies[::2], bodies[1::2]):
+        lake.store(half)
+        lake.build("silver")
+    notes = lake.read("silver", FACETS).where("facet = 'note' AND value IS NOT NULL").collect()
+    for entity in ("run", "job", "dataset"):
+        found = {case_of(row.name): json.loads(row.value)["text"] for row in notes if row.entity == entity}
+        assert found == expected(lake.world.folder, entity)
+    schemas = expected(lake.world.folder, "schema")
+    fields = lake.read("silver", FIELDS).collect()
+    assert {(case_of(row.dataset_name), row.field) for row in fields} == set(schemas.items())
+    columns = {case_of(row.dataset_name): row.columns for row in lake.read("silver", DATASETS).collect()}
+    assert {name: json.loads(text) for name, text in columns.items()} == {n: [[v]] for n, v in schemas.items()}
+
+
+def test_the_lake_sorts_events_like_the_order(lake: Lake) -> None:
+    columns = "event_id, event_type, coalesce(event_time, received_at) AS time, received_at"
+    found = lake.world.bronze.events.query(f"SELECT {columns} FROM t ORDER BY {newest_events_first()}").to_pylist()
+    times = [(int(row["time"].timestamp() * 1e6), int(row["received_at"].timestamp() * 1e6)) for row in found]
+    orders = [order_of(row["event_id"], row["event_type"], *time) for row, time in zip(found, times, strict=True)]
+    assert orders == sorted(orders, reverse=True)
+    assert len(orders) > 150
+
+
+def test_the_order_as_text_sorts_like_the_order() -> None:
+    orders = [
+        order_of(event_id, kind, time_us, START_US)
+        for event_id in ("0a", "ff")
+        for kind in ("START", "RUNNING", "COMPLETE", "FAIL", "OTHER", "")
+        for time_us in (-(10**15), -1, 0, 1, START_US, START_US + 86_400_000_000, START_US + 86_400_000_001)
+    ]
+    assert sorted(orders) == sorted(orders, key=order_text)
+    assert [time_of(order_text(order)) for order in orders] == [order.time_us for order in orders]

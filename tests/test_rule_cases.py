@@ -1,0 +1,68 @@
+"""The rules of lineage case by case, by hand, held against every judge: in order, and late, shuffled, repeated."""
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.reference.world_events import START_US, Json, deliver
+from tests.rule_cases import airflow, generations, masking, nested, opaque, unused
+from tests.rule_cases.case import Ask, Case
+from tests.rule_cases.events import tagging
+from tests.rule_cases.index_judge import Index
+from tests.rule_cases.judges import Judge, Memory, Oracle
+
+CASES = [case for part in (generations, opaque, airflow, nested, masking, unused) for case in part.CASES]
+JUDGES = [
+    pytest.param(Oracle, id="oracle"),
+    pytest.param(Memory, id="memory"),
+    pytest.param(Index, id="index", marks=pytest.mark.slow),
+]
+TAG = "asked"
+TAGGED_AT = 3500  # seconds: after every story, before the first receipt
+
+
+@pytest.mark.parametrize("judge", JUDGES)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_case(case: Case, judge: type[Judge]) -> None:
+    assert wrong_answers(case, list(case.events), judge) == [], case.doubt
+    assert wrong_answers(case, shuffled(case), judge) == [], "order and repetition matter"
+
+
+def test_names_of_cases_are_told_apart() -> None:
+    assert len({case.name for case in CASES}) == len(CASES) >= 150
+
+
+def wrong_answers(case: Case, events: list[Json], judge: type[Judge]) -> list[str]:
+    """Return what a judge answers otherwise than the case says."""
+    as_of_us = None if case.as_of is None else START_US + int(case.as_of * 1_000_000)
+    asks = [ask for ask in case.asks if ask.kind in judge.answers]
+    with judge(deliver(events), as_of_us) as seen:
+        wrong = [each for ask in asks for each in differences(ask, seen.answer(ask))]
+    for ask in asks:
+        if ask.kind == "surface" and ask.about[0] != "#":
+            tag = tagging(TAGGED_AT if case.as_of is None else case.as_of, ask.about, TAG)
+            by_tag = Ask("surface", f"#{TAG}", ask.expected)
+            with judge(deliver([*events, tag]), as_of_us) as tagged:
+                wrong += differences(by_tag, tagged.answer(by_tag))
+    return wrong
+
+
+def differences(ask: Ask, found: Any) -> list[str]:
+    expected = ask.expected
+    if isinstance(expected, Mapping):
+        is_open = {key for key, value in expected.items() if value == "?"}
+        found, expected = ({key: each[key] for key in each.keys() - is_open} for each in (found, expected))
+    shown = f"{ask.kind} {ask.about}{' ' + ask.mode if ask.mode != 'value' else ''}{' strict' if ask.strict else ''}"
+    return [] if found == expected else [f"{shown}: {in_order(found)}, not {in_order(expected)}"]
+
+
+def in_order(answer: Any) -> Any:
+    return dict(sorted(answer.items())) if isinstance(answer, Mapping) else sorted(answer)
+
+
+def shuffled(case: Case) -> list[Json]:
+    """Return the events in another order, some of them twice; what came first in the story may come last."""
+    chance = Random(case.name)
+    return chance.sample(case.events, len(case.events)) + chance.sample(case.events, len(case.events) // 2)

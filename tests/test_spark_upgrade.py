@@ -1,0 +1,122 @@
+"""Silver and gold of the version before are superseded by a generation built beside them; Spark adds new columns."""
+
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headwater import failpoints
+from headwater.errors import WrongSetting
+from headwater.lake.delta import LakeTable
+from headwater.lake.generations import generation_in_force
+from headwater.lineage.user_rules import UserRules
+from headwater.spark.bronze import SparkBronze
+from headwater.spark.delta import Folder
+from headwater.spark.generations import current
+from headwater.spark.gold import build_gold
+from headwater.spark.layers import open_layers
+from headwater.spark.questions import Questions
+from headwater.spark.silver import build_silver
+from headwater.tables import BRONZE, COLUMN_EDGES, GOLD, RUNS, SILVER, Table
+from tests.fixtures import unpack_before_verdicts
+from tests.parsing import World
+from tests.running import headwater
+from tests.test_new_columns import NEW, OLD, append, columns, rows, stored
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(1800),
+    pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:The distutils package is deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:is_datetime64tz_dtype is deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+RULES = UserRules()
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    """Give the lake of the version before, and in bronze one event that its silver has not seen."""
+    world = World(unpack_before_verdicts(tmp_path))
+    world.parser().step()
+    return world.folder / "lake"
+
+
+def in_force(lake: Path) -> tuple[str | None, str | None]:
+    return generation_in_force(str(lake), "silver", {}), generation_in_force(str(lake), "gold", {})
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(file): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def targets(spark: SparkSession, lake: Path) -> set[str]:
+    found = Questions(spark, str(lake)).impact("landing/customers", "email").columns
+    return {f"{row.dataset}.{row.column}" for row in found.itertuples()}
+
+
+def test_other_rules_are_built_beside_what_is_in_force_and_switched_to_at_once(spark: SparkSession, lake: Path) -> None:
+    old = in_force(lake)
+    kept = {layer: files(lake / layer / str(name)) for layer, name in zip(("silver", "gold"), old, strict=True)}
+    with pytest.raises(WrongSetting, match="Run `headwater spark silver` first"):
+        build_gold(spark, str(lake), RULES)
+    killed = {failpoints.VARIABLE: "spark.after_edge_sets"}
+    done = headwater("spark", "silver", "--data", lake.parent, environment=killed, timeout_s=900)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert in_force(lake) == old
+    assert "gold/mailing.contact" in targets(spark, lake)
+
+    begun = {folder.name for folder in (lake / "silver").glob("g1*")} - {str(old[0])}
+    assert build_silver(spark, str(lake), RULES) > 0
+    assert {str(in_force(lake)[0])} == begun, "the run that was cut off is gone on with"
+    assert open_layers(spark, str(lake)).folders["silver"].root.endswith(str(old[0])), "one generation in one answer"
+    assert "gold/late.mail" not in targets(spark, lake)
+
+    assert build_gold(spark, str(lake), RULES) > 0
+    assert {"gold/mailing.contact", "gold/late.mail"} <= targets(spark, lake)
+    assert {row.rules_hash for row in layer(spark, lake, "silver", RUNS)} == {RULES.rules_hash}
+    assert {row.rules_hash for row in layer(spark, lake, "gold", COLUMN_EDGES)} == {RULES.rules_hash}
+    assert (build_silver(spark, str(lake), RULES), build_gold(spark, str(lake), RULES)) == (0, 0)
+    assert in_force(lake) != old
+    for name, before in kept.items():
+        assert before.items() <= files(lake / name).items(), "who reads the old generation goes on"
+
+
+def test_bronze_of_the_version_before_takes_todays_columns_from_spark(spark: SparkSession, lake: Path) -> None:
+    world = World(lake.parent)
+    before = {table.name: rows(world, table) for table in BRONZE}
+    bronze = SparkBronze(spark, str(lake / "bronze"))
+    bronze.create("spark/stream", "another")
+    assert bronze.properties()["headwater.owner"] == "parser/local", "it stays whose it was"
+    for table in BRONZE:
+        assert sorted(bronze.read(table).columns) == sorted(table.columns)
+        assert sorted(map(str, rows(world, table))) == sorted(map(str, before[table.name]))
+
+
+def layer(spark: SparkSession, lake: Path, name: str, table: Table) -> list[Any]:
+    found = current(spark, str(lake), name, SILVER if name == "silver" else GOLD)
+    assert found
+    return found[0].read(table).collect()
+
+
+def test_spark_adds_the_columns_that_a_table_lacks_and_every_engine_goes_on(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    uri = str(tmp_path / OLD.name)
+    old, folder = LakeTable(uri, OLD), Folder(spark, str(tmp_path), [NEW])
+    old.create({})
+    append(old, 1)
+    assert [row.asDict()["added"] for row in folder.read(NEW).collect()] == [None]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: folder.create(), range(4)))
+    assert sorted(columns(uri)) == sorted(NEW.columns)
+    version = old.handle().version()
+    folder.create()
+    assert (append(old, 2), append(LakeTable(uri, NEW), 3)) == (1, 1)
+    assert old.handle().version() == version + 2, "nothing to add, nothing committed"
+    assert stored(uri) == {1: ("x", None, None), 2: ("x", None, None), 3: ("x", "new", ["a"])}
+    assert {row.sequence: row.added for row in folder.read(NEW).collect()} == {1: None, 2: None, 3: "new"}

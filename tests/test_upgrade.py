@@ -1,0 +1,145 @@
+"""A data folder of the version before goes on under this one: log and bronze, and an index that is built beside."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from headwater.api.lineage import ask
+from headwater.errors import LakeUnavailable
+from headwater.index.database import open_for_reading
+from headwater.index.follow import AT_ONCE, IndexFollower
+from headwater.index.home import IndexHome
+from headwater.index.lens import Lenses
+from headwater.index.older_file import show_todays_tables
+from headwater.index.rules_files import RulesFiles
+from headwater.lineage.names import default_rules
+from tests.fixtures import unpack_before_verdicts
+from tests.parsing import World, event
+from tests.shop import Asker, up
+
+OLD_INDEX = "5-ae39aa238de90f1e.sqlite"
+RENAMED = "version: 1\nrules:\n- {id: one, why: both are one, namespace: 's3://lake', to_namespace: 's3://data'}\n"
+
+
+@pytest.fixture
+def before(tmp_path: Path) -> Path:
+    return unpack_before_verdicts(tmp_path)
+
+
+@pytest.fixture
+def home(before: Path) -> IndexHome:
+    return IndexHome(before / "index")
+
+
+@pytest.fixture
+def lenses(home: IndexHome, before: Path) -> Iterator[Lenses]:
+    lenses = Lenses(home, RulesFiles(before / "rules"))
+    yield lenses
+    lenses.close()
+
+
+def reached(lenses: Lenses, **more: str) -> set[str]:
+    """Ask where the shop's e-mail addresses end up."""
+    asked = {"dataset": "landing/customers", "column": "email", **more}
+    return {f"{item['dataset']}.{item['column']}" for item in ask(lenses, "impact", asked)["columns"]}
+
+
+def test_the_log_goes_on_where_the_parser_before_stopped(before: Path) -> None:
+    world = World(before)
+    old = world.audit()
+    assert (old["pending"], old["balanced"]) == (1, True)
+    assert world.parser().step() == 1
+    new = world.audit()
+    assert (new["pending"], new["stored"], new["balanced"]) == (0, old["stored"] + 1, True)
+    assert (new["received"], new["duplicates"], new["rejected"], new["refused"]) == (
+        old["received"], old["duplicates"], old["rejected"], old["refused"]
+    )  # fmt: skip
+
+
+def test_the_old_index_answers_until_the_new_one_is_built_beside_it(
+    before: Path, home: IndexHome, lenses: Lenses
+) -> None:
+    world, rules = World(before), default_rules()
+    world.parser().step()
+    follower = IndexFollower(home, world.bronze)
+    assert home.current().path.name == OLD_INDEX
+    assert "gold/mailing.contact" in reached(lenses)
+    assert not lenses.rules().indexed
+    while follower.step(rules):
+        assert home.current().path.name == OLD_INDEX
+        assert "gold/late.mail" not in reached(lenses)
+    assert home.current().path == home.path_for(rules)
+    assert {"gold/mailing.contact", "gold/late.mail"} <= reached(lenses)
+    assert "gold/late.mail" in reached(lenses, asOf="2027-01-01T00:00:00Z")
+    assert [file.name for file in (before / "index").glob("*.sqlite")] == [home.path_for(rules).name]
+    follower.close()
+
+
+def test_an_old_index_that_cannot_be_read_takes_nothing_from_the_one_that_is_built(
+    before: Path, home: IndexHome, lenses: Lenses
+) -> None:
+    world, rules = World(before), default_rules()
+    world.append(*(event(f"{number:032x}") for number in range(AT_ONCE)))
+    while world.parser().step():
+        pass
+    follower = IndexFollower(home, world.bronze)
+    assert follower.step(rules)
+    home.current().path.write_bytes(b"no database" * 1000)
+    with pytest.raises(LakeUnavailable):
+        reached(lenses)
+    assert home.damaged()
+    assert 0 < follower.step(rules) < AT_ONCE // 10, "it goes on where it was"
+    assert follower.step(rules) == 0
+    assert "gold/late.mail" in reached(lenses)
+    follower.close()
+
+
+def test_other_rules_are_built_beside_those_in_force(before: Path, home: IndexHome, lenses: Lenses) -> None:
+    follower = IndexFollower(home, World(before).bronze)
+    while follower.step(lenses.rules().rules.names):
+        pass
+    (before / "rules").mkdir()
+    (before / "rules" / "names.yaml").write_text(RENAMED)
+    while follower.step(lenses.rules().rules.names):
+        assert ask(lenses, "impact", {"dataset": "gold/mailing"})["column"]["namespace"] == "s3://lake"
+    assert ask(lenses, "impact", {"dataset": "gold/mailing"})["column"]["namespace"] == "s3://data"
+    follower.close()
+
+
+def test_what_an_older_file_lacks_reads_as_its_default_and_is_not_written(tmp_path: Path) -> None:
+    file = tmp_path / "old.sqlite"
+    with closing(sqlite3.connect(file)) as old:
+        old.executescript("CREATE TABLE kept(a, b TEXT); INSERT INTO kept VALUES (1, 'x'); CREATE TABLE gone(z);")
+    content = file.read_bytes()
+    today = "CREATE TABLE kept(b, new INTEGER NOT NULL DEFAULT 7, late TEXT, a); CREATE TABLE added(a, b);"
+    with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as opened:
+        show_todays_tables(opened, today)
+        assert opened.execute("SELECT b, new, late, a, rowid FROM kept").fetchall() == [("x", 7, None, 1, 1)]
+        assert opened.execute("SELECT a, b FROM added ORDER BY rowid").fetchall() == []
+    assert file.read_bytes() == content
+
+
+def test_a_file_of_these_rules_that_lacks_a_table_is_damaged(before: Path, home: IndexHome) -> None:
+    follower = IndexFollower(home, World(before).bronze)
+    while follower.step(default_rules()):
+        pass
+    follower.close()
+    with closing(sqlite3.connect(home.current().path)) as harmed:
+        harmed.execute("DROP TABLE edges")
+    with closing(open_for_reading(home.current().path)) as opened, pytest.raises(sqlite3.OperationalError):
+        opened.execute("SELECT * FROM edges")
+
+
+@pytest.mark.slow
+def test_headwater_started_on_the_old_folder_answers_from_its_first_moment_on(before: Path) -> None:
+    with up(before) as running, Asker(running.url) as asker:
+        statuses = set()
+        while not asker.ask("rules")["indexed"]:
+            statuses.add(asker.get("impact", dataset="landing/customers", column="email").status_code)
+        statuses.add(asker.get("impact", dataset="landing/customers", column="email").status_code)
+        assert statuses == {200}
+        asker.wait_for("impact", dataset="gold/late")
+        assert asker.ask("audit")["balanced"]

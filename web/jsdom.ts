@@ -1,0 +1,31 @@
+// What jsdom lacks and pages need to be drawn in the unit tests: sizes, observers of them, and ELK's worker.
+import { cleanup } from '@testing-library/react';
+import { afterEach, vi } from 'vitest';
+
+const WORKER = ['elkjs', 'lib', 'elk-worker.min.js'].join('/'); // not a literal: it has no types
+const WINDOW_PX = 2_700; // eighty rows of a table are in sight
+const ROW_PX = 34;
+
+// outside a browser the worker's file is a worker without a thread
+const { Worker: ElkWorker } = (await import(WORKER)) as { Worker: unknown };
+
+class Observer {
+  constructor(private readonly told: (entries: { target: Element; contentRect: { width: number; height: number } }[]) => void) {}
+  observe(target: Element): void {
+    this.told([{ target, contentRect: { width: WINDOW_PX, height: WINDOW_PX } }]);
+  }
+  unobserve = () => undefined;
+  disconnect = () => undefined;
+}
+
+const sized = (name: string, px: (element: Element) => number): void => {
+  Object.defineProperty(HTMLElement.prototype, name, { configurable: true, get(this: Element) { return px(this); } });
+};
+
+for (const name of ['offsetHeight', 'clientHeight']) sized(name, (element) => (element.classList.contains('grid') ? WINDOW_PX : ROW_PX));
+for (const name of ['offsetWidth', 'clientWidth']) sized(name, () => 800);
+vi.stubGlobal('ResizeObserver', Observer);
+vi.stubGlobal('Worker', ElkWorker);
+vi.stubGlobal('DOMMatrixReadOnly', class { m22 = 1; });
+vi.stubGlobal('scrollTo', () => undefined);
+afterEach(cleanup);

@@ -1,0 +1,106 @@
+// Values of every shape that a schema allows: what may be missing or null once is and once is not, lists are empty and long.
+import { readFileSync } from 'node:fs';
+
+interface Schema {
+  $ref?: string;
+  type?: string;
+  enum?: unknown[];
+  anyOf?: Schema[];
+  format?: string;
+  minimum?: number;
+  exclusiveMinimum?: number;
+  items?: Schema;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  additionalProperties?: Schema | boolean;
+}
+
+interface Document {
+  paths: Record<string, Record<string, { responses: { 200: { content: Record<string, { schema: Schema }> } } }>>;
+  components: { schemas: Record<string, Schema> };
+}
+
+const MOST = 64; // shapes of one schema; all combinations of its members where there are no more
+const LONG = 100;
+const FEW = 2; // items of a list inside of a list
+const ABSENT = Symbol('absent');
+const TIMES = ['2026-03-01T12:00:00.000Z', '2026-11-21T10:40:00Z'];
+const TEXTS = ['abfss://lake@account/silver/customers', '', '<b>\u202e"🦆'];
+const KEYS = ['COMPLETE', 'FAIL', 'identifiers', 'symlinks', 'sql', 'query', 'parent', 'run', 'errorMessage', 'message'];
+const LEAVES = [null, true, -1, '', 'text', [], [null, 'x', {}], {}];
+
+export const openapi = JSON.parse(readFileSync('openapi.json', 'utf8')) as Document;
+const known = new Map<string, unknown[]>();
+
+/** The shapes of a named schema, always the same ones; in a list: those of its items. */
+export function shapesOf(name: string, inList = false): unknown[] {
+  const key = inList ? `${name}[]` : name;
+  const found = known.get(key) ?? shapes(openapi.components.schemas[name] ?? {}, { draw: draws(name), inList });
+  known.set(key, found);
+  return found;
+}
+
+interface Within {
+  draw: Draw;
+  inList: boolean;
+}
+
+function shapes(schema: Schema, within: Within): unknown[] {
+  if (schema.$ref) return shapesOf(schema.$ref.split('/').at(-1) ?? '', within.inList);
+  if (schema.enum) return schema.enum;
+  if (schema.anyOf) return schema.anyOf.flatMap((each) => shapes(each, within));
+  switch (schema.type) {
+    case 'string': return schema.format === 'date-time' ? TIMES : TEXTS;
+    case 'boolean': return [true, false];
+    case 'null': return [null];
+    case 'integer': return [schema.minimum ?? -7, 1, 1_234_567];
+    case 'number': return [schema.exclusiveMinimum === undefined ? (schema.minimum ?? -7) : 0.001, 60, 1e9];
+    case 'array': return lists(shapes(schema.items ?? {}, { ...within, inList: true }), within.inList);
+    case 'object': return schema.properties ? objects(schema, within) : mappings(schema, within);
+    default: return [...LEAVES, ...LEAVES.map((leaf) => Object.fromEntries(KEYS.map((key) => [key, leaf])))];
+  } // prettier-ignore
+}
+
+/** No item, one, and many: all that there are. */
+function lists(items: unknown[], inList: boolean): unknown[][] {
+  const many = Array.from({ length: Math.max(LONG, items.length) }, (_, at) => items[at % items.length]);
+  return inList ? [[], ...items.map((item) => [item, items.at(-1)]).slice(0, 8), items.slice(0, FEW)] : [[], many, items.slice(0, 1)];
+}
+
+function mappings({ additionalProperties }: Schema, within: Within): unknown[] {
+  const values = shapes(typeof additionalProperties === 'object' ? additionalProperties : {}, within);
+  const alike = values.map((value) => Object.fromEntries(KEYS.map((key) => [key, value])));
+  const mixed = values.map((_, at) => Object.fromEntries(KEYS.map((key, by) => [key, values[(at + by) % values.length]])));
+  return [{}, ...alike, ...mixed];
+}
+
+function objects({ properties = {}, required = [] }: Schema, within: Within): unknown[] {
+  const { draw } = within;
+  const members = Object.entries(properties).map(([name, schema]): [string, unknown[]] => [name, [...shapes(schema, within), ...(required.includes(name) ? [] : [ABSENT])]]);
+  const all = members.reduce((many, [, values]) => many * values.length, 1);
+  if (all <= MOST) return combined(members);
+  const enough = Math.max(MOST, ...members.map(([, values]) => values.length));
+  const begin = members.map(([, values]) => draw(values.length));
+  return Array.from({ length: enough }, (_, at) =>
+    made(members.map(([name, values], of) => [name, values[at < values.length ? (at + (begin[of] ?? 0)) % values.length : draw(values.length)]])),
+  );
+}
+
+function combined(members: [string, unknown[]][]): unknown[] {
+  const rows = members.reduce<[string, unknown][][]>((before, [name, values]) => before.flatMap((row) => values.map((value): [string, unknown][] => [...row, [name, value]])), [[]]);
+  return rows.map(made);
+}
+
+const made = (members: [string, unknown][]): unknown => Object.fromEntries(members.filter(([, value]) => value !== ABSENT));
+
+type Draw = (below: number) => number;
+
+/** Numbers that look drawn and are the same in each run. */
+function draws(seed: string): Draw {
+  let state = 7;
+  for (let at = 0; at < seed.length; at += 1) state = (Math.imul(state, 31) + seed.charCodeAt(at)) >>> 0;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}

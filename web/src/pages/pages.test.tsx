@@ -1,0 +1,91 @@
+import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
+import { QueryClientProvider } from '@tanstack/react-query';
+import { createMemoryRouter, RouterProvider, type RouteObject } from 'react-router';
+import { expect, test, vi } from 'vitest';
+
+import { openapi, shapesOf } from '../api/everyShape';
+import { queryClient } from '../api/hooks';
+import { feed } from '../api/live';
+import { routesOf } from '../shell/routes';
+
+const ONE = '?namespace=n&dataset=d&name=d&column=c&id=1';
+const PAGES = [
+  '/', '/?window=7d', '/lineage', '/lineage?since=2026-03-01', `/lineage${ONE}`, '/lineage?dataset=d&up=1&since=2026-03-01T00:00:00Z',
+  `/lineage${ONE}&toDataset=e`, '/search?q=x', `/dataset${ONE}`, `/job${ONE}`, `/run${ONE}`, '/surface', '/surface?exposure=unknown&since=never',
+  `/surface${ONE}`, '/unused', '/unused?verdict=used', '/diff?from=never', '/diff?from=2026-03-01&to=2026-04-01', '/coverage', '/events', '/rejected',
+  '/settings', '/nowhere',
+]; // prettier-ignore
+
+const ROUNDS = 8; // each answer has its items in all their shapes at once
+const OF_FACETS = 34; // what has facets comes one by one
+
+/** Addresses of Marquez's API, the longest first. */
+const MARQUEZ: [RegExp, string][] = [
+  [/\/datasets\/[^/]+\/versions$/, 'MarquezVersions'], [/\/datasets\/[^/]+$/, 'MarquezDataset'], [/\/runs\/[^/]+\/facets$/, 'MarquezFacets'],
+  [/\/jobs\/runs\/[^/]+$/, 'MarquezRun'], [/\/jobs\/[^/]+\/runs$/, 'MarquezRuns'], [/\/jobs\/[^/]+$/, 'MarquezJob'], [/\/namespaces$/, 'MarquezNamespaces'],
+]; // prettier-ignore
+
+function schemaOf(path: string): string {
+  const marquez = MARQUEZ.find(([address]) => path.startsWith('/api/v1/') && address.test(path))?.[1];
+  if (marquez) return marquez;
+  const operation = openapi.paths[path.replace(/runs\/[^/]+\/lineage$/, 'runs/{run}/lineage')]?.get;
+  const ref = operation?.responses[200].content['application/json']?.schema.$ref;
+  if (!ref) throw new Error(`Nothing is known of ${path}.`);
+  return ref.split('/').at(-1) ?? '';
+}
+
+/** Answer every request by the shape of a number. */
+function answerBy(number: number): void {
+  vi.stubGlobal('fetch', (address: string) => {
+    const shapes = shapesOf(schemaOf(address.split('?')[0] ?? ''));
+    return Promise.resolve(Response.json(shapes[number % shapes.length]));
+  });
+}
+
+async function open(address: string, pages?: RouteObject[]): Promise<void> {
+  const router = createMemoryRouter(routesOf(pages), { initialEntries: [address] });
+  render(<QueryClientProvider client={queryClient}><RouterProvider router={router} /></QueryClientProvider>);
+  await waitFor(() => {
+    expect(document.querySelector('h1, .failure')).not.toBeNull();
+    expect(document.querySelector('.state.loading, .chart:empty')).toBeNull();
+  }, { timeout: 10_000 }); // prettier-ignore
+}
+
+const fault = (): string | undefined => screen.queryAllByText(/^This page failed/)[0]?.textContent;
+
+test.each(PAGES)('%s shows every answer that the types allow', { timeout: 120_000 }, async (address) => {
+  vi.spyOn(console, 'error').mockImplementation(() => undefined); // React warns of names that were drawn twice
+  const rounds = /^\/(dataset|job|run)\b/.test(address) ? OF_FACETS : ROUNDS;
+  for (let number = 0; number < rounds; number += 1) {
+    answerBy(number);
+    await open(address);
+    expect([number, fault()]).toEqual([number, undefined]);
+    for (const button of document.querySelectorAll('summary, [aria-sort] button')) fireEvent.click(button);
+    await waitFor(() => expect(document.querySelector('.state.loading')).toBeNull());
+    expect([number, fault()]).toEqual([number, undefined]);
+    cleanup();
+    queryClient.clear();
+  }
+});
+
+test('what happens now is shown in every form that it may have', async () => {
+  answerBy(0);
+  for (const [kind, name] of [['run', 'RunHappened'], ['edge', 'EdgeHappened'], ['rejected', 'RejectedHappened']] as const)
+    for (const value of shapesOf(name).slice(0, 10)) feed.add({ id: '1-1', kind, value } as never);
+  await open('/');
+  await waitFor(() => expect(document.querySelectorAll('.feed li').length).toBeGreaterThan(30));
+  expect(fault()).toBeUndefined();
+});
+
+test('a page that fails leaves the navigation, and the next page is there', async () => {
+  vi.spyOn(console, 'error').mockImplementation(() => undefined); // React tells of it
+  answerBy(1);
+  const Failing = (): never => {
+    throw new Error('it has no column');
+  };
+  await open('/', [{ index: true, Component: Failing }, { path: 'settings', element: <h1>Next</h1> }]);
+  expect(fault()).toBe('This page failed: it has no column.');
+  fireEvent.click(screen.getByRole('link', { name: 'Settings' }));
+  expect(await screen.findByRole('heading', { name: 'Next' })).toBeTruthy();
+  expect(fault()).toBeUndefined();
+});

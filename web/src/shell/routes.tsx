@@ -1,0 +1,34 @@
+// Every address and its page; a page that fails leaves the shell around it as it is.
+import type { RouteObject } from 'react-router';
+
+import { Overview } from '../pages/Overview';
+import { Loading } from '../parts/States';
+import { Shell } from './Shell';
+import { Lost, PageFault } from './faults';
+
+const PAGES: RouteObject[] = [
+  { index: true, element: <Overview /> },
+  { path: 'lineage', lazy: async () => ({ Component: (await import('../pages/Lineage')).Lineage }) },
+  { path: 'search', lazy: async () => ({ Component: (await import('../pages/SearchPage')).SearchPage }) },
+  { path: 'dataset', lazy: async () => ({ Component: (await import('../pages/Dataset')).Dataset }) },
+  { path: 'job', lazy: async () => ({ Component: (await import('../pages/Job')).Job }) },
+  { path: 'run', lazy: async () => ({ Component: (await import('../pages/Run')).Run }) },
+  { path: 'surface', lazy: async () => ({ Component: (await import('../pages/Surface')).Surface }) },
+  { path: 'unused', lazy: async () => ({ Component: (await import('../pages/Unused')).Unused }) },
+  { path: 'diff', lazy: async () => ({ Component: (await import('../pages/Diff')).Diff }) },
+  { path: 'coverage', lazy: async () => ({ Component: (await import('../pages/Coverage')).Coverage }) },
+  { path: 'events', lazy: async () => ({ Component: (await import('../pages/Events')).Events }) },
+  { path: 'rejected', lazy: async () => ({ Component: (await import('../pages/Rejected')).Rejected }) },
+  { path: 'settings', lazy: async () => ({ Component: (await import('../pages/Settings')).Settings }) },
+  { path: '*', element: <Lost /> },
+];
+
+/** Routes around these pages, for a browser or for a test. */
+export const routesOf = (pages: RouteObject[] = PAGES): RouteObject[] => [
+  {
+    element: <Shell />,
+    errorElement: <main className="main"><PageFault /></main>,
+    HydrateFallback: Loading,
+    children: [{ errorElement: <PageFault />, children: pages }],
+  },
+];

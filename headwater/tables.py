@@ -363,7 +363,7 @@ COLUMN_EDGES = Table(
     ("part",),
 )
 
-TABLE_EDGES = Table("table_edges", {**_ENDS, "opaque": "boolean", "newest": "boolean", **_HISTORY}, ("part",))
+TABLE_EDGES = Table("table_edges", {**_ENDS, "opaque": "boolean", **_HISTORY}, ("part",))
 
 MASKING_SURFACE = Table(
     "masking_surface",

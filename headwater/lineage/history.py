@@ -39,7 +39,7 @@ class History(Generic[K]):
     ):
         """Go on behind `votes`, at least those that count and those of executions that go on; `spells` count then.
 
-        newest: take the newest execution where it is not the current one, instead of that.
+        newest: the newest execution counts beside the current one, whatever it carries.
         """
         self.ended: list[Spell[K]] = []
         self._observed = layer == "observed"
@@ -59,23 +59,22 @@ class History(Generic[K]):
     def add(self, votes: Iterable[Vote[Sequence[K]]]) -> None:
         """Take votes of later times than all before; `said` of one vote names an edge once."""
         for time_us, same_time in groupby(sorted(votes, key=newness), key=lambda vote: vote.time_us):
-            before = self._execution
+            before = self._counting
             fresh = list(same_time)
             for vote in fresh:
                 self._turn_to(vote)
-            live = self._votes.get(self._execution, [])
-            if self._execution != before:
-                said = {edge for vote in live for edge in vote.said}
+            begun = self._counting - before
+            if self._counting != before:
+                said = {edge for execution in self._counting for vote in self._votes[execution] for edge in vote.said}
                 self._close([edge for edge in self._open if edge not in said], time_us)
-            own = [vote for vote in fresh if vote.execution == self._execution]
-            self._say(live if self._execution != before else own, time_us)
+            own = [vote for vote in fresh if vote.execution in self._counting - begun]
+            self._say([*own, *(vote for execution in sorted(begun) for vote in self._votes[execution])], time_us)
 
     @property
-    def _execution(self) -> str:
-        """The execution that counts, empty where none does."""
-        if self._newest:
-            return "" if self._latest == self._current else self._latest
-        return self._current
+    def _counting(self) -> set[str]:
+        """The executions that count."""
+        both = {self._current, self._latest} if self._newest else {self._current}
+        return both & self._votes.keys()
 
     def _turn_to(self, vote: Vote[Sequence[K]]) -> None:
         """Rule 6: an execution without column lineage replaces none that has it; a declaration always."""

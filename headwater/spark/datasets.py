@@ -17,7 +17,7 @@ def reads(votes: DataFrame) -> DataFrame:
     """Return the datasets that votes read to write another, without generation: a MERGE into itself shows no reader."""
     said = votes.select(F.from_json("content", _READS).alias("said")).where("said.output IS NOT NULL")
     read = said.select("said.output", F.explode(F.expr("concat(said.tables, said.also_read)")).alias("name"))
-    other = read.where("name <> output").select(
+    other = read.where("slice(name, 1, 2) <> slice(output, 1, 2)").select(
         F.expr("name[0]").alias(DATASET[0]), F.expr("name[1]").alias(DATASET[1]), F.lit("").alias(DATASET[2])
     )
     return other.distinct()

@@ -171,7 +171,7 @@ def _plain(layers: Layers, moment: datetime | None) -> DataFrame:
     columns, tables = (layers.gold(table).where(_at(moment)) for table in (COLUMN_EDGES, TABLE_EDGES))
     nothing = F.lit(None).cast("string")
     whole = {"source_column": nothing, "target_column": nothing, "direct": F.lit(True), "masked": F.lit(False)}
-    every = columns.unionByName(tables.where("opaque AND NOT newest").withColumns(whole), allowMissingColumns=True)
+    every = columns.unionByName(tables.where("opaque").withColumns(whole), allowMissingColumns=True)
     made = F.min(F.struct("masked", "job_namespace", "job_name")).alias("made")
     return every.groupBy(*_ENDS, "direct").agg(made)
 

@@ -24,7 +24,6 @@ EDGE = Table(
     {
         **without(COLUMN_EDGES, "batch", "rules_hash"),
         "opaque": "boolean",
-        "newest": "boolean",
         "kind": "string",
         "gone": "boolean",
         "was": "string",
@@ -77,14 +76,10 @@ class ColumnEdge(NamedTuple):
 
 
 class TableEdge(NamedTuple):
-    """A dataset to what is written from it; opaque: nobody says which columns.
-
-    newest: by the newest execution of a job of which an older one is current.
-    """
+    """A dataset to what is written from it; opaque: nobody says which columns."""
 
     source: Name
     opaque: bool
-    newest: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,10 +101,10 @@ class Spells:
         if output is None:
             return
         says = [remasked(self.rules, group, read_contribution(row.content)) for row in votes]
-        for kind, newest, edges_of in _KINDS:
+        for kind, edges_of in _KINDS.items():
             said = [(row, row.vote(edges_of(says_it))) for row, says_it in zip(votes, says, strict=True)]
-            before = [kept for row in every if row.kind == kind and (kept := read_row(row.edge)).newest == newest]
-            yield from _Writer(kind, one.group_key, group, newest).changes(said, before, whole=whole)
+            before = [read_row(row.edge) for row in every if row.kind == kind]
+            yield from _Writer(kind, one.group_key, group).changes(said, before, whole=whole)
 
 
 class _Grouped(NamedTuple):
@@ -151,16 +146,7 @@ def _table_edges(said: Contribution) -> tuple[TableEdge, ...]:
     return tuple(TableEdge(source, not said.carries) for source in said.tables)
 
 
-def _newest_table_edges(said: Contribution) -> tuple[TableEdge, ...]:
-    return tuple(edge._replace(newest=True) for edge in _table_edges(said))
-
-
-_KINDS: tuple[tuple[str, bool, Callable[[Contribution], tuple[NamedTuple, ...]]], ...] = (
-    (COLUMN, False, _column_edges),
-    (TABLE, False, _table_edges),
-    (TABLE, True, _newest_table_edges),
-)
-"""Kind of row, whether it is of the newest execution instead of the current one, edges."""
+_KINDS: dict[str, Callable[[Contribution], tuple[NamedTuple, ...]]] = {COLUMN: _column_edges, TABLE: _table_edges}
 
 
 class Kept(Struct):
@@ -182,13 +168,12 @@ class Kept(Struct):
     subtype: str | None = None
     description: str | None = None
     opaque: bool = False
-    newest: bool = False
     valid_to_us: int | None = None
 
     def spell(self, kind: str) -> Spell[NamedTuple]:
         """Return what the row says."""
         source = Name(self.source_namespace, self.source_dataset, self.source_generation)
-        edge: NamedTuple = TableEdge(source, self.opaque, self.newest)
+        edge: NamedTuple = TableEdge(source, self.opaque)
         if kind == COLUMN:
             how = (self.direct, self.masked, self.subtype, self.description)
             edge = ColumnEdge(source, self.source_column, self.target_column, *how)
@@ -202,17 +187,16 @@ class _Writer:
     kind: str
     group_key: str
     group: Group
-    newest: bool
 
     def changes(self, votes: Iterable[tuple[_Grouped, Said]], before: Sequence[Kept], *, whole: bool) -> Iterator[Row]:
         """Yield rows that are new, other than before, or gone."""
         known = {row.edge_key: (row, row.spell(self.kind)) for row in before}
         if whole:
-            history: History[NamedTuple] = History(self.group.layer, newest=self.newest)
+            history: History[NamedTuple] = History(self.group.layer, newest=True)
             history.add(vote for _, vote in votes)
         else:
             seen = [vote for row, vote in votes if not row.fresh]
-            history = History(self.group.layer, seen, [spell for _, spell in known.values()], newest=self.newest)
+            history = History(self.group.layer, seen, [spell for _, spell in known.values()], newest=True)
             history.add(vote for row, vote in votes if row.fresh)
         now = {self._key(spell): spell for spell in (*history.ended, *history.standing)}
         for key, spell in now.items():
@@ -234,7 +218,7 @@ class _Writer:
             OPEN if spell.until_us is None else CLOSED, key, self.group_key, *column.source, *output, *column[1:],
             *self.group.job.parts, self.group.layer, spell.since_us, spell.until_us, spell.until_us is None,
             spell.last_seen_us, spell.runs, spell.landed,
-            *(edge[1:] if isinstance(edge, TableEdge) else (None, None)), self.kind, gone, was,
+            edge.opaque if isinstance(edge, TableEdge) else None, self.kind, gone, was,
         )  # fmt: skip
 
 

@@ -155,11 +155,17 @@ class Now:
 
     def knows(self, dataset: Name) -> bool:
         """Tell whether a schema or an edge is known of a dataset."""
-        return dataset in self.datasets()
+        return dataset in self._described or dataset in self.graph.generations
 
     def datasets(self) -> Sequence[Name]:
         """Return every dataset that a schema or an edge is known of."""
-        return list({*(name.plain for name in self._columns), *self.graph.generations})
+        return list(self._described | self.graph.generations.keys())
+
+    @cached_property
+    def _described(self) -> set[Name]:
+        """The names that show columns: also those of a dataset from before it was renamed."""
+        names = {name for dataset in self._columns for name in self.naming.names_of(dataset)}
+        return {name for name in names if self.shown_columns(name).names}
 
     def job(self, key: Name) -> Name:
         """Return a job as silver names it."""

@@ -51,6 +51,26 @@ EVENTS: list[Json] = [
 
 DROPPED = run(10, 200, changed(MAILING, "DROP"), job="cleanup")
 
+RAW, MASKED, TABLE, REPORT = ((LAKE, f"lives/{name}") for name in ("raw", "masked", "table", "report"))
+
+ONCE_CLEAR: list[Json] = [
+    run(20 + number, 10 * number, made(MASKED, {"email": [source(RAW, "email", how)]}, columns="email"), job="mask",
+        reads=[with_schema(RAW, "email notes")])
+    for number, how in enumerate((CLEAR, HASHED))
+]  # fmt: skip
+"""A job that masks since its second run, and appends."""
+
+REMADE: list[Json] = [
+    run(30, 20, made(TABLE, {"x": [source(RAW, "email", CLEAR)]}, columns="x"), job="make"),
+    run(31, 25, made(REPORT, {"x": [source(TABLE, "x", CLEAR)]}, columns="x"), job="report"),
+    run(32, 30, changed(TABLE, "DROP"), job="make.drop"),
+    run(33, 40, made(TABLE, {"x": [source(RAW, "email", CLEAR)]}, columns="x"), job="make"),
+]
+"""A table that is read, dropped and made anew."""
+
+SHOWN = run(40, 50, reads=[dataset(RAW)], job="notebook")
+"""A batch job that reads a table and writes nothing."""
+
 
 def bodies(events: Sequence[Json]) -> list[bytes]:
     return [body(event) for event in events]

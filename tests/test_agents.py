@@ -12,8 +12,8 @@ import pytest
 from mcp import ClientSession, StdioServerParameters, stdio_client
 
 from tests.reference.small_events import CLEAR, made, run
-from tests.reference.world_events import source
-from tests.shop import EVENTS, LAKE, Asker, up
+from tests.reference.world_events import at, source
+from tests.shop import EVENTS, LAKE, ONCE_CLEAR, REMADE, SHOWN, Asker, up
 
 pytestmark = pytest.mark.slow
 
@@ -35,6 +35,11 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     ("impact", {}),
     ("upstream", {"dataset": "silver/customers", "column": "email_key"}),
     ("path", {"from_dataset": "landing/customers", "to_dataset": "silver/customers", "to_column": "email_key"}),
+    ("surface", {"dataset": "lives/raw", "column": "email", "exposure": "once_exposed"}),
+    ("impact", {"dataset": "lives/table", "column": "x"}),
+    ("unused", {"dataset": "lives/table", "verdict": "used"}),
+    ("unused", {"dataset": "lives/raw"}),
+    ("unused", {"dataset": "lives/raw", "verdict": "unknown", "strict": True}),
 ]
 
 
@@ -42,7 +47,8 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Any]]:
     with up(tmp_path_factory.mktemp("agents") / "data") as running, Asker(running.url) as shop:
         fields = {column: [source((LAKE, "wide/source"), column, CLEAR)] for column in WIDE}
-        shop.post(*EVENTS, run(20, 110, made((LAKE, "wide/target"), fields, columns=" ".join(WIDE)), job="wide"))
+        shop.post(*ONCE_CLEAR, *REMADE, SHOWN)
+        shop.post(*EVENTS, run(60, 110, made((LAKE, "wide/target"), fields, columns=" ".join(WIDE)), job="wide"))
         yield asyncio.run(_session(running.url))
 
 
@@ -106,6 +112,17 @@ def test_a_source_in_the_clear_is_masked_on_the_way_at_most(answers: list[Any]) 
     }
     assert path["path"][-1] == f"{LAKE}/silver/customers#email_key by job to_silver, which masks"
     assert not any("mask" in step for step in path["path"][:-1])
+
+
+def test_clear_values_from_before_readers_from_before_and_mere_showing_are_told(answers: list[Any]) -> None:
+    once, impact, used, unused, strict = answers[16:21]
+    assert once["masked"] == [f"{LAKE}/lives/masked#email by job mask, in the clear until {at(0)}"]
+    assert impact["columns"] == {f"{LAKE}/lives/report": ["x 1 (read before re-creation)"]}
+    assert used["used"] == [f"{LAKE}/lives/table#x: read by a job (read before re-creation)"]
+    assert used["reasons"] == ["1 used: read by a job"]
+    assert unused["counts"] == {"used": 1, "unused": 1, "unknown": 0}
+    assert any("notebook" in caveat for caveat in unused["caveats"])
+    assert [line.partition("#")[2].partition(":")[0] for line in strict["unknown"]] == ["notes"]
 
 
 def test_what_does_not_fit_is_named(answers: list[Any]) -> None:

@@ -13,7 +13,21 @@ from tests.reference.small_events import CLEAR, HASHED, made, run
 from tests.reference.world_events import at, source, uuid
 from tests.running import headwater
 from tests.samples import EVENTS as SAMPLES
-from tests.shop import ALIAS, DROPPED, EVENTS, LAST, MAILING, SILVER, Asker, bodies, columns, up
+from tests.shop import (
+    ALIAS,
+    DROPPED,
+    EVENTS,
+    LAST,
+    MAILING,
+    ONCE_CLEAR,
+    REMADE,
+    SHOWN,
+    SILVER,
+    Asker,
+    bodies,
+    columns,
+    up,
+)
 
 
 class Outcome(NamedTuple):
@@ -96,6 +110,31 @@ def test_every_command_as_a_table_and_as_json(
     assert machine.status == status
     assert keys <= set(machine.json)
     assert machine.out.count("\n") == 1
+
+
+def test_tables_show_clear_values_from_before_readers_from_before_and_mere_showing(
+    command: Command, tmp_path: Path
+) -> None:
+    world = World(tmp_path / "data")
+    world.append(*bodies([*ONCE_CLEAR, *REMADE, SHOWN]))
+    world.parser().step()
+
+    def told(*arguments: str) -> str:
+        return " ".join(command(*arguments, "--data", world.folder).out.split())
+
+    once = told("surface", "lives/raw", "email", "--exposure", "once_exposed")
+    assert "0 exposed, 0 unknown, 1 masked: 1 of 1" in once
+    assert "in the clear until" in once
+    assert at(0)[:19] in once
+    assert "read before re-creation" in told("impact", "lives/table", "x")
+    assert "read before re-creation" in told("unused", "lives/table")
+    shown = told("unused", "lives/raw")
+    assert "1 used, 1 unused, 0 unknown" in shown
+    assert "Before unused columns go" in shown
+    assert f"notebook at {at(50)[:19]}" in shown
+    strict = told("unused", "lives/raw", "--strict")
+    assert "1 used, 0 unused, 1 unknown" in strict
+    assert "a job read this dataset to show it" in strict
 
 
 @pytest.mark.parametrize(

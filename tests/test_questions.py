@@ -23,6 +23,9 @@ from tests.shop import (
     LAST,
     MAILING,
     ODD,
+    ONCE_CLEAR,
+    REMADE,
+    SHOWN,
     SILVER,
     SQL,
     Asker,
@@ -478,6 +481,41 @@ def test_other_methods_and_routes(shop: Asker) -> None:
     assert shop.client.post(f"{API}/impact").status_code == 405
     assert shop.client.get(f"{API}/impacts").status_code == 404
     assert shop.client.head(f"{API}/coverage").status_code == 200
+
+
+def test_masked_code_is_not_masked_data(shop: Asker) -> None:
+    shop.post(*ONCE_CLEAR)
+    asked = {"dataset": "lives/raw", "column": "email"}
+    (masked,) = shop.ask("surface", **asked)["items"]
+    assert (masked["exposure"], masked["exposed_until"]) == ("masked", at(0))
+    once = shop.ask("surface", **asked, exposure="once_exposed")
+    assert once["items"] == shop.ask("surface", **asked, exposure="masked")["items"] == [masked]
+    assert once["exposures"] == {"exposed": 0, "unknown": 0, "masked": 1}
+    assert shop.ask("surface", **asked, exposure="exposed")["items"] == []
+    assert "once_exposed" in shop.refused("surface", 400, exposure="never")["error"]
+
+
+def test_readers_outlive_re_creation_and_answers_say_so(shop: Asker) -> None:
+    shop.post(*REMADE)
+    (report,) = shop.ask("impact", dataset="lives/table", column="x")["columns"]
+    assert (report["dataset"], report["read_before_recreation"]) == ("lives/report", True)
+    (column,) = shop.ask("unused", dataset="lives/table")["items"]
+    assert (column["verdict"], column["read_before_recreation"]) == ("used", True)
+    assert column["read_by"] == [{"namespace": "jobs", "name": "report"}]
+
+
+def test_what_is_only_shown_is_a_caveat_or_with_strict_unknown(shop: Asker) -> None:
+    shop.post(SHOWN)
+    loose, strict = (shop.ask("unused", dataset="lives/raw", strict=strict) for strict in ("false", "true"))
+    assert (loose["verdicts"], strict["verdicts"]) == (
+        {"used": 1, "unused": 1, "unknown": 0}, {"used": 1, "unused": 0, "unknown": 1},
+    )  # fmt: skip
+    for answer in (loose, strict):
+        notes = next(item for item in answer["items"] if item["column"] == "notes")
+        assert notes["shown_by"] == [{"job": {"namespace": "jobs", "name": "notebook"}, "time": at(50)}]
+        assert {"verdict": notes["verdict"], "reason": notes["reason"], "count": 1} in answer["reasons"]
+        assert any("notebook" in caveat for caveat in notes["caveats"]) == (answer is loose)
+    assert "strict" in shop.refused("unused", 400, strict="perhaps")["error"]
 
 
 @pytest.mark.slow

@@ -438,9 +438,9 @@ def test_rule_06_the_root_run_is_the_execution_even_of_different_parents() -> No
     assert world(*appends).edges == {x("a", "c"), x("b", "c")}
 
 
-def test_rule_06_an_execution_without_column_lineage_adds_and_removes_nothing() -> None:
+def test_rule_06_a_newest_execution_without_column_lineage_removes_none_and_is_opaque() -> None:
     lineage = world(run(1, 1, x_from(A, C)), run(2, 2, dataset(C), reads=[dataset(B)]))
-    assert (lineage.edges, lineage.tables) == ({x("a", "c")}, {("a", "c", "columns")})
+    assert (lineage.edges, lineage.tables) == ({x("a", "c")}, {("a", "c", "columns"), ("b", "c", "opaque")})
 
 
 def test_rule_06_where_nobody_has_columns_the_newest_execution_counts() -> None:

@@ -63,7 +63,9 @@ def surface(found: Answer) -> Answer:
     lines: dict[str, list[str]] = {}
     for item in found["items"][:SHOWN]:
         via = item["via"] and item["via"].get("job")
-        lines.setdefault(item["exposure"], []).append(name(item) + (f" by job {_job(via)}" if via else ""))
+        line = name(item) + (f" by job {_job(via)}" if via else "")
+        line += f", in the clear until {item['exposed_until']}" if item["exposed_until"] else ""
+        lines.setdefault(item["exposure"], []).append(line)
     return {
         "tagged": [name(source) for source in found["sources"][:SHOWN]],
         "counts": found["exposures"],
@@ -81,7 +83,8 @@ def unused(found: Answer, verdict: str) -> Answer:
     more = found["verdicts"][verdict] - min(len(fitting), SHOWN)
     return {
         "counts": found["verdicts"],
-        verdict: [f"{name(item)}: {item['reason']}" for item in fitting[:SHOWN]],
+        verdict: [f"{name(item)}: {item['reason']}{_recreated(item)}" for item in fitting[:SHOWN]],
+        "reasons": [f"{each['count']} {each['verdict']}: {each['reason']}" for each in found["reasons"]],
         "caveats": sorted({caveat for item in fitting[:SHOWN] for caveat in item["caveats"]}),
         "left_out": _left_out(more, "column", "columns", "Ask for one `dataset`."),
     }
@@ -105,7 +108,7 @@ def describe(upstream: Answer, impact: Answer, columns: Answer, timeline: Answer
     """Tell of a dataset what single answers say."""
     items = columns["items"]
     shown = [
-        f"{item['column']}: {item['verdict']}"
+        f"{item['column']}: {item['verdict']}{_recreated(item)}"
         + (f", read by {_some(map(_job, item['read_by']))}" if item["read_by"] else "")
         for item in items[:SHOWN]
     ]
@@ -144,11 +147,19 @@ def _by_dataset(columns: Sequence[Answer]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for each in columns:
         marks = "".join(
-            [" masked on the way" if each["masked"] else "", "" if each["in_schema"] else " (no longer in the schema)"]
+            [
+                " masked on the way" if each["masked"] else "",
+                "" if each["in_schema"] else " (no longer in the schema)",
+                _recreated(each),
+            ]
         )
         dataset = name({**each, "column": None})
         found.setdefault(dataset, []).append(f"{each['column']} {each['distance']}{marks}")
     return found
+
+
+def _recreated(item: Answer) -> str:
+    return " (read before re-creation)" if item["read_before_recreation"] else ""
 
 
 def _datasets(columns: Iterable[Answer]) -> list[str]:

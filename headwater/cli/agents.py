@@ -78,9 +78,17 @@ class Questions:
         tag: Annotated[str, Field(description="Tag of the columns that matter.")] = "pii",
         dataset: Annotated[str | None, Field(description="Instead of a tag: start from this dataset.")] = None,
         column: ColumnName = None,
+        exposure: Annotated[
+            Literal["exposed", "unknown", "masked", "once_exposed"] | None,
+            Field(description="Only these; once_exposed: masked now, and written in the clear before."),
+        ] = None,
     ) -> str:
-        """List where tagged columns, or one column, end up: exposed, masked, or unknown."""
-        return _text(short.surface(self._ask("surface", tag=tag, dataset=dataset, column=column)))
+        """List where tagged columns, or one column, end up: exposed, masked, or unknown.
+
+        Masked code is not masked data: `in the clear until` names when a column was last written without a mask.
+        """
+        asked = {"tag": tag, "dataset": dataset, "column": column, "exposure": exposure}
+        return _text(short.surface(self._ask("surface", **asked)))
 
     def unused(
         self,
@@ -88,9 +96,13 @@ class Questions:
         verdict: Annotated[
             Literal["unused", "unknown", "used"], Field(description="Which columns to list.")
         ] = "unused",
+        strict: Annotated[
+            bool, Field(description="What a job read and wrote nowhere (shown to somebody) is unknown, not unused.")
+        ] = False,
     ) -> str:
         """Tell which columns may be dropped, by reported lineage; `unknown` may not."""
-        return _text(short.unused(self._ask("unused", dataset=dataset, limit=short.MAX_ASKED), verdict))
+        asked = {"dataset": dataset, "strict": "true" if strict else None, "limit": short.MAX_ASKED}
+        return _text(short.unused(self._ask("unused", **asked), verdict))
 
     def diff(
         self,

@@ -31,8 +31,12 @@ End = Annotated[str, typer.Argument(help="DATASET or DATASET#COLUMN.")]
 _COLUMNS = ("namespace", "dataset", "column", "distance", "masked", "via.dataset", "via.column", "via.job.name")
 _SURFACE = ("exposure", "namespace", "dataset", "column", "source.dataset", "source.column", "via.job.name")
 _UNUSED = ("verdict", "namespace", "dataset", "column", "reason", "last_used")
-_OF_THE_WAY = {"masked": "masked on the way"}
-"""Not of the column: upstream a plaintext source may be behind a step that masks."""
+_HEADERS = {
+    "masked": "masked on the way",
+    "read_before_recreation": "read before re-creation",
+    "exposed_until": "in the clear until",
+}
+"""`masked` is not of the column: upstream a plaintext source may be behind a step that masks."""
 
 _DIFF = ("change", "from.dataset", "from.column", "to.dataset", "to.column", "type", "masked", "job.name")
 _OTHER_RUN = ("namespace", "dataset", "run.id", "run.time", "run.job.name")
@@ -96,6 +100,10 @@ def surface(
     dataset: Any_ = None, column: Column = None, namespace: Namespace = None,
     tag: Annotated[str, typer.Option(help="Tag of the columns that matter.")] = "pii",
     since: Annotated[str | None, typer.Option(help="Only what became exposed since; status 1 if anything did.")] = None,
+    exposure: Annotated[
+        str | None,
+        typer.Option(help="Only exposed, unknown, masked, or once_exposed: masked now, in the clear before."),
+    ] = None,
     limit: Limit = None, view: View = None, as_of: AsOf = None, known_at: KnownAt = None,
     seen_since: SeenSince = None, data: Data = None, as_json: Json = False,
 ) -> None:  # fmt: skip
@@ -105,18 +113,25 @@ def surface(
 
     found = _certain(data, lambda lenses: ask_surface(lenses, asked))
     title = f"Newly exposed since {since}" if since else f"Masking surface, {_counted(found['exposures'])}"
-    show(found, as_json, lambda: table(title, found, _SURFACE))
+    show(found, as_json, lambda: table(title, found, (*_SURFACE, *_told(found["items"], "exposed_until")), _HEADERS))
     sys.exit(1 if since and found["items"] else 0)
 
 
 @app.command()
 def unused(
-    dataset: Any_ = None, namespace: Namespace = None, limit: Limit = None, view: View = None, as_of: AsOf = None,
-    known_at: KnownAt = None, seen_since: SeenSince = None, data: Data = None, as_json: Json = False,
+    dataset: Any_ = None, namespace: Namespace = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="What a job read and wrote nowhere is unknown, not unused.")
+    ] = False,
+    limit: Limit = None, view: View = None, as_of: AsOf = None, known_at: KnownAt = None,
+    seen_since: SeenSince = None, data: Data = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Tell which columns may be dropped: used, unused, or unknown where no one can tell."""
     found = _ask(data, "unused", _asked(locals()))
-    show(found, as_json, lambda: table(f"Columns, {_counted(found['verdicts'])}", found, _UNUSED))
+    columns = (*_UNUSED, *_told(found["items"], "read_before_recreation"))
+    show(found, as_json, lambda: table(f"Columns, {_counted(found['verdicts'])}", found, columns, _HEADERS))
+    if not as_json:
+        _show_reasons(found)
 
 
 @app.command()
@@ -272,8 +287,23 @@ def _show_reach(found: Any, as_json: bool, title: str) -> None:
     name = asked["dataset"] + (f"#{asked['column']}" if asked["column"] else "")
     more = " (there is more: raise --limit or --depth)" if found["truncated"] else ""
     listed = {"items": found["columns"]}
-    show(found, as_json, lambda: table(f"{title} {name}{more}", listed, _COLUMNS, _OF_THE_WAY))
+    columns = (*_COLUMNS, *_told(found["columns"], "read_before_recreation"))
+    show(found, as_json, lambda: table(f"{title} {name}{more}", listed, columns, _HEADERS))
     _show_stops(found, as_json)
+
+
+def _told(items: list[dict[str, Any]], member: str) -> tuple[str, ...]:
+    """Return a member to be shown if it says something of any item."""
+    return (member,) if any(item[member] for item in items) else ()
+
+
+def _show_reasons(found: Any) -> None:
+    """Print how often each reason is given, and what a proof of `unused` cannot see."""
+    reasons = {"items": found["reasons"]}
+    caveats = {"items": [{"caveat": each} for each in sorted({c for item in found["items"] for c in item["caveats"]})]}
+    show(reasons, False, lambda: table("Reasons", reasons, ("verdict", "count", "reason")))
+    if caveats["items"]:
+        show(caveats, False, lambda: table("Before unused columns go", caveats, ("caveat",)))
 
 
 def _show_stops(found: Any, as_json: bool) -> None:

@@ -67,21 +67,14 @@ class Generations:
         lived = [
             found
             for found in self._meanings_back(location, since_us, time_us)
-            if self._was_there(found, time_us, but=run_key)
+            if self.lived(found, time_us, but=run_key)
         ]
         others = (found for found in lived if not self._ends_it(run_key, found))
         found = next(others, next(iter(lived), None))
-        if found is not None or self._was_there(meaning, EVER_US, but=run_key):
+        if found is not None or self.lived(meaning, but=run_key):
             return found or meaning
         before = self._meanings_back(location, -EVER_US, time_us)
-        return next((each for each in before if self._was_there(each, time_us, but=run_key)), meaning)
-
-    def _was_there(self, dataset: Name, upto_us: int, *, but: str) -> bool:
-        """Tell whether a generation was there to be read: what was renamed away is not, until somebody writes it."""
-        away = None if dataset.generation else _first(self.renamed.get(dataset, ()), -EVER_US)
-        if away is None:
-            return self.lived(dataset, upto_us, but=but)
-        return any(run_key != but for run_key in self._writers(Span(dataset, away[0]), upto_us))
+        return next((each for each in before if self.lived(each, time_us, but=run_key)), meaning)
 
     def newest(self, location: Name) -> Name:
         """Return the newest generation at a location, be it only coming."""

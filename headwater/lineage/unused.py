@@ -95,7 +95,7 @@ class _Judge:
         if not subject.ever_read:
             return Judged(key, "unknown", NO_READER, (), ())
         if self._shown and subject.strict:
-            return Judged(key, "unknown", SHOWN, self._shown, ())
+            return Judged(key, "unknown", SHOWN, self._shown, (), shown=self._shown)
         return Judged(key, "unused", UNUSED, self._reading, (), shown=self._shown)
 
     def _together(self, keys: Iterable[str]) -> dict[int, bool]:

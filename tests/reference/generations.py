@@ -131,10 +131,11 @@ class Generations:
         limits = [BEGINNING, *sorted(ends.keys() | away.keys()), NEVER]
         found = []
         for begin_us, end_us in pairwise(limits):
-            lived = self._writers(name, begin_us, end_us)
-            if begin_us == BEGINNING or (begin_us in ends and ends[begin_us].by_rename):
+            lived, dataset = self._writers(name, begin_us, end_us), self.meant(name, begin_us)
+            is_first = begin_us == BEGINNING or dataset == (*name, "")
+            if is_first or (begin_us in ends and ends[begin_us].by_rename):
                 lived = {"": begin_us}
-            found.append(Stay(self.meant(name, begin_us), begin_us, end_us, lived))
+            found.append(Stay(dataset, begin_us, end_us, lived))
         return found
 
     # Parts

@@ -66,7 +66,7 @@ class Answers:
         tags = {key.casefold() for *_, (key, value) in all_tags(now, self.rules) if value.casefold() != "false"}
         for tag in sorted(tags):
             yield from self._surface(now, tag)
-        for dataset in sorted(now.datasets()):
+        for dataset in sorted(now.with_columns()):
             yield from self._unused(now, dataset)
 
     def _surface(self, now: "Now", tag: str) -> Iterator[Row]:
@@ -160,6 +160,10 @@ class Now:
     def datasets(self) -> Sequence[Name]:
         """Return every dataset that a schema or an edge is known of."""
         return list(self._described | self.graph.generations.keys())
+
+    def with_columns(self) -> set[Name]:
+        """Return the datasets that have columns themselves, not only under a name that they were renamed to."""
+        return {name.plain for name in self._columns}
 
     @cached_property
     def _described(self) -> set[Name]:

@@ -93,7 +93,9 @@ def prefix(seed: int) -> str:
 class References:
     """The reference's answers about each world."""
 
-    def __init__(self, delivered: Iterable[Delivered], **limits: Any) -> None:
+    def __init__(self, delivered: Iterable[Delivered], *, but: Iterable[int] = (), **limits: Any) -> None:
+        """Take all worlds but some."""
+        left_out = {prefix(seed) for seed in but}
         worlds: dict[str, list[Delivered]] = {}
         for each in delivered:
             worlds.setdefault(world_of(json.dumps(each.event)), []).append(each)
@@ -101,7 +103,12 @@ class References:
         self.of: Mapping[str, Reference] = {
             world: Reference(events, canonical=lambda *sent: names.canonical(*sent).parts, **limits)
             for world, events in worlds.items()
+            if world not in left_out
         }
+
+    def among(self, rows: Iterable[Any], namespace: str) -> Iterator[Any]:
+        """Yield the rows of gold that are about these worlds, as a column with a namespace says."""
+        return (row for row in rows if world_of(row[namespace]) in self.of)
 
     def column_edges(self) -> set[ColumnEdge]:
         return {edge for one in self.of.values() for edge in one.column_edges}
@@ -123,7 +130,7 @@ class References:
         """Tell whether one end of an edge, a row of gold, is in a generation that is not there."""
         sides = ("source", "target")
         ends = [tuple(edge[f"{side}_{part}"] for part in ("namespace", "dataset", "generation")) for side in sides]
-        return any(self.of[world_of(edge.job_namespace)].generations.is_dropped(end) for end in ends)
+        return any(self.of[world_of(edge.target_namespace)].generations.is_dropped(end) for end in ends)
 
     def key(self, namespace: str, name: str, column: str | None) -> Column:
         """Return a column by its key, in the newest generation that has a schema."""

@@ -24,6 +24,7 @@ from tests import hostile_names
 from tests.reference.nesting import ColumnEdge
 from tests.spark_files import FilesRead, out_of_reach
 from tests.spark_lake import References, SparkLake, bodies, plain
+from tests.test_lineage_reference import LEFT_OPEN
 
 pytestmark = [
     pytest.mark.slow,
@@ -99,7 +100,7 @@ def test_the_command_finds_nothing_left_to_do(lake: SparkLake) -> None:
 
 @pytest.fixture(scope="module")
 def references(lake: SparkLake) -> References:
-    return References(lake.delivered())
+    return References(lake.delivered(), but=LEFT_OPEN)
 
 
 def test_column_edges_are_those_of_the_reference(lake: SparkLake, references: References) -> None:
@@ -107,14 +108,14 @@ def test_column_edges_are_those_of_the_reference(lake: SparkLake, references: Re
         (row.source_namespace, row.source_dataset, row.source_generation, row.source_column,
          row.target_namespace, row.target_dataset, row.target_generation, row.target_column,
          "DIRECT" if row.direct else "INDIRECT", row.masked)
-        for row in lake.gold(COLUMN_EDGES) if row.part == "open"
+        for row in references.among(lake.gold(COLUMN_EDGES), "target_namespace") if row.part == "open"
     }  # fmt: skip
     assert found == references.column_edges()
 
 
 def test_table_edges_are_those_of_the_reference(lake: SparkLake, references: References) -> None:
     opaque: dict[tuple[str, ...], bool] = {}
-    for row in lake.gold(TABLE_EDGES):
+    for row in references.among(lake.gold(TABLE_EDGES), "target_namespace"):
         if row.part == "open":
             ends = (row.source_namespace, row.source_dataset, row.source_generation,
                     row.target_namespace, row.target_dataset, row.target_generation)  # fmt: skip
@@ -125,7 +126,7 @@ def test_table_edges_are_those_of_the_reference(lake: SparkLake, references: Ref
 
 def test_edges_are_current_while_both_ends_are_there(lake: SparkLake, references: References) -> None:
     for table in (COLUMN_EDGES, TABLE_EDGES):
-        rows = [row for row in lake.gold(table) if row.part == "open"]
+        rows = [row for row in references.among(lake.gold(table), "target_namespace") if row.part == "open"]
         ended = {row.edge_key for row in rows if not row.current}
         assert ended
         assert all((row.valid_to is None) == row.current for row in rows)
@@ -135,13 +136,13 @@ def test_edges_are_current_while_both_ends_are_there(lake: SparkLake, references
 def test_the_surface_is_that_of_the_reference(lake: SparkLake, references: References) -> None:
     found = {
         references.key(row.namespace, row.dataset, row.column): row.exposure
-        for row in lake.gold(MASKING_SURFACE) if row.tag == "pii"
+        for row in references.among(lake.gold(MASKING_SURFACE), "namespace") if row.tag == "pii"
     }  # fmt: skip
     assert found == references.surface()
 
 
 def test_verdicts_are_those_of_the_reference(lake: SparkLake, references: References) -> None:
-    rows = lake.gold(UNUSED_COLUMNS)
+    rows = list(references.among(lake.gold(UNUSED_COLUMNS), "namespace"))
     found = {references.key(row.namespace, row.dataset, row.column): row.verdict for row in rows}
     assert found == references.unused()
 

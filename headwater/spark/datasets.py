@@ -4,8 +4,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.newest import NEWNESS
-from headwater.spark.delta import Folder
-from headwater.tables import DATASETS, FIELDS, JOBS, LATEST_FACETS
+from headwater.spark.delta import Folder, keep
+from headwater.tables import DATASETS, FIELDS, JOBS, LATEST_FACETS, RUNS
 
 DATASET = ["dataset_namespace", "dataset_name", "generation"]
 _PLAIN = DATASET[:2]
@@ -75,14 +75,30 @@ def fields(folder: Folder, rows: DataFrame) -> DataFrame:
     return fresh.unionByName(stale.select(*fresh.columns[:-1], F.lit(True).alias("gone")))
 
 
+def _set_back(stored: DataFrame, runs: DataFrame) -> DataFrame:
+    """Return the jobs whose newest run was seen last by a clock far ahead, and has told a credible time since."""
+    last = stored.select(*_JOB, F.col("last_run").alias("run_key"), "last_seen_at")
+    return (
+        last.join(runs.select("run_key", "last_event_at"), "run_key")
+        .where("last_event_at < last_seen_at")
+        .select(*_JOB)
+    )
+
+
 def jobs(folder: Folder, runs: DataFrame) -> DataFrame:
     """Return rows of `jobs` for the jobs of some runs."""
     order = F.struct("last_event_at", "run_key")
+    stored = folder.read(JOBS)
+    older = keep(_set_back(stored, runs))
+    if not older.isEmpty():  # rare: then all runs of the job are looked at
+        stored = stored.join(older, _JOB, "left_anti")
+        others = folder.read(RUNS).where("kind = 'RUN'").join(older, _JOB, "left_semi")
+        runs = runs.unionByName(others.join(runs, "run_key", "left_anti"), allowMissingColumns=True)
     found = runs.groupBy(*_JOB).agg(
         F.max_by(F.struct("processing", "producer", "run_key", "state", "last_event_at"), order).alias("newest"),
         F.min("started_at").alias("first_seen_at"),
     )
-    known = folder.read(JOBS).select(*_JOB, F.struct("*").alias("was"))
+    known = stored.select(*_JOB, F.struct("*").alias("was"))
     both = found.join(known, _JOB, "left")
     newer = F.expr(
         "was IS NULL OR newest.last_event_at > was.last_seen_at"

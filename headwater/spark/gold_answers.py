@@ -4,9 +4,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.user_rules import UserRules
+from headwater.spark.answers import ANSWERS, Answers
 from headwater.spark.arrow import map_rows
 from headwater.spark.delta import Folder, keep, spark_schema
-from headwater.spark.graph import ANSWERS, VOTE_COLUMNS, Answers
+from headwater.spark.graph import VOTE_COLUMNS
 from headwater.spark.naming import naming_of
 from headwater.tables import BINDINGS, DATASETS, EDGE_SETS, MASKING_SURFACE, UNUSED_COLUMNS, Table
 

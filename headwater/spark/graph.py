@@ -1,16 +1,12 @@
-"""The graph of what counts now, made of open votes; masking surface and unused columns, asked of all of it at once."""
+"""The graph of what counts now, made of open votes: of all of them, or of those around a question."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
 from typing import NamedTuple
 
-from headwater.index.exposure import all_tags, tagged_sources
 from headwater.index.moment import NOW_US
-from headwater.index.showing import iso
-from headwater.index.verdicts import judge_dataset
 from headwater.lineage.columns import Columns
 from headwater.lineage.current import Group, Vote
 from headwater.lineage.derive import weight_of
@@ -23,13 +19,11 @@ from headwater.lineage.naming import Naming
 from headwater.lineage.nesting import Nesting
 from headwater.lineage.outcome import Reported, outcome
 from headwater.lineage.part import Tag
-from headwater.lineage.surface import Surfaced, surface
 from headwater.lineage.user_rules import UserRules
 from headwater.lineage.view import View
 from headwater.spark.arrow import Row
 from headwater.spark.known import read_columns
-from headwater.spark.texts import Reading, read_contribution, read_reported, text_of
-from headwater.tables import MASKING_SURFACE, UNUSED_COLUMNS, Table
+from headwater.spark.texts import Reading, read_contribution, read_reported
 
 VOTE_COLUMNS = (
     "output_key", "layer", "job_namespace", "job_name", "dataset_namespace", "dataset_name", "generation", "time_us",
@@ -38,64 +32,8 @@ VOTE_COLUMNS = (
 )  # fmt: skip
 """Open votes sorted by output, datasets first: rows without `output_key`."""
 
-ANSWERS = Table(
-    "answers",
-    {
-        name: kind
-        for table in (MASKING_SURFACE, UNUSED_COLUMNS)
-        for name, kind in table.columns.items()
-        if name != "rules_hash"
-    },
-)
-"""Rows of both tables; `tag` is null in those of `unused_columns`."""
-
 read_tags = Reading(list[str])
 _read_facet = Reading(list[Tag])
-
-
-@dataclass(frozen=True)
-class Answers:
-    """Answers for all tags and all datasets."""
-
-    rules: UserRules
-    naming: Naming
-
-    def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Take rows in the columns `VOTE_COLUMNS`, sorted; yield rows of `ANSWERS`."""
-        now = Now(rows, self.rules, self.naming)
-        tags = {key.casefold() for *_, (key, value) in all_tags(now, self.rules) if value.casefold() != "false"}
-        for tag in sorted(tags):
-            yield from self._surface(now, tag)
-        for dataset in sorted(now.datasets()):
-            yield from self._unused(now, dataset)
-
-    def _surface(self, now: "Now", tag: str) -> Iterator[Row]:
-        names, sources = now.graph.names, tagged_sources(now, self.rules, now.view, tag)
-        found = surface(now.graph, *sources, now.view, lambda number: now.columns(names[number]).by_key)
-        for each in found.columns:
-            yield (tag, *now.shown(each.dataset, each.key), each.exposure, *_via(now, each), *_NO_VERDICT)
-
-    def _unused(self, now: "Now", dataset: Name) -> Iterator[Row]:
-        columns = now.shown_columns(dataset)
-        for each in judge_dataset(now, self.rules, now.view, dataset):
-            shown = (*dataset.parts, columns.shown(each.key))
-            readers = text_of(sorted({now.job_text(number) for number in each.edge_sets}))
-            shown_by = [f"{now.job_text(number)} at {iso(now.times[number])}" for number in each.shown]
-            verdict = (each.verdict, each.reason, readers, text_of(each.consumers))
-            yield (None, *shown, *_NO_EXPOSURE, *verdict, each.recreated, text_of(sorted(shown_by)))
-
-
-_NO_EXPOSURE = (None,) * 7
-_NO_VERDICT = (None,) * 6
-
-
-def _via(now: "Now", each: Surfaced) -> Row:
-    hit = each.hit
-    if hit is not None:
-        parent = now.graph.columns[hit.parent]
-        return hit.distance, *now.shown(parent.dataset, parent.key), *now.graph.sets[hit.edge_set][0].job.parts
-    job = (None, None) if each.opaque is None else now.graph.sets[each.opaque][0].job.parts
-    return None, None, None, None, *job
 
 
 class Now:
@@ -155,11 +93,21 @@ class Now:
 
     def knows(self, dataset: Name) -> bool:
         """Tell whether a schema or an edge is known of a dataset."""
-        return dataset in self.datasets()
+        return dataset in self._described or dataset in self.graph.generations
 
     def datasets(self) -> Sequence[Name]:
         """Return every dataset that a schema or an edge is known of."""
-        return list({*(name.plain for name in self._columns), *self.graph.generations})
+        return list(self._described | self.graph.generations.keys())
+
+    def with_columns(self) -> set[Name]:
+        """Return the datasets that have columns themselves, not only under a name that they were renamed to."""
+        return {name.plain for name in self._columns}
+
+    @cached_property
+    def _described(self) -> set[Name]:
+        """The names that show columns: also those of a dataset from before it was renamed."""
+        names = {name for dataset in self._columns for name in self.naming.names_of(dataset)}
+        return {name for name in names if self.shown_columns(name).names}
 
     def job(self, key: Name) -> Name:
         """Return a job as silver names it."""

@@ -73,9 +73,10 @@ class Layers:
     @cached_property
     def datasets(self) -> frozenset[Name]:
         """Every dataset that a schema or an edge is known of, whatever its generation."""
-        known = self.silver(DATASETS).where("columns IS NOT NULL").select(*OUTPUT)
-        rows = known.union(self.feeds.select(*READ)).union(self.feeds.select(*OUTPUT)).distinct().collect()
-        return frozenset(Name(*row) for row in rows if row[0] is not None)
+        known = self.silver(DATASETS).where("columns IS NOT NULL").select(*OUTPUT).distinct().collect()
+        edges = self.feeds.select(*READ).union(self.feeds.select(*OUTPUT)).distinct().collect()
+        described = {name for row in known for name in self.naming.names_of(Name(*row))}
+        return frozenset(described.union(Name(*row) for row in edges if row[0] is not None))
 
     def shown_columns(self, datasets: Iterable[Name]) -> Mapping[Name, Columns]:
         """Return the columns of datasets by their newest generations that say so."""

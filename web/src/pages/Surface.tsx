@@ -2,7 +2,7 @@
 import type { Schemas } from '../api/client';
 import { useQuestion } from '../api/hooks';
 import { DataTable } from '../parts/DataTable';
-import { count, fieldOf, isoOf } from '../parts/format';
+import { count, fieldOf, isoOf, time } from '../parts/format';
 import type { ColumnName } from '../parts/links';
 import { Chip, ColumnLink, JobLink } from '../parts/Names';
 import { Page } from '../parts/Page';
@@ -10,6 +10,8 @@ import { Answered } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
 
 type Item = Schemas['SurfaceItem'];
+
+const ONCE = 'once_exposed'; // masked now, and written in the clear before
 
 export function Surface() {
   const state = useAddressState();
@@ -40,12 +42,16 @@ export function Surface() {
                   <Chip kind={each}>{each}</Chip> {count(answer.exposures[each])}
                 </button>
               ))}
+              <button type="button" aria-pressed={only === ONCE} title="Masked now; rows written in the clear before may still be there." onClick={() => state.set({ exposure: only === ONCE ? '' : ONCE })}>
+                <Chip kind={ONCE}>masked now, clear before</Chip> {count(answer.items.filter((item) => fits(item, ONCE)).length)}
+              </button>
             </div>
             <DataTable<Item>
-              name="surface" rows={answer.items.filter((item) => !only || item.exposure === only)} truncated={answer.truncated}
+              name="surface" rows={answer.items.filter((item) => fits(item, only))} truncated={answer.truncated}
               empty="Nothing to show: no column is reached. Tag a column with a tags facet, or in the tags file of your rules."
               columns={[
                 { id: 'exposure', title: 'Exposure', value: (row) => row.exposure, width: '8rem', show: (row) => <Chip kind={row.exposure}>{row.exposure}</Chip> },
+                { id: 'until', title: 'In the clear until', value: (row) => time(row.exposed_until), width: '11rem', show: (row) => row.exposed_until && <Chip kind={ONCE}>{time(row.exposed_until)}</Chip> },
                 { id: 'column', title: 'Column', value: (row) => `${row.namespace}/${row.dataset} ${row.column ?? ''}`, width: 'minmax(14rem, 3fr)', show: (row) => <ColumnLink column={row} /> },
                 { id: 'how', title: 'How', value: (row) => how(row.how), width: 'minmax(9rem, 2fr)' },
                 { id: 'via', title: 'From', value: (row) => row.via?.dataset, width: 'minmax(12rem, 2fr)', show: (row) => { const from = cameFrom(row); return from && <ColumnLink column={from} />; } },
@@ -57,6 +63,10 @@ export function Surface() {
       </Answered>
     </Page>
   );
+}
+
+function fits(item: Item, only: string): boolean {
+  return only === ONCE ? item.exposed_until !== null : !only || item.exposure === only;
 }
 
 /** The column that it was made of; none where it was written without column lineage, or nobody says how. */

@@ -11,13 +11,21 @@ import { useAddressState } from '../parts/useAddressState';
 export function Unused() {
   const state = useAddressState();
   const asked = { namespace: state.get('namespace'), dataset: state.get('dataset') };
+  const strict = state.get('strict') === 'true';
   const only = state.get('verdict') || 'unused';
-  const query = useQuestion('unused', { ...asked, limit: 10_000 });
+  const query = useQuestion('unused', { ...asked, strict: strict ? 'true' : 'false', limit: 10_000 });
   return (
     <Page
       title="Unused columns"
       hint="Unused: every reader reports its columns and none reads this one. Unknown is never a guess: some reader does not say."
-      tools={<label>Dataset <input value={asked.dataset} placeholder="all" onChange={(event) => state.set({ dataset: event.target.value, namespace: '' }, true)} /></label>}
+      tools={
+        <>
+          <label>Dataset <input value={asked.dataset} placeholder="all" onChange={(event) => state.set({ dataset: event.target.value, namespace: '' }, true)} /></label>{' '}
+          <label title="A batch job that read a dataset and wrote nothing may have used any of its columns.">
+            <input type="checkbox" checked={strict} onChange={(event) => state.set({ strict: event.target.checked ? 'true' : '' })} /> Strict: shown to somebody is unknown
+          </label>
+        </>
+      }
     >
       <Answered query={query}>
         {(answer) => (
@@ -29,12 +37,15 @@ export function Unused() {
                 </button>
               ))}
             </div>
+            <ul className="reasons" aria-label="Reasons">
+              {answer.reasons.filter((each) => each.verdict === only).map((each) => <li key={each.reason}>{count(each.count)}: {each.reason}</li>)}
+            </ul>
             <DataTable<Schemas['Verdict']>
               name="unused" rows={answer.items.filter((item) => item.verdict === only)} truncated={answer.truncated}
               empty={`No column is ${only}.`}
               columns={[
                 { id: 'column', title: 'Column', value: (row) => `${row.namespace}/${row.dataset} ${row.column ?? ''}`, width: 'minmax(14rem, 3fr)', show: (row) => <ColumnLink column={row} /> },
-                { id: 'reason', title: 'Why', value: (row) => row.reason, width: 'minmax(12rem, 3fr)' },
+                { id: 'reason', title: 'Why', value: (row) => `${row.reason ?? ''}${row.read_before_recreation ? ' (only before it was made anew)' : ''}`, width: 'minmax(12rem, 3fr)' },
                 { id: 'caveats', title: 'Before it goes', value: (row) => row.caveats.join(' '), width: 'minmax(12rem, 3fr)' },
                 { id: 'readers', title: 'Readers of the dataset', value: (row) => [...row.also_read_by.map((job) => job.name), ...row.consumers].join(', '), width: 'minmax(10rem, 2fr)' },
                 { id: 'since', title: 'Observed since', value: (row) => time(row.observed_since), width: '11rem' },

@@ -1,0 +1,72 @@
+"""Masking surface and unused columns: questions about the whole graph as it is now, asked in one Python worker."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from headwater.index.exposure import all_tags, tagged_sources
+from headwater.index.showing import iso
+from headwater.index.verdicts import judge_dataset
+from headwater.lineage.name import Name
+from headwater.lineage.naming import Naming
+from headwater.lineage.surface import Surfaced, surface
+from headwater.lineage.user_rules import UserRules
+from headwater.spark.arrow import Row
+from headwater.spark.graph import Now
+from headwater.spark.texts import text_of
+from headwater.tables import MASKING_SURFACE, UNUSED_COLUMNS, Table
+
+ANSWERS = Table(
+    "answers",
+    {
+        name: kind
+        for table in (MASKING_SURFACE, UNUSED_COLUMNS)
+        for name, kind in table.columns.items()
+        if name != "rules_hash"
+    },
+)
+"""Rows of both tables; `tag` is null in those of `unused_columns`."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers for all tags and all datasets."""
+
+    rules: UserRules
+    naming: Naming
+
+    def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
+        """Take rows in the columns `VOTE_COLUMNS`, sorted; yield rows of `ANSWERS`."""
+        now = Now(rows, self.rules, self.naming)
+        tags = {key.casefold() for *_, (key, value) in all_tags(now, self.rules) if value.casefold() != "false"}
+        for tag in sorted(tags):
+            yield from self._surface(now, tag)
+        for dataset in sorted(now.with_columns()):
+            yield from self._unused(now, dataset)
+
+    def _surface(self, now: Now, tag: str) -> Iterator[Row]:
+        names, sources = now.graph.names, tagged_sources(now, self.rules, now.view, tag)
+        found = surface(now.graph, *sources, now.view, lambda number: now.columns(names[number]).by_key)
+        for each in found.columns:
+            yield (tag, *now.shown(each.dataset, each.key), each.exposure, *_via(now, each), *_NO_VERDICT)
+
+    def _unused(self, now: Now, dataset: Name) -> Iterator[Row]:
+        columns = now.shown_columns(dataset)
+        for each in judge_dataset(now, self.rules, now.view, dataset):
+            shown = (*dataset.parts, columns.shown(each.key))
+            readers = text_of(sorted({now.job_text(number) for number in each.edge_sets}))
+            shown_by = [f"{now.job_text(number)} at {iso(now.times[number])}" for number in each.shown]
+            verdict = (each.verdict, each.reason, readers, text_of(each.consumers))
+            yield (None, *shown, *_NO_EXPOSURE, *verdict, each.recreated, text_of(sorted(shown_by)))
+
+
+_NO_EXPOSURE = (None,) * 7
+_NO_VERDICT = (None,) * 6
+
+
+def _via(now: Now, each: Surfaced) -> Row:
+    hit = each.hit
+    if hit is not None:
+        parent = now.graph.columns[hit.parent]
+        return hit.distance, *now.shown(parent.dataset, parent.key), *now.graph.sets[hit.edge_set][0].job.parts
+    job = (None, None) if each.opaque is None else now.graph.sets[each.opaque][0].job.parts
+    return None, None, None, None, *job

@@ -1,0 +1,128 @@
+"""The rules of lineage case by case, by hand, held against silver and gold: all in one lake, late and repeated."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+import pytest
+from pyspark.sql import SparkSession
+
+from headwater.index.asking import Subject
+from headwater.index.reach import reach
+from headwater.index.verdicts import judge_dataset
+from headwater.lineage.name import Name
+from headwater.spark.gold_answers import COUNTING, counting
+from headwater.spark.graph import Now
+from headwater.spark.naming import naming_of
+from headwater.tables import BINDINGS, DATASETS, EDGE_SETS, MASKING_SURFACE, UNUSED_COLUMNS
+from tests.reference.world_events import Json, deliver
+from tests.reference.worlds import world_in_namespace
+from tests.rule_cases.case import Ask, Case
+from tests.rule_cases.events import LAKE, tagging
+from tests.rule_cases.judges import column_of, told_hit, told_verdict
+from tests.spark_lake import RULES, SparkLake, prefix
+from tests.test_index_reference import FAR
+from tests.test_rule_cases import CASES, TAG, TAGGED_AT, differences, shuffled
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(1800),
+    pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:The distutils package is deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+NOW = [case for case in CASES if case.as_of is None]
+PIECES = 3
+
+
+def stories() -> Iterator[tuple[Case, list[Ask], list[Json]]]:
+    """Yield questions with the events of their case: once more for each column whose surface is asked for, tagged."""
+    for case in NOW:
+        by_column = [ask for ask in case.asks if ask.kind == "surface" and ask.about[0] != "#"]
+        rest = [ask for ask in case.asks if ask.kind in ANSWERS and ask not in by_column]
+        if rest:
+            yield case, rest, shuffled(case)
+        for ask in by_column:
+            yield case, [ask], [*shuffled(case), tagging(TAGGED_AT, ask.about, TAG)]
+
+
+def bodies(number: int, events: list[Json]) -> list[bytes]:
+    """Return the events of a story in namespaces of its own."""
+    return [msgspec.json.encode(each.event) for each in world_in_namespace(deliver(events), prefix(number))]
+
+
+class Seen:
+    """What gold and the graph of silver's open votes say of one story."""
+
+    def __init__(self, lake: SparkLake) -> None:
+        votes = lake.read("silver", EDGE_SETS).where(COUNTING)
+        rows = counting(votes, lake.read("silver", DATASETS)).collect()
+        self.now = Now((tuple(row) for row in rows), RULES, naming_of(lake.read("silver", BINDINGS)))
+        self._surface, self._unused = lake.gold(MASKING_SURFACE), lake.gold(UNUSED_COLUMNS)
+
+    def surface(self, ask: Ask, namespace: str) -> Any:
+        tag = ask.about[1:] if ask.about[0] == "#" else TAG
+        rows = (row for row in self._surface if (row.tag, row.namespace) == (tag, namespace))
+        return {self._told(namespace, row.dataset, row.column): row.exposure for row in rows}
+
+    def unused(self, ask: Ask, namespace: str) -> Any:
+        if ask.strict:
+            judged = judge_dataset(self.now, RULES, self.now.view, Name(namespace, ask.about), strict=True)
+            return {each.key: told_verdict(each.verdict, each.reason) for each in judged}
+        rows = (row for row in self._unused if (row.namespace, row.dataset) == (namespace, ask.about))
+        keys = self.now.shown_columns(Name(namespace, ask.about))
+        return {keys.key(row.column): told_verdict(row.verdict, row.reason) for row in rows}
+
+    def impact(self, ask: Ask, namespace: str) -> Any:
+        return self._hits(self._reached(ask, namespace, forward=True))
+
+    def upstream(self, ask: Ask, namespace: str) -> Any:
+        return self._hits(self._reached(ask, namespace, forward=False))
+
+    def stops(self, ask: Ask, namespace: str) -> Any:
+        return {stop["dataset"] for stop in self._reached(ask, namespace, forward=True)["stops"]}
+
+    def _reached(self, ask: Ask, namespace: str, *, forward: bool) -> Any:
+        asked = Subject(namespace, *column_of(ask.about)[1:])
+        return reach(self.now, RULES.names, asked, self.now.view, forward=forward, mode=ask.mode, bounds=FAR)
+
+    def _hits(self, found: Any) -> dict[str, str]:
+        return {
+            self._told(each["namespace"], each["dataset"], each["column"]): told_hit(
+                each["distance"], each["masked"], each["read_before_recreation"]
+            )
+            for each in found["columns"]
+        }
+
+    def _told(self, namespace: str, dataset: str, column: str | None) -> str:
+        keys = self.now.shown_columns(Name(namespace, dataset))
+        return f"{dataset}.{None if column is None else keys.key(column)}"
+
+
+ANSWERS: dict[str, Callable[[Seen, Ask, str], Any]] = {
+    "surface": Seen.surface,
+    "unused": Seen.unused,
+    "impact": Seen.impact,
+    "upstream": Seen.upstream,
+    "stops": Seen.stops,
+}
+
+
+def test_every_case_is_answered_as_by_hand(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    lake = SparkLake(spark, tmp_path_factory.mktemp("cases"))
+    told = list(stories())
+    sent = [bodies(number, events) for number, (*_, events) in enumerate(told)]
+    for piece in range(PIECES):
+        lake.store([body for story in sent for body in story[piece::PIECES]])
+        lake.build()
+    seen = Seen(lake)
+    scheme, _, bucket = LAKE.rpartition("://")
+    wrong = [
+        (case.name, found)
+        for number, (case, asks, _) in enumerate(told)
+        for ask in asks
+        for found in differences(ask, ANSWERS[ask.kind](seen, ask, f"{scheme}://{prefix(number)}{bucket}"))
+    ]
+    assert wrong == []
+    assert sum(len(asks) for _, asks, _ in told) > 500

@@ -32,7 +32,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 
-NOW = [case for case in CASES if case.as_of is None]
+NOW = [case for case in CASES if case.as_of is None and b'"arn:' not in msgspec.json.encode(case.events)]
+"""Cases about the present; a namespace of Glue is none any more with something before it."""
 PIECES = 2
 
 

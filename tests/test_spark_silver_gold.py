@@ -34,7 +34,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 
-WORLDS = range(200)
+WORLDS = range(100)
 TAGGED_AS_A_WHOLE = frozenset({79})
 """Worlds in which the reference puts a tag without a field on columns that only edges mention, and the product not."""
 

@@ -54,17 +54,17 @@ DROPPED = run(10, 200, changed(MAILING, "DROP"), job="cleanup")
 RAW, MASKED, TABLE, REPORT = ((LAKE, f"lives/{name}") for name in ("raw", "masked", "table", "report"))
 
 ONCE_CLEAR: list[Json] = [
-    run(20 + number, 10 * number, made(MASKED, {"email": [source(RAW, "email", how)]}, columns="email"), job="mask",
+    run(220 + number, 10 * number, made(MASKED, {"email": [source(RAW, "email", how)]}, columns="email"), job="mask",
         reads=[with_schema(RAW, "email notes")])
     for number, how in enumerate((CLEAR, HASHED))
 ]  # fmt: skip
 """A job that masks since its second run, and appends."""
 
 REMADE: list[Json] = [
-    run(30, 20, made(TABLE, {"x": [source(RAW, "email", CLEAR)]}, columns="x"), job="make"),
-    run(31, 25, made(REPORT, {"x": [source(TABLE, "x", CLEAR)]}, columns="x"), job="report"),
-    run(32, 30, changed(TABLE, "DROP"), job="make.drop"),
-    run(33, 40, made(TABLE, {"x": [source(RAW, "email", CLEAR)]}, columns="x"), job="make"),
+    run(230, 20, made(TABLE, {"x": [source(RAW, "email", CLEAR)]}, columns="x"), job="make"),
+    run(231, 25, made(REPORT, {"x": [source(TABLE, "x", CLEAR)]}, columns="x"), job="report"),
+    run(232, 30, changed(TABLE, "DROP"), job="make.drop"),
+    run(233, 40, made(TABLE, {"x": [source(RAW, "email", CLEAR)]}, columns="x"), job="make"),
 ]
 """A table that is read, dropped and made anew."""
 

@@ -82,7 +82,7 @@ some_votes = st.lists(
     st.builds(
         vote, st.integers(1, 9), st.sampled_from("abc"), st.sampled_from(["", "x", "y", "xy", "xyz"]),
         st.sampled_from([SILENT, OPAQUE, CARRIES]),
-    ),
+    ).map(lambda each: each if each.weight > SILENT else each._replace(said="")),
     max_size=12, unique_by=lambda each: each.run_key,
 )  # fmt: skip
 

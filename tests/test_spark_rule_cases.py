@@ -20,7 +20,7 @@ from tests.reference.worlds import world_in_namespace
 from tests.rule_cases.case import Ask, Case
 from tests.rule_cases.events import LAKE, tagging
 from tests.rule_cases.judges import column_of, told_hit, told_verdict
-from tests.spark_lake import RULES, SparkLake, prefix
+from tests.spark_lake import RULES, SparkLake, prefix, world_of
 from tests.test_index_reference import FAR
 from tests.test_rule_cases import CASES, TAG, TAGGED_AT, differences, shuffled
 
@@ -32,8 +32,9 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 
-NOW = [case for case in CASES if case.as_of is None]
-PIECES = 3
+NOW = [case for case in CASES if case.as_of is None and b'"arn:' not in msgspec.json.encode(case.events)]
+"""Cases about the present; a namespace of Glue is none any more with something before it."""
+PIECES = 2
 
 
 def stories() -> Iterator[tuple[Case, list[Ask], list[Json]]]:
@@ -63,8 +64,9 @@ class Seen:
 
     def surface(self, ask: Ask, namespace: str) -> Any:
         tag = ask.about[1:] if ask.about[0] == "#" else TAG
-        rows = (row for row in self._surface if (row.tag, row.namespace) == (tag, namespace))
-        return {self._told(namespace, row.dataset, row.column): row.exposure for row in rows}
+        world = world_of(namespace)  # names of a case may lie in other namespaces, too
+        rows = (row for row in self._surface if (row.tag, world_of(row.namespace)) == (tag, world))
+        return {self._told(row.namespace, row.dataset, row.column): row.exposure for row in rows}
 
     def unused(self, ask: Ask, namespace: str) -> Any:
         if ask.strict:

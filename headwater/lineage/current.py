@@ -61,7 +61,8 @@ def standing(group: Group, votes: Sequence[Vote[T]]) -> Standing[T]:
         newest = _of_newest(votes, votes)
         return Standing(newest, newest)
     saying = [vote for vote in votes if vote.weight > SILENT] or votes
-    return Standing(_of_newest([vote for vote in votes if vote.carries] or saying, votes), _of_newest(saying, votes))
+    carrying = [vote for vote in saying if vote.carries]
+    return Standing(_of_newest(carrying or saying, saying), _of_newest(saying, saying))
 
 
 def _of_newest(pool: Iterable[Vote[T]], votes: Sequence[Vote[T]]) -> list[Vote[T]]:

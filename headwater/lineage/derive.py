@@ -168,7 +168,7 @@ def vote_of(run: Run, found: Contribution) -> Vote[Contribution]:
 
 def weight_of(found: Contribution) -> int:
     """Return how much a run says of an output: see `current.Vote`."""
-    return CARRIES if found.carries else OPAQUE if found.opaque or found.tables else SILENT
+    return CARRIES if found.carries else OPAQUE if {*found.opaque, *found.tables} - {found.output} else SILENT
 
 
 _REWRITES = ("OVERWRITE", "TRUNCATE", "CREATE")

@@ -230,7 +230,9 @@ class Generations:
     def _writers(self, span: Span, upto_us: int) -> Iterator[str]:
         writes = self._writes.get(span.name, [])
         until = min(span.until_us, upto_us + 1)
-        for time_us, run_key in writes[bisect_left(writes, span.since_us, key=lambda write: write[0]) :]:
+        first = bisect_left(writes, span.since_us, key=lambda write: write[0])
+        for index in range(first, len(writes)):
+            time_us, run_key = writes[index]
             if time_us >= until:
                 return
             yield run_key
@@ -238,7 +240,9 @@ class Generations:
     def _tells(self, location: Name, time_us: int) -> bool:
         """Tell whether a write may be the first proof that a generation lived: after two other runs' it is none."""
         earlier = Span(location, self._before(location, time_us + 1), time_us)
-        return len(set(self._writers(earlier, time_us))) < 2
+        writers = self._writers(earlier, time_us)
+        first = next(writers, None)
+        return all(run_key == first for run_key in writers)
 
 
 def _first(moments: Sequence[tuple[int, T]], time_us: int) -> tuple[int, T] | None:

@@ -118,7 +118,7 @@ class LineageWorld:
         named = [(n, own) for n, key in every for own in ([key] if key is not None else self.keys(names[n]))]
         whole = [number for number, key in every if key is None and not self.keys(names[number])]
         nodes = [self._node_in(*each) for each in named]
-        nodes += [node for number in whole for node in self.graph.nodes_of(number)]
+        nodes += [node for number, key in every if key is None for node in self.graph.nodes_of(number)]
         return surface(self.graph, nodes, whole, self.view, lambda number: self.keys(self.graph.names[number]))
 
     def verdicts(self, name: Name, *, strict: bool = False) -> dict[Column, str]:

@@ -54,7 +54,7 @@ HISTORY = [
 
 @pytest.fixture(scope="module")
 def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkLake:
-    """Give 200 worlds in two batches, the later half of each world by processes that are killed amid their writes."""
+    """Give 100 worlds in two batches, the later half of each world by processes that are killed amid their writes."""
     lake = SparkLake(spark, tmp_path_factory.mktemp("worlds"))
     worlds = [*bodies(WORLDS), hostile_names.copies()]
     lake.store([body for world in worlds for body in world[: len(world) // 2]])

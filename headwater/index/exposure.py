@@ -118,9 +118,8 @@ def _of(moment: Known, view: View, number: int, key: str | None) -> Sources:
     if key is not None:
         return Sources(nodes_in(moment, view, number, key), [])
     keys = moment.columns(moment.graph.names[number]).by_key
-    if keys:
-        return Sources([moment.graph.node_for(number, each) for each in keys], [])
-    return Sources(list(moment.graph.nodes_of(number)), [number])
+    every = dict.fromkeys([moment.graph.node_for(number, each) for each in keys])
+    return Sources(list(every | dict.fromkeys(moment.graph.nodes_of(number))), [] if keys else [number])
 
 
 def tagged_sources(moment: Known, rules: UserRules, view: View, key: str) -> Sources:

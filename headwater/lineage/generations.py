@@ -49,12 +49,13 @@ class Generations:
 
     def meaning(self, location: Name, time_us: int) -> Name:
         """Follow a mention in time: a rename carries it on; an end, or nothing at all, stops it."""
-        while True:
+        while self.touches(location):
             away = _first(self.renamed.get(location, ()), time_us + 1)
             end = _first(self._ends.get(location, ()), time_us + 1)
             if away is None or (end is not None and end[0] < away[0]):
                 return self._begun(location, time_us)
             time_us, location = away
+        return location
 
     def read(self, location: Name, since_us: int, time_us: int, run_key: str) -> Name:
         """Return the newest generation that lived in a window, if it can be other than one that the run itself ends.

@@ -98,7 +98,7 @@ class Indexer:
         self._facets.flush()
         looked_at = self._derivation.looked_at
         for output in {group.output.plain for group in changed if group.output}:
-            self._settle(self._store.votes.groups_of(self._generations(output)))
+            self._settle(self._store.votes.groups_of(self._names.generations(output)))
         for group in changed:
             if group.output is None:
                 self._settle([self._store.votes.number(group)])
@@ -109,11 +109,6 @@ class Indexer:
         for dataset in concerned | {group.output.plain for group in changed if group.output}:
             self._set_shown(dataset)
         self._store.search.flush()
-
-    def _generations(self, output: Name) -> list[Name]:
-        """Return an output in all its generations that have a number."""
-        naming = self._derivation.naming
-        return self._names.generations(output) if naming.generations.touches(output) else [output]
 
     def _settle(self, groups: Sequence[int]) -> None:
         """Mark which edge sets of the groups about one output count now."""

@@ -165,11 +165,8 @@ class Generations:
         for time_us, location in after - before:
             insort(self._writes.setdefault(location, []), (time_us, run_key))
         _keep(self._written, run_key, after)
-        return [
-            Span(location, self._before(location, at_us))
-            for at_us, location in before ^ after
-            if self._tells(location, at_us)
-        ]
+        told = ((location, at_us) for at_us, location in before ^ after if self._tells(location, at_us))
+        return [span for location, at_us in told for span in self._from(location, at_us)]
 
     def _take(self, run_key: str, change: Change) -> None:
         if change.to is not None:
@@ -217,9 +214,15 @@ class Generations:
     def _concerned(self, change: Change) -> Iterator[Span]:
         """Yield the mentions whose meaning rests on a change."""
         for location in {change.location, change.ended}:
-            yield from self._leading(
-                Span(location, self._before(location, change.time_us), self._after(location, change.time_us))
-            )
+            yield from self._from(location, change.time_us)
+
+    def _from(self, location: Name, time_us: int) -> Iterator[Span]:
+        """Yield mentions from what happened last before a time on, also by names that led here in between.
+
+        Later ones, too: an input that finds nothing means what lived before.
+        """
+        for span in self._leading(Span(location, self._before(location, time_us), self._after(location, time_us))):
+            yield span._replace(until_us=EVER_US)
 
     def _leading(self, span: Span) -> Iterator[Span]:
         """Yield a span, and those of the names that renames have led into it."""

@@ -136,11 +136,11 @@ class Indexer:
     def _set_shown(self, dataset: Name) -> None:
         """Note what a dataset has as columns, by the newest generation that says so, and whether it is gone."""
         generations, schemas = self._derivation.naming.generations, self._derivation.schemas
-        every = [generations.newest(dataset), *generations.meanings(dataset)]
+        every = generations.meanings(dataset)
         schema = next((found for each in every if (found := schemas.newest(each))), None)
         if self._set_dataset(dataset, "shown", schema):
             self._store.search.set_columns(dataset, self._contents.schema(schema) if schema else ())
-        self._set_dataset(dataset, "dropped", not generations.stands(every[0]))
+        self._set_dataset(dataset, "dropped", not generations.is_there(dataset))
 
     def _set_dataset(self, name: Name, column: str, value: object) -> bool:
         """Set what is known of a dataset; tells whether that is new."""

@@ -123,7 +123,7 @@ class LiveGraph:
 
     def stands(self, dataset: Name) -> bool:
         """Tell whether a dataset is there: it was not dropped, or was made again."""
-        return self.naming.generations.stands(self.naming.generations.newest(dataset))
+        return self.naming.generations.is_there(dataset)
 
     def aliases(self) -> Mapping[Name, Name]:
         """Return the names that are bound to another or were renamed, with the datasets they mean now."""

@@ -43,14 +43,13 @@ class PastMoment:
 
     def shown_columns(self, dataset: Name) -> Columns:
         """Return the columns of a dataset by its newest generation that says so."""
-        generations = self._naming.generations
-        every = [generations.newest(dataset), *generations.meanings(dataset)]
+        every = self._naming.generations.meanings(dataset)
         found = (columns for each in every if (columns := self.columns(each)).names)
         return next(found, self.columns(dataset))
 
     def stands(self, dataset: Name) -> bool:
         """Tell whether a dataset is there: it was not dropped, or was made again."""
-        return self._naming.generations.stands(self._naming.generations.newest(dataset))
+        return self._naming.generations.is_there(dataset)
 
     def was_read(self, dataset: Name) -> bool:
         """Tell whether some run read a dataset to write another."""

@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from headwater.lineage.edges import Contribution
+from headwater.lineage.generations import EVER_US
 from headwater.lineage.graph import Graph
 from headwater.lineage.name import Name
 from headwater.lineage.surface import Surface
-
-EVER_US = 1 << 62
 
 Wrote = tuple[int, str]
 """When a run wrote (us), and its key."""

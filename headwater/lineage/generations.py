@@ -113,6 +113,10 @@ class Generations:
         """Tell whether a generation is there now: it lived, and none has begun since."""
         return dataset == self.newest(dataset) and self.lived(dataset)
 
+    def is_there(self, location: Name) -> bool:
+        """Tell whether something stands at a location now: it was not dropped, or was made again."""
+        return self.lived(self.newest(location))
+
     def touches(self, location: Name) -> bool:
         """Tell whether anything was dropped at or renamed from or to a location."""
         return location in self._ends or location in self.renamed

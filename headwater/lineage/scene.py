@@ -54,7 +54,7 @@ class Scene:
     def dropped(self) -> set[Name]:
         """The datasets that are gone now."""
         generations = self.naming.generations
-        return {each.plain for each in generations.touched() if not generations.stands(generations.newest(each))}
+        return {each.plain for each in generations.touched() if not generations.is_there(each)}
 
     def view(self) -> View:
         """Return what counts now."""

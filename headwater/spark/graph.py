@@ -71,7 +71,7 @@ class Now:
     def shown_columns(self, dataset: Name) -> Columns:
         """Return the columns of a dataset by its newest generation that says so."""
         generations = self.naming.generations
-        every = [generations.newest(dataset), *generations.meanings(dataset)]
+        every = generations.meanings(dataset)
         return next((columns for each in every if (columns := self.columns(each)).names), _NO_COLUMNS)
 
     def shown(self, dataset: int, key: str | None) -> tuple[str | None, ...]:
@@ -115,7 +115,7 @@ class Now:
 
     def stands(self, dataset: Name) -> bool:
         """Tell whether a dataset is there: it was not dropped, or was made again."""
-        return self.naming.generations.stands(self.naming.generations.newest(dataset))
+        return self.naming.generations.is_there(dataset)
 
     def was_read(self, dataset: Name) -> bool:
         """Tell whether some run, be it long ago, read a dataset to write another."""

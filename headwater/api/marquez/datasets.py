@@ -51,14 +51,8 @@ def dataset_json(asked: Asked, name: Name, *, lineage: bool = True) -> Answer:
         "currentVersion": version_text(version_now(asked.catalog, name)),
         "columnLineage": column_lineage(asked.sight, name) if lineage else None,
         "facets": raw_facets(facets),
-        "deleted": not asked.sight.moment.stands(name) if asked.sight.view.hidden else is_dropped(asked, name),
+        "deleted": not asked.sight.moment.stands(name),
     }
-
-
-def is_dropped(asked: Asked, name: Name) -> bool:
-    """Tell whether a dataset is dropped now (rule 10); one without edges is in no graph."""
-    row = asked.catalog.sql.execute("SELECT dropped FROM datasets WHERE name = ?", (asked.catalog.number(name),))
-    return bool((row.fetchone() or (0,))[0])
 
 
 def _type_and_name(name: Name, facets: Mapping[str, str]) -> Answer:

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -86,6 +87,17 @@ def read(reader: HubReader, after: int, count: int) -> list[LoggedRecord]:
         with_deadline.close()
 
 
+def read_again(reader: HubReader, after: int, count: int) -> list[LoggedRecord]:
+    """Read as the parser does: a hub that does not answer is asked again."""
+    until = time.monotonic() + WAIT_S
+    while True:
+        try:
+            return read(reader, after, count)
+        except LogUnavailable:
+            if time.monotonic() > until:
+                raise
+
+
 def test_records_come_as_they_were_put_numbered_from_one(hub: HubServer, readers: HubReaders) -> None:
     put(hub, 1, Record(Kind.EVENT, b"one", '{"key":"spark"}'), Record(Kind.CLAIM, b"two"), Record(Kind.REFUSAL, b"3"))
     empty, full = readers()
@@ -132,7 +144,7 @@ def test_a_fault_is_said_and_afterwards_reading_goes_on(hub: HubServer, readers:
     put(hub, 0, *events(*range(10)))
     reader = readers()[0]
     for number, (fault, words) in enumerate(FAULTS.items()):
-        assert len(read(reader, number, 10 - number)) == 10 - number
+        assert len(read_again(reader, number, 10 - number)) == 10 - number
         hub.switch(fault)
         (hub.down if fault is None else hub.hang_up)()
         with pytest.raises(LogUnavailable) as caught:  # what has come is still given out, what is behind it is not
@@ -145,7 +157,7 @@ def test_a_fault_is_said_and_afterwards_reading_goes_on(hub: HubServer, readers:
             hub.up()
         hub.switch(None)
         reader.close()
-    assert len(read(reader, 9, 1)) == 1
+    assert len(read_again(reader, 9, 1)) == 1
 
 
 class Lake:

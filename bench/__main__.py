@@ -2,7 +2,20 @@
 
 import argparse
 
-from bench import dashboard, freshness, functions, lineage, longrun, parser, reading, receiver, spark, stream, upgrade
+from bench import (
+    dashboard,
+    freshness,
+    functions,
+    lineage,
+    log_size,
+    longrun,
+    parser,
+    reading,
+    receiver,
+    spark,
+    stream,
+    upgrade,
+)
 from bench.figures import QUICK_ROUNDS, ROUNDS, show
 
 
@@ -13,6 +26,7 @@ def main() -> None:
     quick = arguments.parse_args().quick
     rounds = QUICK_ROUNDS if quick else ROUNDS
     show("Receiver", receiver.run(rounds))
+    show("Event log", log_size.run())
     show("Parser", parser.run(rounds))
     show("Freshness", freshness.run(rounds))
     show("Function App", functions.run(rounds))

@@ -3,6 +3,7 @@
 import http.client
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
@@ -35,18 +36,28 @@ def answers(folder: Path) -> list[Figure]:
         after = server.process.cpu_times()
         cpu_ms = (after.user + after.system - before.user - before.system) * 1000 / asked
         memory = memory_mb(server.process, "VmRSS")
+        lineage = list(_lineage(client))
         floor = [client.get("/health/live")[0] for _ in range(REQUESTS)]
         past = [client.impact(*next(columns), asOf=_PAST)[0] for _ in range(2)]
         assert server.index
         return [
             *_percentiles(waits, floor),
             Figure("  CPU of an answer", cpu_ms, "ms"),
+            *lineage,
             Figure("process serve with that graph: memory", memory, "MB", 1024),
             Figure("  at its highest, with a moment of the past", memory_mb(server.process, "VmHWM"), "MB"),
             Figure("process index: memory at its highest", memory_mb(server.index, "VmHWM"), "MB", 1024),
             Figure("impact asOf: the first answer about a moment", past[0] / 1000, "s"),
             Figure("  the second", past[1], "ms"),
         ]
+
+
+def _lineage(client: "Client") -> Iterator[Figure]:
+    """Ask what Marquez's page asks of the tables of those columns."""
+    for path, depth, goal in (("lineage", 2, 50), ("column-lineage", 5, 100)):
+        tables = [f"dataset:{NAMESPACE}:{table}" for table, _ in early_columns()[: REQUESTS // 5]]
+        waits = [client.get(f"/api/v1/{path}", nodeId=table, depth=str(depth))[0] for table in tables]
+        yield Figure(f"{path} of {len(waits)} datasets, depth {depth}: p50", percentile(waits, 0.5), "ms", goal)
 
 
 def _percentiles(waits: list[float], floor: list[float]) -> list[Figure]:

@@ -20,13 +20,14 @@ _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def generate(
-    count: int, kilobytes: int, *, jobs: int = 300, new_lineage: bool = False, seed: int = 7
+    count: int, kilobytes: int, *, jobs: int = 300, new_lineage: bool = False, dated: bool = False, seed: int = 7
 ) -> Iterator[bytes]:
     """Yield `count` events, START and COMPLETE in turn, of about 2, 8, 12 or 15 KB.
 
-    jobs: how many recur, each with the same facets every time; new_lineage: no column lineage facet ever recurs.
+    jobs: how many recur, each with the same facets every time; new_lineage: no column lineage facet ever recurs; dated:
+    every fifth job writes a file whose name has the day in it, another one each time.
     """
-    warehouse = _Warehouse(jobs, COLUMNS[kilobytes], seed)
+    warehouse = _Warehouse(jobs, COLUMNS[kilobytes], seed, dated=dated)
     for number in range(count):
         salt = number + 1 if new_lineage else 0
         yield json.dumps(warehouse.event(number, salt), separators=(",", ":")).encode()
@@ -35,10 +36,11 @@ def generate(
 class _Warehouse:
     """Jobs, the tables they read and write, and their columns."""
 
-    def __init__(self, jobs: int, columns: int, seed: int):
+    def __init__(self, jobs: int, columns: int, seed: int, *, dated: bool):
         self._random = random.Random(seed)
         self._jobs = jobs
         self._columns = columns
+        self._dated = dated
         self._reads = [self._random.sample(range(max(4, 2 * job)), 2) for job in range(jobs)]
         self._lineage = lru_cache(jobs)(self._lineage_of)
 
@@ -59,7 +61,7 @@ class _Warehouse:
                 "facets": {"jobType": _facet("JobTypeJobFacet", processingType="BATCH", integration="SPARK")},
             },
             "inputs": [self._dataset(table) for table in self._reads[job]],
-            "outputs": [self._output(job, salt)],
+            "outputs": [self._output(job, salt, run // self._jobs)],
         }
 
     def _run_facets(self, run: int, moment: str) -> dict[str, Any]:
@@ -72,8 +74,10 @@ class _Warehouse:
             "spark_properties": _facet("RunFacet", properties={"spark.master": "yarn", "spark.app.name": "etl"}),
         }
 
-    def _output(self, job: int, salt: int) -> dict[str, Any]:
+    def _output(self, job: int, salt: int, day: int) -> dict[str, Any]:
         output = self._dataset(2 * job + 4)
+        if self._dated and job % 5 == 0:
+            output["name"] += f"_{_EPOCH + timedelta(days=day):%Y%m%d}.csv"
         if self._columns:
             output["facets"]["columnLineage"] = self._lineage(job, salt)
             output["outputFacets"] = {

@@ -5,6 +5,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,7 @@ from bench.answers import answers
 from bench.figures import QUICK_ROUNDS, ROUNDS, Figure, middle, show
 from bench.generate import generate
 from bench.parser import fill_log
+from bench.shapes import shapes
 from bench.wide import JOBS, wide_events
 from headwater.eventlog.claims import FolderClaims
 from headwater.events.position import Source
@@ -20,9 +22,9 @@ from headwater.index.follow import AT_ONCE, IndexFollower
 from headwater.index.indexer import Indexer
 from headwater.index.live import LiveGraph
 from headwater.lake.bronze import Bronze
-from headwater.lake.follow import sources_ahead, stored_events
+from headwater.lake.follow import sources_ahead, stored_bodies, stored_events
 from headwater.lineage.names import NameRules, default_rules
-from headwater.lineage.scene import as_said
+from headwater.lineage.snapshot import as_said
 from headwater.parser.ingest import Parser
 from headwater.runtime.folders import prepare_folder
 from headwater.runtime.indexes import open_index_home
@@ -42,7 +44,8 @@ def run(rounds: int = ROUNDS, jobs: int = JOBS) -> list[Figure]:
         parse(folder, wide_events(jobs))
         figures = _building(folder, rounds)
         figures += answers(folder)
-        return figures + _new_events(folder, rounds)
+        figures += _new_events(folder, rounds)
+    return figures + shapes(rounds)
 
 
 def _bronze(folder: Path) -> Bronze:
@@ -92,7 +95,7 @@ def _decode(folder: Path) -> float:
     began = time.perf_counter()
     for source, head in sources_ahead(bronze, {}).items():
         for after in range(0, head, AT_ONCE):
-            for _, _, body, _ in stored_events(bronze, source, after, after + AT_ONCE):
+            for body in stored_bodies(bronze, source, range(after + 1, after + AT_ONCE + 1)).values():
                 msgspec.json.decode(body)
     return time.perf_counter() - began
 
@@ -131,7 +134,7 @@ def _apply(folder: Path, indexer: Indexer, source: Source, after: int, last: int
         start = time.process_time()
         events = stored_events(bronze, source, at, until)
         read = time.process_time()
-        indexer.add(source, until, events)
+        indexer.add(source, until, events, partial(stored_bodies, bronze, source))
         reading += read - start
         adding += time.process_time() - read
     return time.perf_counter() - began, reading, adding

@@ -37,11 +37,11 @@ class Load:
 
 
 @contextmanager
-def headwater(*, tick: str, folder: Path | None = None) -> Iterator[Server]:
-    """Run `headwater up` on a free port with this folder, or one of its own."""
+def headwater(*, tick: str | None = None, folder: Path | None = None) -> Iterator[Server]:
+    """Run `headwater up` on a free port with this folder, or one of its own, and this tick or the default."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name:
         folder = folder or Path(name)
-        up = ["up", "--data", str(folder), "--port", "0", "--tick", tick]
+        up = ["up", "--data", str(folder), "--port", "0", *(["--tick", tick] if tick else [])]
         with _started(["-c", "from headwater.cli import main; main()", *up], " listens on ") as (_, line):
             url = line.split(" listens on ")[1].split()[0]
             serve, parser, index = (
@@ -83,9 +83,9 @@ def _started(arguments: list[str], wanted: str) -> Iterator[tuple[subprocess.Pop
         process.wait(30)
 
 
-def write_events(file: Path, count: int, kilobytes: int, *, jobs: int = 300) -> Path:
+def write_events(file: Path, count: int, kilobytes: int, *, jobs: int = 300, new_lineage: bool = False) -> Path:
     """Write generated events as NDJSON."""
-    file.write_bytes(b"\n".join(generate(count, kilobytes, jobs=jobs)))
+    file.write_bytes(b"\n".join(generate(count, kilobytes, jobs=jobs, new_lineage=new_lineage)))
     return file
 
 

@@ -19,9 +19,8 @@ from headwater.eventlog.sqlite_reader import SqliteLogReader
 from headwater.lake.bronze import Bronze
 from headwater.lineage.user_rules import UserRules
 from headwater.parser.ingest import Parser
-from headwater.spark.gold import build_gold
+from headwater.spark.refresh import refresh
 from headwater.spark.session import local_session
-from headwater.spark.silver import build_silver
 
 EVENTS = 200_000
 QUICK_EVENTS = 20_000
@@ -57,7 +56,7 @@ class _Lake:
     def __init__(self, spark: SparkSession, folder: Path, events: int):
         self._spark = spark
         self._folder = folder
-        self._bodies = _bodies(events)
+        self._bodies = timed_bodies(events)
         self._log: SqliteLogReader | None = None
 
     def grow(self, events: int) -> tuple[float, float, int]:
@@ -68,12 +67,11 @@ class _Lake:
             pass
         log.close()
         began, cpu_s, read = time.monotonic(), _cpu_s(), bytes_read(self._spark)
-        build_silver(self._spark, f"{self._folder}/lake", UserRules())
-        build_gold(self._spark, f"{self._folder}/lake", UserRules())
+        refresh(self._spark, f"{self._folder}/lake", UserRules())
         return time.monotonic() - began, _cpu_s() - cpu_s, bytes_read(self._spark) - read
 
 
-def _bodies(count: int) -> Iterator[bytes]:
+def timed_bodies(count: int) -> Iterator[bytes]:
     """Yield the generator's events with run ids as listeners make them: they begin with the time."""
     for body in generate(count, KILOBYTES):
         yield _RUN_ID.sub(_timed, body)

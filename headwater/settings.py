@@ -31,7 +31,12 @@ class Settings(BaseModel):
     host: str = Field("127.0.0.1", description="Address to listen on; any but loopback needs `keys`.")
     port: int = Field(5000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
     rules: Path | None = Field(None, description="Folder of your rules; default is `rules` in the data folder.")
-    tick_s: float = Field(1.0, gt=0, le=3600, description="Seconds between two looks of the parser at the log.")
+    tick_s: float = Field(
+        1.0,
+        gt=0,
+        le=3600,
+        description="Least seconds between two commits to the lake; what comes after a pause is committed at once.",
+    )
     keys: tuple[Key, ...] = Field((), description="Keys of producers and readers: name, key, roles, namespaces.")
     allowed_hosts: tuple[str, ...] = Field(
         ("localhost", "127.0.0.1", "::1"), description="Host headers taken while there are no keys."

@@ -62,6 +62,10 @@ DATASET = StructOf(
     }
 )
 
+FACET = StructOf({"name": "string", "content_hash": "string", "deleted": "boolean"})
+
+TAG = StructOf({"field": "string", "key": "string", "value": "string"})
+
 EVENTS = Table(
     "events",
     {
@@ -80,6 +84,13 @@ EVENTS = Table(
         "inputs": ListOf(DATASET),
         "outputs": ListOf(DATASET),
         "lineage_hashes": ListOf("string"),
+        "shape": "string",
+        "parent_job_namespace": "string",
+        "parent_job_name": "string",
+        "root_job_namespace": "string",
+        "root_job_name": "string",
+        "run_facets": "string",
+        "versions": ListOf("string"),
         "flags": ListOf("string"),
         "http": "string",
         "body": "string",
@@ -121,6 +132,45 @@ SCHEMAS = Table(
     },
 )
 
+VALUES = Table("facets", {"content_hash": "string", "value": "string"})
+"""Texts of facets that recur, by the hash that `FACET` names; the table is `facets` of bronze."""
+
+MENTION = StructOf(
+    {
+        "namespace": "string",
+        "name": "string",
+        "schema": "string",
+        "lineage": "string",
+        "declared": "string",
+        "symlinks": ListOf(SYMLINK),
+        "tags": ListOf(TAG),
+        "lifecycle": "string",
+        "previous_namespace": "string",
+        "previous_name": "string",
+        "landed": "boolean",
+        "facets": ListOf(FACET),
+        "counted": ListOf("string"),
+    }
+)
+
+SHAPES = Table(
+    "shapes",
+    {
+        "shape": "string",
+        "artifact": "string",
+        "processing_type": "string",
+        "integration": "string",
+        "emission": "string",
+        "run_lineage": "string",
+        "job_lineage": "string",
+        "run_facets": ListOf("string"),
+        "job_facets": ListOf(FACET),
+        "inputs": ListOf(MENTION),
+        "outputs": ListOf(MENTION),
+    },
+)
+"""What recurs of events, once for each hash that `events.shape` names."""
+
 DUPLICATES = Table("duplicates", {**_POSITION, "event_id": "string"})
 
 REJECTED = Table(
@@ -152,8 +202,27 @@ REFUSED = Table(
     },
 )
 
-BRONZE = (COLUMN_LINEAGE, SCHEMAS, REJECTED, DUPLICATES, REFUSED, EVENTS)
+BRONZE = (COLUMN_LINEAGE, SCHEMAS, VALUES, SHAPES, REJECTED, DUPLICATES, REFUSED, EVENTS)
 """In the order in which a batch commits them: the transaction of `events`, the last one, is the watermark."""
+
+HASHED = (
+    (COLUMN_LINEAGE, "lineage_hash"),
+    (SCHEMAS, "schema_hash"),
+    (VALUES, "content_hash"),
+    (SHAPES, "shape"),
+)
+"""Tables whose rows are stored once for each hash, mostly: a second time does no harm.
+
+A row of the last one, `shapes`, says that the rows of all that it names are stored: it is committed behind them.
+"""
+
+_HASHED = [table.name for table, _ in HASHED]
+
+
+def stored_key(table: str, content_hash: str) -> bytes:
+    """Return what a stored hash is remembered by: one content may be a schema here and any facet there."""
+    return bytes([_HASHED.index(table)]) + bytes.fromhex(content_hash)
+
 
 _RULES: dict[str, Type] = {"rules_hash": "string"}
 
@@ -267,7 +336,6 @@ RUN_DATASETS = Table(
 EDGE_SETS = Table(
     "edge_sets",
     {
-        "part": "string",
         "group_key": "string",
         "output_key": "string",
         "run_key": "string",
@@ -285,13 +353,9 @@ EDGE_SETS = Table(
         "borrowed": "boolean",
         "asks": "string",
         "kin": "string",
-        "retracted": "boolean",
-        "late": "boolean",
-        "voted": "long",
         **_CHANGED,
         "content": "string",
     },
-    ("part",),
 )
 
 FACETS = Table(
@@ -321,8 +385,40 @@ POSITIONS = Table(
     },
 )
 
-SILVER = (EDGE_SETS, RUNS, RUN_DATASETS, LATEST_FACETS, DATASETS, FIELDS, JOBS, FACETS, BINDINGS, POSITIONS)
-"""In the order in which a batch writes them: `positions`, the last one, says that the batch is done."""
+EDGE_RUNS = Table(
+    "edge_runs",
+    {
+        "group_key": "string",
+        **_JOB,
+        "origin": "string",
+        "target_namespace": "string",
+        "target_dataset": "string",
+        "target_generation": "string",
+        "last_seen": "timestamp",
+        "runs": "long",
+        **_CHANGED,
+    },
+)
+"""Runs that said once more what stands, since the rows of their job's edges into a dataset were written."""
+
+IN_STATE: Mapping[str, Table] = {
+    "vote": EDGE_SETS,
+    "facet": LATEST_FACETS,
+    "dataset": DATASETS,
+    "job": JOBS,
+    "binding": BINDINGS,
+    "runs": EDGE_RUNS,
+    "position": POSITIONS,
+}
+"""What a pass must know of all that was said before, by `part` of `state`; a vote is there while it may count."""
+
+STATE = Table(
+    "state",
+    {"part": "string", **{name: kind for table in IN_STATE.values() for name, kind in table.columns.items()}},
+)
+
+SILVER = (EDGE_SETS, RUNS, RUN_DATASETS, DATASETS, FIELDS, JOBS, FACETS, BINDINGS, STATE)
+"""The commit of `state` comes last of a batch, after those of gold: it says that the batch is done."""
 
 _HISTORY: dict[str, Type] = {
     **_JOB,
@@ -439,8 +535,8 @@ HOURLY_STATS = Table(
     },
 )
 
-GOLD = (COLUMN_EDGES, TABLE_EDGES, MASKING_SURFACE, UNUSED_COLUMNS, RUN_HEALTH, HOURLY_STATS, POSITIONS)
-"""In the order in which a run of gold writes them."""
+GOLD = (COLUMN_EDGES, TABLE_EDGES, EDGE_RUNS, MASKING_SURFACE, UNUSED_COLUMNS, RUN_HEALTH, HOURLY_STATS, POSITIONS)
+"""In the order in which a batch writes them."""
 
 GENERATIONS = Table("generations", {"layer": "string", "generation": "string", "rules_hash": "string"})
 """One row beside the generations of silver or gold: the one that readers and the next run use. A commit switches it."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from headwater.index.showing import iso
+from headwater.index.verdicts import judge_dataset
 from headwater.lineage.contents import Contents, ContentsInMemory
 from headwater.lineage.current import Group
 from headwater.lineage.derive import Derivation
@@ -17,10 +18,11 @@ from headwater.lineage.names import default_rules
 from headwater.lineage.naming import Naming
 from headwater.lineage.part import Part
 from headwater.lineage.reading import PartReader
-from headwater.lineage.scene import Scene
+from headwater.lineage.snapshot_of_parts import SnapshotOfParts
 from headwater.lineage.surface import Surface, surface
-from headwater.lineage.tags import has_tag, newest_tags, tags_facets
-from headwater.lineage.unused import Judged, Subject, judge
+from headwater.lineage.tags import has_tag
+from headwater.lineage.unused import Judged
+from headwater.lineage.user_rules import UserRules
 from headwater.lineage.walk import Mode, walk
 from tests.reference.nesting import ColumnEdge
 from tests.reference.records import Delivered
@@ -28,6 +30,7 @@ from tests.reference.solver import Column, TableEdge
 from tests.reference.world_events import deliver, event_id
 
 Json = dict[str, Any]
+RULES = UserRules()
 
 
 def read_parts(delivered: Iterable[Delivered]) -> tuple[list[Part], Contents]:
@@ -60,7 +63,7 @@ class LineageWorld:
             if (as_of_us is None or part.time_us <= as_of_us)
             and (known_at_us is None or part.received_us <= known_at_us)
         ]
-        self.scene = Scene(self.parts, contents)
+        self.scene = SnapshotOfParts(self.parts, contents)
         self.graph, self.view = self.scene.graph, self.scene.view()
 
     # Answers with full names, comparable with those of the reference
@@ -127,20 +130,11 @@ class LineageWorld:
 
     def judged(self, name: Name, *, strict: bool = False) -> list[Judged]:
         """Return the verdicts of the columns of a dataset's newest schema, none if it is gone."""
-        generations, schemas = self.scene.naming.generations, self.scene.schemas
-        newest = generations.newest(name)
-        if not generations.stands(newest):
-            return []
-        known = [each for each in (newest, *generations.meanings(name)) if schemas.columns(each).names]
-        columns = schemas.columns(known[0] if known else newest)
-        ever_read = name.plain in self.scene.ever_read
-        numbers, own = self.view.lifetimes.of(name), self.graph.dataset(newest)
-        subject = Subject(numbers, own, list(columns.by_key), columns.top_level, {}, ever_read, strict)
-        return judge(self.graph, subject, self.view)
+        return judge_dataset(self.scene, RULES, self.view, name, strict=strict)
 
     def keys(self, name: Name) -> list[str]:
         """Return the keys of the columns of a dataset's newest schema, in its order."""
-        return list(self.scene.schemas.columns(name).by_key)
+        return list(self.scene.columns(name).by_key)
 
     # The same in short
 
@@ -179,7 +173,7 @@ class LineageWorld:
 
     @property
     def dropped(self) -> set[str]:
-        return {short(name) for name in self.scene.dropped}
+        return {short(name) for name in self.scene.naming.generations.touched() if not self.scene.stands(name)}
 
     @property
     def landed(self) -> dict[str, bool]:
@@ -206,8 +200,7 @@ class LineageWorld:
 
     def tagged(self, key: str) -> set[str]:
         """Return the columns (or datasets, as `dataset.None`) with a tag."""
-        facets = (each for part in self.parts for each in tags_facets(part))
-        tags = ((name, tag) for name, found in newest_tags(facets, self.scene.naming).items() for tag in found)
+        tags = ((name, tag) for name, found in self.scene.tags().items() for tag in found)
         return {self._told((*name.parts, tag.column)) for name, tag in tags if has_tag(tag.key, tag.value, key)}
 
     def of_all_times(self) -> "LineageWorld":
@@ -218,9 +211,8 @@ class LineageWorld:
 
     def tagged_columns(self, key: str) -> set[Column]:
         """Return the columns (None: of a dataset that has no schema) that a tag is on."""
-        facets = (each for part in self.parts for each in tags_facets(part))
         found: set[Column] = set()
-        for name, tags in newest_tags(facets, self.scene.naming).items():
+        for name, tags in self.scene.tags().items():
             for tag in tags:
                 if has_tag(tag.key, tag.value, key):
                     found.add((*name.parts, tag.column))
@@ -273,7 +265,7 @@ class LineageWorld:
                 yield group, said, said.output
 
     def _node_in(self, number: int, column: str) -> int:
-        return self.graph.node_for(number, self.scene.schemas.key(self.graph.names[number], column))
+        return self.graph.node_for(number, self.scene.columns(self.graph.names[number]).key(column))
 
     def _column(self, node: int) -> Column:
         dataset, key = self.graph.columns[node]

@@ -95,6 +95,9 @@ class World:
     def sequences(self, table: str) -> list[int]:
         return sorted(row["sequence"] for row in self._rows(table, ["sequence"]))
 
+    def count(self, table: str) -> int:
+        return sum(1 for _ in self._rows(table))
+
     def placed(self) -> list[int]:
         """List every sequence of every table, gaps spelled out: without a doubt when each occurs once."""
         found = [*self.sequences("events"), *self.sequences("duplicates"), *self.sequences("refused")]

@@ -1,5 +1,6 @@
-"""What Spark's own metrics say that it read."""
+"""What Spark's own metrics say that it did and read, and what Delta's logs say that was written."""
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -10,6 +11,35 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 _LOCATION = re.compile(r"Location: \w+ ?\(\d+ paths?\)\[file:([^\],]+)\]")
+
+
+class Cost:
+    """What happened since this was made: Spark jobs as described, and operations by `layer/table` of a lake."""
+
+    def __init__(self, spark: SparkSession, lake: Path) -> None:
+        self._spark, self._lake = spark, lake
+        self._newest = max((number for number, _ in self._every()), default=-1)
+        self._before = set(self._commits())
+
+    def jobs(self) -> list[str]:
+        return [text for number, text in self._every() if number > self._newest]
+
+    def operations(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = defaultdict(list)
+        for commit in sorted(set(self._commits()) - self._before):
+            layer, _, table = commit.relative_to(self._lake).parts[:3]
+            lines = [json.loads(line) for line in commit.read_text("utf-8").splitlines()]
+            found[f"{layer}/{table}"] += [line["commitInfo"]["operation"] for line in lines if "commitInfo" in line]
+        return found
+
+    def _every(self) -> Iterator[tuple[int, str]]:
+        context = self._spark.sparkContext._jsc.sc()
+        context.listenerBus().waitUntilEmpty()
+        for job in _items(context.statusStore().jobsList(None)):
+            yield job.jobId(), f"{job.description()} {job.name()}"
+
+    def _commits(self) -> Iterator[Path]:
+        return (file for layer in ("silver", "gold") for file in (self._lake / layer).rglob("_delta_log/*.json"))
 
 
 class FilesRead:

@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 from headwater import failpoints
 from headwater.lineage.names import default_rules
 from headwater.lineage.user_rules import UserRules
+from headwater.spark.delta import Folder
 from headwater.spark.generations import current
-from headwater.spark.gold import build_gold
-from headwater.spark.silver import build_silver
-from headwater.tables import BINDINGS, EDGE_SETS, GOLD, SILVER, Table
+from headwater.spark.refresh import refresh
+from headwater.tables import BINDINGS, COLUMN_EDGES, EDGE_RUNS, STATE, TABLE_EDGES, Table
 from tests.lake_check import rows
 from tests.parsing import World
 from tests.reference import questions
@@ -47,16 +48,16 @@ class SparkLake:
         while parser.step():
             pass
 
-    def build(self, *layers: str, rebuild: bool = False) -> None:
-        """Bring silver and gold, or one of them, up to bronze."""
-        for layer, step in (("silver", build_silver), ("gold", build_gold)):
-            if layer in (layers or (layer,)):
-                step(self.spark, self.uri, RULES, rebuild=rebuild)
+    def build(self, *, rebuild: bool = False) -> None:
+        """Bring silver and gold up to bronze."""
+        refresh(self.spark, self.uri, RULES, rebuild=rebuild)
 
-    def command(self, layer: str, *options: str, killed_at: str = "") -> subprocess.CompletedProcess[str]:
-        """Build a layer by the command line, in a process of its own that may be killed at a fail point."""
+    def command(self, *options: str, killed_at: str = "") -> subprocess.CompletedProcess[str]:
+        """Do so by the command line, in a process of its own that may be killed at a fail point."""
         environment = {failpoints.VARIABLE: killed_at}
-        return headwater("spark", layer, "--data", self.world.folder, *options, environment=environment, timeout_s=900)
+        return headwater(
+            "spark", "refresh", "--data", self.world.folder, *options, environment=environment, timeout_s=900
+        )
 
     def delivered(self) -> list[Delivered]:
         """Return bronze's events in the order of the log."""
@@ -67,17 +68,34 @@ class SparkLake:
         ]
 
     def read(self, layer: str, table: Table) -> DataFrame:
-        found = current(self.spark, self.uri, layer, SILVER if layer == "silver" else GOLD)
-        assert found
-        return found[0].read(table)
+        return self._layer(layer).read(table)
+
+    def votes(self) -> DataFrame:
+        """Return what may count now."""
+        return self.read("silver", STATE).where("part = 'vote'")
 
     def gold(self, table: Table) -> list[Any]:
         return self.read("gold", table).collect()
 
+    def edges(self, table: Table) -> DataFrame:
+        """Return edges with all their runs: also those that have only said them once more, which are counted beside."""
+        again = self.read("gold", EDGE_RUNS).selectExpr("group_key", "runs AS more", "last_seen AS last")
+        edges = self.read("gold", table).join(again, "group_key", "left")
+        runs = F.expr("runs + CASE WHEN part = 'open' THEN coalesce(more, 0) ELSE 0 END")
+        last = F.expr("CASE WHEN part = 'open' THEN greatest(last_seen, last) ELSE last_seen END")
+        return edges.withColumns({"runs": runs, "last_seen": last}).select(*table.columns)
+
+    def plain(self, layer: str, table: Table) -> list[tuple[Any, ...]]:
+        """Return the rows of a table without what may differ from one build to another."""
+        return plain(self.edges(table) if table in EDGES else self.read(layer, table), table)
+
     def folder(self, layer: str, table: Table) -> Path:
-        found = current(self.spark, self.uri, layer, SILVER if layer == "silver" else GOLD)
+        return Path(self._layer(layer).uri(table))
+
+    def _layer(self, layer: str) -> Folder:
+        found = current(self.spark, self.uri, RULES.rules_hash)
         assert found
-        return Path(found[0].uri(table))
+        return found[layer]
 
 
 def bodies(seeds: Iterable[int]) -> Iterator[list[bytes]]:
@@ -146,11 +164,14 @@ def world_of(text: str) -> str:
     return found[0]
 
 
+EDGES = (COLUMN_EDGES, TABLE_EDGES)
+
+
 def plain(frame: DataFrame, table: Table) -> list[tuple[Any, ...]]:
     """Return the rows of a table without what may differ from one build to another."""
-    if table is EDGE_SETS:  # rows that were taken back stay, so that gold learns of it
-        frame = frame.where("NOT retracted")
-    columns = [name for name in table.columns if name not in ("batch", "voted", "late")]
+    if table is STATE:
+        frame = frame.where("part IN ('vote', 'facet')")  # the others are tables, too, but for the position
+    columns = [name for name in table.columns if name != "batch"]
     found = [tuple(row) for row in frame.select(*columns).collect()]
     if table is BINDINGS:
         found = _without_needless_times(found)

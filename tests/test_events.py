@@ -232,8 +232,7 @@ def test_no_value_of_a_facet_stops_the_reader(facets: dict[str, Any]) -> None:
 
 def rows_of(event: Event, table: str) -> list[dict[str, Any]]:
     columns = {"schemas": SCHEMAS, "column_lineage": COLUMN_LINEAGE}[table].columns
-    contents = [*event.contents, *(content for found in (*event.inputs, *event.outputs) for content in found.contents)]
-    rows = [row for content in contents if content.table == table for row in content_rows(content)]
+    rows = [row for content in event.contents if content.table == table for row in content_rows(content)]
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
 

@@ -27,7 +27,15 @@ IDS = ["--workspace", WORKSPACE, "--lakehouse", LAKEHOUSE, "--connection", CONNE
 LOCATION = f"https://{ACCOUNT}.dfs.core.windows.net"
 TABLES = {
     "silver": ["runs", "run_datasets", "datasets", "fields", "jobs", "facets", "bindings"],
-    "gold": ["column_edges", "table_edges", "masking_surface", "unused_columns", "run_health", "hourly_stats"],
+    "gold": [
+        "column_edges",
+        "table_edges",
+        "edge_runs",
+        "masking_surface",
+        "unused_columns",
+        "run_health",
+        "hourly_stats",
+    ],
 }
 
 

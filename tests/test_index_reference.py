@@ -2,9 +2,10 @@
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,8 +24,10 @@ from headwater.index.lens import Lens, Lenses, Sight
 from headwater.index.reach import reach
 from headwater.index.rules_files import RulesFiles
 from headwater.index.verdicts import verdicts
+from headwater.lake.follow import StoredEvent
 from headwater.lineage.name import Name
 from headwater.lineage.names import default_rules
+from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.walk import Mode
 from tests.lineage_world import LineageWorld
 from tests.reference.nesting import ColumnEdge
@@ -51,6 +54,13 @@ def test_the_index_answers_like_the_reference(events: list[Delivered], seed: int
             compare(lenses, events, Lens(known_at_us=RECEIPT_US + known_s * SECOND))
 
 
+@pytest.mark.parametrize("seed", [139, 1758, 2018])
+def test_worlds_of_which_the_index_once_knew_otherwise(seed: int) -> None:
+    world = random_world(seed)
+    with indexed(world, Random(seed)) as lenses:
+        compare(lenses, world, Lens())
+
+
 def test_a_question_about_the_past_holds_up_none_about_now() -> None:
     world = random_world(1)
     with (
@@ -72,11 +82,10 @@ def indexed(events: list[Delivered], chance: Random) -> Iterator[Lenses]:
         at = 0
         while at < len(events):
             size = chance.randint(1, 4)
-            batch = [
-                (each.event_id, each.received_us, json.dumps(each.event), number)
-                for number, each in enumerate(events[at : at + size], at + 1)
-            ]
-            indexer.add(SOURCE, at + size, batch)
+            numbered = dict(enumerate(events[at : at + size], at + 1))
+            batch = [StoredEvent(each.event_id, each.received_us, number, None) for number, each in numbered.items()]
+            bodies = {number: json.dumps(each.event) for number, each in numbered.items()}
+            indexer.add(SOURCE, at + size, batch, partial(asked_of, bodies))
             at += size
             if chance.random() < 0.3:
                 with lenses.look(Lens()):
@@ -89,10 +98,15 @@ def indexed(events: list[Delivered], chance: Random) -> Iterator[Lenses]:
         lenses.close()
 
 
+def asked_of(bodies: Mapping[int, str], sequences: Iterable[int]) -> dict[int, str]:
+    return {sequence: bodies[sequence] for sequence in sequences}
+
+
 def compare(lenses: Lenses, events: list[Delivered], lens: Lens) -> None:
     """Hold all answers at a moment against those of the rules in memory, which are held against the reference."""
     there = LineageWorld(events, as_of_us=lens.as_of_us, known_at_us=lens.known_at_us)
     with lenses.look(lens) as here:
+        assert known(here.moment) == known(there.scene)
         assert column_edges(here) == there.column_edges
         for column in {end for edge in there.column_edges for end in ((*edge[:2], edge[3]), (*edge[4:6], edge[7]))}:
             for mode in MODES:
@@ -106,6 +120,15 @@ def compare(lenses: Lenses, events: list[Delivered], lens: Lens) -> None:
             names = {Name(item["namespace"], item["dataset"]) for item in found}
             wanted = {key: verdict for name in names for key, verdict in there.verdicts(name, strict=strict).items()}
             assert {key_of(here, item): item["verdict"] for item in found} == wanted
+
+
+def known(snapshot: Snapshot) -> tuple[object, object]:
+    """Return what is known of every dataset, and what names mean."""
+    found = {}
+    for name in snapshot.datasets():
+        shows, stands, was_read = snapshot.shown_columns(name).names, snapshot.stands(name), snapshot.was_read(name)
+        found[name] = shows, stands, was_read, sorted(snapshot.tags().get(name, ()), key=repr)
+    return found, snapshot.aliases()
 
 
 def column_edges(here: Sight) -> set[ColumnEdge]:

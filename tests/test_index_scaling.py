@@ -11,8 +11,10 @@ from headwater.index.database import open_for_reading, open_for_writing
 from headwater.index.edge_set_table import EdgeSetTable
 from headwater.index.indexer import Indexer
 from headwater.index.names import NameNumbers
+from headwater.index.run_numbers import RunNumbers
 from headwater.index.search_file import SearchFile
 from headwater.index.vote_table import VoteTable
+from headwater.lake.follow import StoredEvent
 from headwater.lineage.name import Name
 from headwater.lineage.names import default_rules
 from tests.reference.small_events import A, Named, run, x_from
@@ -64,8 +66,13 @@ def written(folder: Path, events: list[Json]) -> Path:
     """Return the index file of events, indexed in one batch."""
     path = folder / "index.sqlite"
     indexer = Indexer(path, default_rules())
-    stored = [(f"{number:064x}", number, json.dumps(event), number) for number, event in enumerate(events, 1)]
-    indexer.add(Source("local", "1", "0"), len(stored), stored)
+    stored = [StoredEvent(f"{number:064x}", number, number, None) for number in range(1, len(events) + 1)]
+    indexer.add(
+        Source("local", "1", "0"),
+        len(stored),
+        stored,
+        lambda asked: {number: json.dumps(events[number - 1]) for number in asked},
+    )
     indexer.close()
     return path
 
@@ -74,7 +81,7 @@ def steps_of_counting(path: Path, outputs: Iterable[Named]) -> int:
     """Return the steps of SQLite's machine while the votes that can count are read of each output."""
     sql = open_for_writing(path)
     names = NameNumbers(sql)
-    votes = VoteTable(sql, names, EdgeSetTable(sql, names))
+    votes = VoteTable(sql, names, RunNumbers(sql), EdgeSetTable(sql, names))
     steps = 0
 
     def step() -> None:

@@ -82,5 +82,5 @@ def test_gold_knows_lost_runs(spark: SparkSession, tmp_path: Path) -> None:
     assert sum(row.lost for row in lake.gold(HOURLY_STATS)) == len(LOST)
     earlier = lake.folder("gold", RUN_HEALTH)
     spark.sql(f"UPDATE delta.`{earlier}` SET state = 'RUNNING' WHERE state = 'LOST'")
-    lake.build("gold")  # nothing new came, time alone loses them
+    lake.build()  # nothing new came, time alone loses them
     assert {row.job_name for row in lake.gold(RUN_HEALTH) if row.state == "LOST"} == LOST

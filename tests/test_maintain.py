@@ -14,9 +14,10 @@ from headwater.events.position import Position, Source
 from headwater.lake.bronze import Bronze
 from headwater.lake.delta import ROW_GROUP, LakeTable
 from headwater.lake.maintain import compact, vacuum
+from headwater.runtime.storage import open_bronze
 from headwater.tables import BRONZE, DUPLICATES, ListOf, StructOf, Table, Type
 from tests.lake_check import rows
-from tests.parsing import World
+from tests.parsing import World, event
 from tests.samples import body, run_event
 
 SOURCE = Source("local", "life", "0")
@@ -147,3 +148,25 @@ def test_names_in_tables_are_plain(table: Table) -> None:
 
     found = [*table.columns, *(name for kind in table.columns.values() for name in names(kind))]
     assert all(name.isidentifier() and name.islower() for name in found)
+
+
+def test_a_handle_sees_each_commit_of_another_also_where_the_log_between_was_cleaned_away(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.append(event(0))
+    world.parser().step()
+    reader = open_bronze(world.settings).events
+    seen = [reader.handle().version()]
+    for number in range(1, 4):
+        world.append(event(number))
+        world.parser().step()
+        seen.append(reader.handle().version())
+    assert seen == list(range(seen[0], seen[0] + 4))
+    before = reader.handle().version()
+    for number in range(4, 8):
+        world.append(event(number))
+        world.parser().step()
+    newest = world.bronze.events.reopen()
+    newest.create_checkpoint()
+    for version in range(newest.version()):
+        (Path(reader.uri) / "_delta_log" / f"{version:020}.json").unlink()
+    assert before < reader.handle().version() == newest.version()

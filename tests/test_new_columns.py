@@ -100,7 +100,8 @@ def test_writers_that_open_a_table_at_once_add_its_columns_once(uri: str) -> Non
 
 def test_bronze_of_the_version_before_takes_todays_columns_and_keeps_its_rows(tmp_path: Path) -> None:
     world = World(unpack_before_verdicts(tmp_path))
-    before = {table.name: rows(world, table) for table in BRONZE}
+    before = {table.name: rows(world, table) if world.bronze.tables[table.name].exists() else [] for table in BRONZE}
+    assert all(row["shape"] is None for row in before["events"])
     world.append(event("7" * 32))
     assert world.parser().step() == 2
     compact(world.bronze)

@@ -173,7 +173,7 @@ def test_silver_holds_the_newest_facets_and_columns(spark: SparkSession, tmp_pat
     bodies = shuffled(Random(seed))
     for half in (bodies[::2], bodies[1::2]):
         lake.store(half)
-        lake.build("silver")
+        lake.build()
     notes = lake.read("silver", FACETS).where("facet = 'note' AND value IS NOT NULL").collect()
     for entity in ("run", "job", "dataset"):
         found = {case_of(row.name): json.loads(row.value)["text"] for row in notes if row.entity == entity}

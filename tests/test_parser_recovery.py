@@ -1,5 +1,6 @@
 """The parser against redelivery, gaps, rivals, crashes and bad records: each record in one table, once."""
 
+import json
 import os
 import signal
 import time
@@ -80,7 +81,7 @@ def test_two_parsers_racing_on_one_partition_lose_nothing_and_double_nothing(tmp
     assert world.audit() | {"duplicates": 40, "rejected": 4, "pending": 0, "balanced": True} == world.audit()
 
 
-@pytest.mark.parametrize("commit", COMMITS)
+@pytest.mark.parametrize("commit", [*COMMITS, "shapes"])
 def test_a_crash_between_two_commits_leaves_each_record_in_one_table_however_the_next_batch_is_cut(
     tmp_path: Path, commit: str
 ) -> None:
@@ -97,6 +98,47 @@ def test_a_crash_between_two_commits_leaves_each_record_in_one_table_however_the
     assert world.sequences("events") == [1, 2, 5, 8, 12]
     assert world.sequences("duplicates") == [3, 6, 9, 11, 13]
     assert world.audit()["balanced"]
+
+
+@pytest.mark.parametrize("table", COMMITS[:-1])
+def test_where_one_table_fails_those_beside_it_keep_their_rows_and_the_next_try_adds_what_lacks(
+    tmp_path: Path, table: str
+) -> None:
+    world = World(tmp_path)
+    world.append(event(0, ("z",)))
+    parser = world.parser()
+    parser.step()
+    world.append(event(1), event(2, ("x",)), event(1), b"{}", event(2, ("x",)))
+    world.append(note(), kind=Kind.REFUSAL)
+    place = tmp_path / "lake" / "bronze" / table
+    away = place.rename(tmp_path / "away")
+    place.write_bytes(b"in the way")
+    with pytest.raises(LakeUnavailable):
+        parser.step()
+    place.unlink()
+    away.rename(place)
+    whole = {"column_lineage": 3, "schemas": 3, "rejected": 1, "duplicates": 2, "refused": 1, "events": 1}
+    there = [name for name in COMMITS if world.count(name) == whole[name]]
+    assert there == [name for name in COMMITS if name != table]
+    world.append(event(3), event(1))
+    for last in (4, 6, 9):  # however the next batches are cut
+        world.parser().take(world.records(1, last))
+    assert world.placed() == list(range(1, 10))
+    whole |= {"events": 4, "duplicates": 3, "shapes": 3}
+    assert {name: world.count(name) for name in whole} == whole
+    assert world.audit()["balanced"]
+
+
+def test_a_facet_that_says_what_a_schema_says_keeps_none_of_its_rows_away(tmp_path: Path) -> None:
+    world, same = World(tmp_path), {"fields": [{"name": "a"}]}
+    told = json.loads(event(1))
+    told["outputs"][0]["facets"]["copy"] = same
+    told["outputs"][0]["facets"]["schema"] = same
+    world.append(json.dumps(told).encode())
+    world.parser().step()
+    assert {name: world.count(name) for name in ("schemas", "facets", "column_lineage")} == {
+        "schemas": 1, "facets": 1, "column_lineage": 1,
+    }  # fmt: skip
 
 
 def test_a_claim_that_vanishes_between_two_attempts_costs_only_its_own_event(tmp_path: Path) -> None:
@@ -123,7 +165,8 @@ def test_a_record_that_kills_the_parser_between_two_commits_is_rejected_once(tmp
     for _ in range(4):
         assert world.parser().reject_next(InvalidEvent("kills_parser", "It dies.", "Send it smaller.")) == 1
     assert world.placed() == [1, 2, 3, 4]
-    assert world.sequences("duplicates") == ([3] if commit == "duplicates" else [])
+    found = world.sequences("duplicates")  # written beside `rejected`: a crash behind that may come before or after
+    assert found == [3] or (commit == "rejected" and not found)
     assert world.audit()["balanced"]
 
 

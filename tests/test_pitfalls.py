@@ -239,9 +239,7 @@ def test_pitfall_14_a_catalog_tables_name_is_bound_to_its_place_others_have_one_
     lineage = lineage_of(r"nb_medallion\..*")
     name = (f"{LAKE}/{TABLES}/warehouse", "goldlh.daily")
     assert tuple(lineage.resolve(name)) == DAILY
-    bound = {
-        str(location.name) for moments in lineage.scene.derivation.naming.bindings.values() for _, location in moments
-    }
+    bound = {str(location.name) for moments in lineage.scene.naming.bindings.values() for _, location in moments}
     assert {location.removeprefix(f"{TABLES}/warehouse/goldlh.db/") for location in bound} == {
         "daily",
         "daily_copy",

@@ -80,7 +80,7 @@ def test_spark_that_we_start_leaves_nothing_of_the_lake_open_either(tmp_path: Pa
     world.append(event(1))
     world.parser().step()
     prepare_folder(world.settings)  # closes the lake, which this process made
-    found = headwater("spark", "silver", "--data", world.folder, cwd=tmp_path, timeout_s=240)
+    found = headwater("spark", "refresh", "--data", world.folder, cwd=tmp_path, timeout_s=240)
     assert found.returncode == 0, found.stderr
     assert list(world.folder.glob("lake/silver/*"))
     assert open_to_others(world.folder / "lake") == {}

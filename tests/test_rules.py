@@ -817,7 +817,7 @@ def test_rule_12_columns_match_casefolded_shown_as_in_the_newest_schema() -> Non
     events = [run(1, 1, made(B, {"MAIL": [source(A, "Straße")]})), run(2, 2, x_from(B, C), job="2")]
     lineage = world(*events, run(3, 3, with_schema(B, "Mail"), reads=[with_schema(A, "STRASSE")], job="3"))
     assert ("a.strasse", "b.mail", "direct") in lineage.edges
-    assert lineage.scene.schemas.columns(Name(*B)).shown("mail") == "Mail"
+    assert lineage.scene.columns(Name(*B)).shown("mail") == "Mail"
 
 
 def test_rule_12_two_only_if_the_newest_schema_has_both() -> None:

@@ -11,10 +11,10 @@ from headwater.index.asking import Subject
 from headwater.index.reach import reach
 from headwater.index.verdicts import judge_dataset
 from headwater.lineage.name import Name
-from headwater.spark.gold_answers import COUNTING, counting
-from headwater.spark.graph import Now
+from headwater.spark.gold_answers import counting
+from headwater.spark.graph import SnapshotOfRows
 from headwater.spark.naming import naming_of
-from headwater.tables import BINDINGS, DATASETS, EDGE_SETS, MASKING_SURFACE, UNUSED_COLUMNS
+from headwater.tables import BINDINGS, DATASETS, MASKING_SURFACE, UNUSED_COLUMNS
 from tests.reference.world_events import Json, deliver
 from tests.reference.worlds import world_in_namespace
 from tests.rule_cases.case import Ask, Case
@@ -57,9 +57,8 @@ class Seen:
     """What gold and the graph of silver's open votes say of one story."""
 
     def __init__(self, lake: SparkLake) -> None:
-        votes = lake.read("silver", EDGE_SETS).where(COUNTING)
-        rows = counting(votes, lake.read("silver", DATASETS)).collect()
-        self.now = Now((tuple(row) for row in rows), RULES, naming_of(lake.read("silver", BINDINGS)))
+        rows = counting(lake.votes(), lake.read("silver", DATASETS)).collect()
+        self.now = SnapshotOfRows(RULES, naming_of(lake.read("silver", BINDINGS)), (tuple(row) for row in rows))
         self._surface, self._unused = lake.gold(MASKING_SURFACE), lake.gold(UNUSED_COLUMNS)
 
     def surface(self, ask: Ask, namespace: str) -> Any:
@@ -70,7 +69,7 @@ class Seen:
 
     def unused(self, ask: Ask, namespace: str) -> Any:
         if ask.strict:
-            judged = judge_dataset(self.now, RULES, self.now.view, Name(namespace, ask.about), strict=True)
+            judged = judge_dataset(self.now, RULES, self.now.view(), Name(namespace, ask.about), strict=True)
             return {each.key: told_verdict(each.verdict, each.reason) for each in judged}
         rows = (row for row in self._unused if (row.namespace, row.dataset) == (namespace, ask.about))
         keys = self.now.shown_columns(Name(namespace, ask.about))
@@ -87,7 +86,7 @@ class Seen:
 
     def _reached(self, ask: Ask, namespace: str, *, forward: bool) -> Any:
         asked = Subject(namespace, *column_of(ask.about)[1:])
-        return reach(self.now, RULES.names, asked, self.now.view, forward=forward, mode=ask.mode, bounds=FAR)
+        return reach(self.now, RULES.names, asked, self.now.view(), forward=forward, mode=ask.mode, bounds=FAR)
 
     def _hits(self, found: Any) -> dict[str, str]:
         return {

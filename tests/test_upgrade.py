@@ -78,6 +78,14 @@ def test_the_old_index_answers_until_the_new_one_is_built_beside_it(
     follower.close()
 
 
+def test_runs_of_an_old_index_go_by_their_keys_as_if_these_were_numbers(lenses: Lenses) -> None:
+    to_bronze, to_silver, to_gold = (f"0195c000-0000-7000-8000-{number:012d}" for number in (1, 2, 3))
+    found = lenses.run(to_silver)
+    assert found["run"]["job"]["name"] == "to_silver"
+    assert [each["written_by"]["id"] for each in found["reads"]] == [to_bronze]
+    assert to_gold in {reader["id"] for each in found["writes"] for reader in each["read_by"]}
+
+
 def test_an_old_index_that_cannot_be_read_takes_nothing_from_the_one_that_is_built(
     before: Path, home: IndexHome, lenses: Lenses
 ) -> None:

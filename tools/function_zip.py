@@ -29,6 +29,7 @@ SHIPPED = (
     "headwater/local/__init__.py",
     "headwater/local/index.py",
     "headwater/local/lifeline.py",
+    "headwater/local/wake.py",
     "headwater/parser/*.py",
     "headwater/receiver/*.py",
     "headwater/runtime/*.py",

@@ -13,6 +13,7 @@ from headwater.errors import HeadwaterError
 from headwater.index.lens import Lenses
 from headwater.index.search import Search
 from headwater.local.index import index_lock, run
+from headwater.local.wake import Wake
 from headwater.runtime.folders import prepare_folder
 from headwater.runtime.indexes import open_freshness, open_index_home, open_rules
 from headwater.runtime.storage import open_bronze
@@ -51,6 +52,6 @@ class Reading:
         """Follow bronze as long as the process lives; of several processes of an instance one does."""
         try:
             with index_lock(self._folder, threading.Event()):
-                run(self._settings, self._folder, threading.Event())
+                run(self._settings, self._folder, threading.Event(), Wake.make())
         except HeadwaterError as error:
             log.critical("The index is not kept: %s", error)

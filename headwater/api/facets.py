@@ -4,15 +4,14 @@ from typing import Any
 
 from headwater.errors import WrongQuestion
 from headwater.events.decode import decode
-from headwater.events.facet_sets import text_at
+from headwater.events.said_facets import text_at
 from headwater.index.showing import iso
 from headwater.lake.bronze import Bronze
 from headwater.lineage.jobs import run_id_of
 from headwater.lineage.name import Name
 from headwater.lineage.names import NameRules
 from headwater.lineage.newest import newest_events_first
-from headwater.lineage.reading import read_stored
-from headwater.lineage.sent_facets import SentFacet, sent_facets
+from headwater.lineage.sent_facets import SentFacet, read_stored, sent_facets
 
 LOOKED_AT = 5_000
 """Newest events (rule 1) that hold a facet of the name asked for; an answer that met this limit says `truncated`."""

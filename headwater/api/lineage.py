@@ -17,15 +17,15 @@ from headwater.index.coverage import coverage
 from headwater.index.differences import difference
 from headwater.index.exposure import Place, exposures, look_for, read_exposure
 from headwater.index.lens import Lens, Lenses, Sight, read_view
-from headwater.index.moment import NOW_US
-from headwater.index.past import PastMoment
 from headwater.index.reach import path, reach
 from headwater.index.verdicts import verdicts
 from headwater.index.why import why
 from headwater.lake.bronze import Bronze
 from headwater.lineage.contents import ContentsInMemory
+from headwater.lineage.generations import EVER_US
 from headwater.lineage.masking import remasked
 from headwater.lineage.reading import PartReader
+from headwater.lineage.snapshot_of_parts import SnapshotOfParts
 from headwater.lineage.user_rules import UserRules
 
 Parameters = Mapping[str, str]
@@ -125,7 +125,7 @@ def diff_files(rules: UserRules, before: Path, after: Path, limit: int | None) -
     return difference((old, old.view()), (new, new.view()), limit=read_bounds(None, limit).limit)
 
 
-def _moment_of(rules: UserRules, path: Path) -> PastMoment:
+def _moment_of(rules: UserRules, path: Path) -> SnapshotOfParts:
     contents = ContentsInMemory()
     reader = PartReader(rules.names.canonical, contents)
     parts = []
@@ -134,10 +134,10 @@ def _moment_of(rules: UserRules, path: Path) -> PastMoment:
             raise WrongQuestion(f"{path}, line {event.line} is too long to be an event.")
         try:
             text = event.text.decode("utf-8", "replace")
-            parts.append(reader.read(sha256(event.text).hexdigest()[:32], NOW_US, text))
+            parts.append(reader.read(sha256(event.text).hexdigest()[:32], EVER_US, text))
         except InvalidEvent as error:
             raise WrongQuestion(f"{path}, line {event.line} is no event: {error}") from error
-    return PastMoment(parts, contents, partial(remasked, rules))
+    return SnapshotOfParts(parts, contents, partial(remasked, rules))
 
 
 def edge(lenses: Lenses, bronze: Bronze, parameters: Parameters) -> Answer:

@@ -62,7 +62,7 @@ def up(
     data: Data = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on; default 5000, 0 picks a free one.")] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on; default 127.0.0.1.")] = None,
-    tick: Annotated[str | None, typer.Option(help="Time between two looks at the log, such as 1s or 250ms.")] = None,
+    tick: Annotated[str | None, typer.Option(help="Least time between two commits, such as 1s or 250ms.")] = None,
 ) -> None:
     """Run receiver, parser and API in the foreground, until Ctrl-C."""
     from headwater.local.up import up as run

@@ -1,4 +1,4 @@
-"""Silver and gold on this machine: `headwater spark silver`, then `headwater spark gold`."""
+"""Silver and gold on this machine: `headwater spark refresh`."""
 
 import time
 from pathlib import Path
@@ -28,18 +28,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
 @app.command()
-def silver(data: Data = None, rebuild: Rebuild = False, as_json: Json = False) -> None:
-    """Take new events into runs, jobs, datasets, fields, facets and edge sets."""
-    _build("silver", data, rebuild, as_json)
-
-
-@app.command()
-def gold(data: Data = None, rebuild: Rebuild = False, as_json: Json = False) -> None:
-    """Bring edges in time, masking surface, unused columns and run health up to silver."""
-    _build("gold", data, rebuild, as_json)
-
-
-def _build(layer: str, data: Path | None, rebuild: bool, as_json: bool) -> None:
+def refresh(data: Data = None, rebuild: Rebuild = False, as_json: Json = False) -> None:
+    """Take new events into silver (runs, jobs, datasets, facets) and gold (edges in time, answers, run health)."""
     from headwater.runtime.folders import existing_folder
     from headwater.runtime.private import private_spark
     from headwater.spark.session import local_session
@@ -48,13 +38,11 @@ def _build(layer: str, data: Path | None, rebuild: bool, as_json: bool) -> None:
     lake, rules = str(existing_folder(settings) / "lake"), _rules(settings)
     began = time.monotonic()
     with local_session(more=private_spark(settings)) as spark:
-        from headwater.spark.gold import build_gold
-        from headwater.spark.silver import build_silver
+        from headwater.spark.refresh import refresh
 
-        build, unit = (build_silver, "events") if layer == "silver" else (build_gold, "silver batches")
-        taken = build(spark, lake, rules, rebuild=rebuild)
-    found = {unit: taken, "seconds": round(time.monotonic() - began, 1), "lake": lake}
-    show(found, as_json, lambda: pairs(layer.capitalize(), found))
+        taken = refresh(spark, lake, rules, rebuild=rebuild)
+    found = {"events": taken, "seconds": round(time.monotonic() - began, 1), "lake": lake}
+    show(found, as_json, lambda: pairs("Silver and gold", found))
 
 
 def _rules(settings: Any) -> UserRules:

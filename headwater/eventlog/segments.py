@@ -10,8 +10,9 @@ from pathlib import Path
 from headwater.errors import LogUnavailable, WrongSetting
 from headwater.eventlog.segment_faults import NO_HEADER, check_not_cut, damaged, using
 
-FORMAT = 1
-PAGE_BYTES = 16384  # a 15 KB event fills one page instead of a chain of overflow pages
+FORMAT = 2
+PACKED_SINCE = 2  # the format of segments whose events are packed
+PAGE_BYTES = 8192  # three packed events of 15 KB; a commit writes whole pages, however small its records
 PARTITION = "0"
 """The name of the only partition."""
 BUSY_S = 1.0
@@ -102,6 +103,12 @@ def read_header(connection: sqlite3.Connection) -> Header | None:
             f"The event log has format {row[0]}, this Headwater reads up to {FORMAT}. Use the newer Headwater."
         )
     return Header(*row[1:])
+
+
+def format_of(connection: sqlite3.Connection) -> int:
+    """Return the format of a segment that has a header."""
+    form: int = connection.execute("SELECT format FROM header").fetchone()[0]
+    return form
 
 
 def last_sequence(connection: sqlite3.Connection, header: Header) -> int:

@@ -56,11 +56,12 @@ class SqliteLog:
         *,
         on_remove: Callable[[bytes], None] = lambda _: None,
         before_retention: Callable[[], None] = lambda: None,
+        on_commit: Callable[[], None] = lambda: None,
     ):
         """Open or create the log. While that fails, nothing is acknowledged, `trouble` says why, and it is tried again.
 
         on_remove: called with the key of each claim whose record retention deletes; before_retention: called before
-        each retention, raises LogUnavailable to put it off.
+        each retention, raises LogUnavailable to put it off; on_commit: called after each group that is on disk.
         Raises WrongSetting for a log of a newer format.
         """
         self._folder = folder.resolve()
@@ -68,6 +69,7 @@ class SqliteLog:
         self._limits = limits
         self._on_remove = on_remove
         self._before_retention = before_retention
+        self._on_commit = on_commit
         self._queue: deque[_Waiting] = deque()
         self._queued_bytes = 0
         self._wake = threading.Condition()
@@ -186,6 +188,8 @@ class SqliteLog:
         loop = group[0].loop
         if not loop.is_closed():
             loop.call_soon_threadsafe(_settle, group, failure)
+        if not failure:
+            self._on_commit()
 
     def _tidy(self) -> None:
         retention, self._retention = self._retention, None

@@ -7,8 +7,10 @@ from typing import TypeVar
 
 from headwater.errors import LogUnavailable
 from headwater.eventlog import Kind, LoggedRecord
+from headwater.eventlog.packing import unpack
 from headwater.eventlog.segment_faults import NO_HEADER, damaged, is_gone, unusable
 from headwater.eventlog.segments import (
+    PACKED_SINCE,
     PARTITION,
     Header,
     claim_keys,
@@ -22,6 +24,11 @@ from headwater.eventlog.segments import (
 from headwater.events.position import Source
 
 T = TypeVar("T")
+
+_RECORDS = (
+    "SELECT sequence, received_us, kind, http, body, (SELECT format FROM header) "  # an empty one's format may change
+    "FROM records WHERE sequence > ? ORDER BY sequence LIMIT ?"
+)
 
 
 class SqliteLogReader:
@@ -45,7 +52,7 @@ class SqliteLogReader:
         found: list[LoggedRecord] = []
         size = 0
         for path in self._behind(after):
-            found += self._ask(path, _reading(after, limit - len(found), max_bytes - size)) or []
+            found += self._ask(path, _reading(path, after, limit - len(found), max_bytes - size)) or []
             size = sum(len(record.body) for record in found)
             if len(found) >= limit or size >= max_bytes:
                 break
@@ -143,15 +150,24 @@ class SqliteLogReader:
             opened[0].close()
 
 
-def _reading(after: int, limit: int, max_bytes: int) -> Callable[[sqlite3.Connection, Header], list[LoggedRecord]]:
-    return lambda connection, _: _read(connection, after, limit, max_bytes)
+def _reading(
+    path: Path, after: int, limit: int, max_bytes: int
+) -> Callable[[sqlite3.Connection, Header], list[LoggedRecord]]:
+    return lambda connection, _: _read(connection, path, after, limit, max_bytes)
 
 
-def _read(connection: sqlite3.Connection, after: int, limit: int, max_bytes: int) -> list[LoggedRecord]:
-    found, size = [], 0
-    query = "SELECT sequence, received_us, kind, http, body FROM records WHERE sequence > ? ORDER BY sequence LIMIT ?"
-    rows = connection.execute(query, (after, limit))
-    for sequence, received_us, kind, http, body in rows:
+def _read(connection: sqlite3.Connection, path: Path, after: int, limit: int, max_bytes: int) -> list[LoggedRecord]:
+    """Read records up to the first that is damaged; raises LogUnavailable if that is the first of all."""
+    found: list[LoggedRecord] = []
+    size = 0
+    rows = connection.execute(_RECORDS, (after, limit))
+    for sequence, received_us, kind, http, stored, form in rows:
+        try:
+            body = unpack(stored) if kind == Kind.EVENT and form >= PACKED_SINCE else stored
+        except ValueError as error:
+            if found:
+                break
+            raise damaged(path, f"record {sequence} cannot be unpacked, {error}") from error
         found.append(LoggedRecord(sequence, received_us, Kind(kind), http, body))
         size += len(body)
         if size >= max_bytes:

@@ -1,109 +1,85 @@
-"""The `facets` of one run, job or dataset, read as a whole: what recurs is worked out once for its text."""
+"""What is known of the `facets` of one run, job or dataset, read as a whole."""
 
-from typing import Any
+from typing import NamedTuple
 
-from msgspec import Raw, Struct, json, msgpack
+from msgspec import Struct
 
-from headwater.events.decode import decode
-from headwater.events.event import Content, Symlink
-from headwater.events.facets import Memo, canonical, content_digests, digest_of, facet_digest
-from headwater.events.wire import NULL
+from headwater.events.event import Content, Facet, Symlink, Tag
+from headwater.events.facets import is_deleted
+from headwater.events.said_facets import JobType, Lifecycle, Parent
 
 TABLES = {"schema": "schemas", "columnLineage": "column_lineage", "lineage": "column_lineage"}
+"""Facets that have a row for each field or edge in a table of their own; of others the text is a row of `facets`."""
 
-_members = json.Decoder(dict[str, Raw])
+CHANGING = frozenset({"version", "dataQualityMetrics", "dataQualityAssertions"})
+"""Facets of datasets that differ from run to run."""
 
 
 class FacetSet(Struct, frozen=True, gc=False):
     """What the rest of the pipeline needs of an object of facets.
 
     digest: over names and digests of the facets, whatever their order; empty without facets.
-    contents: of schema and lineage facets; parent, root: run ids of a `parent` facet.
+    names: of all; facets: those that are not null; values, tables: those whose texts, or rows, are stored by content.
     """
 
     digest: bytes = b""
     names: tuple[str, ...] = ()
-    contents: tuple[Content, ...] = ()
-    symlinks: tuple[Symlink, ...] = ()
-    parent: str | None = None
-    root: str | None = None
+    facets: tuple[Facet, ...] = ()
+    values: tuple[Content, ...] = ()
+    tables: tuple[Content, ...] = ()
 
     def content_hash(self, key: str) -> str | None:
         """Return the hash of a schema or lineage facet, None where there is none."""
-        for content in self.contents:
+        for content in self.tables:
             if content.key == key:
                 return content.content_hash
         return None
 
-
-NO_FACETS = FacetSet()
-
-
-def statistics(raw: Raw) -> FacetSet:
-    """Read input or output facets: what one run counted at a dataset, digested as a whole."""
-    if not raw or raw == NULL:
-        return NO_FACETS
-    value = decode(bytes(raw))
-    return FacetSet(digest_of(canonical(value)), tuple(sorted(value)))
+    def says(self, key: str) -> str | None:
+        """Return the hash of a schema or lineage facet, None where there is none, empty where it was deleted."""
+        for content in self.tables:
+            if content.key == key:
+                return "" if is_deleted(content.raw) else content.content_hash
+        return None
 
 
-class FacetReader:
-    """Reads objects of facets from their raw text. Not thread-safe."""
+class RunFacets(FacetSet, frozen=True, gc=False):
+    """The facets of a run; text: all as sent; known: names of those not null; artifact: of which Fabric item it is."""
 
-    def __init__(self) -> None:
-        """Start with nothing remembered."""
-        self._sets: Memo[FacetSet] = Memo()
-        self._digests: Memo[bytes] = Memo()
-        self._contents: dict[str, Memo[Content]] = {key: Memo() for key in TABLES}
-
-    def recurring(self, raw: Raw) -> FacetSet:
-        """Read facets that come again with the same text: those of jobs and datasets."""
-        if not raw:
-            return NO_FACETS
-        text = bytes(raw)
-        return self._sets.get(text) or self._sets.put(text, self.of_run(raw))
-
-    def of_run(self, raw: Raw) -> FacetSet:
-        """Read facets of a run: never all the same again, though one by one they may be."""
-        if not raw or raw == NULL:
-            return NO_FACETS
-        facets = _members.decode(raw)
-        parent = decode(bytes(facets["parent"])) if "parent" in facets else None
-        return FacetSet(
-            digest_of(msgpack.encode([(key, self._digest(key, bytes(facets[key]))) for key in sorted(facets)])),
-            tuple(sorted(facets)),
-            tuple(self._content(key, bytes(facets[key])) for key in TABLES if facets.get(key, NULL) != NULL),
-            _symlinks(facets["symlinks"]) if "symlinks" in facets else (),
-            text_at(parent, "run", "runId"),
-            text_at(parent, "root", "run", "runId"),
-        )
-
-    def _digest(self, key: str, raw: bytes) -> bytes:
-        found = self._digests.get(raw)
-        if found is None and key in TABLES:
-            self._content(key, raw)  # leaves the digest behind, from the same decoding
-            found = self._digests.get(raw)
-        return found or self._digests.put(raw, facet_digest(raw))
-
-    def _content(self, key: str, raw: bytes) -> Content:
-        return self._contents[key].get(raw) or self._contents[key].put(raw, self._new_content(key, raw))
-
-    def _new_content(self, key: str, raw: bytes) -> Content:
-        digest, content_hash = content_digests(key, raw)
-        self._digests.put(raw, digest)
-        return Content(TABLES[key], content_hash, key, raw)
+    text: str | None = None
+    known: tuple[str, ...] = ()
+    parent: Parent = Parent()
+    artifact: str | None = None
 
 
-def text_at(value: Any, *path: str) -> str | None:
-    """Return the text at a path of a decoded value, None where there is none."""
-    for part in path:
-        value = value.get(part) if isinstance(value, dict) else None
-    return value if isinstance(value, str) else None
+class JobFacets(FacetSet, frozen=True, gc=False):
+    """The facets of a job."""
+
+    type: JobType = JobType()
 
 
-def _symlinks(raw: Raw) -> tuple[Symlink, ...]:
-    value = decode(bytes(raw))
-    identifiers = value.get("identifiers") if isinstance(value, dict) else None
-    found = identifiers if isinstance(identifiers, list) else []
-    names = [tuple(text_at(item, part) for part in ("namespace", "name", "type")) for item in found]
-    return tuple(Symlink(namespace, name, kind) for namespace, name, kind in names if namespace is not None and name)
+class DatasetFacets(FacetSet, frozen=True, gc=False):
+    """The facets of a dataset but those of one run alone.
+
+    shape: like digest, but of facets that change over their names alone.
+    """
+
+    shape: bytes = b""
+    symlinks: tuple[Symlink, ...] = ()
+    tags: tuple[Tag, ...] | None = None
+    lifecycle: Lifecycle = Lifecycle()
+    version: str | None = None
+
+
+class Counted(NamedTuple):
+    """Input or output facets: what one run counted at a dataset, digested as a whole; known: those not null."""
+
+    digest: bytes = b""
+    names: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+
+
+NO_RUN = RunFacets()
+NO_JOB = JobFacets()
+NO_DATASET = DatasetFacets()
+NOT_COUNTED = Counted()

@@ -66,6 +66,14 @@ def _sender(producer: Any, schema_url: Any) -> bytes:
     return canonical([None if part is UNSET else [part] for part in (producer, schema_url)])
 
 
+def is_deleted(raw: bytes) -> bool:
+    """Tell whether the text of a facet says `_deleted`."""
+    if b"_deleted" not in raw:
+        return False
+    value = decode(raw)
+    return isinstance(value, dict) and value.get("_deleted") is True
+
+
 def canonical(value: Any) -> bytes:
     """Encode JSON with sorted keys and no spaces; the same value always gives the same bytes."""
     try:

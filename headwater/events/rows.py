@@ -3,15 +3,21 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from msgspec.structs import astuple
+
 from headwater.errors import InvalidEvent
 from headwater.events.column_lineage import lineage_rows, read_column_lineage
 from headwater.events.decode import decode
-from headwater.events.event import Content, Event
+from headwater.events.event import Content, Event, Shape
 from headwater.events.position import Position
 from headwater.events.times import AHEAD_US
+from headwater.tables import VALUES
 
 Row = tuple[Any, ...]
 """Timestamps are integers: microseconds since 1970-01-01 UTC; dates are days since then."""
+
+LONGEST_RUN_FACETS = 4096
+"""Characters of the facets of a run that stand beside their event, so that who reads them needs no body."""
 
 _DAY_US = 24 * 3600 * 1_000_000
 
@@ -37,10 +43,22 @@ def event_row(position: Position, http: str, event: Event) -> Row:
         event.inputs,
         event.outputs,
         event.lineage_hashes,
+        event.shape,
+        event.parent_job_namespace,
+        event.parent_job_name,
+        event.root_job_namespace,
+        event.root_job_name,
+        event.run_facets if event.run_facets and len(event.run_facets) <= LONGEST_RUN_FACETS else None,
+        event.versions,
         flags,
         http,
         event.body.decode(),
     )
+
+
+def shape_row(said: Shape) -> Row:
+    """Return the row of table `shapes`."""
+    return astuple(said)
 
 
 def duplicate_row(position: Position, event: Event) -> Row:
@@ -73,7 +91,9 @@ def refused_row(position: Position, body: bytes) -> Row:
 
 
 def content_rows(content: Content) -> list[Row]:
-    """Return the rows of a schema or lineage facet for the table it names; none if it holds no field or edge."""
+    """Return the rows of a facet for the table it names; a schema or lineage has none if it holds no field or edge."""
+    if content.table == VALUES.name:
+        return [(content.content_hash, content.raw.decode())]
     lineage = read_column_lineage(content.raw) if content.key == "columnLineage" else None
     rows = _rows_of_any(content) if lineage is None else lineage_rows(lineage)
     return [(content.content_hash, ordinal, *row) for ordinal, row in enumerate(rows)]

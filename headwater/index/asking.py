@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from headwater.errors import NotKnown, WrongQuestion
-from headwater.index.moment import Scenery
 from headwater.lineage.name import Name, split_location
 from headwater.lineage.names import NameRules
+from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.view import View
 from headwater.lineage.walk import Mode
 
@@ -54,7 +54,7 @@ def read_bounds(depth: int | None, limit: int | None) -> Bounds:
     return found
 
 
-def find_dataset(moment: Scenery, rules: NameRules, asked: Subject) -> Name:
+def find_dataset(moment: Snapshot, rules: NameRules, asked: Subject) -> Name:
     """Return the dataset that is meant; raises NotKnown, or WrongQuestion where several may be meant."""
     for name in _candidates(rules, asked):
         dataset = moment.resolve(name)
@@ -123,7 +123,7 @@ def _end(text: str) -> str:
     return "/".join(text.casefold().replace(".", "/").rstrip("/").split("/")[-2:])
 
 
-def find_column(moment: Scenery, dataset: Name, column: str) -> str:
+def find_column(moment: Snapshot, dataset: Name, column: str) -> str:
     """Return the key of a column; raises NotKnown with the nearest ones."""
     columns, graph = moment.shown_columns(dataset), moment.graph
     key = columns.key(column)
@@ -136,7 +136,7 @@ def find_column(moment: Scenery, dataset: Name, column: str) -> str:
     raise NotKnown(f"column of {'/'.join(dataset.parts)!r} named", column, [known[each] for each in near])
 
 
-def nodes_of(moment: Scenery, view: View, dataset: Name, key: str | None) -> list[int]:
+def nodes_of(moment: Snapshot, view: View, dataset: Name, key: str | None) -> list[int]:
     """Return the nodes of a column and of what is nested in it, or with None of all columns of a dataset.
 
     In its newest generation that lived: what a dropped dataset was is still answered.
@@ -145,8 +145,9 @@ def nodes_of(moment: Scenery, view: View, dataset: Name, key: str | None) -> lis
     return [] if number is None else nodes_in(moment, view, number, key)
 
 
-def nodes_in(moment: Scenery, view: View, number: int, key: str | None) -> list[int]:
-    """Return the same of one generation of a dataset, by its number in the graph."""
+def nodes_in(moment: Snapshot, view: View, number: int, key: str | None) -> list[int]:
+    """Return the same of one generation of a dataset, by its number in the graph; it may tell names apart itself."""
     if key is None:
         return list(moment.graph.nodes_of(number))
-    return sorted(view.nesting.whole({moment.graph.node_for(number, key)}))
+    own = view.nesting.columns_of(number).key(key)
+    return sorted(view.nesting.whole({moment.graph.node_for(number, own)}))

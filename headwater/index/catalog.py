@@ -7,16 +7,16 @@ from headwater.index.catalog_tables import DATASET, JOB
 from headwater.index.described import SETS, Described, set_from
 from headwater.index.history_table import Said, said_from
 from headwater.index.live import LiveGraph
-from headwater.index.moment import NOW_US
 from headwater.index.tag_table import TagTable
+from headwater.lineage.generations import EVER_US
 from headwater.lineage.jobs import job_key
 from headwater.lineage.name import Name
 from headwater.lineage.part import Tag
 from headwater.lineage.tags import newest_tags
 
 _RUN = (
-    "SELECT r.run, r.job_key, r.state, r.processing, r.started_us, r.ended_us, r.time_us, r.said, n.start_us, n.end_us "
-    "FROM runs r LEFT JOIN nominal_times n ON n.run = r.run "
+    "SELECT k.key, r.job_key, r.state, r.processing, r.started_us, r.ended_us, r.time_us, r.said, n.start_us, n.end_us "
+    "FROM run_keys k JOIN runs r ON r.run = k.id LEFT JOIN nominal_times n ON n.run = r.run "
 )
 
 
@@ -67,7 +67,7 @@ class Catalog:
         """live: at rest on one generation while this is used."""
         self.live = live
         self.sql = live.sql
-        self._until = NOW_US if as_of_us is None else as_of_us
+        self._until = EVER_US if as_of_us is None else as_of_us
         self.is_now = as_of_us is None
         self._described = Described(live)
 
@@ -144,14 +144,14 @@ class Catalog:
         """Return the newest runs of a job."""
         rows = self.sql.execute(
             f"{_RUN} WHERE r.job_key = ? AND r.kind = 'RUN' AND r.time_us <= ? "
-            "ORDER BY r.time_us DESC, r.run DESC LIMIT ? OFFSET ?",
+            "ORDER BY r.time_us DESC, k.key DESC LIMIT ? OFFSET ?",
             (job, self._until, limit, offset),
         )
         return [RunRow(*row) for row in rows]
 
     def run(self, key: str) -> RunRow | None:
         """Return a run by its key."""
-        row = self.sql.execute(f"{_RUN} WHERE r.run = ? AND r.kind = 'RUN'", (key,)).fetchone()
+        row = self.sql.execute(f"{_RUN} WHERE k.key = ? AND r.kind = 'RUN'", (key,)).fetchone()
         return RunRow(*row) if row else None
 
     def count_runs(self, job: int) -> int:

@@ -14,10 +14,12 @@ CREATE TABLE entities(kind INTEGER, name INTEGER, first_us INTEGER, last_us INTE
 CREATE INDEX entities_newest ON entities(kind, last_us);
 CREATE INDEX entities_first ON entities(kind, first_us);
 CREATE TABLE namespaces(name TEXT PRIMARY KEY, first_us INTEGER, last_us INTEGER) WITHOUT ROWID;
-CREATE TABLE jobs(key INTEGER PRIMARY KEY, shown INTEGER, run TEXT, state TEXT, parent INTEGER, parent_order TEXT);
+CREATE TABLE jobs(key INTEGER PRIMARY KEY, shown INTEGER, state TEXT, parent INTEGER, parent_order TEXT);
 CREATE INDEX jobs_shown ON jobs(shown);
 CREATE INDEX jobs_state ON jobs(state);
-CREATE TABLE nominal_times(run TEXT PRIMARY KEY, event_order TEXT, start_us INTEGER, end_us INTEGER) WITHOUT ROWID;
+CREATE TABLE nominal_times(run INTEGER PRIMARY KEY, event_order BLOB, start_us INTEGER, end_us INTEGER);
+CREATE TABLE recent_facets(run INTEGER PRIMARY KEY, job INTEGER, time_us INTEGER, value BLOB);
+CREATE INDEX recent_facets_of_job ON recent_facets(job, time_us);
 CREATE TABLE versions(
   kind INTEGER, name INTEGER, version BLOB, value BLOB, runs INTEGER, first_us INTEGER, last_us INTEGER, run TEXT,
   PRIMARY KEY(kind, name, version)) WITHOUT ROWID;

@@ -14,7 +14,7 @@ from uuid import uuid4
 from msgspec import Raw
 
 from headwater.events.decode import decode
-from headwater.events.facet_sets import text_at
+from headwater.events.said_facets import text_at
 from headwater.lineage.jobs import job_key
 from headwater.lineage.name import Name
 from headwater.lineage.newest import order_text

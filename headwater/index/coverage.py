@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from headwater.index.moment import Moment
 from headwater.index.showing import dataset_json, job_json
 from headwater.lineage.name import Name
+from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.view import View
 
 COVERED = "column lineage"
@@ -13,7 +13,7 @@ _PARTLY = "some of its writers report no column lineage"
 _SOURCE = "no reported job writes it"
 
 
-def coverage(moment: Moment, view: View, *, limit: int) -> dict[str, Any]:
+def coverage(moment: Snapshot, view: View, *, limit: int) -> dict[str, Any]:
     """Answer, dataset by dataset and job by job, where column lineage is missing, by reason."""
     there = (name for name in moment.datasets() if view.shows_gone or moment.stands(name))
     datasets = {name: _dataset_reason(moment, view, name) for name in there}
@@ -37,7 +37,7 @@ def coverage(moment: Moment, view: View, *, limit: int) -> dict[str, Any]:
     }
 
 
-def _dataset_reason(moment: Moment, view: View, name: Name) -> str:
+def _dataset_reason(moment: Snapshot, view: View, name: Name) -> str:
     number = view.lifetimes.newest(name)
     fed_by = moment.graph.fed_by.get(number, set()) if number is not None else set()
     words = [moment.graph.sets[each][1] for each in fed_by if view.says(each)]
@@ -48,7 +48,7 @@ def _dataset_reason(moment: Moment, view: View, name: Name) -> str:
     return _PARTLY if any(said.carries for said in words) else _OPAQUE
 
 
-def _job_reasons(moment: Moment, view: View) -> dict[Name, str]:
+def _job_reasons(moment: Snapshot, view: View) -> dict[Name, str]:
     found: dict[Name, set[bool]] = {}
     for number, (group, said) in moment.graph.sets.items():
         if said.output is not None and view.says(number) and (said.carries or said.tables or said.also_read):

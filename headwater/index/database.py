@@ -12,7 +12,7 @@ from headwater.index.catalog_tables import CATALOG
 from headwater.index.older_file import show_todays_tables
 from headwater.lineage.rule_code import code_hash
 
-FORMAT = 7
+FORMAT = 8
 OLDEST = 5
 """Files from this format on are read, though never written, until one of today's rules is built beside them."""
 
@@ -28,14 +28,16 @@ CREATE TABLE names(
   id INTEGER PRIMARY KEY, namespace TEXT, name TEXT, generation TEXT NOT NULL DEFAULT '',
   UNIQUE(namespace, name, generation));
 CREATE TABLE contents(hash TEXT PRIMARY KEY, kind TEXT NOT NULL, value BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE mentions(id INTEGER PRIMARY KEY, value BLOB UNIQUE);
+CREATE TABLE run_keys(id INTEGER PRIMARY KEY, key TEXT UNIQUE);
+CREATE TABLE mentions(id INTEGER PRIMARY KEY, digest BLOB UNIQUE, value BLOB NOT NULL);
+CREATE TABLE sayings(id INTEGER PRIMARY KEY, digest BLOB UNIQUE, value BLOB NOT NULL);
 CREATE TABLE parts(
-  run TEXT, event BLOB, value BLOB NOT NULL, place INTEGER, sequence INTEGER, told INTEGER, PRIMARY KEY(run, event))
-  WITHOUT ROWID;
+  run INTEGER, event BLOB, saying INTEGER, versions BLOB, time_us INTEGER, received_us INTEGER, execution INTEGER,
+  parent INTEGER, place INTEGER, sequence INTEGER, told INTEGER, PRIMARY KEY(run, event)) WITHOUT ROWID;
 CREATE TABLE facet_names(id INTEGER PRIMARY KEY, value BLOB UNIQUE);
 CREATE TABLE runs(
-  run TEXT PRIMARY KEY, kind TEXT, job INTEGER, job_key INTEGER, execution TEXT, parent TEXT, state TEXT,
-  processing TEXT, started_us INTEGER, ended_us INTEGER, last_us INTEGER, time_us INTEGER, said BLOB) WITHOUT ROWID;
+  run INTEGER PRIMARY KEY, kind TEXT, job INTEGER, job_key INTEGER, execution INTEGER, parent INTEGER, state TEXT,
+  processing TEXT, started_us INTEGER, ended_us INTEGER, last_us INTEGER, time_us INTEGER, said BLOB);
 CREATE INDEX runs_of_job ON runs(job_key, time_us);
 CREATE INDEX runs_of_time ON runs(time_us);
 CREATE INDEX runs_of_execution ON runs(execution, time_us) WHERE execution <> run;
@@ -44,10 +46,10 @@ CREATE INDEX runs_open ON runs(time_us) WHERE state = 'RUNNING';
 CREATE TABLE groups(id INTEGER PRIMARY KEY, layer TEXT, job INTEGER, output INTEGER, UNIQUE(layer, job, output));
 CREATE INDEX groups_of_output ON groups(output);
 CREATE TABLE votes(
-  run TEXT, grp INTEGER, time_us INTEGER, tie TEXT, execution TEXT, started_us INTEGER, last_us INTEGER,
+  run INTEGER, grp INTEGER, time_us INTEGER, tie TEXT, execution INTEGER, started_us INTEGER, last_us INTEGER,
   weight INTEGER, landed INTEGER, rewrites INTEGER, borrowed INTEGER, edge_set INTEGER, PRIMARY KEY(run, grp))
   WITHOUT ROWID;
-CREATE INDEX votes_newest ON votes(grp, weight, time_us, tie);
+CREATE INDEX votes_newest ON votes(grp, weight, time_us);
 CREATE INDEX votes_of_execution ON votes(execution, grp);
 CREATE INDEX votes_of_set ON votes(edge_set, time_us);
 CREATE INDEX votes_borrowed ON votes(grp) WHERE borrowed;
@@ -59,11 +61,13 @@ CREATE TABLE edge_sets(
   generation INTEGER NOT NULL DEFAULT 0, UNIQUE(grp, digest));
 CREATE TABLE edges(edge_set INTEGER PRIMARY KEY, value BLOB NOT NULL);
 CREATE INDEX edge_sets_changed ON edge_sets(generation);
+CREATE INDEX edge_sets_unsaid ON edge_sets(generation) WHERE runs = 0;
 CREATE TABLE reads(name INTEGER, edge_set INTEGER, PRIMARY KEY(name, edge_set)) WITHOUT ROWID;
 CREATE TABLE uses(name INTEGER, job_key INTEGER, PRIMARY KEY(name, job_key)) WITHOUT ROWID;
 CREATE TABLE seen(
   name INTEGER, credible INTEGER, time_us INTEGER, rank INTEGER, event_id TEXT, place INTEGER, schema TEXT,
   PRIMARY KEY(name, credible, time_us, rank, event_id, place, schema)) WITHOUT ROWID;
+CREATE TABLE seen_whole(name INTEGER PRIMARY KEY);
 CREATE TABLE bindings(alias INTEGER, time_us INTEGER, location INTEGER, PRIMARY KEY(alias, time_us, location))
   WITHOUT ROWID;
 CREATE TABLE lives(
@@ -164,6 +168,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=OFF")  # what a power cut takes is built again
     connection.execute("PRAGMA cache_size=-16384")
+    connection.execute("PRAGMA journal_size_limit=4194304")  # a large batch's log does not stay on disk
     return connection
 
 

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import msgpack
 
+from headwater.events.facets import is_deleted
 from headwater.index.catalog_tables import COUNTED, DATASET, JOB
 from headwater.index.live import LiveGraph
 from headwater.lineage.name import Name
 from headwater.lineage.newest import time_of, until_text
-from headwater.lineage.sent_facets import is_deleted
 
 SETS = 1_000
 """Newest sets of facets that are looked at for what held in the past."""

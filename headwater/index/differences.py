@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from headwater.index.moment import Moment
 from headwater.index.showing import dataset_json, job_json
 from headwater.lineage.name import Name
+from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.view import View
 
 
@@ -26,7 +26,7 @@ class Maker(NamedTuple):
     masked: bool
 
 
-def plain_edges(moment: Moment, view: View) -> dict[PlainEdge, Maker]:
+def plain_edges(moment: Snapshot, view: View) -> dict[PlainEdge, Maker]:
     """Return every edge that counts, with the first job that makes it, one without a mask before others."""
     found: dict[PlainEdge, Maker] = {}
     for edge, maker in _plain_edges(moment, view):
@@ -36,7 +36,7 @@ def plain_edges(moment: Moment, view: View) -> dict[PlainEdge, Maker]:
     return found
 
 
-def _plain_edges(moment: Moment, view: View) -> Iterator[tuple[PlainEdge, Maker]]:
+def _plain_edges(moment: Snapshot, view: View) -> Iterator[tuple[PlainEdge, Maker]]:
     graph = moment.graph
     there = {name for name in graph.generations if view.shows_gone or moment.stands(name)}
     for number, (group, said) in graph.sets.items():
@@ -53,7 +53,7 @@ def _plain_edges(moment: Moment, view: View) -> Iterator[tuple[PlainEdge, Maker]
             yield PlainEdge(source, None, output, None, True), Maker(group.job, False)
 
 
-def difference(before: tuple[Moment, View], after: tuple[Moment, View], *, limit: int) -> dict[str, Any]:
+def difference(before: tuple[Snapshot, View], after: tuple[Snapshot, View], *, limit: int) -> dict[str, Any]:
     """Answer which edges came, which went (that is lineage lost), and which changed only in being masked.
 
     An edge between tables that gives way to edges between their columns is not lost.
@@ -76,7 +76,7 @@ def difference(before: tuple[Moment, View], after: tuple[Moment, View], *, limit
     }
 
 
-def _item(change: str, edge: PlainEdge, maker: Maker, moment: Moment) -> dict[str, Any]:
+def _item(change: str, edge: PlainEdge, maker: Maker, moment: Snapshot) -> dict[str, Any]:
     return {
         "change": change,
         "from": {**dataset_json(edge.source), "column": _shown(moment, edge.source, edge.column)},
@@ -87,5 +87,5 @@ def _item(change: str, edge: PlainEdge, maker: Maker, moment: Moment) -> dict[st
     }
 
 
-def _shown(moment: Moment, dataset: Name, key: str | None) -> str | None:
+def _shown(moment: Snapshot, dataset: Name, key: str | None) -> str | None:
     return None if key is None else moment.shown_columns(dataset).shown(key)

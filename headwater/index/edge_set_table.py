@@ -12,13 +12,21 @@ from headwater.lineage.edges import Contribution, others_read
 from headwater.lineage.weighed import Weighed
 
 _ADD = (
-    "UPDATE edge_sets SET runs = runs + ?1, first_us = min(coalesce(first_us, ?2), ?2), "
+    "UPDATE edge_sets SET runs = max(runs, 0) + ?1, first_us = min(coalesce(first_us, ?2), ?2), "
     "last_us = max(coalesce(last_us, ?3), ?3) WHERE number = ?4"
 )
 _RECOUNT = (
     "UPDATE edge_sets SET (runs, first_us, last_us) = "
     "(SELECT count(*), min(time_us), max(time_us) FROM votes WHERE edge_set = ?1) WHERE number = ?1"
 )
+
+
+_AT_ONCE = 1_000
+_KEPT = 1_000
+"""Generations for which a reader may still ask for an edge set that no run says any more."""
+
+_FORGOTTEN = -1
+"""Runs of an edge set whose edges were deleted; its row stays, for readers that still have it in their graph."""
 
 
 class Counted(NamedTuple):
@@ -52,8 +60,7 @@ class EdgeSetTable:
             query = "SELECT number FROM edge_sets WHERE grp = ? AND digest = ?"
             found = self._numbers[group, digest] = int(self._sql.execute(query, (group, digest)).fetchone()[0])
             self._sql.execute("INSERT OR IGNORE INTO edges VALUES (?, ?)", (found, self._pack(said)))
-            reads = [(self._names.number(name), found) for name in {name.plain for name in others_read(said)}]
-            self._sql.executemany("INSERT OR IGNORE INTO reads VALUES (?, ?)", reads)
+            self._sql.executemany("INSERT OR IGNORE INTO reads VALUES (?, ?)", self._reads(found, said))
         return found
 
     def edges(self, number: int) -> Contribution:
@@ -92,6 +99,23 @@ class EdgeSetTable:
     def recount(self, numbers: Iterable[int]) -> None:
         """Count the runs anew: some say something else now."""
         self._sql.executemany(_RECOUNT, [(number,) for number in numbers])
+
+    def collect(self, generation: int) -> None:
+        """Delete the edges of sets that no run says any more, and did not a while ago."""
+        query = (
+            "SELECT number FROM edge_sets WHERE runs = 0 AND generation < ? AND NOT (live OR latest OR reading) LIMIT ?"
+        )
+        unsaid = [row[0] for row in self._sql.execute(query, (generation - _KEPT, _AT_ONCE)).fetchall()]
+        for number in unsaid:
+            read = self._reads(number, self.edges(number))
+            self._sql.executemany("DELETE FROM reads WHERE name = ? AND edge_set = ?", read)
+            self._sql.execute("DELETE FROM edges WHERE edge_set = ?", (number,))
+            self._sql.execute(f"UPDATE edge_sets SET runs = {_FORGOTTEN} WHERE number = ?", (number,))
+        if unsaid:
+            self._numbers.clear()
+
+    def _reads(self, number: int, said: Contribution) -> list[tuple[int, int]]:
+        return [(self._names.number(name), number) for name in {name.plain for name in others_read(said)}]
 
     def _digest(self, said: Contribution) -> bytes:
         """Digest an edge set; the same object, as the memory of contributions gives it, costs nothing."""

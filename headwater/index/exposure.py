@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from headwater.errors import NotKnown, WrongQuestion
 from headwater.index.asking import Subject, find_column, find_dataset, nodes_in
-from headwater.index.moment import Known, Moment
 from headwater.index.showing import column_json, how_json, iso, job_json, node_json, via_json
 from headwater.lineage.exposed_until import exposed_until
 from headwater.lineage.name import Name
+from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.surface import Surfaced, surface
 from headwater.lineage.tags import has_tag
 from headwater.lineage.user_rules import UserRules
@@ -39,12 +39,12 @@ class Exposed(NamedTuple):
     ways: Mapping[int, Hit]
     until: Mapping[tuple[int, str | None], int]
 
-    def exposed(self, moment: Moment) -> set[Place]:
+    def exposed(self, moment: Snapshot) -> set[Place]:
         """Return the columns whose values can be read."""
         return {_place(moment, each) for each in self.columns if each.exposure == "exposed"}
 
 
-def look_for(moment: Moment, rules: UserRules, view: View, *, tag: str, source: Subject | None) -> Exposed:
+def look_for(moment: Snapshot, rules: UserRules, view: View, *, tag: str, source: Subject | None) -> Exposed:
     """Find where the columns with a tag, or one source column, are readable, masked, or may be either.
 
     Raises NotKnown for a tag or a column that is not there.
@@ -58,7 +58,7 @@ def look_for(moment: Moment, rules: UserRules, view: View, *, tag: str, source: 
 
 
 def exposures(
-    moment: Moment, found: Exposed, *, tag: str, limit: int, but: Set[Place] | None = None, only: str | None = None
+    moment: Snapshot, found: Exposed, *, tag: str, limit: int, but: Set[Place] | None = None, only: str | None = None
 ) -> dict[str, Any]:
     """Answer with a masking surface.
 
@@ -92,28 +92,28 @@ def _words(each: Surfaced, found: Exposed) -> tuple[str, ...]:
     return (each.exposure, ONCE_EXPOSED) if masked else (each.exposure,)
 
 
-def _is_shown(moment: Moment, node: int) -> bool:
+def _is_shown(moment: Snapshot, node: int) -> bool:
     """Tell whether a source is the one that people see: of several generations of a name the newest."""
     number = moment.graph.columns[node].dataset
     return number == moment.view().lifetimes.newest(moment.graph.names[number].plain)
 
 
-def _place(moment: Moment, each: Surfaced) -> Place:
+def _place(moment: Snapshot, each: Surfaced) -> Place:
     return (*moment.graph.names[each.dataset].parts, each.key or "")
 
 
-def _keys(moment: Moment, number: int) -> list[str]:
+def _keys(moment: Snapshot, number: int) -> list[str]:
     return list(moment.columns(moment.graph.names[number]).by_key)
 
 
-def _one(moment: Moment, rules: UserRules, view: View, source: Subject) -> Sources:
+def _one(moment: Snapshot, rules: UserRules, view: View, source: Subject) -> Sources:
     dataset = find_dataset(moment, rules.names, source)
     key = None if source.column is None else find_column(moment, dataset, source.column)
     found = [_of(moment, view, number, key) for number in view.lifetimes.of(dataset)]
     return Sources([node for each in found for node in each.nodes], [number for each in found for number in each.whole])
 
 
-def _of(moment: Known, view: View, number: int, key: str | None) -> Sources:
+def _of(moment: Snapshot, view: View, number: int, key: str | None) -> Sources:
     """Return a column with what is nested in it, or all of a dataset, also columns that no edge mentions."""
     if key is not None:
         return Sources(nodes_in(moment, view, number, key), [])
@@ -122,7 +122,7 @@ def _of(moment: Known, view: View, number: int, key: str | None) -> Sources:
     return Sources(list(every | dict.fromkeys(moment.graph.nodes_of(number))), [] if keys else [number])
 
 
-def tagged_sources(moment: Known, rules: UserRules, view: View, key: str) -> Sources:
+def tagged_sources(moment: Snapshot, rules: UserRules, view: View, key: str) -> Sources:
     """Return what holds a tag, by facets or by the tags file; raises NotKnown with the tags there are."""
     nodes: dict[int, None] = {}
     whole: dict[int, None] = {}
@@ -140,7 +140,7 @@ def tagged_sources(moment: Known, rules: UserRules, view: View, key: str) -> Sou
     return Sources(list(nodes), list(whole))
 
 
-def all_tags(moment: Known, rules: UserRules) -> Iterator[tuple[Name, str | None, tuple[str, str]]]:
+def all_tags(moment: Snapshot, rules: UserRules) -> Iterator[tuple[Name, str | None, tuple[str, str]]]:
     """Yield (dataset, column or None, (key, value)) of each tag, by facets or by the tags file."""
     for dataset, tags in moment.tags().items():
         yield from ((dataset, tag.column, (tag.key, tag.value)) for tag in tags)
@@ -151,7 +151,7 @@ def all_tags(moment: Known, rules: UserRules) -> Iterator[tuple[Name, str | None
                     yield dataset, column, tag
 
 
-def _item(moment: Moment, each: Surfaced, found: Exposed) -> dict[str, Any]:
+def _item(moment: Snapshot, each: Surfaced, found: Exposed) -> dict[str, Any]:
     graph = moment.graph
     until = found.until.get((each.dataset, each.key)) if each.exposure == "masked" else None
     item: dict[str, Any] = {

@@ -5,28 +5,32 @@ that alone.
 """
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
-from msgspec import UNSET, Raw, Struct, msgpack
+from msgspec import Struct, msgpack
 
 from headwater.events.decode import decode
-from headwater.events.facet_sets import text_at
-from headwater.events.facets import Memo, content_digests
+from headwater.events.event import Content, Dataset, Event, Sent
+from headwater.events.facet_sets import CHANGING
+from headwater.events.facets import Memo
+from headwater.events.said_facets import text_at
 from headwater.events.times import parse_time
-from headwater.events.wire import NULL, WireDataset, WireEvent
+from headwater.events.wire import NULL
 from headwater.index.catalog_tables import COUNTED, DATASET, JOB
 from headwater.index.changes import Change, read_change
 from headwater.index.names import NameNumbers
+from headwater.index.run_numbers import RunNumbers
 from headwater.index.spans import WIDEN, Span, rows, widen
 from headwater.index.told import ToldTable
 from headwater.lineage.jobs import job_key
-from headwater.lineage.newest import order_text, placed
+from headwater.lineage.name import Name
+from headwater.lineage.newest import order_bytes, order_text, placed
 from headwater.lineage.part import Mention, Part
-from headwater.lineage.run_facets import Facets, Parent, members
+from headwater.lineage.reading import Said
+from headwater.lineage.sent_facets import Facets, members, read_stored, sent_datasets
 
-_CHANGING = ("version",)
 _KEEP = 200_000
 _NEWER = "WHERE excluded.event_order > event_order"
 
@@ -34,27 +38,42 @@ _Newness = tuple[str, int]
 """Text of the order of an event, place in it."""
 
 
+Bodies = Callable[[Collection[int]], Mapping[int, str]]
+"""Gives the bodies of events of a batch by their sequences."""
+
+
 class _Set(NamedTuple):
-    """What an object of facets says: its number, the data source it names, each facet's text or its number."""
+    """What facets that recur say: the number of their set, the data source they name, the number of each text."""
 
     number: int
     source: tuple[str, str] | None
-    facets: tuple[tuple[str, int | str], ...]
+    facets: tuple[tuple[str, int], ...]
 
 
 class _Told(Struct):
-    """A dataset's facets, and what was counted at it, beside the number of its name.
+    """A dataset's facets beside the number of its name.
 
+    changes: it has facets that differ from event to event.
     span, newest: first and last time, and greatest order, in this batch; kept beside what is told, so that an event
-    costs no look-up of it.
+    costs no look-up of it; at: sequence of that newest event, and place among its datasets.
     """
 
     mention: Mention
     name: int
-    told: "_Set"
-    counted: tuple[tuple[str, str], ...]
+    told: _Set
+    changes: bool
     span: Span | None = None
     newest: _Newness = ("", 0)
+    at: tuple[int, int] = (0, 0)
+
+
+class _Shape(NamedTuple):
+    """What a shape says beside lineage; names: number of the names of its facets; job: None without facets."""
+
+    told: tuple[_Told, ...]
+    places: tuple[int, ...]
+    names: int
+    job: _Set | None
 
 
 class FacetTable:
@@ -63,79 +82,84 @@ class FacetTable:
     told: event id → number of the names of its facets, until then.
     """
 
-    def __init__(self, connection: sqlite3.Connection, names: NameNumbers):
+    def __init__(self, connection: sqlite3.Connection, names: NameNumbers, runs: RunNumbers):
         """Use the index's connection."""
         self._sql = connection
         self._names = names
+        self._runs = runs
         self._texts: Memo[int] = Memo()
-        self._sets: Memo[_Set] = Memo()
         self._names_told = ToldTable(connection)
         self.told: dict[str, int] = {}
-        self._told: dict[int, _Told] = {}
+        self._shapes: dict[str, _Shape] = {}
+        self._datasets: dict[bytes, _Told] = {}
         self._batch: list[_Told] = []
         self._tags: set[str] = set()
         self._described: dict[tuple[int, int, int], Span] = {}
         self._last: dict[tuple[int, int, int], str] = {}
         self._sources: dict[tuple[str, str], Span] = {}
         self._newest: dict[tuple[int, int, str], tuple[_Newness, int | str]] = {}
-        self._of_jobs: dict[tuple[int, bytes], tuple[_Newness, _Set]] = {}
+        self._of_jobs: dict[tuple[int, int], tuple[_Newness, _Set]] = {}
         self._parents: dict[int, tuple[str, int]] = {}
-        self._nominal: list[tuple[object, ...]] = []
+        self._nominal: list[tuple[str, bytes, int | None, int | None]] = []
         self._changes: list[Change] = []
 
-    def read(self, mention: Mention, wire: WireDataset) -> None:
-        """Learn what a dataset's text says beside lineage; `take` is given the same mention object."""
-        counted = [(facet, bytes(text).decode()) for facet, text in members(wire.inputFacets).items() if text != NULL]
-        told = _Told(mention, self._names.number(mention.name), self._set(bytes(wire.facets)), tuple(counted))
-        self._told[id(mention)] = told
+    def learn(self, event: Event, said: Said) -> None:
+        """Learn what an event of a new shape says; `take` is given events of that shape afterwards."""
+        datasets = (*event.inputs, *event.outputs)
+        told = [self._dataset(datasets[place], of) for place, of in zip(said.places, said.mentions, strict=True)]
+        run_facets, job_facets = event.said.run_facets, [facet.name for facet in event.said.job_facets]
+        names = self._names_told.number(run_facets, job_facets)
+        job = self._set(event.job_contents) if job_facets else None
+        self._shapes[event.shape] = _Shape(tuple(told), said.places, names, job)
 
     def is_full(self) -> bool:
         """Tell whether so many texts were learnt that it is time to begin anew, as `forget` does."""
-        return len(self._told) > _KEEP
+        return len(self._shapes) + len(self._datasets) > _KEEP
 
     def forget(self) -> None:
-        """Forget what was learnt of texts; whoever reads them must read them anew."""
-        self._told.clear()
+        """Forget what was learnt; whoever reads events must learn their shapes anew."""
+        self._shapes.clear()
+        self._datasets.clear()
 
-    def take(self, wire: WireEvent, part: Part, of_run: Facets, parent: Parent) -> None:
-        """Take an event, whatever it is about, beside the facets of its run and what its `parent` facet says."""
+    def take(self, sequence: int, sent: Sent, part: Part, of_run: Facets) -> None:
+        """Take an event, whatever it is about, beside the facets of its run."""
+        shape = self._shapes[sent.shape]
         time_us, order = part.time_us, order_text(part.order)
-        for place, mention in enumerate((*part.inputs, *part.outputs)):
-            told = self._told[id(mention)]
+        for place, told in enumerate(shape.told):
             if told.span is None:
                 told.span = (time_us, time_us)
                 self._batch.append(told)
             elif not told.span[0] <= time_us <= told.span[1]:
                 told.span = (min(told.span[0], time_us), max(told.span[1], time_us))
-            told.newest = max(told.newest, (order, place))
-        self._count_names(wire, part, of_run)
-        if wire.job is not UNSET:
+            if told.newest < (order, place):
+                told.newest, told.at = (order, place), (sequence, shape.places[place])
+        self.told[part.event_id] = shape.names
+        if part.kind != "DATASET":
             shown = self._names.number(job_key(part.job, None))
-            if wire.job.facets:
-                self._take_job(bytes(wire.job.facets), shown, time_us, (order, 0))
+            if shape.job:
+                self._take_job(shape.job, shown, time_us, (order, 0))
             if of_run:
-                self._take_run(of_run, parent, part, shown)
+                self._take_run(of_run, sent, part, shown)
 
-    def _count_names(self, wire: WireEvent, part: Part, of_run: Facets) -> None:
-        of_job = self._set(bytes(wire.job.facets)).facets if wire.job is not UNSET else ()
-        names = (facet for facet, text in of_run.items() if text != NULL)
-        self.told[part.event_id] = self._names_told.number(names, (facet for facet, _ in of_job))
+    def _dataset(self, dataset: Dataset, mention: Mention) -> _Told:
+        found = self._datasets.get(dataset.shape)
+        if found is None:
+            changes = bool(dataset.mentioned.counted) or any(name in CHANGING for name in dataset.facets)
+            told = _Told(mention, self._names.number(mention.name), self._set(dataset.contents), changes)
+            found = self._datasets[dataset.shape] = told
+        return found
 
-    def _set(self, raw: bytes) -> _Set:
-        """Return what a text says; facets of one run alone are no part of the set that the number is of."""
-        found = self._sets.get(raw)
-        if found is not None:
-            return found
-        facets = {key: bytes(text) for key, text in members(Raw(raw)).items() if text != NULL}
-        changing = tuple((key, facets.pop(key).decode()) for key in _CHANGING if key in facets)
-        numbers = {key: self._text(text) for key, text in facets.items()}
-        schema = content_digests("schema", facets["schema"])[1] if "schema" in facets else None
+    def _set(self, contents: Sequence[Content]) -> _Set:
+        """Return what facets say; those of one run alone are no part of the set that the number is of."""
+        facets = {content.key: content for content in contents}
+        numbers = {key: self._text(content.raw) for key, content in facets.items()}
+        schema = facets["schema"].content_hash if "schema" in facets else None
         value = msgpack.encode(sorted(numbers.items()))
         number = self._numbered("facet_sets", blake2b(value, digest_size=16).digest(), (schema, value))
-        source = decode(facets["dataSource"]) if "dataSource" in facets else None
+        source = decode(facets["dataSource"].raw) if "dataSource" in facets else None
         name = text_at(source, "name")
         named = (name, text_at(source, "uri") or name) if name else None
-        return self._sets.put(raw, _Set(number, named, (*numbers.items(), *changing)))
+        return _Set(number, named, tuple(numbers.items()))
 
     def _text(self, raw: bytes) -> int:
         digest = blake2b(raw, digest_size=16).digest()
@@ -148,22 +172,21 @@ class FacetTable:
             return int(self._sql.execute(values, (digest, *rest)).lastrowid or 0)
         return int(found[0])
 
-    def _take_job(self, raw: bytes, shown: int, time_us: int, newness: _Newness) -> None:
-        told = self._set(raw)
+    def _take_job(self, told: _Set, shown: int, time_us: int, newness: _Newness) -> None:
         self._describe((JOB, shown, told.number), (time_us, time_us), newness)
-        known = self._of_jobs.get((shown, raw))
+        known = self._of_jobs.get((shown, told.number))
         if known is None or known[0] < newness:
-            self._of_jobs[shown, raw] = newness, told
+            self._of_jobs[shown, told.number] = newness, told
 
-    def _take_run(self, facets: Facets, parent: Parent, part: Part, shown: int) -> None:
+    def _take_run(self, facets: Facets, sent: Sent, part: Part, shown: int) -> None:
         order = order_text(part.order)
-        if parent.job:
-            number = self._names.number(job_key(parent.job, None))
+        if sent.parent_job_namespace is not None and sent.parent_job_name:
+            number = self._names.number(job_key(Name(sent.parent_job_namespace, sent.parent_job_name), None))
             self._parents[shown] = max(self._parents.get(shown, ("", 0)), (order, number))
         if facets.get("nominalTime", NULL) != NULL:
             nominal = decode(bytes(facets["nominalTime"]))
-            times = (_time(text_at(nominal, key)) for key in ("nominalStartTime", "nominalEndTime"))
-            self._nominal.append((part.run_key, order, *times))
+            start_us, end_us = (_time(text_at(nominal, key)) for key in ("nominalStartTime", "nominalEndTime"))
+            self._nominal.append((part.run_key, order_bytes(part.order), start_us, end_us))
         change = read_change(facets, part)
         if change:
             self._changes.append(change)
@@ -175,7 +198,6 @@ class FacetTable:
         if told.told.source:
             widen(self._sources, told.told.source, span)
         self._renew(DATASET, told.name, newest, told.told.facets)
-        self._renew(COUNTED, told.name, newest, told.counted)
         if told.mention.tags:
             self._tags.update(tag.key for tag in told.mention.tags)
 
@@ -189,8 +211,21 @@ class FacetTable:
             if known is None or known[0] < newness:
                 self._newest[kind, name, facet] = newness, value
 
-    def flush(self) -> None:
+    def _settle_changing(self, bodies: Bodies) -> None:
+        """Take what differs from event to event: of each dataset in this batch the newest, from its body."""
+        changing = [told for told in self._batch if told.changes]
+        texts = bodies({told.at[0] for told in changing})
+        read = {sequence: read_stored(body) for sequence, body in texts.items()}
+        for told in changing:
+            sequence, place = told.at
+            dataset = sent_datasets(read[sequence])[place]
+            own, counted = members(dataset.facets), members(dataset.inputFacets)
+            self._renew(DATASET, told.name, told.newest, _texts(own, CHANGING))
+            self._renew(COUNTED, told.name, told.newest, _texts(counted, counted))
+
+    def flush(self, bodies: Bodies) -> None:
         """Write what was taken."""
+        self._settle_changing(bodies)
         for told in self._batch:
             self._settle(told)
         for (shown, _), (newness, of_job) in self._of_jobs.items():
@@ -214,26 +249,29 @@ class FacetTable:
         write(
             "INSERT INTO nominal_times VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
             f"event_order = excluded.event_order, start_us = excluded.start_us, end_us = excluded.end_us {_NEWER}",
-            self._nominal,
+            [(self._runs.number(run_key), *rest) for run_key, *rest in self._nominal],
         )
         write(
             "UPDATE jobs SET parent = ?1, parent_order = ?2 WHERE shown = ?3 AND coalesce(parent_order, '') <= ?2",
             [(number, order, shown) for shown, (order, number) in self._parents.items()],
         )
+        known = [(tag,) for tag in self._tags]
+        write("INSERT OR IGNORE INTO tag_names VALUES (?)", known)
         self._flush_changes()
         taken = (self._described, self._last, self._sources, self._newest, self._of_jobs, self._parents, self.told)
-        for each in (*taken, self._nominal, self._changes, self._batch):
+        for each in (*taken, self._tags, self._nominal, self._changes, self._batch):
             each.clear()
 
     def _flush_changes(self) -> None:
-        known = [(tag,) for tag in self._tags]
-        self._sql.executemany("INSERT OR IGNORE INTO tag_names VALUES (?)", known)
-        self._tags.clear()
         self._sql.executemany(
             "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
             f"event_order = excluded.event_order, time_us = excluded.time_us, value = excluded.value {_NEWER}",
             [(self._names.number(each.about), *each[1:]) for each in self._changes],
         )
+
+
+def _texts(facets: Facets, names: Container[str]) -> Iterator[tuple[str, str]]:
+    return ((name, bytes(text).decode()) for name, text in facets.items() if name in names and text != NULL)
 
 
 def _time(text: str | None) -> int | None:

@@ -123,8 +123,8 @@ def _of_batch(sql: sqlite3.Connection, file: int, rows: list[Any]) -> Iterator[H
 
 def _run(sql: sqlite3.Connection, run: str, state: str) -> dict[str, Any] | None:
     query = (
-        "SELECT r.kind, n.namespace, n.name, r.started_us, r.ended_us FROM runs r JOIN names n ON n.id = r.job "
-        "WHERE r.run = ?"
+        "SELECT r.kind, n.namespace, n.name, r.started_us, r.ended_us FROM run_keys k JOIN runs r ON r.run = k.id "
+        "JOIN names n ON n.id = r.job WHERE k.key = ?"
     )
     row = sql.execute(query, (run,)).fetchone()
     if row is None or row[0] != "RUN":

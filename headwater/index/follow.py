@@ -2,20 +2,24 @@
 
 import logging
 import time
+from collections.abc import Mapping
+from functools import partial
 
 from headwater.errors import LakeUnavailable
+from headwater.events.position import Source
 from headwater.index.database import is_damage
 from headwater.index.home import IndexHome
 from headwater.index.indexer import Indexer
 from headwater.index.showing import iso
 from headwater.lake.bronze import Bronze
-from headwater.lake.follow import sources_ahead, stored_events
+from headwater.lake.follow import sources_ahead, stored_bodies, stored_events
 from headwater.lineage.names import NameRules
 from headwater.tables import REJECTED
 
 log = logging.getLogger(__name__)
 
 _TOLD = 100
+NOT_TOLD: Mapping[Source, int] = {}
 AT_ONCE = 2_000
 """Sequence numbers read at once: bodies of 15 KB make 30 MB of them."""
 
@@ -33,9 +37,10 @@ class IndexFollower:
         self._told_us = time.time_ns() // 1000
         self._rejections = -1
 
-    def step(self, rules: NameRules) -> int:
+    def step(self, rules: NameRules, told: Mapping[Source, int] = NOT_TOLD) -> int:
         """Take one batch from each partition that is ahead; returns the events taken, 0 when caught up.
 
+        told: how far partitions are known to be, which saves asking; wrong or missing, it only costs that.
         The index of other rules, or of older code, stays in use until that of these rules has caught up for the first
         time. A damaged file is deleted and the next step begins again.
         Raises LakeUnavailable; then, as after any other error, the next step begins with an index read anew.
@@ -43,7 +48,8 @@ class IndexFollower:
         if not self._bronze.exists():
             return 0
         try:
-            return self._step(self._open(rules))
+            indexer = self._open(rules)
+            return self._take_told(indexer, told) or self._step(indexer)
         except BaseException as error:
             self.close()
             if not is_damage(error):
@@ -72,6 +78,20 @@ class IndexFollower:
                 self._home.withdraw(path)
         return self._indexer
 
+    def _take_told(self, indexer: Indexer, told: Mapping[Source, int]) -> int:
+        """Take what was just committed, if that is all there is; the place moves on by what was seen alone."""
+        if not told:
+            return 0
+        taken, progress = 0, indexer.progress()
+        for source, head in told.items():
+            after = progress.get((source.incarnation, source.partition))
+            if after is None or not after < head <= after + AT_ONCE:
+                continue
+            if events := stored_events(self._bronze, source, after, head):
+                indexer.add(source, events[-1].sequence, events, partial(stored_bodies, self._bronze, source))
+            taken += len(events)
+        return taken
+
     def _step(self, indexer: Indexer) -> int:
         version = self._bronze.events.handle().version()
         if version == self._version:
@@ -82,7 +102,7 @@ class IndexFollower:
             after = progress.get((source.incarnation, source.partition), 0)
             until = min(head, after + AT_ONCE)
             events = stored_events(self._bronze, source, after, until)
-            indexer.add(source, until, events)
+            indexer.add(source, until, events, partial(stored_bodies, self._bronze, source))
             taken += len(events) or 1
         if not taken:
             self._version = version

@@ -7,19 +7,20 @@ from datetime import timedelta
 
 from headwater.events.position import Source
 from headwater.index.part_table import Places
+from headwater.lake.follow import StoredEvent
 from headwater.lineage.part import Part
 
 QUARTER_US = timedelta(minutes=15) // timedelta(microseconds=1)
 """Events are counted by quarter of an hour: the offset of every time zone is a multiple of it."""
 
 
-def places_of(sql: sqlite3.Connection, source: Source, events: Sequence[tuple[str, int, str, int]]) -> Places:
+def places_of(sql: sqlite3.Connection, source: Source, events: Sequence[StoredEvent]) -> Places:
     """Return the place of each event of a batch; part of the caller's transaction."""
     row = (source.log, source.incarnation, source.partition)
     sql.execute("INSERT OR IGNORE INTO places(log, incarnation, part) VALUES (?, ?, ?)", row)
     query = "SELECT id FROM places WHERE log = ? AND incarnation = ? AND part = ?"
     number = int(sql.execute(query, row).fetchone()[0])
-    return {event_id: (number, sequence) for event_id, _, _, sequence in events}
+    return {event.event_id: (number, event.sequence) for event in events}
 
 
 class HappenedTable:

@@ -128,14 +128,13 @@ class HistoryTable:
 
     def _shape(self, derived: Derived, job: int) -> _Shape:
         """Return what the datasets of a run come to: of a job that runs again and again, what is known already."""
-        run, said, used = derived
-        fed = {name for vote in said.values() for name in (*vote.said.tables, *vote.said.also_read)}
-        told = [(each.name, each.schema, each.lineage, each.version) for each in run.outputs.values()]
-        key = (job, run.kind, run.makes_edges, tuple(run.inputs), tuple(told), frozenset(used), frozenset(fed))
+        run, said, used, alike = derived
+        key = (alike, *[each.version for each in run.outputs.values()])
         found = self._shapes.get(key)
         if found is None:
             if len(self._shapes) > _KEEP:
                 self._shapes.clear()
+            fed = {name for vote in said.values() for name in (*vote.said.tables, *vote.said.also_read)}
             found = self._shapes[key] = self._new_shape(run, job, {*used, *run.inputs, *run.outputs}, fed)
         return found
 
@@ -174,8 +173,8 @@ class HistoryTable:
             [(key, shown, time_us) for key, (time_us, shown) in self._jobs.items()],
         )
         self._sql.executemany(
-            "UPDATE jobs SET (run, state) = (SELECT run, state FROM runs WHERE job_key = ?1 AND kind = 'RUN' "
-            "ORDER BY time_us DESC LIMIT 1) WHERE key = ?1",
+            "UPDATE jobs SET state = (SELECT state FROM runs r JOIN run_keys k ON k.id = r.run WHERE job_key = ?1 "
+            "AND kind = 'RUN' ORDER BY time_us DESC, k.key DESC LIMIT 1) WHERE key = ?1",
             [(key,) for key in self._jobs],
         )
         for each in (self._versions, self._retracted, self._entities, self._jobs):

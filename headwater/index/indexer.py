@@ -1,34 +1,38 @@
 """Bronze to index, a batch in a transaction: the position moves with what was derived from it, or not at all."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import Raw
+
 from headwater.collector import paused
+from headwater.events.event import Sent
 from headwater.events.position import Source
 from headwater.index.contents import SqliteContents
 from headwater.index.database import open_for_writing
 from headwater.index.edge_set_table import Counted, EdgeSetTable
-from headwater.index.facet_table import FacetTable
+from headwater.index.facet_table import Bodies, FacetTable
 from headwater.index.happened_table import places_of
 from headwater.index.kin import SqliteKin
 from headwater.index.names import NameNumbers
 from headwater.index.naming import SqliteNaming
 from headwater.index.packing import encode
 from headwater.index.progress import read_progress
+from headwater.index.recent_facets import RecentFacets
+from headwater.index.recreated import Recreated
+from headwater.index.run_numbers import RunNumbers
 from headwater.index.store import SqliteStore
 from headwater.index.tag_table import TagTable
-from headwater.lake.follow import Progress
+from headwater.lake.follow import Progress, StoredEvent
+from headwater.lineage.current import Group
 from headwater.lineage.derive import Derivation
 from headwater.lineage.name import Name
 from headwater.lineage.names import NameRules
 from headwater.lineage.outcome import Word, outcome
 from headwater.lineage.part import Part
-from headwater.lineage.reading import PartReader, read_stored
-from headwater.lineage.run_facets import run_facets
-
-StoredEvent = tuple[str, int, str, int]
-"""event_id (hex), received_at (us), body, sequence."""
+from headwater.lineage.reading import PartReader, Said
+from headwater.lineage.sent_facets import members
 
 
 class Indexer:
@@ -39,12 +43,15 @@ class Indexer:
         self._sql = open_for_writing(path)
         self._names = NameNumbers(self._sql)
         self._contents = SqliteContents(self._sql)
-        self._store = SqliteStore(self._sql, self._names)
+        runs = RunNumbers(self._sql)
+        self._store = SqliteStore(self._sql, self._names, runs)
         self._kin = SqliteKin(self._sql, self._store.edge_sets)
+        self._recreated = Recreated(self._sql, self._names, self._store.votes)
         self._tags = TagTable(self._sql, self._names)
         self._derivation = Derivation(self._store, self._contents, SqliteNaming(self._sql, self._names))
-        self._facets = FacetTable(self._sql, self._names)
-        self._reader = PartReader(rules.canonical, self._contents, self._facets.read)
+        self._facets = FacetTable(self._sql, self._names, runs)
+        self._recent = RecentFacets(self._sql, runs)
+        self._reader = PartReader(rules.canonical, self._contents)
         newest = "SELECT max(generation) FROM (SELECT generation FROM edge_sets UNION SELECT generation FROM datasets)"
         self._generation = int(self._sql.execute(newest).fetchone()[0] or 0)
 
@@ -52,15 +59,19 @@ class Indexer:
         """Return how far the index is."""
         return read_progress(self._sql)
 
-    def add(self, source: Source, sequence: int, events: Sequence[StoredEvent]) -> None:
-        """Take the events of a partition up to a sequence number; the same ones again change nothing."""
+    def add(self, source: Source, sequence: int, events: Sequence[StoredEvent], bodies: Bodies) -> None:
+        """Take the events of a partition up to a sequence number; the same ones again change nothing.
+
+        bodies: are asked for only where an event says what no other has said before it.
+        """
         self._sql.execute("BEGIN IMMEDIATE")
         try:
             self._generation += 1
             with paused():
                 self._store.places, self._store.told = places_of(self._sql, source, events), self._facets.told
-                self._apply([self._read(*event) for event in events])
+                self._apply(self._read(events, bodies), bodies)
             self._store.feed.write(self._generation)
+            self._store.edge_sets.collect(self._generation)
             row = (source.incarnation, source.partition, sequence)
             self._sql.execute("INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", row)
             self._sql.execute("COMMIT")
@@ -76,32 +87,49 @@ class Indexer:
         self._store.feed.write(self._generation)
         self._sql.execute("COMMIT")
 
+    def shape_lookups(self) -> tuple[int, int]:
+        """Return how many runs were looked up by what their events say, and how many were known."""
+        return self._derivation.shapes.lookups, self._derivation.shapes.hits
+
     def close(self) -> None:
         """Close the file."""
         self._sql.close()
 
-    def _read(self, event_id: str, received_us: int, body: str, _: int) -> Part:
+    def _read(self, events: Sequence[StoredEvent], bodies: Bodies) -> list[Part]:
+        """Read a batch; of events of a shape that is new the first one is read from its body."""
         if self._facets.is_full():
             self._facets.forget()
             self._reader.forget()
-        wire = read_stored(body)
-        facets = run_facets(wire)
-        part = self._reader.read_wire(event_id, received_us, wire, facets)
-        self._facets.take(wire, part, facets, self._reader.said.parent(facets))
-        return part
+        shapes = self._known(events)
+        read = {at: self._reader.read_body(body) for at, body in bodies(_untold(events, shapes)).items()}
+        for event in read.values():
+            if event.shape not in shapes:
+                shapes[event.shape] = self._reader.learn(event.said, event.contents)
+                self._facets.learn(event, shapes[event.shape])
+        parts = []
+        for event_id, received_us, sequence, sent in events:
+            told = sent if sent and sequence not in read else read[sequence]
+            part = self._reader.part(event_id, received_us, told, shapes[told.shape])
+            of_run = members(Raw(told.run_facets.encode())) if told.run_facets else {}
+            self._facets.take(sequence, told, part, of_run)
+            self._recent.take(part, of_run)
+            parts.append(part)
+        return parts
 
-    def _apply(self, parts: Sequence[Part]) -> None:
+    def _known(self, events: Sequence[StoredEvent]) -> dict[str, Said]:
+        shapes = {event.sent.shape for event in events if event.sent}
+        return {shape: said for shape in shapes if (said := self._reader.known(shape))}
+
+    def _apply(self, parts: Sequence[Part], bodies: Bodies) -> None:
         changed = self._derivation.add(parts)
         self._tags.add(parts)
         self._store.search.add(parts)
         self._store.flush()
-        self._facets.flush()
+        self._facets.flush(bodies)
+        self._recent.flush(self._store.new_runs())
         looked_at = self._derivation.looked_at
-        for output in {group.output.plain for group in changed if group.output}:
-            self._settle(self._store.votes.groups_of(self._names.generations(output)))
-        for group in changed:
-            if group.output is None:
-                self._settle([self._store.votes.number(group)])
+        for of_output in _by_output(changed):
+            self._settle(self._recreated.around(of_output))
         for dataset in looked_at:
             self._set_schema(dataset)
         names_of = self._derivation.naming.names_of
@@ -121,6 +149,7 @@ class Indexer:
         alone = {votes.number(group): own[0].said for group, own in words.items() if _stands_alone(own, edge_sets)}
         for number in groups:
             votes.settle(number, alone.get(number))
+        self._recreated.settle(groups, [group for group, own in words.items() if any(word.reading for word in own)])
 
     def _mark(self, number: int, before: Counted, after: Counted) -> None:
         if before.live != after.live:
@@ -151,6 +180,28 @@ class Indexer:
             (value, self._generation, number),
         )
         return bool(changed.rowcount)
+
+
+def _by_output(groups: Iterable[Group]) -> Iterable[Sequence[Group]]:
+    """Put groups about one output, in whatever generation, together; of what is written nowhere each job alone."""
+    found: dict[object, list[Group]] = {}
+    for group in groups:
+        found.setdefault(group.output.plain if group.output else group, []).append(group)
+    return found.values()
+
+
+def _untold(events: Sequence[StoredEvent], shapes: Mapping[str, Said]) -> set[int]:
+    """Return the sequences of events whose bodies must be read; of those of a new shape the first."""
+    found = {event.sequence for event in events if event.sent is None or _is_cut(event.sent, shapes)}
+    first = {event.sent.shape: event.sequence for event in reversed(events) if event.sent}
+    return found | {sequence for shape, sequence in first.items() if shape not in shapes}
+
+
+def _is_cut(sent: Sent, shapes: Mapping[str, Said]) -> bool:
+    """Tell whether the body alone has the facets of a run."""
+    if sent.run_facets is not None or sent.kind != "RUN":
+        return False
+    return sent.shape not in shapes or shapes[sent.shape].has_run_facets
 
 
 def _counted(word: Word[int]) -> Counted:

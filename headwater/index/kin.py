@@ -28,7 +28,7 @@ class SqliteKin:
         self._reports: dict[int, Reported] = {}
 
     def below(self, run_key: str) -> Reported:
-        """Return what the runs below a run report."""
+        """Return what the runs below a run report; runs and executions by number, as `VOTE` has them."""
         return self._together(number for (number,) in self._sql.execute(_BELOW, (run_key, CARRIES)))
 
     def beside(self, execution: str) -> Reported:

@@ -17,14 +17,16 @@ from headwater.index.contents import SqliteContents
 from headwater.index.database import is_damage, open_for_reading
 from headwater.index.home import IndexHome, Published
 from headwater.index.live import LiveGraph
-from headwater.index.moment import NOW_US, Moment
 from headwater.index.part_table import PartTable
-from headwater.index.past import PastMoment
 from headwater.index.progress import read_progress
 from headwater.index.rules_files import RulesFiles
 from headwater.index.run_lineage import run_lineage
+from headwater.index.run_numbers import RunNumbers
+from headwater.lineage.generations import EVER_US
 from headwater.lineage.masking import remasked
 from headwater.lineage.name import Name, Step
+from headwater.lineage.snapshot import Snapshot
+from headwater.lineage.snapshot_of_parts import SnapshotOfParts
 from headwater.lineage.user_rules import UserRules
 from headwater.lineage.view import View
 
@@ -46,7 +48,7 @@ class Lens(NamedTuple):
 class Sight(NamedTuple):
     """What a question sees."""
 
-    moment: Moment
+    moment: Snapshot
     view: View
     rules: UserRules
 
@@ -80,7 +82,7 @@ class Lenses:
         self._live: LiveGraph | None = None
         self._opened: tuple[Published, str] | None = None
         self._past_lock = threading.Lock()
-        self._past: OrderedDict[tuple[object, ...], PastMoment] = OrderedDict()
+        self._past: OrderedDict[tuple[object, ...], SnapshotOfParts] = OrderedDict()
 
     def rules(self) -> RulesInForce:
         """Return the rules in force and what is wrong with the user's files."""
@@ -108,7 +110,7 @@ class Lenses:
                 with self._past_lock:
                     try:
                         past, rules = self._past_moment(lens)
-                        yield _sight(past, past.history() if lens.every else past.view(), rules, lens)
+                        yield _sight(past, past.view().everything() if lens.every else past.view(), rules, lens)
                     except _FAULTS as error:
                         self._past.clear()
                         raise self._unreadable(error, self._home.current().path) from error
@@ -136,7 +138,7 @@ class Lenses:
         """Return the steps from a canonical name to the dataset it means at a time, None: now."""
         with self._opened_index() as (live, _):
             naming = live.naming
-            time_us = NOW_US if at_us is None else at_us
+            time_us = EVER_US if at_us is None else at_us
             bound = naming.bound(name, time_us)
             found = naming.resolve(name, time_us)
             steps = (
@@ -179,7 +181,7 @@ class Lenses:
             self._live.close()
         self._live, self._opened = None, None
 
-    def _past_moment(self, lens: Lens) -> tuple[PastMoment, UserRules]:
+    def _past_moment(self, lens: Lens) -> tuple[SnapshotOfParts, UserRules]:
         """Derive the past anew from the parts that count then: costs about 50 us for each event before it."""
         with self._opened_index() as (live, rules):
             opened, held = self._opened, frozenset(read_progress(live.sql).items())
@@ -187,18 +189,20 @@ class Lenses:
         found = self._past.get(key)
         if found is None:
             _, sql = self._home.opened(open_for_reading)
-            parts = PartTable(sql).until(
-                NOW_US if lens.as_of_us is None else lens.as_of_us,
-                NOW_US if lens.known_at_us is None else lens.known_at_us,
+            parts = PartTable(sql, RunNumbers(sql)).until(
+                EVER_US if lens.as_of_us is None else lens.as_of_us,
+                EVER_US if lens.known_at_us is None else lens.known_at_us,
             )
-            found = self._past[key] = PastMoment(parts, SqliteContents(sql), partial(remasked, rules))
+            found = self._past[key] = SnapshotOfParts(parts, SqliteContents(sql), partial(remasked, rules))
+            if lens.every:
+                found.put_history()
             while len(self._past) > _PAST_KEPT:
                 self._past.popitem(last=False)
         self._past.move_to_end(key)
         return found, rules
 
 
-def _sight(moment: Moment, view: View, rules: UserRules, lens: Lens) -> Sight:
+def _sight(moment: Snapshot, view: View, rules: UserRules, lens: Lens) -> Sight:
     if lens.seen_since_us is not None:
         view = view.without(moment.older_than(lens.seen_since_us))
     return Sight(moment, view, rules)

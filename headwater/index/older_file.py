@@ -11,14 +11,17 @@ Column = tuple[str, str]
 _NAMES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 
 OF_OLDER = {
-    ("datasets", "shown"): "schema",
     ("edge_sets", "reading"): "live OR latest",
     ("edge_sets", "accounted"): "explained",
     ("votes", "weight"): "carries + 1",
     ("votes", "started_us"): "time_us",
     ("votes", "last_us"): "time_us",
+    ("parts", "saying"): "value",
 }
 """Table and column → SQL of what an older file has in its place."""
+
+TABLES_OF_OLDER = {"run_keys": ("runs", "SELECT run AS id, run AS key FROM main.runs")}
+"""Table → what stands in its place: the table of an older file, and SQL. Before format 8 runs went by their keys."""
 
 
 def show_todays_tables(connection: sqlite3.Connection, schema: str) -> None:
@@ -37,7 +40,10 @@ def show_todays_tables(connection: sqlite3.Connection, schema: str) -> None:
             origin = f"{_rowid(connection, table)} FROM main.{table}"
             connection.execute(f"CREATE TEMP VIEW {table} AS SELECT {shown}{origin}")
         else:
-            connection.execute(f"CREATE TEMP VIEW {table} AS SELECT {shown}, 0 AS rowid WHERE false")
+            origin, instead = TABLES_OF_OLDER.get(table, ("", ""))
+            nothing = f"SELECT {shown}, 0 AS rowid WHERE false"
+            rows = instead if origin and any(_columns(connection, origin)) else nothing
+            connection.execute(f"CREATE TEMP VIEW {table} AS {rows}")
 
 
 @cache

@@ -1,6 +1,6 @@
-"""Values of the index as bytes: parts that share their mentions, edge sets that name each dataset once."""
+"""Values of the index as bytes: sayings that share their mentions, edge sets that name each dataset once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct, msgpack
@@ -8,12 +8,15 @@ from msgspec import Struct, msgpack
 from headwater.lineage.contents import How, SentEdge
 from headwater.lineage.edges import Contribution, Edge
 from headwater.lineage.name import Name
-from headwater.lineage.newest import Order, order_of
-from headwater.lineage.part import Mention, Part, Tag
+from headwater.lineage.part import Mention, Tag
+from headwater.lineage.saying import Saying
 
 
 class PackedPart(Struct, array_like=True, gc=False):
-    """A part without run and event id, its mentions by number."""
+    """A saying, its mentions by number; before format 8 a part without run and event id.
+
+    time_us, received_us, execution, parent: of a saying nothing.
+    """
 
     kind: str
     type: str
@@ -29,6 +32,7 @@ class PackedPart(Struct, array_like=True, gc=False):
     declared: tuple[tuple[str, str], ...]
     producer: str
     parent: str | None = None
+    leads_to: tuple[Name, ...] = ()
 
 
 class PackedEdges(Struct, array_like=True, gc=False):
@@ -54,39 +58,24 @@ class PackedEdges(Struct, array_like=True, gc=False):
 
 
 encode = msgpack.Encoder().encode
-_part = msgpack.Decoder(PackedPart)
 _edges = msgpack.Decoder(PackedEdges)
+packed_part_from = msgpack.Decoder(PackedPart).decode
 mention_from = msgpack.Decoder(Mention).decode
 tags_from = msgpack.Decoder(tuple[Tag, ...]).decode
+versions_from = msgpack.Decoder(dict[int, str]).decode
 names_from = msgpack.Decoder(list[Name]).decode
 lines_from = msgpack.Decoder(tuple[SentEdge, ...]).decode
 paths_from = msgpack.Decoder(tuple[tuple[str, ...], ...]).decode
 
 
-def pack_part(part: Part, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
-    """Encode a part whose mentions have these numbers."""
+def pack_saying(said: Saying, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
+    """Encode what an event says, whose mentions have these numbers; equal ones give equal bytes."""
     return encode(
         PackedPart(
-            part.kind, part.type, part.time_us, part.received_us, part.job, part.artifact, part.execution,
-            part.processing, part.snapshot, tuple(inputs), tuple(outputs), part.declared, part.producer, part.parent,
+            said.kind, said.type, 0, 0, said.job, said.artifact, None, said.processing, said.snapshot, tuple(inputs),
+            tuple(outputs), said.declared, said.producer, None, said.leads_to,
         )
     )  # fmt: skip
-
-
-def unpack_part(run_key: str, event: bytes, value: bytes, mention: Callable[[int], Mention]) -> Part:
-    """Decode a part."""
-    packed = _part.decode(value)
-    return Part(
-        event.hex(), packed.kind, packed.type, packed.time_us, packed.received_us, run_key, packed.job, packed.artifact,
-        packed.execution, packed.processing, packed.snapshot, tuple(map(mention, packed.inputs)),
-        tuple(map(mention, packed.outputs)), packed.declared, packed.producer, packed.parent,
-    )  # fmt: skip
-
-
-def order_in(event: bytes, value: bytes) -> Order:
-    """Return the order of a part that is encoded."""
-    packed = _part.decode(value)
-    return order_of(event.hex(), packed.type, packed.time_us, packed.received_us)
 
 
 def pack_edges(said: Contribution) -> bytes:

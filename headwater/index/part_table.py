@@ -1,11 +1,22 @@
-"""Parts in the index's file; mentions, which recur, once."""
+"""Parts in the index's file: by run when what was said, each saying and mention, which recur, once."""
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from hashlib import blake2b
+from typing import Any, Generic, TypeVar
+
+from msgspec.structs import replace
 
 from headwater.index.database import chunks, marks
-from headwater.index.packing import encode, mention_from, pack_part, unpack_part
+from headwater.index.packing import PackedPart, encode, mention_from, pack_saying, packed_part_from, versions_from
+from headwater.index.run_numbers import RunNumbers
 from headwater.lineage.part import Mention, Part
+from headwater.lineage.saying import Saying, saying_of, versions_of
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+Unpack = Callable[[bytes], V]
 
 _KEEP = 50_000
 
@@ -15,71 +26,125 @@ Places = Mapping[str, tuple[int, int]]
 Told = Mapping[str, int]
 """Event id → number of the names of its facets (`ToldTable`)."""
 
+_PARTS = (
+    "SELECT k.key, p.event, p.saying, p.versions, p.time_us, p.received_us, e.key, a.key FROM parts p "
+    "JOIN run_keys k ON k.id = p.run LEFT JOIN run_keys e ON e.id = p.execution LEFT JOIN run_keys a ON a.id = p.parent"
+)
+
 
 class PartTable:
     """What single events said, by run."""
 
-    def __init__(self, connection: sqlite3.Connection):
+    def __init__(self, connection: sqlite3.Connection, runs: RunNumbers):
         """Use the index's connection."""
         self._sql = connection
-        self._mention_ids: dict[Mention, int] = {}
-        self._mentions: dict[int, Mention] = {}
+        self._runs = runs
+        self._sayings = _Numbered[Saying, PackedPart](connection, "sayings", self._pack, packed_part_from)
+        self._mentions = _Numbered[Mention, Mention](connection, "mentions", encode, mention_from)
         self._whole: dict[str, list[Part]] = {}
 
     def add(self, parts: Sequence[Part], places: Places, told: Told) -> Sequence[Part]:
         """Keep parts, each with the place of its event in bronze and what it told; returns those that are new."""
+        self._runs.begin()
+        self._runs.take(key for part in parts for key in (part.run_key, part.execution, part.parent))
+        number = self._runs.number
+        by_key = {(number(part.run_key), bytes.fromhex(part.event_id)): part for part in parts}
         known = {
             row
-            for keys in chunks(list({part.run_key for part in parts}))
-            for row in self._sql.execute(f"SELECT run, event FROM parts WHERE run IN ({marks(keys)})", keys)
+            for some in chunks(list({run for run, _ in by_key if not self._runs.is_new(run)}))
+            for row in self._sql.execute(f"SELECT run, event FROM parts WHERE run IN ({marks(some)})", some)
         }
-        by_key = {(part.run_key, bytes.fromhex(part.event_id)): part for part in parts}
         fresh = {key: part for key, part in by_key.items() if key not in known}
-        rows = [(*key, self._pack(part), *places[part.event_id], told[part.event_id]) for key, part in fresh.items()]
-        self._sql.executemany("INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?)", rows)
+        rows = [
+            (
+                *key, self._sayings.number(saying_of(part)), _packed(versions_of(part)), part.time_us, part.received_us,
+                part.execution and number(part.execution), part.parent and number(part.parent),
+                *places[part.event_id], told[part.event_id],
+            )
+            for key, part in fresh.items()
+        ]  # fmt: skip
+        self._sql.executemany("INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         older = {run for run, _ in known}
         self._whole = {}
         for (run, _), part in fresh.items():
             if run not in older:
-                self._whole.setdefault(run, []).append(part)
+                self._whole.setdefault(part.run_key, []).append(part)
         return list(fresh.values())
 
-    def _pack(self, part: Part) -> bytes:
-        inputs, outputs = ([self._mention_id(mention) for mention in side] for side in (part.inputs, part.outputs))
-        return pack_part(part, inputs, outputs)
+    def new_runs(self) -> Set[str]:
+        """Return the runs of which all that is known came with the last `add`."""
+        return self._whole.keys()
 
     def parts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[Part]]:
         """Return all parts of each of these runs."""
         asked = list(run_keys)
         found = {run: parts for run in asked if (parts := self._whole.get(run))}  # new ones need not be read back
-        for keys in chunks([run for run in asked if run not in found]):
-            rows = self._sql.execute(f"SELECT run, event, value FROM parts WHERE run IN ({marks(keys)})", keys)
-            for run, event, value in rows:
-                found.setdefault(run, []).append(unpack_part(run, event, value, self._mention))
-        return found
-
-    def _mention_id(self, mention: Mention) -> int:
-        found = self._mention_ids.get(mention)
-        if found is None:
-            if len(self._mention_ids) > _KEEP:
-                self._mention_ids.clear()
-            value = encode(mention)
-            self._sql.execute("INSERT OR IGNORE INTO mentions(value) VALUES (?)", (value,))
-            found = int(self._sql.execute("SELECT id FROM mentions WHERE value = ?", (value,)).fetchone()[0])
-            self._mention_ids[mention] = found
+        for some in chunks([run for run in asked if run not in found]):
+            for part in self._unpacked(f"{_PARTS} WHERE k.key IN ({marks(some)})", some):
+                found.setdefault(part.run_key, []).append(part)
         return found
 
     def until(self, as_of_us: int, known_at_us: int) -> list[Part]:
         """Return the parts of events with a time and a receipt up to these moments."""
-        rows = self._sql.execute("SELECT run, event, value FROM parts")
-        parts = (unpack_part(run, event, value, self._mention) for run, event, value in rows)
+        parts = self._unpacked(_PARTS, ())
         return [part for part in parts if part.time_us <= as_of_us and part.received_us <= known_at_us]
 
-    def _mention(self, number: int) -> Mention:
-        found = self._mentions.get(number)
+    def _pack(self, said: Saying) -> bytes:
+        inputs, outputs = ([self._mentions.number(each) for each in side] for side in (said.inputs, said.outputs))
+        return pack_saying(said, inputs, outputs)
+
+    def _unpacked(self, query: str, values: Sequence[str]) -> Iterator[Part]:
+        for run, event, saying, versions, time_us, received_us, execution, parent in self._sql.execute(query, values):
+            whole = isinstance(saying, bytes)  # before format 8
+            said = packed_part_from(saying) if whole else self._sayings.value(saying)
+            mentions = list(map(self._mentions.value, (*said.inputs, *said.outputs)))
+            for place, version in versions_from(versions).items() if versions else ():
+                mentions[place] = replace(mentions[place], version=version)
+            inputs, outputs = tuple(mentions[: len(said.inputs)]), tuple(mentions[len(said.inputs) :])
+            yield Part(
+                event.hex(), said.kind, said.type, said.time_us if whole else time_us,
+                said.received_us if whole else received_us, run, said.job, said.artifact,
+                said.execution if whole else execution, said.processing, said.snapshot,
+                inputs, outputs, said.declared, said.producer, said.parent if whole else parent, said.leads_to,
+            )  # fmt: skip
+
+
+def _packed(versions: dict[int, str]) -> bytes | None:
+    return encode(versions) if versions else None
+
+
+class _Numbered(Generic[T, V]):
+    """A table of values that recur, found by their digest; what is read of it is a V."""
+
+    def __init__(self, connection: sqlite3.Connection, table: str, pack: Callable[[T], bytes], unpack: Unpack[V]):
+        self._sql = connection
+        self._table = table
+        self._pack = pack
+        self._unpack = unpack
+        self._numbers: dict[T, int] = {}
+        self._values: dict[int, V] = {}
+
+    def number(self, value: T) -> int:
+        """Return the number of a value, a new one where it has none."""
+        found = self._numbers.get(value)
         if found is None:
-            if len(self._mentions) > _KEEP:
-                self._mentions.clear()
-            row = self._sql.execute("SELECT value FROM mentions WHERE id = ?", (number,)).fetchone()
-            found = self._mentions[number] = mention_from(row[0])
+            if len(self._numbers) > _KEEP:
+                self._numbers.clear()
+            packed = self._pack(value)
+            digest = blake2b(packed, digest_size=16).digest()
+            row: Any = self._sql.execute(f"SELECT id FROM {self._table} WHERE digest = ?", (digest,)).fetchone()
+            found = self._numbers[value] = int(row[0]) if row else self._add(digest, packed)
         return found
+
+    def value(self, number: int) -> V:
+        """Return the value of a number."""
+        found = self._values.get(number)
+        if found is None:
+            if len(self._values) > _KEEP:
+                self._values.clear()
+            row = self._sql.execute(f"SELECT value FROM {self._table} WHERE id = ?", (number,)).fetchone()
+            found = self._values[number] = self._unpack(row[0])
+        return found
+
+    def _add(self, digest: bytes, packed: bytes) -> int:
+        return int(self._sql.execute(f"INSERT INTO {self._table} VALUES (NULL, ?, ?)", (digest, packed)).lastrowid or 0)

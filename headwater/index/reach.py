@@ -5,18 +5,18 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from headwater.index.asking import MAX_LIMIT, Bounds, Subject, find_column, find_dataset, nodes_of
-from headwater.index.moment import Scenery
 from headwater.index.showing import column_json, dataset_json, job_json
 from headwater.index.shown import Shown
 from headwater.lineage.name import Name
 from headwater.lineage.names import NameRules
+from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.view import View
 from headwater.lineage.walk import Mode, allowed_hows, walk
 from headwater.lineage.wave import Hit, Wave
 
 
 def reach(
-    moment: Scenery,
+    moment: Snapshot,
     rules: NameRules,
     asked: Subject,
     view: View,
@@ -51,7 +51,7 @@ def reach(
     }
 
 
-def _is_end(moment: Scenery, node: int, view: View, mode: Mode, *, forward: bool) -> bool:
+def _is_end(moment: Snapshot, node: int, view: View, mode: Mode, *, forward: bool) -> bool:
     allowed = allowed_hows(moment.graph, mode, masked=True)
     wave = Wave(moment.graph, [node], view, forward=forward, allowed=allowed, readers=forward)
     while wave.front:
@@ -69,7 +69,7 @@ def _path(shown: Shown, hits: dict[int, Hit], hit: Hit) -> list[dict[str, Any]]:
 
 
 def _stops(
-    moment: Scenery, starts: Iterable[int], reached: Iterable[int], view: View, *, forward: bool
+    moment: Snapshot, starts: Iterable[int], reached: Iterable[int], view: View, *, forward: bool
 ) -> list[dict[str, Any]]:
     """Return the datasets, of the one asked for and those with a reached column, where only tables go on."""
     dataset_of, names = moment.graph.dataset_of, moment.graph.names
@@ -89,7 +89,7 @@ def _stops(
     ]
 
 
-def _table_level(moment: Scenery, dataset: int, view: View, *, forward: bool) -> Iterator[tuple[int, Name]]:
+def _table_level(moment: Snapshot, dataset: int, view: View, *, forward: bool) -> Iterator[tuple[int, Name]]:
     """Yield (edge set, dataset) where lineage goes on between tables alone."""
     graph = moment.graph
     if not forward:
@@ -108,13 +108,13 @@ def _table_level(moment: Scenery, dataset: int, view: View, *, forward: bool) ->
                 yield number, said.output
 
 
-def _goes_on(moment: Scenery, dataset: Name, view: View) -> bool:
+def _goes_on(moment: Snapshot, dataset: Name, view: View) -> bool:
     """Tell whether a dataset is there, or something was made of it before it went."""
     number = moment.graph.dataset(dataset)
     return number is not None and (number not in view.hidden or bool(moment.graph.feeds.get(number)))
 
 
-def path(moment: Scenery, rules: NameRules, start: Subject, end: Subject, view: View, *, mode: Mode) -> dict[str, Any]:
+def path(moment: Snapshot, rules: NameRules, start: Subject, end: Subject, view: View, *, mode: Mode) -> dict[str, Any]:
     """Answer whether one column or dataset reaches another, and by which shortest way.
 
     Where it does not, `stops` are the datasets from which lineage that names no columns may yet lead there.

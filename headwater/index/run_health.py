@@ -8,7 +8,10 @@ from headwater.lineage.jobs import job_key
 from headwater.lineage.lost import lost_sql
 
 _SHOWN = 20
-_ITEM = "SELECT run, job, state, started_us, ended_us, time_us FROM runs WHERE kind = 'RUN' AND"
+_ITEM = (
+    "SELECT k.key, r.job, r.state, r.started_us, r.ended_us, r.time_us FROM runs r JOIN run_keys k ON k.id = r.run "
+    "WHERE kind = 'RUN' AND"
+)
 _LOST = f"kind = 'RUN' AND {lost_sql('time_us', '?')}"
 
 

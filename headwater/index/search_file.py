@@ -6,11 +6,11 @@ from itertools import islice, product
 from typing import Literal, NamedTuple, get_args
 
 from headwater.index.database import marks
-from headwater.index.moment import NOW_US
 from headwater.index.names import NameNumbers
 from headwater.index.naming import SqliteNaming
 from headwater.index.search_table import last_of, numbers_of
 from headwater.index.spelling import Vocabulary
+from headwater.lineage.generations import EVER_US
 from headwater.lineage.name import Name
 
 SearchKind = Literal["job", "dataset", "alias", "column", "tag"]
@@ -165,7 +165,7 @@ class SearchFile:
             if None in ranks or min(rank for rank in ranks if rank is not None) == _PARENT:
                 continue
             whole = Name(namespace, name)
-            means = None if kind == "job" else self._naming.resolve(whole, NOW_US)
+            means = None if kind == "job" else self._naming.resolve(whole, EVER_US)
             is_alias = kind == "dataset" and means != whole
             shown = "alias" if is_alias else kind
             if shown not in kinds:

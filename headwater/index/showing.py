@@ -4,9 +4,9 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from headwater.index.moment import Scenery
 from headwater.lineage.contents import How
 from headwater.lineage.name import Name
+from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.wave import Hit
 
 _EPOCH = datetime(1970, 1, 1)  # UTC; without a zone it is written in half the time
@@ -22,13 +22,13 @@ def job_json(name: Name) -> dict[str, str]:
     return {"namespace": name.namespace, "name": name.name}
 
 
-def column_json(moment: Scenery, dataset: Name, key: str | None) -> dict[str, Any]:
+def column_json(moment: Snapshot, dataset: Name, key: str | None) -> dict[str, Any]:
     """Return a column as the newest schema spells it."""
     shown = None if key is None else moment.columns(dataset).shown(key)
     return {**dataset_json(dataset), "column": shown}
 
 
-def node_json(moment: Scenery, node: int) -> dict[str, Any]:
+def node_json(moment: Snapshot, node: int) -> dict[str, Any]:
     """Return the column of a node."""
     column = moment.graph.columns[node]
     return column_json(moment, moment.graph.names[column.dataset], column.key)
@@ -44,7 +44,7 @@ def how_json(how: How) -> dict[str, Any]:
     }
 
 
-def via_json(moment: Scenery, hit: Hit) -> dict[str, Any]:
+def via_json(moment: Snapshot, hit: Hit) -> dict[str, Any]:
     """Return how a hit was reached: from which column, by which job, by what transformation."""
     group, _ = moment.graph.sets[hit.edge_set]
     return {

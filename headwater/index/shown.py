@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from headwater.index.moment import Scenery
 from headwater.index.showing import how_json, job_json
 from headwater.lineage.columns import Columns
+from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.wave import Hit
 
 
@@ -18,7 +18,7 @@ class _Dataset(NamedTuple):
 class Shown:
     """Shows the nodes of one moment's graph; keep it for one answer, because schemas change."""
 
-    def __init__(self, moment: Scenery):
+    def __init__(self, moment: Snapshot):
         """Show nothing yet."""
         self._moment = moment
         self._graph = moment.graph

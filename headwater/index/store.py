@@ -1,7 +1,7 @@
 """The store of `lineage.derive` in the index's file: what events said and what follows outlive the process."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from headwater.index.database import chunks, marks
@@ -11,16 +11,17 @@ from headwater.index.happened_table import HappenedTable
 from headwater.index.history_table import HistoryTable
 from headwater.index.names import NameNumbers
 from headwater.index.part_table import PartTable, Places, Told
+from headwater.index.run_numbers import RunNumbers
 from headwater.index.search_table import SearchTable
+from headwater.index.seen_table import SeenTable
 from headwater.index.vote_table import VoteTable
 from headwater.lineage.current import Group
 from headwater.lineage.derive import Derived
 from headwater.lineage.generations import Span
 from headwater.lineage.jobs import job_key as shown_job
 from headwater.lineage.name import Name
-from headwater.lineage.newest import newest_first
 from headwater.lineage.part import Part
-from headwater.lineage.schemas import SeenSchema
+from headwater.lineage.schemas import SeenSchema, seen_schemas
 
 
 class _Before(NamedTuple):
@@ -37,25 +38,28 @@ _NEW = _Before(None, 0, b"")
 class SqliteStore:
     """See `lineage.derive.Store`."""
 
-    def __init__(self, connection: sqlite3.Connection, names: NameNumbers):
+    def __init__(self, connection: sqlite3.Connection, names: NameNumbers, runs: RunNumbers):
         """Use the index's connection; the caller holds its transaction."""
         self._sql = connection
         self._names = names
         self.places: Places = {}
         self.told: Told = {}
-        self._seen: list[tuple[object, ...]] = []
+        self._numbers = runs
+        self._seen = SeenTable(connection, names, self._mentions)
         self._runs: list[tuple[Any, ...]] = []
         self._used: set[tuple[int, int]] = set()
-        self._parts = PartTable(connection)
+        self._in_use: dict[tuple[object, Name], tuple[Derived, int]] = {}
+        self._parts = PartTable(connection, self._numbers)
         self.feed = FeedTable(connection)
         self._happened = HappenedTable(connection)
         self._history = HistoryTable(connection, names)
         self.search = SearchTable(connection, names)
         self.edge_sets = EdgeSetTable(connection, names)
-        self.votes = VoteTable(connection, names, self.edge_sets)
+        self.votes = VoteTable(connection, names, self._numbers, self.edge_sets)
 
     def add(self, parts: Sequence[Part]) -> Sequence[Part]:
         """Keep parts, whose places in bronze `places` has, what they told `told`; returns those that are new."""
+        self._seen.begin()
         fresh = self._parts.add(parts, self.places, self.told)
         self._happened.add(fresh, self.places)
         return fresh
@@ -64,28 +68,40 @@ class SqliteStore:
         """Return all parts of each of these runs."""
         return self._parts.parts(run_keys)
 
+    def new_runs(self) -> Set[str]:
+        """Return the runs of which all that is known came with the last `add`."""
+        return self._parts.new_runs()
+
     def put(self, derived: Sequence[Derived]) -> set[Group]:
         """Replace what runs say; returns the groups where that made a difference."""
-        before = self._before([one.run.key for one in derived])
+        self._numbers.take(key for one in derived for key in (one.run.key, one.run.execution, one.run.parent))
+        new = self.new_runs()
+        before = self._before([one.run.key for one in derived if one.run.key not in new])
         for one in derived:
             self._put_run(one, before.get(one.run.key, _NEW))
+        for one, time_us in self._in_use.values():
+            self._use(one, time_us)
+        self._in_use.clear()
         changed = self.votes.replace(derived)
         self.flush()
         executions = {vote.execution for one in derived for vote in one.said.values() if vote.carries}
-        return changed | self.votes.touching([one.run.key for one in derived if one.run.parent], executions)
+        return changed | self.votes.touching({one.run.parent for one in derived if one.run.parent}, executions)
 
     def _before(self, run_keys: Sequence[str]) -> dict[str, _Before]:
         found: dict[str, _Before] = {}
         for some in chunks(run_keys):
-            query = f"SELECT run, state, job_key, said FROM runs WHERE run IN ({marks(some)})"
+            query = (
+                "SELECT k.key, r.state, r.job_key, r.said FROM run_keys k JOIN runs r ON r.run = k.id "
+                f"WHERE k.key IN ({marks(some)})"
+            )
             found.update((run, _Before(*row)) for run, *row in self._sql.execute(query, some))
         return found
 
     def users(self, spans: Iterable[Span]) -> Iterable[str]:
         """Return the runs, at such a time, of jobs that use one of these names, and what they declare."""
-        self.flush()
+        self._flush_runs()
         query = (
-            "SELECT r.run FROM uses u JOIN runs r ON r.job_key = u.job_key "
+            "SELECT k.key FROM uses u JOIN runs r ON r.job_key = u.job_key JOIN run_keys k ON k.id = r.run "
             "WHERE u.name = ? AND ((r.started_us <= ? AND r.last_us >= ?) OR r.kind <> 'RUN')"
         )
         found: set[str] = set()
@@ -98,45 +114,60 @@ class SqliteStore:
         """Return the runs that took the columns of this output from another run's schema."""
         return self.votes.borrowers(dataset)
 
-    def see(self, name: Name, seen: SeenSchema) -> None:
-        """Keep a mention of a schema."""
-        self._seen.append((self._names.number(name), *seen))
+    def see(self, name: Name, mentions: Sequence[SeenSchema]) -> None:
+        """Keep mentions of schemas."""
+        self._seen.see(name, mentions)
+
+    def newest_first(self, span: Span) -> Iterator[SeenSchema]:
+        """Return the schemas mentioned under a name in a span of time, newest first."""
+        return self._seen.newest_first(span)
+
+    def keep_whole(self, names: Iterable[Name]) -> None:
+        """Keep every mention under these names from now on, and those of the past."""
+        self._seen.keep_whole(names)
 
     def flush(self) -> None:
         """Write what `see` and `put` have gathered."""
-        self._sql.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?)", self._seen)
+        self._seen.flush()
+        self._flush_runs()
+
+    def _flush_runs(self) -> None:
         self._sql.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._runs)
-        self.search.flush()
-        self._seen.clear()
         self._runs.clear()
+        self.search.flush()
         self._history.flush()
 
-    def newest_first(self, name: Name) -> Iterator[SeenSchema]:
-        """Return the schemas mentioned under a name, newest first."""
-        self.flush()
-        rows = self._sql.execute(
-            f"SELECT {', '.join(SeenSchema._fields)} FROM seen WHERE name = ? "
-            f"ORDER BY {newest_first(SeenSchema._fields)}",
-            (self._names.number(name),),
-        )
-        return (SeenSchema(bool(row[0]), *row[1:]) for row in rows)
+    def _mentions(self, name: Name) -> Iterator[SeenSchema]:
+        """Yield the schemas that runs of earlier batches mention under a name."""
+        for parts in self.parts(self.users([Span(name)])).values():
+            for part in parts:
+                yield from (seen for under, seen in seen_schemas(part) if under == name)
 
     def _put_run(self, derived: Derived, before: _Before) -> None:
-        run, _, used = derived
+        run = derived.run
         job, job_key = self._names.number(run.job), self._names.number(run.job_key)
+        number = self._numbers.number
         self._runs.append((
-            run.key, run.kind, job, job_key, run.execution, run.parent, run.state, run.processing, run.started_us,
-            run.ended_us, run.last_us, run.time_us, self._history.take(derived, job_key, (before.job_key, before.said)),
+            number(run.key), run.kind, job, job_key, number(run.execution), run.parent and number(run.parent),
+            run.state, run.processing, run.started_us, run.ended_us, run.last_us, run.time_us,
+            self._history.take(derived, job_key, (before.job_key, before.said)),
         ))  # fmt: skip
         if run.state != before.state:
             self.feed.run_state(run.key, run.state)
-        partners = 0
-        for name in used:
+        known = self._in_use.get((derived.alike, run.job))
+        if known is None or known[1] < run.time_us:
+            self._in_use[derived.alike, run.job] = derived, run.time_us
+
+    def _use(self, derived: Derived, time_us: int) -> None:
+        """Note what a run uses, once for all runs of a batch that say the same."""
+        run, partners = derived.run, 0
+        job_key = self._names.number(run.job_key)
+        for name in derived.used:
             pair, new = (self._names.number(name), job_key), 0
             if pair not in self._used:
                 self._used.add(pair)
                 new = self._sql.execute("INSERT OR IGNORE INTO uses VALUES (?, ?)", pair).rowcount
             partners += new
-            self.search.use("dataset", name, run.time_us, partners=new)
+            self.search.use("dataset", name, time_us, partners=new)
         if run.kind != "DATASET":
-            self.search.use("job", shown_job(run.job, None), run.time_us, partners=partners)
+            self.search.use("job", shown_job(run.job, None), time_us, partners=partners)

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from headwater.index.asking import Subject, find_column, find_dataset, nodes_of
 from headwater.index.feeds import feeds
-from headwater.index.moment import Moment
 from headwater.index.showing import column_json, dataset_json, job_json
 from headwater.lineage.contents import How
 from headwater.lineage.names import NameRules
+from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.view import View
 from headwater.lineage.walk import Mode, walk
 
@@ -37,7 +37,7 @@ class _Found(NamedTuple):
 
 
 def surroundings(
-    moment: Moment, rules: NameRules, asked: Subject, view: View, *, mode: Mode, reach: Reach
+    moment: Snapshot, rules: NameRules, asked: Subject, view: View, *, mode: Mode, reach: Reach
 ) -> dict[str, Any]:
     """Answer the tables around a dataset; with a column only the columns related to it, and what may hide behind them.
 
@@ -72,7 +72,7 @@ def surroundings(
 class _Links:
     """Which tables lead to which: sets of edges by (source, output)."""
 
-    def __init__(self, moment: Moment, view: View):
+    def __init__(self, moment: Snapshot, view: View):
         self._graph, self._view = moment.graph, view
 
     def beside(self, number: int, *, forward: bool) -> dict[int, list[int]]:
@@ -125,7 +125,7 @@ def _tables_around(links: _Links, start: int, reach: Reach) -> _Found:
 
 
 def _columns_around(
-    moment: Moment, links: _Links, dataset: int, starts: list[int], view: View, *, mode: Mode, reach: Reach
+    moment: Snapshot, links: _Links, dataset: int, starts: list[int], view: View, *, mode: Mode, reach: Reach
 ) -> _Found:
     columns = [(node, 0, False) for node in starts]
     known, truncated = set(starts), False
@@ -152,7 +152,7 @@ def _columns_around(
     return _Found(distances, columns, truncated)
 
 
-def _table(moment: Moment, links: _Links, number: int, shown: dict[int, int]) -> dict[str, Any]:
+def _table(moment: Snapshot, links: _Links, number: int, shown: dict[int, int]) -> dict[str, Any]:
     fed_by, feeding = links.beside(number, forward=False), links.beside(number, forward=True)
     sets = moment.graph.sets
     return {
@@ -164,18 +164,18 @@ def _table(moment: Moment, links: _Links, number: int, shown: dict[int, int]) ->
     }
 
 
-def _named(moment: Moment, name: Any) -> dict[str, Any]:
+def _named(moment: Snapshot, name: Any) -> dict[str, Any]:
     names = moment.columns(name).names
     return {**dataset_json(name), "columns": list(names[:COLUMNS_NAMED]), "columnCount": len(names)}
 
 
-def _column(moment: Moment, place: dict[int, int], node: int, distance: int, masked: bool) -> dict[str, Any]:
+def _column(moment: Snapshot, place: dict[int, int], node: int, distance: int, masked: bool) -> dict[str, Any]:
     dataset, key = moment.graph.columns[node]
     shown = moment.columns(moment.graph.names[dataset]).shown(key or "")
     return {"table": place[dataset], "column": shown, "distance": distance, "masked": masked}
 
 
-def _column_edges(moment: Moment, view: View, mode: Mode, nodes: list[int]) -> Iterator[dict[str, Any]]:
+def _column_edges(moment: Snapshot, view: View, mode: Mode, nodes: list[int]) -> Iterator[dict[str, Any]]:
     place = {node: at for at, node in enumerate(nodes)}
     for node, at in place.items():
         hows: dict[int, list[How]] = {}
@@ -193,7 +193,7 @@ def _column_edges(moment: Moment, view: View, mode: Mode, nodes: list[int]) -> I
             }
 
 
-def _table_edges(moment: Moment, links: _Links, place: dict[int, int]) -> Iterator[dict[str, Any]]:
+def _table_edges(moment: Snapshot, links: _Links, place: dict[int, int]) -> Iterator[dict[str, Any]]:
     sets = moment.graph.sets
     for number, at in place.items():
         for far, edge_sets in links.beside(number, forward=True).items():

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Literal, get_args
 
 from headwater.errors import NotKnown, WrongQuestion
-from headwater.index.moment import Moment
 from headwater.lineage.name import Name
+from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.view import View
 
 Level = Literal["namespace", "lakehouse", "schema", "none"]
@@ -19,7 +19,7 @@ Node = tuple[str, str, str]
 """Kind (group or dataset), namespace, name."""
 
 
-def table_graph(moment: Moment, view: View, *, level: str, expand: Collection[str], limit: int) -> dict[str, Any]:
+def table_graph(moment: Snapshot, view: View, *, level: str, expand: Collection[str], limit: int) -> dict[str, Any]:
     """Answer groups, the datasets of opened groups, and how many lineage edges and jobs lead from one to the other.
 
     level: where groups begin: the namespace, in it the first part of a name (in OneLake the lakehouse), or all but its
@@ -64,7 +64,7 @@ def node_id(node: Node) -> str:
 
 
 def _edges(
-    moment: Moment, view: View, node_of: dict[Name, Node], ids: dict[Node, str]
+    moment: Snapshot, view: View, node_of: dict[Name, Node], ids: dict[Node, str]
 ) -> tuple[dict[tuple[str, str], tuple[int, set[Name]]], Counter[str]]:
     pairs: dict[tuple[Name, Name], set[Name]] = {}
     for number, (group, said) in moment.graph.sets.items():

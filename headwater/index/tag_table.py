@@ -40,12 +40,11 @@ class TagTable:
             f"ORDER BY {newest_first()} LIMIT 1"
         )
         while row := self._sql.execute(query, (number, producer)).fetchone():
-            producer, credible, time_us, rank, event_id, place, value = row
-            yield TagsFacet(Order(bool(credible), time_us, rank, event_id), place, name, producer, tags_from(value))
+            producer, *order, place, value = row
+            yield TagsFacet(Order(*order), place, name, producer, tags_from(value))
 
     def facets(self) -> Iterator[TagsFacet]:
         """Yield every tags facet."""
         query = f"SELECT name, producer, {_NEWNESS}, value FROM tags"
-        for name, producer, credible, time_us, rank, event_id, place, value in self._sql.execute(query):
-            order = Order(bool(credible), time_us, rank, event_id)
-            yield TagsFacet(order, place, self._names.name(name), producer, tags_from(value))
+        for name, producer, *order, place, value in self._sql.execute(query):
+            yield TagsFacet(Order(*order), place, self._names.name(name), producer, tags_from(value))

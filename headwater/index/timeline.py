@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from headwater.index.asking import Subject, find_dataset
 from headwater.index.live import LiveGraph
 from headwater.index.packing import unpack_edges
+from headwater.index.run_numbers import NEWEST_VOTE
 from headwater.index.showing import column_json, dataset_json, iso, job_json
 from headwater.index.vote_table import VOTE
 from headwater.lineage.current import Vote
@@ -17,7 +18,12 @@ from headwater.lineage.names import NameRules
 LOOKED_AT = 5_000
 """Newest runs of a job that are looked at; where there are more, the answer says `truncated`."""
 
-_VOTES = f"SELECT {VOTE} FROM votes v WHERE v.grp = ? ORDER BY v.time_us DESC, v.tie DESC LIMIT {LOOKED_AT + 1}"
+_VOTES = (
+    f"SELECT {VOTE} FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.grp = ? "
+    f"ORDER BY {NEWEST_VOTE} LIMIT {LOOKED_AT + 1}"
+)
+
+_JOB_OF = "SELECT r.job_key FROM run_keys k JOIN runs r ON r.run = k.id WHERE k.key = ?"
 
 _Line = tuple[Name, str | None, str | None]
 """Source, its column, and the column it goes into; None between whole tables, and where it shapes all columns."""
@@ -75,7 +81,7 @@ def _changes(
 
 def _drops(live: LiveGraph, dataset: Name) -> Iterator[_Change]:
     for time_us, run in live.naming.generations.ends(dataset):
-        row = live.sql.execute("SELECT job_key FROM runs WHERE run = ?", (run,)).fetchone()
+        row = live.sql.execute(_JOB_OF, (run,)).fetchone()
         if row and live.naming.generations.changed_by(run, dataset, "DROP") == time_us:
             yield _Change(time_us, "dropped", live.names.name(row[0]), None)
 

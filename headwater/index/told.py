@@ -5,7 +5,8 @@ from collections.abc import Iterable
 
 from msgspec import msgpack
 
-from headwater.index.packing import order_in
+from headwater.index.packing import packed_part_from
+from headwater.lineage.newest import order_of
 
 RUN, JOB = 0, 1
 """Whose facets: places in what `facet_names` holds."""
@@ -17,8 +18,9 @@ _Names = tuple[tuple[str, ...], tuple[str, ...]]
 _names_from = msgpack.Decoder(_Names).decode
 _KEEP = 20_000
 _PARTS = (
-    "SELECT p.event, p.value, f.value, s.log, s.incarnation, s.part, p.sequence FROM parts p "
-    "JOIN facet_names f ON f.id = p.told JOIN places s ON s.id = p.place WHERE p.run = ?"
+    "SELECT p.event, coalesce(y.value, p.saying), p.time_us, p.received_us, f.value, s.log, s.incarnation, s.part, "
+    "p.sequence FROM parts p JOIN run_keys k ON k.id = p.run LEFT JOIN sayings y ON y.id = p.saying "
+    "JOIN facet_names f ON f.id = p.told JOIN places s ON s.id = p.place WHERE k.key = ?"
 )
 
 
@@ -47,8 +49,10 @@ class ToldTable:
 def newest_places(sql: sqlite3.Connection, run: str, whose: int) -> set[Place]:
     """Return where bronze has the events that hold the newest of each facet of a run, or of its job as it told them."""
     newest: dict[str, tuple[tuple[object, ...], Place]] = {}
-    for event, value, names, *place in sql.execute(_PARTS, (run,)):
-        told = order_in(event, value), (place[0], place[1], place[2], place[3])
+    for event, saying, time_us, received_us, names, *place in sql.execute(_PARTS, (run,)):
+        said = packed_part_from(saying)
+        times = (said.time_us, said.received_us) if time_us is None else (time_us, received_us)  # before format 8
+        told = order_of(event.hex(), said.type, *times), (place[0], place[1], place[2], place[3])
         for facet in _names_from(names)[whose]:
             newest[facet] = max(newest.get(facet, told), told)
     return {place for _, place in newest.values()}

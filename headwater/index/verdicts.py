@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from headwater.index.asking import Subject, find_dataset
-from headwater.index.moment import Known, Moment
 from headwater.index.showing import column_json, iso, job_json
 from headwater.lineage.name import Name
+from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.unused import Judged, judge
 from headwater.lineage.unused import Subject as JudgedDataset
 from headwater.lineage.user_rules import UserRules
@@ -14,7 +14,7 @@ from headwater.lineage.view import View
 
 
 def verdicts(
-    moment: Moment, rules: UserRules, view: View, *, asked: Subject | None, limit: int, strict: bool = False
+    moment: Snapshot, rules: UserRules, view: View, *, asked: Subject | None, limit: int, strict: bool = False
 ) -> dict[str, Any]:
     """Answer which columns of a dataset, or of all datasets, are used, unused, or neither provably.
 
@@ -43,7 +43,9 @@ def verdicts(
     }
 
 
-def judge_dataset(moment: Known, rules: UserRules, view: View, dataset: Name, *, strict: bool = False) -> list[Judged]:
+def judge_dataset(
+    moment: Snapshot, rules: UserRules, view: View, dataset: Name, *, strict: bool = False
+) -> list[Judged]:
     """Return the verdicts of the columns of a dataset's newest schema; a dropped one has none."""
     if not view.shows_gone and not moment.stands(dataset):
         return []
@@ -55,12 +57,11 @@ def judge_dataset(moment: Known, rules: UserRules, view: View, dataset: Name, *,
                 consumers.setdefault(key, []).append(consumer.consumer)
     numbers = view.lifetimes.of(dataset)
     newest = view.lifetimes.standing(dataset)
-    keys, ever_read = list(columns.by_key), moment.was_read(dataset)
-    subject = JudgedDataset(numbers, newest, keys, columns.top_level, consumers, ever_read, strict)
+    subject = JudgedDataset(numbers, newest, columns, consumers, moment.was_read(dataset), strict)
     return judge(moment.graph, subject, view)
 
 
-def _items(moment: Moment, view: View, dataset: Name, judged: list[Judged]) -> Iterator[dict[str, Any]]:
+def _items(moment: Snapshot, view: View, dataset: Name, judged: list[Judged]) -> Iterator[dict[str, Any]]:
     caveats, readers = _caveats(moment, view, dataset), _readers(moment, view, dataset)
     for each in judged:
         times = [moment.stats(number) for number in each.edge_sets]
@@ -83,7 +84,7 @@ def _items(moment: Moment, view: View, dataset: Name, judged: list[Judged]) -> I
         }
 
 
-def _shown(moment: Moment, judged: Judged) -> list[str]:
+def _shown(moment: Snapshot, judged: Judged) -> list[str]:
     """Name the batch jobs that read a dataset and wrote nothing, and when."""
     told = [
         f"{moment.job(moment.graph.sets[number][0].job).name} at {iso(moment.stats(number).last_us)}"
@@ -92,17 +93,17 @@ def _shown(moment: Moment, judged: Judged) -> list[str]:
     return [f"Read and written nowhere, so nobody says which columns were used: {', '.join(told)}."] if told else []
 
 
-def _jobs(moment: Moment, edge_sets: tuple[int, ...]) -> list[Name]:
+def _jobs(moment: Snapshot, edge_sets: tuple[int, ...]) -> list[Name]:
     return sorted({moment.graph.sets[number][0].job for number in edge_sets})
 
 
-def _readers(moment: Moment, view: View, dataset: Name) -> list[Name]:
+def _readers(moment: Snapshot, view: View, dataset: Name) -> list[Name]:
     graph = moment.graph
     feeds = {number for each in view.lifetimes.of(dataset) for number in graph.feeds.get(each, ())}
     return _jobs(moment, tuple(number for number in feeds if view.says(number) or view.reading[number]))
 
 
-def _caveats(moment: Moment, view: View, dataset: Name) -> list[str]:
+def _caveats(moment: Snapshot, view: View, dataset: Name) -> list[str]:
     """Say what a proof by reported lineage cannot see."""
     found = ["Readers that report no lineage (ad-hoc queries, BI tools) are not seen; declare them as consumers."]
     number = view.lifetimes.newest(dataset)

@@ -17,12 +17,12 @@ Cells = tuple[Any, ...]
 class VoteBatch:
     """The votes of some runs; nothing is written before `write`."""
 
-    def __init__(self, connection: sqlite3.Connection, runs: Sequence[str], executions: Sequence[str]):
+    def __init__(self, connection: sqlite3.Connection, runs: Sequence[int], executions: Sequence[int]):
         """Read what these runs have said so far, and what all runs of these executions have."""
         self._sql = connection
-        self._before: dict[str, dict[int, Cells]] = defaultdict(dict)
-        self._said: dict[tuple[str, int], set[int]] = defaultdict(set)
-        self._gone: list[tuple[str, int]] = []
+        self._before: dict[int, dict[int, Cells]] = defaultdict(dict)
+        self._said: dict[tuple[int, int], set[int]] = defaultdict(set)
+        self._gone: list[tuple[int, int]] = []
         self._new: list[tuple[Any, ...]] = []
         for some in chunks(runs):
             query = f"SELECT run, grp, {COLUMNS} FROM votes WHERE run IN ({marks(some)})"
@@ -33,7 +33,7 @@ class VoteBatch:
             for execution, group, edge_set in connection.execute(query, some):
                 self._said[execution, group].add(edge_set)
 
-    def replace(self, run: str, after: Mapping[int, Cells]) -> list[int]:
+    def replace(self, run: int, after: Mapping[int, Cells]) -> list[int]:
         """Replace what a run says, once in a batch; returns the groups where that is something else."""
         before = self._before.get(run, {})
         changed = [number for number in before.keys() | after.keys() if before.get(number) != after.get(number)]
@@ -45,11 +45,11 @@ class VoteBatch:
                 self._said[after[number][3], number].add(after[number][-1])
         return changed
 
-    def is_new(self, run: str, number: int) -> bool:
+    def is_new(self, run: int, number: int) -> bool:
         """Tell whether a run had said nothing in a group."""
         return number not in self._before.get(run, ())
 
-    def says_only(self, execution: str, number: int, edge_set: int) -> bool:
+    def says_only(self, execution: int, number: int, edge_set: int) -> bool:
         """Tell whether an execution says nothing else in a group, and has not said so before in this batch."""
         return self._said[execution, number] <= {edge_set}
 

@@ -9,22 +9,24 @@ import msgspec
 from headwater.index.database import chunks, marks
 from headwater.index.edge_set_table import EdgeSetTable
 from headwater.index.names import NameNumbers
+from headwater.index.run_numbers import NEWEST_VOTE, TIE, RunNumbers
 from headwater.index.vote_batch import Cells, VoteBatch
 from headwater.lineage.current import CARRIES, OPAQUE, SILENT, Group, Vote
 from headwater.lineage.derive import Derived
 from headwater.lineage.edges import Contribution
 from headwater.lineage.name import Name
 
-VOTE = "v.time_us, v.tie, v.run, v.execution, v.started_us, v.last_us, v.weight, v.landed, v.rewrites, v.edge_set"
-"""The columns of a `Vote`."""
+VOTE = f"v.time_us, {TIE}, v.run, v.execution, v.started_us, v.last_us, v.weight, v.landed, v.rewrites, v.edge_set"
+"""The columns of a `Vote`, of votes `v` and keys `k`; runs and executions by number."""
 
 
 class VoteTable:
     """What runs say, by group."""
 
-    def __init__(self, connection: sqlite3.Connection, names: NameNumbers, edge_sets: EdgeSetTable):
+    def __init__(self, connection: sqlite3.Connection, names: NameNumbers, runs: RunNumbers, edge_sets: EdgeSetTable):
         """Use the index's connection."""
         self._sql = connection
+        self._runs = runs
         self._edge_sets = edge_sets
         self._names = names
         self._groups: dict[Group, int] = {}
@@ -36,16 +38,23 @@ class VoteTable:
 
     def replace(self, derived: Sequence[Derived]) -> set[Group]:
         """Replace what runs say; returns the groups where that made a difference."""
-        executions = {vote.execution for one in derived for vote in one.said.values()}
-        batch = VoteBatch(self._sql, [one.run.key for one in derived], sorted(executions))
+        number_of = self._runs.number
+        executions = self._older(vote.execution for one in derived for vote in one.said.values())
+        batch = VoteBatch(self._sql, self._older(one.run.key for one in derived), executions)
         changed: set[int] = set()
-        for run, said, _ in derived:
+        for run, said, *_ in derived:
+            run_number = number_of(run.key)
             after = {(number := self._group_id(group)): self._cells(number, vote) for group, vote in said.items()}
-            for number in batch.replace(run.key, after):
-                if not (batch.is_new(run.key, number) and self._repeats(batch, after[number])):
+            for number in batch.replace(run_number, after):
+                if not (batch.is_new(run_number, number) and self._repeats(batch, after[number])):
                     changed.add(number)
         batch.write(self._edge_sets)
         return {self.group(number) for number in changed}
+
+    def _older(self, keys: Iterable[str]) -> list[int]:
+        """Return the numbers of runs that earlier batches knew."""
+        numbers = map(self._runs.number, set(keys))
+        return sorted(number for number in numbers if not self._runs.is_new(number))
 
     def settle(self, number: int, alone: int | None) -> None:
         """Remember that one edge set with column lineage is all that counts in a group; None: that it is not so."""
@@ -67,8 +76,9 @@ class VoteTable:
         if said.borrowed and said.output:
             self._borrowing.add(self._names.number(said.output))
         return (
-            number, vote.time_us, vote.tie, vote.execution, vote.started_us, vote.last_us, vote.weight, vote.landed,
-            vote.rewrites, said.borrowed, self._edge_sets.number(number, said),
+            number, vote.time_us, None if vote.tie == vote.run_key else vote.tie, self._runs.number(vote.execution),
+            vote.started_us, vote.last_us, vote.weight, vote.landed, vote.rewrites, said.borrowed,
+            self._edge_sets.number(number, said),
         )  # fmt: skip
 
     def borrowers(self, output: Name) -> list[str]:
@@ -76,7 +86,10 @@ class VoteTable:
         number = self._names.known(output)
         if number not in self._borrowing:
             return []
-        query = "SELECT v.run FROM groups g JOIN votes v ON v.grp = g.id AND v.borrowed WHERE g.output = ?"
+        query = (
+            "SELECT k.key FROM groups g JOIN votes v ON v.grp = g.id AND v.borrowed JOIN run_keys k ON k.id = v.run "
+            "WHERE g.output = ?"
+        )
         return [run for (run,) in self._sql.execute(query, (number,))]
 
     def _group_id(self, group: Group) -> int:
@@ -110,7 +123,10 @@ class VoteTable:
 
         All that `lineage.outcome` looks at, however long the history.
         """
-        newest = "SELECT execution FROM votes WHERE grp = ? AND weight = ? ORDER BY time_us DESC, tie DESC LIMIT 1"
+        newest = (
+            "SELECT v.execution FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.grp = ? AND v.weight = ? "
+            f"ORDER BY {NEWEST_VOTE} LIMIT 1"
+        )
         executions = {
             row[0]
             for group in groups
@@ -123,10 +139,13 @@ class VoteTable:
                 found.setdefault(self.group(group), []).append(Vote(*vote))
         return found
 
-    def touching(self, runs: Iterable[str], executions: Iterable[str]) -> set[Group]:
-        """Return the groups whose opaque words these runs may explain: of runs above them, and of mere readers."""
+    def touching(self, parents: Iterable[str], executions: Iterable[str]) -> set[Group]:
+        """Return the groups whose opaque words these runs may explain: of runs above them, and of mere readers.
+
+        parents: of these runs. What runs and executions say that the batch brings is settled anyway.
+        """
         above = (
-            "WITH RECURSIVE above(run) AS (SELECT parent FROM runs WHERE run IN ({}) AND parent IS NOT NULL "
+            "WITH RECURSIVE above(run) AS (SELECT run FROM runs WHERE run IN ({}) "
             "UNION SELECT r.parent FROM above a JOIN runs r ON r.run = a.run WHERE r.parent IS NOT NULL) "
             "SELECT DISTINCT v.grp FROM above a JOIN votes v ON v.run = a.run"
         )
@@ -136,13 +155,13 @@ class VoteTable:
         )
         found = {
             row[0]
-            for query, keys in ((above, list(runs)), (beside, list(executions)))
+            for query, keys in ((above, self._older(parents)), (beside, self._older(executions)))
             for some in chunks(keys)
             for row in self._sql.execute(query.format(marks(some)), some)
         }
         return {self.group(number) for number in found}
 
-    def _of(self, executions: Sequence[str], groups: Sequence[int]) -> list[tuple[Any, ...]]:
+    def _of(self, executions: Sequence[int], groups: Sequence[int]) -> list[tuple[Any, ...]]:
         """Return what executions say in some groups.
 
         Each pair of execution and group is looked up, or all that the executions say is looked through, whichever is
@@ -150,11 +169,12 @@ class VoteTable:
         """
         through = len(groups) > 1 and self._says_less(executions, len(groups) * len(executions))
         query = (
-            f"SELECT v.grp, {VOTE} FROM votes v INDEXED BY votes_of_execution WHERE v.execution IN "
-            f"({marks(executions)}) AND {'+' if through else ''}v.grp IN (SELECT value FROM json_each(?))"
+            f"SELECT v.grp, {VOTE} FROM votes v INDEXED BY votes_of_execution CROSS JOIN run_keys k ON k.id = v.run "
+            f"WHERE v.execution IN ({marks(executions)}) "
+            f"AND {'+' if through else ''}v.grp IN (SELECT value FROM json_each(?))"
         )
         return self._sql.execute(query, (*executions, msgspec.json.encode(groups).decode())).fetchall()
 
-    def _says_less(self, executions: Sequence[str], than: int) -> bool:
+    def _says_less(self, executions: Sequence[int], than: int) -> bool:
         query = f"SELECT count(*) FROM (SELECT 1 FROM votes WHERE execution IN ({marks(executions)}) LIMIT ?)"
         return int(self._sql.execute(query, (*executions, than)).fetchone()[0]) < than

@@ -4,15 +4,15 @@ from typing import Any
 
 from headwater.errors import NotKnown
 from headwater.index.asking import Subject, find_column, find_dataset
-from headwater.index.moment import Moment
 from headwater.index.showing import column_json, how_json, iso, job_json
 from headwater.lineage.edges import Contribution, Edge
 from headwater.lineage.name import Name
 from headwater.lineage.names import NameRules
+from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.view import View
 
 
-def why(moment: Moment, rules: NameRules, start: Subject, end: Subject, view: View) -> dict[str, Any]:
+def why(moment: Snapshot, rules: NameRules, start: Subject, end: Subject, view: View) -> dict[str, Any]:
     """Answer which jobs make the edge between two columns, or without columns between two datasets."""
     source, output = find_dataset(moment, rules, start), find_dataset(moment, rules, end)
     column = None if start.column is None else find_column(moment, source, start.column)
@@ -38,7 +38,7 @@ def _is_asked(edge: Edge, said: Contribution, source: Name, column: str | None, 
     return target is None or edge.target == target or (edge.target is None and target in said.columns)
 
 
-def _item(moment: Moment, number: int, layer: str, job: Name, edges: list[Edge]) -> dict[str, Any]:
+def _item(moment: Snapshot, number: int, layer: str, job: Name, edges: list[Edge]) -> dict[str, Any]:
     stats = moment.stats(number)
     return {
         "job": job_json(moment.job(job)),

@@ -50,9 +50,15 @@ def rows_where(batch: pa.RecordBatch, kept: Sequence[bool]) -> pa.RecordBatch:
 
 def _array(values: Sequence[Any], kind: Type) -> pa.Array:
     if isinstance(kind, ListOf):
-        offsets = pa.array(accumulate(map(len, values), initial=0), pa.int32())
-        return pa.ListArray.from_arrays(offsets, _array(list(chain.from_iterable(values)), kind.item))
+        return _lists(values, kind)
     if isinstance(kind, StructOf):
         arrays = [_array(list(map(attrgetter(name), values)), part) for name, part in kind.fields.items()]
         return pa.StructArray.from_arrays(arrays, fields=list(arrow_type(kind)))
     return pa.array(values, _SCALARS[kind])
+
+
+def _lists(values: Sequence[Any], kind: ListOf) -> pa.Array:
+    known = [value or () for value in values]
+    offsets = pa.array(accumulate(map(len, known), initial=0), pa.int32())
+    absent = pa.array([value is None for value in values]) if None in values else None
+    return pa.ListArray.from_arrays(offsets, _array(list(chain.from_iterable(known)), kind.item), mask=absent)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from headwater.events.position import Source
@@ -9,7 +10,7 @@ from headwater.events.rows import Row
 from headwater.failpoints import reach
 from headwater.lake.delta import LakeTable
 from headwater.lake.ownership import INCARNATION, OWNER, PAST, check_owner, creation_properties
-from headwater.tables import BRONZE, COLUMN_LINEAGE, DUPLICATES, EVENTS, REFUSED, REJECTED, SCHEMAS, Table
+from headwater.tables import BRONZE, DUPLICATES, EVENTS, HASHED, REFUSED, REJECTED, SHAPES, Table, stored_key
 
 Rows = Mapping[str, Sequence[tuple[int, Row]]]
 """Table name to rows, each beside its sequence number."""
@@ -74,16 +75,27 @@ class Bronze:
         return dict(zip(sources, found, strict=True))
 
     def commit(self, source: Source, rows: Rows, last: int) -> None:
-        """Commit a batch table by table, `events` last: only its transaction counts as done.
+        """Commit a batch, the tables side by side, `shapes` behind them, `events` last: its transaction counts as done.
 
         Raises ValueError or TypeError if a value fits no column; then nothing of the batch has been committed.
         """
-        ready = {name: table.prepare(rows.get(name, ())) for name, table in self.tables.items()}
-        for name, table in self.tables.items():
-            if rows.get(name) or table is self.events:
-                append = table.append_missing if name in _ONE_ROW_EACH else table.append_once
-                append(source.app_id, ready[name], last)
-                reach(f"parser.after_{name}")
+        ready = {
+            name: table.prepare(rows.get(name, ()))
+            for name, table in self.tables.items()
+            if rows.get(name) or name == EVENTS.name
+        }
+
+        def append(name: str) -> None:
+            table = self.tables[name]
+            (table.append_missing if name in _ONE_ROW_EACH else table.append_once)(source.app_id, ready[name], last)
+            reach(f"parser.after_{name}")
+
+        if beside := [name for name in ready if name not in (SHAPES.name, EVENTS.name)]:
+            with ThreadPoolExecutor(len(beside)) as pool:
+                list(pool.map(append, beside))
+        if SHAPES.name in ready:
+            append(SHAPES.name)
+        append(EVENTS.name)
 
     def recent_ids(self, source: Source, since_us: int, limit: int) -> Iterator[tuple[int, bytes]]:
         """Return the newest event ids of a partition, oldest first, with the time each was received (us)."""
@@ -96,11 +108,11 @@ class Bronze:
         return zip(reversed(times), map(bytes.fromhex, reversed(ids)), strict=True)
 
     def known_hashes(self, limit: int) -> set[bytes]:
-        """Return hashes of schema and lineage facets whose rows are stored, at most `limit` of each."""
+        """Return hashes whose rows are stored, at most `limit` of each table."""
         known: set[bytes] = set()
-        for table, column in ((COLUMN_LINEAGE, "lineage_hash"), (SCHEMAS, "schema_hash")):
+        for table, column in HASHED:
             found = self.tables[table.name].query(f"SELECT DISTINCT {column} AS hash FROM t LIMIT {limit}")
-            known.update(map(bytes.fromhex, found.column("hash").to_pylist()))
+            known.update(stored_key(table.name, each) for each in found.column("hash").to_pylist())
         return known
 
     def decided(self, source: Source, watermark: int) -> set[int]:

@@ -6,6 +6,7 @@ Only writing imports pyarrow (26 MB), when it begins: `serve` reads and never wr
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deltalake import (
@@ -97,6 +98,7 @@ class LakeTable:
         self.uri = uri
         self.table = table
         self._options = dict(storage_options or {})
+        self._log = None if "://" in uri else Path(uri, "_delta_log")
         self._handle: DeltaTable | None = None
         self._known = _Transactions()
         self.commits = 0
@@ -138,8 +140,18 @@ class LakeTable:
         if self._handle is None or self.commits >= REOPEN_AFTER:
             return self.reopen()
         handle = self._handle
-        self._guarded(handle.update_incremental)
+        if not self._is_newest(handle.version()):
+            self._guarded(handle.update_incremental)
         return handle
+
+    def _is_newest(self, version: int) -> bool:
+        """Tell, where two looks at the disk do, that no version has come since; delta-rs takes a hundred times as long.
+
+        The version itself must be there, too: where it was cleaned away, the one behind it may have been as well.
+        """
+        if self._log is None:
+            return False
+        return (self._log / f"{version:020}.json").exists() and not (self._log / f"{version + 1:020}.json").exists()
 
     def reopen(self) -> DeltaTable:
         """Read the table's log anew."""

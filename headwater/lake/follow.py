@@ -1,12 +1,24 @@
 """Bronze as a stream: what stands behind a position, partition by partition."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
+from headwater.events.event import Sent
 from headwater.events.position import Source
+from headwater.events.stored import SENT, sent_of
 from headwater.lake.bronze import Bronze
 
 Progress = Mapping[tuple[str, str], int]
 """(incarnation, partition) → the newest sequence that a consumer has taken."""
+
+
+class StoredEvent(NamedTuple):
+    """An event as bronze has it, without its body; sent: None in rows of older versions, whose body alone says it."""
+
+    event_id: str
+    received_us: int
+    sequence: int
+    sent: Sent | None
 
 
 def sources_ahead(bronze: Bronze, progress: Progress) -> dict[Source, int]:
@@ -46,12 +58,29 @@ def _elsewhere(column: str, known: list[str]) -> str:
     return "(" + (" AND ".join(f"{column} <> '{name}'" for name in known) or "true") + ")"
 
 
-def stored_events(bronze: Bronze, source: Source, after: int, until: int) -> list[tuple[str, int, str, int]]:
-    """Return (event_id, received_us, body, sequence) of the events of a partition in (after, until], in order."""
+def stored_events(bronze: Bronze, source: Source, after: int, until: int) -> list[StoredEvent]:
+    """Return the events of a partition in (after, until], in order."""
+    sent = {**SENT, "event_time_us": "cast(event_time as bigint)"}
     found = bronze.events.query(
-        "SELECT event_id, cast(received_at as bigint) AS received_us, body, sequence FROM t "
-        f"WHERE log = '{source.log}' AND incarnation = '{source.incarnation}' AND partition = '{source.partition}' "
-        f"AND sequence > {after} AND sequence <= {until} ORDER BY sequence"
+        "SELECT event_id, cast(received_at as bigint) AS received_us, sequence, "
+        f"{', '.join(f'{column} AS {name}' for name, column in sent.items())} FROM t "
+        f"WHERE {_of(source)} AND sequence > {after} AND sequence <= {until} ORDER BY sequence"
     )
-    columns = [found.column(name).to_pylist() for name in ("event_id", "received_us", "body", "sequence")]
-    return list(zip(*columns, strict=True))
+    columns = [found.column(name).to_pylist() for name in ("event_id", "received_us", "sequence", *sent)]
+    rows = zip(*columns, strict=True)
+    return [StoredEvent(event, received_us, number, sent_of(cells)) for event, received_us, number, *cells in rows]
+
+
+def stored_bodies(bronze: Bronze, source: Source, sequences: Collection[int]) -> dict[int, str]:
+    """Return the bodies of events of a partition by sequence."""
+    if not sequences:
+        return {}
+    found = bronze.events.query(
+        f"SELECT sequence, body FROM t WHERE {_of(source)} AND sequence BETWEEN {min(sequences)} AND {max(sequences)} "
+        f"AND sequence IN ({', '.join(map(str, sequences))})"
+    )
+    return dict(zip(found.column("sequence").to_pylist(), found.column("body").to_pylist(), strict=True))
+
+
+def _of(source: Source) -> str:
+    return f"log = '{source.log}' AND incarnation = '{source.incarnation}' AND partition = '{source.partition}'"

@@ -41,3 +41,7 @@ def told_apart(columns: Iterable[str]) -> frozenset[str]:
     for column in columns:
         spellings.setdefault(column.casefold(), set()).add(column)
     return frozenset(folded for folded, same in spellings.items() if len(same) > 1)
+
+
+NO_COLUMNS = Columns(())
+"""Of a dataset whose schema nobody told."""

@@ -1,6 +1,7 @@
 """Rule 6: which of the runs that write a dataset say what feeds it now."""
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Generic, NamedTuple, TypeVar
 
 from headwater.lineage.name import Name
@@ -70,6 +71,7 @@ def _of_newest(pool: Iterable[Vote[T]], votes: Sequence[Vote[T]]) -> list[Vote[T
     return [vote for vote in votes if newest and vote.execution == newest.execution]
 
 
-def newness(vote: Vote[T]) -> tuple[int, str]:
-    """Return what orders the votes of a group."""
-    return vote.time_us, vote.tie
+VOTE_ORDER = ("time_us", "tie")
+"""What orders the votes of a group, in tables, too; the greatest is the newest."""
+
+newness = attrgetter(*VOTE_ORDER)

@@ -3,18 +3,18 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import NamedTuple, Protocol
 
+from msgspec.structs import replace
+
 from headwater.lineage.contents import Contents
 from headwater.lineage.current import CARRIES, OPAQUE, SILENT, Group, Vote
 from headwater.lineage.edges import Contribution, EdgeRules
-from headwater.lineage.generations import Span
-from headwater.lineage.memo import ContributionMemo
+from headwater.lineage.generations import Span, joined
+from headwater.lineage.memo import ContributionMemo, Shape, ShapeMemo, Word
 from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming
-from headwater.lineage.part import NO_COLUMN_LINEAGE, Part
-from headwater.lineage.run import Run, fold, sent_changes, sent_writes
-from headwater.lineage.schemas import Schemas, SeenSchemas, seen_schemas
-
-_KEEP = 20_000
+from headwater.lineage.part import Mention, Part
+from headwater.lineage.run import Run, RunDataset, fold, in_order, newest_of, sent_changes, sent_writes
+from headwater.lineage.schemas import Schemas, SeenSchema, SeenSchemas, seen_schemas
 
 Learn = Callable[[str, Sequence[Part]], Iterable[Span]]
 
@@ -22,11 +22,15 @@ Said = Mapping[Group, Vote[Contribution]]
 
 
 class Derived(NamedTuple):
-    """What follows from the parts of one run; used: names as sent, for datasets or in lineage facets."""
+    """What follows from the parts of one run; used: names as sent, for datasets or in lineage facets.
+
+    alike: the same object for runs that say the same of the same datasets, but for their versions.
+    """
 
     run: Run
     said: Said
-    used: set[Name]
+    used: Set[Name]
+    alike: object
 
 
 class Store(SeenSchemas, Protocol):
@@ -67,13 +71,14 @@ class Derivation:
         self._contents = contents
         self._rules = EdgeRules(contents, naming, self.schemas.key, self.schemas.at)
         self._memo = ContributionMemo(contents, naming)
-        self._names: dict[str, frozenset[Name]] = {}
+        self.shapes = ShapeMemo(contents, naming)
 
     def add(self, parts: Sequence[Part]) -> set[Group]:
         """Take a batch; returns the groups that changed."""
         fresh = self._store.add(parts)
         runs: dict[str, Sequence[Part]] = dict(self._store.parts({part.run_key for part in fresh}))
-        bound = {span for part in fresh for span in self.naming.learn_bindings(part)}
+        linked = (part for part in fresh if self.shapes.said(part).links)
+        bound = {span for part in linked for span in self.naming.learn_bindings(part)}
         moved = self._spread(runs, self._learn_changes, bound) | self._spread(runs, self._learn_writes, set())
         runs |= self._store.parts(self._suspects(fresh, moved, runs.keys()) - runs.keys())
         return self._store.put([self._derive(parts_of_run) for parts_of_run in runs.values()])
@@ -82,69 +87,97 @@ class Derivation:
         """Learn from runs until no name moves any more, and take in the runs that use these; returns all that moved."""
         every, todo = set(moved), list(runs)
         while todo or moved:
-            moved = moved.union(*(learn(key, runs[key]) for key in todo))
+            moved = joined(moved.union(*(learn(key, runs[key]) for key in todo)))
             every |= moved
             more = self._store.parts(set(self._store.users(moved)) - runs.keys()) if moved else {}
             runs.update(more)
             todo, moved = list(more), set()
-        return every
+        return joined(every)
 
     def _learn_changes(self, run_key: str, parts: Sequence[Part]) -> list[Span]:
+        tells = any(self.shapes.said(part).changes for part in parts)
+        if not tells and not self.naming.generations.changes(run_key):
+            return []
         return self.naming.set_changes(run_key, sent_changes(parts))
 
     def _learn_writes(self, run_key: str, parts: Sequence[Part]) -> list[Span]:
-        tells = any(self.naming.moves(each.name) for part in parts for each in part.outputs)
+        written = (name for part in parts for name in (*(each.name for each in part.outputs), *part.leads_to))
+        tells = any(self.naming.moves(name) for name in written)
+        if not tells and not self.naming.generations.writes(run_key):
+            return []
         return self.naming.set_writes(run_key, sent_writes(parts) if tells else ())
 
     def _suspects(self, fresh: Sequence[Part], moved: Set[Span], runs: Set[str]) -> set[str]:
         """Take the schemas of new parts; returns runs whose columns they may change."""
         looked_at = self.looked_at = {dataset for span in moved for dataset in self.naming.datasets_in(span)}
+        looked_at |= self.naming.generations.taken_back()
         found: set[str] = set()
         if moved:
+            names = {name for span in moved for name in (span.name, *self._names_in(span))}
+            self._store.keep_whole(name for name in names if not self.naming.is_constant(name))
             self.schemas.forget({dataset for dataset in looked_at if dataset.generation in runs})
             found.update(key for dataset in looked_at for key in self._store.borrowers(dataset))
+        mentions: dict[Name, list[SeenSchema]] = {}
         for part in fresh:
             for name, seen in seen_schemas(part):
-                dataset = self.naming.resolve(name, seen.time_us)
+                mentions.setdefault(name, []).append(seen)
+        for name, seen_here in mentions.items():
+            for dataset in {seen.dataset(name, self.naming) for seen in seen_here}:
                 found.update(self._store.borrowers(dataset))
-                if self.schemas.see(name, seen):
-                    looked_at.add(dataset)
+            looked_at |= self.schemas.see(name, seen_here)
         changed = self.schemas.settle(looked_at)
+        names = {name for dataset in changed for name in self.naming.names_of(dataset)}
         if changed or moved:
             self._memo.clear()
-        for dataset in changed:
-            found.update(self._store.users(Span(name) for name in self.naming.names_of(dataset)))
+            self.shapes.forget(names.union(span.name for span in moved))
+        if changed:
+            found.update(self._store.users(map(Span, names)))
         return found
+
+    def _names_in(self, span: Span) -> set[Name]:
+        return {name for dataset in self.naming.datasets_in(span) for name in self.naming.names_of(dataset)}
 
     def _derive(self, parts: Sequence[Part]) -> Derived:
-        run = fold(parts, self.naming)
-        said = {group_of(run, found): vote_of(run, found) for found in self._memo.contributions(run, self._rules)}
-        return Derived(run, said, self._used(parts))
+        ordered = in_order(parts)
+        key = self.shapes.key(ordered)
+        shape = self.shapes.find(key)
+        if shape is not None:
+            run = self._like(shape, ordered)
+        else:
+            run = fold(parts, self.naming)
+            words = [word_of(run, found) for found in self._memo.contributions(run, self._rules)]
+            shape = self.shapes.keep(key, parts, run, words)
+        return Derived(run, {word.group: _vote(run, word) for word in shape.words}, shape.used, shape)
 
-    def _used(self, parts: Sequence[Part]) -> set[Name]:
-        found: set[Name] = set()
-        for part in parts:
-            for mention in (*part.inputs, *part.outputs):
-                found.add(mention.name)
-                found |= self._sent(mention.lineage)
-                found |= self._sent(mention.declared)
-                if mention.previous:
-                    found.add(mention.previous)
-            for _, content_hash in part.declared:
-                found |= self._sent(content_hash)
-        return found
+    def _like(self, shape: Shape, ordered: Sequence[Part]) -> Run:
+        """Return what `fold` returns of a batch run whose events say what those of another said."""
+        newest, times = ordered[-1], [part.time_us for part in ordered]
+        end = ordered[shape.ended] if shape.ended >= 0 else None
+        return replace(
+            shape.run,
+            key=newest.run_key,
+            execution=newest_of(ordered, "execution") or newest.run_key,
+            parent=newest_of(ordered, "parent"),
+            started_us=min(times),
+            ended_us=end and end.time_us,
+            last_us=max(times),
+            time_us=(end or newest).time_us,
+            inputs=self._dated(shape.run.inputs, ((part, each) for part in ordered for each in part.inputs)),
+            outputs=self._dated(shape.run.outputs, ((part, each) for part in ordered for each in part.outputs)),
+            newest=newest.run_key,
+        )
 
-    def _sent(self, content_hash: str | None) -> frozenset[Name]:
-        """Return the names in a lineage facet."""
-        if content_hash is None or content_hash in NO_COLUMN_LINEAGE:
-            return frozenset()
-        found = self._names.get(content_hash)
-        if found is None:
-            lines = self._contents.lineage(content_hash)
-            if len(self._names) > _KEEP:
-                self._names.clear()
-            found = frozenset(name for line in lines for name in (line.source, line.target) if name)
-            self._names[content_hash] = found
+    def _dated(
+        self, datasets: dict[Name, RunDataset], mentions: Iterable[tuple[Part, Mention]]
+    ) -> dict[Name, RunDataset]:
+        """Say of datasets which versions they are, and when their lineage came."""
+        told = [(part, each) for part, each in mentions if each.lineage is not None or each.version]
+        found = dict(datasets) if told else datasets
+        for part, each in told:
+            name = self.naming.resolve(each.name, part.time_us)
+            if dataset := found.get(name):
+                at_us = dataset.lineage_us if each.lineage is None else part.time_us
+                found[name] = replace(dataset, version=each.version or dataset.version, lineage_us=at_us)
         return found
 
 
@@ -155,15 +188,23 @@ def group_of(run: Run, found: Contribution) -> Group:
     return Group("declared", run.job_key if run.kind == "JOB" else Name("", run.producer), found.output)
 
 
-def vote_of(run: Run, found: Contribution) -> Vote[Contribution]:
-    """Return a run's word in the group of one of its outputs."""
+def word_of(run: Run, found: Contribution) -> Word:
+    """Return what a run says in the group of one of its outputs, without what differs from run to run."""
     written = run.outputs.get(found.output) if found.output else None
     rewrites = run.state == "COMPLETE" and written is not None and written.lifecycle in _REWRITES
+    return Word(group_of(run, found), weight_of(found), found.landed, rewrites, found)
+
+
+def vote_of(run: Run, found: Contribution) -> Vote[Contribution]:
+    """Return a run's word in the group of one of its outputs."""
+    return _vote(run, word_of(run, found))
+
+
+def _vote(run: Run, word: Word) -> Vote[Contribution]:
+    _, weight, landed, rewrites, said = word
     return Vote(
-        run.time_us, run.newest, run.key, run.execution, run.started_us, run.last_us, weight_of(found), found.landed,
-        rewrites,
-        found,
-    )  # fmt: skip
+        run.time_us, run.newest, run.key, run.execution, run.started_us, run.last_us, weight, landed, rewrites, said
+    )
 
 
 def weight_of(found: Contribution) -> int:

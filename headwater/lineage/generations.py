@@ -1,6 +1,6 @@
 """Rule 10: which generation of a dataset is meant, by what runs drop, rename and write; locations are bound names."""
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -10,6 +10,9 @@ T = TypeVar("T")
 
 EVER_US = 1 << 62
 """Later than any event."""
+
+_LOOKED_AT = 8
+"""Things that happened to a dataset without its being written: a batch tells of drops before it tells of writes."""
 
 
 class Change(NamedTuple):
@@ -33,6 +36,18 @@ class Span(NamedTuple):
     until_us: int = EVER_US
 
 
+def joined(spans: Iterable[Span]) -> set[Span]:
+    """Join spans of a name that overlap: a batch of a year of nights tells the same times again and again."""
+    found: list[Span] = []
+    for span in sorted(spans):
+        last = found[-1] if found else None
+        if last and last.name == span.name and span.since_us <= last.until_us:
+            found[-1] = last._replace(until_us=max(last.until_us, span.until_us))
+        else:
+            found.append(span)
+    return set(found)
+
+
 class Generations:
     """What happened to datasets; may be told in any order and again."""
 
@@ -44,6 +59,7 @@ class Generations:
         self._writes: dict[Name, list[tuple[int, str]]] = {}
         self._changes: dict[str, frozenset[Change]] = {}
         self._written: dict[str, frozenset[tuple[int, Name]]] = {}
+        self._taken_back: set[Name] = set()
 
     # What is meant
 
@@ -60,7 +76,7 @@ class Generations:
     def read(self, location: Name, since_us: int, time_us: int, run_key: str) -> Name:
         """Return the newest generation that lived in a window, if it can be other than one that the run itself ends.
 
-        Where none did, the one that is meant, if others made it after all; else the newest that lived before.
+        Where none did, the one that is meant, if others wrote it after all; else the newest that lived before.
         """
         meaning = self.meaning(location, time_us)
         if not self.touches(location):
@@ -72,10 +88,18 @@ class Generations:
         ]
         others = (found for found in lived if not self._ends_it(run_key, found))
         found = next(others, next(iter(lived), None))
-        if found is not None or self.lived(meaning, but=run_key):
+        if found is not None or self.written(meaning, but=run_key):
             return found or meaning
         before = self._meanings_back(location, -EVER_US, time_us)
         return next((each for each in before if self.lived(each, time_us, but=run_key)), meaning)
+
+    def mentions(self, dataset: Name) -> Iterator[Span]:
+        """Yield when a location, or one that renames led to it, means a generation.
+
+        Of two renames of one location at one instant, both are taken to lead to theirs.
+        """
+        for span in self._spans(dataset):
+            yield from self._leading(span)
 
     def newest(self, location: Name) -> Name:
         """Return the newest generation at a location, be it only coming."""
@@ -84,12 +108,12 @@ class Generations:
     def newest_lived(self, location: Name) -> Name:
         """Return the newest generation at a location that lived."""
         plain = location.plain
-        ends = [plain, *(plain._replace(generation=run_key) for _, run_key in self._ends.get(plain, ()))]
-        return next((each for each in reversed(ends) if self.lived(each)), plain)
+        every = (plain._replace(generation=run_key) for _, run_key in reversed(self._ends.get(plain, [])))
+        return next((each for each in every if self.lived(each)), plain)
 
-    def meanings(self, location: Name) -> list[Name]:
-        """Return all that a location has ever meant, the newest first."""
-        return list(dict.fromkeys(self._meanings_back(location, -EVER_US, EVER_US)))
+    def meanings(self, location: Name) -> Iterator[Name]:
+        """Yield all that a location has ever meant, the newest first; one that came back comes twice."""
+        return self._meanings_back(location, -EVER_US, EVER_US)
 
     def meanings_in(self, span: Span) -> set[Name]:
         """Return what a location means in a span, and what stood there when it began."""
@@ -100,14 +124,13 @@ class Generations:
         """Tell whether a generation was there at or before a time; but: a run whose own writes prove nothing."""
         if not dataset.generation:
             return True
-        begun = [time_us for time_us, run_key in self._ends.get(dataset.plain, ()) if run_key == dataset.generation]
-        renamed = {time_us for time_us, _ in self._onto.get(dataset.plain, ())}
-        return any(time_us in renamed and time_us <= upto_us for time_us in begun) or any(
-            run_key != but
-            for time_us in begun
-            for span in self._leading(Span(dataset.plain, time_us, self._after(dataset.plain, time_us)))
-            for run_key in self._writers(span, upto_us)
-        )
+        begun = (at for at in self._begins(dataset) if at <= upto_us)
+        renamed = any(self._is_renamed_to(dataset.plain, time_us) for time_us in begun)
+        return renamed or self.written(dataset, upto_us, but=but)
+
+    def written(self, dataset: Name, upto_us: int = EVER_US, *, but: str | None = None) -> bool:
+        """Tell whether a run other than `but` wrote a generation at or before a time."""
+        return any(run_key != but for span in self.mentions(dataset) for run_key in self._writers(span, upto_us))
 
     def stands(self, dataset: Name) -> bool:
         """Tell whether a generation is there now: it lived, and none has begun since."""
@@ -149,6 +172,11 @@ class Generations:
 
     # What happened
 
+    def taken_back(self) -> set[Name]:
+        """Return the generations that runs were known to begin, and are no more, since this was last asked."""
+        found, self._taken_back = self._taken_back, set()
+        return found
+
     def set_changes(self, run_key: str, after: frozenset[Change]) -> list[Span]:
         """Replace what a run drops and renames; returns the locations that mean something else now, and when."""
         before = self.changes(run_key)
@@ -170,7 +198,8 @@ class Generations:
             insort(self._writes.setdefault(location, []), (time_us, run_key))
         _keep(self._written, run_key, after)
         told = ((location, at_us) for at_us, location in before ^ after if self._tells(location, at_us))
-        return [span for location, at_us in told for span in self._from(location, at_us)]
+        proved = {self.meaning(location, at_us) for location, at_us in told}
+        return [self._concerning(span) for dataset in proved for span in self.mentions(dataset)]
 
     def _take(self, run_key: str, change: Change) -> None:
         if change.to is not None:
@@ -183,27 +212,42 @@ class Generations:
             _remove(self.renamed, change.location, (change.time_us, change.to))
             _remove(self._onto, change.to, (change.time_us, change.location))
         _remove(self._ends, change.ended, (change.time_us, run_key))
+        self._taken_back.add(change.ended._replace(generation=run_key))
 
     def _begun(self, location: Name, time_us: int) -> Name:
         """Return the generation that the newest end up to a time began; of ends at one instant the smallest run's."""
         ends = self._ends.get(location, ())
-        index = bisect_right(ends, time_us, key=lambda end: end[0])
-        if not index:
-            return location
-        return location._replace(generation=ends[bisect_left(ends, ends[index - 1][0], key=lambda end: end[0])][1])
+        newest = _last(ends, time_us + 1)
+        return location._replace(generation=ends[bisect_left(ends, newest[:1])][1]) if newest else location
 
     def _meanings_back(self, location: Name, since_us: int, time_us: int) -> Iterator[Name]:
+        """Yield what a location meant at a time, then before each thing that happened to it, newest first."""
         yield self.meaning(location, time_us)
-        times = sorted({at for at, *_ in (*self._ends.get(location, ()), *self.renamed.get(location, ()))})
-        for at in reversed(times[bisect_left(times, since_us) : bisect_right(times, time_us)]):
-            yield self.meaning(location, at - 1)
+        at_us = self._before(location, time_us + 1)
+        while at_us >= since_us and at_us > -EVER_US:
+            yield self.meaning(location, at_us - 1)
+            at_us = self._before(location, at_us)
+
+    def _begins(self, dataset: Name) -> Iterator[int]:
+        """Yield when a generation began: a run may end more than one."""
+        if not dataset.generation:
+            yield -EVER_US
+        for time_us in self._ends_by(dataset.generation, dataset.plain):
+            if self._begun(dataset.plain, time_us) == dataset:
+                yield time_us
+
+    def _ends_by(self, run_key: str, location: Name) -> set[int]:
+        """Return when a run ended generations at a location."""
+        return {each.time_us for each in self.changes(run_key) if each.ended == location}
+
+    def _is_renamed_to(self, location: Name, time_us: int) -> bool:
+        found = _first(self._onto.get(location, ()), time_us)
+        return found is not None and found[0] == time_us
 
     def _ends_it(self, run_key: str, dataset: Name) -> bool:
         """Tell whether it is this run that ends a generation."""
-        for change in self.changes(run_key):
-            if change.ended == dataset.plain and self._begun(dataset.plain, change.time_us - 1) == dataset:
-                return True
-        return False
+        ended = self._ends_by(run_key, dataset.plain)
+        return any(self._begun(dataset.plain, time_us - 1) == dataset for time_us in ended)
 
     def _before(self, location: Name, time_us: int) -> int:
         """Return when something last happened at a location before a time."""
@@ -221,24 +265,46 @@ class Generations:
             yield from self._from(location, change.time_us)
 
     def _from(self, location: Name, time_us: int) -> Iterator[Span]:
-        """Yield mentions from what happened last before a time on, also by names that led here in between.
+        """Yield mentions from what happened last before a time on, also by names that led here in between."""
+        end = _first(self._ends.get(location, ()), time_us + 1)
+        for span in self._leading(Span(location, self._before(location, time_us), end[0] if end else EVER_US)):
+            yield self._concerning(span)
 
-        Later ones, too: an input that finds nothing means what lived before.
-        """
-        for span in self._leading(Span(location, self._before(location, time_us), self._after(location, time_us))):
-            yield span._replace(until_us=EVER_US)
+    def _concerning(self, span: Span) -> Span:
+        """Return a span with later mentions, until another generation has lived: an input means what lived before."""
+        return span._replace(until_us=self._lived_from(span.name, span.until_us))
+
+    def _lived_from(self, location: Name, time_us: int) -> int:
+        """Return from when on, at a time or after it, what a location means has lived; of many that have not, none."""
+        for _ in range(_LOOKED_AT):
+            if time_us == EVER_US or self.lived(self.meaning(location, time_us), time_us):
+                return time_us
+            write = _first(self._writes.get(location, ()), time_us + 1)
+            time_us = min(self._after(location, time_us), write[0] if write else EVER_US)
+        return EVER_US
 
     def _leading(self, span: Span) -> Iterator[Span]:
         """Yield a span, and those of the names that renames have led into it."""
         yield span
-        for time_us, before in self._onto.get(span.name, ()):
-            if span.since_us <= time_us < span.until_us:
-                yield from self._leading(Span(before, self._before(before, time_us), time_us))
+        onto = self._onto.get(span.name, [])
+        for time_us, before in onto[bisect_left(onto, (span.since_us,)) : bisect_left(onto, (span.until_us,))]:
+            yield from self._leading(Span(before, self._before(before, time_us), time_us))
+
+    def _spans(self, dataset: Name) -> Iterator[Span]:
+        """Yield when its location means a generation: from its beginning, or the last rename away, to the next end."""
+        location = dataset.plain
+        for since_us in self._begins(dataset):
+            end = _first(self._ends.get(location, ()), since_us + 1)
+            until_us = end[0] if end else EVER_US
+            away = _last(self.renamed.get(location, ()), until_us + 1)
+            span = Span(location, max(since_us, away[0]) if away else since_us, until_us)
+            if span.since_us < span.until_us:
+                yield span
 
     def _writers(self, span: Span, upto_us: int) -> Iterator[str]:
         writes = self._writes.get(span.name, [])
         until = min(span.until_us, upto_us + 1)
-        first = bisect_left(writes, span.since_us, key=lambda write: write[0])
+        first = bisect_left(writes, (span.since_us,))
         for index in range(first, len(writes)):
             time_us, run_key = writes[index]
             if time_us >= until:
@@ -254,12 +320,12 @@ class Generations:
 
 
 def _first(moments: Sequence[tuple[int, T]], time_us: int) -> tuple[int, T] | None:
-    index = bisect_left(moments, time_us, key=lambda moment: moment[0])
+    index = bisect_left(moments, (time_us,))
     return moments[index] if index < len(moments) else None
 
 
 def _last(moments: Sequence[tuple[int, T]], time_us: int) -> tuple[int, T] | None:
-    index = bisect_left(moments, time_us, key=lambda moment: moment[0])
+    index = bisect_left(moments, (time_us,))
     return moments[index - 1] if index else None
 
 

@@ -56,6 +56,14 @@ class Graph:
         """Return the number of a dataset, None if no edge set mentions it."""
         return self._dataset_ids.get(name)
 
+    def mentions(self, name: Name) -> bool:
+        """Tell whether an edge set is about a dataset, in whatever generation; one that was taken out is none."""
+        return any(map(self.is_mentioned, self.generations.get(name, ())))
+
+    def is_mentioned(self, dataset: int) -> bool:
+        """Tell whether an edge set is about a dataset in its generation."""
+        return bool(self.fed_by.get(dataset) or self.feeds.get(dataset))
+
     def node(self, dataset: int, key: str) -> int | None:
         """Return the node of a column, None if no edge mentions it."""
         return self._nodes[dataset].get(key)

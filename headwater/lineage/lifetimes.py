@@ -25,7 +25,8 @@ class Lifetimes:
         """Return all generations of a name that edges mention, the newest first."""
         graph = self._graph
         known = [number for each in self._generations.meanings(dataset) if (number := graph.dataset(each)) is not None]
-        return list(dict.fromkeys([*known, *reversed(graph.generations.get(dataset.plain, ()))]))
+        every = dict.fromkeys([*known, *reversed(graph.generations.get(dataset.plain, ()))])
+        return [number for number in every if graph.is_mentioned(number)]
 
     def newest(self, dataset: Name) -> int | None:
         """Return the newest generation of a name that lived."""
@@ -36,7 +37,10 @@ class Lifetimes:
     def standing(self, dataset: Name) -> int | None:
         """Return the newest generation of a name, None if no edge mentions it or it never lived."""
         number = self._graph.dataset(self._generations.newest(dataset))
-        return None if number in self.hidden else number
+        return number if number is not None and self._stands(number) else None
+
+    def _stands(self, number: int) -> bool:
+        return number not in self.hidden and self._graph.is_mentioned(number)
 
     def others(self, number: int) -> Sequence[int]:
         """Return the other generations of the name of a dataset that is not gone; none where nothing was dropped."""

@@ -62,7 +62,7 @@ class MemoryStore:
         return {group for one in derived for group in self._put(one)}
 
     def _put(self, derived: Derived) -> set[Group]:
-        run, said, used = derived
+        run, said, used, _ = derived
         before = self._groups.get(run.key, {})
         for group in before.keys() - said.keys():
             del self.votes[group][run.key]
@@ -74,12 +74,17 @@ class MemoryStore:
             self._users[name].add(run.key)
         return {group for group in before.keys() | said.keys() if before.get(group) != said.get(group)}
 
-    def see(self, name: Name, seen: SeenSchema) -> None:
-        """Keep a mention of a schema."""
+    def see(self, name: Name, mentions: Sequence[SeenSchema]) -> None:
+        """Keep mentions of schemas."""
         history = self._seen[name]
-        if history[bisect_left(history, seen) :][:1] != [seen]:
-            insort(history, seen)
+        for seen in mentions:
+            if history[bisect_left(history, seen) :][:1] != [seen]:
+                insort(history, seen)
 
-    def newest_first(self, name: Name) -> Iterable[SeenSchema]:
-        """Return the schemas mentioned under a name, newest first."""
-        return reversed(self._seen.get(name, ()))
+    def keep_whole(self, names: Iterable[Name]) -> None:
+        """Do nothing: every mention is kept."""
+
+    def newest_first(self, span: Span) -> Iterable[SeenSchema]:
+        """Return the schemas mentioned under a name in a span of time, newest first."""
+        every = reversed(self._seen.get(span.name, ()))
+        return (seen for seen in every if span.since_us <= seen.time_us < span.until_us)

@@ -93,10 +93,19 @@ class Naming:
         """Tell whether a name means different datasets at different times, or another than itself."""
         return name in self.bindings or self.generations.touches(name)
 
+    def is_constant(self, name: Name) -> bool:
+        """Tell whether a name means one dataset at any time and to any run, be it another than itself."""
+        locations = {location for _, location in self.bindings.get(name, ())} or {name}
+        return len(locations) == 1 and not self.generations.touches(*locations)
+
     def datasets_in(self, span: Span) -> set[Name]:
         """Return every dataset that a name may mean in a span of time."""
         locations = {span.name, *(location for _, location in self.bindings.get(span.name, ()))}
         return {found for each in locations for found in self.generations.meanings_in(span._replace(name=each))}
+
+    def mentions(self, dataset: Name) -> Iterator[Span]:
+        """Yield the names, and the times, by which a generation can be meant; a symlink may lead elsewhere at some."""
+        return self._with_aliases(self.generations.mentions(dataset))
 
     def names_of(self, dataset: Name) -> set[Name]:
         """Return every name that may mean a dataset at some time, itself included."""

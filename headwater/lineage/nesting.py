@@ -27,11 +27,12 @@ class Nesting:
         """by_schema: datasets with a newest schema that nests columns.
 
         active: datasets that may have nested columns, be it by what is asked; all others are left alone.
+        columns_of: the columns of the newest schema of a dataset.
         """
         graph.nested.update(by_schema)
         self.active = graph.nested
         self._graph = graph
-        self._columns_of = columns_of
+        self.columns_of = columns_of
         self._trees: dict[int, Mapping[str, Mapping[str, str]]] = {}
 
     def lies_in(self, node: int) -> Iterator[tuple[int, str]]:
@@ -39,10 +40,14 @@ class Nesting:
         dataset, key = self._graph.columns[node]
         if key is None or "." not in key:
             return
-        for parent in self._parents(dataset, key):
+        for parent in self.above(dataset, key):
             found = self._graph.node(dataset, parent)
             if found is not None:
                 yield found, key[len(parent) + 1 :]
+
+    def above(self, dataset: int, key: str) -> list[str]:
+        """Return the structs that a column is nested in, outermost first."""
+        return parents(key, self.columns_of(dataset).top_level) if "." in key else []
 
     def within(self, node: int) -> Mapping[str, int]:
         """Return the columns that are nested in this one and there, by the rest of their paths."""
@@ -103,6 +108,30 @@ class Nesting:
         """Return columns with all that is nested in them."""
         return nodes | {each for node in nodes for each in self.within(node).values()}
 
+    def again(self, node: int, dataset: int) -> Iterator[int]:
+        """Yield what stands for a column in another generation of its dataset.
+
+        The same by name in either's spelling, and what is nested in it only there; else the nearest that it lies in.
+        """
+        own, key = self._graph.columns[node]
+        folded = (key or "").casefold()
+        nodes, here = self._graph.nodes_of(dataset), self.columns_of(own)
+        keys = [self.columns_of(dataset).key(key or "")]
+        if not self.columns_of(dataset).matches_like(here):
+            spelt = {*self.columns_of(dataset).by_key, *(self._graph.columns[each].key or "" for each in nodes)}
+            keys += sorted(each for each in spelt if each.casefold() == folded and here.key(each) == key)
+        same = [self._graph.node_for(dataset, each) for each in dict.fromkeys(keys) if self._is_there(dataset, each)]
+        yield from same
+        for each in same:
+            inside = self.within(node)
+            yield from (found for rest, found in self.within(each).items() if rest not in inside)
+        around = [] if same else [each for each in self.above(dataset, keys[0]) if self._is_there(dataset, each)]
+        yield from (self._graph.node_for(dataset, each) for each in around[-1:])
+
+    def _is_there(self, dataset: int, key: str) -> bool:
+        node = self._graph.node(dataset, key)
+        return key in self.columns_of(dataset).by_key or (node is not None and self._edged(node) is not None)
+
     def _tree(self, dataset: int) -> Mapping[str, Mapping[str, str]]:
         found = self._trees.get(dataset)
         if found is None:
@@ -112,8 +141,8 @@ class Nesting:
     def _read(self, dataset: int) -> Mapping[str, Mapping[str, str]]:
         tree: dict[str, dict[str, str]] = {}
         edged = {key for node in self._graph.nodes_of(dataset) if (key := self._edged(node)) is not None}
-        for key in dict.fromkeys((*self._columns_of(dataset).by_key, *sorted(edged))):
-            for parent in self._parents(dataset, key):
+        for key in dict.fromkeys((*self.columns_of(dataset).by_key, *sorted(edged))):
+            for parent in self.above(dataset, key):
                 tree.setdefault(parent, {})[key[len(parent) + 1 :]] = key
         return tree
 
@@ -121,9 +150,6 @@ class Nesting:
         """Return the key of a column that an edge proves to be there, None of one that was only asked about."""
         graph = self._graph
         return graph.columns[node].key if graph.out.get(node) or graph.into.get(node) else None
-
-    def _parents(self, dataset: int, key: str) -> list[str]:
-        return parents(key, self._columns_of(dataset).top_level) if "." in key else []
 
 
 def parents(key: str, top_level: frozenset[str]) -> list[str]:

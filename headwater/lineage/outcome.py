@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from headwater.lineage.current import Group, Vote, standing
@@ -158,14 +158,23 @@ def _is_half(statement: Vote[T], group: Group, other: Vote[T], instants: Sequenc
     return statement.last_us == next((at for at in instants if at >= other.last_us), instants[-1])
 
 
-def that_matter(votes: Votes[T]) -> Iterator[tuple[Group, str]]:
-    """Yield (group, run key) of the votes that `outcome` needs: all others make no difference."""
-    yield from _reading(votes)
-    opaque: set[str] = set()
-    for group, own in votes.items():
-        for vote in {vote.run_key: vote for part in standing(group, own) for vote in part}.values():
-            yield group, vote.run_key
-            if not vote.carries:
-                opaque.add(vote.execution)
-    for group, own in votes.items():
-        yield from ((group, vote.run_key) for vote in own if vote.carries and vote.execution in opaque)
+def that_matter(votes: Votes[T]) -> set[tuple[Group, str]]:
+    """Return (group, run key) of the votes that `outcome` needs: all others make no difference.
+
+    They are those that count, and of executions with an opaque one among them what may explain it, or is explained
+    by the same: halves, and statements.
+    """
+    counting = (standing(group, own) for group, own in votes.items())
+    found = _reading(votes) | {
+        (group, vote.run_key)
+        for group, counted in zip(votes, counting, strict=True)
+        for part in counted
+        for vote in part
+    }
+    every = [(group, vote) for group, own in votes.items() for vote in own]
+    opaque = {vote.execution for group, vote in every if not vote.carries and (group, vote.run_key) in found}
+    return found | {
+        (group, vote.run_key)
+        for group, vote in every
+        if vote.execution in opaque and (vote.carries or _is_statement(group))
+    }

@@ -59,7 +59,7 @@ class Part(Struct, frozen=True, gc=False, array_like=True):
     execution: root run of its `parent` facet, else the parent; None without that facet.
     parent: the parent run itself, likewise.
     processing: BATCH, STREAMING or SERVICE; None where the event does not say.
-    declared: (`run` or `job`, hash of its `lineage` facet).
+    declared: (`run` or `job`, hash of its `lineage` facet); leads_to: the datasets that these name as written.
     """
 
     event_id: str
@@ -78,6 +78,7 @@ class Part(Struct, frozen=True, gc=False, array_like=True):
     declared: tuple[tuple[str, str], ...]
     producer: str
     parent: str | None = None
+    leads_to: tuple[Name, ...] = ()
 
     @property
     def order(self) -> Order:

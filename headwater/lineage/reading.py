@@ -1,201 +1,210 @@
-"""A stored event to a part: names in canonical form, facets by their content; what recurs is worked out once."""
+"""A stored event to a part: names in canonical form, facets by their content; what recurs is worked out once.
 
-from collections.abc import Callable, Iterator
-from typing import Any
+Bronze has beside each event all that is read here. Rows of versions that did not keep it are read from their bodies, by
+what the parser reads them with.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import Struct
 
-from headwater.events.decode import decode, repair_surrogates
-from headwater.events.facet_sets import FacetReader, FacetSet, text_at
-from headwater.events.facets import Memo
+from headwater.events.body_reader import BodyReader
+from headwater.events.event import Content, Event, Mentioned, Sent, Shape
 from headwater.events.rows import content_rows
-from headwater.events.times import parse_time
-from headwater.events.wire import WireDataset, WireEvent, WireJob, WireRun, read_wire_dataset, read_wire_event
 from headwater.lineage.contents import Canonical, Contents, is_noise, schema_columns, sent_edges
 from headwater.lineage.jobs import job_key, run_key
 from headwater.lineage.name import Name
 from headwater.lineage.part import DELETED, Mention, Part, Symlink, Tag
-from headwater.lineage.run_facets import NO_JOB_FACETS, Facets, RunFacets, members, run_facets
-from headwater.lineage.sent_facets import is_deleted
+from headwater.lineage.weighed import Weighed
+from headwater.tables import COLUMN_LINEAGE, SCHEMAS
 
-_PROVES_ROWS = ("outputStatistics",)
-_TAIL = 1024
-"""Characters at the end of an output in which what a run counted is looked for."""
+
+class Said(Struct, frozen=True, gc=False):
+    """A shape as the rules take it.
+
+    places: of its inputs and outputs in turn, those that are datasets to the rules; inputs: how many of them are read.
+    mentions: of these, without versions; has_run_facets: of its run, if perhaps only in the body.
+    """
+
+    artifact: str | None
+    processing: str | None
+    snapshot: bool
+    declared: tuple[tuple[str, str], ...]
+    leads_to: tuple[Name, ...]
+    places: tuple[int, ...]
+    inputs: int
+    mentions: tuple[Mention, ...]
+    has_run_facets: bool
 
 
 class PartReader:
-    """Reads bodies into parts and keeps the contents of their schemas and lineage facets. Not thread-safe."""
+    """Reads events into parts and keeps the contents of their schemas and lineage facets. Not thread-safe."""
 
-    def __init__(
-        self, canonical: Canonical, contents: Contents, read: Callable[[Mention, WireDataset], None] | None = None
-    ):
-        """canonical: the form of a name (rule 2); contents: takes what is new.
-
-        read: is told of each mention that is made of a text; for equal texts the same object is given again.
-        said: reads facets of runs and jobs, for whoever wants more of them.
-        """
-        self._read = read
+    def __init__(self, canonical: Canonical, contents: Contents):
+        """canonical: the form of a name (rule 2); contents: takes what is new."""
         self._canonical = canonical
         self._contents = contents
-        self._facets = FacetReader()
-        self._mentions: Memo[Mention] = Memo()
-        self.said = RunFacets()
+        self._bodies = BodyReader()
+        self._shapes: Weighed[str, Said] = Weighed()
+        self._mentions: Weighed[Mentioned, Mention] = Weighed()
 
     def read(self, event_id: str, received_us: int, body: str) -> Part:
-        """Read one row of table `events`; raises InvalidEvent if the body is no event, which bronze never holds."""
-        wire = read_stored(body)
-        return self.read_wire(event_id, received_us, wire, run_facets(wire))
+        """Read an event from its body; raises InvalidEvent if the body is no event, which bronze never holds."""
+        event = self.read_body(body)
+        return self.part(event_id, received_us, event, self.learn(event.said, event.contents))
 
-    def read_wire(self, event_id: str, received_us: int, wire: WireEvent, of_run: Facets) -> Part:
-        """Read an event that is taken apart already, beside the facets of its run."""
-        time_us, _ = parse_time(wire.eventTime)
-        run = wire.run if wire.run is not UNSET else None
-        job = wire.job if wire.job is not UNSET else None
-        name = Name(job.namespace, job.name) if job else Name("", "")
-        of_job = self.said.of_job(job.facets) if job else NO_JOB_FACETS
-        kind = "RUN" if run else "JOB" if job else "DATASET"
-        outputs = tuple(self._mentioned([wire.dataset] if kind == "DATASET" else wire.outputs))
+    def read_body(self, body: str) -> Event:
+        """Read a body as the parser does."""
+        return self._bodies.read(body.encode())
+
+    def known(self, shape: str) -> Said | None:
+        """Return a shape that was learnt."""
+        return self._shapes.get(shape)
+
+    def learn(self, shape: Shape, contents: Iterable[Content] = ()) -> Said:
+        """Learn a shape; contents: its schema and lineage facets, unless all that it names are held already."""
+        found = self._shapes.get(shape.shape)
+        if found is not None:
+            return found
+        self._keep(contents)
+        mentions = [self._mention(each) for each in (*shape.inputs, *shape.outputs)]
+        places = tuple(place for place, mention in enumerate(mentions) if not is_noise(mention.name))
+        declared = tuple(self._declared(shape))
+        said = Said(
+            shape.artifact,
+            *_job_type(shape),
+            declared=declared,
+            leads_to=tuple(sorted(self._targets(declared))),
+            places=places,
+            inputs=sum(place < len(shape.inputs) for place in places),
+            mentions=tuple(mentions[place] for place in places),
+            has_run_facets=bool(shape.run_facets),
+        )
+        return self._shapes.keep(shape.shape, said, 10 * len(mentions))
+
+    def forget(self) -> None:
+        """Learn every shape anew from now on."""
+        self._shapes.clear()
+        self._mentions.clear()
+
+    def part(self, event_id: str, received_us: int, sent: Sent, said: Said) -> Part:
+        """Put an event together."""
+        job = Name(sent.job_namespace or "", sent.job_name or "")
+        mentions = said.mentions if sent.versions is None else _versioned(said, sent.versions)
+        outputs = mentions[said.inputs :]
+        parent = _run_of(sent.parent_run_id, sent.parent_job_namespace, sent.parent_job_name)
         return Part(
             event_id=event_id,
-            kind=kind,
-            type=wire.eventType or "OTHER",
-            time_us=received_us if time_us is None else time_us,
+            kind=sent.kind,
+            type=sent.event_type or "OTHER",
+            time_us=received_us if sent.event_time_us is None else sent.event_time_us,
             received_us=received_us,
-            run_key=_key(run, name, wire.producer, outputs),
-            job=name,
-            artifact=self.said.artifact(of_run),
-            execution=self.said.parent(of_run).execution,
-            processing=of_job.processing,
-            snapshot=of_job.snapshot,
-            inputs=tuple(self._mentioned(wire.inputs)),
+            run_key=_key(sent, job, outputs),
+            job=job,
+            artifact=said.artifact,
+            execution=_run_of(sent.root_run_id, sent.root_job_namespace, sent.root_job_name) or parent,
+            processing=said.processing,
+            snapshot=said.snapshot,
+            inputs=mentions[: said.inputs],
             outputs=outputs,
-            declared=tuple(self._declared(run, of_run, job if of_job.declares else None)),
-            producer=wire.producer,
-            parent=self.said.parent(of_run).run,
+            declared=said.declared,
+            producer=sent.producer,
+            parent=parent,
+            leads_to=said.leads_to,
         )
 
-    def _declared(self, run: WireRun | None, of_run: Facets, declaring: WireJob | None) -> Iterator[tuple[str, str]]:
-        """Keep the `lineage` facets of a run and of a job that has one; yield by whom, and their hashes."""
-        found = [("run", self._facets.of_run(run.facets))] if run and "lineage" in of_run else []
-        if declaring:
-            found.append(("job", self._facets.recurring(declaring.facets)))
-        for layer, facets in found:
-            self._keep(facets)
-            content_hash = self._hash(facets, "lineage")
+    def _keep(self, contents: Iterable[Content]) -> None:
+        for content in contents:
+            if content.table == SCHEMAS.name and not _holds(self._contents, self._contents.schema, content):
+                self._contents.add_schema(content.content_hash, schema_columns(content_rows(content)))
+            elif content.table == COLUMN_LINEAGE.name and not _holds(self._contents, self._contents.lineage, content):
+                edges = sent_edges(content_rows(content), self._canonical)
+                self._contents.add_lineage(content.content_hash, edges)
+
+    def _declared(self, shape: Shape) -> Iterator[tuple[str, str]]:
+        """Yield by whom a `lineage` facet is, run or job, and its hash."""
+        for layer, told in (("run", shape.run_lineage), ("job", shape.job_lineage)):
+            content_hash = self._lineage(told)
             if content_hash is not None:
                 yield layer, content_hash
 
-    def _mentioned(self, raws: Any) -> Iterator[Mention]:
-        for raw in raws or ():
-            mention = self._mention(bytes(raw))
-            if mention and not is_noise(mention.name):
-                yield mention
+    def _targets(self, declared: Iterable[tuple[str, str]]) -> set[Name]:
+        lines = (line for _, found in declared if found != DELETED for line in self._contents.lineage(found))
+        return {line.target for line in lines if line.target and not is_noise(line.target)}
 
-    def _mention(self, raw: bytes) -> Mention | None:
-        """Read a dataset; what one run counted at it comes to one bit, so that the rest is found again."""
-        known = None if b'"outputFacets"' in raw[-_TAIL:] else self._mentions.get(raw)  # hashing it costs 1 us a KB
-        if known:
-            return known
-        read = read_wire_dataset(raw)
-        if read is None:
-            return None
-        wire = read[0]
-        if not wire.outputFacets:
-            return self._mentions.get(raw) or self._mentions.put(raw, self._read_mention(wire, False))
-        counted = any(name in members(wire.outputFacets) for name in _PROVES_ROWS)
-        text = b"%s\0%s\0%d%s" % (wire.namespace.encode(), wire.name.encode(), counted, bytes(wire.facets))
-        return self._mentions.get(text) or self._mentions.put(text, self._read_mention(wire, counted))
+    def _mention(self, of: Mentioned) -> Mention:
+        found = self._mentions.get(of)
+        return found if found is not None else self._mentions.keep(of, self._read_mention(of), 10)
 
-    def _read_mention(self, wire: WireDataset, counted: bool) -> Mention:
-        name = self._canonical(wire.namespace, wire.name)
-        facets, found = members(wire.facets), self._facets.of_run(wire.facets)
-        self._keep(found)
-        lifecycle, previous = self._lifecycle(facets.get("lifecycleStateChange"))
-        mention = Mention(
+    def _read_mention(self, of: Mentioned) -> Mention:
+        name = self._canonical(of.namespace, of.name)
+        is_renamed = of.previous_namespace is not None and of.previous_name is not None
+        return Mention(
             name=name,
-            schema=self._hash(found, "schema"),
-            lineage=self._hash(found, "columnLineage"),
-            declared=self._hash(found, "lineage"),
-            symlinks=tuple(self._symlinks(found, name)),
-            tags=_tags(facets.get("tags")),
-            lifecycle=lifecycle,
-            previous=previous,
-            landed=counted or "version" in facets,
-            version=text_at(decode(bytes(facets["version"])), "datasetVersion") if "version" in facets else None,
+            schema=self._schema(of.schema),
+            lineage=self._lineage(of.lineage),
+            declared=self._lineage(of.declared),
+            symlinks=tuple(self._symlinks(of, name)),
+            tags=None if of.tags is None else tuple(Tag(field, key, value or "") for field, key, value in of.tags),
+            lifecycle=of.lifecycle and of.lifecycle.upper(),
+            previous=self._canonical(of.previous_namespace or "", of.previous_name or "") if is_renamed else None,
+            landed=of.landed,
         )
-        if self._read:
-            self._read(mention, wire)
-        return mention
 
-    def forget(self) -> None:
-        """Read every dataset anew from now on."""
-        self._mentions = Memo()
+    def _schema(self, content_hash: str | None) -> str | None:
+        """Return a hash; none where the facet says nothing, so that it cannot displace one that does."""
+        return content_hash if not content_hash or self._contents.schema(content_hash) else None
 
-    def _keep(self, found: FacetSet) -> None:
-        for content in found.contents:
-            if content.content_hash in self._contents:
-                continue
-            rows = content_rows(content)
-            if content.key == "schema":
-                self._contents.add_schema(content.content_hash, schema_columns(rows))
-            else:
-                self._contents.add_lineage(content.content_hash, sent_edges(rows, self._canonical))
+    def _lineage(self, content_hash: str | None) -> str | None:
+        if not content_hash:
+            return content_hash
+        lines = self._contents.lineage(content_hash)
+        return content_hash if any(line.source or line.output is not None for line in lines) else None
 
-    def _hash(self, found: FacetSet, key: str) -> str | None:
-        """Return a facet's content hash; none where it says nothing, so that it cannot displace one that does."""
-        content = next((content for content in found.contents if content.key == key), None)
-        if content is None:
-            return None
-        if is_deleted(content.raw):
-            return DELETED
-        if key == "schema":
-            says = bool(self._contents.schema(content.content_hash))
-        else:
-            lines = self._contents.lineage(content.content_hash)
-            says = any(line.source or line.output is not None for line in lines)
-        return content.content_hash if says else None
-
-    def _symlinks(self, found: FacetSet, name: Name) -> Iterator[Symlink]:
-        for link in found.symlinks:
+    def _symlinks(self, of: Mentioned, name: Name) -> Iterator[Symlink]:
+        for link in of.symlinks:
             other = self._canonical(link.namespace, link.name)
             if other != name:
                 yield Symlink(other, (link.type or "").upper() == "LOCATION")
 
-    def _lifecycle(self, raw: Raw | None) -> tuple[str | None, Name | None]:
-        value = decode(bytes(raw)) if raw else None
-        change = text_at(value, "lifecycleStateChange")
-        namespace = text_at(value, "previousIdentifier", "namespace")
-        name = text_at(value, "previousIdentifier", "name")
-        known = namespace is not None and name is not None
-        return change and change.upper(), self._canonical(namespace or "", name or "") if known else None
+
+def _holds(contents: Contents, read: Callable[[str], object], content: Content) -> bool:
+    """Tell whether contents hold a facet as what it is: one that says nothing is equal as schema and as lineage."""
+    try:
+        return content.content_hash in contents and read(content.content_hash) is not None
+    except KeyError:
+        return False
 
 
-def read_stored(body: str) -> WireEvent:
-    """Take apart the body of one row of table `events`; raises InvalidEvent if it is no event."""
-    return read_wire_event(repair_surrogates(body.encode()))[0]
+def _versioned(said: Said, versions: tuple[str | None, ...]) -> tuple[Mention, ...]:
+    """Give the mentions of a shape the versions that one event says."""
+    found = [versions[place] for place in said.places]
+    pairs = zip(said.mentions, found, strict=True)
+    return tuple(mention if text is None else msgspec.structs.replace(mention, version=text) for mention, text in pairs)
 
 
-def _key(run: WireRun | None, job: Name, producer: str, outputs: tuple[Mention, ...]) -> str:
+def _run_of(run_id: str | None, namespace: str | None, name: str | None) -> str | None:
+    """Return the key of the run that a facet names."""
+    return run_key(run_id, Name(namespace or "", name or "")) if run_id else None
+
+
+def _key(sent: Sent, job: Name, outputs: tuple[Mention, ...]) -> str:
     """Return the run's key; for declarations the layer that a newer one replaces."""
-    if run is not None:
-        return run_key(run.runId, job)
-    if job.name:
+    if sent.kind == "RUN":
+        return run_key(sent.run_id or "", job)
+    if sent.kind == "JOB":
         return msgspec.json.encode(["job", *job_key(job, None)]).decode()
-    return msgspec.json.encode(["dataset", producer, *(part for output in outputs for part in output.name)]).decode()
+    names = chain.from_iterable(output.name for output in outputs)
+    return msgspec.json.encode(["dataset", sent.producer, *names]).decode()
 
 
-def _tags(raw: Raw | None) -> tuple[Tag, ...] | None:
-    value = decode(bytes(raw)) if raw else None
-    if not isinstance(value, dict):
-        return None
-    if is_deleted(raw or b""):
-        return ()
-    found = [tag for tag in value.get("tags") or () if isinstance(tag, dict)] if _is_list(value.get("tags")) else []
-    return tuple(
-        Tag(text_at(tag, "field"), key, text_at(tag, "value") or "") for tag in found if (key := text_at(tag, "key"))
-    )
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list)
+def _job_type(shape: Shape) -> tuple[str | None, bool]:
+    """Return how a job processes, None where it does not say, and whether each event is a whole snapshot."""
+    if not any(facet.name == "jobType" for facet in shape.job_facets):
+        return None, False
+    processing = (shape.processing_type or "").upper()
+    if processing not in ("STREAMING", "SERVICE"):
+        processing = "STREAMING" if (shape.integration or "").upper() == "FLINK" else "BATCH"
+    return processing, (shape.emission or "").upper() == "COMPLETE_SNAPSHOT"

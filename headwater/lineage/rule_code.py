@@ -11,7 +11,7 @@ from hashlib import sha256
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-ROOTS = ("headwater.index.indexer", "headwater.spark.silver", "headwater.spark.gold")
+ROOTS = ("headwater.index.indexer", "headwater.spark.refresh")
 """What derives rows from events; questions, which work on these rows, may change without building them anew."""
 
 NO_RULES = tuple(f"headwater.{name}" for name in ("collector", "errors", "failpoints", "lake.", "storage_faults"))

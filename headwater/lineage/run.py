@@ -70,9 +70,9 @@ class Run(Struct):
 
 def fold(parts: Iterable[Part], naming: Naming) -> Run:
     """Merge the parts of one run, at least one; the order and repetition of parts make no difference."""
-    ordered = _in_order(parts)
+    ordered = in_order(parts)
     newest = ordered[-1]
-    processing = _newest(ordered, "processing") or "BATCH"
+    processing = newest_of(ordered, "processing") or "BATCH"
     speaking = _speaking(ordered, processing)
     end = end_of(ordered)
     started_us = min(part.time_us for part in ordered)
@@ -83,9 +83,9 @@ def fold(parts: Iterable[Part], naming: Naming) -> Run:
         key=newest.run_key,
         kind=newest.kind,
         job=newest.job,
-        job_key=job_key(newest.job, _newest(ordered, "artifact")),
-        execution=_newest(ordered, "execution") or newest.run_key,
-        parent=_newest(ordered, "parent"),
+        job_key=job_key(newest.job, newest_of(ordered, "artifact")),
+        execution=newest_of(ordered, "execution") or newest.run_key,
+        parent=newest_of(ordered, "parent"),
         state="DECLARED" if newest.kind != "RUN" else end.type if end else "RUNNING",
         processing=processing,
         started_us=started_us,
@@ -116,19 +116,23 @@ def sent_changes(parts: Iterable[Part]) -> list[Change]:
 
 
 def sent_writes(parts: Iterable[Part]) -> Iterator[tuple[int, Name]]:
-    """Yield (time, name as sent) of the outputs of a run that counts, other than those it drops or renames."""
-    ordered = _in_order(parts)
-    processing = _newest(ordered, "processing") or "BATCH"
+    """Yield (time, name as sent) of the outputs of a run that counts, other than those it drops last, or renames."""
+    ordered = in_order(parts)
+    processing = newest_of(ordered, "processing") or "BATCH"
     end = end_of(ordered)
     complete = end is not None and end.type == "COMPLETE"
     if ordered[-1].kind == "RUN" and (processing != "BATCH" or complete):
+        words = {each.name: each.lifecycle for part in ordered for each in part.outputs if each.lifecycle}
         for part in _speaking(ordered, processing):
             for each in part.outputs:
-                if each.lifecycle != "DROP" and not (complete and each.lifecycle == "RENAME" and each.previous):
+                renames = complete and each.lifecycle == "RENAME" and each.previous
+                if words.get(each.name) != "DROP" and not renames:
                     yield part.time_us, each.name
+            yield from ((part.time_us, name) for name in part.leads_to)
 
 
-def _in_order(parts: Iterable[Part]) -> list[Part]:
+def in_order(parts: Iterable[Part]) -> list[Part]:
+    """Return what counts of the parts of one run, each once, the newest last."""
     ordered = sorted({part.event_id: part for part in parts}.values(), key=lambda part: part.order)
     return ordered if ordered[-1].kind == "RUN" else ordered[-1:]  # a declaration replaces the one before
 
@@ -138,7 +142,8 @@ def _speaking(ordered: Sequence[Part], processing: str) -> Sequence[Part]:
     return _snapshot(ordered) if processing != "BATCH" and any(part.snapshot for part in ordered) else ordered
 
 
-def _newest(ordered: Sequence[Part], name: str) -> str | None:
+def newest_of(ordered: Sequence[Part], name: str) -> str | None:
+    """Return the newest value of a field that is not None."""
     return next((value for part in reversed(ordered) if (value := getattr(part, name)) is not None), None)
 
 
@@ -158,6 +163,8 @@ def _snapshot(ordered: Sequence[Part]) -> Sequence[Part]:
 
 
 def _time(ordered: Sequence[Part], processing: str, end: Part | None) -> int:
+    if ordered[-1].kind != "RUN" and not ordered[-1].order.credible:
+        return 0
     if processing == "BATCH":
         return (end or ordered[-1]).time_us
     return _snapshot(ordered)[-1].time_us
@@ -189,9 +196,12 @@ def _inputs(ordered: Sequence[Part], who: Speaker, naming: Naming) -> Iterator[M
 
 
 def _outputs(ordered: Sequence[Part], who: Speaker, naming: Naming) -> Iterator[Meant]:
-    for part in ordered:
-        for each in part.outputs:
-            yield naming.output(who, each.name, part.time_us, each.lifecycle), each, part.time_us
+    """Yield the outputs; whatever is said of what is dropped last is about what the DROP ends."""
+    told = [(naming.bound(each.name, part.time_us), each, part.time_us) for part in ordered for each in part.outputs]
+    words = {location: each.lifecycle for location, each, _ in told if each.lifecycle}
+    for location, each, time_us in told:
+        lifecycle = "DROP" if words.get(location) == "DROP" else each.lifecycle
+        yield naming.output(who, each.name, time_us, lifecycle), each, time_us
 
 
 def _datasets(meant: Iterable[Meant]) -> dict[Name, RunDataset]:

@@ -1,17 +1,24 @@
 """Rule 12: what columns a dataset has, when, and which spellings are one column."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple, Protocol
 
 from headwater.lineage.columns import Columns
 from headwater.lineage.contents import Contents
+from headwater.lineage.generations import Span
 from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming
 from headwater.lineage.part import DELETED, Part
 
+_BEFORE = 1 << 30
+
 
 class SeenSchema(NamedTuple):
-    """A schema as one event mentioned it; in the order in which the last one is the newest."""
+    """A schema as one event mentioned it; in the order in which the last one is the newest.
+
+    place: among inputs, then outputs; beyond 1 << 30 of what a DROP or a RENAME says, which is of the moment before.
+    """
 
     credible: bool
     time_us: int
@@ -20,15 +27,25 @@ class SeenSchema(NamedTuple):
     place: int
     schema: str
 
+    def dataset(self, name: Name, naming: Naming) -> Name:
+        """Return the dataset that it is about, seen under a name as sent."""
+        return naming.generations.meaning(naming.bound(name, self.time_us), self.time_us - (self.place >= _BEFORE))
+
 
 class SeenSchemas(Protocol):
-    """Keeps every schema that was ever mentioned, under the name as sent."""
+    """Keeps the schemas that were ever mentioned, under the name as sent."""
 
-    def see(self, name: Name, seen: SeenSchema) -> None:
-        """Keep a mention; the same one again changes nothing."""
+    def see(self, name: Name, mentions: Sequence[SeenSchema]) -> None:
+        """Keep mentions; the same ones again change nothing."""
 
-    def newest_first(self, name: Name) -> Iterable[SeenSchema]:
-        """Return the schemas mentioned under a name, newest first."""
+    def newest_first(self, span: Span) -> Iterable[SeenSchema]:
+        """Return the schemas mentioned under a name in a span of time, newest first.
+
+        Of several in a row that say the same, those between the first and the last may be left out.
+        """
+
+    def keep_whole(self, names: Iterable[Name]) -> None:
+        """Leave out no mention under these names from now on: they mean several datasets, or several mean one."""
 
 
 class Schemas:
@@ -42,16 +59,24 @@ class Schemas:
         self._newest: dict[Name, SeenSchema | None] = {}
         self._columns: dict[Name, Columns] = {}
 
-    def see(self, name: Name, seen: SeenSchema) -> Name | None:
-        """Take a mention; returns its dataset if that has another newest schema now."""
-        dataset = self._naming.resolve(name, seen.time_us)
-        before = self._newest_seen(dataset)
-        self.columns(dataset)  # as they are before it changes
-        self._kept.see(name, seen)
+    def see(self, name: Name, mentions: Sequence[SeenSchema]) -> set[Name]:
+        """Take mentions under a name; returns the datasets that may have another newest schema now."""
+        newest: dict[Name, SeenSchema] = {}
+        constant = self._naming.is_constant(name)
+        for seen in (max(mentions),) if constant else mentions:
+            dataset = seen.dataset(name, self._naming)
+            newest[dataset] = max(newest.get(dataset, seen), seen)
+        before = {dataset: self._newest_seen(dataset) for dataset in newest}
+        for dataset in newest:
+            self.columns(dataset)  # as they are before it changes
+        self._kept.see(name, mentions)
+        return {dataset for dataset, seen in newest.items() if self._renew(dataset, before[dataset], seen)}
+
+    def _renew(self, dataset: Name, before: SeenSchema | None, seen: SeenSchema) -> bool:
         if before is not None and seen <= before:
-            return None
+            return False
         self._newest[dataset] = seen
-        return dataset if before is None or before.schema != seen.schema else None
+        return before is None or before.schema != seen.schema
 
     def forget(self, begun: Iterable[Name]) -> None:
         """Names mean something else: look again; begun: generations that were not there before, nor their columns."""
@@ -66,7 +91,10 @@ class Schemas:
 
     def at(self, dataset: Name, time_us: int) -> str | None:
         """Return the hash of the newest schema up to a time, else of the earliest later one."""
-        return schema_at(sorted(self._history(dataset)), time_us)
+        names = self._naming.names_of(dataset)
+        if len(names) > 1:
+            self._kept.keep_whole(names)
+        return schema_at(sorted(chain.from_iterable(self._histories(dataset))), time_us)
 
     def columns(self, dataset: Name) -> Columns:
         """Return the columns of the newest schema."""
@@ -81,8 +109,8 @@ class Schemas:
         """Look at the newest schemas of datasets; returns those whose columns match differently from now on."""
         changed = set()
         for dataset in datasets:
-            before = self._columns.get(dataset)
-            if before is None or not self._look(dataset).matches_like(before):
+            before, now = self._columns.get(dataset), self._look(dataset)
+            if before is None or not now.matches_like(before):
                 changed.add(dataset)
         return changed
 
@@ -93,14 +121,19 @@ class Schemas:
 
     def _newest_seen(self, dataset: Name) -> SeenSchema | None:
         if dataset not in self._newest:
-            self._newest[dataset] = max(self._history(dataset), default=None)
+            newest = (next(history, None) for history in self._histories(dataset))
+            self._newest[dataset] = max((seen for seen in newest if seen), default=None)
         return self._newest[dataset]
 
-    def _history(self, dataset: Name) -> Iterator[SeenSchema]:
-        for name in self._naming.names_of(dataset):
-            for seen in self._kept.newest_first(name):
-                if self._naming.resolve(name, seen.time_us) == dataset:
-                    yield seen
+    def _histories(self, dataset: Name) -> Iterator[Iterator[SeenSchema]]:
+        """Yield what each name that means a dataset mentioned, newest first; what ends it speaks of it, too."""
+        for span in self._naming.mentions(dataset):
+            upto_its_end = span._replace(until_us=span.until_us + 1)
+            yield (
+                seen
+                for seen in self._kept.newest_first(upto_its_end)
+                if seen.dataset(span.name, self._naming) == dataset
+            )
 
 
 def schema_at(history: Sequence[SeenSchema], time_us: int) -> str | None:
@@ -119,8 +152,9 @@ def seen_schemas(part: Part) -> Iterator[tuple[Name, SeenSchema]]:
     for place, mention in enumerate((*part.inputs, *part.outputs)):
         if mention.schema and mention.schema != DELETED:
             seen = SeenSchema(*order, place, mention.schema)
-            if place >= len(part.inputs) and mention.lifecycle in ("DROP", "RENAME"):
+            changes = mention.lifecycle == "DROP" or (mention.lifecycle == "RENAME" and mention.previous)
+            if place >= len(part.inputs) and changes:
                 name = mention.previous if mention.lifecycle == "RENAME" else None
-                yield name or mention.name, seen._replace(time_us=seen.time_us - 1)
+                yield name or mention.name, seen._replace(place=place + _BEFORE)
             else:
                 yield mention.name, seen

@@ -3,16 +3,21 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import msgspec
 from msgspec import UNSET, Raw
 
-from headwater.events.decode import decode
+from headwater.events.decode import repair_surrogates
+from headwater.events.facets import is_deleted
 from headwater.events.times import parse_time
-from headwater.events.wire import NULL, WireEvent, read_wire_dataset
+from headwater.events.wire import NULL, WireDataset, WireEvent, read_wire_dataset, read_wire_event
 from headwater.lineage.contents import Canonical
 from headwater.lineage.jobs import job_key, run_key
 from headwater.lineage.name import Name
 from headwater.lineage.newest import order_of, order_text, placed
-from headwater.lineage.run_facets import Facets, members
+
+Facets = dict[str, Raw]
+
+_members = msgspec.json.Decoder(dict[str, Raw])
 
 
 class SentFacet(NamedTuple):
@@ -32,7 +37,12 @@ class SentFacet(NamedTuple):
     @property
     def is_deleted(self) -> bool:
         """Tell whether it takes back what older events said."""
-        return is_deleted(self.value)
+        return is_deleted(bytes(self.value))
+
+
+def read_stored(body: str) -> WireEvent:
+    """Take apart the body of one row of table `events`; raises InvalidEvent if it is no event."""
+    return read_wire_event(repair_surrogates(body.encode()))[0]
 
 
 def sent_facets(event_id: str, received_us: int, wire: WireEvent, canonical: Canonical) -> Iterator[SentFacet]:
@@ -47,13 +57,21 @@ def sent_facets(event_id: str, received_us: int, wire: WireEvent, canonical: Can
                 yield SentFacet(entity, name, facet, text, time_us, value)
 
 
-def is_deleted(raw: Raw | bytes) -> bool:
-    """Tell whether the value of a facet says `_deleted`."""
-    text = bytes(raw)
-    if b"_deleted" not in text:
-        return False
-    value = decode(text)
-    return isinstance(value, dict) and value.get("_deleted") is True
+def sent_datasets(wire: WireEvent) -> list[WireDataset]:
+    """Return the datasets of an event that have a name, inputs before outputs: in the order of `BodyReader`."""
+    declares = wire.run is UNSET and wire.job is UNSET
+    raws = (*(wire.inputs or ()), *([wire.dataset] if declares else wire.outputs or ()))
+    return [read[0] for raw in raws if (read := read_wire_dataset(bytes(raw)))]
+
+
+def run_facets(wire: WireEvent) -> Facets:
+    """Return the facets of an event's run by name; none where it has no run."""
+    return members(wire.run.facets) if wire.run is not UNSET else {}
+
+
+def members(raw: Raw | None) -> Facets:
+    """Return the facets of an object by name, undecoded; none for what is no object."""
+    return _members.decode(raw) if raw and raw != NULL else {}
 
 
 def _entities(wire: WireEvent, canonical: Canonical) -> Iterator[tuple[str, Name, Facets]]:
@@ -62,8 +80,6 @@ def _entities(wire: WireEvent, canonical: Canonical) -> Iterator[tuple[str, Name
         name = Name(job.namespace, job.name)
         yield "job", job_key(name, None), members(job.facets)
         if wire.run is not UNSET:
-            yield "run", Name("", run_key(wire.run.runId, name)), members(wire.run.facets)
-    for raw in (*(wire.inputs or ()), *(wire.outputs or ()), *([] if job else [wire.dataset])):
-        read = read_wire_dataset(bytes(raw))
-        if read:
-            yield "dataset", canonical(read[0].namespace, read[0].name), members(read[0].facets)
+            yield "run", Name("", run_key(wire.run.runId, name)), run_facets(wire)
+    for dataset in sent_datasets(wire):
+        yield "dataset", canonical(dataset.namespace, dataset.name), members(dataset.facets)

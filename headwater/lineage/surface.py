@@ -1,6 +1,6 @@
 """Rule 8: where tagged columns end up readable, masked, or nobody can say. Exposed before unknown before masked."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Set
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from headwater.lineage.graph import Graph
@@ -113,24 +113,20 @@ class _Unknown:
         return self._found
 
     def _unmentioned(self, dataset: int) -> Iterator[str]:
-        """Yield columns of the newest schema that no current writer names."""
+        """Yield columns of the newest schema that no current writer names, be it by what is around or in them."""
         graph = self._graph
         named: set[str | None] = set()
         for number in graph.fed_by.get(dataset, ()):
             if self._view.live[number]:
                 said = graph.sets[number][1]
                 named.update(said.bare, (edge.target for edge in said.edges))
-        there = self._columns_of(dataset)
-        return (key for key in there if key not in named and not self._is_accounted(dataset, key, named))
-
-    def _is_accounted(self, dataset: int, key: str, named: Set[str | None]) -> bool:
-        """Tell whether a column is named with the struct it lies in, or by what lies in it (rule 12)."""
-        if dataset not in self._view.nesting.active:
-            return False
-        node = self._graph.node_for(dataset, key)
-        above = {self._graph.columns[each].key for each, _ in self._view.nesting.lies_in(node)}
-        inside = {self._graph.columns[each].key for each in self._view.nesting.within(node).values()}
-        return not named.isdisjoint(above | inside)
+        above = self._view.nesting.above
+        around = {parent for key in named if key for parent in above(dataset, key)}
+        return (
+            key
+            for key in self._columns_of(dataset)
+            if key not in named and key not in around and named.isdisjoint(above(dataset, key))
+        )
 
     def _behind(self, dataset: int) -> None:
         """Take what is written from a dataset and nobody says how."""

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from headwater.lineage.adjacency import NO_EDGES, triples
+from headwater.lineage.columns import Columns
 from headwater.lineage.graph import Graph
 from headwater.lineage.nesting import parents
 from headwater.lineage.view import View
@@ -26,7 +27,7 @@ class Subject(NamedTuple):
 
     numbers: its generations in the graph, the newest first, none where no job that counts mentions it; newest:
     the first of them is the newest one there is.
-    keys: of the columns of its newest schema; top_level: those of them that are in no struct.
+    columns: of its newest schema.
     consumers: column key (None: the whole dataset) → who reads it, as the consumers file declares.
     ever_read: some job read it and wrote another dataset, be it long ago: its readers report.
     strict: to be shown to somebody is to be used, perhaps.
@@ -34,8 +35,7 @@ class Subject(NamedTuple):
 
     numbers: Sequence[int]
     newest: int | None
-    keys: Sequence[str]
-    top_level: frozenset[str]
+    columns: Columns
     consumers: Mapping[str | None, Collection[str]]
     ever_read: bool
     strict: bool = False
@@ -62,14 +62,47 @@ def judge(graph: Graph, subject: Subject, view: View) -> list[Judged]:
     return _Judge(graph, subject, view).verdicts()
 
 
+_Uses = dict[str, dict[int, bool]]
+"""By column, the edge sets in which it feeds another, and whether one does so from the newest generation."""
+
+
+class _Spelling:
+    """The columns that are judged, told apart and nested as one schema has it: names do not settle which one counts."""
+
+    def __init__(self, columns: Columns, judged: Iterable[str]):
+        self._columns = columns
+        self._same: dict[str, list[str]] = {}
+        self._within: dict[str, list[str]] = {}
+        for key in judged:
+            own = columns.key(key)
+            self._same.setdefault(own, []).append(key)
+            for parent in parents(own, columns.top_level):
+                self._within.setdefault(parent, []).append(key)
+
+    def same(self, read: str) -> Sequence[str]:
+        """Return the columns that may be the one that is read."""
+        return self._same.get(self._columns.key(read), ())
+
+    def around(self, read: str) -> Sequence[str]:
+        """Return the columns that the one that is read is nested in."""
+        above = parents(self._columns.key(read), self._columns.top_level)
+        return [key for parent in above for key in self._same.get(parent, ())]
+
+    def within(self, read: str) -> Sequence[str]:
+        """Return the columns that are nested in the one that is read."""
+        return self._within.get(self._columns.key(read), ())
+
+
 class _Judge:
     def __init__(self, graph: Graph, subject: Subject, view: View):
         self._graph = graph
         self._subject = subject
         self._view = view
-        self._onward: dict[int, bool] = {}
-        keys = {*subject.keys, *self._mentioned()}
-        self._uses = {key: numbers for key in keys if (numbers := self._edge_sets(key))}
+        self._uses: _Uses = {}
+        self._inside: _Uses = {}
+        self._whole: _Uses = {}
+        for dataset in subject.numbers:
+            self._read(dataset)
         readers = [(number, dataset) for dataset in subject.numbers for number in self._readers(dataset)]
         self._opaque = _sets(each for each in readers if graph.is_opaque(*each))
         self._silent = _sets(each for each in readers if self._hides_steps(*each))
@@ -77,18 +110,18 @@ class _Judge:
         self._reading = _sets(readers)
 
     def verdicts(self) -> list[Judged]:
-        return [self._verdict(key) for key in self._subject.keys]
+        return [self._verdict(key) for key in self._subject.columns.by_key]
 
     def _verdict(self, key: str) -> Judged:
-        subject, uses = self._subject, self._uses
+        subject = self._subject
         declared = tuple(sorted({*subject.consumers.get(key, ()), *subject.consumers.get(None, ())}))
-        inside = [each for each in uses if key in parents(each, subject.top_level)]
-        used = self._together((key, *inside))
+        uses, inside = self._uses.get(key, {}), self._inside.get(key, {})
+        used = {number: uses.get(number, False) or inside.get(number, False) for number in {*uses, *inside}}
         if used or declared:
-            reason = READ if key in uses else NESTED_READ if inside else DECLARED
+            reason = READ if uses else NESTED_READ if inside else DECLARED
             recreated = not declared and not any(used.values())
             return Judged(key, "used", reason, tuple(sorted(used)), declared, recreated)
-        whole = tuple(sorted(self._together(parents(key, subject.top_level))))
+        whole = tuple(sorted(self._whole.get(key, {})))
         for why, numbers in ((NESTED, whole), (OPAQUE, self._opaque), (NO_STEPS, self._silent)):
             if numbers:
                 return Judged(key, "unknown", why, numbers, ())
@@ -98,27 +131,21 @@ class _Judge:
             return Judged(key, "unknown", SHOWN, self._shown, (), shown=self._shown)
         return Judged(key, "unused", UNUSED, self._reading, (), shown=self._shown)
 
-    def _together(self, keys: Iterable[str]) -> dict[int, bool]:
-        """Return the edge sets that use some of these columns, and whether one does so from the newest generation."""
-        found: dict[int, bool] = {}
-        for key in keys:
-            for number, newest in self._uses.get(key, {}).items():
-                found[number] = found.get(number, False) or newest
-        return found
-
-    def _mentioned(self) -> Iterator[str]:
-        columns = self._graph.columns
-        nodes = (node for dataset in self._subject.numbers for node in self._graph.nodes_of(dataset))
-        return (key for node in nodes if (key := columns[node].key))
-
-    def _edge_sets(self, key: str) -> dict[int, bool]:
-        """Return the edge sets in which a column feeds another, and whether one did so from the newest generation."""
-        found: dict[int, bool] = {}
-        for dataset in self._subject.numbers:
-            node = self._graph.node(dataset, key)
-            for number in () if node is None else self._used_in(node, newest=dataset == self._subject.newest):
-                found[number] = found.get(number, False) or dataset == self._subject.newest
-        return found
+    def _read(self, dataset: int) -> None:
+        """Take the edge sets in which columns of a generation feed others, for the columns that they are about."""
+        subject, newest = self._subject, dataset == self._subject.newest
+        spelt = dict.fromkeys((self._view.nesting.columns_of(dataset), subject.columns))
+        spellings = [_Spelling(columns, subject.columns.by_key) for columns in spelt]
+        for node in self._graph.nodes_of(dataset):
+            numbers = list(self._used_in(node, newest=newest))
+            read = self._graph.columns[node].key or ""
+            for spelling in spellings if numbers else ():
+                for found, keys in (
+                    (self._uses, spelling.same(read)),
+                    (self._inside, spelling.around(read)),
+                    (self._whole, spelling.within(read)),
+                ):
+                    _note(found, keys, numbers, newest=newest)
 
     def _used_in(self, node: int, *, newest: bool) -> Iterator[int]:
         view = self._view
@@ -129,24 +156,29 @@ class _Judge:
 
     def _leads_on(self, far: int, node: int, *, anywhere: bool) -> bool:
         """Tell whether an edge leads to another column; anywhere: also to what is gone and leads no further."""
-        if self._graph.columns[far].dataset >= 0:
-            return anywhere or self._arrives(far)
+        dataset_of = self._graph.dataset_of
+        if dataset_of[far] >= 0:
+            return anywhere or self._arrives(dataset_of[far])
         onward = (each for each, _, _ in triples(self._graph.out.get(far, NO_EDGES)))
-        return any(each != node and (anywhere or self._arrives(each)) for each in onward)
+        return any(each != node and (anywhere or self._arrives(dataset_of[each])) for each in onward)
 
-    def _arrives(self, node: int) -> bool:
-        """Tell whether a column is in a dataset that is there, or leads on to one over edges that count."""
-        todo, seen = [node], {node}
+    def _arrives(self, dataset: int) -> bool:
+        """Tell whether a dataset is there, or something that is there came of it."""
+        todo, seen = [dataset], {dataset}
         while todo:
             at = todo.pop()
-            dataset = self._graph.dataset_of[at]
-            if dataset >= 0 and dataset not in self._view.hidden:
+            if at not in self._view.hidden:
                 return True
-            for far, _, number in triples(self._graph.out.get(at, NO_EDGES)):
-                if self._view.live[number] and far not in seen:
-                    seen.add(far)
-                    todo.append(far)
+            for number in self._graph.feeds.get(at, ()):
+                output = self._output(number)
+                if self._view.says(number) and output is not None and output not in seen:
+                    seen.add(output)
+                    todo.append(output)
         return False
+
+    def _output(self, number: int) -> int | None:
+        output = self._graph.sets[number][1].output
+        return None if output is None else self._graph.dataset(output)
 
     def _readers(self, dataset: int) -> list[int]:
         view = self._view
@@ -156,20 +188,8 @@ class _Judge:
 
     def _counts(self, number: int) -> bool:
         """Tell whether an edge set is about a dataset that is there, or that something which is there came of."""
-        output = self._graph.sets[number][1].output
-        todo = [self._graph.dataset(output)] if output is not None else []
-        seen = set(todo)
-        while todo:
-            dataset = todo.pop()
-            if dataset is not None and dataset not in self._view.hidden:
-                return True
-            for each in self._graph.feeds.get(-1 if dataset is None else dataset, ()):
-                said = self._graph.sets[each][1]
-                far = self._graph.dataset(said.output) if said.output is not None else None
-                if self._view.says(each) and far is not None and far not in seen:
-                    seen.add(far)
-                    todo.append(far)
-        return output is None
+        output = self._output(number)
+        return output is None or self._arrives(output)
 
     def _hides_steps(self, number: int, dataset: int) -> bool:
         said, name = self._graph.sets[number][1], self._graph.names[dataset]
@@ -179,6 +199,13 @@ class _Judge:
         said = self._graph.sets[number][1]
         name = self._graph.names[dataset]
         return said.output is None and name not in said.opaque and name not in self._graph.explained[number]
+
+
+def _note(found: _Uses, keys: Iterable[str], numbers: Iterable[int], *, newest: bool) -> None:
+    for key in keys:
+        for number in numbers:
+            known = found.setdefault(key, {})
+            known[number] = known.get(number, False) or newest
 
 
 def _sets(readers: Iterable[tuple[int, int]]) -> tuple[int, ...]:

@@ -92,17 +92,24 @@ class Wave:
 
     def _steps(self, parent: int) -> list[Step]:
         """Return what one node leads to."""
-        found = self._over(parent, parent, "", self._view.live)
-        dataset = self._graph.dataset_of[parent]
-        if dataset in self._view.nesting.active:
-            for above, rest in self._view.nesting.lies_in(parent):
-                found += self._over(parent, above, rest, self._view.live)
+        found = self._from(parent, parent, self._view.live)
         if self._readers:
-            for other in self._view.lifetimes.others(dataset):
-                found += self._reread(parent, other)
+            others = self._view.lifetimes.others(self._graph.dataset_of[parent])
+            again = [node for other in others for node in self._view.nesting.again(parent, other)]
+            reread = [step for node in again for step in self._from(parent, node, self._view.reading)]
+            self.reread = self.reread or bool(reread)
+            found += reread
         return found
 
-    def _over(self, parent: int, node: int, rest: str, counts: bytearray) -> list[Step]:
+    def _from(self, parent: int, at: int, counts: bytearray) -> list[Step]:
+        """Follow the edges of a column, and of what it lies in; `parent` is what stands for it on the way."""
+        found = self._over(parent, at, at, "", counts)
+        if self._graph.dataset_of[at] in self._view.nesting.active:
+            for above, rest in self._view.nesting.lies_in(at):
+                found += self._over(parent, at, above, rest, counts)
+        return found
+
+    def _over(self, parent: int, at: int, node: int, rest: str, counts: bytearray) -> list[Step]:
         """Follow the edges of a node for a column at `rest` in it; a list, because a generator costs twice as much."""
         edges = self._edges.get(node)
         found: list[Step] = []
@@ -122,19 +129,19 @@ class Wave:
                     reached.add(far)
                     found.append((far, parent, how, number, SURE))
             else:
-                found += self._nested(parent, node, rest, (far, how, number))
+                found += self._nested(parent, at, (node, rest), (far, how, number))
         return found
 
-    def _nested(self, parent: int, node: int, rest: str, edge: tuple[int, int, int]) -> Iterator[Step]:
+    def _nested(self, parent: int, at: int, place: tuple[int, str], edge: tuple[int, int, int]) -> Iterator[Step]:
         """Follow an edge between datasets with nested columns (rule 12)."""
-        far, how, number = edge
+        (node, rest), (far, how, number) = place, edge
         nesting, direct = self._view.nesting, self._graph.hows[how].direct
         ways: Iterable[Reach]
         if self._forward:
-            onward = nesting.onward_from_within(parent, node, rest, far, direct=direct) if rest else None
+            onward = nesting.onward_from_within(at, node, rest, far, direct=direct) if rest else None
             ways = onward or nesting.onward(node, far, direct=direct)
         else:
-            back = nesting.back_from_within(parent, node, rest, far, direct=direct) if rest else None
+            back = nesting.back_from_within(at, node, rest, far, direct=direct) if rest else None
             ways = back or nesting.back(node, far, direct=direct)
         for reach in ways:
             yield from self._take((reach.node, parent, how, number, reach.kind))
@@ -153,13 +160,6 @@ class Wave:
         else:
             self.reached.add(node)
             yield (node, parent, how, number, _AGAIN if node in self._contained else SURE)
-
-    def _reread(self, parent: int, dataset: int) -> list[Step]:
-        """Follow the edges of current readers from the same column of another generation."""
-        node = self._graph.node(dataset, self._graph.columns[parent].key or "")
-        found = [] if node is None else self._over(parent, node, "", self._view.reading)
-        self.reread = self.reread or bool(found)
-        return found
 
     def _cross(self, parent: int, middle: int, how: int, number: int) -> Iterator[Step]:
         """Go through the meeting point of dataset-wide edges, which is no distance; once, for all that come later."""

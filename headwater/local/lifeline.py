@@ -19,13 +19,14 @@ def read_settings() -> Settings:
     return Settings.model_validate_json(sys.stdin.buffer.readline())
 
 
-def when_parent_ends(call: Callable[[], None]) -> None:
-    """Call once, from a thread, when the supervisor has gone or asks to stop."""
+def when_parent_ends(*calls: Callable[[], None]) -> None:
+    """Call each once, in this order, from a thread, when the supervisor has gone or asks to stop."""
 
     def wait() -> None:
         while os.read(sys.stdin.fileno(), 1024):  # unbuffered: a lock held at the interpreter's end would abort it
             pass
-        call()
+        for call in calls:
+            call()
 
     threading.Thread(target=wait, name="lifeline", daemon=True).start()
 

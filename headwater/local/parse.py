@@ -1,4 +1,4 @@
-"""The process `parser`: log to lake every tick, and the lake's maintenance in between."""
+"""The process `parser`: log to lake when something comes, at most once a tick; the lake's maintenance in between."""
 
 import logging
 import sys
@@ -12,6 +12,7 @@ from headwater.lake.bronze import Bronze
 from headwater.lake.delta import REOPEN_AFTER
 from headwater.lake.maintain import compact, vacuum
 from headwater.local.lifeline import read_settings, when_parent_ends
+from headwater.local.wake import Wake, reached_note
 from headwater.parser.attempts import Attempts
 from headwater.parser.ingest import Parser
 from headwater.parser.partitions import Partition
@@ -30,11 +31,16 @@ SAY_AGAIN_S = 60.0
 class Loop:
     """A parser for each partition, and the lake's maintenance, until told to stop."""
 
-    def __init__(self, settings: Settings, folder: Path, stop: threading.Event):
-        """Open nothing that may not be there yet: the log is made by `serve`."""
+    def __init__(self, settings: Settings, folder: Path, stop: threading.Event, wake: Wake, index: Wake):
+        """Open nothing that may not be there yet: the log is made by `serve`.
+
+        wake: rung when something has come, and after `stop` was set; index: rung with each commit.
+        """
         self._settings = settings
         self._folder = folder
         self._stop = stop
+        self._wake = wake
+        self._index = index
         self._bronze: Bronze = open_bronze(settings)
         self._readers = log_readers(settings, folder)
         self._partitions: list[Partition] = []
@@ -50,34 +56,51 @@ class Loop:
         pause = 0.0
         while not self._stop.is_set():
             started = time.monotonic()
+            self._wake.take()  # before the look: a wake that comes meanwhile leads to another
+            taken = 0
             try:
-                self._tick()
+                taken = self._look()
+                self._maintain()
                 pause = 0.0
             except Retry as error:
                 self._say(str(error))
                 self._close()
                 pause = min(MAX_PAUSE_S, max(0.2, pause * 2))
             if not any(partition.parser.filled for partition in self._partitions):
-                self._stop.wait(pause or max(0.0, self._settings.tick_s - (time.monotonic() - started)))
+                self._rest(taken, pause, time.monotonic() - started)
         self._close()
 
-    def _tick(self) -> None:
+    def _rest(self, taken: int, pause: float, spent_s: float) -> None:
+        """Keep a tick between two commits; after a look that found nothing, wait for a wake, at most a tick."""
+        left_s = max(0.0, self._settings.tick_s - spent_s)
+        if pause or taken or is_lake_remote(self._settings):
+            self._stop.wait(pause or left_s)
+        else:
+            self._wake.wait(left_s)
+
+    def _look(self) -> int:
         if not self._partitions:
             self._open()
         waits: LogUnavailable | None = None
+        done = self._commits
         for partition in self._partitions:
             if self._stop.wait(max(0.0, self._not_before - time.monotonic())):
-                return
+                break
             try:
                 taken = bool(partition.step())
             except LogUnavailable as error:
                 waits = error  # of one partition: the others need not wait
                 continue
-            self._commits += taken
-            if taken and is_lake_remote(self._settings):
-                self._not_before = time.monotonic() + self._settings.tick_s
+            if taken:
+                self._commits += 1
+                self._index.ring(reached_note(partition.reader.source, partition.parser.committed))
+                if is_lake_remote(self._settings):
+                    self._not_before = time.monotonic() + self._settings.tick_s
         if waits:
             raise waits
+        return self._commits - done
+
+    def _maintain(self) -> None:
         if self._commits >= REOPEN_AFTER:
             self._commits = 0
             compact(self._bronze)
@@ -109,11 +132,12 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="parser: %(message)s", stream=sys.stderr)
     settings = read_settings()
     stop = threading.Event()
-    when_parent_ends(stop.set)
+    wake, index = Wake(*map(int, sys.argv[1:3])), Wake(*map(int, sys.argv[3:5]))
+    when_parent_ends(stop.set, wake.ring)
     try:
         folder = prepare_folder(settings)
         with folder_lock(folder, "parser", wait_s=15):
-            Loop(settings, folder, stop).run()
+            Loop(settings, folder, stop, wake, index).run()
     except HeadwaterError as error:
         log.error("%s", error)
         sys.exit(1 if isinstance(error, Retry) else 3)

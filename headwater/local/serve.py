@@ -29,6 +29,7 @@ from headwater.local.connection import connection_class
 from headwater.local.health import Health
 from headwater.local.intake import Take
 from headwater.local.lifeline import read_settings, when_parent_ends
+from headwater.local.wake import Wake
 from headwater.receiver import Refusal, Request
 from headwater.receiver.station import Limits, Receiver
 from headwater.runtime.folders import folder_lock, prepare_folder
@@ -156,9 +157,9 @@ _FOREIGN_HOST = Refusal(
 )
 
 
-async def run(settings: Settings, folder: Path, listener: socket.socket) -> None:
+async def run(settings: Settings, folder: Path, listener: socket.socket, parser: Wake) -> None:
     """Serve until the supervisor ends; what was received is then answered and the log closed."""
-    event_log = open_log(settings, folder, open_claims(settings))
+    event_log = open_log(settings, folder, open_claims(settings), parser.ring)
     serve = Serve(settings, folder, event_log)
     config = uvicorn.Config(
         serve, http=connection_class(serve), loop="uvloop", lifespan="off", ws="none", proxy_headers=False,
@@ -189,16 +190,17 @@ async def run(settings: Settings, folder: Path, listener: socket.socket) -> None
 
 
 def main() -> None:
-    """Run as a child of `headwater up`; the listening socket is file descriptor 3's number in the first argument."""
+    """Run as a child of `headwater up`; the arguments: listening socket, and the pipe that wakes the parser."""
     logging.basicConfig(level=logging.INFO, format="serve: %(message)s", stream=sys.stderr)
     settings = read_settings()
+    listener, *parser = map(int, sys.argv[1:])
     try:
         folder = prepare_folder(settings)
         with (
             folder_lock(folder, "serve", wait_s=15),
             asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
         ):
-            runner.run(run(settings, folder, socket.socket(fileno=int(sys.argv[1]))))
+            runner.run(run(settings, folder, socket.socket(fileno=listener), Wake(*parser)))
     except HeadwaterError as error:
         log.error("%s", error)
         sys.exit(1 if isinstance(error, Retry) else 3)

@@ -15,6 +15,7 @@ from pathlib import Path
 from headwater.errors import WrongSetting
 from headwater.failpoints import VARIABLE as FAILPOINT
 from headwater.local.lifeline import settings_line, write_pid
+from headwater.local.wake import Wake
 from headwater.runtime.folders import folder_lock, prepare_folder
 from headwater.settings import Settings
 
@@ -34,7 +35,8 @@ class _Child:
     """A process of ours and how often it died lately."""
 
     name: str
-    command: list[str]
+    module: str
+    inherited: tuple[int, ...]
     process: subprocess.Popen[bytes]
     started: float
     deaths: int = 0
@@ -48,6 +50,7 @@ class Supervisor:
         self._settings = settings
         self._folder = folder
         self._listener = listener
+        self._parser, self._index = Wake.make(), Wake.make()
         self._ended: queue.Queue[_Child | None] = queue.Queue()
         self._children: dict[str, _Child] = {}
 
@@ -57,10 +60,11 @@ class Supervisor:
 
     def run(self) -> int:
         """Keep the children alive until asked to stop; returns the exit status."""
-        descriptor = str(self._listener.fileno())
-        self._start("serve", [sys.executable, "-m", "headwater.local.serve", descriptor], 0)
-        self._start("parser", [sys.executable, "-m", "headwater.local.parse"], 0)
-        self._start("index", [sys.executable, "-m", "headwater.local.index"], 0)
+        parser, index = self._parser.descriptors, self._index.descriptors
+        # only `serve` gets the port: outliving a killed supervisor, another would keep the next one from listening
+        self._start("serve", "headwater.local.serve", (self._listener.fileno(), *parser), 0)
+        self._start("parser", "headwater.local.parse", (*parser, *index), 0)
+        self._start("index", "headwater.local.index", index, 0)
         status = 0
         while (child := self._ended.get()) is not None:
             if child.process.returncode == GIVE_UP:
@@ -70,19 +74,18 @@ class Supervisor:
             say(f"headwater: {child.name} ended with status {child.process.returncode}; it starts again.")
             os.environ.pop(FAILPOINT, None)  # a fail point kills a child once
             time.sleep(_BACK_OFF_S[min(deaths, len(_BACK_OFF_S)) - 1])
-            self._start(child.name, child.command, deaths)
+            self._start(child.name, child.module, child.inherited, deaths)
         self._end_children()
         return status
 
-    def _start(self, name: str, command: list[str], deaths: int) -> None:
-        # the parser has no part in the port: outliving a killed supervisor, it would keep the next one from listening
-        inherited = [self._listener.fileno()] if name == "serve" else []
+    def _start(self, name: str, module: str, inherited: tuple[int, ...], deaths: int) -> None:
+        command = [sys.executable, "-m", module, *map(str, inherited)]
         environment = {**_ALLOCATOR, **os.environ}
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, pass_fds=inherited, start_new_session=True, env=environment
         )
         write_pid(self._folder, name, process.pid)
-        child = _Child(name, command, process, time.monotonic(), deaths)
+        child = _Child(name, module, inherited, process, time.monotonic(), deaths)
         self._children[name] = child
         assert process.stdin  # noqa: S101 - it is a pipe
         try:

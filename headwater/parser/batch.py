@@ -23,8 +23,9 @@ from headwater.events.rows import (
     hole_row,
     refused_row,
     rejected_row,
+    shape_row,
 )
-from headwater.tables import DUPLICATES, EVENTS, REFUSED, REJECTED
+from headwater.tables import DUPLICATES, EVENTS, REFUSED, REJECTED, SHAPES, stored_key
 
 MAX_REJECTED_BODY = 1 << 20
 _DATA_FAULTS = (
@@ -156,17 +157,22 @@ def _sort_in(
     else:
         batch.add(EVENTS.name, sequence, event_row(position, record.http, outcome))
         batch.ids[outcome.id] = None
-        for content in _contents(outcome):
-            _add_content(batch, sequence, content, before)
+        _add_contents(batch, sequence, outcome, before)
 
 
-def _contents(event: Event) -> list[Content]:
-    datasets = (*event.inputs, *event.outputs)
-    return [*event.contents, *(content for dataset in datasets for content in dataset.contents)]
+def _add_contents(batch: Batch, sequence: int, event: Event, before: Before) -> None:
+    """Add the rows of what is new of an event; where its shape is known, nothing is but facets of its run."""
+    shape = stored_key(SHAPES.name, event.shape)
+    known = shape in before.hashes or shape in batch.hashes
+    for content in event.run_contents if known else event.contents:
+        _add_content(batch, sequence, content, before)
+    if not known:
+        batch.hashes.add(shape)
+        batch.add(SHAPES.name, sequence, shape_row(event.said))
 
 
 def _add_content(batch: Batch, sequence: int, content: Content, before: Before) -> None:
-    key = bytes.fromhex(content.content_hash)
+    key = stored_key(content.table, content.content_hash)
     if key not in before.hashes and key not in batch.hashes:
         batch.hashes.add(key)
         rows = batch.rows.setdefault(content.table, [])

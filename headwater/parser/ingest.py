@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from headwater.collector import paused
 from headwater.errors import InvalidEvent
 from headwater.eventlog import Claims, Kind, LoggedRecord, LogReader
 from headwater.events.reader import EventReader
@@ -18,6 +19,7 @@ log = logging.getLogger(__name__)
 
 BATCH_BYTES = 16 << 20
 MAX_HASHES = 500_000
+_UNKNOWN = -1
 REPORT = "Partition %s: %d records in the lake up to sequence %d, %d rejected; the oldest waited %.0f s"
 GAP = (
     "Partition %s: %d of the records up to sequence %d are lost: the log let go of them before the parser came. Table "
@@ -41,7 +43,8 @@ class Parser:
         self._window = Window()
         self._hashes: set[bytes] = set()
         self._decided: set[int] = set()
-        self._committed: int | None = None
+        self.committed = _UNKNOWN
+        """The newest sequence in the lake, as of this process's last commit or look."""
         self._done = _Done()
         self.filled = False
         """Whether the last step took as much as one batch may hold, so that more is likely to wait."""
@@ -100,7 +103,7 @@ class Parser:
     def _take(self, records: Sequence[LoggedRecord], watermark: int) -> int:
         if records:
             self._done.begin(records)
-            self._committed = None  # whatever stops this attempt, the next one looks at what it has left behind
+            self.committed = _UNKNOWN  # whatever stops this attempt, the next one looks at what it has left behind
             bisect(records, watermark, self._commit, self._reject)
         return len(records)
 
@@ -122,7 +125,8 @@ class Parser:
 
     def _commit(self, records: Sequence[LoggedRecord], watermark: int) -> None:
         before = Before(watermark, self._window, self._hashes, self._decided)
-        batch = build_batch(self._source, records, before, self._event_reader, self._claims)
+        with paused():
+            batch = build_batch(self._source, records, before, self._event_reader, self._claims)
         self._bronze.commit(self._source, batch.rows, batch.last)
         self._remember(batch)
 
@@ -142,7 +146,7 @@ class Parser:
         self._done.rejected += batch.rejected
         if batch.lost:
             log.error(GAP, self._source.partition, batch.lost, batch.last)
-        self._committed = batch.last
+        self.committed = batch.last
 
     def _start_from_watermark(self, received_us: int | None = None) -> int:
         """Return the table's watermark; reload what is remembered unless this process made it.
@@ -150,14 +154,14 @@ class Parser:
         received_us: when what comes next was received; without it the log is asked, which may open a link to it.
         """
         watermark = self._bronze.watermark(self._source)
-        if watermark != self._committed:
+        if watermark != self.committed:
             if received_us is None:
                 newest = self._reader.read(watermark, limit=1, max_bytes=1)
                 received_us = newest[0].received_us if newest else MAX_AGE_US
             self._window = Window(self._bronze.recent_ids(self._source, received_us - MAX_AGE_US, MAX_IDS))
             self._hashes = self._bronze.known_hashes(MAX_HASHES)
             self._decided = self._bronze.decided(self._source, watermark)
-            self._committed = watermark
+            self.committed = watermark
         return watermark
 
 

@@ -1,7 +1,7 @@
 """The event log that the settings name, for its writer and for its readers."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def open_log(settings: Settings, folder: Path, claims: Claims) -> Log:
-    """Open the log for writing; the caller holds the lock `serve`. A service that is down is no error yet."""
+def open_log(settings: Settings, folder: Path, claims: Claims, on_commit: Callable[[], None] = lambda: None) -> Log:
+    """Open the log for writing; the caller holds the lock `serve`. A service that is down is no error yet.
+
+    on_commit: called when something has come into a log on our own disk; a service tells its readers itself.
+    """
     match settings.log:
         case "sqlite":
-            return _open_sqlite(settings, folder, claims)
+            return _open_sqlite(settings, folder, claims, on_commit)
         case "event_hub":
             from headwater.eventlog.event_hub import EventHubLog
 
@@ -129,7 +132,7 @@ def kafka_address(settings: Settings) -> "KafkaAddress":
     return KafkaAddress(settings.kafka_servers or "", settings.kafka_topic, settings.kafka_group, options)
 
 
-def _open_sqlite(settings: Settings, folder: Path, claims: Claims) -> "SqliteLog":
+def _open_sqlite(settings: Settings, folder: Path, claims: Claims, on_commit: Callable[[], None]) -> "SqliteLog":
     """Open the log of one machine; large bodies of no record go: their requests were never acknowledged.
 
     Only from our own folder: a container may be shared, and deletes by age. While a segment cannot be read they stay,
@@ -143,14 +146,16 @@ def _open_sqlite(settings: Settings, folder: Path, claims: Claims) -> "SqliteLog
         settings.retain_hours, settings.retain_bytes,
     )  # fmt: skip
     if not isinstance(claims, FolderClaims):
-        return SqliteLog(folder / "log", limits)
+        return SqliteLog(folder / "log", limits, on_commit=on_commit)
 
     def named() -> Sequence[bytes]:
         with closing(SqliteLogReader(folder / "log")) as reader:
             return reader.claims()
 
     leftovers = Leftovers(claims, named)
-    opened = SqliteLog(folder / "log", limits, on_remove=claims.remove, before_retention=leftovers.sweep)
+    opened = SqliteLog(
+        folder / "log", limits, on_remove=claims.remove, before_retention=leftovers.sweep, on_commit=on_commit
+    )
     try:
         leftovers.sweep()
     except LogUnavailable as error:

@@ -14,25 +14,20 @@ from headwater.lineage.name_metadata import read_metadata
 from headwater.lineage.names import NameRules
 from headwater.lineage.user_rules import UserRules
 from headwater.lineage.user_rules_text import read_consumers, read_masking, read_tags
-from headwater.spark.gold import build_gold
-from headwater.spark.silver import BATCH_EVENTS, build_silver
+from headwater.spark.refresh import BATCH_EVENTS, refresh
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Bring silver, gold or both of a lake up to date, in the session that is there."""
+    """Bring silver and gold of a lake up to date, in the session that is there."""
     parser = argparse.ArgumentParser(prog="headwater-spark", description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("lake", help="folder or URI that holds `bronze`")
-    parser.add_argument("--layer", choices=("silver", "gold", "both"), default="both")
     parser.add_argument("--rebuild", action="store_true", help="build anew beside the old tables, then switch")
     parser.add_argument("--rules", type=Path, help="folder of names.yaml, tags.yaml and so on, as a mounted path")
     parser.add_argument("--batch-events", type=int, default=BATCH_EVENTS, help="events that are taken at a time")
     options = parser.parse_args(arguments)
     rules = read_rules(options.rules)
     spark = SparkSession.builder.getOrCreate()
-    if options.layer != "gold":
-        build_silver(spark, options.lake, rules, rebuild=options.rebuild, batch_events=options.batch_events)
-    if options.layer != "silver":
-        build_gold(spark, options.lake, rules, rebuild=options.rebuild)
+    refresh(spark, options.lake, rules, rebuild=options.rebuild, batch_events=options.batch_events)
 
 
 def read_rules(folder: Path | None) -> UserRules:

@@ -11,7 +11,7 @@ from headwater.lineage.naming import Naming
 from headwater.lineage.surface import Surfaced, surface
 from headwater.lineage.user_rules import UserRules
 from headwater.spark.arrow import Row
-from headwater.spark.graph import Now
+from headwater.spark.graph import SnapshotOfRows
 from headwater.spark.texts import text_of
 from headwater.tables import MASKING_SURFACE, UNUSED_COLUMNS, Table
 
@@ -36,25 +36,25 @@ class Answers:
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
         """Take rows in the columns `VOTE_COLUMNS`, sorted; yield rows of `ANSWERS`."""
-        now = Now(rows, self.rules, self.naming)
+        now = SnapshotOfRows(self.rules, self.naming, rows)
         tags = {key.casefold() for *_, (key, value) in all_tags(now, self.rules) if value.casefold() != "false"}
         for tag in sorted(tags):
             yield from self._surface(now, tag)
-        for dataset in sorted(now.with_columns()):
+        for dataset in sorted({each.plain for each in now.described()}):
             yield from self._unused(now, dataset)
 
-    def _surface(self, now: Now, tag: str) -> Iterator[Row]:
-        names, sources = now.graph.names, tagged_sources(now, self.rules, now.view, tag)
-        found = surface(now.graph, *sources, now.view, lambda number: now.columns(names[number]).by_key)
+    def _surface(self, now: SnapshotOfRows, tag: str) -> Iterator[Row]:
+        names, sources = now.graph.names, tagged_sources(now, self.rules, now.view(), tag)
+        found = surface(now.graph, *sources, now.view(), lambda number: now.columns(names[number]).by_key)
         for each in found.columns:
-            yield (tag, *now.shown(each.dataset, each.key), each.exposure, *_via(now, each), *_NO_VERDICT)
+            yield (tag, *_shown(now, each.dataset, each.key), each.exposure, *_via(now, each), *_NO_VERDICT)
 
-    def _unused(self, now: Now, dataset: Name) -> Iterator[Row]:
+    def _unused(self, now: SnapshotOfRows, dataset: Name) -> Iterator[Row]:
         columns = now.shown_columns(dataset)
-        for each in judge_dataset(now, self.rules, now.view, dataset):
+        for each in judge_dataset(now, self.rules, now.view(), dataset):
             shown = (*dataset.parts, columns.shown(each.key))
-            readers = text_of(sorted({now.job_text(number) for number in each.edge_sets}))
-            shown_by = [f"{now.job_text(number)} at {iso(now.times[number])}" for number in each.shown]
+            readers = text_of(sorted({_job(now, number) for number in each.edge_sets}))
+            shown_by = [f"{_job(now, number)} at {iso(now.stats(number).last_us)}" for number in each.shown]
             verdict = (each.verdict, each.reason, readers, text_of(each.consumers))
             yield (None, *shown, *_NO_EXPOSURE, *verdict, each.recreated, text_of(sorted(shown_by)))
 
@@ -63,10 +63,19 @@ _NO_EXPOSURE = (None,) * 7
 _NO_VERDICT = (None,) * 6
 
 
-def _via(now: Now, each: Surfaced) -> Row:
+def _via(now: SnapshotOfRows, each: Surfaced) -> Row:
     hit = each.hit
     if hit is not None:
         parent = now.graph.columns[hit.parent]
-        return hit.distance, *now.shown(parent.dataset, parent.key), *now.graph.sets[hit.edge_set][0].job.parts
+        return hit.distance, *_shown(now, parent.dataset, parent.key), *now.graph.sets[hit.edge_set][0].job.parts
     job = (None, None) if each.opaque is None else now.graph.sets[each.opaque][0].job.parts
     return None, None, None, None, *job
+
+
+def _shown(now: SnapshotOfRows, dataset: int, key: str | None) -> Row:
+    name = now.graph.names[dataset]
+    return (*name.parts, None if key is None else now.columns(name).shown(key))
+
+
+def _job(now: SnapshotOfRows, number: int) -> str:
+    return "/".join(now.graph.sets[number][0].job.parts)

@@ -34,15 +34,21 @@ def map_rows(frame: DataFrame, step: Step, to: Table) -> DataFrame:
     return frame.mapInArrow(mapped, spark_schema(to))
 
 
-def map_groups(frame: DataFrame, key: str, step: Callable[[Sequence[Row]], Iterable[Row]], to: Table) -> DataFrame:
-    """Apply a step to the rows that share a key, one group after the other: only one is in memory."""
+def map_groups(
+    frame: DataFrame, key: str, step: Callable[[Sequence[Row]], Iterable[Row]], to: Table, *, small: bool = False
+) -> DataFrame:
+    """Apply a step to the rows that share a key, one group after the other: only one is in memory.
+
+    small: all groups in one task.
+    """
     place = frame.columns.index(key)
 
     def grouped(rows: Iterator[Row]) -> Iterator[Row]:
         for _, group in groupby(rows, key=itemgetter(place)):
             yield from step(list(group))
 
-    return map_rows(frame.repartition(key).sortWithinPartitions(key), grouped, to)
+    together = frame.coalesce(1) if small else frame.repartition(key)
+    return map_rows(together.sortWithinPartitions(key), grouped, to)
 
 
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:

@@ -1,23 +1,25 @@
 """One batch of silver: what its events change is worked out anew, whichever runs that concerns, and nothing else."""
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial, reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame
+from pyspark.sql import Row as SqlRow
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.generations import Span
 from headwater.lineage.name import Name
+from headwater.lineage.naming import Naming
 from headwater.lineage.newest import NEWNESS
 from headwater.lineage.schemas import SeenSchema
 from headwater.lineage.user_rules import UserRules
 from headwater.spark.arrow import map_groups, map_rows
 from headwater.spark.datasets import DATASET, datasets, fields, jobs, reads, still_read
-from headwater.spark.delta import Folder, keep, together
+from headwater.spark.delta import Folder, keep, kept, texts, together
 from headwater.spark.derive import DERIVED, GROUP, Derive
-from headwater.spark.facets import KEY as FACET_KEY
-from headwater.spark.facets import newest_facets
+from headwater.spark.facets import newest_facets, newest_of
 from headwater.spark.happened import HAPPENED
 from headwater.spark.judge import CLOSED, OPEN, judge
 from headwater.spark.kin import Kin
@@ -25,7 +27,8 @@ from headwater.spark.known import LATEST, History, Known, Latest, exact_keys, re
 from headwater.spark.naming import Learnt, learn
 from headwater.spark.parse import parse
 from headwater.spark.positions import Position
-from headwater.spark.ranges import prefixes, ranges
+from headwater.spark.ranges import begin, ranges
+from headwater.spark.state import State
 from headwater.spark.texts import read_names
 from headwater.tables import (
     BINDINGS,
@@ -44,44 +47,68 @@ NAMES = Table("names", {"namespace": "string", "name": "string"})
 _RUN_KEYS = Table("run_keys", {"run_key": "string"})
 _GENERATIONS = Table("generations", dict.fromkeys(DATASET, "string"))
 _SPANS = Table("spans", {**NAMES.columns, "since_us": "long", "until_us": "long"})
+_VOTE = ["group_key", "run_key"]
 _OF_NAME = ["namespace", "name", *DATASET, "facet", "producer"]
 
 
-class Batch:
-    """The state of one batch.
+Seen = Mapping[str, Any]
+"""What `kept` has found out."""
 
-    exact, borrows: as in `Position`, after the batch.
+
+class Batch:
+    """The state of one batch of silver.
+
+    exact, borrows, asks: as in `Position`, after the batch. judged, derived: what it changes, rows of `JUDGED` and
+    `DERIVED`; replaced: what the keys of runs begin with that were there before; moved: something happened to names;
+    changed: some dataset is another one; loud, quiet: some votes say something new, or again what stands.
     """
 
-    def __init__(self, folder: Folder, rules: UserRules, before: Position):
-        """`before`: of the last batch."""
+    def __init__(self, folder: Folder, rules: UserRules, before: Position, state: State, bindings: Iterable[SqlRow]):
+        """`before`: of the last batch; bindings: rows of that table."""
         self.folder = folder
         self.rules = rules
         self.number = before.batch + 1
         self.exact = self._exact_before = before.exact
         self.borrows = before.borrows
+        self.asks = before.asks
+        self.state = state
+        self.judged: DataFrame | None = None
+        self.derived: DataFrame
+        self.replaced: Sequence[str] = ()
+        self.moved = self.changed = self.loud = self.quiet = False
+        self.naming: Naming
+        self._bindings = [tuple(row[name] for name in HAPPENED.columns) for row in bindings]
         self._events: DataFrame
         self._parsed: DataFrame
         self._touched: DataFrame
         self._begins: list[str] = []
 
     def take(self, events: DataFrame) -> int:
-        """Write all tables but `positions`; returns the number of events.
-
-        Every write may be repeated, and what says that names or columns changed is written last: a batch that was
-        cut off is taken again as a whole, with the events that have come since.
-        """
-        self._events = events
-        self._parsed = keep(parse(events, self.rules.names))
-        self._touched = keep(self._parsed.select("run_key").distinct())
-        seen = self._parsed.agg(F.count("*"), prefixes("run_key"), F.max("changes"), F.max(F.size("bindings")))
-        count, self._begins, changes, bindings = seen.collect()[0]
-        learnt = learn(self.folder.read(BINDINGS), self._parsed, self, changes=changes, bindings=bindings > 0)
+        """Write all tables of silver but `state`; returns the number of events."""
+        self._events = self.folder.few(events)
+        self._parsed, seen = kept(
+            parse(self._events, self.rules.names),
+            count=F.count("*"),
+            begins=texts(begin("run_key")),
+            changes=F.max("changes"),
+            bindings=F.max(F.size("bindings")),
+        )
+        self._touched = self._parsed.select("run_key").distinct()
+        self._begins = json.loads(seen["begins"])
+        learnt = learn(
+            self._bindings, self._parsed, self, changes=bool(seen["changes"]), bindings=(seen["bindings"] or 0) > 0
+        )
+        self.naming, self.moved = learnt.naming, bool(learnt.moved or learnt.rows or learnt.gone)
         moved = keep(self.users(learnt.moved)) if learnt.moved else None
         latest = self._latest(learnt, moved)
-        derived = self._derived(learnt, self._concerned(learnt, moved, latest))
-        self._write(learnt, latest, derived)
-        return int(count)
+        derived, told = self._derived(learnt, self._concerned(learnt, moved, latest))
+        self._write(learnt, latest, derived, told)
+        return int(seen["count"])
+
+    @property
+    def answers_stand(self) -> bool:
+        """Whether nothing has changed that answers are made of."""
+        return not (self.moved or self.changed or self.loud or self.exact != self._exact_before)
 
     # What is stored, for `learn`
 
@@ -109,14 +136,13 @@ class Batch:
 
     def parts_of(self, run_keys: DataFrame) -> DataFrame:
         """Return rows in the columns `GROUP` of these runs, stored and in this batch."""
-        run_keys = keep(run_keys)
+        run_keys, seen = kept(run_keys, begins=texts(begin("run_key")))
         own = self._parsed.select(*GROUP).join(run_keys, "run_key", "left_semi")
-        return self._stored_rows(run_keys).unionByName(own)
+        return self.folder.few(self._stored_rows(run_keys, seen).unionByName(own))
 
-    def _stored_rows(self, run_keys: DataFrame) -> DataFrame:
-        """Return rows in the columns `GROUP` of these runs as they are stored; `run_keys` is worked out twice."""
-        begins = run_keys.agg(prefixes("run_key")).collect()[0][0]
-        near = self.folder.read(RUNS).where(ranges("run_key", begins))
+    def _stored_rows(self, run_keys: DataFrame, seen: Seen) -> DataFrame:
+        """Return rows in the columns `GROUP` of these runs as they are stored; seen: what they begin with."""
+        near = self.folder.read(RUNS).where(ranges("run_key", json.loads(seen["begins"])))
         return near.select(*GROUP).join(run_keys, "run_key", "left_semi")
 
     # What changes
@@ -125,27 +151,30 @@ class Batch:
         """Return rows in the columns `GROUP` of the runs of the batch and of other runs that it concerns."""
         own = self.folder.read(RUNS).where(ranges("run_key", self._begins)).select(*GROUP)
         rows = self._parsed.select(*GROUP).unionByName(own.join(self._touched, "run_key", "left_semi"))
-        if late is None:
-            return rows
-        return rows.unionByName(self._stored_rows(late.join(self._touched, "run_key", "left_anti")))
+        if late is not None:
+            others, seen = kept(late.join(self._touched, "run_key", "left_anti"), begins=texts(begin("run_key")))
+            rows = rows.unionByName(self._stored_rows(others, seen))
+        return self.folder.few(rows)
 
     def _latest(self, learnt: Learnt, moved: DataFrame | None) -> DataFrame:
         """Return rows of `LATEST` that are new, those of names that mean something else as `moved` or `gone`."""
         rows = self._parsed.select(*GROUP) if moved is None else self._rows_of(moved)
-        found = keep(_newest(map_rows(rows.select("parts", "contents"), Latest(learnt.naming), LATEST)))
+        found, seen = kept(
+            _newest(map_rows(rows.select("parts", "contents"), Latest(learnt.naming), LATEST)),
+            twins=texts(F.when(F.col("twins"), F.array(*DATASET))),
+        )
         stays = {"gone": F.lit(False), "moved": F.lit(False)}
-        stored = self.folder.read(LATEST_FACETS).select(*LATEST.columns)
+        stored = self.state.read(LATEST_FACETS).select(*LATEST.columns)
         fresh = found.withColumns(stays)
         if moved is not None:
             stale = self._stale(stored, learnt.moved)
             again = fresh.join(stale, _OF_NAME, "left_semi").withColumn("moved", F.lit(True))
             others = fresh.join(stale, _OF_NAME, "left_anti")
             gone = stale.join(found, _OF_NAME, "left_anti").withColumns({"gone": F.lit(True), "moved": F.lit(True)})
-            fresh = keep(others.unionByName(again).unionByName(gone))
+            fresh = keep(self.folder.few(others.unionByName(again).unionByName(gone)))
             stored = stored.join(stale, _OF_NAME, "left_anti")
-        self._tell_apart(
-            found, stored.unionByName(fresh.where("NOT gone").drop("gone", "moved")), moved=moved is not None
-        )
+        now = stored.unionByName(fresh.where("NOT gone").drop("gone", "moved"))
+        self._tell_apart(json.loads(seen["twins"]), now, moved=moved is not None)
         return fresh
 
     def _stale(self, stored: DataFrame, moved: Iterable[Span]) -> DataFrame:
@@ -154,10 +183,9 @@ class Batch:
         inside = inside.where("time_us BETWEEN since_us AND until_us")
         return keep(inside.select(*LATEST.columns).dropDuplicates(_OF_NAME))
 
-    def _tell_apart(self, found: DataFrame, now: DataFrame, *, moved: bool) -> None:
+    def _tell_apart(self, twins: Iterable[Sequence[str]], now: DataFrame, *, moved: bool) -> None:
         """Find the columns that newest schemas tell apart by case: most lakes have none, then nothing is read."""
-        several = {Name(*row) for row in found.where("twins").select(*DATASET).collect()}
-        several |= self._exact_before.keys()
+        several = {Name(*name) for name in twins} | self._exact_before.keys()
         if moved:  # an older schema may be the newest one again
             several |= {Name(*row) for row in now.where("twins").select(*DATASET).collect()}
         self.exact = {}
@@ -176,27 +204,39 @@ class Batch:
         if changed:
             found.append(self.users(Span(name) for dataset in changed for name in learnt.naming.names_of(dataset)))
         if self.borrows:
-            borrowed = self.folder.read(EDGE_SETS).where("part = 'open' AND borrowed AND NOT retracted")
+            borrowed = self.state.read(EDGE_SETS).where("borrowed")
             if moved is None:
                 datasets = latest.where("facet = 'schema'").select(*DATASET).distinct()
                 borrowed = borrowed.join(F.broadcast(datasets), DATASET, "left_semi")
             found.append(borrowed.select("run_key"))
         return keep(reduce(DataFrame.unionByName, found).distinct()) if found else None
 
-    def _derived(self, learnt: Learnt, late: DataFrame | None) -> DataFrame:
+    def _derived(self, learnt: Learnt, late: DataFrame | None) -> tuple[DataFrame, Seen]:
         rows = self._rows_of(late)
         known = Known(learnt.naming, self.exact)
-        derived = keep(map_groups(rows, "run_key", Derive(known), DERIVED))
-        found = derived.agg(F.collect_set("missing"), prefixes("run_key")).collect()[0]
-        wanted = {Name(*name) for text in found[0] for name in read_names(text)}
-        self._begins = found[1]
-        missing = derived.where("missing IS NOT NULL")
-        if not wanted:
-            return derived
-        known = self._with_histories(known, wanted)
-        again = rows.join(missing.select("run_key"), "run_key", "left_semi")
-        again = map_groups(again, "run_key", Derive(known), DERIVED)
-        return keep(derived.where("missing IS NULL").unionByName(again))
+        derived, told = self._told(rows, known)
+        wanted = {Name(*name) for text in json.loads(told["missing"]) for name in read_names(text)}
+        if wanted:  # rare: then these runs are worked out once more
+            missing = derived.where("missing IS NOT NULL")
+            again = rows.join(missing.select("run_key"), "run_key", "left_semi")
+            derived, told = self._told(again, self._with_histories(known, wanted), derived.where("missing IS NULL"))
+        self._begins = json.loads(told["begins"])
+        self.replaced = json.loads(told["stored"])
+        return derived, told
+
+    def _told(self, rows: DataFrame, known: Known, others: DataFrame | None = None) -> tuple[DataFrame, Seen]:
+        """Apply the rules to runs, and find out what changes."""
+        derived = map_groups(rows, "run_key", Derive(known), DERIVED, small=self.folder.small)
+        return kept(
+            derived if others is None else self.folder.few(derived.unionByName(others)),
+            missing=texts(F.col("missing")),
+            begins=texts(begin("run_key")),
+            stored=texts(F.when(F.col("stored"), begin("run_key"))),
+            changes=F.sum(F.size("changes")),
+            replaced=F.max(F.exists("changes", lambda vote: vote["replaced"])),
+            executions=texts(F.transform("changes", lambda vote: begin(vote["execution"]))),
+            below=F.max(F.col("parent_run").isNotNull()),
+        )
 
     def _with_histories(self, known: Known, datasets: set[Name]) -> Known:
         names = {name for dataset in datasets for name in known.naming.names_of(dataset)}
@@ -213,81 +253,124 @@ class Batch:
 
     # Writing
 
-    def _write(self, learnt: Learnt, latest: DataFrame, derived: DataFrame) -> None:
-        votes = self._votes(derived)
+    def _write(self, learnt: Learnt, latest: DataFrame, derived: DataFrame, told: Seen) -> None:
+        votes = self._votes(derived, told)
         self._write_datasets(latest, votes)  # before the votes: what is read no more is told from those that stood
-        together(partial(self._write_runs, votes, derived), partial(self._write_jobs, derived), self._write_facets)
+        together(
+            partial(self._write_votes, votes),
+            partial(self._write_runs, derived),
+            partial(self._write_jobs, derived),
+            self._write_facets,
+            partial(self._write_bindings, learnt),
+        )
+        self.judged = votes.rows if votes else None
+        self.derived = derived
+
+    def _write_votes(self, votes: "_Votes | None") -> None:
+        if votes is None:
+            return
+        closed = votes.rows.where((F.col("part") == CLOSED) & ~F.col("gone"))
+        if votes.closed:
+            self._correct(EDGE_SETS, closed, votes.closed, votes.rows.select(*_VOTE))
+        elif votes.closes:
+            self.folder.append(EDGE_SETS, self._stamped(closed))
+        elsewhere = {"gone": F.col("gone") | (F.col("part") != OPEN)}
+        self.state.put(EDGE_SETS, self._stamped(votes.rows.withColumns(elsewhere)), _VOTE)
+
+    def _write_runs(self, derived: DataFrame) -> None:
+        mentions = derived.select("run_key", F.explode("datasets").alias("of")).select("run_key", "of.*")
+        for table, rows in ((RUNS, derived), (RUN_DATASETS, mentions)):
+            if self.replaced:
+                self._correct(table, rows, self.replaced, derived.select("run_key"))
+            else:
+                self.folder.append(table, self._stamped(rows))
+
+    def _write_bindings(self, learnt: Learnt) -> None:
         rows = [(*row, False) for row in learnt.rows] + [(*row, True) for row in learnt.gone]
         if rows:
-            flagged = Table("bindings", {**HAPPENED.columns, "gone": "boolean"})
-            frame = self._rows(flagged, rows)
-            self.folder.merge(BINDINGS, self._stamped(frame), list(HAPPENED.columns))
-
-    def _write_runs(self, votes: "_Votes | None", derived: DataFrame) -> None:
-        """Write votes before the runs that say them: a run that is stored is not compared again."""
-        if votes is not None:
-            only = "" if votes.was_closed else "t.part = 'open'"
-            self.folder.merge(EDGE_SETS, self._stamped(votes.rows), ["group_key", "run_key"], only=only)
-        among = ranges("t.run_key", self._begins)
-        self.folder.merge(RUNS, self._stamped(derived), ["run_key"], only=among)
-        mentions = derived.select("run_key", F.explode("datasets").alias("of")).select("run_key", "of.*")
-        self.folder.merge(RUN_DATASETS, self._stamped(mentions), ["run_key", "role", "namespace", "name"], only=among)
+            frame = self._rows(Table("bindings", {**HAPPENED.columns, "gone": "boolean"}), rows)
+            self.state.put(BINDINGS, self._stamped(frame), list(HAPPENED.columns))
+            self.folder.overwrite(BINDINGS, self.state.read(BINDINGS))
 
     def _write_jobs(self, derived: DataFrame) -> None:
-        rows = jobs(self.folder, derived.where("kind = 'RUN'"))
-        self.folder.merge(JOBS, self._stamped(rows), ["job_namespace", "job_name"])
+        rows = jobs(self.folder, self.state.read(JOBS), derived.where("kind = 'RUN'"))
+        self.state.put(JOBS, self._stamped(rows), ["job_namespace", "job_name"])
+        self.folder.overwrite(JOBS, self.state.read(JOBS))
 
     def _write_facets(self) -> None:
-        facets = newest_facets(self._events, self.rules.names)
-        where = f"t.entity <> 'run' OR {ranges('t.name', self._begins)}"
-        self.folder.merge(FACETS, self._stamped(facets), FACET_KEY, only=where, when="s.event_order > t.event_order")
+        fresh = newest_facets(self._events, self.rules.names)
+        where = "entity <> 'run'"
+        if self.replaced:
+            where = f"({where} OR {ranges('name', self.replaced)})"
+        stored = self.folder.read(FACETS).where(where)
+        every = self.folder.few(stored.unionByName(self._stamped(fresh).select(*stored.columns)))
+        self.folder.replace(FACETS, newest_of(every), where)
 
-    def _votes(self, derived: DataFrame) -> "_Votes | None":
+    def _votes(self, derived: DataFrame, told: Seen) -> "_Votes | None":
         """Hold what runs say against what is stored; None if they say nothing new."""
-        changes = keep(derived.select(F.explode("changes").alias("vote")).select("vote.*"))
-        count, replaced, begins = changes.agg(F.count("*"), F.max("replaced"), prefixes("execution")).collect()[0]
-        if not count and derived.where("parent_run IS NOT NULL").isEmpty():
+        if not told["changes"] and not (told["below"] and self.asks):
             return None
-        stored = self.folder.read(EDGE_SETS).where("NOT retracted")
+        changes = derived.select(F.explode("changes").alias("vote")).select("vote.*")
         outputs = changes.select("output_key").distinct()
-        closed = stored.where(F.col("part") == CLOSED)
+        closed = self.folder.read(EDGE_SETS)
         executions = changes.select("execution").distinct()
+        begins = {text for texts_of_run in json.loads(told["executions"]) for text in texts_of_run}
         same = closed.where(ranges("execution", begins)).join(executions, "execution", "left_semi")
-        found = stored.where(F.col("part") == OPEN).unionByName(same.select(stored.columns))
-        if replaced:  # what stood behind a vote that is gone may stand again
+        is_closed = {"part": F.lit(CLOSED)}
+        before = self.state.read(EDGE_SETS).withColumn("part", F.lit(OPEN))
+        found = before.unionByName(same.select(closed.columns).withColumns(is_closed))
+        if told["replaced"]:  # what stood behind a vote that is gone may stand again
             losing = changes.where("replaced").select("output_key").distinct()
-            found = found.unionByName(closed.join(losing, "output_key", "left_semi").select(stored.columns)).distinct()
-        found = found.join(outputs, "output_key", "left_semi")
-        judged = Kin(self.folder, derived, keep(judge(found, changes, self.number))).answered()
-        was_closed, borrows = judged.agg(F.max(F.expr("was <=> 'closed'")), F.max("borrowed")).collect()[0]
-        self.borrows = self.borrows or bool(borrows)
-        read = reads(changes.where("NOT retracted")).withColumn("ever_read", F.lit(True))
-        if replaced:
-            key = ["group_key", "run_key"]
-            others = stored.join(changes.select(*key), key, "left_anti")
-            lost = reads(found.join(changes.where("replaced").select(*key), key, "left_semi"))
+            losing = closed.join(losing, "output_key", "left_semi").select(closed.columns)
+            found = found.unionByName(losing.withColumns(is_closed)).distinct()
+        found = self.folder.few(found).join(outputs, "output_key", "left_semi")
+        judged = judge(self.folder, found, changes)
+        rows, seen = Kin(self.folder, before, derived, judged, asks=self.asks).answered()
+        self.borrows = self.borrows or bool(seen["borrowed"])
+        self.asks = self.asks or bool(seen["asks"])
+        self.loud, self.quiet = bool(seen["loud"]), bool(seen["quiet"])
+        read = reads(changes.where("NOT gone")).withColumn("ever_read", F.lit(True))
+        if told["replaced"]:
+            others = before.unionByName(closed.withColumns(is_closed)).join(changes.select(*_VOTE), _VOTE, "left_anti")
+            lost = reads(found.join(changes.where("replaced").select(*_VOTE), _VOTE, "left_semi"))
             read = read.unionByName(still_read(lost.join(read, DATASET, "left_anti"), others))
-        return _Votes(judged, bool(was_closed), keep(read))
+        return _Votes(rows, json.loads(seen["closed"]), bool(seen["closes"]), read)
 
     def _write_datasets(self, latest: DataFrame, votes: "_Votes | None") -> None:
-        self.folder.merge(LATEST_FACETS, self._stamped(latest), _OF_NAME, when=_newer())
+        self.state.put(LATEST_FACETS, self._stamped(latest), _OF_NAME, when=_newer())
         concerned = latest.select(*DATASET)
         concerned = concerned.unionByName(concerned.withColumn("generation", F.lit("")))
         concerned = concerned.withColumn("ever_read", F.lit(None).cast("boolean"))
-        concerned = concerned if votes is None else concerned.unionByName(votes.read)
-        rows = keep(datasets(self.folder, concerned.groupBy(*DATASET).agg(F.max("ever_read").alias("ever_read"))))
-        self.folder.merge(FIELDS, self._stamped(fields(self.folder, rows)), [*DATASET, "field"])
-        self.folder.merge(DATASETS, self._stamped(rows), DATASET)
+        concerned = self.folder.few(concerned if votes is None else concerned.unionByName(votes.read))
+        concerned = concerned.groupBy(*DATASET).agg(F.max("ever_read").alias("ever_read"))
+        known = self.state.read(DATASETS)
+        rows, seen = kept(datasets(self.state.read(LATEST_FACETS), known, concerned), count=F.count("*"))
+        if seen["count"]:
+            self.changed = True
+            self.folder.overwrite(FIELDS, fields(self.folder, self._stamped(rows)))
+            self.state.put(DATASETS, self._stamped(rows), DATASET)
+            self.folder.overwrite(DATASETS, self.state.read(DATASETS))
+
+    def _correct(self, table: Table, rows: DataFrame, begins: Sequence[str], instead_of: DataFrame) -> None:
+        """Let rows replace those with these keys; begins: what the run keys of these begin with."""
+        where = ranges("run_key", begins)
+        others = self.folder.read(table).where(where).join(instead_of, instead_of.columns, "left_anti")
+        fresh = self._stamped(rows).select(*table.columns)
+        self.folder.replace(table, self.folder.few(others.select(*table.columns).unionByName(fresh)), where)
 
     def _stamped(self, frame: DataFrame) -> DataFrame:
         return frame.withColumns({"batch": F.lit(self.number), "rules_hash": F.lit(self.rules.rules_hash)})
 
 
 class _Votes(NamedTuple):
-    """Rows of `edge_sets`, and the datasets that have readers (`ever_read`) or have none any more."""
+    """Rows of `JUDGED`, and the datasets that have readers (`ever_read`) or have none any more.
+
+    closed: what the run keys of those begin with that were closed before; closes: some are closed now.
+    """
 
     rows: DataFrame
-    was_closed: bool
+    closed: Sequence[str]
+    closes: bool
     read: DataFrame
 
 

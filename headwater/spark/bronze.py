@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 from delta.tables import DeltaTable
@@ -16,10 +16,9 @@ from headwater.lake.ownership import PAST, check_owner, creation_properties
 from headwater.spark.delta import Folder, shaped, spark_schema, together
 from headwater.spark.new_columns import add_columns
 from headwater.spark.transactions import Transactions
-from headwater.tables import BRONZE, COLUMN_LINEAGE, DUPLICATES, EVENTS, REFUSED, REJECTED, SCHEMAS, Table
+from headwater.tables import BRONZE, DUPLICATES, EVENTS, HASHED, REFUSED, REJECTED, Table, stored_key
 
 ONE_ROW_EACH = (REJECTED, DUPLICATES, REFUSED)
-CONTENTS = ((COLUMN_LINEAGE, "lineage_hash"), (SCHEMAS, "schema_hash"))
 
 _SAME_RETENTION = "spark.databricks.delta.vacuum.enforceDeletedFileAndLogRetentionDurationCompatibility"
 """Whether Delta's own log must be kept as long as removed files, for who reads old versions; since Delta 4."""
@@ -123,9 +122,9 @@ class SparkBronze:
         reach(f"stream.after_{table.name}")
 
     def hashes(self, limit: int) -> set[bytes]:
-        """Return hashes of facets whose rows are stored, at most `limit` of each table."""
-        one, other = (self.read(table).select(column).distinct().limit(limit) for table, column in CONTENTS)
-        return {bytes.fromhex(row[0]) for row in one.union(other).collect()}
+        """Return hashes whose rows are stored, at most `limit` of each table."""
+        known = [self.read(table).select(F.lit(table.name), column).distinct().limit(limit) for table, column in HASHED]
+        return {stored_key(*row) for row in reduce(DataFrame.union, known).collect()}
 
     def _marks(self, table: Table, sources: Collection[Source]) -> dict[Source, int]:
         found = self._transactions.versions(self._folder.uri(table), [source.app_id for source in sources])

@@ -1,12 +1,14 @@
 """Delta tables as Spark sees them: a folder of tables that is built anew beside the old one and switched at once."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from delta.tables import DeltaTable
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import (
     ArrayType,
@@ -32,14 +34,19 @@ _SIDE_BY_SIDE = 4
 
 
 class Folder:
-    """The tables of one layer in one generation; `root` is a folder or a URI that Spark can read."""
+    """The tables of one layer in one generation; `root` is a folder or a URI that Spark can read.
+
+    small: what is read and written is worked out in one task, which needs no exchange between tasks; commits: how many
+    this has made, by table.
+    """
 
     def __init__(self, spark: SparkSession, root: str, tables: Sequence[Table]):
         """Touch nothing yet."""
         self.spark = spark
         self.root = root
+        self.small = False
+        self.commits: Counter[str] = Counter()
         self._tables = {table.name: table for table in tables}
-        self._empty: set[str] = set()
 
     def create(self) -> None:
         """Create the tables that are missing; protocol 1/2, so that delta-rs and Fabric can read and write them.
@@ -58,7 +65,6 @@ class Folder:
         builder = builder.addColumns(spark_schema(table)).partitionedBy(*table.partition_by)
         builder = builder.property("delta.dataSkippingStatsColumns", ",".join(statistics))
         builder.property("delta.enableDeletionVectors", "false").execute()
-        self._empty.add(table.name)
 
     def exists(self, table: Table) -> bool:
         """Tell whether a table is there."""
@@ -70,56 +76,90 @@ class Folder:
 
     def read(self, table: Table) -> DataFrame:
         """Return a table at its newest version; columns that came since it was made are null."""
-        return with_nulls(self.spark.read.format("delta").load(self.uri(table)), spark_schema(table))
+        return self.few(with_nulls(self.spark.read.format("delta").load(self.uri(table)), spark_schema(table)))
+
+    def few(self, frame: DataFrame) -> DataFrame:
+        """Return a frame in one partition where all is small."""
+        return frame.coalesce(1) if self.small else frame
 
     def rows(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> DataFrame:
         """Return rows in the columns of a table."""
         return self.spark.createDataFrame(list(rows), spark_schema(table))
 
+    def append(self, table: Table, frame: DataFrame) -> None:
+        """Add rows in one commit."""
+        self._write(table, frame, "append", {})
+
     def overwrite(self, table: Table, frame: DataFrame) -> None:
         """Replace all rows in one commit."""
-        shaped(frame, table).write.format("delta").mode("overwrite").save(self.uri(table))
-        reach(f"spark.after_{table.name}")
+        self._write(table, frame, "overwrite", {})
 
-    def merge(self, table: Table, frame: DataFrame, keys: Sequence[str], *, only: str = "", when: str = "") -> None:
-        """Insert rows or replace those of equal keys; rows whose column `gone` is true are deleted.
+    def replace(self, table: Table, frame: DataFrame, where: str) -> None:
+        """Let go of the rows for which `where` holds and add others, whichever these are, in one commit.
 
-        only: what is known of the rows that may be there (table `t`), so that files without such are not read;
-        when: which equal keys are replaced (`t` and `s`). Doing it twice changes nothing.
+        Needs `CHECK` to be off.
         """
-        condition = " AND ".join([*(f"t.{key} <=> s.{key}" for key in keys), *([f"({only})"] if only else [])])
-        columns: dict[str, str | Column] = {name: f"s.{name}" for name in table.columns}
-        if "gone" not in frame.columns:
-            frame = frame.withColumn("gone", F.lit(False))
-        if table.name in self._empty:  # ours alone until it is switched to; a merge costs ten times as many jobs
-            self._empty.remove(table.name)
-            shaped(frame.where("NOT gone"), table).write.format("delta").mode("append").save(self.uri(table))
-        else:
-            self._merge(table, frame, condition, columns, when)
+        self._write(table, frame, "overwrite", {"replaceWhere": where})
+
+    def _write(self, table: Table, frame: DataFrame, mode: str, options: Mapping[str, str]) -> None:
+        with described(self.spark, f"{table.name}: {mode}"):
+            shaped(frame, table).write.format("delta").mode(mode).options(**options).save(self.uri(table))
+        self.commits[table.name] += 1
         reach(f"spark.after_{table.name}")
 
-    def _merge(
-        self, table: Table, frame: DataFrame, condition: str, columns: dict[str, str | Column], when: str
-    ) -> None:
-        frame = frame.select(*(name for name in frame.columns if name in table.columns or name in ("gone", "moved")))
-        merge = DeltaTable.forPath(self.spark, self.uri(table)).alias("t").merge(frame.alias("s"), condition)
-        merge = merge.whenMatchedDelete("s.gone").whenMatchedUpdate(when or None, set=columns)
-        merge.whenNotMatchedInsert("NOT s.gone", values=columns).execute()
+
+CHECK = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
+"""Whether what replaces rows must be where these were: an edge that ends goes from one part of its table to another."""
 
 
-def together(*steps: Callable[[], None]) -> None:
+@contextmanager
+def settings(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
+    """Change settings of a session for a while; it may be somebody's notebook."""
+    before = {name: spark.conf.get(name, None) for name in conf}
+    for name, value in conf.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            spark.conf.set(name, old) if old is not None else spark.conf.unset(name)
+
+
+@contextmanager
+def described(spark: SparkSession, what: str) -> Iterator[None]:
+    """Let the jobs of a step tell in Spark's own pages and logs which one they belong to."""
+    before = spark.sparkContext.getLocalProperty("spark.job.description")
+    spark.sparkContext.setJobDescription(f"headwater: {what}")
+    try:
+        yield
+    finally:
+        spark.sparkContext.setLocalProperty("spark.job.description", before)  # type: ignore[arg-type] # None: takes it away
+
+
+def together(*steps: Callable[[], Any]) -> list[Any]:
     """Take steps that do not depend on each other side by side: small ones leave a cluster idle.
 
-    Raises the first error, when all have ended.
+    Returns their results; raises the first error, when all have ended.
     """
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
-        for done in [pool.submit(step) for step in steps]:
-            done.result()
+        return [done.result() for done in [pool.submit(step) for step in steps]]
 
 
 def keep(frame: DataFrame) -> DataFrame:
     """Work a frame out now, once, and forget how: plans that grow cost more than small batches themselves."""
     return frame.localCheckpoint()
+
+
+def kept(frame: DataFrame, **asked: Column) -> tuple[DataFrame, Mapping[str, Any]]:
+    """Keep a frame, and find out about all of it by aggregates, in the same job."""
+    seen = Observation()
+    found = keep(frame.observe(seen, *(column.alias(name) for name, column in asked.items())))
+    return found, seen.get
+
+
+def texts(column: Column) -> Column:
+    """Return an aggregate: the different values of a column as JSON, as `kept` can tell them."""
+    return F.to_json(F.collect_set(column))
 
 
 def shaped(frame: DataFrame, table: Table) -> DataFrame:

@@ -17,7 +17,7 @@ from headwater.spark.known import Known, read_carried
 from headwater.spark.texts import contents_of, hashes_of, key_of, read_parts, read_said, text_of, union
 from headwater.tables import EDGE_SETS, RUN_DATASETS, RUNS, ListOf, StructOf, Table, without
 
-VOTE = StructOf({**without(EDGE_SETS, "part", "late", "voted", "batch", "rules_hash"), "replaced": "boolean"})
+VOTE = StructOf({**without(EDGE_SETS, "batch", "rules_hash"), "gone": "boolean", "replaced": "boolean"})
 _MENTION = StructOf(without(RUN_DATASETS, "run_key", "batch", "rules_hash"))
 
 DERIVED = Table(
@@ -27,11 +27,12 @@ DERIVED = Table(
         "datasets": ListOf(_MENTION),
         "changes": ListOf(VOTE),
         "missing": "string",
+        "stored": "boolean",
     },
 )
-"""changes: votes that are new or other than before, and those that are gone (`retracted`).
+"""changes: votes that are new or other than before, and those that are `gone`.
 
-missing: datasets whose older schemas are needed first.
+missing: datasets whose older schemas are needed first; stored: the run has a row already.
 """
 
 GROUP = ("run_key", "parts", "contents", "said")
@@ -64,6 +65,7 @@ class Derive:
             list(self._mentions(run, ordered, contents)),
             [*_changed(now, known), *_gone(run, now, known)],
             text_of(sorted(missing)) if missing else None,
+            before is not None,
         )
 
     def _votes(
@@ -113,7 +115,7 @@ class _Told:
         values = (
             self.key, self.output_key, vote.run_key, vote.execution, group.layer, *group.job.parts,
             *(group.output or (None, None, None)), vote.time_us, vote.tie, vote.started_us, vote.last_us, vote.weight,
-            vote.landed, vote.rewrites, vote.said.borrowed, asks(vote.said), None, False, self.content, replaced,
+            vote.landed, vote.rewrites, vote.said.borrowed, asks(vote.said), None, self.content, False, replaced,
         )  # fmt: skip
         return dict(zip(VOTE.fields, values, strict=True))
 
@@ -144,7 +146,7 @@ def _gone(run: Run, now: dict[str, _Told], known: dict[str, list[str]]) -> Itera
         if key not in now:
             empty: dict[str, object] = dict.fromkeys(VOTE.fields)
             named = {"group_key": key, "output_key": output_key, "run_key": run.key, "execution": execution}
-            yield {**empty, **named, "retracted": True, "replaced": True}
+            yield {**empty, **named, "gone": True, "replaced": True}
 
 
 def _used(part: Part, contents: ContentsInMemory) -> Iterator[tuple[str, Name, str | None]]:

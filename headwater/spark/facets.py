@@ -7,8 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.names import NameRules
-from headwater.lineage.reading import read_stored
-from headwater.lineage.sent_facets import sent_facets
+from headwater.lineage.sent_facets import read_stored, sent_facets
 from headwater.spark.arrow import Row, map_rows
 from headwater.spark.parse import READ
 from headwater.tables import FACETS, Table, without
@@ -23,9 +22,13 @@ _KEPT = 20_000
 
 def newest_facets(events: DataFrame, names: NameRules) -> DataFrame:
     """Return of each entity and facet the newest value that events give it, null where it was deleted."""
-    sent = map_rows(events.select(*READ), Reader(names), SENT)
-    rest = [name for name in SENT.columns if name not in KEY]
-    return sent.groupBy(*KEY).agg(F.max_by(F.struct(*rest), "event_order").alias("newest")).select(*KEY, "newest.*")
+    return newest_of(map_rows(events.select(*READ), Reader(names), SENT))
+
+
+def newest_of(facets: DataFrame) -> DataFrame:
+    """Return of each entity and facet the newest row."""
+    rest = [name for name in facets.columns if name not in KEY]
+    return facets.groupBy(*KEY).agg(F.max_by(F.struct(*rest), "event_order").alias("newest")).select(*KEY, "newest.*")
 
 
 @dataclass(frozen=True)

@@ -2,49 +2,64 @@
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Row, SparkSession
 
-from headwater.spark.delta import Folder
-from headwater.tables import BUILDING, GENERATIONS, Table
+from headwater.spark.delta import Folder, together
+from headwater.tables import BUILDING, GENERATIONS, GOLD, SILVER, Table
 
 log = logging.getLogger(__name__)
 
 
-def current(spark: SparkSession, root: str, layer: str, tables: Sequence[Table]) -> tuple[Folder, str] | None:
-    """Return a layer's tables and the hash of the rules they follow, None before the first run."""
-    found = _row(spark, root, layer, GENERATIONS)
-    return (generation(spark, root, layer, found.generation, tables), found.rules_hash) if found else None
+LAYERS: Mapping[str, Sequence[Table]] = {"silver": SILVER, "gold": GOLD}
+
+Folders = Mapping[str, Folder]
+"""Both layers in one generation."""
 
 
-def generation(spark: SparkSession, root: str, layer: str, name: str, tables: Sequence[Table]) -> Folder:
+def current(spark: SparkSession, root: str, rules_hash: str) -> Folders | None:
+    """Return what these rules have made and is in force, None where that is of others, and before the first pass."""
+    found = in_force(spark, root, "silver")
+    return _folders(spark, root, found.generation) if found and found.rules_hash == rules_hash else None
+
+
+def in_force(spark: SparkSession, root: str, layer: str) -> Row | None:
+    """Return a layer's row of `generations`, None before the first pass."""
+    return _row(spark, root, layer, GENERATIONS)
+
+
+def generation(spark: SparkSession, root: str, layer: str, name: str) -> Folder:
     """Return a layer's tables in a generation, in force or not."""
-    return Folder(spark, f"{root}/{layer}/{name}", tables)
+    return Folder(spark, f"{root}/{layer}/{name}", LAYERS[layer])
 
 
-def beside(
-    spark: SparkSession, root: str, layer: str, tables: Sequence[Table], rules_hash: str, *, anew: bool = False
-) -> Folder:
+def begin(spark: SparkSession, root: str, rules_hash: str, *, anew: bool = False) -> Folders:
     """Create a generation beside the others, which nobody reads before `switch`.
 
-    A run that was cut off before its switch is gone on with, where its rules were these; unless `anew`.
+    A pass that was cut off before its switch is gone on with, where its rules were these; unless `anew`.
     """
-    begun = None if anew else _row(spark, root, layer, BUILDING)
+    begun = None if anew else _row(spark, root, "silver", BUILDING)
     if begun and begun.rules_hash == rules_hash:
-        folder = generation(spark, root, layer, begun.generation, tables)
+        folders = _folders(spark, root, begun.generation)
     else:
-        folder = generation(spark, root, layer, f"g{time.time_ns() // 1000}", tables)
-        _note(folder, BUILDING, rules_hash)
-    log.info("%s of rules %s is built in %s, beside what is read until then.", layer, rules_hash, folder.root)
-    folder.create()
-    return folder
+        folders = _folders(spark, root, f"g{time.time_ns() // 1000}")
+        _note(folders["silver"], BUILDING, rules_hash)
+    log.info("Rules %s are built in %s, beside what is read until then.", rules_hash, folders["silver"].root)
+    together(*(folder.create for folder in folders.values()))
+    return folders
 
 
-def switch(folder: Folder, rules_hash: str) -> None:
-    """Put a generation in force."""
-    _note(folder, GENERATIONS, rules_hash)
-    log.info("%s is in force.", folder.root)
+def switch(folders: Folders, rules_hash: str) -> None:
+    """Put a generation in force: gold, which names its silver; then silver, which the next pass goes on with."""
+    name = folders["silver"].root.rpartition("/")[2]
+    _note(folders["gold"], GENERATIONS, f"{rules_hash}/{name}")
+    _note(folders["silver"], GENERATIONS, rules_hash)
+    log.info("%s is in force.", name)
+
+
+def _folders(spark: SparkSession, root: str, name: str) -> Folders:
+    return {layer: generation(spark, root, layer, name) for layer in LAYERS}
 
 
 def _row(spark: SparkSession, root: str, layer: str, table: Table) -> Row | None:

@@ -1,18 +1,18 @@
 """`masking_surface` and `unused_columns`: asked of the whole graph as it is now."""
 
-from pyspark.sql import DataFrame
+from collections.abc import Mapping
+from functools import partial
+
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.user_rules import UserRules
 from headwater.spark.answers import ANSWERS, Answers
 from headwater.spark.arrow import map_rows
-from headwater.spark.delta import Folder, keep, spark_schema
+from headwater.spark.batch import Batch
+from headwater.spark.delta import Folder, kept, spark_schema, together
 from headwater.spark.graph import VOTE_COLUMNS
-from headwater.spark.naming import naming_of
-from headwater.tables import BINDINGS, DATASETS, EDGE_SETS, MASKING_SURFACE, UNUSED_COLUMNS, Table
-
-COUNTING = "part = 'open' AND NOT retracted"
-"""Rows of `edge_sets` that may count now."""
+from headwater.tables import DATASETS, EDGE_SETS, MASKING_SURFACE, UNUSED_COLUMNS, Table
 
 _INPUT = Table("votes_and_datasets", {**EDGE_SETS.columns, **DATASETS.columns})
 
@@ -23,17 +23,32 @@ _ORDER = (
 """Of an output's votes, and of datasets: of two answers that are as good, always the same one is given."""
 
 
-def write_answers(silver: Folder, gold: Folder, rules: UserRules) -> None:
-    """Ask once for all tags and datasets; one worker holds the graph, at about 25 bytes an edge."""
-    rows = counting(silver.read(EDGE_SETS).where(COUNTING), silver.read(DATASETS))
-    answers = keep(map_rows(rows, Answers(rules, naming_of(silver.read(BINDINGS))), ANSWERS))
+def write_answers(gold: Folder, rules: UserRules, batch: Batch, before: Mapping[str, str]) -> Mapping[str, str]:
+    """Ask once for all tags and datasets; one worker holds the graph, at about 25 bytes an edge.
+
+    before: by table what its rows came to when it was written last; it is written where they come to something else.
+    Returns what they come to now.
+    """
+    rows = counting(batch.state.read(EDGE_SETS), batch.state.read(DATASETS))
+    parts = ((MASKING_SURFACE, F.col("tag").isNotNull()), (UNUSED_COLUMNS, F.col("tag").isNull()))
+    answers, sums = kept(
+        map_rows(rows, Answers(rules, batch.naming), ANSWERS),
+        **{table.name: _sum(part) for table, part in parts},
+    )
+    changed = [(table, part) for table, part in parts if sums[table.name] != before.get(table.name)]
     stamped = answers.withColumn("rules_hash", F.lit(rules.rules_hash))
-    gold.overwrite(MASKING_SURFACE, stamped.where("tag IS NOT NULL"))
-    gold.overwrite(UNUSED_COLUMNS, stamped.where("tag IS NULL"))
+    together(*(partial(gold.overwrite, table, stamped.where(part)) for table, part in changed))
+    return sums
+
+
+def _sum(part: Column) -> Column:
+    """Return an aggregate that rows come to in any order: how many there are, and a hash over all."""
+    row = F.when(part, F.xxhash64(F.to_json(F.struct(*ANSWERS.columns))))
+    return F.concat_ws("/", F.count(row), F.bit_xor(row))
 
 
 def counting(votes: DataFrame, datasets: DataFrame) -> DataFrame:
-    """Return rows for `graph.Now`: of `edge_sets` and of `datasets`, in one partition and in order.
+    """Return rows for `graph.SnapshotOfRows`: of `edge_sets` and of `datasets`, in one partition and in order.
 
     Also of a generation from before datasets had any, which notebooks read until the next one is built.
     """

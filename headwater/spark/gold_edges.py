@@ -1,5 +1,7 @@
 """`column_edges` and `table_edges`: each edge with the time in which it counted."""
 
+import json
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from pyspark.sql import DataFrame
@@ -9,61 +11,105 @@ from headwater.lineage.generations import Generations
 from headwater.lineage.name import Name
 from headwater.lineage.user_rules import UserRules
 from headwater.spark.arrow import map_groups
+from headwater.spark.batch import Batch
 from headwater.spark.datasets import DATASET
-from headwater.spark.delta import Folder, keep, spark_schema, together
+from headwater.spark.delta import Folder, kept, spark_schema, texts, together
 from headwater.spark.judge import CLOSED, OPEN
-from headwater.spark.naming import naming_of
+from headwater.spark.ranges import begin, ranges
 from headwater.spark.spells import COLUMN, EDGE, GROUPED, TABLE, VOTE, Spells
-from headwater.tables import BINDINGS, COLUMN_EDGES, EDGE_SETS, TABLE_EDGES, Table
+from headwater.tables import COLUMN_EDGES, EDGE_RUNS, EDGE_SETS, TABLE_EDGES, Table
 
 KINDS = {COLUMN: COLUMN_EDGES, TABLE: TABLE_EDGES}
 _ENDED = Table("ended", {**dict.fromkeys(DATASET, "string"), "at_us": "long"})
 _TIMES = ("valid_from", "valid_to", "last_seen")
+_SEEN_AGAIN = ("group_key", "runs AS more_runs", "unix_micros(last_seen) AS again_us")
 
 
-def write_edges(silver: Folder, gold: Folder, rules: UserRules, after: int, upto: int) -> None:
-    """Go on behind batch `after`: with new votes where they follow in time, else with all votes of the group."""
-    votes = silver.read(EDGE_SETS)
-    changed = votes.where(F.col("batch") > after).groupBy("group_key").agg(F.max("late").alias("late"))
-    half_done = _open_rows(gold).where(F.col("batch") > after).select("group_key", F.lit(True).alias("half_done"))
-    groups = changed.join(half_done.distinct(), "group_key", "left").select(
-        "group_key", F.expr("late OR coalesce(half_done, false)").alias("whole")
+def write_edges(silver: Folder, gold: Folder, rules: UserRules, batch: Batch) -> None:
+    """Go on with what a batch says: with new votes where they follow in time, else with all votes of the group."""
+    if batch.judged is not None and batch.loud:
+        edges = _edges(silver, gold, rules, batch, batch.judged.where("NOT quiet"))
+        together(*(partial(_write, gold, KINDS[kind], *found) for kind, found in edges.items()))
+    if batch.judged is not None:
+        _count_runs(gold, rules, batch, batch.judged)
+    gone = ended(batch.naming.generations)
+    if batch.moved or (gone and batch.loud):
+        found = silver.rows(_ENDED, [(*name, time_us) for name, time_us in gone.items()])
+        rows = silver.few(found).select(*DATASET, F.timestamp_micros("at_us").alias("at"))
+        together(*(partial(hide_ended, rows, gold, table) for table in KINDS.values()))
+
+
+def _count_runs(gold: Folder, rules: UserRules, batch: Batch, changes: DataFrame) -> None:
+    """Count the runs that say again what stands; where something changed, the rows of edges have taken their number."""
+    counted = F.col("quiet") & F.col("fresh")
+    times = F.timestamp_micros(F.when(counted, F.col("time_us")))
+    before = batch.state.read(EDGE_RUNS).select("group_key", F.struct("runs", "last_seen").alias("was"))
+    same = changes.groupBy("group_key", "job_namespace", "job_name", "layer", *DATASET).agg(
+        F.max(~F.col("quiet")).alias("gone"), F.count(F.when(counted, 1)).alias("more"), F.max(times).alias("last")
     )
-    groups = keep(groups)
-    anew = bool(groups.where("whole").limit(1).collect())
-    rows = _votes(votes, groups, after, anew=anew)
+    names = ("target_namespace", "target_dataset", "target_generation")
+    rows = same.join(before, "group_key", "left").select(
+        "group_key",
+        "job_namespace",
+        "job_name",
+        F.col("layer").alias("origin"),
+        *(F.col(was).alias(name) for was, name in zip(DATASET, names, strict=True)),
+        F.greatest("last", "was.last_seen").alias("last_seen"),
+        (F.col("more") + F.coalesce("was.runs", F.lit(0))).alias("runs"),
+        F.lit(batch.number).alias("batch"),
+        F.lit(rules.rules_hash).alias("rules_hash"),
+        "gone",
+    )
+    batch.state.put(EDGE_RUNS, rows, ["group_key"])
+    gold.overwrite(EDGE_RUNS, batch.state.read(EDGE_RUNS))
+
+
+def _edges(
+    silver: Folder, gold: Folder, rules: UserRules, batch: Batch, changes: DataFrame
+) -> Mapping[str, tuple[DataFrame, Sequence[str]]]:
+    """Return by kind the edges that are new, other than before, or gone, and what the keys of closed ones begin with.
+
+    Kinds without such are left out.
+    """
+    groups, seen = kept(changes.groupBy("group_key").agg(F.max("late").alias("whole")), anew=F.max("whole"))
+    rows = _votes(silver, batch, changes, groups, anew=bool(seen["anew"]))
     for kind, table in KINDS.items():
-        rows = rows.unionByName(_rows(gold.read(table), kind, groups, anew=anew))
-    edges = keep(map_groups(rows, "group_key", Spells(rules), EDGE))
-    was_closed = bool(edges.agg(F.max(F.expr(f"was <=> '{CLOSED}'"))).collect()[0][0])
-    stamp = {"batch": F.lit(upto), "rules_hash": F.lit(rules.rules_hash)}
-    for kind, table in KINDS.items():
-        of_kind = edges.where(F.col("kind") == kind).withColumns(stamp)
-        gold.merge(table, of_kind, ["edge_key"], only="" if was_closed else "t.part = 'open'")
-    gone = ended(naming_of(silver.read(BINDINGS)).generations)
-    rows = keep(silver.rows(_ENDED, [(*name, time_us) for name, time_us in gone.items()]))
-    rows = rows.select(*DATASET, F.timestamp_micros("at_us").alias("at"))
-    together(*(partial(hide_ended, rows, gold, table) for table in KINDS.values()))
+        known = gold.read(table).join(batch.state.read(EDGE_RUNS).selectExpr(*_SEEN_AGAIN), "group_key", "left")
+        rows = rows.unionByName(_rows(known, kind, groups, anew=bool(seen["anew"])))
+    edges = map_groups(silver.few(rows), "group_key", Spells(rules), EDGE, small=silver.small)
+    is_kind = {kind: F.col("kind") == kind for kind in KINDS}
+    closed = {kind: texts(F.when(is_kind[kind] & F.expr(f"was = '{CLOSED}'"), begin("edge_key"))) for kind in KINDS}
+    edges, told = kept(edges, kinds=texts(F.col("kind")), **closed)
+    stamp = {"batch": F.lit(batch.number), "rules_hash": F.lit(rules.rules_hash)}
+    return {
+        kind: (edges.where(is_kind[kind]).withColumns(stamp), json.loads(told[kind]))
+        for kind in json.loads(told["kinds"])
+    }
 
 
-def _open_rows(gold: Folder) -> DataFrame:
-    both = (gold.read(table).where("part = 'open'").select("group_key", "batch") for table in KINDS.values())
-    return next(both).unionByName(next(both))
+def _write(gold: Folder, table: Table, edges: DataFrame, closed: Sequence[str]) -> None:
+    """Replace open edges; closed ones are only added, but where the history is another one."""
+    where = f"part = '{OPEN}'"
+    if closed:
+        where = f"({where} OR {ranges('edge_key', closed)})"
+    others = gold.read(table).where(where).join(edges.select("edge_key"), "edge_key", "left_anti")
+    fresh = edges.where("NOT gone").select(*table.columns)
+    gold.replace(table, gold.few(others.select(*table.columns).unionByName(fresh)), where)
 
 
-def _votes(votes: DataFrame, groups: DataFrame, after: int, *, anew: bool) -> DataFrame:
+def _votes(silver: Folder, batch: Batch, changes: DataFrame, groups: DataFrame, *, anew: bool) -> DataFrame:
     """Return the votes that matter: those that counted before or count now and new ones; all of some groups."""
-    standing = votes.where("NOT retracted")
-    is_open, is_new = F.col("part") == OPEN, F.col("batch") > after
-    new = standing.where(is_open).unionByName(
-        standing.where(~is_open & is_new)
-    )  # apart: Delta sees through no OR of both
-    found = new.join(groups, "group_key")
+    columns = [name for name in GROUPED.columns if name in EDGE_SETS.columns]
+    known = changes.select("group_key", "run_key")
+    found = changes.where("NOT gone").select(*columns, "fresh")
+    stays = batch.state.read(EDGE_SETS)
     if anew:
-        old = standing.where((F.col("batch") <= after) & (F.col("part") == CLOSED))
-        found = found.unionByName(old.join(groups.where("whole"), "group_key"))
-    empty = {name: F.lit(None).cast("string") for name in ("edge",)}
-    return found.withColumns({**empty, "kind": F.lit(VOTE), "fresh": F.col("voted") > after}).select(*GROUPED.columns)
+        closed = silver.read(EDGE_SETS).join(groups.where("whole").select("group_key"), "group_key", "left_semi")
+        stays = silver.few(stays.unionByName(closed.select(*stays.columns)))
+    stays = stays.join(known, ["group_key", "run_key"], "left_anti").withColumn("fresh", F.lit(False))
+    found = silver.few(found.unionByName(stays.select(*found.columns))).join(groups, "group_key")
+    empty = {"edge": F.lit(None).cast("string"), "kind": F.lit(VOTE)}
+    return found.withColumns(empty).select(*GROUPED.columns)
 
 
 def _rows(edges: DataFrame, kind: str, groups: DataFrame, *, anew: bool) -> DataFrame:
@@ -73,7 +119,8 @@ def _rows(edges: DataFrame, kind: str, groups: DataFrame, *, anew: bool) -> Data
     micros = [F.unix_micros(name).alias(f"{name}_us") for name in _TIMES]
     ended = F.when(F.col("part") == CLOSED, F.unix_micros("valid_to")).alias("valid_to_us")
     rest = [name for name in KINDS[kind].columns if name not in _TIMES]
-    row = F.to_json(F.struct(*rest, micros[0], ended, micros[2])).alias("edge")
+    again = [F.when(F.col("part") == OPEN, F.col(name)).alias(name) for name in ("more_runs", "again_us")]
+    row = F.to_json(F.struct(*rest, micros[0], ended, micros[2], *again)).alias("edge")
     named = {
         "kind": F.lit(kind),
         "layer": F.col("origin"),
@@ -109,11 +156,11 @@ def hide_ended(gone: DataFrame, gold: Folder, table: Table) -> None:
     for side in ("source", "target"):
         names = {"dataset_namespace": f"{side}_namespace", "dataset_name": f"{side}_dataset"}
         ends = gone.withColumnsRenamed({**names, "generation": f"{side}_generation", "at": f"{side}_at"})
-        edges = edges.join(F.broadcast(ends), [*names.values(), f"{side}_generation"], "left")
+        edges = edges.join(gold.few(ends), [*names.values(), f"{side}_generation"], "left")
     at = F.least("source_at", "target_at")
     edges = edges.withColumn("ended", F.when(at.isNotNull(), F.greatest(at, "valid_from")))
     found = edges.where("NOT ended <=> valid_to")
-    found = found.withColumns({"valid_to": F.col("ended"), "current": F.col("ended").isNull()})
-    found = keep(found.select(*table.columns))
-    if not found.isEmpty():
-        gold.merge(table, found, ["edge_key"], only="t.part = 'open'")
+    found = found.withColumns({"valid_to": F.col("ended"), "current": F.col("ended").isNull(), "gone": F.lit(False)})
+    found, told = kept(found.select(*table.columns, "gone"), count=F.count("*"))
+    if told["count"]:
+        _write(gold, table, found, [])

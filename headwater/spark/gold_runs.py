@@ -1,15 +1,17 @@
 """`run_health` and `hourly_stats`: built-in aggregation, the rules have spoken before."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Sequence, Set
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.lost import lost_sql
 from headwater.lineage.user_rules import UserRules
-from headwater.spark.delta import Folder, keep
-from headwater.spark.ranges import prefixes, ranges
-from headwater.tables import HOURLY_STATS, RUN_HEALTH, RUNS
+from headwater.spark.batch import Batch
+from headwater.spark.delta import Folder, kept, texts
+from headwater.spark.ranges import begin, ranges
+from headwater.tables import HOURLY_STATS, RUN_HEALTH
 
 LATE_S = 3600
 """A run is late if one of its events came so long after its time."""
@@ -17,10 +19,37 @@ LATE_S = 3600
 _JOB = ["job_namespace", "job_name"]
 
 
-def write_runs(silver: Folder, gold: Folder, rules: UserRules, after: int) -> None:
-    """Take runs that changed behind batch `after`, and runs that are lost by now."""
-    runs = silver.read(RUNS).where((F.col("batch") > after) & (F.col("kind") == "RUN"))
-    fresh = runs.select(
+def write_runs(gold: Folder, rules: UserRules, batch: Batch | None) -> bool:
+    """Take runs that a batch changes (None: there is none), and runs that are lost by now; tells if there were any."""
+    lost = F.expr(lost_sql("unix_micros(last_event_at)", "unix_micros(current_timestamp())"))
+    rows = gold.read(RUN_HEALTH).where("NOT ended").where(lost).withColumn("silent", F.lit(True))
+    if batch is not None:
+        fresh = _health(batch.derived.where("kind = 'RUN'"), rules).withColumn("silent", F.lit(False))
+        rows = gold.few(rows.join(fresh, "run_key", "left_anti").unionByName(fresh))
+    found, told = kept(
+        rows.withColumn("state", F.when(lost, "LOST").otherwise(F.col("state"))),
+        count=F.count("*"),
+        hours=texts(F.unix_seconds("hour")),
+        silent=texts(F.when(F.col("silent"), begin("run_key"))),
+    )
+    if told["count"]:
+        replaced = [*json.loads(told["silent"]), *(batch.replaced if batch else ())]
+        _write_hours(gold, rules, found, set(json.loads(told["hours"])), replaced)
+        _write_health(gold, found, replaced)
+    return bool(told["count"])
+
+
+def _write_health(gold: Folder, found: DataFrame, replaced: Sequence[str]) -> None:
+    if not replaced:
+        return gold.append(RUN_HEALTH, found)
+    where = ranges("run_key", replaced)
+    others = gold.read(RUN_HEALTH).where(where).join(found.select("run_key"), "run_key", "left_anti")
+    rows = others.unionByName(found.select(*others.columns))
+    return gold.replace(RUN_HEALTH, gold.few(rows), where)
+
+
+def _health(runs: DataFrame, rules: UserRules) -> DataFrame:
+    return runs.select(
         "run_key",
         *_JOB,
         "execution",
@@ -38,25 +67,22 @@ def write_runs(silver: Folder, gold: Folder, rules: UserRules, after: int) -> No
         "landed",
         F.lit(rules.rules_hash).alias("rules_hash"),
     )
-    known = gold.read(RUN_HEALTH).where("NOT ended").join(fresh, "run_key", "left_anti")
-    lost = F.expr(lost_sql("unix_micros(last_event_at)", "unix_micros(current_timestamp())"))
-    found = fresh.withColumn("state", F.when(lost, "LOST").otherwise(F.col("state")))
-    found = keep(found.unionByName(known.where(lost).withColumn("state", F.lit("LOST")).select(*found.columns)))
-    begins = found.agg(prefixes("run_key")).collect()[0][0]
-    if begins:
-        _write_hours(gold, rules, found, begins)
-        gold.merge(RUN_HEALTH, found, ["run_key"], only=ranges("t.run_key", begins))
 
 
-def _write_hours(gold: Folder, rules: UserRules, fresh: DataFrame, begins: Sequence[str]) -> None:
-    """Count anew the hours that runs come to or leave; first, because `run_health` knows the hour that a run leaves."""
+def _write_hours(gold: Folder, rules: UserRules, fresh: DataFrame, hours: Set[int], replaced: Sequence[str]) -> None:
+    """Count anew the hours that runs come to or leave; first, because `run_health` knows the hour that a run leaves.
+
+    hours: those of `fresh`, in seconds; replaced: what the keys of runs begin with that were there before.
+    """
     stored = gold.read(RUN_HEALTH)
-    before = stored.where(ranges("run_key", begins)).join(fresh.select("run_key"), "run_key", "left_semi")
-    hours = fresh.select("hour").unionByName(before.select("hour")).agg(F.collect_set("hour")).collect()[0][0]
+    if replaced:
+        before = stored.where(ranges("run_key", replaced)).join(fresh.select("run_key"), "run_key", "left_semi")
+        hours |= {row[0] for row in before.select(F.unix_seconds("hour")).distinct().collect() if row[0] is not None}
     if not hours:
         return
-    others = stored.where(F.col("hour").isin(hours)).join(fresh.select("run_key"), "run_key", "left_anti")
-    runs = others.unionByName(fresh.where(F.col("hour").isin(hours)))
+    among = f"hour IN ({', '.join(f'timestamp_seconds({hour})' for hour in sorted(hours))})"
+    others = stored.where(among).join(fresh.select("run_key"), "run_key", "left_anti")
+    runs = gold.few(others.unionByName(fresh.where(among).select(*others.columns)))
 
     def count(state: str) -> Column:
         return F.count(F.when(F.expr(state), 1))
@@ -72,9 +98,4 @@ def _write_hours(gold: Folder, rules: UserRules, fresh: DataFrame, begins: Seque
         F.avg("duration_ms").cast("bigint").alias("mean_duration_ms"),
         F.max("duration_ms").alias("max_duration_ms"),
     )
-    found = found.withColumns({"rules_hash": F.lit(rules.rules_hash), "gone": F.lit(False)})
-    key = ["hour", *_JOB]
-    empty = gold.read(HOURLY_STATS).where(F.col("hour").isin(hours)).join(found, key, "left_anti")
-    rows = found.unionByName(empty.withColumn("gone", F.lit(True)).select(*found.columns))
-    among = ", ".join(f"timestamp_micros({int(hour.timestamp()) * 1_000_000})" for hour in hours)
-    gold.merge(HOURLY_STATS, rows, key, only=f"t.hour IN ({among})")
+    gold.replace(HOURLY_STATS, found.withColumn("rules_hash", F.lit(rules.rules_hash)), among)

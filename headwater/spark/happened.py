@@ -42,7 +42,8 @@ def changes_names(part: Part) -> bool:
 
 def outputs_of(parts: Iterable[Part]) -> set[Name]:
     """Return the names that runs write, or would."""
-    return {each.name for part in parts if part.kind == "RUN" for each in part.outputs}
+    runs = [part for part in parts if part.kind == "RUN"]
+    return {name for part in runs for name in (*(each.name for each in part.outputs), *part.leads_to)}
 
 
 def _to(name: Name | None) -> tuple[str, str]:

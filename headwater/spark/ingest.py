@@ -8,10 +8,10 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.errors import LogUnavailable
 from headwater.events.position import Source
-from headwater.spark.bronze import CONTENTS, ONE_ROW_EACH, Left, SparkBronze
+from headwater.spark.bronze import ONE_ROW_EACH, Left, SparkBronze
 from headwater.spark.bronze_rows import ROWS, BronzeRows, Start
 from headwater.spark.claims import with_claims
-from headwater.tables import DUPLICATES, EVENTS, REJECTED, Table
+from headwater.tables import DUPLICATES, EVENTS, HASHED, REJECTED, Table, stored_key
 
 MAX_HASHES = 500_000
 Tables = Mapping[str, Collection[str]]
@@ -121,10 +121,10 @@ class Ingest:
 
     def _commit_contents(self, rows: DataFrame, tables: Tables) -> None:
         """Append what is new of facets; they are known only when their commit is done."""
-        for table, column in CONTENTS:
+        for table, column in HASHED:
             if hashes := tables.get(table.name):
-                self._bronze.append_contents(table, _of_table(rows, table).dropDuplicates([column, "ordinal"]))
-                self._remember(set(map(bytes.fromhex, hashes)))
+                self._bronze.append_contents(table, _of_table(rows, table).dropDuplicates(_key(table, column)))
+                self._remember({stored_key(table.name, each) for each in hashes})
 
     def _remember(self, hashes: set[bytes]) -> None:
         known = (self._hashes or set()) | hashes
@@ -142,7 +142,7 @@ class _Marks:
 
 def _tables(rows: DataFrame) -> Tables:
     """Work the rows out, and tell which there are."""
-    content_hash = F.coalesce(*(F.col(f"{table.name}.{column}") for table, column in CONTENTS))
+    content_hash = F.coalesce(*(F.col(f"{table.name}.{column}") for table, column in HASHED))
     found = rows.groupBy("table").agg(F.collect_set(content_hash).alias("hashes")).collect()
     return {row.table: row.hashes for row in found}
 
@@ -160,6 +160,10 @@ def _check_kept(before: Mapping[str, int], after: Mapping[str, int], marks: Mapp
                 f"The log has let go of records of partition {source.partition} while they were read. They are read "
                 "again; lengthen its retention."
             )
+
+
+def _key(table: Table, column: str) -> list[str]:
+    return [column, "ordinal"] if "ordinal" in table.columns else [column]
 
 
 def _of_table(rows: DataFrame, table: Table) -> DataFrame:

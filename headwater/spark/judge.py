@@ -7,33 +7,45 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.current import Group, Vote
+from headwater.lineage.current import CARRIES, Group, Vote
 from headwater.lineage.name import Name
 from headwater.lineage.outcome import that_matter
 from headwater.spark.arrow import Row, map_groups
+from headwater.spark.delta import Folder
 from headwater.spark.derive import VOTE
 from headwater.tables import EDGE_SETS, Table, without
 
 OPEN, CLOSED = "open", "closed"
 
-COLUMNS = (*VOTE.fields, "part", "voted", "change")
+COLUMNS = (*VOTE.fields, "part", "fresh")
 JUDGED = Table(
     "judged",
-    {**without(EDGE_SETS, "batch", "rules_hash"), "was": "string"},
+    {
+        **without(EDGE_SETS, "batch", "rules_hash"),
+        "gone": "boolean",
+        "fresh": "boolean",
+        "part": "string",
+        "was": "string",
+        "late": "boolean",
+        "quiet": "boolean",
+    },
 )
-"""Rows of `edge_sets` that are new or other than before; `was`: the part where they were."""
+"""Votes that are new or other than before (`fresh`), or that come to count or count no more.
+
+part, was: where they belong, and where they were; late: their group does not simply go on; quiet: it says what it said.
+"""
 
 
-def judge(stored: DataFrame, changes: DataFrame, batch: int) -> DataFrame:
+def judge(folder: Folder, stored: DataFrame, changes: DataFrame) -> DataFrame:
     """Hold new votes against those that are stored.
 
-    stored: rows of `edge_sets` that may matter: all open ones of the outputs that change, and of the closed ones
+    stored: votes with their `part` that may matter: all open ones of the outputs that change, and of the closed ones
     those of executions that say something new, and of outputs that lose a vote.
     """
-    old = stored.withColumns({"replaced": F.lit(False), "change": F.lit(False)}).select(*COLUMNS)
-    more = {"part": F.lit(None).cast("string"), "voted": F.lit(batch), "change": F.lit(True)}
-    rows = old.unionByName(changes.withColumns(more).select(*COLUMNS))
-    return map_groups(rows, "output_key", judged, JUDGED)
+    old = stored.withColumns(dict.fromkeys(("gone", "replaced", "fresh"), F.lit(False))).select(*COLUMNS)
+    more = {"part": F.lit(None).cast("string"), "fresh": F.lit(True)}
+    rows = folder.few(old.unionByName(changes.withColumns(more).select(*COLUMNS)))
+    return map_groups(rows, "output_key", judged, JUDGED, small=folder.small)
 
 
 class _Row(NamedTuple):
@@ -57,12 +69,11 @@ class _Row(NamedTuple):
     borrowed: bool
     asks: str | None
     kin: str | None
-    retracted: bool
     content: str
+    gone: bool
     replaced: bool
     part: str | None
-    voted: int
-    change: bool
+    fresh: bool
 
     @property
     def group(self) -> Group:
@@ -85,21 +96,22 @@ _Key = tuple[str, str]
 def judged(rows: Sequence[Row]) -> Iterator[Row]:
     """Take all rows of one output in the columns `COLUMNS`; yield rows of `JUDGED`."""
     every = [_Row(*row) for row in rows]
-    before = {(row.group_key, row.run_key): row for row in every if not row.change}
-    changes = {(row.group_key, row.run_key): row for row in every if row.change}
-    after = {key: row for key, row in (before | changes).items() if not row.retracted}
+    before = {(row.group_key, row.run_key): row for row in every if not row.fresh}
+    changes = {(row.group_key, row.run_key): row for row in every if row.fresh}
+    after = {key: row for key, row in (before | changes).items() if not row.gone}
     matter = _that_matter(after)
     late = _late(before, changes)
+    quiet = _quiet(before, changes) - late
     for key, row in (before | changes).items():
         old = before.get(key)
-        whole = old._replace(retracted=True, voted=row.voted) if row.retracted and old else row
         part = OPEN if key in matter else CLOSED
-        if (row.change and (old or not row.retracted)) or (old and part != old.part):
-            yield _judged(whole, part, old.part if old else None, late=key[0] in late)
+        if (row.fresh and (old or not row.gone)) or (old and part != old.part):
+            whole = old._replace(gone=True, fresh=True) if row.gone and old else row
+            yield _judged(whole, part, old.part if old else None, late=key[0] in late, quiet=key[0] in quiet)
 
 
-def _judged(row: _Row, part: str, was: str | None, *, late: bool) -> Row:
-    named = row._asdict() | {"part": part, "late": late, "was": was}
+def _judged(row: _Row, part: str, was: str | None, *, late: bool, quiet: bool) -> Row:
+    named = row._asdict() | {"part": part, "late": late, "was": was, "quiet": quiet}
     return tuple(named[column] for column in JUDGED.columns)
 
 
@@ -127,3 +139,30 @@ def _late(before: dict[_Key, _Row], changes: dict[_Key, _Row]) -> set[str]:
         or (group_key, row.execution) in past  # it may count again for a moment only, with all that it ever said
         or (group_key in newest and row.time_us <= newest[group_key])
     }
+
+
+def _quiet(before: dict[_Key, _Row], changes: dict[_Key, _Row]) -> set[str]:
+    """Return the groups in which runs only say once more what stands, as recurring ones do: no edge changes by that.
+
+    None where anything about the output is opaque, declared or of several generations: there votes count by each other.
+    """
+    standing = [row for row in before.values() if row.part == OPEN]
+    rows = [*standing, *changes.values()]
+    groups = {row.group_key: row.group for row in rows if not row.gone}
+    jobs = {(group.layer, group.job) for group in groups.values()}
+    if len(jobs) < len(groups) or not all(map(_is_plain, rows)):
+        return set()
+    return {key for key in groups if _says_again(standing, list(changes.values()), key)}
+
+
+def _is_plain(row: _Row) -> bool:
+    plain = row.layer == "observed" and row.weight == CARRIES and row.dataset_name is not None
+    return plain and not (row.asks or row.borrowed or row.gone or row.replaced)
+
+
+def _says_again(standing: Sequence[_Row], changes: Sequence[_Row], group_key: str) -> bool:
+    stands = [row for row in standing if row.group_key == group_key]
+    comes = [row for row in changes if row.group_key == group_key]
+    times, landed = {row.time_us for row in comes}, any(row.landed for row in stands)
+    same = len({row.content for row in (*stands, *comes)}) == 1
+    return bool(stands) and same and len(times) == len(comes) and (landed or not any(row.landed for row in comes))

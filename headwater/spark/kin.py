@@ -3,7 +3,9 @@
 Worked out when a vote comes to count and when a run comes whose word may explain one, so that gold reads no history.
 """
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -11,94 +13,125 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.lineage.current import CARRIES
 from headwater.lineage.kin import reported
 from headwater.spark.arrow import Row, map_groups
-from headwater.spark.delta import Folder, keep
+from headwater.spark.delta import Folder, keep, kept, texts
 from headwater.spark.derive import BELOW, BESIDE
-from headwater.spark.judge import JUDGED, OPEN
-from headwater.spark.ranges import prefixes, ranges
+from headwater.spark.judge import CLOSED, JUDGED, OPEN
+from headwater.spark.ranges import begin, ranges
 from headwater.spark.texts import read_contribution, text_of
 from headwater.tables import EDGE_SETS, RUNS, Table
 
 _ANSWERED = Table("answered", {"asker": "string", "kin": "string"})
 _VOTE = ["group_key", "run_key"]
+_ASKS = f"part = '{OPEN}' AND asks IS NOT NULL AND NOT gone"
 
 
 class Kin:
     """The runs of one batch amid those that silver holds."""
 
-    def __init__(self, folder: Folder, derived: DataFrame, judged: DataFrame):
-        """Take rows of `derive.DERIVED` and of `judge.JUDGED`, neither of them written yet."""
-        self._judged = judged
+    def __init__(self, folder: Folder, before: DataFrame, derived: DataFrame, judged: DataFrame, *, asks: bool):
+        """Take open votes as they were, rows of `derive.DERIVED`, and rows of `judge.JUDGED` that nobody keeps yet.
+
+        asks: some open vote asks.
+        """
+        self._folder = folder
         self._fresh = derived.select("run_key", "parent_run")
         self._runs = folder.read(RUNS)
-        self._votes = folder.read(EDGE_SETS).where("NOT retracted")
-
-    def answered(self) -> DataFrame:
-        """Return the judged rows, and open ones of other runs that these may explain, with `kin` filled in."""
-        judged = self._judged
-        asking = keep(
-            judged.where(f"part = '{OPEN}' AND asks IS NOT NULL AND NOT retracted").unionByName(self._woken())
+        self._before = before
+        self._closed = folder.read(EDGE_SETS)
+        self._asks = asks
+        self._judged, self._seen = kept(
+            judged,
+            asks=F.max(F.expr(_ASKS)),
+            borrowed=F.max("borrowed"),
+            closed=texts(F.when(F.col("was") == CLOSED, begin("run_key"))),
+            closes=F.max(F.col("part") == CLOSED),
+            quiet=F.max("quiet"),
+            loud=F.max(~F.col("quiet")),
         )
-        if asking.isEmpty():
-            return judged
-        answers = keep(self._answers(asking))
+
+    def answered(self) -> tuple[DataFrame, Mapping[str, Any]]:
+        """Return the judged rows, and open ones of other runs that these may explain, with `kin` filled in.
+
+        Also what `kept` tells of the judged ones.
+        """
+        judged = self._judged
+        if not (self._seen["asks"] or self._asks):
+            return judged, self._seen
+        asking, seen = kept(
+            self._folder.few(judged.where(_ASKS).unionByName(self._woken())),
+            count=F.count("*"),
+            below=F.max(F.col("asks") == BELOW),
+        )
+        if not seen["count"]:
+            return judged, self._seen
+        answers = keep(self._answers(asking, below=bool(seen["below"])))
         told = asking.drop("kin").withColumn("asker", _asker()).join(answers, "asker", "left").select(*JUDGED.columns)
-        return keep(judged.join(asking.select(*_VOTE), _VOTE, "left_anti").unionByName(told))
+        rows = judged.join(asking.select(*_VOTE), _VOTE, "left_anti").unionByName(told)
+        return keep(self._folder.few(rows)), {**self._seen, "loud": True}
 
     def _woken(self) -> DataFrame:
         """Return the stored rows that ask and that runs of this batch may answer."""
-        stored = self._votes.where(f"part = '{OPEN}' AND asks IS NOT NULL")
-        stored = keep(stored.join(self._judged.select(*_VOTE), _VOTE, "left_anti"))
-        rows = stored.withColumns({"late": F.lit(False), "was": F.lit(OPEN)}).select(*JUDGED.columns)
-        if stored.isEmpty():
-            return rows
+        stored = self._before.where("asks IS NOT NULL").join(self._judged.select(*_VOTE), _VOTE, "left_anti")
+        flags = {"was": F.lit(OPEN), **dict.fromkeys(("late", "gone", "fresh", "quiet"), F.lit(False))}
+        rows = stored.withColumns(flags).select(*JUDGED.columns)
         beside = rows.where(F.col("asks") == BESIDE)
         beside = beside.join(self._judged.select("execution").distinct(), "execution", "left_semi")
-        below = rows.where(F.col("asks") == BELOW).join(self._above(), "run_key", "left_semi")
-        return beside.select(*JUDGED.columns).unionByName(below.select(*JUDGED.columns))
+        asking, seen = kept(rows.where(F.col("asks") == BELOW), count=F.count("*"))
+        found = beside.select(*JUDGED.columns)
+        if not seen["count"]:
+            return found
+        return found.unionByName(asking.join(self._above(), "run_key", "left_semi").select(*JUDGED.columns))
 
     def _above(self) -> DataFrame:
         """Return `run_key` of all runs that the batch's runs are below."""
-        front = _parents(self._fresh)
+        front, seen = _front(_parents(self._fresh), "run_key")
         found = front
-        while not front.isEmpty():
-            front = keep(_parents(self._family(front, "run_key")).join(found, "run_key", "left_anti"))
-            found = keep(found.unionByName(front))
+        while seen["count"]:
+            above = _parents(self._family(front, seen, "run_key")).join(found, "run_key", "left_anti")
+            front, seen = _front(above, "run_key")
+            found = self._folder.few(found.unionByName(front))
         return found
 
     def _below(self, roots: DataFrame) -> DataFrame:
         """Return (`root`, `run_key`) for all runs below others, whose `run_key` is given."""
-        front = keep(roots.select(F.col("run_key").alias("root"), "run_key").distinct())
+        front, seen = _front(roots.select(F.col("run_key").alias("root"), "run_key").distinct(), "run_key")
         found = front
-        while not front.isEmpty():
+        while seen["count"]:
             parents = front.select("root", F.col("run_key").alias("parent_run"))
-            children = self._family(parents.select("parent_run").distinct(), "parent_run").join(parents, "parent_run")
-            children = children.select("root", "run_key").distinct()
-            front = keep(children.join(found, ["root", "run_key"], "left_anti"))
-            found = keep(found.unionByName(front))
+            children = self._family(parents.select("parent_run").distinct(), seen, "parent_run")
+            children = children.join(parents, "parent_run").select("root", "run_key").distinct()
+            front, seen = _front(children.join(found, ["root", "run_key"], "left_anti"), "run_key")
+            found = self._folder.few(found.unionByName(front))
         return found.where("root <> run_key")
 
-    def _family(self, keys: DataFrame, by: str) -> DataFrame:
+    def _family(self, keys: DataFrame, seen: Mapping[str, Any], by: str) -> DataFrame:
         """Return (`run_key`, `parent_run`) of the runs that have one of these keys in a column."""
-        begins = keys.agg(prefixes(by)).collect()[0][0]
-        near = self._runs.where(ranges(by, begins)).select("run_key", "parent_run")
-        known = near.join(self._fresh, "run_key", "left_anti").unionByName(self._fresh)
+        near = self._runs.where(ranges(by, json.loads(seen["begins"]))).select("run_key", "parent_run")
+        known = self._folder.few(near.join(self._fresh, "run_key", "left_anti").unionByName(self._fresh))
         return known.join(keys, by, "left_semi").select("run_key", "parent_run")
 
-    def _answers(self, asking: DataFrame) -> DataFrame:
+    def _answers(self, asking: DataFrame, *, below: bool) -> DataFrame:
         """Return rows of `_ANSWERED`."""
-        below = self._below(asking.where(F.col("asks") == BELOW))
-        below = self._contents("run_key", below.select(F.col("root").alias("asker"), "run_key"))
         executions = asking.where(F.col("asks") == BESIDE).select("execution").distinct()
-        beside = self._contents("execution", executions.select(F.col("execution").alias("asker"), "execution"))
-        return map_groups(below.unionByName(beside).distinct(), "asker", _answer, _ANSWERED)
+        found = self._contents("execution", executions.select(F.col("execution").alias("asker"), "execution"))
+        if below:
+            runs = self._below(asking.where(F.col("asks") == BELOW)).select(F.col("root").alias("asker"), "run_key")
+            found = self._folder.few(found.unionByName(self._contents("run_key", runs)))
+        return map_groups(found.distinct(), "asker", _answer, _ANSWERED, small=self._folder.small)
 
     def _contents(self, by: str, wanted: DataFrame) -> DataFrame:
         """Return (`asker`, `content`) of the votes with column lineage that have one of these keys in a column."""
-        begins = wanted.agg(prefixes(by)).collect()[0][0]
-        near = self._votes.where(ranges(by, begins)).join(self._judged.select(*_VOTE), _VOTE, "left_anti")
-        columns = [by, "weight", "content"]
-        every = near.select(*columns).unionByName(self._judged.where("NOT retracted").select(*columns))
-        return every.where(F.col("weight") == CARRIES).join(wanted, by).select("asker", "content")
+        wanted, seen = _front(wanted, by)
+        columns = [*_VOTE, by, "weight", "content"]
+        near = self._closed.where(ranges(by, json.loads(seen["begins"]))).select(*dict.fromkeys(columns))
+        stored = near.unionByName(self._before.select(*near.columns))
+        stored = self._folder.few(stored).join(self._judged.select(*_VOTE), _VOTE, "left_anti")
+        every = stored.unionByName(self._judged.where("NOT gone").select(*stored.columns))
+        return self._folder.few(every).where(F.col("weight") == CARRIES).join(wanted, by).select("asker", "content")
+
+
+def _front(frame: DataFrame, by: str) -> tuple[DataFrame, Mapping[str, Any]]:
+    return kept(frame, count=F.count("*"), begins=texts(begin(by)))
 
 
 def _asker() -> Column:
@@ -106,8 +139,7 @@ def _asker() -> Column:
 
 
 def _parents(runs: DataFrame) -> DataFrame:
-    known = runs.where("parent_run IS NOT NULL")
-    return keep(known.select(F.col("parent_run").alias("run_key")).distinct())
+    return runs.where("parent_run IS NOT NULL").select(F.col("parent_run").alias("run_key")).distinct()
 
 
 def _answer(rows: Sequence[Row]) -> Iterator[Row]:

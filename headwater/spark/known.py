@@ -59,7 +59,7 @@ class Latest:
         for parts, contents in rows:
             for part in read_parts(parts):
                 for name, seen in seen_schemas(part):
-                    key = (name, self.naming.resolve(name, seen.time_us), "schema", "")
+                    key = (name, seen.dataset(name, self.naming), "schema", "")
                     if key not in found or found[key][0] < seen:
                         found[key] = seen, contents
                 for sent in tags_facets(part):
@@ -90,7 +90,7 @@ class History:
         for parts, contents in rows:
             for part in read_parts(parts):
                 for name, seen in seen_schemas(part):
-                    dataset = self.naming.resolve(name, seen.time_us)
+                    dataset = seen.dataset(name, self.naming)
                     if dataset in self.datasets:
                         columns = text_of(read_carried(contents).schemas[seen.schema])
                         yield (*name.parts, *dataset, "schema", "", *seen, None, columns)

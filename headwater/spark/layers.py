@@ -10,14 +10,15 @@ from headwater.errors import WrongSetting
 from headwater.lineage.columns import Columns
 from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming
+from headwater.lineage.snapshot import names_shown
 from headwater.lineage.user_rules import UserRules
 from headwater.spark.delta import Folder, keep
-from headwater.spark.generations import current, generation
-from headwater.spark.gold_answers import COUNTING, counting
-from headwater.spark.graph import Now
+from headwater.spark.generations import generation, in_force
+from headwater.spark.gold_answers import counting
+from headwater.spark.graph import SnapshotOfRows
 from headwater.spark.naming import naming_of
 from headwater.spark.positions import read_position
-from headwater.tables import BINDINGS, DATASETS, EDGE_SETS, GOLD, SILVER, Table
+from headwater.tables import BINDINGS, DATASETS, EDGE_SETS, POSITIONS, STATE, Table
 
 COUNTS = "part = 'open' AND current"
 """Rows of `column_edges` and `table_edges` that count now."""
@@ -47,6 +48,14 @@ class Layers:
         return self._frame("gold", table)
 
     @cached_property
+    def votes(self) -> DataFrame:
+        """What may count now."""
+        silver = self.folders["silver"]
+        if silver.exists(STATE):
+            return self.silver(STATE).where("part = 'vote'")
+        return self.silver(EDGE_SETS).where("part = 'open' AND NOT retracted")  # of a release without `state`
+
+    @cached_property
     def naming(self) -> Naming:
         """What names mean."""
         return naming_of(self.silver(BINDINGS))
@@ -54,12 +63,14 @@ class Layers:
     @cached_property
     def rules(self) -> UserRules:
         """What silver's rules declare of steps that mask."""
-        return UserRules(masking=read_position(self.folders["silver"]).masking)
+        silver = self.folders["silver"]
+        layer = self.folders["gold"] if silver.exists(STATE) else silver
+        return UserRules(masking=read_position(layer.read(POSITIONS).collect()).masking)
 
     @cached_property
     def feeds(self) -> DataFrame:
         """Return (`output_key`, `OUTPUT`, `READ`) of all tables that count now, whatever their generation."""
-        votes = self.silver(EDGE_SETS).where(COUNTING)
+        votes = self.votes
         said = votes.select("output_key", *OUTPUT, F.from_json("content", _READS).alias("said"))
         read = said.select(
             "output_key", *OUTPUT, F.explode_outer(F.expr("concat(said.tables, said.also_read)")).alias("of")
@@ -73,10 +84,11 @@ class Layers:
     @cached_property
     def datasets(self) -> frozenset[Name]:
         """Every dataset that a schema or an edge is known of, whatever its generation."""
-        known = self.silver(DATASETS).where("columns IS NOT NULL").select(*OUTPUT).distinct().collect()
+        described = self.silver(DATASETS).where("columns IS NOT NULL")
+        known = described.select(*OUTPUT, F.expr("coalesce(generation, '')")).collect()
         edges = self.feeds.select(*READ).union(self.feeds.select(*OUTPUT)).distinct().collect()
-        described = {name for row in known for name in self.naming.names_of(Name(*row))}
-        return frozenset(described.union(Name(*row) for row in edges if row[0] is not None))
+        shown = names_shown({Name(*row) for row in known}, self.naming)
+        return frozenset(shown.union(Name(*row) for row in edges if row[0] is not None))
 
     def shown_columns(self, datasets: Iterable[Name]) -> Mapping[Name, Columns]:
         """Return the columns of datasets by their newest generations that say so."""
@@ -84,8 +96,8 @@ class Layers:
         wanted = self.spark.createDataFrame(
             sorted(name.parts for name in names), "dataset_namespace string, dataset_name string"
         )
-        rows = counting(self.silver(EDGE_SETS).limit(0), self.silver(DATASETS).join(F.broadcast(wanted), OUTPUT))
-        now = Now((tuple(row) for row in rows.collect()), self.rules, self.naming)
+        rows = counting(self.votes.limit(0), self.silver(DATASETS).join(F.broadcast(wanted), OUTPUT))
+        now = SnapshotOfRows(self.rules, self.naming, (tuple(row) for row in rows.collect()))
         return {name: now.shown_columns(name) for name in datasets}
 
     def _frame(self, layer: str, table: Table) -> DataFrame:
@@ -97,8 +109,10 @@ class Layers:
 
 def open_layers(spark: SparkSession, lake: str) -> Layers:
     """Open gold of a lake and the silver that it was made from; raises WrongSetting where there is none."""
-    gold = current(spark, lake, "gold", GOLD)
-    if gold is None:
-        raise WrongSetting(f"There is no silver and gold in {lake}. Run the notebook Refresh, or `headwater spark`.")
-    made_from = gold[1].rpartition("/")[2]  # silver may have gone over to other rules already
-    return Layers(generation(spark, lake, "silver", made_from, SILVER), gold[0])
+    found = in_force(spark, lake, "gold")
+    if found is None:
+        raise WrongSetting(
+            f"There is no silver and gold in {lake}. Run the notebook Refresh, or `headwater spark refresh`."
+        )
+    made_from = found.rules_hash.rpartition("/")[2]  # silver may have gone over to other rules already
+    return Layers(generation(spark, lake, "silver", made_from), generation(spark, lake, "gold", found.generation))

@@ -51,9 +51,8 @@ class Learnt:
     gone: list[Row]
 
 
-def learn(table: DataFrame, parsed: DataFrame, stored: Stored, *, bindings: bool, changes: bool) -> Learnt:
-    """Take what a batch says of names, if it says any; `table`: `bindings` as it was before."""
-    known = _known(table)
+def learn(known: Sequence[Row], parsed: DataFrame, stored: Stored, *, bindings: bool, changes: bool) -> Learnt:
+    """Take what a batch says of names, if it says any; `known`: of `bindings` as it was before, the columns `KEYS`."""
     aliases = _by_alias(row for row in known if row[0] == BINDING)
     before = _by_run(row for row in known if row[0] != BINDING)
     naming = _naming(aliases, before)

@@ -1,16 +1,14 @@
 """How far a layer is: (incarnation, partition, sequence) of the events it holds, never a Delta version."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.name import Name
 from headwater.lineage.user_rules import MaskingRule
-from headwater.spark.delta import Folder
-from headwater.tables import POSITIONS
 
 Source = tuple[str, str, str]
 """Log, incarnation, partition."""
@@ -20,10 +18,11 @@ _BODY = ("log", "incarnation", "partition")
 
 @dataclass(frozen=True)
 class Position:
-    """What a layer holds after a batch.
+    """What silver and gold hold after a batch.
 
     batch: its number; exact: the columns that were told apart by case (rule 12), borrows: some run took the columns of
-    another run's schema, both for what changes next; masking: the declared steps that silver's rules have.
+    another run's schema, asks: some vote is explained by other runs, all for what changes next; masking: the declared
+    steps that the rules have; answers: what tables of answers come to; versions: of all tables but `state`.
     """
 
     batch: int = 0
@@ -31,24 +30,28 @@ class Position:
     exact: Mapping[Name, frozenset[str]] = field(default_factory=dict)
     borrows: bool = False
     masking: tuple[MaskingRule, ...] = ()
+    asks: bool = False
+    answers: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, int] = field(default_factory=dict)
 
 
-def read_position(folder: Folder) -> Position:
-    """Return the position of a layer's last finished batch."""
-    rows = folder.read(POSITIONS).collect()
-    sequences = {(row.log, row.incarnation, row.partition): row.sequence for row in rows if row.sequence is not None}
-    state = next((row.state for row in rows if row.state), None)
+def read_position(rows: Iterable[Row]) -> Position:
+    """Return what rows of `positions` say."""
+    found = list(rows)
+    sequences = {(row.log, row.incarnation, row.partition): row.sequence for row in found if row.sequence is not None}
+    state = next((row.state for row in found if row.state), None)
     kept = _decoder.decode(state) if state else _State()
     exact = {dataset: frozenset(keys) for dataset, keys in kept.exact}
-    return Position(max((row.batch for row in rows), default=0), sequences, exact, kept.borrows, kept.masking)
+    batch = max((row.batch for row in found), default=0)
+    return Position(batch, sequences, exact, kept.borrows, kept.masking, kept.asks, kept.answers, kept.versions)
 
 
-def write_position(folder: Folder, position: Position, rules_hash: str) -> None:
-    """Say that a batch is done, in one commit."""
+def position_rows(position: Position, rules_hash: str) -> Sequence[tuple[object, ...]]:
+    """Return a position as rows of `positions`."""
     exact = tuple((name, sorted(keys)) for name, keys in sorted(position.exact.items()))
-    state = msgspec.json.encode(_State(exact, position.borrows, position.masking)).decode()
-    rows = [(*source, sequence, state, position.batch, rules_hash) for source, sequence in position.sequences.items()]
-    folder.overwrite(POSITIONS, folder.rows(POSITIONS, rows))
+    kept = _State(exact, position.borrows, position.masking, position.asks, position.answers, position.versions)
+    state = msgspec.json.encode(kept).decode()
+    return [(*source, sequence, state, position.batch, rules_hash) for source, sequence in position.sequences.items()]
 
 
 def beyond(events: DataFrame, position: Position) -> DataFrame:
@@ -64,18 +67,23 @@ def beyond(events: DataFrame, position: Position) -> DataFrame:
     return events.where(fresh | ~known) if position.sequences else events
 
 
-def limited(events: DataFrame, limit: int) -> tuple[DataFrame, dict[Source, int]]:
-    """Return about `limit` events of a frame, first ones of each source, and the last sequence of each that is in."""
+def limited(events: DataFrame, limit: int) -> tuple[DataFrame, dict[Source, int], int, bool]:
+    """Return about `limit` events of a frame, first ones of each source.
+
+    Also the last sequence of each that is in, how many events these may be, and whether there are more.
+    """
     found = events.groupBy(*_BODY).agg(F.min("sequence").alias("first"), F.max("sequence").alias("last")).collect()
     share = max(1, limit // max(1, len(found)))
     ends = {(row.log, row.incarnation, row.partition): min(row.last, row["first"] + share - 1) for row in found}
+    count = sum(ends[row.log, row.incarnation, row.partition] - row["first"] + 1 for row in found)
     taken = F.lit(False)
     for source, last in ends.items():
         same = F.col("sequence") <= last
         for column, value in zip(_BODY, source, strict=True):
             same &= F.col(column) == value
         taken |= same
-    return events.where(taken), ends
+    more = any(row.last > ends[row.log, row.incarnation, row.partition] for row in found)
+    return events.where(taken), ends, count, more
 
 
 class _State(msgspec.Struct, array_like=True):
@@ -84,6 +92,9 @@ class _State(msgspec.Struct, array_like=True):
     exact: tuple[tuple[Name, list[str]], ...] = ()
     borrows: bool = False
     masking: tuple[MaskingRule, ...] = ()
+    asks: bool = False
+    answers: Mapping[str, str] = {}
+    versions: Mapping[str, int] = {}
 
 
 _decoder = msgspec.json.Decoder(_State)

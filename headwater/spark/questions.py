@@ -116,7 +116,7 @@ class Questions:
     ) -> Reached:
         asked, bounds, how = Subject(namespace, dataset, column), read_bounds(depth, limit), read_mode(mode)
         around = Surroundings(self._layers, self._rules)
-        around.take(asked, forward=forward, bounds=bounds)
+        around.fetch(asked, forward=forward, bounds=bounds)
         found = reach(around, self._rules.names, asked, around.view(), forward=forward, mode=how, bounds=bounds)
         place = found["column"]
         return Reached(
@@ -191,9 +191,4 @@ def _pandas(rows: DataFrame) -> pd.DataFrame:
 def overview(spark: SparkSession, lake: str) -> pd.DataFrame:
     """Return how far silver and gold are: by partition the newest sequence they hold, and their last batch."""
     columns = ["log", "incarnation", "partition", "sequence", "batch"]
-    frames = []
-    for layer, folder in open_layers(spark, lake).folders.items():
-        rows = _pandas(folder.read(POSITIONS).select(*columns).orderBy(*columns))
-        rows.insert(0, "layer", layer)
-        frames.append(rows)
-    return pd.concat(frames, ignore_index=True)
+    return _pandas(open_layers(spark, lake).gold(POSITIONS).select(*columns).orderBy(*columns))

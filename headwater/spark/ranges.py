@@ -13,9 +13,9 @@ PREFIX = 8
 MOST = 16
 
 
-def prefixes(column: str) -> Column:
-    """Return an aggregate: what the keys of a column begin with."""
-    return F.collect_set(F.substring(column, 1, PREFIX))
+def begin(column: str | Column) -> Column:
+    """Return what a key begins with."""
+    return F.substring(column, 1, PREFIX)
 
 
 def ranges(column: str, begins: Iterable[str]) -> str:

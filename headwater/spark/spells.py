@@ -150,7 +150,10 @@ _KINDS: dict[str, Callable[[Contribution], tuple[NamedTuple, ...]]] = {COLUMN: _
 
 
 class Kept(Struct):
-    """A row that gold has, as far as it goes on; times in microseconds."""
+    """A row that gold has, as far as it goes on; times in microseconds.
+
+    more_runs, again_us: of runs that have said it once more since the row was written (`edge_runs`).
+    """
 
     edge_key: str
     part: str
@@ -169,6 +172,8 @@ class Kept(Struct):
     description: str | None = None
     opaque: bool = False
     valid_to_us: int | None = None
+    more_runs: int = 0
+    again_us: int = 0
 
     def spell(self, kind: str) -> Spell[NamedTuple]:
         """Return what the row says."""
@@ -177,7 +182,9 @@ class Kept(Struct):
         if kind == COLUMN:
             how = (self.direct, self.masked, self.subtype, self.description)
             edge = ColumnEdge(source, self.source_column, self.target_column, *how)
-        return Spell(edge, self.valid_from_us, self.valid_to_us, self.last_seen_us, self.runs, self.landed)
+        last_seen_us = max(self.last_seen_us, self.again_us)
+        runs = self.runs + self.more_runs
+        return Spell(edge, self.valid_from_us, self.valid_to_us, last_seen_us, runs, self.landed)
 
 
 @dataclass(frozen=True)
@@ -201,7 +208,7 @@ class _Writer:
         now = {self._key(spell): spell for spell in (*history.ended, *history.standing)}
         for key, spell in now.items():
             row, old = known.get(key, (None, None))
-            if old != spell:
+            if old != spell or (row and row.more_runs):  # what `edge_runs` counted goes to the row
                 yield self._row(key, spell, row.part if row else None, gone=False)
         for key in known.keys() - now.keys():
             row, spell = known[key]

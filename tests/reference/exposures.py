@@ -142,4 +142,6 @@ def _nodes(lineage: Reference, column: Column) -> set[Node]:
     if len(column) == 4:
         return {column}
     known = lineage.generations.of_name(column[:2])
-    return {(*dataset, column[2] and lineage.schemas.key(dataset, column[2])) for dataset in known}
+    if column[2] is None:
+        return {node for dataset in known for node in lineage.every_column(dataset)}
+    return {lineage.node(dataset, column[2]) for dataset in known}

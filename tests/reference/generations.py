@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from tests.reference.names import Name, Names
-from tests.reference.records import Delivered, Run, facets_of, merged
+from tests.reference.records import Delivered, Run, facets_of, merged, says_lineage
 
 Dataset = tuple[str, str, str]  # namespace, name, generation: the key of the run that ended its predecessor
 
@@ -32,11 +32,6 @@ class Stay:
     dataset: Dataset
     begin_us: int
     end_us: int
-    lived_us: dict[str, int]
-    """When it lived by the word of each run; "" stands for what needs no run's word."""
-
-    def lived_from(self, reader: str | None = None) -> int:
-        return min((at for run, at in self.lived_us.items() if run != reader), default=NEVER)
 
 
 class Generations:
@@ -68,26 +63,36 @@ class Generations:
             return self.meant(name, end.time_us) if end else old and self.meant(old, event.time_us)
         return self.meant(name, event.time_us)
 
+    def described(self, named: dict[str, Any], event: Delivered) -> Dataset | None:
+        """Return what an output tells of; with a DROP or a RENAME it tells of what stood there the moment before."""
+        change, before = changed(named), _before(named)
+        if change == "DROP" or (change == "RENAME" and before):
+            name = self.names.mention(before if before and change == "RENAME" else named, event)
+            return self.meant(name, event.time_us - 1) if name else None
+        return self.said(named, event, None)
+
     def read(self, named: dict[str, Any], event: Delivered, run: Run) -> Dataset | None:
         """Return what an input, or a source in lineage, means."""
         name = self.names.mention(named, event)
         if not name:
             return None
-        lived = [
-            stay
-            for stay in self.stays(name)
-            if stay.end_us >= run.first_us and max(stay.begin_us, stay.lived_from(run.key)) <= event.time_us
-        ]
+        begun = [stay for stay in self.stays(name) if stay.begin_us <= event.time_us]
+        lived = [stay for stay in begun if self.lived_from(stay.dataset, run.key) <= event.time_us]
+        within = [stay for stay in lived if stay.end_us >= run.first_us]
         own_end = self.by_run.get((run.key, name))
-        others = [stay for stay in lived if not own_end or stay.end_us != own_end.time_us]
-        return (others or lived or [self._before_it_lived(name, event.time_us, run)])[-1].dataset
+        others = [stay for stay in within if not own_end or stay.end_us != own_end.time_us]
+        meant = begun[-1].dataset
+        if not within and (self._writers(meant).keys() - {run.key} or not lived):
+            return meant
+        return (others or within or lived)[-1].dataset
 
     def declared(self, named: dict[str, Any], event: Delivered) -> Dataset | None:
         """Return what a JobEvent or DatasetEvent is about."""
         name = self.names.mention(named, event)
         if not name:
             return None
-        return [each for each in self.of_dataset(self._followed(name, event.time_us)[0]) if self.has_lived(each)][-1]
+        every = self.of_dataset(self._followed(name, event.time_us)[0])
+        return [each for each in every if self.has_lived(each) or not each[2]][-1]
 
     def meant(self, name: Name, time_us: int) -> Dataset:
         """Return what any mention of a bound name means."""
@@ -103,6 +108,10 @@ class Generations:
         """Return all generations, oldest first."""
         return [(*name, ""), *((*name, end.run) for end in self.ends.get(name, []))]
 
+    def meant_back(self, name: Name) -> list[Dataset]:
+        """Return what a bound name means and has meant, the newest first."""
+        return [stay.dataset for stay in reversed(self.stays(name))]
+
     def of_name(self, name: Name) -> set[Dataset]:
         """Return all that a bound name means or has ever meant, also under another name by now."""
         return {stay.dataset for stay in self.stays(name)} | set(self.of_dataset(name))
@@ -110,9 +119,9 @@ class Generations:
     def asked(self, name: Name, known: set[Dataset]) -> Dataset:
         """Return the newest generation of a name that lived, of which something is known if possible."""
         stays = self.stays(name)
-        lived = [each.dataset for each in stays if each.dataset == (*name, "") or each.lived_from() < each.end_us]
+        lived = [each.dataset for each in stays if self.has_lived(each.dataset)]
         told = [dataset for dataset in lived if dataset in known]
-        return (told or [each.dataset for each in stays if each.dataset in known] or lived)[-1]
+        return (told or [each.dataset for each in stays if each.dataset in known] or lived or [(*name, "")])[-1]
 
     def is_dropped(self, dataset: Dataset) -> bool:
         """Tell whether a generation ended, or has not begun to live."""
@@ -120,31 +129,22 @@ class Generations:
         return dataset != self.newest(name) or not self.has_lived(dataset)
 
     def has_lived(self, dataset: Dataset) -> bool:
-        began = [end for end in self.ends.get(dataset[:2], []) if end.run == dataset[2]]
-        return not began or began[-1].by_rename or dataset in {output for *_, output in self._outputs}
+        return self.lived_from(dataset) < NEVER
+
+    def lived_from(self, dataset: Dataset, reader: str | None = None) -> int:
+        """Return when a generation began to live, for a reader whose own writes prove nothing."""
+        by_others = [at for run, at in self._writers(dataset).items() if run != reader]
+        begin = next((end for end in self.ends.get(dataset[:2], []) if end.run == dataset[2]), End(BEGINNING, "", True))
+        return min([*by_others, begin.time_us if begin.by_rename else NEVER])
 
     @cache  # noqa: B019 - a world is small and soon gone
     def stays(self, name: Name) -> list[Stay]:
         """Return what a bound name meant in time, oldest first."""
-        ends = {end.time_us: end for end in self.ends.get(name, [])}
-        away = {at: run for at, run, _ in self.renames.get(name, [])}
-        limits = [BEGINNING, *sorted(ends.keys() | away.keys()), NEVER]
-        found = []
-        for begin_us, end_us in pairwise(limits):
-            lived, dataset = self._writers(name, begin_us, end_us), self.meant(name, begin_us)
-            is_first = begin_us == BEGINNING or dataset == (*name, "")
-            if is_first or (begin_us in ends and ends[begin_us].by_rename):
-                lived = {"": begin_us}
-            found.append(Stay(dataset, begin_us, end_us, lived))
-        return found
+        moments = {end.time_us for end in self.ends.get(name, [])} | {at for at, *_ in self.renames.get(name, [])}
+        limits = [BEGINNING, *sorted(moments), NEVER]
+        return [Stay(self.meant(name, begin_us), begin_us, end_us) for begin_us, end_us in pairwise(limits)]
 
     # Parts
-
-    def _before_it_lived(self, name: Name, time_us: int, run: Run) -> Stay:
-        """Return the stay that others make live later, else the newest that lived before."""
-        begun = [stay for stay in self.stays(name) if stay.begin_us <= time_us]
-        lived = [stay for stay in begun if stay.lived_from(run.key) < NEVER]
-        return lived[-1]
 
     def _followed(self, name: Name, time_us: int) -> tuple[Name, int]:
         """Follow a mention through renames; return the name where it stops, and the time it is looked up at."""
@@ -158,23 +158,27 @@ class Generations:
     def _generation(self, name: Name, time_us: int) -> str:
         return max((end for end in self.ends.get(name, []) if end.time_us <= time_us), default=End(0, "", False)).run
 
-    def _writers(self, name: Name, begin_us: int, end_us: int) -> dict[str, int]:
-        """Return the runs that write under a name within a time, and when each first does."""
-        found: dict[str, int] = {}
-        for at, run, output, _ in self._outputs:
-            if output == name and begin_us <= at < end_us:
-                found[run] = min(at, found.get(run, at))
+    def _writers(self, dataset: Dataset) -> dict[str, int]:
+        """Return the runs that write a generation, and when each first does."""
+        return self._written.get(dataset, {})
+
+    @cached_property
+    def _written(self) -> dict[Dataset, dict[str, int]]:
+        found: dict[Dataset, dict[str, int]] = defaultdict(dict)
+        for at, run, output in self._outputs:
+            found[output][run] = min(at, found[output].get(run, at))
         return found
 
     @cached_property
-    def _outputs(self) -> list[tuple[int, str, Name, Dataset | None]]:
+    def _outputs(self) -> list[tuple[int, str, Dataset]]:
         return [
-            (event.time_us, run.key, name, self.said(output, event, run))
+            (event.time_us, run.key, self.meant(name, event.time_us))
             for run in self.runs
             if run.counts
             for event in run.telling
             for output in written(event)
             if (name := self.names.mention(output, event)) and self.last_word(run, name) != "DROP"
+            if not (run.state == "COMPLETE" and changed(output) == "RENAME" and _before(output))
         ]
 
     def last_word(self, run: Run, name: Name) -> str | None:
@@ -203,11 +207,11 @@ class Generations:
 
     def _settle_ties(self) -> None:
         """Of ends at one instant the one of the smallest run key counts."""
-        first: dict[tuple[Name, int], End] = {}
+        together: dict[tuple[Name, int], list[End]] = defaultdict(list)
         for (_, name), end in self.by_run.items():
-            first[name, end.time_us] = min(end, first.get((name, end.time_us), end))
-        for (name, _), end in sorted(first.items()):
-            self.ends[name].append(end)
+            together[name, end.time_us].append(end)
+        for (name, time_us), ends in sorted(together.items()):
+            self.ends[name].append(End(time_us, min(ends).run, any(end.by_rename for end in ends)))
 
 
 def changed(dataset: dict[str, Any]) -> str | None:
@@ -217,7 +221,8 @@ def changed(dataset: dict[str, Any]) -> str | None:
 def written(event: Delivered) -> list[dict[str, Any]]:
     """Return the outputs of an event, those that only a `lineage` facet names included."""
     facets = [event.facets(entity).get("lineage") or {} for entity in ("run", "job")]
-    entries = [entry for each in facets for entry in each.get("entries", []) if entry["type"] == "DATASET"]
+    telling = [each for each in facets if says_lineage(each)]
+    entries = [entry for each in telling for entry in each.get("entries", []) if entry["type"] == "DATASET"]
     return event.datasets("outputs") + entries
 
 

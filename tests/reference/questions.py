@@ -61,7 +61,7 @@ def tagged(lineage: Reference, tag: str) -> set[Node]:
         for each in facet.get("tags") or []:
             if each["key"].casefold() == tag.casefold() and each["value"].casefold() != "false":
                 field = each.get("field")
-                found |= {lineage.node(dataset, field)} if field else _every_column(lineage, dataset)
+                found |= {lineage.node(dataset, field)} if field else lineage.every_column(dataset)
     return found
 
 
@@ -78,11 +78,6 @@ def _all_meant(lineage: Reference, named: Facets, event: Delivered, *, is_output
     if not name or not dataset:
         return set()
     return lineage.generations.of_name(name) | set(lineage.generations.of_dataset(dataset[:2]))
-
-
-def _every_column(lineage: Reference, dataset: Dataset) -> set[Node]:
-    known: set[Node] = {(*dataset, column) for column in lineage.nesting.there.get(dataset, ())}
-    return known if dataset in lineage.schemas.known else known | {(*dataset, None)}
 
 
 def _over_recreation(lineage: Reference, nesting: Nesting) -> Iterator[Step]:

@@ -20,7 +20,7 @@ class Schemas:
             for role in ("inputs", "outputs", "dataset"):
                 for each in event.datasets(role):
                     schema, dataset = facets_of(each).get("schema"), meaning(each, event, role == "outputs")
-                    if schema and not schema.get("_deleted") and dataset:
+                    if schema and schema.get("fields") and not schema.get("_deleted") and dataset:
                         self.known[dataset].append((event.time_us, schema_paths(schema.get("fields") or [])))
 
     def at(self, dataset: Dataset, time_us: int) -> list[str]:

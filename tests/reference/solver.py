@@ -53,12 +53,7 @@ class Reference:
 
     def about(self, named: dict[str, Any], event: Delivered, is_output: bool) -> Dataset | None:
         """Return what the schema of a mention is about."""
-        run = self._run_of.get(event.event_id) if is_output else None
-        return self.generations.said(named, event, run)
-
-    @cached_property
-    def _run_of(self) -> dict[str, Run]:
-        return {event.event_id: run for run in self.runs for event in run.events}
+        return self.generations.described(named, event) if is_output else self.generations.said(named, event, None)
 
     @cached_property
     def reader(self) -> Reader:
@@ -73,7 +68,7 @@ class Reference:
 
     def _declaration(self, event: Delivered) -> Account:
         content = self.reader.content([event], None)
-        made = self.reader.writings(content, event.time_us, None)
+        made = self.reader.writings(content, 0 if event.is_ahead else event.time_us, None)
         for writing in made:
             writing.run = event.event_id
         return Account(event.event_id, content, made)
@@ -150,6 +145,11 @@ class Reference:
         if self.view == "all":
             return {node: hit for node, hit in told.items()}  # noqa: C416 - dict() would keep the type of its keys
         return {(*node[:2], node[3]): hit for node, hit in told.items() if not self.generations.is_dropped(node[:3])}
+
+    def every_column(self, dataset: Dataset) -> set[Node]:
+        """Return the columns that are there, and None for those that no schema names."""
+        known: set[Node] = {(*dataset, column) for column in self.nesting.there.get(dataset, ())}
+        return known if dataset in self.schemas.known else known | {(*dataset, None)}
 
     @property
     def dropped(self) -> set[Name]:

@@ -31,8 +31,9 @@ class Verdicts:
         self.lineage, self.strict = lineage, strict
         self.names = sorted({dataset[:2] for dataset in lineage.schemas.known} - lineage.dropped)
         alive = [writing for writing in lineage.current if writing.output in self._alive]
-        counting = {id(writing): writing for writing in alive + lineage.current_readers + lineage.declared}
-        self.readers = [(lineage.opacity.accounts[writing.run], writing) for writing in counting.values()]
+        readers = lineage.current_readers + lineage.declared
+        self.readers = [(lineage.opacity.accounts[writing.run], writing) for writing in readers]
+        self.makers = [(lineage.opacity.accounts[writing.run], writing) for writing in alive]
         self.reader_edges = lineage.edges_of(lineage.current_readers + lineage.declared)
 
     @property
@@ -43,7 +44,7 @@ class Verdicts:
             if dataset := self._described(name):
                 why = self._why_unknown(name)
                 for column in self.lineage.schemas.columns(dataset):
-                    found[*name, column] = self._judge((*dataset, column), why)
+                    found[*name, column] = self._judge(name, (*dataset, column), why)
         return found
 
     def collects(self, name: Name) -> set[tuple[str, int]]:
@@ -57,15 +58,15 @@ class Verdicts:
         }
 
     def _described(self, name: Name) -> Dataset | None:
-        """Return the newest generation that has a schema."""
-        known = [each for each in self.lineage.generations.of_dataset(name) if self.lineage.schemas.columns(each)]
-        return known[-1] if known else None
+        """Return the newest generation that has a schema, of all that the name has meant."""
+        meant = [self.lineage.generations.newest(name), *self.lineage.generations.meant_back(name)]
+        return next((each for each in meant if self.lineage.schemas.columns(each)), None)
 
-    def _judge(self, column: Node, why_unknown: str) -> tuple[str, str]:
-        edges = self._uses(column[:2])
+    def _judge(self, name: Name, column: Node, why_unknown: str) -> tuple[str, str]:
+        edges = self._uses(name)
         using = [edge for edge in edges if self._is_about(edge[:4], column)]
         if using:
-            is_read_now = any(edge[:3] == self.lineage.generations.newest(column[:2]) for edge in using)
+            is_read_now = any(edge[:3] == self.lineage.generations.newest(name) for edge in using)
             return "used", "" if is_read_now else "read_before_recreation"
         if any(self._is_nested(column, edge[:4]) for edge in edges):
             return "unknown", "used_as_a_whole"
@@ -112,11 +113,13 @@ class Verdicts:
     def _why_unknown(self, name: Name) -> str:
         meant = self.lineage.generations.of_name(name)
         opacity = self.lineage.opacity
-        if any(opacity.inputs(account, writing) & meant for account, writing in self.readers):
+        newest = {self.lineage.generations.newest(name)}
+        asked = [*((each, meant) for each in self.readers), *((each, newest) for each in self.makers)]
+        if any(opacity.inputs(account, writing) & datasets for (account, writing), datasets in asked):
             return "opaque"
         if any(opacity.inputs(account) & meant for account in self._newest_that_only_read(is_streaming=True)):
             return "opaque"
-        if any(account.read & meant and account.hides_steps for account, _ in self.readers):
+        if any(account.read & datasets and account.hides_steps for (account, _), datasets in asked):
             return "no_transformations"
         if not self._is_read(name):
             return "never_read"

@@ -94,7 +94,8 @@ class Reader:
             elif "columnLineage" in facets:
                 self._read_column_lineage(writing, *facets["columnLineage"], run)
             if not writing.carries:
-                writing.opaque = writing.bare if content.entries else content.inputs
+                itself = {writing.output} & content.inputs
+                writing.opaque = writing.bare | itself if content.entries else content.inputs
             if not content.entries and (len(outputs) == 1 or not writing.carries):
                 writing.tables |= content.inputs
             writing.tables.discard(writing.output)

@@ -101,6 +101,17 @@ PAIRS = [
         *OPAQUE,
     ),
     case(
+        "R4 two CTAS of one instant: the half is the next one's, though that one's job ran again since",
+        [
+            statement(10, of=[A], job=CREATE),
+            half(12),
+            statement(13, of=[A], number=3),
+            half(22, number=4, under=below(91)),
+            statement(23, of=[A], number=5, under=below(91)),
+        ],
+        *OPAQUE,
+    ),
+    case(
         "R4 RTAS: its other half writes something else",
         [
             started(10, of=[A]),

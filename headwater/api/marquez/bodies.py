@@ -7,8 +7,7 @@ from headwater.events.decode import decode
 from headwater.index.told import Place
 from headwater.lake.bronze import Bronze
 from headwater.lineage.name import Name
-from headwater.lineage.reading import read_stored
-from headwater.lineage.sent_facets import SentFacet, sent_facets
+from headwater.lineage.sent_facets import SentFacet, read_stored, sent_facets
 
 
 class Stored(NamedTuple):

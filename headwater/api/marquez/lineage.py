@@ -9,8 +9,8 @@ from headwater.api.marquez.jobs import job_json
 from headwater.api.marquez.nodes import dataset_id, find_node, job_id
 from headwater.index.catalog import JobRow
 from headwater.index.changes import NAMESPACE
-from headwater.index.moment import Moment
 from headwater.lineage.name import Name
+from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.view import View
 
 MAX_NODES = 2_000
@@ -33,7 +33,7 @@ class Tables:
 
     def __init__(self, asked: Asked):
         """asked: what the request sees."""
-        self._moment: Moment = asked.sight.moment
+        self._moment: Snapshot = asked.sight.moment
         self._view: View = asked.sight.view
         self._catalog = asked.catalog
         self._is_now = asked.is_now and not asked.query.get("knownAt")

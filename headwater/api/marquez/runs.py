@@ -1,14 +1,16 @@
 """Runs: their states, times, datasets and facets."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from headwater.api.marquez.asking import Answer, Asked, Refused, not_found
 from headwater.api.marquez.bodies import newest_facets, read_events
 from headwater.api.marquez.versions import undescribed, version_at, version_text
 from headwater.errors import NotKnown, WrongQuestion
+from headwater.events.decode import decode
 from headwater.index.catalog import Catalog, RunRow
-from headwater.index.run_lineage import key_of_run
+from headwater.index.recent_facets import recent_facets
+from headwater.index.run_lineage import key_of_run, written_before
 from headwater.index.showing import iso
 from headwater.index.told import JOB, RUN, newest_places
 from headwater.lake.bronze import Bronze
@@ -80,14 +82,16 @@ def with_facets(asked: Asked, rows: Sequence[RunRow], shown: Sequence[Answer], f
     return later
 
 
-def facets_later(asked: Asked, keys: Iterable[str], entity: str) -> Callable[[Bronze], dict[str, dict[str, Any]]]:
-    """Return what reads the facets of runs, or of their jobs, from bronze."""
-    whose = JOB if entity == "job" else RUN
-    places = {run: newest_places(asked.catalog.sql, run, whose) for run in keys}
+def facets_later(asked: Asked, keys: Sequence[str], entity: str) -> Callable[[Bronze], dict[str, dict[str, Any]]]:
+    """Return what reads the facets of runs, or of their jobs, from bronze; those of a job's newest runs are here."""
+    sql = asked.catalog.sql
+    known = recent_facets(sql, keys) if entity == "run" else {}
+    places = {run: newest_places(sql, run, JOB if entity == "job" else RUN) for run in keys if run not in known}
 
     def read(bronze: Bronze) -> dict[str, dict[str, Any]]:
         events = read_events(bronze, set().union(*places.values()))
-        return {
+        found = {run: {facet: decode(text) for facet, text in facets.items()} for run, facets in known.items()}
+        return found | {
             run: newest_facets([events[place] for place in own if place in events], entity)
             for run, own in places.items()
         }
@@ -162,10 +166,6 @@ def _upstream_item(catalog: Catalog, row: RunRow, depth: int) -> Answer:
 
 def _writer(catalog: Catalog, name: int, reader: RunRow) -> list[RunRow]:
     """Return the newest run that had written a dataset when another began to read it."""
-    found = catalog.sql.execute(
-        "SELECT v.run FROM groups g JOIN votes v ON v.grp = g.id WHERE g.output = ? AND g.layer = 'observed' "
-        "AND v.time_us <= ? AND v.run <> ? ORDER BY v.time_us DESC, v.tie DESC LIMIT 1",
-        (name, reader.time_us, reader.run),
-    ).fetchone()
+    found = written_before(catalog.sql, name, reader.time_us, reader.run)
     row = catalog.run(found[0]) if found else None
     return [row] if row else []

@@ -1,0 +1,176 @@
+"""One Spark pass over new events of recurring jobs, after a history: warm, and in a session of its own."""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import psutil
+from pyspark.sql import SparkSession
+
+from bench.figures import Figure, middle, show
+from bench.parser import BATCH, fill_log
+from bench.spark import timed_bodies
+from headwater.eventlog.claims import FolderClaims
+from headwater.lake.bronze import Bronze
+from headwater.lineage.user_rules import UserRules
+from headwater.parser.ingest import Parser
+from headwater.spark.refresh import refresh
+from headwater.spark.session import local_session
+
+HISTORY = 20_000
+SIZES = (200, 2_000, 10_000)
+ROUNDS = 3
+CORES = 2
+
+
+class Pass:
+    """What a pass cost.
+
+    jobs: descriptions of its Spark jobs; commits: by table, the operations that Delta's logs name.
+    """
+
+    def __init__(self) -> None:
+        self.wall_s = self.cpu_s = 0.0
+        self.jobs: list[str] = []
+        self.commits: dict[str, list[str]] = {}
+
+    @property
+    def merges(self) -> int:
+        """How many commits were a MERGE."""
+        return sum(found.count("MERGE") for found in self.commits.values())
+
+
+@contextmanager
+def measured(spark: SparkSession, lake: Path) -> Iterator[Pass]:
+    """Measure what happens in between; the CPU time is that of this process and its children."""
+    found = Pass()
+    before, jobs, began, cpu_s = set(_commits(lake)), _newest_job(spark), time.monotonic(), cpu_time_s()
+    yield found
+    found.wall_s, found.cpu_s = time.monotonic() - began, cpu_time_s() - cpu_s
+    found.jobs = [text for number, text in _jobs(spark) if number > jobs]
+    for commit in sorted(set(_commits(lake)) - before):
+        table = str(commit.parents[1].relative_to(lake))
+        found.commits.setdefault(table, []).append(_operation(commit))
+
+
+def cpu_time_s() -> float:
+    """Return the CPU time of this process and of its children, also of those that have ended."""
+    own = psutil.Process()
+    return sum(sum(each.cpu_times()[:4]) for each in own.children(recursive=True)) + sum(own.cpu_times()[:2])
+
+
+def _jobs(spark: SparkSession) -> Iterator[tuple[int, str]]:
+    context = spark.sparkContext._jsc.sc()
+    context.listenerBus().waitUntilEmpty()
+    jobs = context.statusStore().jobsList(None)
+    for job in (jobs.apply(place) for place in range(jobs.size())):
+        text = job.description()
+        yield job.jobId(), f"{text.get() if text.isDefined() else ''} [{job.name()}] {job.numTasks()} tasks"
+
+
+def _newest_job(spark: SparkSession) -> int:
+    return max((number for number, _ in _jobs(spark)), default=-1)
+
+
+def _commits(lake: Path) -> Iterator[Path]:
+    return (file for layer in ("silver", "gold") for file in (lake / layer).rglob("_delta_log/*.json"))
+
+
+def _operation(commit: Path) -> str:
+    lines = (json.loads(line) for line in commit.read_text("utf-8").splitlines())
+    found = next(line["commitInfo"] for line in lines if "commitInfo" in line)
+    return str(found["operation"])
+
+
+class Lake:
+    """Bronze that grows as the parser lets it, silver and gold behind it."""
+
+    def __init__(self, folder: Path, events: int):
+        """`events`: as many as it may ever hold."""
+        self.uri = folder / "lake"
+        self._folder = folder
+        self._bodies = timed_bodies(events)
+
+    def store(self, events: int) -> None:
+        """Let the parser take more events."""
+        log = fill_log(self._folder / "log", islice(self._bodies, events))
+        parser = Parser(log, Bronze(str(self.uri / "bronze")), FolderClaims(self._folder / "claims"), "bench")
+        while parser.step(BATCH):
+            pass
+        log.close()
+
+
+def run(rounds: int = ROUNDS, history: int = HISTORY, sizes: tuple[int, ...] = SIZES) -> list[Figure]:
+    """Measure passes of several sizes, each `rounds` times, warm; then as often in sessions of their own."""
+    with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder:
+        lake = Lake(Path(folder), history + (2 * rounds + 1) * sum(sizes))
+        figures = []
+        lake.store(history)
+        with local_session(CORES) as spark:
+            refresh(spark, str(lake.uri), UserRules())
+            for size in (sizes[0], *sizes):
+                passes = [_warm(spark, lake, size) for _ in range(rounds)]
+                figures.append((f"{size:,} new events, warm", passes))
+        figures = figures[1:]  # the first ones warm up
+        for size in sizes:
+            figures.append((f"{size:,} new events, fresh session", [_fresh(lake, size) for _ in range(rounds)]))
+        return [figure for name, passes in figures for figure in _figures(name, passes)]
+
+
+def _warm(spark: SparkSession, lake: Lake, size: int) -> Pass:
+    lake.store(size)
+    with measured(spark, lake.uri) as found:
+        refresh(spark, str(lake.uri), UserRules())
+    return found
+
+
+def _fresh(lake: Lake, size: int) -> Pass:
+    lake.store(size)
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.spark_pass", "--once", lake.uri], capture_output=True, text=True, check=True
+    )
+    found = Pass()
+    found.__dict__.update(json.loads(done.stdout))
+    return found
+
+
+def _figures(name: str, passes: list[Pass]) -> Iterator[Figure]:
+    warm = name.endswith("warm")
+    yield Figure(f"{name}: wall time", middle([each.wall_s for each in passes]), "s", 10 if warm else 40)
+    yield Figure("  CPU", middle([each.cpu_s for each in passes]), "s", 25 if warm else None)
+    yield Figure("  Spark jobs", middle([len(each.jobs) for each in passes]), "", 35)
+    yield Figure("  MERGE", middle([each.merges for each in passes]), "", 0)
+    yield Figure("  commits", middle([sum(map(len, each.commits.values())) for each in passes]), "")
+
+
+def once(lake: Path) -> dict[str, Any]:
+    """Make a pass in a session of its own; the times are those of the whole process."""
+    began = psutil.Process().create_time()
+    with local_session(CORES) as spark:
+        with measured(spark, lake) as found:
+            refresh(spark, str(lake), UserRules())
+        return {**found.__dict__, "wall_s": time.time() - began, "cpu_s": cpu_time_s()}
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--once", type=Path, metavar="LAKE", help="one pass over a lake; prints its jobs and commits")
+    given = parser.parse_args()
+    if given.once:
+        print(json.dumps(once(given.once), indent=1))
+    else:
+        show("Spark passes", run(given.rounds))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""Bodies to events: digested, their datasets read; what recurs is worked out once."""
+
+import re
+
+from msgspec import UNSET, Raw, UnsetType, msgpack
+from msgspec.structs import replace
+
+from headwater.events.decode import repair_surrogates
+from headwater.events.envelope import Kind, check_utf8
+from headwater.events.event import Dataset, Event, Mentioned, Shape
+from headwater.events.facet_reader import FacetReader, counted
+from headwater.events.facet_sets import NO_JOB, NO_RUN, Counted, DatasetFacets, JobFacets, RunFacets
+from headwater.events.facets import Memo, digest_of
+from headwater.events.said_facets import NO_RUN as NO_PARENT
+from headwater.events.times import parse_time
+from headwater.events.wire import WireDataset, WireEvent, read_wire_dataset, read_wire_event
+
+PROVES_ROWS = "outputStatistics"
+EVENT_TYPES = frozenset({"START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"})
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_SHAPES_BYTES = 4 << 20
+"""Keys that name shapes: some 15,000 of about 300 bytes."""
+
+_NO_DATASET = Dataset(b"", "", "")
+
+
+class BodyReader:
+    """Reads redacted bodies and remembers facets and datasets by their text. Not thread-safe."""
+
+    def __init__(self) -> None:
+        """Start with nothing remembered."""
+        self._facets = FacetReader()
+        self._datasets: Memo[Dataset] = Memo()
+        self._shapes: Memo[Dataset] = Memo(_SHAPES_BYTES)
+        self._said: Memo[Shape] = Memo(_SHAPES_BYTES)
+
+    def read(self, body: bytes) -> Event:
+        """Read one body; raises InvalidEvent if it is no event."""
+        check_utf8(body)
+        text = repair_surrogates(body)
+        wire, digest = read_wire_event(text)
+        kind: Kind = "RUN" if wire.run is not UNSET else "JOB" if wire.job is not UNSET else "DATASET"
+        inputs = self._read_datasets(wire.inputs)
+        outputs = self._read_datasets([wire.dataset] if kind == "DATASET" else wire.outputs)
+        run = self._facets.of_run(wire.run.facets) if wire.run is not UNSET else NO_RUN
+        job = self._facets.of_job(wire.job.facets) if wire.job is not UNSET else NO_JOB
+        event_time_us, time_flag = parse_time(wire.eventTime)
+        flags = _flags(wire, kind, time_flag, loose=digest is not None, repaired=text is not body)
+        if _NO_DATASET in inputs or _NO_DATASET in outputs:
+            flags = (*flags, "dataset_unnamed")
+            inputs, outputs = _named(inputs), _named(outputs)
+        parent, root = run.parent.cells(), (run.parent.root or NO_PARENT).cells()
+        said = self._shape(run, job, inputs, outputs)
+        return Event(
+            id=digest or _digest(wire, run, job, inputs, outputs),
+            kind=kind,
+            body=body,
+            event_time_us=event_time_us,
+            producer=wire.producer,
+            event_type=wire.eventType or None,
+            run_id=wire.run.runId if wire.run is not UNSET else None,
+            job_namespace=wire.job.namespace if wire.job is not UNSET else None,
+            job_name=wire.job.name if wire.job is not UNSET else None,
+            parent_run_id=parent[0],
+            parent_job_namespace=parent[1],
+            parent_job_name=parent[2],
+            root_run_id=root[0],
+            root_job_namespace=root[1],
+            root_job_name=root[2],
+            run_facets=run.text,
+            versions=_versions(inputs, outputs),
+            shape=said.shape,
+            inputs=tuple(inputs),
+            outputs=tuple(outputs),
+            lineage_hashes=_declared(run, job, inputs, outputs),
+            said=said,
+            run_contents=run.tables,
+            job_contents=job.values + job.tables,
+            flags=flags,
+        )
+
+    def _read_datasets(self, raws: list[Raw] | UnsetType) -> list[Dataset]:
+        found = []
+        for raw in raws or ():
+            text = bytes(raw)
+            found.append(self._datasets.get(text) or self._read_dataset(text))
+        return found
+
+    def _read_dataset(self, raw: bytes) -> Dataset:
+        read = read_wire_dataset(raw)
+        if read is None:
+            return _NO_DATASET
+        wire, digest = read
+        facets = self._facets.of_dataset(wire.facets)
+        read_of, written_of = counted(wire.inputFacets), counted(wire.outputFacets)
+        names = (wire.namespace, wire.name, facets.digest)
+        known = self._known(wire, facets, read_of, written_of, msgpack.encode((*names, *read_of[1:], written_of.names)))
+        parts = (*names, read_of.digest, written_of.digest)
+        dataset = replace(known, digest=digest or digest_of(msgpack.encode(parts)))
+        if wire.inputFacets or wire.outputFacets:
+            return dataset  # statistics of one run: this text never comes again
+        return self._datasets.put(raw, dataset)
+
+    def _known(
+        self, wire: WireDataset, facets: DatasetFacets, read_of: Counted, written_of: Counted, key: bytes
+    ) -> Dataset:
+        """Return a dataset but for its digest; key: of all that it says but what was counted."""
+        return self._shapes.get(key) or self._shapes.put(key, _dataset(wire, facets, read_of, written_of))
+
+    def _shape(self, run: RunFacets, job: JobFacets, inputs: list[Dataset], outputs: list[Dataset]) -> Shape:
+        """Name what recurs of an event: of its run only what the rules read, and which facets that has."""
+        names, lineage = run.known, run.says("lineage")
+        shapes = [dataset.shape for dataset in inputs], [dataset.shape for dataset in outputs]
+        key = msgpack.encode((names, run.artifact, lineage, job.digest, *shapes))
+        found = self._said.get(key)
+        if found is None:
+            found = self._said.put(key, _said(digest_of(key).hex(), run, job, inputs, outputs))
+        return found
+
+
+def _dataset(wire: WireDataset, facets: DatasetFacets, read_of: Counted, written_of: Counted) -> Dataset:
+    mentioned = _mentioned(wire, facets, read_of, written_of)
+    shape = (wire.namespace, wire.name, facets.shape, mentioned.landed, read_of.known)
+    return Dataset(
+        b"",
+        wire.namespace,
+        wire.name,
+        schema_hash=facets.content_hash("schema"),
+        lineage_hash=facets.content_hash("columnLineage"),
+        declared_hash=facets.content_hash("lineage"),
+        symlinks=facets.symlinks,
+        facets=tuple(sorted({*facets.names, *read_of.names, *written_of.names})),
+        version=facets.version,
+        shape=digest_of(msgpack.encode(shape)),
+        mentioned=mentioned,
+        contents=facets.values + facets.tables,
+    )
+
+
+def _said(shape: str, run: RunFacets, job: JobFacets, inputs: list[Dataset], outputs: list[Dataset]) -> Shape:
+    return Shape(
+        shape,
+        artifact=run.artifact,
+        processing_type=job.type.processing_type,
+        integration=job.type.integration,
+        emission=job.type.emission,
+        run_lineage=run.says("lineage"),
+        job_lineage=job.says("lineage"),
+        run_facets=run.known,
+        job_facets=job.facets,
+        inputs=tuple([dataset.mentioned for dataset in inputs]),
+        outputs=tuple([dataset.mentioned for dataset in outputs]),
+    )
+
+
+def _mentioned(wire: WireDataset, facets: DatasetFacets, read_of: Counted, written_of: Counted) -> Mentioned:
+    return Mentioned(
+        wire.namespace,
+        wire.name,
+        schema=facets.says("schema"),
+        lineage=facets.says("columnLineage"),
+        declared=facets.says("lineage"),
+        symlinks=facets.symlinks,
+        tags=facets.tags,
+        lifecycle=facets.lifecycle.change,
+        previous_namespace=facets.lifecycle.previous_namespace,
+        previous_name=facets.lifecycle.previous_name,
+        landed=PROVES_ROWS in written_of.names or "version" in facets.names,
+        facets=facets.facets,
+        counted=read_of.known,
+    )
+
+
+def _versions(inputs: list[Dataset], outputs: list[Dataset]) -> tuple[str | None, ...] | None:
+    found = [dataset.version for dataset in inputs]
+    found += [dataset.version for dataset in outputs]
+    return tuple(found) if found.count(None) < len(found) else None
+
+
+def _digest(wire: WireEvent, run: RunFacets, job: JobFacets, inputs: list[Dataset], outputs: list[Dataset]) -> bytes:
+    """Digest the canonical event: names and times as sent, keys sorted, facets and datasets by their digests."""
+    parts = (
+        wire.eventTime,
+        wire.producer,
+        wire.schemaURL or None,
+        wire.eventType or None,
+        wire.run.runId if wire.run is not UNSET else None,
+        run.digest,
+        (wire.job.namespace, wire.job.name) if wire.job is not UNSET else None,
+        job.digest,
+        [dataset.digest for dataset in inputs],
+        [dataset.digest for dataset in outputs],
+    )
+    return digest_of(msgpack.encode(parts))
+
+
+def _named(datasets: list[Dataset]) -> list[Dataset]:
+    return [dataset for dataset in datasets if dataset is not _NO_DATASET]
+
+
+def _declared(run: RunFacets, job: JobFacets, inputs: list[Dataset], outputs: list[Dataset]) -> tuple[str, ...]:
+    """Collect the hashes of `lineage` facets; nearly every event has none."""
+    found = [facets.content_hash("lineage") for facets in (run, job) if facets.tables]
+    found += [dataset.declared_hash for datasets in (inputs, outputs) for dataset in datasets if dataset.declared_hash]
+    return tuple([content_hash for content_hash in found if content_hash])
+
+
+def _flags(wire: WireEvent, kind: Kind, time_flag: str | None, *, loose: bool, repaired: bool) -> tuple[str, ...]:
+    flags = [time_flag] if time_flag else []
+    if kind == "RUN":
+        if wire.run is not UNSET and not _UUID.fullmatch(wire.run.runId):
+            flags.append("run_id_not_uuid")
+        if wire.eventType not in EVENT_TYPES:
+            flags.append("event_type_unknown" if wire.eventType else "event_type_missing")
+    if not wire.schemaURL:
+        flags.append("schema_url_missing")
+    elif not wire.schemaURL.startswith("http"):
+        flags.append("schema_url_vendor")
+    if loose:
+        flags.append("odd_shape")
+    if repaired:
+        flags.append("lone_surrogate")
+    return tuple(flags)

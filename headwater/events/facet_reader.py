@@ -1,0 +1,189 @@
+"""Objects of facets, from their raw text: what recurs is worked out once for it."""
+
+from collections.abc import Container, Mapping
+
+from msgspec import Raw, Struct, json, msgpack
+from msgspec.structs import replace
+
+from headwater.events.decode import decode
+from headwater.events.event import Content, Facet
+from headwater.events.facet_sets import (
+    CHANGING,
+    NO_DATASET,
+    NO_JOB,
+    NO_RUN,
+    NOT_COUNTED,
+    TABLES,
+    Counted,
+    DatasetFacets,
+    JobFacets,
+    RunFacets,
+)
+from headwater.events.facets import Memo, canonical, content_digests, digest_of, facet_digest, is_deleted
+from headwater.events.said_facets import (
+    read_artifact,
+    read_job_type,
+    read_lifecycle,
+    read_parent,
+    read_symlinks,
+    read_tags,
+    text_at,
+)
+from headwater.events.wire import NULL
+from headwater.tables import VALUES
+
+_Digests = list[tuple[str, bytes]]
+_Stored = tuple[tuple[str, ...], tuple[Facet, ...], tuple[Content, ...], tuple[Content, ...]]
+_SAID = frozenset({"symlinks", "tags", "lifecycleStateChange", "version"})
+_members = json.Decoder(dict[str, Raw])
+
+
+def counted(raw: Raw) -> Counted:
+    """Read input or output facets."""
+    if not raw or raw == NULL:
+        return NOT_COUNTED
+    value = decode(bytes(raw))
+    names = tuple(sorted(value))
+    known = tuple([name for name in names if value[name] is not None]) if None in value.values() else names
+    return Counted(digest_of(canonical(value)), names, known)
+
+
+class FacetReader:
+    """Reads objects of facets from their raw text. Not thread-safe."""
+
+    def __init__(self) -> None:
+        """Start with nothing remembered."""
+        self._jobs: Memo[JobFacets] = Memo()
+        self._datasets: Memo[DatasetFacets] = Memo()
+        self._digests: Memo[bytes] = Memo()
+        self._tables: dict[str, Memo[_Known]] = {key: Memo() for key in TABLES}
+        self._values: Memo[_Known] = Memo()
+        self._artifacts: Memo[str] = Memo()
+
+    def of_run(self, raw: Raw) -> RunFacets:
+        """Read facets of a run: never all the same again, though one by one they may be."""
+        if not raw or raw == NULL:
+            return NO_RUN
+        facets = _texts(raw)
+        names = sorted(facets)
+        known = [name for name in names if facets[name] != b"null"]
+        tables = {key: self._of_table(key, facets[key]) for key in TABLES if key in known}
+        digests = [(key, tables[key].digest if key in tables else self._digest(facets[key])) for key in names]
+        parent, properties = facets.get("parent"), facets.get("spark_properties")
+        return RunFacets(
+            _digest(digests),
+            tuple(names),
+            tables=tuple([each.content for each in tables.values()]),
+            text=bytes(raw).decode(),
+            known=tuple(known),
+            parent=read_parent(parent) if parent else NO_RUN.parent,
+            artifact=self._artifact(properties) if properties else None,
+        )
+
+    def of_job(self, raw: Raw) -> JobFacets:
+        """Read facets of a job, which mostly come again with the same text."""
+        if not raw or raw == NULL:
+            return NO_JOB
+        text = bytes(raw)
+        return self._jobs.get(text) or self._jobs.put(text, self._read_job(_texts(raw)))
+
+    def of_dataset(self, raw: Raw) -> DatasetFacets:
+        """Read facets of a dataset, which mostly come again with the same text."""
+        if not raw or raw == NULL:
+            return NO_DATASET
+        text = bytes(raw)
+        return self._datasets.get(text) or self._datasets.put(text, self._read_dataset(_texts(raw)))
+
+    def _read_job(self, facets: Mapping[str, bytes]) -> JobFacets:
+        digests, stored = self._read(facets, facets)
+        return JobFacets(_digest(digests), *stored, read_job_type(decode(facets.get("jobType", b"null"))))
+
+    def _read_dataset(self, facets: Mapping[str, bytes]) -> DatasetFacets:
+        digests, stored = self._read(facets, facets.keys() - CHANGING)
+        digest = shape = _digest(digests)
+        if not CHANGING.isdisjoint(facets):
+            shape = _digest([(key, _said(facets[key]) if key in CHANGING else found) for key, found in digests])
+        own = DatasetFacets(digest, *stored, shape=shape)
+        return own if _SAID.isdisjoint(facets) else _with_said(own, facets)
+
+    def _read(self, facets: Mapping[str, bytes], recurring: Container[str]) -> tuple[_Digests, _Stored]:
+        """Return the digests by name, and the members of a `FacetSet` behind its digest."""
+        names = tuple(sorted(facets))
+        digests: _Digests = []
+        told, values, tables = [], [], []
+        for key in names:
+            raw = facets[key]
+            if key in TABLES and raw != b"null":
+                known = self._of_table(key, raw)
+                tables.append(known.content)
+            elif key in recurring and raw != b"null":
+                known = self._of_value(key, raw)
+                values.append(known.content)
+            else:
+                digests.append((key, self._digest(raw)))
+                if raw != b"null":
+                    told.append(Facet(key, None, is_deleted(raw)))
+                continue
+            digests.append((key, known.digest))
+            told.append(known.facet)
+        return digests, (names, tuple(told), tuple(values), tuple(tables))
+
+    def _digest(self, raw: bytes) -> bytes:
+        return self._digests.get(raw) or self._digests.put(raw, facet_digest(raw))
+
+    def _of_table(self, key: str, raw: bytes) -> "_Known":
+        found = self._tables[key].get(raw)
+        if found is None:
+            digest, content_hash = content_digests(key, raw)
+            content, facet = Content(TABLES[key], content_hash, key, raw), Facet(key, None, is_deleted(raw))
+            found = self._tables[key].put(raw, _Known(digest, facet, content))
+        return found
+
+    def _of_value(self, key: str, raw: bytes) -> "_Known":
+        found = self._values.get(raw)
+        if found is None or found.facet.name != key:
+            digest = facet_digest(raw)
+            name = digest.hex()
+            content, facet = Content(VALUES.name, name, key, raw), Facet(key, name, is_deleted(raw))
+            found = self._values.put(raw, _Known(digest, facet, content))
+        return found
+
+    def _artifact(self, raw: bytes) -> str | None:
+        if b"trident.artifact.id" not in raw:
+            return None
+        found = self._artifacts.get(raw)
+        if found is None:
+            found = self._artifacts.put(raw, read_artifact(decode(raw)) or "")
+        return found or None
+
+
+def _said(raw: bytes) -> bytes:
+    """Return what recurs of a facet that changes: whether it is there, or takes itself back."""
+    return b"null" if raw == b"null" else b"deleted" if is_deleted(raw) else b""
+
+
+def _with_said(own: DatasetFacets, facets: Mapping[str, bytes]) -> DatasetFacets:
+    value = {key: decode(facets[key]) for key in _SAID if key in facets}
+    return replace(
+        own,
+        symlinks=read_symlinks(value.get("symlinks")),
+        tags=read_tags(value.get("tags")),
+        lifecycle=read_lifecycle(value.get("lifecycleStateChange")),
+        version=text_at(value.get("version"), "datasetVersion"),
+    )
+
+
+class _Known(Struct, frozen=True, gc=False):
+    """A facet that may come again with the same text."""
+
+    digest: bytes
+    facet: Facet
+    content: Content
+
+
+def _texts(raw: Raw) -> dict[str, bytes]:
+    return {key: bytes(text) for key, text in _members.decode(raw).items()}
+
+
+def _digest(digests: _Digests) -> bytes:
+    return digest_of(msgpack.encode(digests))

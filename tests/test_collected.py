@@ -1,0 +1,66 @@
+"""Edge sets that no run says any more: their edges go after a while, and come back with the next run that says them."""
+
+import json
+from pathlib import Path
+
+from headwater.events.position import Source
+from headwater.index.database import open_for_reading
+from headwater.index.indexer import Indexer
+from headwater.index.live import LiveGraph
+from headwater.lake.follow import StoredEvent
+from headwater.lineage.names import default_rules
+from headwater.lineage.snapshot import as_said
+from tests.reference.small_events import A, B, C, run, x_from
+from tests.reference.world_events import Json, at, event_id, facet, run_event, uuid
+
+SOURCE = Source("local", "1", "0")
+LATER = 1_001
+"""Batches after which nobody asks for an edge set any more."""
+
+
+class Writer:
+    """An index whose batches are one event each."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.indexer = Indexer(path, default_rules())
+        self.count = 0
+
+    def take(self, event: Json) -> None:
+        self.count += 1
+        stored = StoredEvent(event_id(event), 10**15 + self.count, self.count, None)
+        self.indexer.add(SOURCE, self.count, [stored], lambda asked: dict.fromkeys(asked, json.dumps(event)))
+
+    def kept(self) -> int:
+        """Return how many edge sets have edges."""
+        return int(open_for_reading(self.path).execute("SELECT count(*) FROM edges").fetchone()[0])
+
+
+def test_edges_that_no_run_says_any_more_are_deleted_and_come_back_with_one_that_does(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "index.sqlite")
+    writer.take(stream(1, x_from(A, C)))
+    reader = LiveGraph(writer.path, as_said)
+    assert sources(reader) == {A[1]}
+    reader.rest()
+    writer.take(stream(2, x_from(B, C)))
+    assert writer.kept() == 2, "a reader may still ask"
+    for number in range(LATER):
+        writer.take(run_event("COMPLETE", at(100), uuid(10_000 + number), ("jobs", "other")))
+    assert writer.kept() == 1
+    assert sources(reader) == {B[1]}
+    writer.take(stream(3, x_from(A, C)))
+    assert sources(reader) == {A[1]}
+    reader.close()
+    writer.indexer.close()
+
+
+def sources(reader: LiveGraph) -> set[str]:
+    reader.refresh()
+    return {name.name for _, said in reader.graph.sets.values() for name in said.tables}
+
+
+def stream(second: int, output: Json) -> Json:
+    """Return an update of one stream that says its output whole."""
+    event = run(1, second, output, job="stream")
+    job_type = facet(processingType="STREAMING", integration="FLINK")
+    return {**event, "eventType": "RUNNING", "job": {**event["job"], "facets": {"jobType": job_type}}}

@@ -1,0 +1,98 @@
+"""When a generation is meant, asked from either side; and a year of nights that costs each night the same."""
+
+import cProfile
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headwater.events.position import Source
+from headwater.index.indexer import Indexer
+from headwater.lake.follow import StoredEvent
+from headwater.lineage.generations import Change, Generations, Span, joined
+from headwater.lineage.name import Name
+from headwater.lineage.names import default_rules
+from tests.reference.world_events import Json
+from tests.rule_cases.generations import dance, rebuilt
+
+PLACES = [Name("db", name) for name in "abc"]
+TIMES = range(12)
+
+changes = st.lists(
+    st.builds(Change, st.sampled_from(TIMES), st.sampled_from(PLACES), st.sampled_from([None, *PLACES])).filter(
+        lambda change: change.location != change.to
+    ),
+    max_size=8,
+    unique_by=lambda change: (change.time_us, change.location),
+)
+
+
+@given(changes)
+def test_a_generation_is_mentioned_exactly_when_mentions_mean_it(happened: list[Change]) -> None:
+    generations = Generations()
+    for number, change in enumerate(happened):
+        generations.set_changes(f"run{number % 5}", frozenset({change, *generations.changes(f"run{number % 5}")}))
+    moments = [(place, time_us) for place in PLACES for time_us in (-1, *TIMES, 100)]
+    for dataset in {generations.meaning(*moment) for moment in moments}:
+        spans = list(generations.mentions(dataset))
+        inside = {(name, at) for name, at in moments if any(s == name and a <= at < b for s, a, b in spans)}
+        assert inside == {moment for moment in moments if generations.meaning(*moment) == dataset}
+
+
+@given(st.lists(st.tuples(st.sampled_from(PLACES), st.sampled_from(TIMES), st.sampled_from(TIMES))))
+def test_joined_spans_cover_the_same_times(told: list[tuple[Name, int, int]]) -> None:
+    spans = {Span(name, min(a, b), max(a, b) + 1) for name, a, b in told}
+    found = joined(spans)
+    assert covered(found) == covered(spans)
+    assert sum(span.until_us - span.since_us for span in found) == len(covered(found))
+
+
+def covered(spans: set[Span]) -> set[tuple[Name, int]]:
+    return {(span.name, at) for span in spans for at in range(span.since_us, span.until_us)}
+
+
+Story = Callable[..., list[Json]]
+
+
+@pytest.mark.parametrize("story", [rebuilt, dance])
+def test_a_night_costs_as_much_after_two_hundred_others_as_after_fifty(tmp_path: Path, story: Story) -> None:
+    early, late = (calls_of_the_last_night(tmp_path / str(nights), story, nights) for nights in (50, 200))
+    assert late < early * 1.3
+
+
+@pytest.mark.parametrize("story", [rebuilt, dance])
+def test_a_batch_of_nights_costs_four_times_as_much_for_four_times_the_nights(tmp_path: Path, story: Story) -> None:
+    few, many = (
+        calls_of(Indexer(tmp_path / str(nights), default_rules()), story(nights, weekly=(1,)), 1)
+        for nights in (50, 200)
+    )
+    assert many < few * 4 * 1.3
+
+
+def calls_of_the_last_night(path: Path, story: Story, nights: int) -> int:
+    """Return the calls that the last of many nights makes; each comes as a batch of its own."""
+    indexer = Indexer(path, default_rules())
+    told: list[Json] = []
+    for night in range(1, nights + 1):
+        events = story(night, weekly=(1,))[len(told) :]
+        calls = calls_of(indexer, events, len(told) + 1)
+        told += events
+    return calls
+
+
+def calls_of(indexer: Indexer, events: list[Json], first: int) -> int:
+    """Return how many functions were called to index a batch of events."""
+    bodies = {number: json.dumps(event) for number, event in enumerate(events, first)}
+    stored = [StoredEvent(f"{number:064x}", number, number, None) for number in bodies]
+    profile = cProfile.Profile()
+    profile.runcall(
+        indexer.add,
+        Source("local", "1", "0"),
+        max(bodies),
+        stored,
+        lambda asked: {each: bodies[each] for each in asked},
+    )
+    return sum(entry.callcount for entry in profile.getstats())

@@ -1,0 +1,106 @@
+"""Runs that say what another said: the same answers as if each were derived, and nothing of it is worked out again."""
+
+from collections.abc import Hashable
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from headwater.lineage.derive import Derivation
+from headwater.lineage.memo import Shape, ShapeMemo
+from headwater.lineage.memory import MemoryStore
+from headwater.lineage.naming import Naming
+from headwater.lineage.part import Part
+from tests.lineage_world import in_batches, read_parts
+from tests.reference.records import Delivered, stored
+from tests.reference.small_events import A, B, run, x_from
+from tests.reference.world_events import dataset, deliver, facet
+from tests.reference.worlds import random_world, worlds
+from tests.test_lineage_reference import STEADY, summary, torn
+
+DAY_US = 86_400_000_000
+
+
+class Forgetful(ShapeMemo):
+    """Knows no run that says what another said."""
+
+    def find(self, key: Hashable) -> Shape | None:  # noqa: ARG002
+        return None
+
+
+def again(parts: list[Part], day: int) -> list[Part]:
+    """Return the same runs a day later, or some days."""
+
+    def moved(key: str | None) -> str | None:
+        return None if key is None else f"{day:04x}{key[4:]}"
+
+    return [
+        replace(
+            part,
+            event_id=f"{day:04x}{part.event_id[4:]}",
+            run_key=f"{day:04x}{part.run_key[4:]}" if part.kind == "RUN" else part.run_key,
+            time_us=part.time_us + day * DAY_US,
+            received_us=part.received_us + day * DAY_US,
+            execution=moved(part.execution),
+            parent=moved(part.parent),
+        )
+        for part in parts
+    ]
+
+
+@pytest.mark.slow
+@settings(STEADY, max_examples=200)
+@given(worlds(), st.integers(0, 2**32))
+def test_runs_by_their_shape_are_what_each_run_derived_by_itself_is(events: list[Delivered], seed: int) -> None:
+    parts, contents = read_parts(stored(events, None, None))
+    batches = torn([each for day in range(3) for each in again(parts, day)], Random(seed))
+    store = MemoryStore()
+    forgetful = Derivation(store, contents, Naming())
+    forgetful.shapes = Forgetful(contents, forgetful.naming)
+    for batch in batches:
+        forgetful.add(batch)
+    _, shaped = in_batches(batches, contents)
+    assert summary(shaped) == summary(store)
+
+
+def test_of_a_job_that_recurs_only_the_first_run_is_derived() -> None:
+    parts, contents = read_parts(deliver(run(number, 10 * number, x_from(A, B)) for number in range(50)))
+    derivation, store = in_batches([[part] for part in parts], contents)
+    assert (derivation.shapes.lookups, derivation.shapes.hits) == (50, 49)
+    assert len(store.runs) == 50
+
+
+def test_worlds_that_repeat_themselves_have_runs_that_are_known() -> None:
+    lookups = hits = 0
+    for seed in range(20):
+        parts, contents = read_parts(stored(random_world(seed), None, None))
+        derivation, _ = in_batches([again(parts, day) for day in range(20)], contents)
+        lookups, hits = lookups + derivation.shapes.lookups, hits + derivation.shapes.hits
+    assert hits > lookups // 10, "else the test above shows nothing"
+
+
+def test_a_version_of_a_dataset_makes_no_other_shape_and_stands_on_the_run() -> None:
+    written = [
+        run(number, 10 * number, {**x_from(A, B), "facets": {**x_from(A, B)["facets"], "version": version(number)}})
+        for number in range(5)
+    ]
+    parts, contents = read_parts(deliver(written))
+    derivation, store = in_batches([parts], contents)
+    assert derivation.shapes.hits == 4
+    versions = {each.version for of_run in store.runs.values() for each in of_run.outputs.values()}
+    assert versions == {"0", "1", "2", "3", "4"}
+
+
+def version(number: int) -> object:
+    return facet(datasetVersion=str(number))
+
+
+def test_a_shape_is_forgotten_where_a_name_in_it_comes_to_mean_something_else() -> None:
+    drop = run(9, 95, dataset(A, lifecycleStateChange=facet(lifecycleStateChange="DROP")), job="drop")
+    parts, contents = read_parts(deliver([*(run(number, 10 * number, x_from(A, B)) for number in range(8)), drop]))
+    derivation, _ = in_batches([parts[:8], parts[8:]], contents)
+    before = derivation.shapes.hits
+    derivation.add(again(parts[:1], 1))
+    assert derivation.shapes.hits == before

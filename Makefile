@@ -75,9 +75,10 @@ test-spark4: setup  ## the Spark tests on Spark 4.1, in an environment of its ow
 bench: setup-test  ## every figure beside its goal and its floor, an hour
 	$(BIN)/python -m bench
 
-torture: setup  ## 500 kills under load, then the reckoning; 2,000 random worlds
+torture: setup  ## 500 kills under load, then the reckoning; 2,000 random worlds, also in Spark
 	$(BIN)/python -m bench.torture
 	$(BIN)/python -m bench.worlds
+	$(BIN)/python -m bench.spark_worlds
 
 wheel: setup  ## the wheel with the dashboard, in dist/
 	@rm -f dist/headwater-*.whl

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -17,7 +17,16 @@ from headwater.lineage.user_rules import UserRules
 from headwater.spark.delta import Folder
 from headwater.spark.generations import current
 from headwater.spark.refresh import refresh
-from headwater.tables import BINDINGS, COLUMN_EDGES, EDGE_RUNS, STATE, TABLE_EDGES, Table
+from headwater.tables import (
+    BINDINGS,
+    COLUMN_EDGES,
+    EDGE_RUNS,
+    MASKING_SURFACE,
+    STATE,
+    TABLE_EDGES,
+    UNUSED_COLUMNS,
+    Table,
+)
 from tests.lake_check import rows
 from tests.parsing import World
 from tests.reference import questions
@@ -29,7 +38,10 @@ from tests.reference.worlds import random_world, world_in_namespace
 from tests.running import headwater
 
 RULES = UserRules()
+T = TypeVar("T")
 Rows = dict[tuple[Any, ...], tuple[Any, ...]]
+Pair = tuple[T, T]
+"""What was found, and what is wanted."""
 
 
 class SparkLake:
@@ -156,6 +168,58 @@ class References:
         every = one.generations.of_dataset((namespace, name))
         dataset = next((each for each in reversed(every) if one.schemas.columns(each)), every[-1])
         return (namespace, name, None if column is None else one.schemas.key(dataset, column))
+
+
+class Gold:
+    """What gold says of worlds, beside what the reference says."""
+
+    def __init__(self, lake: SparkLake, references: References) -> None:
+        self._lake = lake
+        self._references = references
+
+    def column_edges(self) -> Pair[set[ColumnEdge]]:
+        found: set[ColumnEdge] = {
+            (row.source_namespace, row.source_dataset, row.source_generation, row.source_column,
+             row.target_namespace, row.target_dataset, row.target_generation, row.target_column,
+             "DIRECT" if row.direct else "INDIRECT", row.masked)
+            for row in self._open(COLUMN_EDGES)
+        }  # fmt: skip
+        return found, self._references.column_edges()
+
+    def table_edges(self) -> Pair[set[TableEdge]]:
+        opaque: dict[tuple[str, ...], bool] = {}
+        for row in self._open(TABLE_EDGES):
+            ends = (row.source_namespace, row.source_dataset, row.source_generation,
+                    row.target_namespace, row.target_dataset, row.target_generation)  # fmt: skip
+            opaque[ends] = opaque.get(ends, True) and row.opaque
+        found: set[Any] = {(*ends, each) for ends, each in opaque.items()}
+        return found, self._references.table_edges()
+
+    def ended_edges(self) -> Pair[set[tuple[str, str]]]:
+        """Return namespaces and keys of edges that are not current, as one end of them is not there."""
+        rows = [row for table in EDGES for row in self._open(table)]
+        found = {(row.target_namespace, row.edge_key) for row in rows if row.valid_to is not None or not row.current}
+        return found, {(row.target_namespace, row.edge_key) for row in rows if self._references.is_dropped(row)}
+
+    def surface(self) -> Pair[dict[Column, str]]:
+        rows = self._references.among(self._lake.gold(MASKING_SURFACE), "namespace")
+        found = {self._column(row): row.exposure for row in rows if row.tag == "pii"}
+        return found, self._references.surface()
+
+    def verdicts(self) -> Pair[dict[Column, str]]:
+        """Return those on datasets that the reference knows: a name from before a RENAME may have columns here."""
+        wanted = self._references.unused()
+        datasets = {column[:2] for column in wanted}
+        rows = self._references.among(self._lake.gold(UNUSED_COLUMNS), "namespace")
+        found = {self._column(row): row.verdict for row in rows}
+        return {column: verdict for column, verdict in found.items() if column[:2] in datasets}, wanted
+
+    def _open(self, table: Table) -> Iterator[Any]:
+        rows = self._references.among(self._lake.gold(table), "target_namespace")
+        return (row for row in rows if row.part == "open")
+
+    def _column(self, row: Any) -> Column:
+        return self._references.key(row.namespace, row.dataset, row.column)
 
 
 def world_of(text: str) -> str:

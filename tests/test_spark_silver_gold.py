@@ -2,6 +2,7 @@
 
 import json
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,12 +21,10 @@ from headwater.tables import (
     RUNS,
     SILVER,
     TABLE_EDGES,
-    UNUSED_COLUMNS,
 )
 from tests import hostile_names
-from tests.reference.nesting import ColumnEdge
 from tests.spark_files import Cost, FilesRead, out_of_reach
-from tests.spark_lake import References, SparkLake, bodies
+from tests.spark_lake import Gold, Pair, References, SparkLake, bodies
 
 pytestmark = [
     pytest.mark.slow,
@@ -129,54 +128,20 @@ def test_the_command_finds_nothing_left_to_do(lake: SparkLake) -> None:
 
 
 @pytest.fixture(scope="module")
-def references(lake: SparkLake) -> References:
-    return References(lake.delivered(), but=TAGGED_AS_A_WHOLE)
+def gold(lake: SparkLake) -> Gold:
+    return Gold(lake, References(lake.delivered(), but=TAGGED_AS_A_WHOLE))
 
 
-def test_column_edges_are_those_of_the_reference(lake: SparkLake, references: References) -> None:
-    found: set[ColumnEdge] = {
-        (row.source_namespace, row.source_dataset, row.source_generation, row.source_column,
-         row.target_namespace, row.target_dataset, row.target_generation, row.target_column,
-         "DIRECT" if row.direct else "INDIRECT", row.masked)
-        for row in references.among(lake.gold(COLUMN_EDGES), "target_namespace") if row.part == "open"
-    }  # fmt: skip
-    assert found == references.column_edges()
+@pytest.mark.parametrize("asked", [Gold.column_edges, Gold.table_edges, Gold.surface, Gold.verdicts])
+def test_gold_is_what_the_reference_says(gold: Gold, asked: Callable[[Gold], Pair[object]]) -> None:
+    found, wanted = asked(gold)
+    assert found == wanted
 
 
-def test_table_edges_are_those_of_the_reference(lake: SparkLake, references: References) -> None:
-    opaque: dict[tuple[str, ...], bool] = {}
-    for row in references.among(lake.gold(TABLE_EDGES), "target_namespace"):
-        if row.part == "open":
-            ends = (row.source_namespace, row.source_dataset, row.source_generation,
-                    row.target_namespace, row.target_dataset, row.target_generation)  # fmt: skip
-            opaque[ends] = opaque.get(ends, True) and row.opaque
-    found = {(*ends, each) for ends, each in opaque.items()}
-    assert found == references.table_edges()
-
-
-def test_edges_are_current_while_both_ends_are_there(lake: SparkLake, references: References) -> None:
-    for table in (COLUMN_EDGES, TABLE_EDGES):
-        rows = [row for row in references.among(lake.gold(table), "target_namespace") if row.part == "open"]
-        ended = {row.edge_key for row in rows if not row.current}
-        assert ended
-        assert all((row.valid_to is None) == row.current for row in rows)
-        assert ended == {row.edge_key for row in rows if references.is_dropped(row)}
-
-
-def test_the_surface_is_that_of_the_reference(lake: SparkLake, references: References) -> None:
-    found = {
-        references.key(row.namespace, row.dataset, row.column): row.exposure
-        for row in references.among(lake.gold(MASKING_SURFACE), "namespace") if row.tag == "pii"
-    }  # fmt: skip
-    assert found == references.surface()
-
-
-def test_verdicts_are_those_of_the_reference(lake: SparkLake, references: References) -> None:
-    rows = list(references.among(lake.gold(UNUSED_COLUMNS), "namespace"))
-    found = {references.key(row.namespace, row.dataset, row.column): row.verdict for row in rows}
-    wanted = references.unused()
-    datasets = {column[:2] for column in wanted}  # a name from before a RENAME may still have columns of its own here
-    assert {column: verdict for column, verdict in found.items() if column[:2] in datasets} == wanted
+def test_edges_are_current_while_both_ends_are_there(gold: Gold) -> None:
+    found, wanted = gold.ended_edges()
+    assert wanted
+    assert found == wanted
 
 
 def test_incremental_and_at_once_are_the_same(lake: SparkLake) -> None:

@@ -13,12 +13,6 @@ Runs = TypeVar("Runs")
 class Batch(Protocol[Runs]):
     """What new events tell, amid all that was told before; a set of runs is whatever the keeper of runs makes of it."""
 
-    def runs(self) -> Runs:
-        """Return the runs that the batch tells of."""
-
-    def links(self) -> Iterable[tuple[Name, Moment]]:
-        """Return (name, when it stands for which location) of the symlinks that the batch tells."""
-
     def changes(self, runs: Runs) -> Iterable[tuple[str, Sequence[Change]]]:
         """Return what runs drop and rename by now, oldest first: of these all that do, or did as far as was known."""
 
@@ -32,13 +26,14 @@ class Batch(Protocol[Runs]):
         """Take the schemas of the batch; returns runs with those that take other columns by these."""
 
 
-def concerned(batch: Batch[Runs], naming: Naming) -> Runs:
+def concerned(batch: Batch[Runs], naming: Naming, runs: Runs, links: Iterable[tuple[Name, Moment]]) -> Runs:
     """Let names mean what a batch tells, and return every run that says something else now.
 
+    runs: those that the batch tells of; links: (name, when it stands for which location) of its symlinks.
     Symlinks rest on nothing, drops and renames on symlinks, what a write proves on both: so each is learnt once.
     """
-    bound = {Span(alias) for alias, moment in batch.links() if naming.bind(alias, moment)}
-    runs = batch.with_users(batch.runs(), bound)
+    bound = {Span(alias) for alias, moment in links if naming.bind(alias, moment)}
+    runs = batch.with_users(runs, bound)
     changed = joined(span for run_key, sent in batch.changes(runs) for span in naming.set_changes(run_key, sent))
     runs = batch.with_users(runs, changed)
     proved = joined(span for run_key, sent in batch.writes(runs) for span in naming.set_writes(run_key, sent))

@@ -12,7 +12,7 @@ from headwater.lineage.edges import Contribution, EdgeRules
 from headwater.lineage.generations import Change, Span
 from headwater.lineage.memo import ContributionMemo, Shape, ShapeMemo, Word
 from headwater.lineage.name import Name
-from headwater.lineage.naming import Moment, Naming, links_of
+from headwater.lineage.naming import Naming, links_of
 from headwater.lineage.part import Mention, Part
 from headwater.lineage.run import Run, RunDataset, fold, in_order, newest_of, sent_changes, sent_writes
 from headwater.lineage.schemas import Schemas, SeenSchema, SeenSchemas, seen_schemas
@@ -79,18 +79,12 @@ class Derivation:
     def add(self, parts: Sequence[Part]) -> set[Group]:
         """Take a batch; returns the groups that changed."""
         self._fresh = self._store.add(parts)
-        runs = concerned(self, self.naming)
+        linked = (part for part in self._fresh if self.shapes.said(part).links)
+        links = (link for part in linked for link in links_of(part))
+        runs = concerned(self, self.naming, self._store.parts({part.run_key for part in self._fresh}), links)
         return self._store.put([self._derive(parts_of_run) for parts_of_run in runs.values()])
 
     # What `concerned` asks
-
-    def runs(self) -> Runs:
-        """Return the runs that the batch tells of."""
-        return self._store.parts({part.run_key for part in self._fresh})
-
-    def links(self) -> Iterable[tuple[Name, Moment]]:
-        """Return the symlinks that the batch tells."""
-        return (link for part in self._fresh if self.shapes.said(part).links for link in links_of(part))
 
     def changes(self, runs: Runs) -> Iterator[tuple[str, Sequence[Change]]]:
         """Yield what runs drop and rename."""

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.lineage.batch import concerned
 from headwater.lineage.generations import Change, Span
 from headwater.lineage.name import Name
-from headwater.lineage.naming import Moment, Naming
+from headwater.lineage.naming import Naming
 from headwater.lineage.schemas import SeenSchema
 from headwater.lineage.user_rules import UserRules
 from headwater.spark.arrow import map_groups, map_rows
@@ -99,7 +99,8 @@ class Batch:
             links=F.max(F.size("bindings") > 0),
         )
         self._stored = Stored(self.folder, parsed, json.loads(self._told["begins"]))
-        rows = self._stored.rows_of(self._keys(concerned(self, self.naming)))
+        links = self._names.links(self._stored) if self._told["links"] else ()
+        rows = self._stored.rows_of(self._keys(concerned(self, self.naming, Others(), links)))
         self._write(*self._derive(rows))
         return int(self._told["count"])
 
@@ -109,14 +110,6 @@ class Batch:
         return not (self.moved or self.changed or self.loud or self.exact != self._exact_before)
 
     # What `concerned` asks
-
-    def runs(self) -> Others:
-        """Return no others than those of the batch."""
-        return Others()
-
-    def links(self) -> Iterable[tuple[Name, Moment]]:
-        """Return the symlinks that have to be learnt."""
-        return self._names.links(self._stored) if self._told["links"] else ()
 
     def changes(self, _: Others) -> Iterable[tuple[str, Sequence[Change]]]:
         """Return what runs drop and rename: all that is known, for that is at hand."""

@@ -123,7 +123,7 @@ class LineageWorld:
         whole = [number for number, key in every if key is None and not self.keys(names[number])]
         nodes = [self._node_in(*each) for each in named]
         nodes += [node for number, key in every if key is None for node in self.graph.nodes_of(number)]
-        return surface(self.graph, nodes, whole, self.view, lambda number: self.keys(self.graph.names[number]))
+        return surface(self.graph, nodes, whole, self.view)
 
     def verdicts(self, name: Name, *, strict: bool = False) -> dict[Column, str]:
         """Return whether the columns of a dataset's newest schema are used."""

@@ -13,7 +13,7 @@ from headwater.index.verdicts import judge_dataset
 from headwater.lineage.name import Name
 from headwater.spark.gold_answers import counting
 from headwater.spark.graph import SnapshotOfRows
-from headwater.spark.naming import naming_of
+from headwater.spark.naming import Names
 from headwater.tables import BINDINGS, DATASETS, MASKING_SURFACE, UNUSED_COLUMNS
 from tests.reference.world_events import Json, deliver
 from tests.reference.worlds import world_in_namespace
@@ -58,7 +58,9 @@ class Seen:
 
     def __init__(self, lake: SparkLake) -> None:
         rows = counting(lake.votes(), lake.read("silver", DATASETS)).collect()
-        self.now = SnapshotOfRows(RULES, naming_of(lake.read("silver", BINDINGS)), (tuple(row) for row in rows))
+        self.now = SnapshotOfRows(
+            RULES, Names(lake.read("silver", BINDINGS).collect()).naming, (tuple(row) for row in rows)
+        )
         self._surface, self._unused = lake.gold(MASKING_SURFACE), lake.gold(UNUSED_COLUMNS)
 
     def surface(self, ask: Ask, namespace: str) -> Any:

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from headwater.errors import NotKnown, WrongQuestion
 from headwater.index.asking import Subject, find_column, find_dataset, nodes_in
-from headwater.index.showing import column_json, how_json, iso, job_json, node_json, via_json
+from headwater.index.showing import column_json, iso, job_json
+from headwater.index.shown import Shown
 from headwater.lineage.exposed_until import exposed_until
 from headwater.lineage.name import Name
 from headwater.lineage.snapshot import Snapshot
@@ -50,7 +51,7 @@ def look_for(moment: Snapshot, rules: UserRules, view: View, *, tag: str, source
     Raises NotKnown for a tag or a column that is not there.
     """
     sources = _one(moment, rules, view, source) if source else tagged_sources(moment, rules, view, tag)
-    found = surface(moment.graph, sources.nodes, sources.whole, view, lambda number: _keys(moment, number))
+    found = surface(moment.graph, sources.nodes, sources.whole, view)
     found.columns.sort(key=lambda each: (_RANK[each.exposure], *_place(moment, each)))
     masked = any(each.exposure == "masked" for each in found.columns)
     until = exposed_until(moment.graph, found, moment.written) if masked else {}
@@ -65,15 +66,15 @@ def exposures(
     but: columns exposed before; then only what is exposed beside them. only: an exposure, or `once_exposed` for what
     is masked now and was written in the clear before.
     """
-    shown = found.columns
+    show, shown = Shown(moment), found.columns
     if but is not None:
         shown = [each for each in shown if each.exposure == "exposed" and _place(moment, each) not in but]
     if only is not None:
         shown = [each for each in shown if only in _words(each, found)]
     return {
         "tag": tag,
-        "sources": [node_json(moment, node) for node in found.sources.nodes if _is_shown(moment, node)],
-        "items": [_item(moment, each, found) for each in shown[:limit]],
+        "sources": [show.node(node) for node in found.sources.nodes if _is_shown(moment, node)],
+        "items": [_item(moment, show, each, found) for each in shown[:limit]],
         "exposures": {word: sum(each.exposure == word for each in shown) for word in _RANK},
         "totalCount": len(shown),
         "truncated": len(shown) > limit,
@@ -100,10 +101,6 @@ def _is_shown(moment: Snapshot, node: int) -> bool:
 
 def _place(moment: Snapshot, each: Surfaced) -> Place:
     return (*moment.graph.names[each.dataset].parts, each.key or "")
-
-
-def _keys(moment: Snapshot, number: int) -> list[str]:
-    return list(moment.columns(moment.graph.names[number]).by_key)
 
 
 def _one(moment: Snapshot, rules: UserRules, view: View, source: Subject) -> Sources:
@@ -151,7 +148,7 @@ def all_tags(moment: Snapshot, rules: UserRules) -> Iterator[tuple[Name, str | N
                     yield dataset, column, tag
 
 
-def _item(moment: Snapshot, each: Surfaced, found: Exposed) -> dict[str, Any]:
+def _item(moment: Snapshot, show: Shown, each: Surfaced, found: Exposed) -> dict[str, Any]:
     graph = moment.graph
     until = found.until.get((each.dataset, each.key)) if each.exposure == "masked" else None
     item: dict[str, Any] = {
@@ -163,9 +160,9 @@ def _item(moment: Snapshot, each: Surfaced, found: Exposed) -> dict[str, Any]:
         "via": None,
     }
     if each.hit is not None:
-        item["how"] = how_json(graph.hows[each.hit.how])
-        item["source"] = node_json(moment, _source(each.hit, found.ways))
-        item["via"] = via_json(moment, each.hit)
+        item["via"] = show.via(each.hit)
+        item["how"] = item["via"]["transformation"]
+        item["source"] = show.node(_source(each.hit, found.ways))
     elif each.opaque is not None:
         item["how"] = "written without column lineage"
         item["via"] = {"job": job_json(moment.job(graph.sets[each.opaque][0].job))}

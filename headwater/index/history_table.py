@@ -18,6 +18,7 @@ from headwater.lineage.derive import Derived
 from headwater.lineage.jobs import job_key
 from headwater.lineage.name import Name
 from headwater.lineage.run import Run, RunDataset
+from headwater.lineage.weighed import Weighed
 
 _VERSION = (
     "INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET runs = runs + excluded.runs, "
@@ -42,7 +43,6 @@ said_from = msgpack.Decoder(Said).decode
 version_value_from = msgpack.Decoder(tuple[str | None, str | None, str | None]).decode
 job_value_from = msgpack.Decoder(tuple[tuple[int, ...], tuple[int, ...]]).decode
 _encode = msgpack.Encoder().encode
-_KEEP = 20_000
 
 _Key = tuple[int, int, bytes]
 """Kind, number of the name, version."""
@@ -101,7 +101,7 @@ class HistoryTable:
         self._jobs: dict[int, tuple[int, int]] = {}
         self._versions: dict[_Key, _Told] = {}
         self._retracted: list[_Key] = []
-        self._shapes: dict[Hashable, _Shape] = {}
+        self._shapes: Weighed[Hashable, _Shape] = Weighed()
 
     def take(self, derived: Derived, job: int, before: tuple[int, bytes]) -> bytes:
         """Take a run and what follows from it; returns what it says now, for the table of runs.
@@ -132,10 +132,9 @@ class HistoryTable:
         key = (alike, *[each.version for each in run.outputs.values()])
         found = self._shapes.get(key)
         if found is None:
-            if len(self._shapes) > _KEEP:
-                self._shapes.clear()
             fed = {name for vote in said.values() for name in (*vote.said.tables, *vote.said.also_read)}
-            found = self._shapes[key] = self._new_shape(run, job, {*used, *run.inputs, *run.outputs}, fed)
+            shape = self._new_shape(run, job, {*used, *run.inputs, *run.outputs}, fed)
+            found = self._shapes.keep(key, shape, len(shape.entities))
         return found
 
     def _new_shape(self, run: Run, job: int, names: Collection[Name], fed: Collection[Name]) -> _Shape:

@@ -8,6 +8,7 @@ from headwater.lineage.current import CARRIES
 from headwater.lineage.kin import reported
 from headwater.lineage.name import Name
 from headwater.lineage.outcome import Reported
+from headwater.lineage.weighed import Weighed
 
 _BELOW = (
     "WITH RECURSIVE below(run) AS (SELECT run FROM runs WHERE parent = ?1 "
@@ -15,7 +16,6 @@ _BELOW = (
     "SELECT DISTINCT v.edge_set FROM below b JOIN votes v ON v.run = b.run WHERE v.weight = ?2 AND b.run <> ?1"
 )
 _BESIDE = "SELECT DISTINCT edge_set FROM votes WHERE execution = ? AND weight = ?"
-_KEEP = 20_000
 
 
 class SqliteKin:
@@ -25,7 +25,7 @@ class SqliteKin:
         """Use the index's connection."""
         self._sql = connection
         self._edge_sets = edge_sets
-        self._reports: dict[int, Reported] = {}
+        self._reports: Weighed[int, Reported] = Weighed()
 
     def below(self, run_key: str) -> Reported:
         """Return what the runs below a run report; runs and executions by number, as `VOTE` has them."""
@@ -43,7 +43,6 @@ class SqliteKin:
     def _report(self, number: int) -> Reported:
         found = self._reports.get(number)
         if found is None:
-            if len(self._reports) > _KEEP:
-                self._reports.clear()
-            found = self._reports[number] = reported([self._edge_sets.edges(number)])
+            report = reported([self._edge_sets.edges(number)])
+            found = self._reports.keep(number, report, len(report.covered))
         return found

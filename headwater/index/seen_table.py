@@ -13,8 +13,8 @@ from headwater.lineage.generations import Span
 from headwater.lineage.name import Name
 from headwater.lineage.newest import newest_first
 from headwater.lineage.schemas import SeenSchema
+from headwater.lineage.weighed import Weighed
 
-_KEEP = 100_000
 _NEWEST_FIRST = newest_first(SeenSchema._fields)
 _ROWS = f"SELECT {', '.join(SeenSchema._fields)} FROM seen WHERE name = ?"
 
@@ -31,7 +31,7 @@ class SeenTable:
         self._names = names
         self._mentions = mentions
         self._whole = {row[0] for row in connection.execute("SELECT name FROM seen_whole")}
-        self._kept: dict[Name, list[SeenSchema]] = {}
+        self._kept: Weighed[Name, list[SeenSchema]] = Weighed()
         self._waiting: dict[Name, list[SeenSchema]] = {}
         self._fresh: dict[Name, list[SeenSchema]] = {}
 
@@ -87,7 +87,7 @@ class SeenTable:
             [(number, *row) for row in gone],
         )
         self._add(name, [row for row in after if row not in before])
-        self._kept[name] = after
+        self._kept.keep(name, after, len(after))
 
     def _make_whole(self, name: Name) -> None:
         self._whole.add(self._names.number(name))
@@ -106,9 +106,7 @@ class SeenTable:
         if found is None:
             rows = self._sql.execute(_ROWS, (self._names.number(name),))
             found = sorted(SeenSchema(bool(row[0]), *row[1:]) for row in rows)
-            if len(self._kept) > _KEEP:
-                self._kept.clear()
-            self._kept[name] = found
+            self._kept.keep(name, found, len(found))
         return found
 
 

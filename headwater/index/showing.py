@@ -7,7 +7,6 @@ from typing import Any
 from headwater.lineage.contents import How
 from headwater.lineage.name import Name
 from headwater.lineage.snapshot import Snapshot
-from headwater.lineage.wave import Hit
 
 _EPOCH = datetime(1970, 1, 1)  # UTC; without a zone it is written in half the time
 
@@ -28,12 +27,6 @@ def column_json(moment: Snapshot, dataset: Name, key: str | None) -> dict[str, A
     return {**dataset_json(dataset), "column": shown}
 
 
-def node_json(moment: Snapshot, node: int) -> dict[str, Any]:
-    """Return the column of a node."""
-    column = moment.graph.columns[node]
-    return column_json(moment, moment.graph.names[column.dataset], column.key)
-
-
 def how_json(how: How) -> dict[str, Any]:
     """Return a transformation."""
     return {
@@ -41,16 +34,6 @@ def how_json(how: How) -> dict[str, Any]:
         "subtype": how.subtype,
         "masking": how.masked,
         "description": how.description,
-    }
-
-
-def via_json(moment: Snapshot, hit: Hit) -> dict[str, Any]:
-    """Return how a hit was reached: from which column, by which job, by what transformation."""
-    group, _ = moment.graph.sets[hit.edge_set]
-    return {
-        **node_json(moment, hit.parent),
-        "job": job_json(moment.job(group.job)),
-        "transformation": how_json(moment.graph.hows[hit.how]),
     }
 
 

@@ -7,6 +7,7 @@ from msgspec import msgpack
 
 from headwater.index.packing import packed_part_from
 from headwater.lineage.newest import order_of
+from headwater.lineage.weighed import Weighed
 
 RUN, JOB = 0, 1
 """Whose facets: places in what `facet_names` holds."""
@@ -16,7 +17,6 @@ Place = tuple[str, str, str, int]
 
 _Names = tuple[tuple[str, ...], tuple[str, ...]]
 _names_from = msgpack.Decoder(_Names).decode
-_KEEP = 20_000
 _PARTS = (
     "SELECT p.event, coalesce(y.value, p.saying), p.time_us, p.received_us, f.value, s.log, s.incarnation, s.part, "
     "p.sequence FROM parts p JOIN run_keys k ON k.id = p.run LEFT JOIN sayings y ON y.id = p.saying "
@@ -30,19 +30,17 @@ class ToldTable:
     def __init__(self, connection: sqlite3.Connection):
         """Use the index's connection."""
         self._sql = connection
-        self._numbers: dict[_Names, int] = {}
+        self._numbers: Weighed[_Names, int] = Weighed()
 
     def number(self, of_run: Iterable[str], of_job: Iterable[str]) -> int:
         """Return the number of the names of an event's facets that are not null."""
         names = tuple(sorted(of_run)), tuple(sorted(of_job))
         found = self._numbers.get(names)
         if found is None:
-            if len(self._numbers) > _KEEP:
-                self._numbers.clear()
             value = msgpack.encode(names)
             self._sql.execute("INSERT OR IGNORE INTO facet_names(value) VALUES (?)", (value,))
             row = self._sql.execute("SELECT id FROM facet_names WHERE value = ?", (value,)).fetchone()
-            found = self._numbers[names] = int(row[0])
+            found = self._numbers.keep(names, int(row[0]), 0)
         return found
 
 

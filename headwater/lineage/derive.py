@@ -1,22 +1,24 @@
 """Parts to edges, a batch at a time: what a new event changes is worked out anew, and nothing else."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple, Protocol
 
 from msgspec.structs import replace
 
+from headwater.lineage.batch import concerned
 from headwater.lineage.contents import Contents
 from headwater.lineage.current import CARRIES, OPAQUE, SILENT, Group, Vote
 from headwater.lineage.edges import Contribution, EdgeRules
-from headwater.lineage.generations import Span, joined
+from headwater.lineage.generations import Change, Span
 from headwater.lineage.memo import ContributionMemo, Shape, ShapeMemo, Word
 from headwater.lineage.name import Name
-from headwater.lineage.naming import Naming
+from headwater.lineage.naming import Naming, links_of
 from headwater.lineage.part import Mention, Part
 from headwater.lineage.run import Run, RunDataset, fold, in_order, newest_of, sent_changes, sent_writes
 from headwater.lineage.schemas import Schemas, SeenSchema, SeenSchemas, seen_schemas
 
-Learn = Callable[[str, Sequence[Part]], Iterable[Span]]
+Runs = Mapping[str, Sequence[Part]]
+"""By key all parts of each of these runs."""
 
 Said = Mapping[Group, Vote[Contribution]]
 
@@ -68,6 +70,7 @@ class Derivation:
         self.looked_at: set[Name] = set()
         self.schemas = Schemas(contents, store, naming)
         self._store = store
+        self._fresh: Sequence[Part] = ()
         self._contents = contents
         self._rules = EdgeRules(contents, naming, self.schemas.key, self.schemas.at)
         self._memo = ContributionMemo(contents, naming)
@@ -75,40 +78,37 @@ class Derivation:
 
     def add(self, parts: Sequence[Part]) -> set[Group]:
         """Take a batch; returns the groups that changed."""
-        fresh = self._store.add(parts)
-        runs: dict[str, Sequence[Part]] = dict(self._store.parts({part.run_key for part in fresh}))
-        linked = (part for part in fresh if self.shapes.said(part).links)
-        bound = {span for part in linked for span in self.naming.learn_bindings(part)}
-        moved = self._spread(runs, self._learn_changes, bound) | self._spread(runs, self._learn_writes, set())
-        runs |= self._store.parts(self._suspects(fresh, moved, runs.keys()) - runs.keys())
+        self._fresh = self._store.add(parts)
+        linked = (part for part in self._fresh if self.shapes.said(part).links)
+        links = (link for part in linked for link in links_of(part))
+        runs = concerned(self, self.naming, self._store.parts({part.run_key for part in self._fresh}), links)
         return self._store.put([self._derive(parts_of_run) for parts_of_run in runs.values()])
 
-    def _spread(self, runs: dict[str, Sequence[Part]], learn: Learn, moved: set[Span]) -> set[Span]:
-        """Learn from runs until no name moves any more, and take in the runs that use these; returns all that moved."""
-        every, todo = set(moved), list(runs)
-        while todo or moved:
-            moved = joined(moved.union(*(learn(key, runs[key]) for key in todo)))
-            every |= moved
-            more = self._store.parts(set(self._store.users(moved)) - runs.keys()) if moved else {}
-            runs.update(more)
-            todo, moved = list(more), set()
-        return joined(every)
+    # What `concerned` asks
 
-    def _learn_changes(self, run_key: str, parts: Sequence[Part]) -> list[Span]:
-        tells = any(self.shapes.said(part).changes for part in parts)
-        if not tells and not self.naming.generations.changes(run_key):
-            return []
-        return self.naming.set_changes(run_key, sent_changes(parts))
+    def changes(self, runs: Runs) -> Iterator[tuple[str, Sequence[Change]]]:
+        """Yield what runs drop and rename."""
+        for run_key, parts in runs.items():
+            if any(self.shapes.said(part).changes for part in parts):
+                yield run_key, sent_changes(parts)
+            elif self.naming.generations.changes(run_key):
+                yield run_key, ()
 
-    def _learn_writes(self, run_key: str, parts: Sequence[Part]) -> list[Span]:
-        written = (name for part in parts for name in (*(each.name for each in part.outputs), *part.leads_to))
-        tells = any(self.naming.moves(name) for name in written)
-        if not tells and not self.naming.generations.writes(run_key):
-            return []
-        return self.naming.set_writes(run_key, sent_writes(parts) if tells else ())
+    def writes(self, runs: Runs) -> Iterator[tuple[str, Iterable[tuple[int, Name]]]]:
+        """Yield when runs write which names."""
+        for run_key, parts in runs.items():
+            written = (name for part in parts for name in (*(each.name for each in part.outputs), *part.leads_to))
+            if any(map(self.naming.moves, written)):
+                yield run_key, sent_writes(parts)
+            elif self.naming.generations.writes(run_key):
+                yield run_key, ()
 
-    def _suspects(self, fresh: Sequence[Part], moved: Set[Span], runs: Set[str]) -> set[str]:
-        """Take the schemas of new parts; returns runs whose columns they may change."""
+    def with_users(self, runs: Runs, moved: Iterable[Span]) -> Runs:
+        """Return runs with those that use names."""
+        return self._with(runs, self._store.users(moved)) if moved else runs
+
+    def see(self, runs: Runs, moved: Set[Span]) -> Runs:
+        """Take the schemas of new parts; returns runs with those whose columns they may change."""
         looked_at = self.looked_at = {dataset for span in moved for dataset in self.naming.datasets_in(span)}
         looked_at |= self.naming.generations.taken_back()
         found: set[str] = set()
@@ -118,7 +118,7 @@ class Derivation:
             self.schemas.forget({dataset for dataset in looked_at if dataset.generation in runs})
             found.update(key for dataset in looked_at for key in self._store.borrowers(dataset))
         mentions: dict[Name, list[SeenSchema]] = {}
-        for part in fresh:
+        for part in self._fresh:
             for name, seen in seen_schemas(part):
                 mentions.setdefault(name, []).append(seen)
         for name, seen_here in mentions.items():
@@ -132,7 +132,10 @@ class Derivation:
             self.shapes.forget(names.union(span.name for span in moved))
         if changed:
             found.update(self._store.users(map(Span, names)))
-        return found
+        return self._with(runs, found)
+
+    def _with(self, runs: Runs, others: Iterable[str]) -> Runs:
+        return {**runs, **self._store.parts(set(others) - runs.keys())}
 
     def _names_in(self, span: Span) -> set[Name]:
         return {name for dataset in self.naming.datasets_in(span) for name in self.naming.names_of(dataset)}

@@ -11,9 +11,9 @@ from headwater.lineage.name_operations import OPERATIONS
 from headwater.lineage.name_places import Links, OneLake, link_source
 from headwater.lineage.name_rules_text import STAGES, NameFile, NameRule, read_name_rules
 from headwater.lineage.rule_code import code_hash
+from headwater.lineage.weighed import Weighed
 
 _ROUNDS = 8
-_REMEMBERED = 1 << 16
 _REMEMBERED_LENGTH = 1000
 
 
@@ -33,7 +33,7 @@ class NameRules:
         rules = [rule for file in (*own, _shipped()) for rule in file.rules]
         self._stages = tuple(tuple(rule for rule in rules if rule.stage == stage) for stage in STAGES)
         self._by_scheme: dict[str, tuple[tuple[NameRule, ...], ...]] = {}
-        self._memo: dict[tuple[str, str], Name] = {}
+        self._memo: Weighed[tuple[str, str], Name] = Weighed()
         self._operations = dict(OPERATIONS)
         self._place(rows)
         self.aliases = _aliases(own, rows, self.canonical)
@@ -60,9 +60,7 @@ class NameRules:
     def _remember(self, namespace: str, name: str) -> Name:
         found = self._settle(Name(namespace, name))[0]
         if len(namespace) + len(name) <= _REMEMBERED_LENGTH:
-            if len(self._memo) >= _REMEMBERED:
-                self._memo.clear()
-            self._memo[namespace, name] = found
+            self._memo.keep((namespace, name), found, 0)
         return found
 
     def _settle(self, sent: Name) -> tuple[Name, list[Step]]:

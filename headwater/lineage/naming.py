@@ -59,17 +59,8 @@ class Naming:
             return moments[0][1]
         return min(location for moment, location in moments[:index] if moment == moments[index - 1][0])
 
-    def learn_bindings(self, part: Part) -> list[Span]:
-        """Take the symlinks of an event; returns the names that mean something else now at some time."""
-        return [
-            Span(alias)
-            for mention in (*part.inputs, *part.outputs)
-            for alias, location in bindings_of(mention)
-            if self.bind(alias, (part.time_us, location))
-        ]
-
     def set_changes(self, run_key: str, sent: Iterable[Change]) -> list[Span]:
-        """Take what a run drops and renames now, oldest first; returns as `learn_bindings`."""
+        """Take what a run drops and renames now, oldest first; returns names that mean something else now, and when."""
         newest: dict[tuple[Name, Name | None], Change] = {}
         for time_us, old, new in sent:
             change = Change(time_us, self.bound(old, time_us), new and self.bound(new, time_us))
@@ -85,7 +76,7 @@ class Naming:
                 self._names.setdefault(change.to, set()).add(change.location)
 
     def set_writes(self, run_key: str, sent: Iterable[tuple[int, Name]]) -> list[Span]:
-        """Take which names a run writes, and when; returns as `learn_bindings`."""
+        """Take which names a run writes, and when; returns as `set_changes`."""
         found = frozenset((time_us, self.bound(name, time_us)) for time_us, name in sent)
         return list(self._with_aliases(self.generations.set_writes(run_key, found)))
 
@@ -143,3 +134,10 @@ def bindings_of(mention: Mention) -> Iterable[tuple[Name, Name]]:
     """Yield (name, location) for each symlink of a dataset."""
     for link in mention.symlinks:
         yield (mention.name, link.name) if link.location else (link.name, mention.name)
+
+
+def links_of(part: Part) -> Iterator[tuple[Name, Moment]]:
+    """Yield (name, when it stands for which location) for each symlink of an event."""
+    for mention in (*part.inputs, *part.outputs):
+        for alias, location in bindings_of(mention):
+            yield alias, (part.time_us, location)

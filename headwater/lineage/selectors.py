@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
 from headwater.lineage.name import Name
+from headwater.lineage.weighed import Weighed
 
 T = TypeVar("T")
-_REMEMBERED = 1 << 15
 
 
 class Column(NamedTuple):
@@ -46,7 +46,7 @@ class Selected(Generic[T]):
         """Take the rules in order; canonical: the form of names."""
         self._exact: defaultdict[Name, list[tuple[int, T]]] = defaultdict(list)
         self._globs: list[tuple[int, Selector, T]] = []
-        self._memo: dict[tuple[str, str], tuple[T, ...]] = {}
+        self._memo: Weighed[tuple[str, str], tuple[T, ...]] = Weighed()
         for number, (selector, rule) in enumerate(rules):
             exact = selector.exact()
             if exact is None:
@@ -58,9 +58,8 @@ class Selected(Generic[T]):
         """Return the rules that speak of a dataset, in order."""
         found = self._memo.get((namespace, name))
         if found is None:
-            if len(self._memo) >= _REMEMBERED:
-                self._memo.clear()
-            found = self._memo[namespace, name] = self._look_up(namespace, name)
+            rules = self._look_up(namespace, name)
+            found = self._memo.keep((namespace, name), rules, len(rules))
         return found
 
     def _look_up(self, namespace: str, name: str) -> tuple[T, ...]:

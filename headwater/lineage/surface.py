@@ -1,6 +1,6 @@
 """Rule 8: where tagged columns end up readable, masked, or nobody can say. Exposed before unknown before masked."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from headwater.lineage.graph import Graph
@@ -9,9 +9,6 @@ from headwater.lineage.walk import allowed_hows
 from headwater.lineage.wave import Hit, Wave
 
 Exposure = Literal["exposed", "masked", "unknown"]
-
-ColumnsOf = Callable[[int], Collection[str]]
-"""Dataset number → keys of the columns of its newest schema, none where it is not known."""
 
 
 class Surfaced(NamedTuple):
@@ -39,9 +36,7 @@ class Surface(NamedTuple):
     clear: set[int]
 
 
-def surface(
-    graph: Graph, tagged: Collection[int], whole: Collection[int], view: View, columns_of: ColumnsOf
-) -> Surface:
+def surface(graph: Graph, tagged: Collection[int], whole: Collection[int], view: View) -> Surface:
     """Return every column that a tagged column's values reach or may reach.
 
     tagged: nodes; whole: datasets tagged as such whose columns nobody knows.
@@ -52,7 +47,7 @@ def surface(
     )
     exposed = _all(clearly)
     direct = _all(Wave(graph, sources, view, forward=True, allowed=allowed_hows(graph, "value", masked=True)))
-    unknown = _Unknown(graph, view, columns_of, {*exposed, *sources}, frozenset(whole))
+    unknown = _Unknown(graph, view, {*exposed, *sources}, frozenset(whole))
     unsettled = [hit for hit in clearly.unsettled if hit.node not in exposed]
     found = unknown.spread(direct, {*exposed, *sources}, unsettled)
     columns = [_of_node(graph, hit, "exposed") for hit in exposed.values()]
@@ -85,10 +80,9 @@ Place = tuple[int, str | None]
 class _Unknown:
     """Spreads from datasets whose columns nobody accounts for."""
 
-    def __init__(self, graph: Graph, view: View, columns_of: ColumnsOf, known: set[int], whole: frozenset[int]):
+    def __init__(self, graph: Graph, view: View, known: set[int], whole: frozenset[int]):
         self._graph = graph
         self._view = view
-        self._columns_of = columns_of
         self._known = known
         self._whole = whole
         self._found: dict[Place, Surfaced] = {}
@@ -124,7 +118,7 @@ class _Unknown:
         around = {parent for key in named if key for parent in above(dataset, key)}
         return (
             key
-            for key in self._columns_of(dataset)
+            for key in self._view.nesting.columns_of(dataset).by_key
             if key not in named and key not in around and named.isdisjoint(above(dataset, key))
         )
 
@@ -140,7 +134,7 @@ class _Unknown:
             if output is None or not self._view.says(number):
                 continue
             if graph.is_opaquely_written(number, dataset):
-                self._add(output, self._columns_of(output) or (None,), number)
+                self._add(output, self._view.nesting.columns_of(output).by_key or (None,), number)
             elif said.carries and graph.is_opaque(number, dataset):
                 self._add(output, self._unmentioned(output), number)
 

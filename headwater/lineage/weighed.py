@@ -1,4 +1,7 @@
-"""What is remembered by its size in edges: facets of two columns and of ten thousand are not the same to memory."""
+"""What is remembered by its size in edges: facets of two columns and of ten thousand are not the same to memory.
+
+The one way to remember what recurs and may be forgotten, where its keys are not texts of facets (`Memo`).
+"""
 
 from typing import TypeVar
 

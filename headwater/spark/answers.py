@@ -44,8 +44,7 @@ class Answers:
             yield from self._unused(now, dataset)
 
     def _surface(self, now: SnapshotOfRows, tag: str) -> Iterator[Row]:
-        names, sources = now.graph.names, tagged_sources(now, self.rules, now.view(), tag)
-        found = surface(now.graph, *sources, now.view(), lambda number: now.columns(names[number]).by_key)
+        found = surface(now.graph, *tagged_sources(now, self.rules, now.view(), tag), now.view())
         for each in found.columns:
             yield (tag, *_shown(now, each.dataset, each.key), each.exposure, *_via(now, each), *_NO_VERDICT)
 

@@ -1,34 +1,36 @@
 """One batch of silver: what its events change is worked out anew, whichever runs that concerns, and nothing else."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence, Set
 from functools import partial, reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import Row as SqlRow
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.generations import Span
+from headwater.lineage.batch import concerned
+from headwater.lineage.generations import Change, Span
 from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming
-from headwater.lineage.newest import NEWNESS
 from headwater.lineage.schemas import SeenSchema
 from headwater.lineage.user_rules import UserRules
 from headwater.spark.arrow import map_groups, map_rows
 from headwater.spark.datasets import DATASET, datasets, fields, jobs, reads, still_read
 from headwater.spark.delta import Folder, keep, kept, texts, together
-from headwater.spark.derive import DERIVED, GROUP, Derive
+from headwater.spark.derive import DERIVED, Derive
 from headwater.spark.facets import newest_facets, newest_of
 from headwater.spark.happened import HAPPENED
 from headwater.spark.judge import CLOSED, OPEN, judge
 from headwater.spark.kin import Kin
-from headwater.spark.known import LATEST, History, Known, Latest, exact_keys, read_columns, seen_of
-from headwater.spark.naming import Learnt, learn
+from headwater.spark.known import LATEST, History, Known, read_columns, seen_of
+from headwater.spark.naming import Names
+from headwater.spark.newest_facets import IS_NEWER, OF_NAME, NewestFacets
 from headwater.spark.parse import parse
 from headwater.spark.positions import Position
 from headwater.spark.ranges import begin, ranges
 from headwater.spark.state import State
+from headwater.spark.stored import Seen, Stored
 from headwater.spark.texts import read_names
 from headwater.tables import (
     BINDINGS,
@@ -43,20 +45,19 @@ from headwater.tables import (
     Table,
 )
 
-NAMES = Table("names", {"namespace": "string", "name": "string"})
-_RUN_KEYS = Table("run_keys", {"run_key": "string"})
-_GENERATIONS = Table("generations", dict.fromkeys(DATASET, "string"))
-_SPANS = Table("spans", {**NAMES.columns, "since_us": "long", "until_us": "long"})
+_BINDINGS = Table("bindings", {**HAPPENED.columns, "gone": "boolean"})
 _VOTE = ["group_key", "run_key"]
-_OF_NAME = ["namespace", "name", *DATASET, "facet", "producer"]
 
 
-Seen = Mapping[str, Any]
-"""What `kept` has found out."""
+class Others(NamedTuple):
+    """Runs outside a batch that it concerns: those that use names at such times, and these keys (`run_key`)."""
+
+    spans: frozenset[Span] = frozenset()
+    keys: DataFrame | None = None
 
 
 class Batch:
-    """The state of one batch of silver.
+    """The state of one batch of silver; see `lineage.batch.Batch`.
 
     exact, borrows, asks: as in `Position`, after the batch. judged, derived: what it changes, rows of `JUDGED` and
     `DERIVED`; replaced: what the keys of runs begin with that were there before; moved: something happened to names;
@@ -76,161 +77,98 @@ class Batch:
         self.derived: DataFrame
         self.replaced: Sequence[str] = ()
         self.moved = self.changed = self.loud = self.quiet = False
-        self.naming: Naming
-        self._bindings = [tuple(row[name] for name in HAPPENED.columns) for row in bindings]
+        self._names = Names(bindings)
         self._events: DataFrame
-        self._parsed: DataFrame
-        self._touched: DataFrame
-        self._begins: list[str] = []
+        self._stored: Stored
+        self._told: Seen
+        self._latest: DataFrame
+
+    @property
+    def naming(self) -> Naming:
+        """What names mean."""
+        return self._names.naming
 
     def take(self, events: DataFrame) -> int:
         """Write all tables of silver but `state`; returns the number of events."""
         self._events = self.folder.few(events)
-        self._parsed, seen = kept(
+        parsed, self._told = kept(
             parse(self._events, self.rules.names),
             count=F.count("*"),
             begins=texts(begin("run_key")),
             changes=F.max("changes"),
-            bindings=F.max(F.size("bindings")),
+            links=F.max(F.size("bindings") > 0),
         )
-        self._touched = self._parsed.select("run_key").distinct()
-        self._begins = json.loads(seen["begins"])
-        learnt = learn(
-            self._bindings, self._parsed, self, changes=bool(seen["changes"]), bindings=(seen["bindings"] or 0) > 0
-        )
-        self.naming, self.moved = learnt.naming, bool(learnt.moved or learnt.rows or learnt.gone)
-        moved = keep(self.users(learnt.moved)) if learnt.moved else None
-        latest = self._latest(learnt, moved)
-        derived, told = self._derived(learnt, self._concerned(learnt, moved, latest))
-        self._write(learnt, latest, derived, told)
-        return int(seen["count"])
+        self._stored = Stored(self.folder, parsed, json.loads(self._told["begins"]))
+        links = self._names.links(self._stored) if self._told["links"] else ()
+        rows = self._stored.rows_of(self._keys(concerned(self, self.naming, Others(), links)))
+        self._write(*self._derive(rows))
+        return int(self._told["count"])
 
     @property
     def answers_stand(self) -> bool:
         """Whether nothing has changed that answers are made of."""
         return not (self.moved or self.changed or self.loud or self.exact != self._exact_before)
 
-    # What is stored, for `learn`
+    # What `concerned` asks
 
-    def named(self, names: Iterable[Name]) -> DataFrame:
-        """Return names as rows."""
-        return self._rows(NAMES, sorted({name.parts for name in names}))
+    def changes(self, _: Others) -> Iterable[tuple[str, Sequence[Change]]]:
+        """Return what runs drop and rename: all that is known, for that is at hand."""
+        return self._names.changes(self._stored, told=bool(self._told["changes"]))
 
-    def runs(self, run_keys: Iterable[str]) -> DataFrame:
-        """Return the keys of runs as rows."""
-        return self._rows(_RUN_KEYS, [(key,) for key in sorted(run_keys)])
+    def writes(self, runs: Others) -> Iterable[tuple[str, Iterable[tuple[int, Name]]]]:
+        """Return when runs write which names."""
+        return self._names.writes(self._stored, runs.spans)
 
-    def users(self, spans: Iterable[Span]) -> DataFrame:
-        """Return `run_key` of the stored runs that use one of these names, as sent, at such a time."""
-        wanted = F.broadcast(self._spans(spans))
-        used = self.folder.read(RUN_DATASETS).join(wanted, ["namespace", "name"])
-        return used.where("first_us <= until_us AND last_us >= since_us").select("run_key").distinct()
+    def with_users(self, runs: Others, moved: Iterable[Span]) -> Others:
+        """Return runs with those that use names; they are looked for when they are needed."""
+        return runs._replace(spans=runs.spans.union(moved))
 
-    def _spans(self, spans: Iterable[Span]) -> DataFrame:
-        return self._rows(
-            _SPANS, [(*name.parts, since_us, until_us) for name, since_us, until_us in sorted(set(spans))]
-        )
+    def see(self, runs: Others, moved: Set[Span]) -> Others:
+        """Take the newest schemas and tags; returns runs with those that take other columns by these."""
+        self.moved = bool(moved or self._names.news())
+        users = self._keys(runs)
+        latest = NewestFacets(self.folder, self.state.read(LATEST_FACETS), self.naming)
+        rows = self._stored.parsed if users is None else self._stored.rows_of(users)
+        self._latest = latest.take(rows, self._stored.spans(moved) if moved else None)
+        before = self._exact_before
+        self.exact = latest.told_apart(before, moved=bool(moved))
+        changed = [name for name in {*self.exact, *before} if self.exact.get(name) != before.get(name)]
+        spans = frozenset(Span(name) for dataset in changed for name in self.naming.names_of(dataset))
+        if self.borrows:
+            borrowed = self.state.read(EDGE_SETS).where("borrowed")
+            if not moved:
+                datasets = self._latest.where("facet = 'schema'").select(*DATASET).distinct()
+                borrowed = borrowed.join(F.broadcast(datasets), DATASET, "left_semi")
+            keys = borrowed.select("run_key")
+            users = keys if users is None else users.unionByName(keys)
+        return Others(spans, users)
 
-    def _rows(self, table: Table, rows: Sequence[tuple[object, ...]]) -> DataFrame:
-        return self.folder.rows(table, rows)
-
-    def parts_of(self, run_keys: DataFrame) -> DataFrame:
-        """Return rows in the columns `GROUP` of these runs, stored and in this batch."""
-        run_keys, seen = kept(run_keys, begins=texts(begin("run_key")))
-        own = self._parsed.select(*GROUP).join(run_keys, "run_key", "left_semi")
-        return self.folder.few(self._stored_rows(run_keys, seen).unionByName(own))
-
-    def _stored_rows(self, run_keys: DataFrame, seen: Seen) -> DataFrame:
-        """Return rows in the columns `GROUP` of these runs as they are stored; seen: what they begin with."""
-        near = self.folder.read(RUNS).where(ranges("run_key", json.loads(seen["begins"])))
-        return near.select(*GROUP).join(run_keys, "run_key", "left_semi")
+    def _keys(self, runs: Others) -> DataFrame | None:
+        """Return the keys of runs outside the batch, None where there can be none."""
+        found = [] if runs.keys is None else [runs.keys]
+        if runs.spans:
+            found.append(self._stored.users(runs.spans))
+        return keep(reduce(DataFrame.unionByName, found).distinct()) if found else None
 
     # What changes
 
-    def _rows_of(self, late: DataFrame | None) -> DataFrame:
-        """Return rows in the columns `GROUP` of the runs of the batch and of other runs that it concerns."""
-        own = self.folder.read(RUNS).where(ranges("run_key", self._begins)).select(*GROUP)
-        rows = self._parsed.select(*GROUP).unionByName(own.join(self._touched, "run_key", "left_semi"))
-        if late is not None:
-            others, seen = kept(late.join(self._touched, "run_key", "left_anti"), begins=texts(begin("run_key")))
-            rows = rows.unionByName(self._stored_rows(others, seen))
-        return self.folder.few(rows)
-
-    def _latest(self, learnt: Learnt, moved: DataFrame | None) -> DataFrame:
-        """Return rows of `LATEST` that are new, those of names that mean something else as `moved` or `gone`."""
-        rows = self._parsed.select(*GROUP) if moved is None else self._rows_of(moved)
-        found, seen = kept(
-            _newest(map_rows(rows.select("parts", "contents"), Latest(learnt.naming), LATEST)),
-            twins=texts(F.when(F.col("twins"), F.array(*DATASET))),
-        )
-        stays = {"gone": F.lit(False), "moved": F.lit(False)}
-        stored = self.state.read(LATEST_FACETS).select(*LATEST.columns)
-        fresh = found.withColumns(stays)
-        if moved is not None:
-            stale = self._stale(stored, learnt.moved)
-            again = fresh.join(stale, _OF_NAME, "left_semi").withColumn("moved", F.lit(True))
-            others = fresh.join(stale, _OF_NAME, "left_anti")
-            gone = stale.join(found, _OF_NAME, "left_anti").withColumns({"gone": F.lit(True), "moved": F.lit(True)})
-            fresh = keep(self.folder.few(others.unionByName(again).unionByName(gone)))
-            stored = stored.join(stale, _OF_NAME, "left_anti")
-        now = stored.unionByName(fresh.where("NOT gone").drop("gone", "moved"))
-        self._tell_apart(json.loads(seen["twins"]), now, moved=moved is not None)
-        return fresh
-
-    def _stale(self, stored: DataFrame, moved: Iterable[Span]) -> DataFrame:
-        """Return the rows that were mentioned when their name meant something else: all of them are in these spans."""
-        inside = stored.join(F.broadcast(self._spans(moved)), ["namespace", "name"])
-        inside = inside.where("time_us BETWEEN since_us AND until_us")
-        return keep(inside.select(*LATEST.columns).dropDuplicates(_OF_NAME))
-
-    def _tell_apart(self, twins: Iterable[Sequence[str]], now: DataFrame, *, moved: bool) -> None:
-        """Find the columns that newest schemas tell apart by case: most lakes have none, then nothing is read."""
-        several = {Name(*name) for name in twins} | self._exact_before.keys()
-        if moved:  # an older schema may be the newest one again
-            several |= {Name(*row) for row in now.where("twins").select(*DATASET).collect()}
-        self.exact = {}
-        if several:
-            of = now.where("facet = 'schema'").join(F.broadcast(self._rows(_GENERATIONS, sorted(several))), DATASET)
-            newest = F.max_by("value", F.struct(*NEWNESS))
-            for row in of.groupBy(*DATASET).agg(newest).collect():
-                if keys := exact_keys(row[3]):
-                    self.exact[Name(*row[:3])] = keys
-
-    def _concerned(self, learnt: Learnt, moved: DataFrame | None, latest: DataFrame) -> DataFrame | None:
-        """Return runs outside the batch that say something else now, None where there can be none."""
-        found = [] if moved is None else [moved]
-        before = self._exact_before
-        changed = [name for name in {*self.exact, *before} if self.exact.get(name) != before.get(name)]
-        if changed:
-            found.append(self.users(Span(name) for dataset in changed for name in learnt.naming.names_of(dataset)))
-        if self.borrows:
-            borrowed = self.state.read(EDGE_SETS).where("borrowed")
-            if moved is None:
-                datasets = latest.where("facet = 'schema'").select(*DATASET).distinct()
-                borrowed = borrowed.join(F.broadcast(datasets), DATASET, "left_semi")
-            found.append(borrowed.select("run_key"))
-        return keep(reduce(DataFrame.unionByName, found).distinct()) if found else None
-
-    def _derived(self, learnt: Learnt, late: DataFrame | None) -> tuple[DataFrame, Seen]:
-        rows = self._rows_of(late)
-        known = Known(learnt.naming, self.exact)
-        derived, told = self._told(rows, known)
+    def _derive(self, rows: DataFrame) -> tuple[DataFrame, Seen]:
+        """Apply the rules to runs, and find out what changes."""
+        known = Known(self.naming, self.exact)
+        derived, told = self._derived(rows, known)
         wanted = {Name(*name) for text in json.loads(told["missing"]) for name in read_names(text)}
         if wanted:  # rare: then these runs are worked out once more
             missing = derived.where("missing IS NOT NULL")
             again = rows.join(missing.select("run_key"), "run_key", "left_semi")
-            derived, told = self._told(again, self._with_histories(known, wanted), derived.where("missing IS NULL"))
-        self._begins = json.loads(told["begins"])
+            derived, told = self._derived(again, self._with_histories(known, wanted), derived.where("missing IS NULL"))
         self.replaced = json.loads(told["stored"])
         return derived, told
 
-    def _told(self, rows: DataFrame, known: Known, others: DataFrame | None = None) -> tuple[DataFrame, Seen]:
-        """Apply the rules to runs, and find out what changes."""
+    def _derived(self, rows: DataFrame, known: Known, others: DataFrame | None = None) -> tuple[DataFrame, Seen]:
         derived = map_groups(rows, "run_key", Derive(known), DERIVED, small=self.folder.small)
         return kept(
             derived if others is None else self.folder.few(derived.unionByName(others)),
             missing=texts(F.col("missing")),
-            begins=texts(begin("run_key")),
             stored=texts(F.when(F.col("stored"), begin("run_key"))),
             changes=F.sum(F.size("changes")),
             replaced=F.max(F.exists("changes", lambda vote: vote["replaced"])),
@@ -240,8 +178,8 @@ class Batch:
 
     def _with_histories(self, known: Known, datasets: set[Name]) -> Known:
         names = {name for dataset in datasets for name in known.naming.names_of(dataset)}
-        users = self.users(Span(name) for name in names).unionByName(self._touched).distinct()
-        rows = self.parts_of(users).select("parts", "contents")
+        users = self._stored.users(map(Span, names)).unionByName(self._stored.touched).distinct()
+        rows = self._stored.parts_of(users).select("parts", "contents")
         found = map_rows(rows, History(known.naming, frozenset(datasets)), LATEST).distinct().collect()
         histories: dict[Name, list[SeenSchema]] = {dataset: [] for dataset in datasets}
         columns = {}
@@ -253,15 +191,15 @@ class Batch:
 
     # Writing
 
-    def _write(self, learnt: Learnt, latest: DataFrame, derived: DataFrame, told: Seen) -> None:
+    def _write(self, derived: DataFrame, told: Seen) -> None:
         votes = self._votes(derived, told)
-        self._write_datasets(latest, votes)  # before the votes: what is read no more is told from those that stood
+        self._write_datasets(votes)  # before the votes: what is read no more is told from those that stood
         together(
             partial(self._write_votes, votes),
             partial(self._write_runs, derived),
             partial(self._write_jobs, derived),
             self._write_facets,
-            partial(self._write_bindings, learnt),
+            self._write_bindings,
         )
         self.judged = votes.rows if votes else None
         self.derived = derived
@@ -285,10 +223,9 @@ class Batch:
             else:
                 self.folder.append(table, self._stamped(rows))
 
-    def _write_bindings(self, learnt: Learnt) -> None:
-        rows = [(*row, False) for row in learnt.rows] + [(*row, True) for row in learnt.gone]
-        if rows:
-            frame = self._rows(Table("bindings", {**HAPPENED.columns, "gone": "boolean"}), rows)
+    def _write_bindings(self) -> None:
+        if rows := self._names.news():
+            frame = self.folder.rows(_BINDINGS, rows)
             self.state.put(BINDINGS, self._stamped(frame), list(HAPPENED.columns))
             self.folder.overwrite(BINDINGS, self.state.read(BINDINGS))
 
@@ -336,9 +273,9 @@ class Batch:
             read = read.unionByName(still_read(lost.join(read, DATASET, "left_anti"), others))
         return _Votes(rows, json.loads(seen["closed"]), bool(seen["closes"]), read)
 
-    def _write_datasets(self, latest: DataFrame, votes: "_Votes | None") -> None:
-        self.state.put(LATEST_FACETS, self._stamped(latest), _OF_NAME, when=_newer())
-        concerned = latest.select(*DATASET)
+    def _write_datasets(self, votes: "_Votes | None") -> None:
+        self.state.put(LATEST_FACETS, self._stamped(self._latest), OF_NAME, when=IS_NEWER)
+        concerned = self._latest.select(*DATASET)
         concerned = concerned.unionByName(concerned.withColumn("generation", F.lit("")))
         concerned = concerned.withColumn("ever_read", F.lit(None).cast("boolean"))
         concerned = self.folder.few(concerned if votes is None else concerned.unionByName(votes.read))
@@ -372,15 +309,3 @@ class _Votes(NamedTuple):
     closed: Sequence[str]
     closes: bool
     read: DataFrame
-
-
-def _newest(frame: DataFrame) -> DataFrame:
-    """Return of each name, facet and producer the newest row."""
-    rest = [name for name in LATEST.columns if name not in _OF_NAME]
-    newest = F.max_by(F.struct(*rest), F.struct(*NEWNESS)).alias("newest")
-    return frame.groupBy(*_OF_NAME).agg(newest).select(*_OF_NAME, "newest.*")
-
-
-def _newer() -> str:
-    sides = (", ".join(f"{side}.{name}" for name in NEWNESS) for side in ("s", "t"))
-    return "s.moved OR " + " > ".join(f"struct({side})" for side in sides)

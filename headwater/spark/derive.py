@@ -1,12 +1,13 @@
 """The parts of a run to what silver keeps of it: its state, the datasets it names, and what it says of each output."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from msgspec.structs import asdict
+
 from headwater.lineage.contents import ContentsInMemory
-from headwater.lineage.current import Group, Vote
 from headwater.lineage.derive import group_of, vote_of
-from headwater.lineage.edges import Contribution, EdgeRules, contributions
+from headwater.lineage.edges import EdgeRules, contributions
 from headwater.lineage.generations import EVER_US
 from headwater.lineage.name import Name
 from headwater.lineage.naming import bindings_of
@@ -15,9 +16,9 @@ from headwater.lineage.run import Run, fold
 from headwater.spark.arrow import Row
 from headwater.spark.known import Known, read_carried
 from headwater.spark.texts import contents_of, hashes_of, key_of, read_parts, read_said, text_of, union
-from headwater.tables import EDGE_SETS, RUN_DATASETS, RUNS, ListOf, StructOf, Table, without
+from headwater.spark.votes import VOTE, VoteRow, row_of
+from headwater.tables import RUN_DATASETS, RUNS, ListOf, StructOf, Table, without
 
-VOTE = StructOf({**without(EDGE_SETS, "batch", "rules_hash"), "gone": "boolean", "replaced": "boolean"})
 _MENTION = StructOf(without(RUN_DATASETS, "run_key", "batch", "rules_hash"))
 
 DERIVED = Table(
@@ -38,6 +39,9 @@ missing: datasets whose older schemas are needed first; stored: the run has a ro
 GROUP = ("run_key", "parts", "contents", "said")
 """What is read of a run: rows of new events and its row of table `runs`."""
 
+Mark = tuple[str, str, str]
+"""Of a vote the keys of its output and its execution, and a hash of all that it says."""
+
 
 @dataclass(frozen=True)
 class Derive:
@@ -53,13 +57,12 @@ class Derive:
         contents = contents_of(carried)
         missing: set[Name] = set()
         run = fold(parts.values(), self.known.naming)
-        votes = self._votes(run, contents, missing)
+        now = {row.group_key: row for row in self._votes(run, contents, missing)}
         ordered = sorted(parts.values(), key=lambda part: part.order)
-        now = {told.key: told for told in (_Told(group, vote) for group, vote in votes)}
-        known = {told[0]: told[1:] for told in (read_said(before) if before else ())}
+        known: dict[str, Mark] = {told[0]: told[1:] for told in (read_said(before) if before else ())}
         yield (
             *_run_row(run, ordered),
-            text_of([(key, *told.mark) for key, told in now.items()]),
+            text_of([(key, *_mark(row)) for key, row in now.items()]),
             text_of(ordered),
             text_of(carried),
             list(self._mentions(run, ordered, contents)),
@@ -68,14 +71,12 @@ class Derive:
             before is not None,
         )
 
-    def _votes(
-        self, run: Run, contents: ContentsInMemory, missing: set[Name]
-    ) -> list[tuple[Group, Vote[Contribution]]]:
+    def _votes(self, run: Run, contents: ContentsInMemory, missing: set[Name]) -> Iterator[VoteRow]:
         known = self.known
         for name, columns in known.columns.items():
             contents.add_schema(name, columns)
         rules = EdgeRules(contents, known.naming, known.key, known.schema_at(missing))
-        return [(group_of(run, found), vote_of(run, found)) for found in contributions(run, rules)]
+        return (row_of(group_of(run, found), vote_of(run, found)) for found in contributions(run, rules))
 
     def _mentions(self, run: Run, parts: Sequence[Part], contents: ContentsInMemory) -> Iterator[dict[str, object]]:
         """Yield each name that the run uses, as sent, what it means, and the times of the run's events.
@@ -99,49 +100,17 @@ class Derive:
         return naming.resolve(name, time_us)
 
 
-class _Told:
-    """A vote as text."""
-
-    def __init__(self, group: Group, vote: Vote[Contribution]):
-        self.group, self.vote = group, vote
-        self.key = key_of(group.layer, *group.job.parts, *(group.output or (None,)))
-        self.output_key = output_key(group)
-        self.content = text_of(vote.said)
-        digest = key_of(self.content, text_of(vote[:-1]))
-        self.mark = (self.output_key, vote.execution, digest)
-
-    def row(self, *, replaced: bool) -> dict[str, object]:
-        group, vote = self.group, self.vote
-        values = (
-            self.key, self.output_key, vote.run_key, vote.execution, group.layer, *group.job.parts,
-            *(group.output or (None, None, None)), vote.time_us, vote.tie, vote.started_us, vote.last_us, vote.weight,
-            vote.landed, vote.rewrites, vote.said.borrowed, asks(vote.said), None, self.content, False, replaced,
-        )  # fmt: skip
-        return dict(zip(VOTE.fields, values, strict=True))
+def _mark(row: VoteRow) -> Mark:
+    return row.output_key, row.execution, key_of(text_of(row))
 
 
-def output_key(group: Group) -> str:
-    """Return a key of what is judged together: an output in all its generations; of what is written nowhere, a job."""
-    return key_of(*group.output.parts) if group.output else key_of(group.layer, *group.job.parts, None)
+def _changed(now: Mapping[str, VoteRow], known: Mapping[str, Mark]) -> Iterator[dict[str, object]]:
+    for key, row in now.items():
+        if _mark(row) != known.get(key):
+            yield {**asdict(row), "gone": False, "replaced": key in known}
 
 
-def asks(said: Contribution) -> str | None:
-    """Return which runs may explain what a run says: those BELOW it, or those BESIDE it in its execution."""
-    if said.opaque:
-        return BELOW
-    return BESIDE if said.output is None else None
-
-
-BELOW, BESIDE = "below", "beside"
-
-
-def _changed(now: dict[str, _Told], known: dict[str, list[str]]) -> Iterator[dict[str, object]]:
-    for key, told in now.items():
-        if list(told.mark) != known.get(key):
-            yield told.row(replaced=key in known)
-
-
-def _gone(run: Run, now: dict[str, _Told], known: dict[str, list[str]]) -> Iterator[dict[str, object]]:
+def _gone(run: Run, now: Mapping[str, VoteRow], known: Mapping[str, Mark]) -> Iterator[dict[str, object]]:
     for key, (output_key, execution, _) in known.items():
         if key not in now:
             empty: dict[str, object] = dict.fromkeys(VOTE.fields)

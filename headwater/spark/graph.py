@@ -4,14 +4,13 @@ from collections import defaultdict
 from collections.abc import Iterable
 from functools import partial
 from itertools import groupby
-from typing import NamedTuple
+from operator import attrgetter
 
 from headwater.lineage.columns import Columns
 from headwater.lineage.current import Group, Vote
 from headwater.lineage.derive import weight_of
 from headwater.lineage.edges import Contribution
 from headwater.lineage.masking import remasked
-from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming
 from headwater.lineage.outcome import Reported
 from headwater.lineage.part import Tag
@@ -20,16 +19,19 @@ from headwater.lineage.user_rules import UserRules
 from headwater.spark.arrow import Row
 from headwater.spark.known import read_columns
 from headwater.spark.texts import Reading, read_contribution, read_reported
+from headwater.spark.votes import COLUMNS, VoteRow
 
-VOTE_COLUMNS = (
-    "output_key", "layer", "job_namespace", "job_name", "dataset_namespace", "dataset_name", "generation", "time_us",
-    "tie", "run_key", "execution", "started_us", "last_us", "landed", "rewrites", "kin", "content", "columns",
-    "tags", "ever_read",
-)  # fmt: skip
+VOTE_COLUMNS = (*COLUMNS, "columns", "tags", "ever_read")
 """Open votes sorted by output, datasets first: rows without `output_key`."""
 
 read_tags = Reading(list[str])
 _read_facet = Reading(list[Tag])
+
+
+class _Row(VoteRow):
+    columns: str | None
+    tags: str | None
+    ever_read: bool | None
 
 
 class SnapshotOfRows(SnapshotOfVotes):
@@ -42,62 +44,32 @@ class SnapshotOfRows(SnapshotOfVotes):
 
     def take_rows(self, rows: Iterable[Row]) -> None:
         """Take rows in the columns `VOTE_COLUMNS`, sorted."""
-        for output_key, same in groupby(rows, key=lambda row: row[0]):
+        for output_key, same in groupby((_Row(*row) for row in rows), key=attrgetter("output_key")):
             if output_key is None:
                 for row in same:
-                    self._describe(Name(*row[4:7]), *row[17:])
+                    self._describe(row)
             else:
-                voted = [_Voted(*row[:17]) for row in same]
+                voted = list(same)
                 votes: dict[Group, list[Vote[Contribution]]] = defaultdict(list)
                 for each in voted:
-                    votes[each.group].append(each.vote)
+                    said = read_contribution(each.content)
+                    votes[each.group].append(each.vote(said)._replace(weight=weight_of(said)))
                 self.take(votes, _Kin(voted))
 
-    def _describe(self, dataset: Name, columns: str | None, tags: str | None, ever_read: object) -> None:
-        if columns:
-            self.schemas[dataset] = Columns(read_columns(columns))
-        if tags:
-            self.tagged[dataset] = [tag for text in read_tags(tags) for tag in _read_facet(text)]
-        if ever_read:
+    def _describe(self, row: _Row) -> None:
+        dataset = row.dataset
+        if dataset and row.columns:
+            self.schemas[dataset] = Columns(read_columns(row.columns))
+        if dataset and row.tags:
+            self.tagged[dataset] = [tag for text in read_tags(row.tags) for tag in _read_facet(text)]
+        if dataset and row.ever_read:
             self.ever_read.add(dataset)
-
-
-class _Voted(NamedTuple):
-    output_key: str
-    layer: str
-    job_namespace: str
-    job_name: str
-    dataset_namespace: str
-    dataset_name: str | None
-    generation: str
-    time_us: int
-    tie: str
-    run_key: str
-    execution: str
-    started_us: int
-    last_us: int
-    landed: bool
-    rewrites: bool
-    kin: str | None
-    content: str
-
-    @property
-    def group(self) -> Group:
-        output = None
-        if self.dataset_name is not None:
-            output = Name(self.dataset_namespace, self.dataset_name, self.generation)
-        return Group(self.layer, Name(self.job_namespace, self.job_name), output)
-
-    @property
-    def vote(self) -> Vote[Contribution]:
-        said = read_contribution(self.content)
-        return Vote(*self[7:13], weight_of(said), self.landed, self.rewrites, said)
 
 
 class _Kin:
     """What silver found that other runs report; see `outcome.Kin`."""
 
-    def __init__(self, rows: Iterable[_Voted]):
+    def __init__(self, rows: Iterable[VoteRow]):
         self._told = {key: row.kin for row in rows for key in (row.run_key, row.execution) if row.kin}
 
     def below(self, run_key: str) -> Reported:

@@ -2,26 +2,25 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
+from msgspec.structs import asdict, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.current import CARRIES, Group, Vote
-from headwater.lineage.name import Name
 from headwater.lineage.outcome import that_matter
 from headwater.spark.arrow import Row, map_groups
 from headwater.spark.delta import Folder
-from headwater.spark.derive import VOTE
-from headwater.tables import EDGE_SETS, Table, without
+from headwater.spark.votes import COLUMNS, VOTE, VoteRow
+from headwater.tables import Table
 
 OPEN, CLOSED = "open", "closed"
 
-COLUMNS = (*VOTE.fields, "part", "fresh")
+_COLUMNS = (*VOTE.fields, "part", "fresh")
 JUDGED = Table(
     "judged",
     {
-        **without(EDGE_SETS, "batch", "rules_hash"),
+        **COLUMNS,
         "gone": "boolean",
         "fresh": "boolean",
         "part": "string",
@@ -42,59 +41,24 @@ def judge(folder: Folder, stored: DataFrame, changes: DataFrame) -> DataFrame:
     stored: votes with their `part` that may matter: all open ones of the outputs that change, and of the closed ones
     those of executions that say something new, and of outputs that lose a vote.
     """
-    old = stored.withColumns(dict.fromkeys(("gone", "replaced", "fresh"), F.lit(False))).select(*COLUMNS)
+    old = stored.withColumns(dict.fromkeys(("gone", "replaced", "fresh"), F.lit(False))).select(*_COLUMNS)
     more = {"part": F.lit(None).cast("string"), "fresh": F.lit(True)}
-    rows = folder.few(old.unionByName(changes.withColumns(more).select(*COLUMNS)))
+    rows = folder.few(old.unionByName(changes.withColumns(more).select(*_COLUMNS)))
     return map_groups(rows, "output_key", judged, JUDGED, small=folder.small)
 
 
-class _Row(NamedTuple):
-    group_key: str
-    output_key: str
-    run_key: str
-    execution: str
-    layer: str
-    job_namespace: str
-    job_name: str
-    dataset_namespace: str | None
-    dataset_name: str | None
-    generation: str | None
-    time_us: int
-    tie: str
-    started_us: int
-    last_us: int
-    weight: int
-    landed: bool
-    rewrites: bool
-    borrowed: bool
-    asks: str | None
-    kin: str | None
-    content: str
+class _Row(VoteRow):
     gone: bool
     replaced: bool
     part: str | None
     fresh: bool
-
-    @property
-    def group(self) -> Group:
-        output = None
-        if self.dataset_name is not None:
-            output = Name(self.dataset_namespace or "", self.dataset_name, self.generation or "")
-        return Group(self.layer, Name(self.job_namespace, self.job_name), output)
-
-    @property
-    def vote(self) -> Vote[None]:
-        return Vote(
-            self.time_us, self.tie, self.run_key, self.execution, self.started_us, self.last_us, self.weight,
-            self.landed, self.rewrites, None,
-        )  # fmt: skip
 
 
 _Key = tuple[str, str]
 
 
 def judged(rows: Sequence[Row]) -> Iterator[Row]:
-    """Take all rows of one output in the columns `COLUMNS`; yield rows of `JUDGED`."""
+    """Take all rows of one output in the columns `_COLUMNS`; yield rows of `JUDGED`."""
     every = [_Row(*row) for row in rows]
     before = {(row.group_key, row.run_key): row for row in every if not row.fresh}
     changes = {(row.group_key, row.run_key): row for row in every if row.fresh}
@@ -106,12 +70,12 @@ def judged(rows: Sequence[Row]) -> Iterator[Row]:
         old = before.get(key)
         part = OPEN if key in matter else CLOSED
         if (row.fresh and (old or not row.gone)) or (old and part != old.part):
-            whole = old._replace(gone=True, fresh=True) if row.gone and old else row
+            whole = replace(old, gone=True, fresh=True) if row.gone and old else row
             yield _judged(whole, part, old.part if old else None, late=key[0] in late, quiet=key[0] in quiet)
 
 
 def _judged(row: _Row, part: str, was: str | None, *, late: bool, quiet: bool) -> Row:
-    named = row._asdict() | {"part": part, "late": late, "was": was, "quiet": quiet}
+    named = asdict(row) | {"part": part, "late": late, "was": was, "quiet": quiet}
     return tuple(named[column] for column in JUDGED.columns)
 
 
@@ -120,7 +84,7 @@ def _that_matter(rows: dict[_Key, _Row]) -> set[_Key]:
     keys: dict[Group, str] = {}
     for row in rows.values():
         group = row.group
-        groups[group].append(row.vote)
+        groups[group].append(row.vote(None))
         keys[group] = row.group_key
     borrowed = {key for key, row in rows.items() if row.borrowed}  # found by their dataset when its schema comes
     return borrowed | {(keys[group], run_key) for group, run_key in that_matter(groups)}

@@ -14,10 +14,10 @@ from headwater.lineage.current import CARRIES
 from headwater.lineage.kin import reported
 from headwater.spark.arrow import Row, map_groups
 from headwater.spark.delta import Folder, keep, kept, texts
-from headwater.spark.derive import BELOW, BESIDE
 from headwater.spark.judge import CLOSED, JUDGED, OPEN
 from headwater.spark.ranges import begin, ranges
 from headwater.spark.texts import read_contribution, text_of
+from headwater.spark.votes import BELOW, BESIDE
 from headwater.tables import EDGE_SETS, RUNS, Table
 
 _ANSWERED = Table("answered", {"asker": "string", "kin": "string"})

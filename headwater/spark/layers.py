@@ -16,7 +16,7 @@ from headwater.spark.delta import Folder, keep
 from headwater.spark.generations import generation, in_force
 from headwater.spark.gold_answers import counting
 from headwater.spark.graph import SnapshotOfRows
-from headwater.spark.naming import naming_of
+from headwater.spark.naming import Names
 from headwater.spark.positions import read_position
 from headwater.tables import BINDINGS, DATASETS, EDGE_SETS, POSITIONS, STATE, Table
 
@@ -58,7 +58,7 @@ class Layers:
     @cached_property
     def naming(self) -> Naming:
         """What names mean."""
-        return naming_of(self.silver(BINDINGS))
+        return Names(self.silver(BINDINGS).collect()).naming
 
     @cached_property
     def rules(self) -> UserRules:

@@ -28,14 +28,10 @@ def spans(begins: Sequence[str]) -> list[tuple[str, str]]:
     """Join sorted prefixes to at most `MOST` (first, last), apart at their widest gaps."""
     if not begins:
         return []
-    gaps = [(_number(after) - _number(before), place) for place, (before, after) in enumerate(_pairs(begins), 1)]
+    gaps = [(_number(after) - _number(before), place) for place, (before, after) in enumerate(pairwise(begins), 1)]
     cuts = sorted(place for width, place in sorted(gaps, reverse=True)[: MOST - 1] if width > 1)
     starts, ends = [0, *cuts], [*cuts, len(begins)]
     return [(begins[first], begins[last - 1]) for first, last in zip(starts, ends, strict=True)]
-
-
-def _pairs(begins: Sequence[str]) -> list[tuple[str, str]]:
-    return list(pairwise(begins))
 
 
 def _number(prefix: str) -> int:

@@ -15,6 +15,7 @@ from headwater.lineage.user_rules import UserRules
 from headwater.spark.arrow import Row
 from headwater.spark.judge import CLOSED, OPEN
 from headwater.spark.texts import Reading, key_of, read_contribution, text_of
+from headwater.spark.votes import COLUMNS, VoteRow
 from headwater.tables import COLUMN_EDGES, Table, without
 
 VOTE, COLUMN, TABLE = "vote", "column", "table"
@@ -31,29 +32,7 @@ EDGE = Table(
 )
 """Rows of `column_edges` and `table_edges` (`kind`) that are new or other than before."""
 
-GROUPED = Table(
-    "grouped",
-    {
-        "group_key": "string",
-        "kind": "string",
-        "whole": "boolean",
-        "fresh": "boolean",
-        "layer": "string",
-        "job_namespace": "string",
-        "job_name": "string",
-        "dataset_namespace": "string",
-        "dataset_name": "string",
-        "generation": "string",
-        "run_key": "string",
-        "execution": "string",
-        "time_us": "long",
-        "tie": "string",
-        "weight": "int",
-        "landed": "boolean",
-        "content": "string",
-        "edge": "string",
-    },
-)
+GROUPED = Table("grouped", {**COLUMNS, "kind": "string", "whole": "boolean", "fresh": "boolean", "edge": "string"})
 """A vote, or (`kind` column, table) a row that gold has, as JSON in `edge`.
 
 whole: the group's history is made anew, of all its votes; fresh: a vote that gold has not seen.
@@ -94,42 +73,23 @@ class Spells:
         votes = [row for row in every if row.kind == VOTE]
         whole = any(row.whole for row in every)
         one = votes[0] if votes else every[0]
-        output = None
-        if one.dataset_name is not None:
-            output = Name(one.dataset_namespace or "", one.dataset_name, one.generation or "")
-        group = Group(one.layer, Name(one.job_namespace, one.job_name), output)
-        if output is None:
+        group = one.group
+        if group.output is None:
             return
         says = [remasked(self.rules, group, read_contribution(row.content)) for row in votes]
         for kind, edges_of in _KINDS.items():
-            said = [(row, row.vote(edges_of(says_it))) for row, says_it in zip(votes, says, strict=True)]
+            said: list[tuple[_Grouped, Said]] = [
+                (row, row.vote(edges_of(says_it))) for row, says_it in zip(votes, says, strict=True)
+            ]
             before = [read_row(row.edge) for row in every if row.kind == kind]
             yield from _Writer(kind, one.group_key, group).changes(said, before, whole=whole)
 
 
-class _Grouped(NamedTuple):
-    group_key: str
+class _Grouped(VoteRow):
     kind: str
     whole: bool
     fresh: bool
-    layer: str
-    job_namespace: str
-    job_name: str
-    dataset_namespace: str | None
-    dataset_name: str | None
-    generation: str | None
-    run_key: str
-    execution: str
-    time_us: int
-    tie: str
-    weight: int
-    landed: bool
-    content: str
     edge: str
-
-    def vote(self, edges: Sequence[NamedTuple]) -> Said:
-        at = self.time_us
-        return Vote(at, self.tie, self.run_key, self.execution, at, at, self.weight, self.landed, False, edges)
 
 
 def _column_edges(said: Contribution) -> tuple[ColumnEdge, ...]:

@@ -125,7 +125,7 @@ def add_all(
         contents.add_lineage(name, edges)
 
 
-read_said = Reading(list[list[str]])
+read_said = Reading(list[tuple[str, str, str, str]])
 read_names = Reading(list[Name])
 read_reported = Reading(Reported)
 read_contribution = Reading(Contribution)

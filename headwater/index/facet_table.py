@@ -135,7 +135,7 @@ class FacetTable:
                 told.newest, told.at = (order, place), (sequence, shape.places[place])
         self.told[part.event_id] = shape.names
         if part.kind != "DATASET":
-            shown = self._names.number(job_key(part.job, None))
+            shown = self._names.number(job_key(part.saying.job, None))
             if shape.job:
                 self._take_job(shape.job, shown, time_us, (order, 0))
             if of_run:

@@ -101,7 +101,7 @@ class Derivation:
         return self.naming.set_changes(run_key, sent_changes(parts))
 
     def _learn_writes(self, run_key: str, parts: Sequence[Part]) -> list[Span]:
-        written = (name for part in parts for name in (*(each.name for each in part.outputs), *part.leads_to))
+        written = (name for part in parts for name in (*(each.name for each in part.outputs), *part.saying.leads_to))
         tells = any(self.naming.moves(name) for name in written)
         if not tells and not self.naming.generations.writes(run_key):
             return []

@@ -16,9 +16,8 @@ from headwater.lineage.current import Group
 from headwater.lineage.edges import Contribution, EdgeRules, contributions
 from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming
-from headwater.lineage.part import NO_COLUMN_LINEAGE, TERMINAL, Part, end_of
+from headwater.lineage.part import NO_COLUMN_LINEAGE, TERMINAL, Part, Saying, end_of
 from headwater.lineage.run import Run, RunDataset
-from headwater.lineage.saying import Saying, saying_of
 from headwater.lineage.weighed import Weighed
 
 _KEEP = 20_000
@@ -69,7 +68,6 @@ class ShapeMemo:
         self._contents = contents
         self._naming = naming
         self._sayings: dict[Saying, Said] = {}
-        self._of_event: dict[str, Said] = {}
         self._facets: Weighed[str, frozenset[Name]] = Weighed()
         self._shapes: dict[Hashable, Shape] = {}
         self._users: dict[Name, set[Hashable]] = defaultdict(set)
@@ -78,20 +76,12 @@ class ShapeMemo:
 
     def said(self, part: Part) -> Said:
         """Return what follows from what an event says."""
-        found = self._of_event.get(part.event_id)
-        if found is None:
-            if len(self._of_event) > _KEEP:
-                self._of_event.clear()
-            found = self._of_event[part.event_id] = self._said(saying_of(part))
-        return found
-
-    def _said(self, saying: Saying) -> Said:
-        found = self._sayings.get(saying)
+        found = self._sayings.get(part.saying)
         if found is None:
             if len(self._sayings) > _KEEP:
                 self._sayings.clear()
             self._count += 1
-            found = self._sayings[saying] = self._read(saying)
+            found = self._sayings[part.saying] = self._read(part.saying)
         return found
 
     def key(self, ordered: Sequence[Part]) -> tuple[int, ...] | None:

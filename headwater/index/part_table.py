@@ -42,8 +42,8 @@ class PartTable:
         """Keep parts, each with the place of its event in bronze and what it told; returns those that are new."""
         self._runs.begin()
         self._runs.take(key for part in parts for key in (part.run_key, part.execution, part.parent))
-        number = self._runs.number
-        by_key = {(number(part.run_key), bytes.fromhex(part.event_id)): part for part in parts}
+        number = self._runs
+        by_key = {(number[part.run_key], bytes.fromhex(part.order.event_id)): part for part in parts}
         known = {
             row
             for some in chunks(list({run for run, _ in by_key if not self._runs.is_new(run)}))
@@ -52,9 +52,9 @@ class PartTable:
         fresh = {key: part for key, part in by_key.items() if key not in known}
         rows = [
             (
-                *key, self._sayings.number(part.saying), _packed(part.versions), part.time_us, part.received_us,
-                part.execution and number(part.execution), part.parent and number(part.parent),
-                *places[part.event_id], told[part.event_id],
+                *key, self._sayings.number(part.saying), _packed(part.versions), part.order.time_us, part.received_us,
+                part.execution and number[part.execution], part.parent and number[part.parent],
+                *places[part.order.event_id], told[part.order.event_id],
             )
             for key, part in fresh.items()
         ]  # fmt: skip

@@ -122,7 +122,7 @@ class Derivation:
             for name, seen in seen_schemas(part):
                 mentions.setdefault(name, []).append(seen)
         for name, seen_here in mentions.items():
-            for dataset in {seen.dataset(name, self.naming) for seen in seen_here}:
+            for dataset in self.schemas.newest_of(name, seen_here):
                 found.update(self._store.borrowers(dataset))
             looked_at |= self.schemas.see(name, seen_here)
         changed = self.schemas.settle(looked_at)

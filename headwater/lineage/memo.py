@@ -50,13 +50,14 @@ class Shape(Struct, eq=False):
 class Said(Struct, eq=False):
     """What follows from a saying alone.
 
-    number: stands for it; used: names in it, also those in lineage facets; links: it has symlinks; changes: it may drop
-    or rename.
+    number: stands for it; used: names in it, also those in lineage facets; links: it has symlinks; tagged: it has tags
+    facets; changes: it may drop or rename.
     """
 
     number: int
     used: frozenset[Name]
     links: bool
+    tagged: bool
     changes: bool
 
 
@@ -133,16 +134,18 @@ class ShapeMemo:
 
     def _read(self, saying: Saying) -> Said:
         used: set[Name] = set()
-        for mention in (*saying.inputs, *saying.outputs):
+        mentions = (*saying.inputs, *saying.outputs)
+        for mention in mentions:
             used.add(mention.name)
             used |= self._in_facet(mention.lineage) | self._in_facet(mention.declared)
             if mention.previous:
                 used.add(mention.previous)
         for _, content_hash in saying.declared:
             used |= self._in_facet(content_hash)
-        links = any(mention.symlinks for mention in (*saying.inputs, *saying.outputs))
+        links = any(mention.symlinks for mention in mentions)
+        tagged = any(mention.tags is not None for mention in mentions)
         changes = any(mention.lifecycle in ("DROP", "RENAME") for mention in saying.outputs)
-        return Said(self._count, frozenset(used), links, changes)
+        return Said(self._count, frozenset(used), links, tagged, changes)
 
     def _in_facet(self, content_hash: str | None) -> frozenset[Name]:
         """Return the names in a lineage facet."""

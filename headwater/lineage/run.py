@@ -1,6 +1,7 @@
 """Rule 1: the parts of a run, in any order and number, as one run."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
@@ -134,7 +135,7 @@ def sent_writes(parts: Iterable[Part]) -> Iterator[tuple[int, Name]]:
 
 def in_order(parts: Iterable[Part]) -> list[Part]:
     """Return what counts of the parts of one run, each once, the newest last."""
-    ordered = sorted({part.event_id: part for part in parts}.values(), key=lambda part: part.order)
+    ordered = sorted({part.event_id: part for part in parts}.values(), key=attrgetter("order"))
     return ordered if ordered[-1].kind == "RUN" else ordered[-1:]  # a declaration replaces the one before
 
 

@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from headwater.lineage.contents import Contents
 from headwater.lineage.current import CARRIES, OPAQUE, SILENT, Group, Vote
-from headwater.lineage.edges import Contribution, EdgeRules
+from headwater.lineage.edges import Contribution, EdgeRules, contributions
 from headwater.lineage.generations import Span, joined
-from headwater.lineage.memo import ContributionMemo, Shape, ShapeMemo, Word
+from headwater.lineage.memo import Shape, ShapeMemo, Word
 from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming
 from headwater.lineage.part import Mention, Part
@@ -70,7 +70,6 @@ class Derivation:
         self._store = store
         self._contents = contents
         self._rules = EdgeRules(contents, naming, self.schemas.key, self.schemas.at)
-        self._memo = ContributionMemo(contents, naming)
         self.shapes = ShapeMemo(contents, naming)
 
     def add(self, parts: Sequence[Part]) -> set[Group]:
@@ -128,7 +127,6 @@ class Derivation:
         changed = self.schemas.settle(looked_at)
         names = {name for dataset in changed for name in self.naming.names_of(dataset)}
         if changed or moved:
-            self._memo.clear()
             self.shapes.forget(names.union(span.name for span in moved))
         if changed:
             found.update(self._store.users(map(Span, names)))
@@ -145,7 +143,7 @@ class Derivation:
             run = self._like(shape, ordered)
         else:
             run = fold(parts, self.naming)
-            words = [word_of(run, found) for found in self._memo.contributions(run, self._rules)]
+            words = [word_of(run, found) for found in contributions(run, self._rules)]
             shape = self.shapes.keep(key, parts, run, words)
         return Derived(run, {word.group: _vote(run, word) for word in shape.words}, shape.used, shape)
 

@@ -13,6 +13,7 @@ import msgspec
 from bench.answers import answers
 from bench.figures import QUICK_ROUNDS, ROUNDS, Figure, middle, show
 from bench.generate import generate
+from bench.growth import growth
 from bench.parser import fill_log
 from bench.shapes import shapes
 from bench.wide import JOBS, wide_events
@@ -144,7 +145,12 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
-    show("Lineage", run(QUICK_ROUNDS if parser.parse_args().quick else ROUNDS))
+    parser.add_argument("--long", type=int, default=0, metavar="N", help="only how it grows to N times the lineage: 10")
+    arguments = parser.parse_args()
+    if arguments.long:
+        show("Growth", growth(arguments.long))
+    else:
+        show("Lineage", run(QUICK_ROUNDS if arguments.quick else ROUNDS))
 
 
 if __name__ == "__main__":

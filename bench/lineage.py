@@ -13,6 +13,7 @@ import msgspec
 from bench.answers import answers
 from bench.figures import QUICK_ROUNDS, ROUNDS, Figure, middle, show
 from bench.generate import generate
+from bench.growth import growth
 from bench.parser import fill_log
 from bench.shapes import shapes
 from bench.wide import JOBS, wide_events
@@ -69,7 +70,7 @@ def _building(folder: Path, rounds: int) -> list[Figure]:
     build, load = middle([each[0] for each in spent]), middle([each[1] for each in spent])
     return [
         Figure(
-            "index from nothing and graph in memory", build + load, "s", 10, floor=floor, ratio=(build + load) / floor
+            "index from nothing and graph in memory", build + load, "s", 12, floor=floor, ratio=(build + load) / floor
         ),
         Figure("  index from nothing, CPU", middle([each[2] for each in spent]), "s"),
         Figure("  graph from an index that is there", load, "s"),
@@ -144,7 +145,12 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
-    show("Lineage", run(QUICK_ROUNDS if parser.parse_args().quick else ROUNDS))
+    parser.add_argument("--long", type=int, default=0, metavar="N", help="only how it grows to N times the lineage: 10")
+    arguments = parser.parse_args()
+    if arguments.long:
+        show("Growth", growth(arguments.long))
+    else:
+        show("Lineage", run(QUICK_ROUNDS if arguments.quick else ROUNDS))
 
 
 if __name__ == "__main__":

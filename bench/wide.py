@@ -14,7 +14,7 @@ EDGES = 400
 LAYERS = 10
 NAMESPACE = "abfss://wide@account"
 
-_IN_LAYER = JOBS // LAYERS
+IN_LAYER = JOBS // LAYERS
 _WIDTHS = (20, 40, 100)
 """Columns of a table, in turn."""
 
@@ -23,12 +23,15 @@ _PRODUCER = "https://github.com/OpenLineage/OpenLineage/tree/1.53.0/integration/
 _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def wide_events(jobs: int = JOBS) -> Iterator[bytes]:
-    """Yield START and COMPLETE of each job, the latter with schemas and column lineage: about 100 KB."""
+def wide_events(jobs: int = JOBS, in_layer: int = IN_LAYER) -> Iterator[bytes]:
+    """Yield START and COMPLETE of each job, the latter with schemas and column lineage: about 100 KB.
+
+    in_layer: tables in a layer, so that more jobs make it wider rather than longer.
+    """
     for job in range(jobs):
         for number, kind in enumerate(("START", "COMPLETE")):
             moment = _EPOCH + timedelta(seconds=10 * job + number)
-            yield json.dumps(_event(job, kind, moment), separators=(",", ":")).encode()
+            yield json.dumps(_event(job, in_layer, kind, moment), separators=(",", ":")).encode()
 
 
 def columns(table: int) -> list[str]:
@@ -36,23 +39,23 @@ def columns(table: int) -> list[str]:
     return [f"column_{number:03d}" for number in range(_WIDTHS[table % len(_WIDTHS)])]
 
 
-def name(table: int) -> str:
-    """Return the name of a table; job j writes table `_IN_LAYER + j`, the first layer is read only."""
-    return f"warehouse/layer_{table // _IN_LAYER:02d}/table_{table:05d}"
+def name(table: int, in_layer: int) -> str:
+    """Return the name of a table; job j writes table `in_layer + j`, the first layer is read only."""
+    return f"warehouse/layer_{table // in_layer:02d}/table_{table:05d}"
 
 
-def early_columns() -> list[tuple[str, str]]:
+def early_columns(in_layer: int = IN_LAYER) -> list[tuple[str, str]]:
     """Return the columns (table, column) of the first four written layers, shuffled; most reach thousands of others."""
-    found = [(name(table), column) for table in range(_IN_LAYER, 5 * _IN_LAYER) for column in columns(table)]
+    found = [(name(table, in_layer), column) for table in range(in_layer, 5 * in_layer) for column in columns(table)]
     random.Random(7).shuffle(found)
     return found
 
 
-def _event(job: int, kind: str, moment: datetime) -> dict[str, Any]:
+def _event(job: int, in_layer: int, kind: str, moment: datetime) -> dict[str, Any]:
     complete = kind == "COMPLETE"
-    output = _dataset(_IN_LAYER + job, complete)
+    output = _dataset(in_layer + job, in_layer, complete)
     if complete:
-        output["facets"]["columnLineage"] = _lineage(job)
+        output["facets"]["columnLineage"] = _lineage(job, in_layer)
         output["outputFacets"] = {"outputStatistics": _facet("OutputStatisticsOutputDatasetFacet", rowCount=job)}
     return {
         "eventTime": moment.isoformat().replace("+00:00", "Z"),
@@ -65,36 +68,36 @@ def _event(job: int, kind: str, moment: datetime) -> dict[str, Any]:
             "name": f"wide.execute_insert_into.job_{job:04d}",
             "facets": {"jobType": _facet("JobTypeJobFacet", processingType="BATCH", integration="SPARK")},
         },
-        "inputs": [_dataset(table, complete) for table in _read_by(job)],
+        "inputs": [_dataset(table, in_layer, complete) for table in _read_by(job, in_layer)],
         "outputs": [output],
     }
 
 
-def _dataset(table: int, complete: bool) -> dict[str, Any]:
+def _dataset(table: int, in_layer: int, complete: bool) -> dict[str, Any]:
     fields = [{"name": column, "type": "string"} for column in columns(table)]
     facets = {"schema": _facet("SchemaDatasetFacet", fields=fields)} if complete else {}
-    return {"namespace": NAMESPACE, "name": name(table), "facets": facets}
+    return {"namespace": NAMESPACE, "name": name(table, in_layer), "facets": facets}
 
 
-def _read_by(job: int) -> list[int]:
+def _read_by(job: int, in_layer: int) -> list[int]:
     """Draw the tables of the layer before that a job reads."""
-    first = job // _IN_LAYER * _IN_LAYER
-    return random.Random(job).sample(range(first, first + _IN_LAYER), _READS)
+    first = job // in_layer * in_layer
+    return random.Random(job).sample(range(first, first + in_layer), _READS)
 
 
-def _lineage(job: int) -> dict[str, Any]:
+def _lineage(job: int, in_layer: int) -> dict[str, Any]:
     draw = random.Random(job)
-    written = columns(_IN_LAYER + job)
-    sources = [(table, column) for table in _read_by(job) for column in columns(table)]
-    fields = {column: {"inputFields": _fed_by(draw, sources, EDGES // len(written))} for column in written}
+    written = columns(in_layer + job)
+    read = [(name(table, in_layer), column) for table in _read_by(job, in_layer) for column in columns(table)]
+    fields = {column: {"inputFields": _fed_by(draw, read, EDGES // len(written))} for column in written}
     return _facet("ColumnLineageDatasetFacet", fields=fields)
 
 
-def _fed_by(draw: random.Random, sources: list[tuple[int, str]], count: int) -> list[dict[str, Any]]:
+def _fed_by(draw: random.Random, read: list[tuple[str, str]], count: int) -> list[dict[str, Any]]:
     step = {"type": "DIRECT", "subtype": "TRANSFORMATION", "description": "", "masking": False}
     return [
-        {"namespace": NAMESPACE, "name": name(table), "field": column, "transformations": [step]}
-        for table, column in draw.sample(sources, count)
+        {"namespace": NAMESPACE, "name": table, "field": column, "transformations": [step]}
+        for table, column in draw.sample(read, count)
     ]
 
 

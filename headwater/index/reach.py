@@ -93,14 +93,14 @@ def _table_level(moment: Snapshot, dataset: int, view: View, *, forward: bool) -
     """Yield (edge set, dataset) where lineage goes on between tables alone."""
     graph = moment.graph
     if not forward:
-        for number in graph.fed_by.get(dataset, ()):
+        for number in graph.veiled.intersection(graph.fed_by.get(dataset, ())):
             for name in graph.sets[number][1].tables:
                 source = graph.dataset(name)
                 if view.says(number) and source is not None and graph.is_opaquely_written(number, source):
                     yield number, name
         return
     for each in (dataset, *view.lifetimes.others(dataset)):
-        for number in graph.feeds.get(each, ()):
+        for number in graph.veiled.intersection(graph.feeds.get(each, ())):
             said = graph.sets[number][1]
             hides = graph.is_opaquely_written(number, each) or (said.carries and graph.is_opaque(number, each))
             counts = view.says(number) if each == dataset else view.reading[number]

@@ -25,15 +25,17 @@ class Shown:
         self._datasets: dict[int, _Dataset] = {}
         self._jobs: dict[int, dict[str, str]] = {}
         self._hows: dict[int, dict[str, Any]] = {}
+        self._vias: dict[tuple[int, int, int], dict[str, Any]] = {}
 
     def hits(self, hits: Iterable[Hit]) -> list[dict[str, Any]]:
         """Return reached columns: how far, from where, whether its dataset still has it.
 
         read_before_recreation: only readers of another generation of a dataset lead there (rule 10).
         """
-        columns, shown = self._graph.columns, []
+        columns, vias, shown = self._graph.columns, self._vias, []
         for hit in hits:
-            number, key = columns[hit.node]
+            node, distance, masked, parent, how, edge_set, recreated = hit
+            number, key = columns[node]
             namespace, name, schema = self._datasets.get(number) or self._dataset(number)
             known = schema.by_key
             shown.append(
@@ -41,10 +43,10 @@ class Shown:
                     "namespace": namespace,
                     "dataset": name,
                     "column": known.get(key, key) if key is not None else None,
-                    "distance": hit.distance,
-                    "masked": hit.masked,
-                    "read_before_recreation": hit.recreated,
-                    "via": self.via(hit),
+                    "distance": distance,
+                    "masked": masked,
+                    "read_before_recreation": recreated,
+                    "via": vias.get((parent, how, edge_set)) or self.via(hit),
                     "in_schema": not known or key in known,
                 }
             )
@@ -58,7 +60,7 @@ class Shown:
 
     def via(self, hit: Hit) -> dict[str, Any]:
         """Return how a hit was reached: from which column, by which job, by what transformation."""
-        shown = self.node(hit.parent)
+        shown = self._vias[hit.parent, hit.how, hit.edge_set] = self.node(hit.parent)
         shown["job"] = self._jobs.get(hit.edge_set) or self._job(hit.edge_set)
         shown["transformation"] = self._hows.get(hit.how) or self._how(hit.how)
         return shown

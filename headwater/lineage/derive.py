@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from headwater.lineage.batch import concerned
 from headwater.lineage.contents import Contents
 from headwater.lineage.current import CARRIES, OPAQUE, SILENT, Group, Vote
-from headwater.lineage.edges import Contribution, EdgeRules
+from headwater.lineage.edges import Contribution, EdgeRules, contributions
 from headwater.lineage.generations import Change, Span
-from headwater.lineage.memo import ContributionMemo, Shape, ShapeMemo, Word
+from headwater.lineage.memo import Shape, ShapeMemo, Word
 from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming, links_of
 from headwater.lineage.part import Mention, Part
@@ -73,7 +73,6 @@ class Derivation:
         self._fresh: Sequence[Part] = ()
         self._contents = contents
         self._rules = EdgeRules(contents, naming, self.schemas.key, self.schemas.at)
-        self._memo = ContributionMemo(contents, naming)
         self.shapes = ShapeMemo(contents, naming)
 
     def add(self, parts: Sequence[Part]) -> set[Group]:
@@ -97,7 +96,7 @@ class Derivation:
     def writes(self, runs: Runs) -> Iterator[tuple[str, Iterable[tuple[int, Name]]]]:
         """Yield when runs write which names."""
         for run_key, parts in runs.items():
-            written = (name for part in parts for name in (*(each.name for each in part.outputs), *part.leads_to))
+            written = (name for part in parts for name in (*(o.name for o in part.outputs), *part.saying.leads_to))
             if any(map(self.naming.moves, written)):
                 yield run_key, sent_writes(parts)
             elif self.naming.generations.writes(run_key):
@@ -122,13 +121,12 @@ class Derivation:
             for name, seen in seen_schemas(part):
                 mentions.setdefault(name, []).append(seen)
         for name, seen_here in mentions.items():
-            for dataset in {seen.dataset(name, self.naming) for seen in seen_here}:
+            for dataset in self.schemas.newest_of(name, seen_here):
                 found.update(self._store.borrowers(dataset))
             looked_at |= self.schemas.see(name, seen_here)
         changed = self.schemas.settle(looked_at)
         names = {name for dataset in changed for name in self.naming.names_of(dataset)}
         if changed or moved:
-            self._memo.clear()
             self.shapes.forget(names.union(span.name for span in moved))
         if changed:
             found.update(self._store.users(map(Span, names)))
@@ -148,7 +146,7 @@ class Derivation:
             run = self._like(shape, ordered)
         else:
             run = fold(parts, self.naming)
-            words = [word_of(run, found) for found in self._memo.contributions(run, self._rules)]
+            words = [word_of(run, found) for found in contributions(run, self._rules)]
             shape = self.shapes.keep(key, parts, run, words)
         return Derived(run, {word.group: _vote(run, word) for word in shape.words}, shape.used, shape)
 

@@ -30,12 +30,14 @@ class Graph:
     def __init__(self) -> None:
         """Hold nothing yet.
 
-        dataset_of: by node, as in `columns`; searches look at it for every edge.
+        dataset_of, keys: by node, as in `columns`; searches look at them for every edge.
+        veiled: edge sets that may not say which columns they read, or what becomes of them.
         generations: by a name without generation; nested: datasets with a column that may lie in another.
         """
         self.names: list[Name] = []
         self.columns: list[Column] = []
         self.dataset_of = array("i")
+        self.keys: list[str] = []
         self.hows: list[How] = [_PASS]
         self.out = Adjacency()
         self.into = Adjacency()
@@ -45,6 +47,7 @@ class Graph:
         self.fed_by: dict[int, set[int]] = {}
         self.feeds: dict[int, set[int]] = {}
         self.of_job: dict[Name, set[int]] = {}
+        self.veiled: set[int] = set()
         self.generations: dict[Name, list[int]] = {}
         self.nested: set[int] = set()
         self._dataset_ids: dict[Name, int] = {}
@@ -102,6 +105,8 @@ class Graph:
         self.sets[number] = (group, said)
         self.explained[number], self.accounted[number] = explained, accounted
         self.of_job.setdefault(group.job, set()).add(number)
+        if said.opaque or not said.carries:
+            self.veiled.add(number)
         if said.output is None:
             output = None
         else:
@@ -118,6 +123,7 @@ class Graph:
         """Take an edge set out."""
         group, said = self.sets.pop(number)
         self.of_job[group.job].discard(number)
+        self.veiled.discard(number)
         del self.explained[number], self.accounted[number]
         if said.output is not None:
             output = self._dataset_id(said.output)
@@ -171,6 +177,7 @@ class Graph:
     def _add(self, column: Column) -> None:
         self.columns.append(column)
         self.dataset_of.append(column.dataset)
+        self.keys.append(column.key or "")
 
     def _how_id(self, how: How) -> int:
         self._how_ids[how] = len(self.hows)

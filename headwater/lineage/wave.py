@@ -1,6 +1,6 @@
 """A breadth-first search over the edges that count, one distance at a time."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from headwater.lineage.adjacency import NO_EDGES, triples
@@ -58,6 +58,7 @@ class Wave:
         self._edges = graph.out if forward else graph.into
         self._forward, self._readers, self._perhaps = forward, readers, perhaps
         self._allowed = allowed
+        self._others: dict[int, Sequence[int]] = {}
         self._crossed: set[int] = set()
         self._contained: set[int] = set()
         self.front = [step[0] for step in self._in_order([(node, node, 0, 0, SURE) for node in starts], None)]
@@ -68,7 +69,9 @@ class Wave:
         most: of more than these the first are returned, and there the search ends.
         """
         self.distance += 1
-        found = [step for parent in self.front for step in self._steps(parent)]
+        found: list[Step] = []
+        for parent in self.front:
+            self._follow(parent, found)
         steps = self._in_order(found, most)
         self.front = [step[0] for step in steps if step[4] != CONTAINS]
         return [
@@ -79,42 +82,45 @@ class Wave:
 
     def _in_order(self, steps: Iterable[Step], most: int | None) -> list[Step]:
         """Sort dataset by dataset, which is cheaper than comparing long names for each column."""
-        names, columns, dataset_of = self._graph.names, self._graph.columns, self._graph.dataset_of
+        names, keys, dataset_of = self._graph.names, self._graph.keys, self._graph.dataset_of
         by_dataset: dict[int, list[Step]] = {}
         for step in steps:
             by_dataset.setdefault(dataset_of[step[0]], []).append(step)
         ordered: list[Step] = []
         for dataset in sorted(by_dataset, key=names.__getitem__):
-            ordered += sorted(by_dataset[dataset], key=lambda step: columns[step[0]].key or "")
+            ordered += sorted(by_dataset[dataset], key=lambda step: keys[step[0]])
             if most is not None and len(ordered) >= most:
                 return ordered[:most]
         return ordered
 
-    def _steps(self, parent: int) -> list[Step]:
-        """Return what one node leads to."""
-        found = self._from(parent, parent, self._view.live)
-        if self._readers:
-            others = self._view.lifetimes.others(self._graph.dataset_of[parent])
-            again = [node for other in others for node in self._view.nesting.again(parent, other)]
-            reread = [step for node in again for step in self._from(parent, node, self._view.reading)]
-            self.reread = self.reread or bool(reread)
-            found += reread
+    def _follow(self, parent: int, found: list[Step]) -> None:
+        """Find what one node leads to."""
+        self._from(parent, parent, self._view.live, found)
+        for other in self._others_of(self._graph.dataset_of[parent]) if self._readers else ():
+            before = len(found)
+            for node in self._view.nesting.again(parent, other):
+                self._from(parent, node, self._view.reading, found)
+            self.reread = self.reread or len(found) > before
+
+    def _others_of(self, dataset: int) -> Sequence[int]:
+        found = self._others.get(dataset)
+        if found is None:
+            found = self._others[dataset] = self._view.lifetimes.others(dataset)
         return found
 
-    def _from(self, parent: int, at: int, counts: bytearray) -> list[Step]:
+    def _from(self, parent: int, at: int, counts: bytearray, found: list[Step]) -> None:
         """Follow the edges of a column, and of what it lies in; `parent` is what stands for it on the way."""
-        found = self._over(parent, at, at, "", counts)
+        self._over(parent, at, (at, ""), counts, found)
         if self._graph.dataset_of[at] in self._view.nesting.active:
-            for above, rest in self._view.nesting.lies_in(at):
-                found += self._over(parent, at, above, rest, counts)
-        return found
+            for place in self._view.nesting.lies_in(at):
+                self._over(parent, at, place, counts, found)
 
-    def _over(self, parent: int, at: int, node: int, rest: str, counts: bytearray) -> list[Step]:
-        """Follow the edges of a node for a column at `rest` in it; a list, because a generator costs twice as much."""
+    def _over(self, parent: int, at: int, place: tuple[int, str], counts: bytearray, found: list[Step]) -> None:
+        """Follow the edges of a node for a column at some place in it."""
+        node = place[0]
         edges = self._edges.get(node)
-        found: list[Step] = []
         if edges is None:
-            return found
+            return
         dataset_of, reached, allowed = self._graph.dataset_of, self.reached, self._allowed
         active = self._view.nesting.active
         plain = dataset_of[node] not in active
@@ -129,8 +135,7 @@ class Wave:
                     reached.add(far)
                     found.append((far, parent, how, number, SURE))
             else:
-                found += self._nested(parent, at, (node, rest), (far, how, number))
-        return found
+                found += self._nested(parent, at, place, (far, how, number))
 
     def _nested(self, parent: int, at: int, place: tuple[int, str], edge: tuple[int, int, int]) -> Iterator[Step]:
         """Follow an edge between datasets with nested columns (rule 12)."""

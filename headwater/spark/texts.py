@@ -92,7 +92,7 @@ class CarriedTexts:
 def hashes_of(part: Part) -> tuple[set[str], set[str]]:
     """Return the hashes of the schemas and of the lineage facets that a part refers to."""
     mentions = (*part.inputs, *part.outputs)
-    lineage = {found for _, found in part.declared}
+    lineage = {found for _, found in part.saying.declared}
     lineage.update(found for one in mentions for found in (one.lineage, one.declared) if found)
     return {one.schema for one in mentions if one.schema} - {DELETED}, lineage - {DELETED}
 

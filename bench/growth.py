@@ -1,0 +1,130 @@
+"""How the index grows with the lineage in it: from 800,000 column edges to several times as many, each by itself."""
+
+import math
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from bench.figures import Figure, percentile
+from bench.parser import fill_log
+from bench.wide import EDGES, IN_LAYER, JOBS, NAMESPACE, early_columns, wide_events
+from headwater.eventlog.claims import FolderClaims
+from headwater.index.asking import Bounds, Subject
+from headwater.index.follow import IndexFollower
+from headwater.index.live import LiveGraph
+from headwater.index.reach import reach
+from headwater.lake.bronze import Bronze
+from headwater.lineage.names import default_rules
+from headwater.lineage.snapshot import as_said
+from headwater.parser.ingest import Parser
+from headwater.runtime.folders import prepare_folder
+from headwater.runtime.indexes import open_index_home
+from headwater.runtime.storage import OWNER, open_bronze
+from headwater.settings import load_settings
+
+ASKED = 200
+STEEPEST = 1.1
+
+
+class Grown(Struct):
+    """What so much lineage takes: CPU (s), of an answer (ms); memory at its highest and of the graph alone (MB)."""
+
+    build: float
+    load: float
+    impact: float
+    writer_mb: float
+    graph_mb: float
+    file_mb: float
+
+
+def growth(times: int) -> list[Figure]:
+    """Measure 800,000 edges and so many times as many; a slope of 1 grows as the lineage does."""
+    small, large = _grown(1), _grown(times)
+    found = []
+    for name, unit in (
+        ("build", "s"), ("load", "s"), ("impact", "ms"), ("writer_mb", "MB"), ("graph_mb", "MB"), ("file_mb", "MB"),
+    ):  # fmt: skip
+        before, after = getattr(small, name), getattr(large, name)
+        slope = math.log(after / before, times)
+        found.append(Figure(f"{JOBS * EDGES:,} edges: {name}", before, unit))
+        found.append(Figure(f"{times * JOBS * EDGES:,} edges: {name}", after, unit))
+        found.append(Figure("  slope", slope, "", STEEPEST))
+    return found
+
+
+def _grown(times: int) -> Grown:
+    """Measure in processes of their own, whose memory nothing else has grown."""
+    with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name:
+        for step in ("parse", "build", "ask"):
+            command = [sys.executable, "-m", "bench.growth", step, name, str(times)]
+            told = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+            if step == "build":
+                built = msgspec.json.decode(told)
+        return msgspec.convert({**built, **msgspec.json.decode(told)}, Grown)
+
+
+def _build(folder: Path, _: int) -> dict[str, float]:
+    home, rules = open_index_home(folder), default_rules()
+    follower = IndexFollower(home, _bronze(folder))
+    with _cpu() as spent:
+        while follower.step(rules):
+            pass
+    follower.close()
+    size = home.current().path.stat().st_size
+    return {"build": spent[0], "writer_mb": _memory_mb("VmHWM"), "file_mb": size / 2**20}
+
+
+def _ask(folder: Path, times: int) -> dict[str, float]:
+    before, rules = _memory_mb("VmRSS"), default_rules()
+    with _cpu() as spent:
+        live = LiveGraph(open_index_home(folder).current().path, as_said)
+    graph_mb, answers = _memory_mb("VmRSS") - before, []
+    for table, column in early_columns(times * IN_LAYER)[:ASKED]:
+        with _cpu() as one:
+            asked = Subject(NAMESPACE, table, column)
+            found = reach(live, rules, asked, live.view(), forward=True, mode="value", bounds=Bounds())
+            msgspec.json.encode(found)
+        if found["truncated"]:  # few reach fewer than 1,000
+            answers.append(one[0] * 1000)
+    return {"load": spent[0], "impact": percentile(answers, 0.5), "graph_mb": graph_mb}
+
+
+def _parse(folder: Path, times: int) -> dict[str, float]:
+    prepare_folder(load_settings({"data": folder}, folder=folder, environment={})[0])
+    log = fill_log(folder / "log", wide_events(times * JOBS, times * IN_LAYER))
+    parser = Parser(log, _bronze(folder), FolderClaims(folder / "claims"), OWNER)
+    while parser.step():
+        pass
+    log.close()
+    return {}
+
+
+def _bronze(folder: Path) -> Bronze:
+    return open_bronze(load_settings({"data": folder})[0])
+
+
+@contextmanager
+def _cpu() -> Iterator[list[float]]:
+    spent: list[float] = []
+    began = time.process_time()
+    yield spent
+    spent.append(time.process_time() - began)
+
+
+def _memory_mb(name: str) -> float:
+    """Return `VmRSS`, now, or `VmHWM`, the most until now."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{name}:"))
+
+
+if __name__ == "__main__":
+    _, step, path, count = sys.argv
+    done = {"parse": _parse, "build": _build, "ask": _ask}[step](Path(path), int(count))
+    sys.stdout.buffer.write(msgspec.json.encode(done))

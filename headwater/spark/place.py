@@ -60,8 +60,13 @@ class Place:
         self._system.delete(self._at(name), True)
 
     def changed_s(self, name: str) -> float:
-        """Return when a file was written, in seconds since 1970 by the storage's clock."""
-        return float(self._system.getFileStatus(self._at(name)).getModificationTime()) / 1000
+        """Return when a file was written, in seconds since 1970 by the storage's clock; 0 for one that is gone."""
+        try:
+            return float(self._system.getFileStatus(self._at(name)).getModificationTime()) / 1000
+        except Py4JJavaError as error:
+            if "FileNotFound" not in str(error):
+                raise
+            return 0.0
 
     def _write(self, name: str, text: str, *, over: bool) -> None:
         file = self._system.create(self._at(name), over)

@@ -69,7 +69,7 @@ LASTING: Mapping[str, str] = {
     "spark.sql.codegen.wholeStage": "true",
     "spark.sql.codegen.factoryMode": "FALLBACK",
 }
-"""For a session that lasts: what it compiles it uses again."""
+"""For a session that lasts: both compilers, and code that Spark generates."""
 
 
 @contextmanager

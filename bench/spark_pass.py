@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from bench.figures import Figure, middle, show
@@ -23,12 +24,13 @@ from headwater.lake.bronze import Bronze
 from headwater.lineage.user_rules import UserRules
 from headwater.parser.ingest import Parser
 from headwater.spark.refresh import refresh
-from headwater.spark.session import local_session
+from headwater.spark.session import LASTING, local_session
 
 HISTORY = 20_000
 SIZES = (200, 2_000, 10_000)
 ROUNDS = 3
 CORES = 2
+KEEPS = "delta.deletedFileRetentionDuration"
 
 
 class Pass:
@@ -160,14 +162,52 @@ def once(lake: Path) -> dict[str, Any]:
         return {**found.__dict__, "wall_s": time.time() - began, "cpu_s": cpu_time_s()}
 
 
+def many(passes: int, size: int = SIZES[0]) -> list[Figure]:
+    """Make passes in one lasting session, without the day for which files out of use are kept."""
+    with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder:
+        lake = Lake(Path(folder), (passes + 1) * size)
+        lake.store(size)
+        with local_session(CORES, LASTING) as spark:
+            refresh(spark, str(lake.uri), UserRules())
+            for uri in _tables(lake.uri):
+                spark.sql(f"ALTER TABLE delta.`{uri}` SET TBLPROPERTIES ('{KEEPS}' = 'interval 0 hours')")
+            made = [_warm(spark, lake, size) for _ in range(passes)]
+            sizes = [_sizes(uri) for uri in _tables(lake.uri)]
+    files, unused, used = map(list, zip(*sizes, strict=True))
+    first, last = (middle([each.cpu_s for each in part]) for part in (made[:10], made[-10:]))
+    return [
+        Figure(f"{passes} passes of {size} events: most files of a table", max(files), "", 20),
+        Figure("  bytes in use", sum(used) / 1e6, "MB"),
+        Figure("  bytes out of use", sum(unused) / 1e6, "MB"),
+        Figure("  CPU of the first ten, middle", first, "s"),
+        Figure("  CPU of the last ten, middle", last, "s", 25),
+    ]
+
+
+def _tables(lake: Path) -> list[Path]:
+    logs = (log.parent for layer in ("silver", "gold") for log in (lake / layer).rglob("_delta_log"))
+    return sorted(table for table in logs if table.parent.name.startswith("g1"))
+
+
+def _sizes(table: Path) -> tuple[int, int, int]:
+    """Return how many files a table is made of, the bytes of files out of use and in use."""
+    used = {Path(uri.removeprefix("file://")) for uri in DeltaTable(table).file_uris()}
+    there = {file for file in table.rglob("*.parquet") if "_delta_log" not in file.parts}
+    unused_bytes, used_bytes = (sum(file.stat().st_size for file in each) for each in (there - used, used))
+    return len(used), unused_bytes, used_bytes
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--once", type=Path, metavar="LAKE", help="one pass over a lake; prints its jobs and commits")
+    parser.add_argument("--passes", type=int, help="so many in one session, and what they leave on the disk")
     given = parser.parse_args()
     if given.once:
         print(json.dumps(once(given.once), indent=1))
+    elif given.passes:
+        show("Spark passes in a row", many(given.passes))
     else:
         show("Spark passes", run(given.rounds))
 

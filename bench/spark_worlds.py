@@ -18,7 +18,7 @@ from headwater.spark.session import local_session
 from tests.spark_lake import Gold, References, SparkLake, bodies, world_of
 
 AT_ONCE = 200
-KILLED_AT = ("spark.after_edge_sets", "spark.after_runs", "spark.after_column_edges", "spark.after_positions")
+KILLED_AT = ("spark.after_edge_sets", "spark.after_runs", "spark.after_column_edges", "spark.before_state")
 REPEATED = 0.1
 CORES = 2
 ASKED = (Gold.column_edges, Gold.table_edges, Gold.ended_edges, Gold.surface, Gold.verdicts)

@@ -535,7 +535,7 @@ HOURLY_STATS = Table(
     },
 )
 
-GOLD = (COLUMN_EDGES, TABLE_EDGES, EDGE_RUNS, MASKING_SURFACE, UNUSED_COLUMNS, RUN_HEALTH, HOURLY_STATS, POSITIONS)
+GOLD = (COLUMN_EDGES, TABLE_EDGES, EDGE_RUNS, MASKING_SURFACE, UNUSED_COLUMNS, RUN_HEALTH, HOURLY_STATS)
 """In the order in which a batch writes them."""
 
 GENERATIONS = Table("generations", {"layer": "string", "generation": "string", "rules_hash": "string"})

@@ -34,6 +34,14 @@ def headwater(
     )  # fmt: skip
 
 
+def started(*arguments: str | Path, environment: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+    """Start one command of the command line."""
+    return subprocess.Popen(
+        [*_COMMAND, *map(str, arguments)], env=_environment(environment or {}),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
 class Running:
     """`headwater up` on a free port (or `port`) and a folder; leaving the `with` block stops what still runs.
 

@@ -60,9 +60,9 @@ class SparkLake:
         while parser.step():
             pass
 
-    def build(self, *, rebuild: bool = False) -> None:
-        """Bring silver and gold up to bronze."""
-        refresh(self.spark, self.uri, RULES, rebuild=rebuild)
+    def build(self, *, rebuild: bool = False) -> int:
+        """Bring silver and gold up to bronze; returns the number of events taken."""
+        return refresh(self.spark, self.uri, RULES, rebuild=rebuild)
 
     def command(self, *options: str, killed_at: str = "") -> subprocess.CompletedProcess[str]:
         """Do so by the command line, in a process of its own that may be killed at a fail point."""

@@ -11,7 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from headwater.errors import InvalidEvent
+from headwater.durations import seconds
+from headwater.errors import InvalidEvent, WrongSetting
 from headwater.parser.batch import rejected_batch
 from tests.parsing import World
 from tests.running import Running, headwater
@@ -184,3 +185,23 @@ def test_what_was_rejected_can_be_sent_again_and_lands_once(tmp_path: Path) -> N
                 pass
     audit = json.loads(headwater("audit", "--data", tmp_path / "data", "--json", cwd=tmp_path).stdout)
     assert (audit["stored"], audit["duplicates"], audit["rejected"], audit["balanced"]) == (1, 1, 2, True)
+
+
+@pytest.mark.parametrize(("text", "wanted"), [("250ms", 0.25), ("30", 30), ("1.5s", 1.5), ("5m", 300), ("1h", 3600)])
+def test_durations_are_read_as_people_write_them(text: str, wanted: float) -> None:
+    assert seconds(text) == wanted
+
+
+@pytest.mark.parametrize("text", ["", "s", "0", "0s", "-5", "inf", "nan", "soon", "30 d"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(WrongSetting, match="is no time"):
+        seconds(text)
+
+
+def test_a_wrong_duration_is_said_before_spark_starts(tmp_path: Path) -> None:
+    fails_in_one_line(headwater("spark", "refresh", "--data", tmp_path, "--every", "soon"), "'soon'", "30s")
+
+
+def test_a_rebuild_is_one_pass(tmp_path: Path) -> None:
+    refused = headwater("spark", "refresh", "--data", tmp_path, "--every", "30s", "--rebuild")
+    fails_in_one_line(refused, "--rebuild is one pass")

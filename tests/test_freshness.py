@@ -21,7 +21,7 @@ from headwater.index.lens import Lenses
 from headwater.lake.arrow import arrow_batch
 from headwater.runtime.indexes import open_freshness, open_index_home, open_rules
 from headwater.runtime.logs import log_readers
-from headwater.tables import GENERATIONS, POSITIONS
+from headwater.tables import GENERATIONS, STATE
 from tests.parsing import World, event, note
 from tests.reference.small_events import CLEAR, made, run
 from tests.reference.world_events import at, source, uuid
@@ -220,8 +220,15 @@ def test_gold_says_when_it_last_took_events_and_how_old_the_oldest_is_that_it_la
     assert place.freshness.answer()["gold"] is None
     gold_folder, log = place.world.folder / "lake" / "gold", place.world.reader().source
     write_deltalake(gold_folder / "generations", arrow_batch(GENERATIONS, [("gold", "g1", "rules")]))
-    position = (log.log, log.incarnation, log.partition, 1, None, 1, "rules")
-    write_deltalake(gold_folder / "g1" / "positions", arrow_batch(POSITIONS, [position]))
+    position = {
+        "part": "position",
+        "log": log.log,
+        "incarnation": log.incarnation,
+        "partition": log.partition,
+        "sequence": 1,
+    }
+    state = arrow_batch(STATE, [tuple(map(position.get, STATE.columns))])
+    write_deltalake(place.world.folder / "lake" / "silver" / "g1" / "state", state)
     gold = place.freshness.answer()["gold"]
     assert gold["seconds"] == 0
     assert gold["last_pass"].endswith("Z")

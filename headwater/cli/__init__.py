@@ -10,6 +10,7 @@ import typer
 
 from headwater.cli import fabric, lineage, spark
 from headwater.cli.printing import pairs, show, table
+from headwater.durations import seconds
 from headwater.errors import HeadwaterError, WrongSetting
 from headwater.runtime.private import keep_private
 from headwater.settings import Settings, load_settings
@@ -67,7 +68,7 @@ def up(
     """Run receiver, parser and API in the foreground, until Ctrl-C."""
     from headwater.local.up import up as run
 
-    overrides = {"data": data, "port": port, "host": host, "tick_s": _seconds(tick) if tick else None}
+    overrides = {"data": data, "port": port, "host": host, "tick_s": seconds(tick) if tick else None}
     sys.exit(run(_settings(overrides)))
 
 
@@ -267,11 +268,3 @@ def _bronze(settings: Settings) -> Any:
 
     existing_folder(settings)
     return open_bronze(settings)
-
-
-def _seconds(text: str) -> float:
-    number, unit = (text[:-2], 0.001) if text.endswith("ms") else (text.removesuffix("s"), 1.0)
-    try:
-        return float(number) * unit
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} is no time. Write it like 1s or 250ms.", param_hint="--tick") from None

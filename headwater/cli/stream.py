@@ -7,13 +7,17 @@ from typing import Annotated
 import typer
 
 from headwater.cli.printing import pairs, show
+from headwater.durations import seconds
 from headwater.errors import WrongSetting
 from headwater.settings import load_settings
 
 
 def stream(
     data: Annotated[Path | None, typer.Option("--data", help="Data folder; default headwater-data.")] = None,
-    every: Annotated[float | None, typer.Option(help="Seconds between two batches; without: until caught up.")] = None,
+    every: Annotated[
+        float | None,
+        typer.Option(parser=seconds, metavar="SECONDS", help="Between two batches (30s); without: until caught up."),
+    ] = None,
     batch_events: Annotated[int, typer.Option(help="Events that are taken at a time.")] = 50_000,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from headwater.errors import WrongSetting
-from headwater.tables import EDGE_SETS, EVENTS, GOLD, POSITIONS, SILVER, STATE, Table
+from headwater.tables import EDGE_SETS, EVENTS, GOLD, SILVER, STATE, Table
 
 LAYERS: Mapping[str, Sequence[Table]] = {"silver": SILVER, "gold": GOLD}
 
 LAKE_NAME = "headwater"
 
-_OWN = (POSITIONS, EDGE_SETS, STATE)
+_OWN = (EDGE_SETS, STATE)
 """Tables in which passes keep what only they can read."""
 
 _ABFSS = re.compile(r"abfss://(?P<container>[^@/]+)@(?P<host>[^/]+)(?P<path>/.*)?")

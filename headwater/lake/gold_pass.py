@@ -6,7 +6,7 @@ from typing import NamedTuple
 from headwater.lake.delta import LakeTable
 from headwater.lake.follow import Progress
 from headwater.lake.generations import generation_in_force
-from headwater.tables import POSITIONS
+from headwater.tables import STATE
 
 
 class GoldPass(NamedTuple):
@@ -31,10 +31,13 @@ class Gold:
         if generation is None:
             return None
         if self._opened is None or self._opened[0] != generation:
-            uri = f"{self._lake}/gold/{generation}/{POSITIONS.name}"
-            self._opened = generation, LakeTable(uri, POSITIONS, self._options)
+            table = LakeTable(f"{self._lake}/silver/{generation}/{STATE.name}", STATE, self._options)
+            if not table.exists():  # of a release whose passes said it elsewhere; the next pass takes its place
+                return None
+            self._opened = generation, table
         table = self._opened[1]
-        rows = table.query("SELECT incarnation, partition, sequence FROM t WHERE sequence IS NOT NULL").to_pylist()
+        found = table.query("SELECT incarnation, partition, sequence FROM t WHERE part = 'position'")
+        rows = [row for row in found.to_pylist() if row["sequence"] is not None]
         progress = {(row["incarnation"], row["partition"]): row["sequence"] for row in rows}
         written_us = table.written_us()
         return None if written_us is None else GoldPass(written_us, progress)

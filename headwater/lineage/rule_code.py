@@ -14,7 +14,8 @@ from importlib.resources.abc import Traversable
 ROOTS = ("headwater.index.indexer", "headwater.spark.refresh")
 """What derives rows from events; questions, which work on these rows, may change without building them anew."""
 
-NO_RULES = tuple(f"headwater.{name}" for name in ("collector", "errors", "failpoints", "lake.", "storage_faults"))
+_ELSEWHERE = ("collector", "errors", "failpoints", "lake.", "spark.alone", "spark.maintain", "storage_faults")
+NO_RULES = tuple(f"headwater.{name}" for name in _ELSEWHERE)
 """What is said and how bytes are kept, but not what rows there are."""
 
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+headwater\.([\w.]+)", re.MULTILINE)

@@ -1,19 +1,22 @@
-"""Silver and gold as a job of Fabric, Databricks or any cluster: `python -m headwater.spark LAKE [--rebuild]`.
+"""Silver and gold as a job of Fabric, Databricks or any cluster: `python -m headwater.spark LAKE [--every 30s]`.
 
 In a notebook: `from headwater.spark.__main__ import main; main(["abfss://lake@account.dfs.core.windows.net"])`.
 """
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from headwater.durations import seconds
 from headwater.errors import WrongSetting
 from headwater.lineage.name_metadata import read_metadata
 from headwater.lineage.names import NameRules
 from headwater.lineage.user_rules import UserRules
 from headwater.lineage.user_rules_text import read_consumers, read_masking, read_tags
+from headwater.spark.every import passes
 from headwater.spark.refresh import BATCH_EVENTS, refresh
 
 
@@ -22,12 +25,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="headwater-spark", description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("lake", help="folder or URI that holds `bronze`")
     parser.add_argument("--rebuild", action="store_true", help="build anew beside the old tables, then switch")
+    parser.add_argument("--every", type=seconds, help="go on until stopped, looking for new events so often (30s)")
     parser.add_argument("--rules", type=Path, help="folder of names.yaml, tags.yaml and so on, as a mounted path")
     parser.add_argument("--batch-events", type=int, default=BATCH_EVENTS, help="events that are taken at a time")
     options = parser.parse_args(arguments)
-    rules = read_rules(options.rules)
-    spark = SparkSession.builder.getOrCreate()
-    refresh(spark, options.lake, rules, rebuild=options.rebuild, batch_events=options.batch_events)
+    if options.rebuild and options.every:
+        parser.error("--rebuild is one pass, --every has no end. Rebuild first.")
+    rules = partial(read_rules, options.rules)
+    rules()
+    spark, batch_events = SparkSession.builder.getOrCreate(), options.batch_events
+    if options.every:
+        for _ in passes(spark, options.lake, rules, options.every, batch_events=batch_events):
+            pass
+    else:
+        refresh(spark, options.lake, rules(), rebuild=options.rebuild, batch_events=batch_events)
 
 
 def read_rules(folder: Path | None) -> UserRules:

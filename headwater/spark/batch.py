@@ -230,7 +230,7 @@ class Batch:
             self.folder.overwrite(BINDINGS, self.state.read(BINDINGS))
 
     def _write_jobs(self, derived: DataFrame) -> None:
-        rows = jobs(self.folder, self.state.read(JOBS), derived.where("kind = 'RUN'"))
+        rows = jobs(self.folder, self.state.read(JOBS), derived.where("kind = 'RUN'"), known=bool(self.replaced))
         self.state.put(JOBS, self._stamped(rows), ["job_namespace", "job_name"])
         self.folder.overwrite(JOBS, self.state.read(JOBS))
 

@@ -84,15 +84,17 @@ def fields(folder: Folder, rows: DataFrame) -> DataFrame:
     return folder.few(stays.select(*fresh.columns).unionByName(fresh))
 
 
-def jobs(folder: Folder, stored: DataFrame, runs: DataFrame) -> DataFrame:
-    """Return rows of `jobs` for the jobs of some runs; stored: all rows as they were."""
-    known = stored.select(*_JOB, F.struct("*").alias("was"))
-    found, seen = kept(_jobs(runs, known), back=texts(F.when(F.col("back"), F.array(*_JOB))))
+def jobs(folder: Folder, stored: DataFrame, runs: DataFrame, *, known: bool) -> DataFrame:
+    """Return rows of `jobs` for the jobs of some runs; stored: all rows as they were; known: some runs were stored."""
+    before = stored.select(*_JOB, F.struct("*").alias("was"))
+    if not known:
+        return _jobs(runs, before).drop("back")
+    found, seen = kept(_jobs(runs, before), back=texts(F.when(F.col("back"), F.array(*_JOB))))
     if back := json.loads(seen["back"]):  # rare: then all runs of the job are looked at
         older = folder.spark.createDataFrame(back, "job_namespace string, job_name string")
         others = folder.read(RUNS).where("kind = 'RUN'").join(older, _JOB, "left_semi")
         every = runs.unionByName(others.join(runs, "run_key", "left_anti"), allowMissingColumns=True)
-        found = keep(_jobs(folder.few(every), known.join(older, _JOB, "left_anti")))
+        found = keep(_jobs(folder.few(every), before.join(older, _JOB, "left_anti")))
     return found.drop("back")
 
 

@@ -1,6 +1,5 @@
 """Delta tables as Spark sees them: a folder of tables that is built anew beside the old one and switched at once."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -30,14 +29,19 @@ from headwater.tables import ListOf, StructOf, Table, Type
 TEXTS = ("parts", "contents", "said", "content", "value", "columns", "tags", "state", "body")
 """Long texts: no statistics are kept of them."""
 
+KEPT = {
+    "delta.deletedFileRetentionDuration": "interval 1 days",
+    "delta.logRetentionDuration": "interval 7 days",
+}
+"""How long files that went out of use stay, for who reads what they were part of; and the log that tells of them."""
+
 _SIDE_BY_SIDE = 4
 
 
 class Folder:
     """The tables of one layer in one generation; `root` is a folder or a URI that Spark can read.
 
-    small: what is read and written is worked out in one task, which needs no exchange between tasks; commits: how many
-    this has made, by table.
+    small: what is read and written is worked out in one task, which needs no exchange between tasks.
     """
 
     def __init__(self, spark: SparkSession, root: str, tables: Sequence[Table]):
@@ -45,7 +49,6 @@ class Folder:
         self.spark = spark
         self.root = root
         self.small = False
-        self.commits: Counter[str] = Counter()
         self._tables = {table.name: table for table in tables}
 
     def create(self) -> None:
@@ -64,7 +67,9 @@ class Folder:
         builder = DeltaTable.createIfNotExists(self.spark).location(self.uri(table))
         builder = builder.addColumns(spark_schema(table)).partitionedBy(*table.partition_by)
         builder = builder.property("delta.dataSkippingStatsColumns", ",".join(statistics))
-        builder.property("delta.enableDeletionVectors", "false").execute()
+        for name, value in {**KEPT, "delta.enableDeletionVectors": "false"}.items():
+            builder = builder.property(name, value)
+        builder.execute()
 
     def exists(self, table: Table) -> bool:
         """Tell whether a table is there."""
@@ -90,9 +95,10 @@ class Folder:
         """Add rows in one commit."""
         self._write(table, frame, "append", {})
 
-    def overwrite(self, table: Table, frame: DataFrame) -> None:
-        """Replace all rows in one commit."""
-        self._write(table, frame, "overwrite", {})
+    def overwrite(self, table: Table, frame: DataFrame, *, number: int | None = None) -> None:
+        """Replace all rows in one commit; with a number, only if no commit with this or a higher one was made."""
+        numbered = {} if number is None else {"txnAppId": "headwater", "txnVersion": str(number)}
+        self._write(table, frame, "overwrite", numbered)
 
     def replace(self, table: Table, frame: DataFrame, where: str) -> None:
         """Let go of the rows for which `where` holds and add others, whichever these are, in one commit.
@@ -104,7 +110,6 @@ class Folder:
     def _write(self, table: Table, frame: DataFrame, mode: str, options: Mapping[str, str]) -> None:
         with described(self.spark, f"{table.name}: {mode}"):
             shaped(frame, table).write.format("delta").mode(mode).options(**options).save(self.uri(table))
-        self.commits[table.name] += 1
         reach(f"spark.after_{table.name}")
 
 

@@ -1,16 +1,25 @@
 """Which generation of silver or gold is in force: other rules are built beside it and switched to at once."""
 
 import logging
+import re
 import time
 from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Row, SparkSession
 
-from headwater.spark.delta import Folder, together
+from headwater.spark.delta import Folder, settings, together
+from headwater.spark.place import Place
+from headwater.spark.versions import SIGNED, said_last
 from headwater.tables import BUILDING, GENERATIONS, GOLD, SILVER, Table
 
 log = logging.getLogger(__name__)
 
+
+KEEP_S = 30 * 86_400.0
+"""For so long an old generation is kept: a shortcut may stand on it until somebody makes that anew."""
+
+_GENERATION = re.compile(r"g\d+")
+_NAMING = (("silver", GENERATIONS), ("silver", BUILDING), ("gold", GENERATIONS))
 
 LAYERS: Mapping[str, Sequence[Table]] = {"silver": SILVER, "gold": GOLD}
 
@@ -58,17 +67,38 @@ def switch(folders: Folders, rules_hash: str) -> None:
     log.info("%s is in force.", name)
 
 
+def remove_old(folders: Folders) -> None:
+    """Delete generations that no table names, long after the one in force was put there."""
+    spark = folders["silver"].spark
+    for folder in folders.values():
+        root, _, own = folder.root.rpartition("/")
+        place, notes = Place(spark, root), Place(spark, f"{root}/{GENERATIONS.name}/_delta_log")
+        rows = [_row(spark, root.rpartition("/")[0], *note) for note in _NAMING]
+        named = {own, *(row.generation for row in rows if row)}
+        switched_s = max(map(notes.changed_s, notes.names()), default=time.time())
+        for name in {*filter(_GENERATION.fullmatch, place.names())} - named:
+            if time.time() - max(switched_s, int(name[1:]) / 1e6) > KEEP_S:
+                log.info("%s/%s is deleted: another one has been in force for 30 days.", root, name)
+                place.remove(name)
+
+
 def _folders(spark: SparkSession, root: str, name: str) -> Folders:
     return {layer: generation(spark, root, layer, name) for layer in LAYERS}
 
 
 def _row(spark: SparkSession, root: str, layer: str, table: Table) -> Row | None:
     notes = Folder(spark, f"{root}/{layer}", [table])
-    return notes.read(table).collect()[0] if notes.exists(table) else None
+    if not notes.exists(table):
+        return None
+    name, _, made_by = (said_last(notes, table) or "").partition(" ")
+    if _GENERATION.fullmatch(name):  # without a Spark job
+        return Row(layer=layer, generation=name, rules_hash=made_by)
+    return notes.read(table).collect()[0]
 
 
 def _note(folder: Folder, table: Table, rules_hash: str) -> None:
     root, _, name = folder.root.rpartition("/")
     notes = Folder(folder.spark, root, [table])
     notes.create()
-    notes.overwrite(table, notes.rows(table, [(root.rpartition("/")[2], name, rules_hash)]))
+    with settings(folder.spark, {SIGNED: f"{name} {rules_hash}"}):
+        notes.overwrite(table, notes.rows(table, [(root.rpartition("/")[2], name, rules_hash)]))

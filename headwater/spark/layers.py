@@ -56,6 +56,13 @@ class Layers:
         return self.silver(EDGE_SETS).where("part = 'open' AND NOT retracted")  # of a release without `state`
 
     @cached_property
+    def positions(self) -> DataFrame:
+        """How far these are, in the columns of `POSITIONS`."""
+        if self.folders["silver"].exists(STATE):
+            return self.silver(STATE).where("part = 'position'").select(*POSITIONS.columns)
+        return self.silver(POSITIONS)
+
+    @cached_property
     def naming(self) -> Naming:
         """What names mean."""
         return Names(self.silver(BINDINGS).collect()).naming
@@ -63,9 +70,7 @@ class Layers:
     @cached_property
     def rules(self) -> UserRules:
         """What silver's rules declare of steps that mask."""
-        silver = self.folders["silver"]
-        layer = self.folders["gold"] if silver.exists(STATE) else silver
-        return UserRules(masking=read_position(layer.read(POSITIONS).collect()).masking)
+        return UserRules(masking=read_position(self.positions.collect()).masking)
 
     @cached_property
     def feeds(self) -> DataFrame:

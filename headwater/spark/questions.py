@@ -14,7 +14,7 @@ from headwater.lineage.name import Name
 from headwater.lineage.user_rules import UserRules
 from headwater.spark.layers import COUNTS, Layers, open_layers
 from headwater.spark.surroundings import Surroundings
-from headwater.tables import COLUMN_EDGES, MASKING_SURFACE, POSITIONS, TABLE_EDGES, UNUSED_COLUMNS
+from headwater.tables import COLUMN_EDGES, MASKING_SURFACE, TABLE_EDGES, UNUSED_COLUMNS
 
 LIMIT = 10_000
 
@@ -191,4 +191,4 @@ def _pandas(rows: DataFrame) -> pd.DataFrame:
 def overview(spark: SparkSession, lake: str) -> pd.DataFrame:
     """Return how far silver and gold are: by partition the newest sequence they hold, and their last batch."""
     columns = ["log", "incarnation", "partition", "sequence", "batch"]
-    return _pandas(open_layers(spark, lake).gold(POSITIONS).select(*columns).orderBy(*columns))
+    return _pandas(open_layers(spark, lake).positions.select(*columns).orderBy(*columns))

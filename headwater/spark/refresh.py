@@ -4,22 +4,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from threading import Event
+from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.errors import LakeUnavailable, WrongSetting
+from headwater.failpoints import reach
 from headwater.lineage.user_rules import UserRules
+from headwater.spark.alone import alone
 from headwater.spark.batch import Batch
 from headwater.spark.delta import CHECK, Folder, settings, together
 from headwater.spark.generations import begin, current, switch
 from headwater.spark.gold_answers import write_answers
 from headwater.spark.gold_edges import write_edges
 from headwater.spark.gold_runs import write_runs
+from headwater.spark.maintain import maintain
 from headwater.spark.positions import Position, Source, beyond, limited, position_rows, read_position
 from headwater.spark.state import State
-from headwater.spark.versions import newest, put_back, versions
-from headwater.tables import BINDINGS, EVENTS, GOLD, POSITIONS, SILVER, STATE, Table
+from headwater.spark.versions import SIGNED, newest, put_back, strangers, undisturbed, versions, writers
+from headwater.tables import EVENTS, GOLD, POSITIONS, SILVER, STATE, Table
 
 BATCH_EVENTS = 100_000
 """Events taken at a time: what a batch must hold is bounded, however much has piled up."""
@@ -37,33 +42,41 @@ _FEW = {
 
 
 def refresh(
-    spark: SparkSession, lake: str, rules: UserRules, *, rebuild: bool = False, batch_events: int = BATCH_EVENTS
+    spark: SparkSession,
+    lake: str,
+    rules: UserRules,
+    *,
+    rebuild: bool = False,
+    batch_events: int = BATCH_EVENTS,
+    ending: Event | None = None,
 ) -> int:
     """Bring silver and gold up to bronze; returns the number of events taken. A second call finds nothing to do.
 
     What was made by other rules, or by older code, stays in force until all of bronze has been taken by these, beside
     it; a pass that was cut off before is gone on with. lake: folder or URI that holds `bronze`; rebuild: in any case,
-    anew. Raises LakeUnavailable where another pass is at work.
+    anew; ending: once it is set, the batch that is under way is the last one. Raises LakeUnavailable where another pass
+    is at work; then this one has changed nothing.
     """
     bronze = bronze_events(spark, lake)
-    found = current(spark, lake, rules.rules_hash)
-    folders = found if found and not rebuild else begin(spark, lake, rules.rules_hash, anew=rebuild)
-    taken = 0
-    with settings(spark, {CHECK: "false"}):
-        more = True
-        while more:
-            events, more = Pass(folders, rules).take(bronze, batch_events)
+    name = f"headwater {uuid4().hex}"
+    with alone(spark, lake), undisturbed(lake), settings(spark, {CHECK: "false", SIGNED: name}):
+        found = current(spark, lake, rules.rules_hash)
+        folders = found if found and not rebuild else begin(spark, lake, rules.rules_hash, anew=rebuild)
+        taken, more = 0, True
+        while more and not (ending and ending.is_set()):
+            events, more = Pass(folders, rules, name).take(bronze, batch_events)
             taken += events
-    if folders is not found:
-        switch(folders, rules.rules_hash)
+        if folders is not found and not more:
+            switch(folders, rules.rules_hash)
     return taken
 
 
 class Pass:
     """A batch of events, from bronze to gold."""
 
-    def __init__(self, folders: Mapping[str, Folder], rules: UserRules):
-        """Read nothing yet."""
+    def __init__(self, folders: Mapping[str, Folder], rules: UserRules, name: str):
+        """Read nothing yet; name: what commits are signed with."""
+        self._name = name
         self._folders = folders
         self._silver, self._gold = folders["silver"], folders["gold"]
         self._spark = self._silver.spark
@@ -71,30 +84,27 @@ class Pass:
 
     def take(self, bronze: DataFrame, batch_events: int) -> tuple[int, bool]:
         """Take the next events; returns how many, and whether there were more."""
-        began = newest(self._silver, STATE)
+        self._began = newest(self._silver, STATE)
         with self._sized(few=True):
             state = State(self._silver)
-            rows = state.collect(POSITIONS, BINDINGS)
-            before = read_position(rows[POSITIONS.name])
+            before = read_position(state.collect("position"))
             self._put_back(before)
             events, ends, count, more = limited(beyond(bronze, before), batch_events)
         with self._sized(few=count <= FEW_EVENTS):
             if count:
-                batch = Batch(self._silver, self._rules, before, state, rows[BINDINGS.name])
+                batch = Batch(self._silver, self._rules, before, state, state.collect("binding"))
                 now = self._take(batch, events, before, ends)
             elif not write_runs(self._gold, self._rules, None):  # time alone loses runs
                 return 0, False
             else:
-                now = before
-            self._commit(state, now, began)
+                now = replace(before, batch=before.batch + 1)
+            self._commit(state, now)
+        maintain(self._folders, now.batch)
         return count, more
 
     def _put_back(self, before: Position) -> None:
-        found = versions(self._folders, TABLES)
-        put_back(self._folders, before.versions or dict.fromkeys(found, 0), found)
         self._found = versions(self._folders, TABLES)
-        for folder in self._folders.values():
-            folder.commits.clear()
+        put_back(self._folders, before.versions or dict.fromkeys(self._found, 0), self._found)
 
     def _take(self, batch: Batch, events: DataFrame, before: Position, ends: Mapping[Source, int]) -> Position:
         batch.take(events)
@@ -109,23 +119,22 @@ class Pass:
     def _answers(self, batch: Batch, before: Mapping[str, str]) -> Mapping[str, str]:
         return before if before and batch.answers_stand else write_answers(self._gold, self._rules, batch, before)
 
-    def _commit(self, state: State, position: Position, began: int) -> None:
-        """Say that the batch is done, if nobody else has written meanwhile."""
-        plain = self._gold.rows(POSITIONS, position_rows(position, self._rules.rules_hash))
-        self._gold.overwrite(POSITIONS, self._gold.few(plain))
-        now = versions(self._folders, TABLES)
-        mine = {key: number + self._commits(key) for key, number in self._found.items()}  # at most: of nothing is none
-        if any(now[key] > mine[key] for key in now) or newest(self._silver, STATE) != began:
-            raise LakeUnavailable(
-                f"Another pass works in {self._silver.root}. Let one at a time; run it again when that has ended."
-            )
-        rows = position_rows(replace(position, versions=now), self._rules.rules_hash)
-        state.set(POSITIONS, self._silver.rows(POSITIONS, rows))
-        state.write()
+    def _commit(self, state: State, position: Position) -> None:
+        """Say that the batch is done, if nobody else has written meanwhile.
 
-    def _commits(self, key: str) -> int:
-        layer, _, name = key.partition("/")
-        return self._folders[layer].commits[name]
+        Of two that get here, one: the transaction of `state` is numbered by the batch, and goes on by one.
+        """
+        now = versions(self._folders, TABLES)
+        if not strangers(self._folders, self._found, now, self._name):
+            rows = position_rows(replace(position, versions=now), self._rules.rules_hash)
+            state.set(POSITIONS, self._silver.rows(POSITIONS, rows))
+            reach("spark.before_state")
+            state.write(position.batch)
+        if list(writers(self._silver, STATE.name, self._began, newest(self._silver, STATE))) != [self._name]:
+            raise LakeUnavailable(
+                f"Another pass has worked in {self._silver.root} at the same time. What this one wrote is taken back "
+                "by the next. Run it again."
+            )
 
     @contextmanager
     def _sized(self, *, few: bool) -> Iterator[None]:

@@ -64,6 +64,14 @@ CONF = {
 }
 
 
+LASTING: Mapping[str, str] = {
+    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:+UseSerialGC",
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+}
+"""For a session that lasts: both compilers, and code that Spark generates."""
+
+
 @contextmanager
 def local_session(
     cores: int | None = None, more: Mapping[str, str] | None = None, *, streams: bool = False
@@ -82,12 +90,26 @@ def local_session(
     conf = {"spark.driver.extraClassPath": class_path(streams=streams), "spark.sql.shuffle.partitions": str(threads)}
     for key, value in {**CONF, **conf, **(more or {})}.items():
         builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    with _prints_elsewhere():
+        spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     try:
         yield spark
     finally:
         spark.stop()
+
+
+@contextmanager
+def _prints_elsewhere() -> Iterator[None]:
+    """Let what Java prints, such as how many files VACUUM has deleted, go where log lines go."""
+    sys.stdout.flush()
+    own = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        os.dup2(own, 1)
+        os.close(own)
 
 
 def class_path(*, streams: bool = False) -> str:

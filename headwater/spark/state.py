@@ -1,13 +1,17 @@
 """What a pass must know of all that was said before: in one table, read once, and replaced in one commit at the end."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Sequence
 from functools import reduce
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.spark.delta import Folder, keep, shaped
+from headwater.spark.delta import Folder, kept, shaped
 from headwater.tables import IN_STATE, STATE, Table
+
+SMALL = ("position", "binding")
+"""Parts of the table whose rows are looked at here; they hold no times, which JSON would tell otherwise."""
 
 
 class State:
@@ -16,7 +20,8 @@ class State:
     def __init__(self, folder: Folder):
         """Read what the last batch has left."""
         self._folder = folder
-        whole = self._whole = keep(folder.read(STATE))
+        small = {f"part_{name}": _as_json(name, IN_STATE[name]) for name in SMALL}
+        whole, self._small = kept(folder.read(STATE), **small)
         self._rows = {
             table.name: whole.where(F.col("part") == part).select(*table.columns) for part, table in IN_STATE.items()
         }
@@ -25,11 +30,10 @@ class State:
         """Return the rows of a table."""
         return self._rows[table.name]
 
-    def collect(self, *tables: Table) -> Mapping[str, Sequence[Row]]:
-        """Return rows of small tables as they were before the batch."""
-        parts = {part: table for part, table in IN_STATE.items() if table in tables}
-        found = self._whole.where(F.col("part").isin(*parts)).collect()
-        return {table.name: [row for row in found if row.part == part] for part, table in parts.items()}
+    def collect(self, part: str) -> Sequence[Row]:
+        """Return the rows of a part of `SMALL` as they were before the batch."""
+        columns = IN_STATE[part].columns
+        return [Row(**{name: row.get(name) for name in columns}) for row in json.loads(self._small[f"part_{part}"])]
 
     def put(self, table: Table, rows: DataFrame, keys: Sequence[str], *, when: str = "") -> None:
         """Insert rows or replace those of equal keys; rows whose column `gone` is true only take these away.
@@ -48,8 +52,13 @@ class State:
         """Replace all rows of a table."""
         self._rows[table.name] = self._folder.few(rows)
 
-    def write(self) -> None:
-        """Replace the table: the batch is done."""
+    def write(self, batch: int) -> None:
+        """Replace the table: the batch of this number is done. Nothing is written if one of this number was."""
         parts = (self.read(table).withColumn("part", F.lit(part)) for part, table in IN_STATE.items())
         whole = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
-        self._folder.overwrite(STATE, self._folder.few(whole))
+        self._folder.overwrite(STATE, self._folder.few(whole), number=batch)
+
+
+def _as_json(part: str, table: Table) -> Column:
+    """Return an aggregate: the rows of a part."""
+    return F.to_json(F.collect_list(F.when(F.col("part") == part, F.struct(*table.columns))))

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
+from headwater.durations import seconds
 from headwater.eventlog.kafka_clients import KafkaAddress
 from headwater.spark.stream import BATCH_EVENTS, Stream, run
 
@@ -23,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--topic", default="openlineage")
     parser.add_argument("--group", default="headwater", help="prefix of the consumer group")
     parser.add_argument("--claims", help="folder or URI of large bodies")
-    parser.add_argument("--every", type=float, help="seconds between two batches; without it: until caught up")
+    parser.add_argument("--every", type=seconds, help="between two batches (30s); without it: until caught up")
     parser.add_argument("--batch-events", type=int, default=BATCH_EVENTS, help="events that are taken at a time")
     parser.add_argument("--incarnation", help="the log's life as `headwater log show` names it, for an event hub")
     given = parser.parse_args(arguments)

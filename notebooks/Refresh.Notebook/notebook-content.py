@@ -23,7 +23,8 @@
 
 # # Refresh silver and gold
 #
-# Takes the events that came since the last time. Schedule it, one run at a time. After a change of the rules, or with
+# Takes the events that came since the last time. Schedule it; a run that comes while another one is at
+# work ends at once and changes nothing. After a change of the rules, or with
 # another release, everything is built anew beside what is there, then switched to. Notebooks follow by themselves; for
 # the tables of the SQL endpoint run `headwater fabric shortcut` again.
 

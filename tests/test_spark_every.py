@@ -1,0 +1,150 @@
+"""Pass after pass in one session, and how silver and gold stay small meanwhile."""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from headwater import failpoints
+from headwater.spark.alone import alone
+from headwater.spark.generations import KEEP_S, LAYERS, Folders, current, remove_old
+from headwater.spark.maintain import COMPACT_EVERY, compact, vacuum
+from headwater.tables import EDGE_RUNS
+from tests import hostile_names
+from tests.running import started
+from tests.spark_lake import RULES, SparkLake
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(1800),
+    pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:The distutils package is deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+TABLES = [(layer, table) for layer, tables in LAYERS.items() for table in tables]
+MOST_FILES = 20
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkLake:
+    lake = SparkLake(spark, tmp_path_factory.mktemp("every"))
+    lake.store(hostile_names.copies())
+    return lake
+
+
+def more(number: int) -> list[bytes]:
+    """Return an event that no pass has taken."""
+    return [hostile_names.one_more(f"ffffffff-ffff-7fff-bfff-{number:012d}", 40_000 + number)]
+
+
+def folders(lake: SparkLake) -> Folders:
+    found = current(lake.spark, lake.uri, RULES.rules_hash)
+    assert found
+    return found
+
+
+def files(lake: SparkLake) -> dict[str, tuple[set[str], set[str]]]:
+    """Return by table the files that are there, and those that its newest version is made of."""
+    found = {}
+    for layer, table in TABLES:
+        folder = lake.folder(layer, table)
+        there = {str(file) for file in folder.rglob("*.parquet") if "_delta_log" not in file.parts}
+        found[f"{layer}/{table.name}"] = there, {uri.removeprefix("file://") for uri in DeltaTable(folder).file_uris()}
+    return found
+
+
+def rows(lake: SparkLake) -> dict[str, list[tuple[object, ...]]]:
+    """Return the rows of all tables that do not tell how many passes there were."""
+    wanted = [(layer, table) for layer, table in TABLES if table is not EDGE_RUNS]
+    return {f"{layer}/{table.name}": lake.plain(layer, table) for layer, table in wanted}
+
+
+def test_it_ends_within_the_batch_that_is_under_way(lake: SparkLake) -> None:
+    halt = {failpoints.VARIABLE: "spark.after_runs:halt"}
+    process = started("spark", "refresh", "--data", lake.world.folder, "--every", "1s", "--json", environment=halt)
+    stopped = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    assert stopped
+    process.send_signal(signal.SIGTERM)
+    process.send_signal(signal.SIGCONT)
+    said, errors = process.communicate(timeout=900)
+    assert process.returncode == 0, errors
+    assert [json.loads(line)["events"] for line in said.splitlines()] == [len(hostile_names.copies())]
+    assert lake.build() == 0
+
+
+def test_it_goes_on_after_a_pass_that_failed(lake: SparkLake) -> None:
+    process = started("spark", "refresh", "--data", lake.world.folder, "--every", "1s", "--json")
+    assert process.stdout
+    assert process.stderr
+    try:
+        assert json.loads(process.stdout.readline())["events"] == 0
+        with alone(lake.spark, lake.uri):
+            lake.store(more(1))
+            while "A pass failed" not in (line := process.stderr.readline()):
+                assert line
+        assert json.loads(process.stdout.readline())["events"] == 1
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=900) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_passes_leave_few_files_and_what_they_joined_is_not_taken_back(lake: SparkLake) -> None:
+    for number in range(COMPACT_EVERY + 1):
+        lake.store(more(2 + number))
+        assert lake.build() == 1
+    assert {name: len(used) for name, (_, used) in files(lake).items() if len(used) > MOST_FILES} == {}
+    found = [
+        json.loads(line)["commitInfo"]["operation"]
+        for layer, table in TABLES
+        for file in lake.folder(layer, table).glob("_delta_log/*.json")
+        for line in file.read_text("utf-8").splitlines()
+        if "commitInfo" in line
+    ]
+    assert ("OPTIMIZE" in found, "RESTORE" in found) == (True, False)
+
+
+def test_what_nobody_reads_goes_and_a_pass_that_is_killed_then_is_taken_back(lake: SparkLake) -> None:
+    before = rows(lake)
+    for layer, table in TABLES:  # in place of a day's wait
+        uri, none = lake.folder(layer, table), "'delta.deletedFileRetentionDuration' = 'interval 0 hours'"
+        lake.spark.sql(f"ALTER TABLE delta.`{uri}` SET TBLPROPERTIES ({none})")
+    compact(folders(lake))
+    vacuum(folders(lake))
+    assert {name: there - used for name, (there, used) in files(lake).items() if there - used} == {}
+    assert rows(lake) == before
+    lake.store(more(100))
+    assert lake.command(killed_at="spark.before_state").returncode == -signal.SIGKILL
+    assert lake.build() == 1
+    found = rows(lake)
+    lake.build(rebuild=True)
+    assert rows(lake) == found
+
+
+def test_an_old_generation_goes_when_another_one_has_long_been_in_force(lake: SparkLake) -> None:
+    lake.build(rebuild=True)
+    here = folders(lake)
+    own = {layer: Path(folder.root).name for layer, folder in here.items()}
+    remove_old(here)
+    assert all(len(list((Path(lake.uri) / layer).glob("g*[0-9]"))) > 1 for layer in LAYERS), "shortcuts may stand on it"
+    long_ago = time.time() - KEEP_S - 60
+    for layer in LAYERS:
+        for file in (Path(lake.uri) / layer / "generations" / "_delta_log").iterdir():
+            os.utime(file, (long_ago, long_ago))
+        for folder in (Path(lake.uri) / layer).glob("g*[0-9]"):
+            if folder.name != own[layer]:
+                folder.rename(folder.with_name(f"g{int(long_ago * 1e6)}"))
+                break
+    remove_old(here)
+    for layer in LAYERS:
+        left = {folder.name for folder in (Path(lake.uri) / layer).glob("g*[0-9]")}
+        assert own[layer] in left
+        assert f"g{int(long_ago * 1e6)}" not in left
+    assert lake.build() == 0

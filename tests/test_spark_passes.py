@@ -1,0 +1,142 @@
+"""Passes that meet: of two at once one is done, whichever was where; the other says so, and nothing of it stays."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headwater import failpoints
+from headwater.errors import LakeUnavailable
+from headwater.spark.alone import LEASE_S, leased, leases
+from headwater.spark.place import Place
+from headwater.tables import EDGE_RUNS, GOLD, SILVER
+from tests import hostile_names
+from tests.running import started
+from tests.spark_lake import SparkLake, bodies
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(1800),
+    pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:The distutils package is deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+WORLDS = range(3)
+REFUSED = 3
+"""The status of a command that ends with one of our errors."""
+
+TABLES = [("silver", table) for table in SILVER]
+TABLES += [("gold", table) for table in GOLD if table is not EDGE_RUNS]
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkLake:
+    """Give a lake in which half of each world is in silver and gold."""
+    lake = SparkLake(spark, tmp_path_factory.mktemp("passes"))
+    worlds = list(bodies(WORLDS))
+    lake.store([body for world in worlds for body in world[: len(world) // 2]])
+    lake.build()
+    lake.store([body for world in worlds for body in world[len(world) // 2 :]])
+    return lake
+
+
+@contextmanager
+def halted(lake: SparkLake, where: str) -> Iterator[subprocess.Popen[str]]:
+    """Give a pass that stands still at a fail point, a process that may be gone on with by SIGCONT."""
+    process = started(
+        "spark", "refresh", "--data", lake.world.folder, environment={failpoints.VARIABLE: f"{where}:halt"}
+    )
+    try:
+        found = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        assert found
+        assert found.si_code == os.CLD_STOPPED, process.communicate()
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+def operations(lake: SparkLake) -> list[str]:
+    """Return what all commits to silver and gold were."""
+    logs = (file for layer in ("silver", "gold") for file in (Path(lake.uri) / layer).rglob("_delta_log/*.json"))
+    lines = (json.loads(line) for file in logs for line in file.read_text("utf-8").splitlines())
+    return [line["commitInfo"]["operation"] for line in lines if "commitInfo" in line]
+
+
+def more(number: int) -> list[bytes]:
+    """Return events that no pass has taken."""
+    return [hostile_names.one_more(f"ffffffff-ffff-7fff-bfff-{number:012d}", 40_000 + number)]
+
+
+def test_who_comes_while_a_pass_is_at_work_is_refused_and_changes_nothing(lake: SparkLake) -> None:
+    lake.store(more(1))
+    with halted(lake, "spark.after_runs") as first:
+        for _ in range(3):
+            with pytest.raises(LakeUnavailable, match="Another pass works in"):
+                lake.build()
+        first.send_signal(signal.SIGCONT)
+        errors = first.communicate(timeout=900)[1]
+        assert first.returncode == 0, errors
+    assert "RESTORE" not in operations(lake)
+    assert lake.build() == 0
+
+
+@pytest.mark.parametrize(("number", "where"), [(2, "spark.after_runs"), (3, "spark.before_state")])
+def test_a_pass_that_was_given_up_too_early_does_no_harm(lake: SparkLake, number: int, where: str) -> None:
+    """Its lock is gone, as where a lease ends while its holder's machine stands still."""
+    lake.store(more(number))
+    with halted(lake, where) as first:
+        (Path(lake.uri) / "silver" / "_refresh" / "lock").unlink()
+        assert lake.build() == 1, "what the first one has written is taken back"
+        first.send_signal(signal.SIGCONT)
+        errors = first.communicate(timeout=900)[1]
+        assert (first.returncode, "at the same time" in errors) == (REFUSED, True), errors
+    assert lake.build() == 0
+
+
+def test_after_all_that_the_tables_are_those_of_a_build_at_once(lake: SparkLake) -> None:
+    lake.store(more(4))
+    lake.build()
+    before = {(layer, table.name): lake.plain(layer, table) for layer, table in TABLES}
+    lake.build(rebuild=True)
+    for layer, table in TABLES:
+        assert lake.plain(layer, table) == before[layer, table.name], f"{layer}.{table.name}"
+
+
+@pytest.fixture
+def place(spark: SparkSession, tmp_path: Path) -> Place:
+    return Place(spark, str(tmp_path / "lease"))
+
+
+def test_a_lease_refuses_others_for_as_long_as_it_is_prolonged(place: Place) -> None:
+    with leased(place, "lake", lease_s=0.4):
+        (held,) = leases(place)
+        began = place.changed_s(held)
+        while place.changed_s(held) < began + 1:
+            with pytest.raises(LakeUnavailable, match="Another pass works in lake"), leased(place, "lake", lease_s=0.4):
+                pass
+    assert leases(place) == []
+    with leased(place, "lake"):
+        assert leases(place) == [held]
+
+
+def test_a_lease_that_nobody_prolongs_is_taken_over_by_one(place: Place) -> None:
+    place.write("0000000007", "a pass that was killed")
+    file = Path(place.local) / "0000000007"
+    with pytest.raises(LakeUnavailable), leased(place, "lake"):
+        pass
+    os.utime(file, (file.stat().st_atime, file.stat().st_mtime - LEASE_S - 1))
+    with leased(place, "lake"):
+        assert leases(place) == ["0000000008"]
+        assert not place.create("0000000008", "a second one that saw it end"), "it comes too late"
+        with pytest.raises(LakeUnavailable), leased(place, "lake"):
+            pass
+    assert leases(place) == []

@@ -29,6 +29,9 @@ _FILES = {
     "spark.databricks.delta.optimize.maxFileSize": str(128 << 20),
 }
 
+_FOLDERS = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "8"}
+"""Tasks that list a table's folders: 10,000 otherwise, for a handful of folders."""
+
 log = logging.getLogger(__name__)
 
 
@@ -52,7 +55,8 @@ def compact(folders: Folders) -> None:
 
 def vacuum(folders: Folders) -> None:
     """Delete the files that went out of use longer ago than the tables say (`delta.KEPT`)."""
-    together(*(partial(_vacuum, folder, table) for folder, table in _tables(folders)))
+    with settings(next(iter(folders.values())).spark, _FOLDERS):
+        together(*(partial(_vacuum, folder, table) for folder, table in _tables(folders)))
 
 
 def _tables(folders: Folders) -> Iterator[tuple[Folder, Table]]:

@@ -16,19 +16,19 @@ from hypothesis import strategies as st
 
 from headwater.errors import NotKnown
 from headwater.events.position import Source
-from headwater.index.asking import Bounds, Subject
-from headwater.index.exposure import exposures, look_for
 from headwater.index.home import IndexHome
 from headwater.index.indexer import Indexer
 from headwater.index.lens import Lens, Lenses, Sight
-from headwater.index.reach import reach
 from headwater.index.rules_files import RulesFiles
-from headwater.index.verdicts import verdicts
 from headwater.lake.follow import StoredEvent
 from headwater.lineage.name import Name
 from headwater.lineage.names import default_rules
 from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.walk import Mode
+from headwater.questions.asking import Bounds, Subject
+from headwater.questions.exposure import exposures, look_for
+from headwater.questions.reach import reach
+from headwater.questions.verdicts import verdicts
 from tests.lineage_world import LineageWorld
 from tests.reference.nesting import ColumnEdge
 from tests.reference.records import Delivered

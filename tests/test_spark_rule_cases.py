@@ -7,10 +7,10 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
-from headwater.index.asking import Subject
-from headwater.index.reach import reach
-from headwater.index.verdicts import judge_dataset
 from headwater.lineage.name import Name
+from headwater.questions.asking import Subject
+from headwater.questions.reach import reach
+from headwater.questions.verdicts import judge_dataset
 from headwater.spark.gold_answers import counting
 from headwater.spark.graph import SnapshotOfRows
 from headwater.spark.naming import naming_of

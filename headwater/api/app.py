@@ -32,6 +32,7 @@ from headwater.eventlog import Readers
 from headwater.index.lens import Lenses
 from headwater.index.search import Search
 from headwater.lake.bronze import Bronze
+from headwater.questions.run_lineage import run_lineage
 
 SendAgain = Callable[[Sequence[bytes], Mapping[str, str], str], Awaitable[Sequence[str | None]]]
 """Takes bodies, headers and query of a request, and gives for each body None, or why it was refused."""
@@ -108,7 +109,7 @@ class ReadApi:
         }
         return {
             **{name: _of_query(answer) for name, answer in by_query.items()},
-            "runs-lineage": lambda request: lenses.run(request.path_params["run"]),
+            "runs-lineage": lambda request: lenses.now(lambda live, _: run_lineage(live, request.path_params["run"])),
         }
 
     def _names(self, query: QueryParams) -> Any:

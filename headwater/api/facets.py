@@ -5,7 +5,7 @@ from typing import Any
 from headwater.errors import WrongQuestion
 from headwater.events.decode import decode
 from headwater.events.said_facets import text_at
-from headwater.index.showing import iso
+from headwater.events.times import iso
 from headwater.lake.bronze import Bronze
 from headwater.lineage.jobs import run_id_of
 from headwater.lineage.name import Name

@@ -12,14 +12,7 @@ from headwater.api.query import check_names, flag, number
 from headwater.api.questions import moment_us
 from headwater.errors import InvalidEvent, NotKnown, WrongQuestion
 from headwater.events.event_files import read_event_texts
-from headwater.index.asking import Subject, read_bounds, read_mode
-from headwater.index.coverage import coverage
-from headwater.index.differences import difference
-from headwater.index.exposure import Place, exposures, look_for, read_exposure
 from headwater.index.lens import Lens, Lenses, Sight, read_view
-from headwater.index.reach import path, reach
-from headwater.index.verdicts import verdicts
-from headwater.index.why import why
 from headwater.lake.bronze import Bronze
 from headwater.lineage.contents import ContentsInMemory
 from headwater.lineage.generations import EVER_US
@@ -27,6 +20,13 @@ from headwater.lineage.masking import remasked
 from headwater.lineage.reading import PartReader
 from headwater.lineage.snapshot_of_parts import SnapshotOfParts
 from headwater.lineage.user_rules import UserRules
+from headwater.questions.asking import Subject, read_bounds, read_mode
+from headwater.questions.coverage import coverage
+from headwater.questions.differences import difference
+from headwater.questions.exposure import Place, exposures, look_for, read_exposure
+from headwater.questions.reach import path, reach
+from headwater.questions.verdicts import verdicts
+from headwater.questions.why import why
 
 Parameters = Mapping[str, str]
 Answer = dict[str, Any]

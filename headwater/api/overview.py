@@ -10,9 +10,9 @@ from headwater.api.query import number
 from headwater.api.questions import moment_us
 from headwater.errors import WrongQuestion
 from headwater.eventlog import LogReader, each
+from headwater.events.times import iso
 from headwater.index.lens import Lenses
 from headwater.index.run_health import run_health
-from headwater.index.showing import iso
 from headwater.lake.bronze import Bronze
 from headwater.tables import EVENTS, REFUSED, REJECTED, Table
 

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from headwater.api.questions import MAX_LIMIT as MAX_LISTED
-from headwater.index.asking import MAX_DEPTH, MAX_LIMIT
 from headwater.index.search import MAX_LIMIT as MAX_FOUND
 from headwater.index.search import MAX_TEXT
 from headwater.index.search_file import KINDS
-from headwater.index.surroundings import MAX_AROUND
-from headwater.index.table_graph import LEVELS, MAX_NODES
+from headwater.questions.asking import MAX_DEPTH, MAX_LIMIT
+from headwater.questions.surroundings import MAX_AROUND
+from headwater.questions.table_graph import LEVELS, MAX_NODES
 
 
 class Parameter(NamedTuple):

@@ -7,11 +7,11 @@ from headwater.api.lineage import read_lens, subject
 from headwater.api.query import number
 from headwater.api.questions import moment_us
 from headwater.errors import WrongQuestion
-from headwater.index.asking import MAX_DEPTH, read_bounds, read_mode
 from headwater.index.lens import Lenses
-from headwater.index.surroundings import MAX_AROUND, Reach, surroundings
-from headwater.index.table_graph import table_graph
-from headwater.index.timeline import timeline
+from headwater.questions.asking import MAX_DEPTH, read_bounds, read_mode
+from headwater.questions.surroundings import MAX_AROUND, Reach, surroundings
+from headwater.questions.table_graph import table_graph
+from headwater.questions.timeline import timeline
 
 _NODES = 200
 _EXPANDED = 200

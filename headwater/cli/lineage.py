@@ -137,7 +137,7 @@ def unused(
 @app.command()
 def coverage(limit: Limit = None, as_of: AsOf = None, data: Data = None, as_json: Json = False) -> None:
     """List datasets and jobs without column lineage, and why."""
-    from headwater.index.coverage import COVERED
+    from headwater.questions.coverage import COVERED
 
     found = _ask(data, "coverage", _asked({"limit": limit, "as_of": as_of}))
     columns = ("kind", "namespace", "dataset", "name", "reason")
@@ -173,7 +173,9 @@ def diff(
 @app.command()
 def run(run_id: Annotated[str, typer.Argument(help="Run id.")], data: Data = None, as_json: Json = False) -> None:
     """Show what a run read and who had written it, what it wrote and who read that, and its parts."""
-    found = _certain(data, lambda lenses: lenses.run(run_id))
+    from headwater.questions.run_lineage import run_lineage
+
+    found = _certain(data, lambda lenses: lenses.now(lambda live, _: run_lineage(live, run_id)))
     shown = {**found["run"], "job": f"{found['run']['job']['namespace']}/{found['run']['job']['name']}"}
     show(found, as_json, lambda: pairs("Run", shown))
     if not as_json:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -20,7 +20,6 @@ from headwater.index.live import LiveGraph
 from headwater.index.part_table import PartTable
 from headwater.index.progress import read_progress
 from headwater.index.rules_files import RulesFiles
-from headwater.index.run_lineage import run_lineage
 from headwater.index.run_numbers import RunNumbers
 from headwater.lineage.generations import EVER_US
 from headwater.lineage.masking import remasked
@@ -124,10 +123,6 @@ class Lenses:
         else:
             with self.look(lens) as sight, self._opened_index() as (live, _):
                 yield sight, live
-
-    def run(self, run_id: str) -> dict[str, Any]:
-        """Answer which run read what which run wrote."""
-        return self.now(lambda live, _: run_lineage(live, run_id))
 
     def now(self, question: Callable[[LiveGraph, UserRules], T]) -> T:
         """Ask the index as it is now, of which a question may want more than lineage."""

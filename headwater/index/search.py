@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from headwater.errors import LakeUnavailable, WrongQuestion
+from headwater.events.times import iso
 from headwater.index.database import is_damage, open_for_reading
 from headwater.index.home import IndexHome, Published
 from headwater.index.rules_files import RulesFiles
 from headwater.index.search_file import KINDS, MATCHES, Hit, SearchFile, rank
 from headwater.index.search_table import last_of
-from headwater.index.showing import iso
 from headwater.lineage.name import Name
 from headwater.lineage.user_rules import UserRules
 

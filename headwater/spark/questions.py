@@ -8,10 +8,10 @@ import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.index.asking import Subject, find_dataset, read_bounds, read_mode
-from headwater.index.reach import reach
 from headwater.lineage.name import Name
 from headwater.lineage.user_rules import UserRules
+from headwater.questions.asking import Subject, find_dataset, read_bounds, read_mode
+from headwater.questions.reach import reach
 from headwater.spark.layers import COUNTS, Layers, open_layers
 from headwater.spark.surroundings import Surroundings
 from headwater.tables import COLUMN_EDGES, MASKING_SURFACE, POSITIONS, TABLE_EDGES, UNUSED_COLUMNS

@@ -6,11 +6,11 @@ from random import Random
 from typing import Any, Self
 
 from headwater.errors import NotKnown
-from headwater.index.asking import Subject
-from headwater.index.exposure import exposures, look_for
 from headwater.index.lens import Lens, Sight
-from headwater.index.reach import reach
-from headwater.index.verdicts import verdicts
+from headwater.questions.asking import Subject
+from headwater.questions.exposure import exposures, look_for
+from headwater.questions.reach import reach
+from headwater.questions.verdicts import verdicts
 from tests.reference.world_events import START
 from tests.rule_cases.case import Ask
 from tests.rule_cases.judges import Judge, column_of, told_hit, told_verdict

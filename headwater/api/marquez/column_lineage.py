@@ -11,13 +11,13 @@ from headwater.api.marquez.facet_texts import schema_fields
 from headwater.api.marquez.nodes import Node, find_node
 from headwater.api.marquez.versions import version_now, version_text
 from headwater.errors import NotKnown
-from headwater.index.asking import find_column, nodes_of, read_mode
 from headwater.index.catalog_tables import JOB
-from headwater.index.feeds import feeds
 from headwater.lineage.columns import Columns
 from headwater.lineage.contents import How
 from headwater.lineage.walk import allowed_hows
 from headwater.lineage.wave import Wave
+from headwater.questions.asking import find_column, nodes_of, read_mode
+from headwater.questions.feeds import feeds
 
 MAX_NODES = 5_000
 """Columns of one answer; one that was cut here says `truncated`."""

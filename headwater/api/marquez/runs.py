@@ -8,13 +8,13 @@ from headwater.api.marquez.bodies import newest_facets, read_events
 from headwater.api.marquez.versions import undescribed, version_at, version_text
 from headwater.errors import NotKnown, WrongQuestion
 from headwater.events.decode import decode
+from headwater.events.times import iso
 from headwater.index.catalog import Catalog, RunRow
 from headwater.index.recent_facets import recent_facets
-from headwater.index.run_lineage import key_of_run, written_before
-from headwater.index.showing import iso
 from headwater.index.told import JOB, RUN, newest_places
 from headwater.lake.bronze import Bronze
 from headwater.lineage.jobs import run_id_of
+from headwater.questions.run_lineage import key_of_run, written_before
 
 Later = Callable[[Bronze], Answer]
 """What is left to do with bronze, which is too slow to hold up other questions for it."""

@@ -3,13 +3,14 @@
 from typing import Any
 
 from headwater.errors import NotKnown
-from headwater.index.asking import Subject, find_column, find_dataset
-from headwater.index.showing import column_json, how_json, iso, job_json
+from headwater.events.times import iso
 from headwater.lineage.edges import Contribution, Edge
 from headwater.lineage.name import Name
 from headwater.lineage.names import NameRules
 from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.view import View
+from headwater.questions.asking import Subject, find_column, find_dataset
+from headwater.questions.showing import column_json, how_json, job_json
 
 
 def why(moment: Snapshot, rules: NameRules, start: Subject, end: Subject, view: View) -> dict[str, Any]:

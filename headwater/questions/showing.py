@@ -1,15 +1,11 @@
 """Datasets, columns and edges as answers show them."""
 
-from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import Any
 
 from headwater.lineage.contents import How
 from headwater.lineage.name import Name
 from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.wave import Hit
-
-_EPOCH = datetime(1970, 1, 1)  # UTC; without a zone it is written in half the time
 
 
 def dataset_json(name: Name) -> dict[str, str]:
@@ -52,12 +48,3 @@ def via_json(moment: Snapshot, hit: Hit) -> dict[str, Any]:
         "job": job_json(moment.job(group.job)),
         "transformation": how_json(moment.graph.hows[hit.how]),
     }
-
-
-@lru_cache(16_384)
-def iso(time_us: int | None) -> str | None:
-    """Return a time as text, UTC."""
-    if time_us is None:
-        return None
-    moment = _EPOCH + timedelta(microseconds=time_us)
-    return moment.isoformat(timespec="milliseconds") + "Z"

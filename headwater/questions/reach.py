@@ -4,15 +4,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from headwater.index.asking import MAX_LIMIT, Bounds, Subject, find_column, find_dataset, nodes_of
-from headwater.index.showing import column_json, dataset_json, job_json
-from headwater.index.shown import Shown
 from headwater.lineage.name import Name
 from headwater.lineage.names import NameRules
 from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.view import View
 from headwater.lineage.walk import Mode, allowed_hows, walk
 from headwater.lineage.wave import Hit, Wave
+from headwater.questions.asking import MAX_LIMIT, Bounds, Subject, find_column, find_dataset, nodes_of
+from headwater.questions.showing import column_json, dataset_json, job_json
+from headwater.questions.shown import Shown
 
 
 def reach(

@@ -3,17 +3,18 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from headwater.index.asking import Subject, find_dataset
+from headwater.events.times import iso
 from headwater.index.live import LiveGraph
 from headwater.index.packing import unpack_edges
 from headwater.index.run_numbers import NEWEST_VOTE
-from headwater.index.showing import column_json, dataset_json, iso, job_json
 from headwater.index.vote_table import VOTE
 from headwater.lineage.current import Vote
 from headwater.lineage.edges import Contribution
 from headwater.lineage.history import History, Spell
 from headwater.lineage.name import Name
 from headwater.lineage.names import NameRules
+from headwater.questions.asking import Subject, find_dataset
+from headwater.questions.showing import column_json, dataset_json, job_json
 
 LOOKED_AT = 5_000
 """Newest runs of a job that are looked at; where there are more, the answer says `truncated`."""

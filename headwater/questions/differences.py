@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from headwater.index.showing import dataset_json, job_json
 from headwater.lineage.name import Name
 from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.view import View
+from headwater.questions.showing import dataset_json, job_json
 
 
 class PlainEdge(NamedTuple):

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping, Set
 from typing import Any, NamedTuple
 
 from headwater.errors import NotKnown, WrongQuestion
-from headwater.index.asking import Subject, find_column, find_dataset, nodes_in
-from headwater.index.showing import column_json, how_json, iso, job_json, node_json, via_json
+from headwater.events.times import iso
 from headwater.lineage.exposed_until import exposed_until
 from headwater.lineage.name import Name
 from headwater.lineage.snapshot import Snapshot
@@ -15,6 +14,8 @@ from headwater.lineage.tags import has_tag
 from headwater.lineage.user_rules import UserRules
 from headwater.lineage.view import View
 from headwater.lineage.wave import Hit
+from headwater.questions.asking import Subject, find_column, find_dataset, nodes_in
+from headwater.questions.showing import column_json, how_json, job_json, node_json, via_json
 
 Place = tuple[str, str, str]
 """Namespace, dataset and key of a column."""

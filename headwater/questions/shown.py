@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from headwater.index.showing import how_json, job_json
 from headwater.lineage.columns import Columns
 from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.wave import Hit
+from headwater.questions.showing import how_json, job_json
 
 
 class _Dataset(NamedTuple):

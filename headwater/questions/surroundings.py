@@ -4,14 +4,14 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from headwater.index.asking import Subject, find_column, find_dataset, nodes_of
-from headwater.index.feeds import feeds
-from headwater.index.showing import column_json, dataset_json, job_json
 from headwater.lineage.contents import How
 from headwater.lineage.names import NameRules
 from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.view import View
 from headwater.lineage.walk import Mode, walk
+from headwater.questions.asking import Subject, find_column, find_dataset, nodes_of
+from headwater.questions.feeds import feeds
+from headwater.questions.showing import column_json, dataset_json, job_json
 
 MAX_AROUND = 5_000
 COLUMNS_NAMED = 200

@@ -7,13 +7,14 @@ from typing import Any
 import msgspec
 
 from headwater.errors import NotKnown, WrongQuestion
+from headwater.events.times import iso
 from headwater.index.live import LiveGraph
 from headwater.index.names import NameNumbers
 from headwater.index.part_table import PartTable
 from headwater.index.run_numbers import NEWEST_VOTE, RunNumbers
-from headwater.index.showing import dataset_json, iso, job_json
 from headwater.lineage.name import Name
 from headwater.lineage.run import Run, fold
+from headwater.questions.showing import dataset_json, job_json
 
 _SHOWN = 20
 _CHILDREN = 200

@@ -3,14 +3,15 @@
 from collections.abc import Iterator
 from typing import Any
 
-from headwater.index.asking import Subject, find_dataset
-from headwater.index.showing import column_json, iso, job_json
+from headwater.events.times import iso
 from headwater.lineage.name import Name
 from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.unused import Judged, judge
 from headwater.lineage.unused import Subject as JudgedDataset
 from headwater.lineage.user_rules import UserRules
 from headwater.lineage.view import View
+from headwater.questions.asking import Subject, find_dataset
+from headwater.questions.showing import column_json, job_json
 
 
 def verdicts(

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from headwater.index.showing import dataset_json, job_json
 from headwater.lineage.name import Name
 from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.view import View
+from headwater.questions.showing import dataset_json, job_json
 
 COVERED = "column lineage"
 _OPAQUE = "written without column lineage"

@@ -1,50 +1,30 @@
-"""Datasets, columns and edges as answers show them."""
-
-from typing import Any
+"""Columns and steps as answers show them."""
 
 from headwater.lineage.contents import How
 from headwater.lineage.name import Name
 from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.wave import Hit
+from headwater.questions.answers.parts import Column, Job, Transformation, Via
 
 
-def dataset_json(name: Name) -> dict[str, str]:
-    """Return a dataset."""
-    return {"namespace": name.namespace, "dataset": name.name}
-
-
-def job_json(name: Name) -> dict[str, str]:
-    """Return a job."""
-    return {"namespace": name.namespace, "name": name.name}
-
-
-def column_json(moment: Snapshot, dataset: Name, key: str | None) -> dict[str, Any]:
+def shown_column(moment: Snapshot, dataset: Name, key: str | None) -> Column:
     """Return a column as the newest schema spells it."""
-    shown = None if key is None else moment.columns(dataset).shown(key)
-    return {**dataset_json(dataset), "column": shown}
+    return Column(*dataset.parts, None if key is None else moment.columns(dataset).shown(key))
 
 
-def node_json(moment: Snapshot, node: int) -> dict[str, Any]:
+def shown_node(moment: Snapshot, node: int) -> Column:
     """Return the column of a node."""
     column = moment.graph.columns[node]
-    return column_json(moment, moment.graph.names[column.dataset], column.key)
+    return shown_column(moment, moment.graph.names[column.dataset], column.key)
 
 
-def how_json(how: How) -> dict[str, Any]:
+def shown_how(how: How) -> Transformation:
     """Return a transformation."""
-    return {
-        "type": "DIRECT" if how.direct else "INDIRECT",
-        "subtype": how.subtype,
-        "masking": how.masked,
-        "description": how.description,
-    }
+    return Transformation("DIRECT" if how.direct else "INDIRECT", how.subtype, how.masked, how.description)
 
 
-def via_json(moment: Snapshot, hit: Hit) -> dict[str, Any]:
+def shown_via(moment: Snapshot, hit: Hit) -> Via:
     """Return how a hit was reached: from which column, by which job, by what transformation."""
     group, _ = moment.graph.sets[hit.edge_set]
-    return {
-        **node_json(moment, hit.parent),
-        "job": job_json(moment.job(group.job)),
-        "transformation": how_json(moment.graph.hows[hit.how]),
-    }
+    column, how = shown_node(moment, hit.parent), shown_how(moment.graph.hows[hit.how])
+    return Via(column.namespace, column.dataset, column.column, Job(*moment.job(group.job).parts), how)

@@ -1,12 +1,14 @@
 """The columns of one answer: what recurs in it is looked up once, for 1,000 columns come from few jobs by few steps."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from headwater.lineage.columns import Columns
 from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.wave import Hit
-from headwater.questions.showing import how_json, job_json
+from headwater.questions.answers.lineage import ReachedColumn
+from headwater.questions.answers.parts import Job, Transformation, Via
+from headwater.questions.showing import shown_how
 
 
 class _Dataset(NamedTuple):
@@ -23,10 +25,10 @@ class Shown:
         self._moment = moment
         self._graph = moment.graph
         self._datasets: dict[int, _Dataset] = {}
-        self._jobs: dict[int, dict[str, str]] = {}
-        self._hows: dict[int, dict[str, Any]] = {}
+        self._jobs: dict[int, Job] = {}
+        self._hows: dict[int, Transformation] = {}
 
-    def hits(self, hits: Iterable[Hit]) -> list[dict[str, Any]]:
+    def hits(self, hits: Iterable[Hit]) -> list[ReachedColumn]:
         """Return reached columns: how far, from where, whether its dataset still has it.
 
         read_before_recreation: only readers of another generation of a dataset lead there (rule 10).
@@ -37,41 +39,39 @@ class Shown:
             namespace, name, schema = self._datasets.get(number) or self._dataset(number)
             known = schema.by_key
             shown.append(
-                {
-                    "namespace": namespace,
-                    "dataset": name,
-                    "column": known.get(key, key) if key is not None else None,
-                    "distance": hit.distance,
-                    "masked": hit.masked,
-                    "read_before_recreation": hit.recreated,
-                    "via": self.via(hit),
-                    "in_schema": not known or key in known,
-                }
+                ReachedColumn(
+                    namespace,
+                    name,
+                    known.get(key, key) if key is not None else None,
+                    hit.distance,
+                    hit.masked,
+                    hit.recreated,
+                    self.via(hit),
+                    not known or key in known,
+                )
             )
         return shown
 
-    def node(self, node: int) -> dict[str, Any]:
-        """Return the column of a node."""
+    def node(self, node: int) -> tuple[str, str, str | None]:
+        """Return namespace, dataset and column of a node."""
         number, key = self._graph.columns[node]
         namespace, name, schema = self._datasets.get(number) or self._dataset(number)
-        return {"namespace": namespace, "dataset": name, "column": None if key is None else schema.shown(key)}
+        return namespace, name, None if key is None else schema.shown(key)
 
-    def via(self, hit: Hit) -> dict[str, Any]:
+    def via(self, hit: Hit) -> Via:
         """Return how a hit was reached: from which column, by which job, by what transformation."""
-        shown = self.node(hit.parent)
-        shown["job"] = self._jobs.get(hit.edge_set) or self._job(hit.edge_set)
-        shown["transformation"] = self._hows.get(hit.how) or self._how(hit.how)
-        return shown
+        job = self._jobs.get(hit.edge_set) or self._job(hit.edge_set)
+        return Via(*self.node(hit.parent), job, self._hows.get(hit.how) or self._how(hit.how))
 
     def _dataset(self, number: int) -> _Dataset:
         name = self._graph.names[number]
         found = self._datasets[number] = _Dataset(*name.parts, self._moment.columns(name))
         return found
 
-    def _job(self, edge_set: int) -> dict[str, str]:
-        found = self._jobs[edge_set] = job_json(self._moment.job(self._graph.sets[edge_set][0].job))
+    def _job(self, edge_set: int) -> Job:
+        found = self._jobs[edge_set] = Job(*self._moment.job(self._graph.sets[edge_set][0].job).parts)
         return found
 
-    def _how(self, how: int) -> dict[str, Any]:
-        found = self._hows[how] = how_json(self._graph.hows[how])
+    def _how(self, how: int) -> Transformation:
+        found = self._hows[how] = shown_how(self._graph.hows[how])
         return found

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from headwater.index.lens import Sight
 from headwater.lineage.contents import How
+from headwater.lineage.lens import Sight
 from headwater.lineage.name import Name
 from headwater.questions.feeds import feeds
 

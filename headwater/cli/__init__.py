@@ -11,7 +11,7 @@ from msgspec import to_builtins
 
 from headwater.api import routes
 from headwater.cli import fabric, lineage, spark
-from headwater.cli.asking import Data, Folder, Json, command, option
+from headwater.cli.asking import Data, Folder, Json, command, listed, option
 from headwater.cli.printing import pairs, show, table
 from headwater.errors import HeadwaterError, WrongSetting
 from headwater.questions import declared
@@ -100,12 +100,8 @@ def audit(data: Data = None, as_json: Json = False) -> None:
     sys.exit(0 if found["balanced"] else 1)
 
 
-def _events(found: Any, as_json: bool, _: Any) -> None:
-    columns = ("received_at", "event_kind", "event_type", "job_namespace", "job_name", "run_id", "flags")
-    show(found, as_json, lambda: table("Events", found, columns))
-
-
-command(app, routes.events, _events, does="List stored events, newest first.")
+_EVENTS = ("received_at", "event_kind", "event_type", "job_namespace", "job_name", "run_id", "flags")
+command(app, routes.events, listed("Events", _EVENTS), does="List stored events, newest first.")
 
 
 @app.command()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from msgspec import to_builtins
 
+from headwater.cli.printing import show, table
 from headwater.questions.declaring import Microseconds, Parameter, Question
 from headwater.runtime.folders import existing_folder
 from headwater.settings import load_settings
@@ -81,13 +82,25 @@ class Folder:
         return to_builtins(freshness.certain(lambda: question.ask(self, asked, **path)))
 
 
+Given = Mapping[str, Any]
+"""What a command was given, by the names of its parameters in Python."""
+
+Shown = Callable[[Any, bool, Given], None]
+"""Prints an answer, or JSON, and ends with a status that is not 0."""
+
+
+def listed(title: str, columns: tuple[str, ...]) -> Shown:
+    """Return what prints the items of an answer as a table."""
+    return lambda found, as_json, _: show(found, as_json, lambda: table(title, found, columns))
+
+
 def command(
-    app: typer.Typer, question: Question, shown: Callable[[Any, bool, Mapping[str, Any]], None], *,
+    app: typer.Typer, question: Question, shown: Shown, *,
     name: str | None = None, does: str, arguments: Sequence[str] = (), joined: Sequence[str] = (),
 ) -> None:  # fmt: skip
     """Add the command that asks a question.
 
-    shown: prints an answer, or JSON, and ends with a status; does: what `--help` says; arguments: parameters that go by
+    does: what `--help` says; arguments: parameters that go by
     their places; joined: those of several words. Both ends of a way are written `DATASET#COLUMN`.
     """
     asked = [each for each in question.parameters if each.key not in _ENDS]

@@ -1,14 +1,14 @@
 """The commands that ask about lineage, and how their answers are printed; they answer whether Headwater runs or not."""
 
 import sys
-from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from msgspec import to_builtins
 
-from headwater.cli.asking import Data, Folder, Json, command, option
+from headwater.cli.asking import Data, Folder, Given, Json, command, listed, option
 from headwater.cli.printing import pairs, show, table
 from headwater.errors import WrongQuestion
 from headwater.questions import declared
@@ -35,16 +35,6 @@ _FACETS = ("runId", "namespace", "name", "eventTime", "facet")
 _FOUND = ("kind", "namespace", "name", "column", "tag", "means.dataset", "match", "uses", "last_seen")
 _TIMELINE = ("time", "change", "from.dataset", "from.column", "to.column", "job.name")
 
-Given = Mapping[str, Any]
-
-
-def _impact(found: Any, as_json: bool, _: Given) -> None:
-    _show_reach(found, as_json, "Impact of")
-
-
-def _upstream(found: Any, as_json: bool, _: Given) -> None:
-    _show_reach(found, as_json, "Upstream of")
-
 
 def _path(found: Any, as_json: bool, _: Given) -> None:
     columns = ("namespace", "dataset", "column", "via.job.name", "via.transformation.subtype")
@@ -52,10 +42,6 @@ def _path(found: Any, as_json: bool, _: Given) -> None:
     show(found, as_json, lambda: table(title, {"items": found["path"]}, columns))
     _show_stops(found, as_json)
     sys.exit(0 if found["reaches"] else 1)
-
-
-def _edge(found: Any, as_json: bool, _: Given) -> None:
-    show(found, as_json, lambda: table("Edge", found, _EDGE))
 
 
 def _surface(found: Any, as_json: bool, given: Given) -> None:
@@ -94,41 +80,6 @@ def _timeline(found: Any, as_json: bool, _: Given) -> None:
     show(found, as_json, lambda: table(f"Lineage of {found['dataset']['dataset']}", found, _TIMELINE))
 
 
-def _facets(found: Any, as_json: bool, _: Given) -> None:
-    show(found, as_json, lambda: table("Facets", found, _FACETS))
-
-
-def _found(found: Any, as_json: bool, _: Given) -> None:
-    show(found, as_json, lambda: table("Found", found, _FOUND))
-
-
-_SUBJECT = ("dataset", "column")
-command(app, declared.impact, _impact, arguments=_SUBJECT,
-        does="List the columns that a column, or a whole dataset, ends up in.")  # fmt: skip
-command(app, declared.upstream, _upstream, arguments=_SUBJECT,
-        does="List the columns that a column, or a whole dataset, is made of.")  # fmt: skip
-command(app, declared.path, _path, does="Tell whether one column reaches another, and how. Status 1 if it does not.")
-command(app, declared.edge, _edge, does="Tell why there is an edge: which jobs, how many runs, which SQL, since when.")
-command(app, declared.surface, _surface, arguments=_SUBJECT,
-        does="List where tagged columns, or one column, end up. With --since what became exposed; status 1 if any."
-        )  # fmt: skip
-command(app, declared.unused, _unused, arguments=_SUBJECT,
-        does="Tell which columns may be dropped: used, unused, or unknown where no one can tell.")  # fmt: skip
-command(app, declared.coverage, _coverage, does="List datasets and jobs without column lineage, and why.")
-command(app, declared.timeline, _timeline, does="List when the lineage of a dataset changed, newest first.")
-command(app, declared.run, _run, name="run",
-        does="Show what a run read and who had written it, what it wrote and who read that, and its parts."
-        )  # fmt: skip
-command(app, declared.facets, _facets, does="List a facet's newest value for each run, job or dataset.")
-command(
-    app,
-    declared.search,
-    _found,
-    joined=("q",),
-    does="Find jobs, datasets, aliases, columns and tags by parts of their names.",
-)
-
-
 @app.command()
 def diff(
     before: Annotated[Path | None, typer.Argument(help="Events of a run of the pipeline before a change.")] = None,
@@ -158,7 +109,7 @@ def _counted(counts: dict[str, int]) -> str:
     return ", ".join(f"{count} {word}" for word, count in counts.items())
 
 
-def _show_reach(found: Any, as_json: bool, title: str) -> None:
+def _reach(title: str, found: Any, as_json: bool, _: Given) -> None:
     asked = found["column"]
     name = asked["dataset"] + (f"#{asked['column']}" if asked["column"] else "")
     more = " (there is more: raise --limit or --depth)" if found["truncated"] else ""
@@ -186,3 +137,37 @@ def _show_stops(found: Any, as_json: bool) -> None:
     if not as_json and found["stops"]:
         stops = {"items": found["stops"]}
         show(stops, False, lambda: table("Only lineage of whole tables goes on from", stops, ("namespace", "dataset")))
+
+
+_SUBJECT = ("dataset", "column")
+command(app, declared.impact, partial(_reach, "Impact of"), arguments=_SUBJECT,
+        does="List the columns that a column, or a whole dataset, ends up in.")  # fmt: skip
+command(app, declared.upstream, partial(_reach, "Upstream of"), arguments=_SUBJECT,
+        does="List the columns that a column, or a whole dataset, is made of.")  # fmt: skip
+command(app, declared.path, _path, does="Tell whether one column reaches another, and how. Status 1 if it does not.")
+command(
+    app,
+    declared.edge,
+    listed("Edge", _EDGE),
+    does="Tell why there is an edge: which jobs, how many runs, which SQL, since when.",
+)
+command(app, declared.surface, _surface, arguments=_SUBJECT,
+        does="List where tagged columns, or one column, end up. With --since what became exposed; status 1 if any."
+        )  # fmt: skip
+command(app, declared.unused, _unused, arguments=_SUBJECT,
+        does="Tell which columns may be dropped: used, unused, or unknown where no one can tell.")  # fmt: skip
+command(app, declared.coverage, _coverage, does="List datasets and jobs without column lineage, and why.")
+command(app, declared.timeline, _timeline, does="List when the lineage of a dataset changed, newest first.")
+command(app, declared.run, _run, name="run",
+        does="Show what a run read and who had written it, what it wrote and who read that, and its parts."
+        )  # fmt: skip
+command(
+    app, declared.facets, listed("Facets", _FACETS), does="List a facet's newest value for each run, job or dataset."
+)
+command(
+    app,
+    declared.search,
+    listed("Found", _FOUND),
+    joined=("q",),
+    does="Find jobs, datasets, aliases, columns and tags by parts of their names.",
+)

@@ -10,16 +10,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
+from headwater.index.asking import Bounds, Subject
+from headwater.index.reach import reach
 from msgspec import Struct
 
 from bench.figures import Figure, percentile
 from bench.parser import fill_log
 from bench.wide import EDGES, IN_LAYER, JOBS, NAMESPACE, early_columns, wide_events
 from headwater.eventlog.claims import FolderClaims
-from headwater.index.asking import Bounds, Subject
 from headwater.index.follow import IndexFollower
 from headwater.index.live import LiveGraph
-from headwater.index.reach import reach
 from headwater.lake.bronze import Bronze
 from headwater.lineage.names import default_rules
 from headwater.lineage.snapshot import as_said

@@ -8,7 +8,7 @@ import argparse
 import sys
 from random import Random
 
-from headwater.index.lens import Lens
+from headwater.lineage.lens import Lens
 from tests.lineage_world import in_batches, read_parts
 from tests.reference.records import Delivered, stored
 from tests.reference.worlds import random_world

@@ -2,14 +2,17 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+from msgspec import to_builtins
 from rich.console import Console
 from rich.table import Table
 
-from headwater.api.lineage import ask, surface
 from headwater.index.lens import Lenses
 from headwater.lake.bronze import Bronze
+from headwater.questions import declared
+from headwater.questions.declaring import Question
 from headwater.runtime.indexes import open_lenses
 from headwater.runtime.storage import open_bronze
 from headwater.settings import load_settings
@@ -42,13 +45,17 @@ def _by_kind(bronze: Bronze) -> Rows:
     return [tuple(row.values()) for row in bronze.tables[EVENTS.name].query(sql).to_pylist()]
 
 
+def _ask(lenses: Lenses, question: Question, asked: dict[str, str]) -> Any:
+    return to_builtins(question.ask(SimpleNamespace(lenses=lenses), asked))
+
+
 def _surface(lenses: Lenses) -> Rows:
-    items = surface(lenses, SOURCE)["items"]
+    items = _ask(lenses, declared.surface, SOURCE)["items"]
     return [(item["exposure"], _name(item), _from(item), _how(item["how"])) for item in items]
 
 
 def _upstream(lenses: Lenses) -> Rows:
-    found = ask(lenses, "upstream", METRIC)
+    found = _ask(lenses, declared.upstream, METRIC)
     steps = [
         (item["distance"], _name(item), _name(item["via"]), _how(item["via"]["transformation"]))
         for item in found["columns"]
@@ -57,7 +64,7 @@ def _upstream(lenses: Lenses) -> Rows:
 
 
 def _unused(lenses: Lenses) -> Rows:
-    return [(item["verdict"], _name(item), item["reason"]) for item in ask(lenses, "unused", JUDGED)["items"]]
+    return [(item["verdict"], _name(item), item["reason"]) for item in _ask(lenses, declared.unused, JUDGED)["items"]]
 
 
 def _from(item: dict[str, Any]) -> str:

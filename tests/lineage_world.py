@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from headwater.errors import NotKnown
-from headwater.index.exposure import look_for
-from headwater.index.verdicts import judge_dataset
 from headwater.lineage.contents import Contents, ContentsInMemory
 from headwater.lineage.current import Group
 from headwater.lineage.derive import Derivation
@@ -25,6 +23,8 @@ from headwater.lineage.tags import has_tag
 from headwater.lineage.unused import Judged
 from headwater.lineage.user_rules import UserRules
 from headwater.lineage.walk import Mode, walk
+from headwater.questions.exposure import look_for
+from headwater.questions.verdicts import judge_dataset
 from tests.reference.nesting import ColumnEdge
 from tests.reference.records import Delivered
 from tests.reference.solver import Column, TableEdge

@@ -13,7 +13,6 @@ import pytest
 from deltalake import write_deltalake
 
 from headwater.api.freshness import Freshness
-from headwater.api.lineage import ask
 from headwater.errors import NotKnown
 from headwater.eventlog import Kind
 from headwater.index.follow import IndexFollower
@@ -22,6 +21,7 @@ from headwater.lake.arrow import arrow_batch
 from headwater.runtime.indexes import open_freshness, open_index_home, open_rules
 from headwater.runtime.logs import log_readers
 from headwater.tables import GENERATIONS, STATE
+from tests.asking import ask
 from tests.parsing import World, event, note
 from tests.reference.small_events import CLEAR, made, run
 from tests.reference.world_events import at, source, uuid

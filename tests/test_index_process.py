@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from headwater.api.lineage import ask, diff, surface
 from headwater.errors import LakeUnavailable
 from headwater.runtime.indexes import open_lenses
 from headwater.settings import load_settings
+from tests.asking import ask
 from tests.parsing import World
 from tests.reference.small_events import CLEAR, made, run
 from tests.reference.world_events import at, source, uuid
@@ -54,16 +54,7 @@ def over_http(asker: Asker) -> list[Any]:
 def afresh(data: Path) -> list[Any]:
     """Return the answers of a folder on which no Headwater runs, as the command line has them."""
     lenses = open_lenses(load_settings({"data": data}, folder=data, environment={})[0], data)
-    special: dict[str, Callable[..., Any]] = {
-        "surface": surface,
-        "diff": diff,
-        "run": lambda it, asked: it.run(asked["run"]),
-    }
-
-    def answer(name: str, **asked: str) -> Any:
-        return special[name](lenses, asked) if name in special else ask(lenses, name, asked)
-
-    return answers(answer)
+    return answers(lambda name, **asked: ask(lenses, name, asked))
 
 
 def eventually(asker: Asker, holds: Callable[[], bool]) -> None:

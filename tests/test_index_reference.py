@@ -16,20 +16,21 @@ from hypothesis import strategies as st
 
 from headwater.errors import NotKnown
 from headwater.events.position import Source
-from headwater.index.asking import Bounds, Subject
-from headwater.index.exposure import exposures, look_for
+from headwater.events.times import iso
 from headwater.index.home import IndexHome
 from headwater.index.indexer import Indexer
-from headwater.index.lens import Lens, Lenses, Sight
-from headwater.index.reach import reach
+from headwater.index.lens import Lenses
 from headwater.index.rules_files import RulesFiles
-from headwater.index.showing import iso
-from headwater.index.verdicts import verdicts
 from headwater.lake.follow import StoredEvent
+from headwater.lineage.lens import Lens, Sight
 from headwater.lineage.name import Name
 from headwater.lineage.names import default_rules
 from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.walk import Mode
+from headwater.questions.asking import Bounds, Subject
+from headwater.questions.exposure import exposures, look_for
+from headwater.questions.reach import reach
+from headwater.questions.verdicts import verdicts
 from tests.lineage_world import LineageWorld
 from tests.reference.nesting import ColumnEdge
 from tests.reference.records import Delivered
@@ -116,10 +117,10 @@ def compare(lenses: Lenses, events: list[Delivered], lens: Lens) -> None:
         surface, until = there.behind_tag("pii")
         assert exposed(here) == (surface, {column: iso(time_us) for column, time_us in until.items()})
         for strict in (False, True):
-            found = verdicts(here.moment, here.rules, here.view, asked=None, limit=10_000, strict=strict)["items"]
-            names = {Name(item["namespace"], item["dataset"]) for item in found}
+            found = verdicts(here.moment, here.rules, here.view, asked=None, limit=10_000, strict=strict).items
+            names = {Name(item.namespace, item.dataset) for item in found}
             wanted = {key: verdict for name in names for key, verdict in there.verdicts(name, strict=strict).items()}
-            assert {key_of(here, item): item["verdict"] for item in found} == wanted
+            assert {key_of(here, item): item.verdict for item in found} == wanted
 
 
 def known(snapshot: Snapshot) -> tuple[object, object]:
@@ -147,25 +148,21 @@ def reached(here: Sight, asked: Column, mode: Mode, *, forward: bool) -> dict[Co
     found = reach(
         here.moment, RULES, Subject(*asked), here.view, forward=forward, mode=mode, bounds=FAR
     )  # fmt: skip
-    assert not found["truncated"]
-    return {
-        key_of(here, item): (item["distance"], item["masked"], item["read_before_recreation"])
-        for item in found["columns"]
-    }
+    assert not found.truncated
+    return {key_of(here, item): (item.distance, item.masked, item.read_before_recreation) for item in found.columns}
 
 
 def exposed(here: Sight) -> tuple[dict[Column, str], dict[Column, str]]:
     """Return exposures, and until when what is masked was written in the clear."""
     try:
         looked = look_for(here.moment, here.rules, here.view, tag="pii", source=None)
-        found = exposures(here.moment, looked, tag="pii", limit=10_000)["items"]
+        found = exposures(here.moment, looked, tag="pii", limit=10_000).items
     except NotKnown:
         return {}, {}
-    until = {key_of(here, item): item["exposed_until"] for item in found if item["exposed_until"]}
-    return {key_of(here, item): item["exposure"] for item in found}, until
+    until = {key_of(here, item): item.exposed_until for item in found if item.exposed_until}
+    return {key_of(here, item): item.exposure for item in found}, until
 
 
-def key_of(here: Sight, item: dict[str, Any]) -> Column:
-    name = Name(item["namespace"], item["dataset"])
-    column = item["column"]
+def key_of(here: Sight, item: Any) -> Column:
+    name, column = Name(item.namespace, item.dataset), item.column
     return (*name.parts, None if column is None else here.moment.shown_columns(name).key(column))

@@ -9,20 +9,21 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from msgspec import to_builtins
 from pyspark.sql import SparkSession
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from headwater.access import Access
-from headwater.api.facets import facets
 from headwater.api.marquez.routes import MarquezApi
-from headwater.api.questions import moment_us
-from headwater.index.lens import Lens
+from headwater.lineage.lens import Lens
 from headwater.lineage.name import Name
 from headwater.lineage.names import default_rules
 from headwater.lineage.naming import Naming
 from headwater.lineage.newest import newest_events_first, order_of, order_text, time_of
 from headwater.lineage.run import fold
+from headwater.questions.declaring import moment_us
+from headwater.questions.facets import newest_facets
 from headwater.runtime.indexes import open_freshness, open_lenses, open_search
 from headwater.tables import DATASETS, FACETS, FIELDS
 from tests.lake_check import rows
@@ -60,9 +61,10 @@ class Lake:
 
     def facets(self, entity: str) -> dict[str, str]:
         """Return what the answer about facets says, by the name of its case."""
-        found = facets(self.world.bronze, default_rules(), entity=entity, name="note", limit=1000)
-        assert not found["truncated"]
-        return {case_of(item.get("runId") or item["name"]): item["facet"]["text"] for item in found["items"]}
+        found = newest_facets(self.world.bronze, default_rules(), entity=entity, name="note", limit=1000)
+        assert not found.truncated
+        items: list[Any] = to_builtins(found.items)
+        return {case_of(item.get("runId") or item["name"]): item["facet"]["text"] for item in items}
 
 
 async def _no_post(body: bytes, headers: Mapping[str, str], query: str) -> tuple[int, bytes]:

@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 import yaml
 
-from headwater.api.lineage import ask, diff, surface
 from headwater.errors import NotKnown
 from headwater.fabric.shortcuts import place_of, shortcuts
 from headwater.runtime.indexes import open_lenses
 from headwater.settings import load_settings
 from headwater.spark.listener import FABRIC, KEY, properties
+from tests.asking import ask
 from tests.notebooks import FOLDER, Shown, cells, run
 from tests.parsing import World
 from tests.running import Running
@@ -146,7 +146,7 @@ def shows_something(shown: Shown) -> None:
 def test_the_surface_is_that_of_the_index(lake: Lake) -> None:
     shown = lake.run("Surface", tag="PII")
     (found,) = shown.values
-    expected = surface(lake.lenses, {"tag": "pii"})
+    expected = ask(lake.lenses, "surface", {"tag": "pii"})
     assert [(*named(row), row["exposure"]) for row in found.to_dict("records")] == [
         (*named(each), each["exposure"]) for each in expected["items"]
     ]
@@ -170,7 +170,7 @@ def test_what_changed_is_what_the_index_says(lake: Lake) -> None:
     for since, until in [(times[0], times[1]), (times[1], "")]:
         shown = lake.run("Diff", since=since, until=until)
         (found,) = shown.values
-        expected = diff(lake.lenses, {"from": since} | ({"to": until} if until else {}))
+        expected = ask(lake.lenses, "diff", {"from": since} | ({"to": until} if until else {}))
         assert [
             (row.change, row.source_dataset, row.source_column, row.target_dataset, row.target_column,
              "DIRECT" if row.direct else "INDIRECT", row.masked, row.job_name)

@@ -8,7 +8,6 @@ from typing import Any, cast
 
 import httpx
 import jsonschema_rs
-import msgspec
 import pytest
 import requests
 import schemathesis
@@ -22,10 +21,10 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from headwater.api import openapi
-from headwater.api.answers.lists import Events, RefusedRequests, RejectedEvents
 from headwater.api.questions import list_events, list_refused, list_rejected
 from headwater.api.routes import BASE, ROUTES
 from headwater.eventlog import Kind
+from headwater.questions.answers.lists import Events, RefusedRequests, RejectedEvents
 from headwater.receiver import Refusal
 from headwater.receiver.refusals import Refusals
 from tests.parsing import World, event
@@ -93,9 +92,10 @@ def test_lists_of_what_is_stored_and_what_is_not_are_of_their_shapes(tmp_path: P
     world.parser().step()
     for answer, shape in ((list_events, Events), (list_rejected, RejectedEvents), (list_refused, RefusedRequests)):
         more = {"run": None, "job": None} if answer is list_events else {}
-        found = cast(Any, answer)(world.bronze, since=None, limit=10, **more)
-        assert cast(Any, msgspec.convert(found, shape)).items
-    assert {item["body"] for item in list_rejected(world.bronze, since=None, limit=10)["items"]} == {None, "{}"}
+        found = cast(Any, answer)(world.bronze, since_us=None, limit=10, **more)
+        assert isinstance(found, shape)
+        assert found.items
+    assert {item.body for item in list_rejected(world.bronze, since_us=None, limit=10).items} == {None, "{}"}
 
 
 def test_every_answer_is_typed_to_its_last_member() -> None:

@@ -165,7 +165,7 @@ def test_reading_needs_the_role_read_and_sending_again_admin(shop: Asker, key: s
         ("overview", {"from": "2026-03-02", "to": "2026-03-01"}, "longer than nothing"),
         ("overview", {"from": "1926-03-02"}, "no longer than 366 days"),
         ("overview", {"to": "9999-12-31T23:59:59Z"}, "behind the year"),
-        ("graph", {"groups": "table"}, "Write namespace, lakehouse, schema, none"),
+        ("graph", {"groups": "table"}, "Write namespace, lakehouse, schema or none"),
         ("graph", {"limit": "2001"}, "not between 1 and 2000"),
         ("timeline", {}, "dataset= is missing"),
         ("timeline", {"dataset": "export/dump", "since": "now"}, "is no time"),

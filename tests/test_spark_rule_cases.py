@@ -7,10 +7,10 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
-from headwater.index.asking import Subject
-from headwater.index.reach import reach
-from headwater.index.verdicts import judge_dataset
 from headwater.lineage.name import Name
+from headwater.questions.asking import Subject
+from headwater.questions.reach import reach
+from headwater.questions.verdicts import judge_dataset
 from headwater.spark.gold_answers import counting
 from headwater.spark.graph import SnapshotOfRows
 from headwater.spark.naming import Names
@@ -84,7 +84,7 @@ class Seen:
         return self._hits(self._reached(ask, namespace, forward=False))
 
     def stops(self, ask: Ask, namespace: str) -> Any:
-        return {stop["dataset"] for stop in self._reached(ask, namespace, forward=True)["stops"]}
+        return {stop.dataset for stop in self._reached(ask, namespace, forward=True).stops}
 
     def _reached(self, ask: Ask, namespace: str, *, forward: bool) -> Any:
         asked = Subject(namespace, *column_of(ask.about)[1:])
@@ -92,10 +92,10 @@ class Seen:
 
     def _hits(self, found: Any) -> dict[str, str]:
         return {
-            self._told(each["namespace"], each["dataset"], each["column"]): told_hit(
-                each["distance"], each["masked"], each["read_before_recreation"]
+            self._told(each.namespace, each.dataset, each.column): told_hit(
+                each.distance, each.masked, each.read_before_recreation
             )
-            for each in found["columns"]
+            for each in found.columns
         }
 
     def _told(self, namespace: str, dataset: str, column: str | None) -> str:

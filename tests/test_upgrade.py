@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from headwater.api.lineage import ask
 from headwater.errors import LakeUnavailable
 from headwater.index.database import open_for_reading
 from headwater.index.follow import AT_ONCE, IndexFollower
@@ -15,7 +14,10 @@ from headwater.index.home import IndexHome
 from headwater.index.lens import Lenses
 from headwater.index.older_file import show_todays_tables
 from headwater.index.rules_files import RulesFiles
+from headwater.index.run_history import RunHistory
 from headwater.lineage.names import default_rules
+from headwater.questions.run_lineage import run_lineage
+from tests.asking import ask
 from tests.fixtures import unpack_before_verdicts
 from tests.parsing import World, event
 from tests.shop import Asker, up
@@ -80,10 +82,10 @@ def test_the_old_index_answers_until_the_new_one_is_built_beside_it(
 
 def test_runs_of_an_old_index_go_by_their_keys_as_if_these_were_numbers(lenses: Lenses) -> None:
     to_bronze, to_silver, to_gold = (f"0195c000-0000-7000-8000-{number:012d}" for number in (1, 2, 3))
-    found = lenses.run(to_silver)
-    assert found["run"]["job"]["name"] == "to_silver"
-    assert [each["written_by"]["id"] for each in found["reads"]] == [to_bronze]
-    assert to_gold in {reader["id"] for each in found["writes"] for reader in each["read_by"]}
+    found = lenses.now(lambda live, _: run_lineage(RunHistory(live), to_silver))
+    assert found.run.job.name == "to_silver"
+    assert [each.written_by.id for each in found.reads if each.written_by] == [to_bronze]
+    assert to_gold in {reader.id for each in found.writes for reader in each.read_by}
 
 
 def test_an_old_index_that_cannot_be_read_takes_nothing_from_the_one_that_is_built(

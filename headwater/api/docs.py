@@ -14,13 +14,13 @@ from starlette.routing import Route as HttpRoute
 from headwater.access import Access
 from headwater.api.openapi import document
 from headwater.api.refusing import refuse
-from headwater.api.routes import Route
+from headwater.questions.declaring import Question
 
 
 class Docs:
     """The document and its page, each made once."""
 
-    def __init__(self, access: Access, routes: Sequence[Route]):
+    def __init__(self, access: Access, routes: Sequence[Question]):
         """Make nothing yet. routes: the ones that are served."""
         self._access = access
         self._routes = routes

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from headwater.errors import Behind, HeadwaterError, NotKnown
 from headwater.eventlog import Readers, each
+from headwater.events.times import iso
 from headwater.index.home import IndexHome
 from headwater.index.served import served_progress
-from headwater.index.showing import iso
 from headwater.lake.bronze import Bronze
 from headwater.lake.follow import oldest_ahead_us
 from headwater.lake.gold_pass import Gold

@@ -8,9 +8,9 @@ import msgspec
 
 from headwater.api.answers.happenings import HAPPENINGS
 from headwater.api.answers.marquez import READ_BY_PAGE
-from headwater.api.answers.parts import Error
-from headwater.api.parameters import Parameter
-from headwater.api.routes import BASE, Route
+from headwater.api.routes import BASE
+from headwater.questions.answers.parts import Error
+from headwater.questions.declaring import Parameter, Question
 
 _JSON = "application/json"
 _SCHEMAS = "#/components/schemas/"
@@ -33,7 +33,7 @@ _STREAM = {
 _TAKEN = {"content": {_JSON: {"schema": {"type": "object"}}}}
 
 
-def document(routes: Sequence[Route]) -> dict[str, Any]:
+def document(routes: Sequence[Question]) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of these routes, of the receiver and of the health checks."""
     answers = [route.answer for route in routes if route.answer]
     shapes = [*answers, *HAPPENINGS.values(), *READ_BY_PAGE.values(), Error]
@@ -62,7 +62,7 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
     }
 
 
-def _operation(route: Route) -> dict[str, Any]:
+def _operation(route: Question) -> dict[str, Any]:
     if route.answer is None:
         said: dict[str, Any] = {"content": {"text/event-stream": {"schema": _STREAM}}}
     else:

@@ -1,23 +1,18 @@
 """What came in, what lags and how runs fare, as series over a window."""
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from headwater.api.freshness import Freshness
-from headwater.api.query import number
-from headwater.api.questions import moment_us
 from headwater.errors import WrongQuestion
 from headwater.eventlog import LogReader, each
+from headwater.events.times import iso
 from headwater.index.lens import Lenses
 from headwater.index.run_health import run_health
-from headwater.index.showing import iso
 from headwater.lake.bronze import Bronze
 from headwater.tables import EVENTS, REFUSED, REJECTED, Table
 
-MAX_BUCKETS = 500
-_BUCKETS = 60
 _HOUR_US = 3600 * 1_000_000
 _MAX_US = 366 * 24 * _HOUR_US
 _LATEST_US = 7_030 * 366 * 24 * _HOUR_US
@@ -37,16 +32,10 @@ class Window(NamedTuple):
         return self.since_us + self.bucket_us * self.buckets
 
 
-def overview(
-    readers: Sequence[LogReader],
-    bronze: Bronze,
-    lenses: Lenses,
-    freshness: Freshness,
-    parameters: Mapping[str, str],
+def overview_of(
+    readers: Sequence[LogReader], bronze: Bronze, lenses: Lenses, freshness: Freshness, *, window: Window, now_us: int
 ) -> dict[str, Any]:
     """Answer series of events, rejections, refusals (by time of receipt) and runs (by event time); see docs/api.md."""
-    now_us = time.time_ns() // 1000
-    window = read_window(parameters, now_us)
     there = bronze.exists()
     passed = bronze.watermarks([reader.source for reader in readers])
     pending = sum(each(readers, lambda reader: reader.pending(passed[reader.source])))
@@ -66,14 +55,10 @@ def overview(
     }
 
 
-def read_window(parameters: Mapping[str, str], now_us: int) -> Window:
-    """Read from=, to= and buckets=; raises WrongQuestion for a window that is none."""
-    until_us = moment_us("to", parameters["to"]) if parameters.get("to") else now_us
-    since_us = moment_us("from", parameters["from"]) if parameters.get("from") else until_us - _HOUR_US
-    buckets = number(parameters, "buckets")
-    buckets = _BUCKETS if buckets is None else buckets
-    if not 1 <= buckets <= MAX_BUCKETS:
-        raise WrongQuestion(f"buckets={buckets} is not between 1 and {MAX_BUCKETS}.")
+def window_of(from_us: int | None, to_us: int | None, buckets: int, now_us: int) -> Window:
+    """Return the window that is asked for, up to now and an hour long; raises WrongQuestion for one that is none."""
+    until_us = now_us if to_us is None else to_us
+    since_us = until_us - _HOUR_US if from_us is None else from_us
     if not 0 < until_us - since_us <= _MAX_US:
         raise WrongQuestion("The window from `from` to `to` must be longer than nothing and no longer than 366 days.")
     if until_us > _LATEST_US:

@@ -1,16 +1,16 @@
-"""Audit and lists, answered from log and lake; the HTTP routes and the command line share them."""
+"""Audit and lists, answered from log and lake."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from headwater.errors import WrongQuestion
+from msgspec import convert
+
 from headwater.eventlog import LogReader, each
-from headwater.events.times import parse_time
 from headwater.lake.bronze import Bronze
+from headwater.questions.answers.lists import Events, RefusedRequests, RejectedEvents
 from headwater.tables import EVENTS, REFUSED, REJECTED
 
-MAX_LIMIT = 1000
 _SHOWN = (
     "event_id, incarnation, partition, sequence, received_at, event_time, event_kind, event_type, run_id, "
     "job_namespace, job_name, producer, flags"
@@ -56,10 +56,10 @@ def log_state(readers: Sequence[LogReader], bronze: Bronze) -> dict[str, Any]:
     return {"log": source.log, "incarnation": source.incarnation, "items": each(readers, item), "past": past}
 
 
-def list_events(bronze: Bronze, *, run: str | None, job: str | None, since: str | None, limit: int) -> dict[str, Any]:
+def list_events(bronze: Bronze, *, run: str | None, job: str | None, since_us: int | None, limit: int) -> Events:
     """List stored events, newest first, bodies included.
 
-    run: a run id; job: a name, or `namespace/name`; since: received at or after, ISO 8601, UTC without a zone.
+    run: a run id; job: a name, or `namespace/name`; since: received at or after (us, UTC).
     """
     conditions = ["true"]
     if run:
@@ -67,26 +67,25 @@ def list_events(bronze: Bronze, *, run: str | None, job: str | None, since: str 
     if job:
         name = _quoted(job)
         conditions.append(f"(job_name = {name} OR concat(job_namespace, '/', job_name) = {name})")
-    return _page(bronze, EVENTS.name, _SHOWN, [*conditions, *_since(since)], limit)
+    return convert(_page(bronze, EVENTS.name, _SHOWN, [*conditions, *_since(since_us)], limit), Events)
 
 
-def list_rejected(bronze: Bronze, *, since: str | None, limit: int) -> dict[str, Any]:
+def list_rejected(bronze: Bronze, *, since_us: int | None, limit: int) -> RejectedEvents:
     """List quarantined records and gaps, newest first."""
     shown = "incarnation, partition, sequence, to_sequence, received_at, reason, field, message, http"
-    return _page(bronze, REJECTED.name, shown, ["true", *_since(since)], limit)
+    return convert(_page(bronze, REJECTED.name, shown, ["true", *_since(since_us)], limit), RejectedEvents)
 
 
-def list_refused(bronze: Bronze, *, since: str | None, limit: int) -> dict[str, Any]:
+def list_refused(bronze: Bronze, *, since_us: int | None, limit: int) -> RefusedRequests:
     """List notes of refused requests and items, newest first; each counts alike refusals of half a second."""
     shown = "received_at, status, reason, route, key, field, message, user_agent, first_at, count"
-    return _page(bronze, REFUSED.name, shown, ["true", *_since(since)], limit, bodies=False)
+    found = _page(bronze, REFUSED.name, shown, ["true", *_since(since_us)], limit, bodies=False)
+    return convert(found, RefusedRequests)
 
 
 def _page(
     bronze: Bronze, name: str, shown: str, conditions: list[str], limit: int, *, bodies: bool = True
 ) -> dict[str, Any]:
-    if not 1 <= limit <= MAX_LIMIT:
-        raise WrongQuestion(f"limit={limit} is not between 1 and {MAX_LIMIT}. Ask for fewer, and use `since`.")
     if not bronze.exists():
         return {"items": [], "totalCount": 0, "truncated": False}
     table, where = bronze.tables[name], " AND ".join(conditions)
@@ -110,19 +109,8 @@ def _bodies(bronze: Bronze, name: str, items: Iterable[dict[str, Any]]) -> dict[
     return {(row["incarnation"], row["partition"], row["sequence"]): row["body"] for row in found.to_pylist()}
 
 
-def _since(text: str | None) -> list[str]:
-    if not text:
-        return []
-    return [f"received_at >= to_timestamp_micros({moment_us('since', text)})"]
-
-
-def moment_us(parameter: str, text: str) -> int:
-    """Read a time that was asked for, in microseconds since 1970; raises WrongQuestion naming the parameter."""
-    moment, _ = parse_time(text)
-    if moment is None:
-        hint = " In a URL + is written %2B." if " " in text else ""
-        raise WrongQuestion(f"{parameter}={text[:40]!r} is no time. Write it like 2026-03-01T12:00:00Z.{hint}")
-    return moment
+def _since(time_us: int | None) -> list[str]:
+    return [] if time_us is None else [f"received_at >= to_timestamp_micros({time_us})"]
 
 
 def _quoted(text: str) -> str:

@@ -9,11 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from headwater.access import Access, Role
-from headwater.api.query import check_names
-from headwater.api.routes import Route
 from headwater.errors import Behind, GiveUp, NotKnown, Retry, WrongQuestion
-
-Answer = Callable[[Request], Any]
 
 
 def refuse(access: Access, request: Request, role: Role) -> Response | None:
@@ -29,12 +25,11 @@ def refuse(access: Access, request: Request, role: Role) -> Response | None:
 _MAY = {"read": "read", "write": "write", "admin": "change anything"}
 
 
-def answered(route: Route, answer: Answer, request: Request, turn: AbstractContextManager[Any]) -> Any:
-    """Return what an answer function gives, or the refusal that its error stands for; turn: held meanwhile."""
+def answered(ask: Callable[[], Any], turn: AbstractContextManager[Any]) -> Any:
+    """Return an answer, or the refusal that its error stands for; turn: held meanwhile."""
     try:
-        check_names(route.name, request.query_params, route.taken)
         with turn:
-            return answer(request)
+            return ask()
     except WrongQuestion as error:
         return error_response(400, str(error), "Correct the parameter.")
     except NotKnown as error:

@@ -1,76 +1,113 @@
-"""The routes of the reading API, each defined once: what it takes and answers. `app` serves them, `openapi` says so."""
+"""The routes of the reading API: the questions about lineage, and what is asked of log and lake, declared here."""
 
-from typing import NamedTuple
+import time
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Protocol
 
-from headwater.access import Role
-from headwater.api import parameters as p
-from headwater.api.answers import columns, lineage, lists, operations, parts, pictures
-from headwater.api.parameters import Parameter
+import msgspec
+
+from headwater.api import questions
+from headwater.api.answers import operations
+from headwater.api.freshness import Freshness
+from headwater.api.overview import overview_of, window_of
+from headwater.api.questions import list_events, list_refused, list_rejected
+from headwater.eventlog import Readers
+from headwater.questions import declared
+from headwater.questions import parameters as p
+from headwater.questions.answers import lists
+from headwater.questions.declaring import Help, Microseconds, question
 
 BASE = "/api/headwater/v1"
 
 
-class Route(NamedTuple):
-    """A route below BASE; reads_lake: one at a time, because it reads Delta tables."""
-
-    path: str
-    summary: str
-    parameters: tuple[Parameter, ...]
-    answer: type[parts.Shape] | None
-    reads_lake: bool = False
-    method: str = "GET"
-    role: Role = "read"
+class Sources(declared.Sources, Protocol):
+    """What is asked of log and lake is asked of these, too."""
 
     @property
-    def name(self) -> str:
-        """What the route is called."""
-        return self.path.replace("/{run}", "").replace("/", "-")
+    def readers(self) -> Readers:
+        """The log."""
 
     @property
-    def taken(self) -> tuple[str, ...]:
-        """The names of the parameters of its query."""
-        return tuple(each.name for each in self.parameters if each.place == "query")
+    def freshness(self) -> Freshness:
+        """What questions cannot see yet."""
+
+    @property
+    def settings(self) -> Sequence[Mapping[str, Any]]:
+        """The settings as they are shown."""
 
 
-_SUBJECT = (p.NAMESPACE, p.DATASET, p.COLUMN)
-_ANY_SUBJECT = (p.NAMESPACE, p.ANY_DATASET, p.COLUMN)
-_WALK = (*_SUBJECT, p.MODE, p.DEPTH, p.LIMIT, p.ROOTS, p.PATHS, *p.LENS)
+From = Annotated[Microseconds | None, Help("From this moment on; one hour before `to` without it.")]
+Buckets = Annotated[int, Help("Into so many parts of equal length the window is cut.", most=500)]
+RunOf = Annotated[str | None, Help("A run id.")]
+Job = Annotated[str | None, Help("A job's name, or namespace/name.")]
+Resume = Annotated[
+    str | None, Help("Go on behind the event of this id; the header Last-Event-ID goes before.", longest=40)
+]
+
+
+@question("overview", reads_lake=True)
+def overview(sources: Sources, *, from_: From = None, to: p.To = None, buckets: Buckets = 60) -> operations.Overview:
+    """What came in, what lags, how runs fare."""
+    now_us = time.time_ns() // 1000
+    window = window_of(from_, to, buckets, now_us)
+    found = overview_of(
+        sources.readers(), sources.bronze, sources.lenses, sources.freshness, window=window, now_us=now_us
+    )
+    return msgspec.convert(found, operations.Overview)
+
+
+@question("audit", reads_lake=True)
+def audit(sources: Sources) -> operations.Audit:
+    """Whether every acknowledged event is in exactly one table."""
+    return msgspec.convert(questions.audit(sources.readers(), sources.bronze), operations.Audit)
+
+
+@question("freshness", reads_lake=True)
+def freshness(sources: Sources) -> operations.Freshness:
+    """Age of the oldest acknowledged event that questions cannot see yet."""
+    return msgspec.convert(sources.freshness.answer(), operations.Freshness)
+
+
+@question("events", reads_lake=True)
+def events(
+    sources: Sources, *, run: RunOf = None, job: Job = None, since: p.Since = None, limit: p.Listed = 100
+) -> lists.Events:
+    """Stored events."""
+    return list_events(sources.bronze, run=run, job=job, since_us=since, limit=limit)
+
+
+@question("rejected", reads_lake=True)
+def rejected(sources: Sources, *, since: p.Since = None, limit: p.Listed = 100) -> lists.RejectedEvents:
+    """What was acknowledged but could not be stored."""
+    return list_rejected(sources.bronze, since_us=since, limit=limit)
+
+
+@question("rejected/retry", answer=operations.SentAgain, reads_lake=True, method="POST", role="admin")
+def retried(sources: Sources, *, since: p.Since = None, limit: p.Listed = 100) -> lists.RejectedEvents:
+    """Send rejected events again."""
+    return list_rejected(sources.bronze, since_us=since, limit=limit)
+
+
+@question("refused", reads_lake=True)
+def refused(sources: Sources, *, since: p.Since = None, limit: p.Listed = 100) -> lists.RefusedRequests:
+    """Requests and items that were not taken, counted by reason."""
+    return list_refused(sources.bronze, since_us=since, limit=limit)
+
+
+@question("live")
+def live(_: Sources, *, last_event_id: Resume = None) -> None:
+    """What happens now, as server-sent events: runs, edges, rejections."""
+
+
+@question("settings")
+def settings(sources: Sources) -> operations.SettingsAnswer:
+    """The effective settings, without secrets."""
+    return operations.SettingsAnswer([operations.Setting(**each) for each in sources.settings])
+
 
 ROUTES = (
-    Route("impact", "The columns that a column, or a whole dataset, ends up in", _WALK, lineage.Reach),
-    Route("upstream", "The columns that a column, or a whole dataset, is made of", _WALK, lineage.Reach),
-    Route("path", "Whether one column reaches another, and how", (*p.ENDS, p.MODE, *p.LENS), lineage.PathAnswer),
-    Route("edge", "Why an edge is there", (*p.ENDS, *p.LENS), lineage.EdgeAnswer, reads_lake=True),
-    Route("surface", "Where tagged columns, or one column, end up: exposed, masked or unknown",
-          (*_ANY_SUBJECT, p.TAG, p.SINCE, p.EXPOSURE, p.LIMIT, *p.LENS), columns.Surface),
-    Route("unused", "Which columns may be dropped",
-          (p.NAMESPACE, p.ANY_DATASET, p.STRICT, p.LIMIT, *p.LENS), columns.Unused),
-    Route("diff", "What changed between two moments", (p.FROM, p.TO, p.LIMIT), lineage.Diff),
-    Route("coverage", "What lineage does not cover, and why", (p.LIMIT, *p.LENS), lineage.Coverage),
-    Route("runs/{run}/lineage", "Which run read what which run wrote", (p.RUN_PATH,), lineage.RunLineage),
-    Route("facets", "The newest value of a facet for each run, job or dataset", (p.ENTITY, p.FACET, p.LISTED),
-          lists.Facets, reads_lake=True),
-    Route("names", "Which dataset a name means", (p.SENT_NAMESPACE, p.SENT_NAME, p.AT), columns.Names),
-    Route("rules", "Which of your rules are in force", (), columns.Rules),
-    Route("search", "What is called like this: jobs, datasets, aliases, columns, tags",
-          (p.TEXT, p.SEARCH_KINDS, p.FOUND), columns.SearchAnswer),
-    Route("graph", "The table graph, folded into groups", (p.GROUPS, p.EXPAND, p.NODES, *p.LENS), pictures.GraphAnswer),
-    Route("lineage", "The tables and columns around a dataset or a column, to be drawn",
-          (*_SUBJECT, p.MODE, p.UP, p.DOWN, p.AROUND, *p.LENS), pictures.Surroundings),
-    Route("timeline", "When the lineage of a dataset changed", (p.NAMESPACE, p.DATASET, p.SINCE, p.LIMIT),
-          lineage.Timeline),
-    Route("overview", "What came in, what lags, how runs fare", (p.WINDOW_FROM, p.TO, p.BUCKETS), operations.Overview,
-          reads_lake=True),
-    Route("audit", "Whether every acknowledged event is in exactly one table", (), operations.Audit, reads_lake=True),
-    Route("freshness", "Age of the oldest acknowledged event that questions cannot see yet", (), operations.Freshness,
-          reads_lake=True),
-    Route("events", "Stored events", (p.RUN_ID, p.JOB, p.SINCE, p.LISTED), lists.Events, reads_lake=True),
-    Route("rejected", "What was acknowledged but could not be stored", (p.SINCE, p.LISTED), lists.RejectedEvents,
-          reads_lake=True),
-    Route("rejected/retry", "Send rejected events again", (p.SINCE, p.LISTED), operations.SentAgain, reads_lake=True,
-          method="POST", role="admin"),
-    Route("refused", "Requests and items that were not taken, counted by reason", (p.SINCE, p.LISTED),
-          lists.RefusedRequests, reads_lake=True),
-    Route("live", "What happens now, as server-sent events: runs, edges, rejections", (p.RESUME,), None),
-    Route("settings", "The effective settings, without secrets", (), operations.SettingsAnswer),
+    declared.impact, declared.upstream, declared.path, declared.edge, declared.surface, declared.unused,
+    declared.diff, declared.coverage, declared.run, declared.facets, declared.names, declared.rules, declared.search,
+    declared.graph, declared.around, declared.timeline, overview, audit, freshness, events, rejected, retried,
+    refused, live, settings,
 )  # fmt: skip

@@ -7,11 +7,17 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from msgspec import to_builtins
 
+from headwater.api import routes
 from headwater.cli import fabric, lineage, spark
+from headwater.cli.asking import Data, Folder, Json, command, listed, option
 from headwater.cli.printing import pairs, show, table
 from headwater.durations import seconds
 from headwater.errors import HeadwaterError, WrongSetting
+from headwater.questions import declared
+from headwater.questions.declaring import read_as
+from headwater.questions.parameters import At
 from headwater.runtime.private import keep_private
 from headwater.settings import Settings, load_settings
 
@@ -27,9 +33,6 @@ app.add_typer(log_app, name="log")
 app.add_typer(lineage.app)
 app.add_typer(spark.app, name="spark")
 app.add_typer(fabric.app, name="fabric")
-
-Data = Annotated[Path | None, typer.Option("--data", help="Data folder; default headwater-data.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -98,21 +101,8 @@ def audit(data: Data = None, as_json: Json = False) -> None:
     sys.exit(0 if found["balanced"] else 1)
 
 
-@app.command()
-def events(
-    run: Annotated[str | None, typer.Option(help="Run id.")] = None,
-    job: Annotated[str | None, typer.Option(help="Job name, or namespace/name.")] = None,
-    since: Annotated[str | None, typer.Option(help="Received at or after, such as 2026-03-01T12:00:00Z.")] = None,
-    limit: Annotated[int, typer.Option(help="At most so many, newest first.")] = 100,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
-    """List stored events, newest first."""
-    from headwater.api.questions import list_events
-
-    found = list_events(_bronze(_settings({"data": data})), run=run, job=job, since=since, limit=limit)
-    columns = ("received_at", "event_kind", "event_type", "job_namespace", "job_name", "run_id", "flags")
-    show(found, as_json, lambda: table("Events", found, columns))
+_EVENTS = ("received_at", "event_kind", "event_type", "job_namespace", "job_name", "run_id", "flags")
+command(app, routes.events, listed("Events", _EVENTS), does="List stored events, newest first.")
 
 
 @app.command()
@@ -120,16 +110,15 @@ def rejected(
     retry: Annotated[bool, typer.Option("--retry", help="Send them again to a running Headwater.")] = False,
     to: Annotated[str, typer.Option("--to", help="Where to send them.")] = "http://127.0.0.1:5000",
     key: Annotated[str | None, typer.Option(envvar="HEADWATER_KEY", help="Key with the role write.")] = None,
-    since: Annotated[str | None, typer.Option(help="Received at or after.")] = None,
-    limit: Annotated[int, typer.Option(help="At most so many, newest first.")] = 100,
+    since: Annotated[str | None, option(routes.rejected, "since")] = None,
+    limit: Annotated[int, option(routes.rejected, "limit")] = 100,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """List what was acknowledged but could not be stored, and why; or send it again."""
-    from headwater.api.questions import list_rejected
     from headwater.local.send import send_bodies
 
-    found = list_rejected(_bronze(_settings({"data": data})), since=since, limit=limit)
+    found = Folder(data).ask(routes.rejected, {"since": since or "", "limit": str(limit)})
     if retry:
         bodies = [item["body"].encode() for item in found["items"] if item["body"]]
         outcome = send_bodies(bodies, to, key, progress=not as_json)
@@ -168,16 +157,17 @@ _PROBLEM = ("file", "line", "path", "message")
 def names(
     namespace: Annotated[str, typer.Argument(help="Namespace of a dataset, as a producer wrote it.")],
     name: Annotated[str, typer.Argument(help="Name of the dataset.")],
-    at: Annotated[str | None, typer.Option(help="What it meant then, such as 2026-03-01T12:00:00Z.")] = None,
+    at: Annotated[str | None, option(declared.names, "at")] = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """Explain which dataset a name means, and which rule did what. Broken files of rules are named on stderr."""
-    from headwater.api.names import explain_name
+    from headwater.questions.names import explain_name
     from headwater.runtime.indexes import open_rules
 
     files = open_rules(_settings({"data": data}))
-    found = explain_name(files.current().names, namespace, name, at=at, bind=_bindings(data))
+    at_us = read_as(At, "at", at)
+    found = to_builtins(explain_name(files.current().names, namespace, name, at_us=at_us, bind=_bindings(data)))
     for problem in files.problems:
         sys.stderr.write(f"headwater: {problem}\n")
     show({**found, "problems": files.problems}, as_json, lambda: table("Names", found, _STEP))
@@ -185,7 +175,7 @@ def names(
 
 def _bindings(data: Path | None) -> Any:
     """Return what explains bindings; where there is no lake yet, nothing is bound."""
-    from headwater.api.names import unbound
+    from headwater.questions.names import unbound
     from headwater.runtime.folders import existing_folder
     from headwater.runtime.indexes import open_lenses
 

@@ -3,7 +3,9 @@
 Answers are short texts of JSON; what did not fit is named in `left_out`, with how to ask for less or more.
 """
 
-from typing import Annotated, Any, Literal
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
 
 import httpx
 import msgspec
@@ -13,6 +15,9 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from headwater.cli import agent_answers as short
+from headwater.questions import declared
+from headwater.questions.answers.columns import Word
+from headwater.questions.declaring import Microseconds, Question
 
 _INSTRUCTIONS = """Headwater knows from OpenLineage events which column of which dataset is made of which others.
 A dataset goes by its location, any alias, or a unique end of its name; begin with `search` where you do not know it.
@@ -21,14 +26,50 @@ A dataset goes by its location, any alias, or a unique end of its name; begin wi
 
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
-DatasetName = Annotated[str, Field(description="Location, alias, or unique end of the name of a dataset.")]
-ColumnName = Annotated[str | None, Field(description="A column; without it the whole dataset.")]
-Namespace = Annotated[str | None, Field(description="Namespace, where the name alone is not enough.")]
-Mode = Annotated[
-    Literal["value", "any"], Field(description="value: what values are made of; any: also filters, joins, groupings.")
-]
-Depth = Annotated[int | None, Field(ge=1, le=1000, description="At most so many steps away.")]
-AsOf = Annotated[str | None, Field(description="Lineage as of then, ISO 8601, such as 2026-03-01T12:00:00Z.")]
+_WALK = ("dataset", "column", "namespace", "mode", "depth", "as_of")
+_ENDS = ("from_dataset", "to_dataset", "from_column", "to_column", "mode")
+
+
+class Tool(NamedTuple):
+    """A question as a tool. takes: those of its parameters that agents are offered."""
+
+    question: Question
+    does: str
+    takes: tuple[str, ...]
+    shorten: Callable[[Any], dict[str, Any]]
+
+
+_CALLED = {"q": "text", "from_": "since", "to": "until"}
+"""What agents call parameters whose names say nothing without their question."""
+
+_TOOLS = (
+    Tool(declared.search, "Find jobs, datasets, aliases, columns and tags by parts of their names; slips are forgiven.",
+         ("q", "kinds", "limit"), short.search),
+    Tool(declared.impact, "List the columns that a column, or a whole dataset, ends up in: what breaks if it changes.",
+         _WALK, short.reach),
+    Tool(declared.upstream, "List the columns that a column, or a whole dataset, is made of.", _WALK, short.reach),
+    Tool(declared.path, "Tell whether one column or dataset reaches another, and by which shortest way.",
+         _ENDS, short.path),
+    Tool(declared.surface, "List where tagged columns, or one column, end up: exposed, masked, or unknown.\n\n"
+         "Masked code is not masked data: `in the clear until` names when a column was last written without a mask.",
+         ("tag", "dataset", "column", "exposure"), short.surface),
+    Tool(declared.diff, "List which column edges were added, removed or changed between two moments.",
+         ("from_", "to"), short.diff),
+)  # fmt: skip
+
+
+def _offered(question: Question, key: str) -> Any:
+    """Return the annotation of a tool's parameter, of a declared one."""
+    each = next(each for each in question.parameters if each.key == key)
+    kind = str if each.type is Microseconds else each.type
+    bounds: dict[str, Any] = {"ge": each.help.least, "le": each.help.most} if each.type is int else {}
+    written = " ISO 8601, such as 2026-03-01T12:00:00Z." if each.type is Microseconds else ""
+    is_optional = not each.required and each.default is None
+    return Annotated[kind | None if is_optional else kind, Field(description=each.help.meaning + written, **bounds)]
+
+
+_Dataset = Annotated[str, _offered(declared.timeline, "dataset")]
+_Namespace = Annotated[str | None, _offered(declared.timeline, "namespace")]
 
 
 class Questions:
@@ -38,81 +79,42 @@ class Questions:
         """Ask through a client that has the address and the key."""
         self._client = client
 
-    def search(
-        self,
-        text: Annotated[str, Field(description="Parts of names, separated by spaces; slips are forgiven.")],
-        kinds: Annotated[str | None, Field(description="Only these of job,dataset,alias,column,tag.")] = None,
-        limit: Annotated[int, Field(ge=1, le=60)] = 20,
-    ) -> str:
-        """Find jobs, datasets, aliases, columns and tags by parts of their names."""
-        return _text(short.search(self._ask("search", q=text, kinds=kinds, limit=limit)))
+    def tools(self) -> list[Callable[..., str]]:
+        """Return the functions of all tools: of one question each, and those that put more together."""
+        return [*map(self._tool, _TOOLS), self.unused, self.describe]
 
-    def impact(
-        self, dataset: DatasetName, column: ColumnName = None, namespace: Namespace = None, mode: Mode = "value",
-        depth: Depth = None, as_of: AsOf = None,
-    ) -> str:  # fmt: skip
-        """List the columns that a column, or a whole dataset, ends up in: what breaks if it changes."""
-        asked = {"dataset": dataset, "column": column, "namespace": namespace, "mode": mode, "depth": depth}
-        return _text(short.reach(self._ask("impact", **asked, asOf=as_of)))
+    def _tool(self, tool: Tool) -> Callable[..., str]:
+        parameters = {_CALLED.get(key, key): key for key in tool.takes}
+        declared_as = {each.key: each for each in tool.question.parameters}
 
-    def upstream(
-        self, dataset: DatasetName, column: ColumnName = None, namespace: Namespace = None, mode: Mode = "value",
-        depth: Depth = None, as_of: AsOf = None,
-    ) -> str:  # fmt: skip
-        """List the columns that a column, or a whole dataset, is made of."""
-        asked = {"dataset": dataset, "column": column, "namespace": namespace, "mode": mode, "depth": depth}
-        return _text(short.reach(self._ask("upstream", **asked, asOf=as_of)))
+        def ask(**given: Any) -> str:
+            asked = {declared_as[parameters[name]].name: value for name, value in given.items()}
+            return _text(tool.shorten(self._ask(tool.question.path, **asked)))
 
-    def path(
-        self, from_dataset: DatasetName, to_dataset: DatasetName, from_column: ColumnName = None,
-        to_column: ColumnName = None, mode: Mode = "value",
-    ) -> str:  # fmt: skip
-        """Tell whether one column or dataset reaches another, and by which shortest way."""
-        asked = {
-            "fromDataset": from_dataset, "fromColumn": from_column, "toDataset": to_dataset, "toColumn": to_column,
-        }  # fmt: skip
-        return _text(short.path(self._ask("path", **asked, mode=mode)))
-
-    def surface(
-        self,
-        tag: Annotated[str, Field(description="Tag of the columns that matter.")] = "pii",
-        dataset: Annotated[str | None, Field(description="Instead of a tag: start from this dataset.")] = None,
-        column: ColumnName = None,
-        exposure: Annotated[
-            Literal["exposed", "unknown", "masked", "once_exposed"] | None,
-            Field(description="Only these; once_exposed: masked now, and written in the clear before."),
-        ] = None,
-    ) -> str:
-        """List where tagged columns, or one column, end up: exposed, masked, or unknown.
-
-        Masked code is not masked data: `in the clear until` names when a column was last written without a mask.
-        """
-        asked = {"tag": tag, "dataset": dataset, "column": column, "exposure": exposure}
-        return _text(short.surface(self._ask("surface", **asked)))
+        ask.__name__, ask.__doc__ = tool.question.name, tool.does
+        ask.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [
+                inspect.Parameter(
+                    name, inspect.Parameter.KEYWORD_ONLY, annotation=_offered(tool.question, key),
+                    default=inspect.Parameter.empty if declared_as[key].required else declared_as[key].default,
+                )
+                for name, key in parameters.items()
+            ],
+            return_annotation=str,
+        )  # fmt: skip
+        return ask
 
     def unused(
         self,
-        dataset: Annotated[str | None, Field(description="A dataset; all of them without one.")] = None,
-        verdict: Annotated[
-            Literal["unused", "unknown", "used"], Field(description="Which columns to list.")
-        ] = "unused",
-        strict: Annotated[
-            bool, Field(description="What a job read and wrote nowhere (shown to somebody) is unknown, not unused.")
-        ] = False,
+        dataset: Annotated[Any, _offered(declared.unused, "dataset")] = None,
+        verdict: Annotated[Word, Field(description="Which columns to list.")] = "unused",
+        strict: Annotated[bool, _offered(declared.unused, "strict")] = False,
     ) -> str:
         """Tell which columns may be dropped, by reported lineage; `unknown` may not."""
-        asked = {"dataset": dataset, "strict": "true" if strict else None, "limit": short.MAX_ASKED}
+        asked = {"dataset": dataset, "strict": strict or None, "limit": short.MAX_ASKED}
         return _text(short.unused(self._ask("unused", **asked), verdict))
 
-    def diff(
-        self,
-        since: Annotated[str, Field(description="From this moment, ISO 8601.")],
-        until: Annotated[str | None, Field(description="To this one; now without it.")] = None,
-    ) -> str:
-        """List which column edges were added, removed or changed between two moments."""
-        return _text(short.diff(self._ask("diff", **{"from": since}, to=until)))
-
-    def describe(self, dataset: DatasetName, namespace: Namespace = None) -> str:
+    def describe(self, dataset: _Dataset, namespace: _Namespace = None) -> str:
         """Tell of a dataset: its columns and who reads them, what it is made of, what it feeds, what changed last."""
         asked = {"dataset": dataset, "namespace": namespace}
         upstream, impact = (self._ask(question, **asked, depth=1) for question in ("upstream", "impact"))
@@ -121,7 +123,8 @@ class Questions:
         return _text(short.describe(upstream, impact, columns, timeline))
 
     def _ask(self, question: str, **parameters: Any) -> Any:
-        asked = {name: value for name, value in parameters.items() if value is not None}
+        given = {name: value for name, value in parameters.items() if value is not None and value is not False}
+        asked = {name: "true" if value is True else value for name, value in given.items()}
         try:
             answer = self._client.get(f"/api/headwater/v1/{question}", params=asked)
         except httpx.TransportError as error:
@@ -141,11 +144,7 @@ class Questions:
 def server(client: httpx.Client) -> MCPServer[Any]:
     """Return the server of these tools."""
     made: MCPServer[Any] = MCPServer("headwater", instructions=_INSTRUCTIONS, log_level="WARNING")
-    questions = Questions(client)
-    for tool in (
-        questions.search, questions.impact, questions.upstream, questions.path, questions.surface, questions.unused,
-        questions.diff, questions.describe,
-    ):  # fmt: skip
+    for tool in Questions(client).tools():
         made.tool(annotations=_READS, structured_output=False)(tool)
     return made
 

@@ -1,11 +1,13 @@
 """Times as producers write them: 20 to 35 characters, any precision, sometimes without a zone."""
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 AHEAD_US = 24 * 3600 * 1_000_000
 """A clock that is ahead of the receipt by more is not believed."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_WITHOUT_ZONE = datetime(1970, 1, 1)  # UTC; without a zone it is written in half the time
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -21,3 +23,11 @@ def parse_time(text: str) -> tuple[int | None, str | None]:
         return (moment.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND, "time_no_zone"
     except (ValueError, OverflowError):
         return None, "time_invalid"
+
+
+@lru_cache(16_384)
+def iso(time_us: int | None) -> str | None:
+    """Return a time as answers show it, UTC to the millisecond."""
+    if time_us is None:
+        return None
+    return (_EPOCH_WITHOUT_ZONE + timedelta(microseconds=time_us)).isoformat(timespec="milliseconds") + "Z"

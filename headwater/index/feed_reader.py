@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from headwater.events.times import iso
 from headwater.index.database import open_for_reading
 from headwater.index.home import IndexHome, Published
 from headwater.index.packing import unpack_edges
-from headwater.index.showing import dataset_json, iso, job_json
 from headwater.lineage.jobs import job_key
 from headwater.lineage.name import Name
 
@@ -130,7 +130,7 @@ def _run(sql: sqlite3.Connection, run: str, state: str) -> dict[str, Any] | None
     if row is None or row[0] != "RUN":
         return None
     _, namespace, name, started_us, ended_us = row
-    job = job_json(job_key(Name(namespace, name), None))
+    job = job_key(Name(namespace, name), None).shown
     return {"run": run, "state": state, "job": job, "started": iso(started_us), "ended": iso(ended_us)}
 
 
@@ -150,8 +150,8 @@ def _edges(sql: sqlite3.Connection, changed: Iterable[tuple[int, bool]]) -> Iter
         for change, source, columns in sorted(told)[:_SHOWN]:
             yield {
                 "change": change,
-                "job": job_json(job_key(job, None)),
-                "from": dataset_json(source),
-                "to": dataset_json(output),
+                "job": job_key(job, None).shown,
+                "from": {"namespace": source.namespace, "dataset": source.name},
+                "to": {"namespace": output.namespace, "dataset": output.name},
                 "columns": columns,
             }

@@ -7,10 +7,10 @@ from functools import partial
 
 from headwater.errors import LakeUnavailable
 from headwater.events.position import Source
+from headwater.events.times import iso
 from headwater.index.database import is_damage
 from headwater.index.home import IndexHome
 from headwater.index.indexer import Indexer
-from headwater.index.showing import iso
 from headwater.lake.bronze import Bronze
 from headwater.lake.follow import sources_ahead, stored_bodies, stored_events
 from headwater.lineage.names import NameRules

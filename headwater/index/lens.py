@@ -1,4 +1,4 @@
-"""Which lineage a question looks at: now, everything that ever was, or a moment of the past."""
+"""Opens the lineage that a question looks at: now, everything that ever was, or a moment of the past."""
 
 import sqlite3
 import threading
@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from headwater.collector import paused
-from headwater.errors import LakeUnavailable, WrongQuestion
+from headwater.errors import LakeUnavailable
 from headwater.index.contents import SqliteContents
 from headwater.index.database import is_damage, open_for_reading
 from headwater.index.home import IndexHome, Published
@@ -20,9 +20,9 @@ from headwater.index.live import LiveGraph
 from headwater.index.part_table import PartTable
 from headwater.index.progress import read_progress
 from headwater.index.rules_files import RulesFiles
-from headwater.index.run_lineage import run_lineage
 from headwater.index.run_numbers import RunNumbers
 from headwater.lineage.generations import EVER_US
+from headwater.lineage.lens import Lens, Sight
 from headwater.lineage.masking import remasked
 from headwater.lineage.name import Name, Step
 from headwater.lineage.snapshot import Snapshot
@@ -36,36 +36,12 @@ _PAST_KEPT = 2
 _FAULTS = (sqlite3.Error, msgspec.DecodeError)
 
 
-class Lens(NamedTuple):
-    """What a question says of time; microseconds, None: no limit. every: also what counts no more (`view=all`)."""
-
-    as_of_us: int | None = None
-    known_at_us: int | None = None
-    seen_since_us: int | None = None
-    every: bool = False
-
-
-class Sight(NamedTuple):
-    """What a question sees."""
-
-    moment: Snapshot
-    view: View
-    rules: UserRules
-
-
 class RulesInForce(NamedTuple):
     """The user's rules; indexed: the index that questions read was built by these rules for names and their code."""
 
     rules: UserRules
     problems: list[str]
     indexed: bool
-
-
-def read_view(text: str | None) -> bool:
-    """Tell whether a question wants everything that ever was; raises WrongQuestion for another word."""
-    if text in (None, "", "current", "all"):
-        return text == "all"
-    raise WrongQuestion(f"view={text[:40]!r} is not known. Write current or all.")
 
 
 class Lenses:
@@ -124,10 +100,6 @@ class Lenses:
         else:
             with self.look(lens) as sight, self._opened_index() as (live, _):
                 yield sight, live
-
-    def run(self, run_id: str) -> dict[str, Any]:
-        """Answer which run read what which run wrote."""
-        return self.now(lambda live, _: run_lineage(live, run_id))
 
     def now(self, question: Callable[[LiveGraph, UserRules], T]) -> T:
         """Ask the index as it is now, of which a question may want more than lineage."""

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from headwater.events.times import iso
 from headwater.index.live import LiveGraph
-from headwater.index.showing import iso, job_json
 from headwater.lineage.jobs import job_key
 from headwater.lineage.lost import lost_sql
 
@@ -41,7 +41,7 @@ def _items(live: LiveGraph, query: str, *values: int) -> list[dict[str, Any]]:
     return [
         {
             "run": run,
-            "job": job_json(job_key(live.names.name(job), None)),
+            "job": job_key(live.names.name(job), None).shown,
             "state": state,
             "started": iso(started_us),
             "ended": iso(ended_us),

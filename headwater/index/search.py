@@ -1,9 +1,9 @@
-"""Search as you type: jobs, datasets, columns, tags and aliases by parts of their names, also misspelt ones."""
+"""Search as you type in the index that questions read: things by parts of their names, also misspelt ones."""
 
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import NamedTuple
 
 from headwater.errors import LakeUnavailable, WrongQuestion
 from headwater.index.database import is_damage, open_for_reading
@@ -11,12 +11,17 @@ from headwater.index.home import IndexHome, Published
 from headwater.index.rules_files import RulesFiles
 from headwater.index.search_file import KINDS, MATCHES, Hit, SearchFile, rank
 from headwater.index.search_table import last_of
-from headwater.index.showing import iso
 from headwater.lineage.name import Name
 from headwater.lineage.user_rules import UserRules
 
-MAX_LIMIT = 60
 MAX_TEXT = 200
+
+
+class Hits(NamedTuple):
+    """What is called so, best first; cut: there may be more."""
+
+    hits: list[Hit]
+    cut: bool
 
 
 class Search:
@@ -29,14 +34,12 @@ class Search:
         self._lock = threading.Lock()
         self._opened: tuple[Published, SearchFile] | None = None
 
-    def find(self, text: str, *, kinds: Sequence[str] = (), limit: int = 20) -> dict[str, Any]:
-        """Answer what is called so, best first: by match, by how many jobs use it, by when it was last used.
+    def find(self, text: str, *, kinds: Sequence[str] = ()) -> Hits:
+        """Return what is called so, best first: by match, by how many jobs use it, by when it was last used.
 
         kinds: only these; none means all. Raises WrongQuestion, or LakeUnavailable while there is no index.
         """
         terms = _terms(text)
-        if not 1 <= limit <= MAX_LIMIT:
-            raise WrongQuestion(f"limit={limit} is not between 1 and {MAX_LIMIT}.")
         wanted = _wanted(kinds)
         with self._lock:
             try:
@@ -48,12 +51,7 @@ class Search:
                     self._home.report_damage(self._opened[0].path)
                 self._close()
                 raise LakeUnavailable(f"The index cannot be read ({error}). Ask again in a moment.") from error
-        found = sorted(hits, key=lambda hit: hit[:7])
-        return {
-            "items": [_item(hit) for hit in found[:limit]],
-            "totalCount": len(found),
-            "truncated": cut or len(found) > limit,
-        }
+        return Hits(sorted(hits, key=lambda hit: hit[:7]), cut)
 
     def close(self) -> None:
         """Close the index's file."""
@@ -100,17 +98,3 @@ def _wanted(kinds: Sequence[str]) -> Sequence[str]:
         if kind not in KINDS:
             raise WrongQuestion(f"kinds={kind[:40]!r} is not known. Write some of {','.join(KINDS)}.")
     return kinds or KINDS
-
-
-def _item(hit: Hit) -> dict[str, Any]:
-    return {
-        "kind": KINDS[hit.kind],
-        "namespace": hit.whole.namespace,
-        "name": hit.whole.name,
-        "column": hit.column or None,
-        "tag": hit.tag or None,
-        "means": None if hit.means is None else {"namespace": hit.means.namespace, "dataset": hit.means.name},
-        "match": hit.match,
-        "uses": -hit.rare,
-        "last_seen": iso(-hit.age) if hit.age else None,
-    }

@@ -14,11 +14,12 @@ from headwater.lineage.generations import EVER_US
 from headwater.lineage.name import Name
 
 SearchKind = Literal["job", "dataset", "alias", "column", "tag"]
-KINDS = get_args(SearchKind)
+KINDS: tuple[SearchKind, ...] = get_args(SearchKind)
 LOOKED_AT = 60
 """Most things of a kind that are ranked; an answer that met this says `truncated`."""
 
-MATCHES = ("exact", "prefix", "word", "part", "parent")
+Match = Literal["exact", "prefix", "word", "part", "parent", "similar"]
+MATCHES: tuple[Match, ...] = ("exact", "prefix", "word", "part", "parent")
 _PARENT = len(MATCHES) - 1
 _CORRECTED = 8
 _FEW = 20
@@ -47,7 +48,7 @@ class Hit(NamedTuple):
     column: str
     tag: str
     means: Name | None
-    match: str
+    match: Match
 
 
 class SearchFile:
@@ -171,7 +172,7 @@ class SearchFile:
             if shown not in kinds:
                 continue
             score = sum(rank for rank in ranks if rank is not None) + (10 if similar else 0)
-            match = "similar" if similar else MATCHES[min(rank for rank in ranks if rank is not None)]
+            match: Match = "similar" if similar else MATCHES[min(rank for rank in ranks if rank is not None)]
             yield Hit(
                 score, KINDS.index(shown), -uses, -(time_us or 0),
                 means if kind in ("column", "tag") and means else whole,

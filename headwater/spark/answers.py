@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from headwater.index.exposure import all_tags, tagged_sources
-from headwater.index.showing import iso
-from headwater.index.verdicts import judge_dataset
+from headwater.events.times import iso
 from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming
 from headwater.lineage.surface import Surfaced, surface
 from headwater.lineage.user_rules import UserRules
+from headwater.questions.exposure import all_tags, tagged_sources
+from headwater.questions.verdicts import judge_dataset
 from headwater.spark.arrow import Row
 from headwater.spark.graph import SnapshotOfRows
 from headwater.spark.texts import text_of

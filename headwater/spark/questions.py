@@ -5,13 +5,18 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import pandas as pd
+from msgspec.structs import astuple
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.index.asking import Subject, find_dataset, read_bounds, read_mode
-from headwater.index.reach import reach
 from headwater.lineage.name import Name
 from headwater.lineage.user_rules import UserRules
+from headwater.questions.answers.lineage import ReachedColumn
+from headwater.questions.answers.parts import Stop
+from headwater.questions.asking import Bounds, Subject, find_dataset
+from headwater.questions.declaring import read_as
+from headwater.questions.parameters import Depth, Limit, Mode
+from headwater.questions.reach import reach
 from headwater.spark.layers import COUNTS, Layers, open_layers
 from headwater.spark.surroundings import Surroundings
 from headwater.tables import COLUMN_EDGES, MASKING_SURFACE, TABLE_EDGES, UNUSED_COLUMNS
@@ -114,16 +119,16 @@ class Questions:
         depth: int = 25,
         limit: int = 1_000,
     ) -> Reached:
-        asked, bounds, how = Subject(namespace, dataset, column), read_bounds(depth, limit), read_mode(mode)
+        asked, how = Subject(namespace, dataset, column), read_as(Mode, "mode", mode)
+        bounds = Bounds(read_as(Depth, "depth", depth), read_as(Limit, "limit", limit))
         around = Surroundings(self._layers, self._rules)
         around.fetch(asked, forward=forward, bounds=bounds)
         found = reach(around, self._rules.names, asked, around.view(), forward=forward, mode=how, bounds=bounds)
-        place = found["column"]
         return Reached(
-            (place["namespace"], place["dataset"], place["column"]),
-            pd.DataFrame([_flat(item) for item in found["columns"]], columns=_REACHED),
-            pd.DataFrame([row for stop in found["stops"] for row in _ways(stop)], columns=_STOPS),
-            found["truncated"],
+            astuple(found.column),
+            pd.DataFrame([_flat(item) for item in found.columns], columns=_REACHED),
+            pd.DataFrame([row for stop in found.stops for row in _ways(stop)], columns=_STOPS),
+            found.truncated,
         )
 
     def _spelt(self, rows: pd.DataFrame) -> pd.DataFrame:
@@ -143,27 +148,16 @@ _REACHED = [
 _STOPS = ["namespace", "dataset", "onward_namespace", "onward_dataset", "jobs"]
 
 
-def _flat(item: dict[str, Any]) -> dict[str, Any]:
-    via = item["via"]
-    return {
-        **{
-            name: item[name]
-            for name in ("namespace", "dataset", "column", "distance", "read_before_recreation", "in_schema")
-        },
-        "masked_on_the_way": item["masked"],
-        **{f"via_{name}": via[name] for name in ("namespace", "dataset", "column")},
-        **{name: via["transformation"][name] for name in ("type", "subtype")},
-        **{f"job_{name}": via["job"][name] for name in ("namespace", "name")},
-    }
+def _flat(item: ReachedColumn) -> tuple[Any, ...]:
+    via, how = item.via, item.via.transformation
+    told = (item.distance, item.masked, item.read_before_recreation, item.in_schema)
+    step = (via.namespace, via.dataset, via.column, how.type, how.subtype, via.job.namespace, via.job.name)
+    return item.namespace, item.dataset, item.column, *told, *step
 
 
-def _ways(stop: dict[str, Any]) -> list[dict[str, Any]]:
-    place = {name: stop[name] for name in ("namespace", "dataset")}
-    jobs = ", ".join(f"{job['namespace']}/{job['name']}" for job in stop["jobs"])
-    return [
-        {**place, "onward_namespace": way["namespace"], "onward_dataset": way["dataset"], "jobs": jobs}
-        for way in stop["onward"]
-    ]
+def _ways(stop: Stop) -> list[tuple[str, ...]]:
+    jobs = ", ".join(f"{job.namespace}/{job.name}" for job in stop.jobs)
+    return [(stop.namespace, stop.dataset, way.namespace, way.dataset, jobs) for way in stop.onward]
 
 
 def _plain(layers: Layers, moment: datetime | None) -> DataFrame:

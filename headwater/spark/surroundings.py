@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.index.asking import Bounds, Subject, find_dataset
 from headwater.lineage.name import Name
 from headwater.lineage.user_rules import UserRules
+from headwater.questions.asking import Bounds, Subject, find_dataset
 from headwater.spark.arrow import Row
 from headwater.spark.gold_answers import counting
 from headwater.spark.graph import SnapshotOfRows

@@ -6,11 +6,11 @@ from random import Random
 from typing import Any, Self
 
 from headwater.errors import NotKnown
-from headwater.index.asking import Subject
-from headwater.index.exposure import exposures, look_for
-from headwater.index.lens import Lens, Sight
-from headwater.index.reach import reach
-from headwater.index.verdicts import verdicts
+from headwater.lineage.lens import Lens, Sight
+from headwater.questions.asking import Subject
+from headwater.questions.exposure import exposures, look_for
+from headwater.questions.reach import reach
+from headwater.questions.verdicts import verdicts
 from tests.reference.world_events import START
 from tests.rule_cases.case import Ask
 from tests.rule_cases.judges import Judge, column_of, told_hit, told_verdict
@@ -35,18 +35,18 @@ class Index(Judge):
         self._opened.close()
 
     def surface(self, ask: Ask) -> Any:
-        return {told(self.here, item): item["exposure"] for item in self._exposures(ask)}
+        return {told(self.here, item): item.exposure for item in self._exposures(ask)}
 
     def until(self, ask: Ask) -> Any:
-        found = {told(self.here, item): item["exposed_until"] for item in self._exposures(ask)}
+        found = {told(self.here, item): item.exposed_until for item in self._exposures(ask)}
         return {column: seconds(time) for column, time in found.items() if time is not None}
 
     def unused(self, ask: Ask) -> Any:
         found = verdicts(self.here.moment, self.here.rules, self.here.view, asked=None, limit=MANY, strict=ask.strict)
         return {
-            told(self.here, item).removeprefix(f"{ask.about}."): told_verdict(item["verdict"], item["reason"])
-            for item in found["items"]
-            if item["dataset"] == ask.about
+            told(self.here, item).removeprefix(f"{ask.about}."): told_verdict(item.verdict, item.reason or "")
+            for item in found.items
+            if item.dataset == ask.about
         }
 
     def impact(self, ask: Ask) -> Any:
@@ -56,7 +56,7 @@ class Index(Judge):
         return hits(self.here, reached(self.here, ask, forward=False))
 
     def stops(self, ask: Ask) -> Any:
-        return {stop["dataset"] for stop in reached(self.here, ask, forward=True)["stops"]}
+        return {stop.dataset for stop in reached(self.here, ask, forward=True).stops}
 
     def _exposures(self, ask: Ask) -> Any:
         tag, source = ask.tag, None if ask.tag else Subject(*column_of(ask.about))
@@ -64,7 +64,7 @@ class Index(Judge):
             looked = look_for(self.here.moment, self.here.rules, self.here.view, tag=tag, source=source)
         except NotKnown:
             return []
-        return exposures(self.here.moment, looked, tag=tag, limit=MANY)["items"]
+        return exposures(self.here.moment, looked, tag=tag, limit=MANY).items
 
 
 def reached(here: Sight, ask: Ask, *, forward: bool) -> Any:
@@ -74,13 +74,12 @@ def reached(here: Sight, ask: Ask, *, forward: bool) -> Any:
 
 def hits(here: Sight, found: Any) -> dict[str, str]:
     return {
-        told(here, item): told_hit(item["distance"], item["masked"], item.get("read_before_recreation", False))
-        for item in found["columns"]
+        told(here, item): told_hit(item.distance, item.masked, item.read_before_recreation) for item in found.columns
     }
 
 
 def told(here: Sight, item: Any) -> str:
-    return f"{item['dataset']}.{key_of(here, item)[-1]}"
+    return f"{item.dataset}.{key_of(here, item)[-1]}"
 
 
 def seconds(time: str) -> float:

@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import field
 
-from headwater.api.answers.parts import Count, Dataset, Job, Shape, Time
+from headwater.questions.answers.parts import Count, Dataset, Job, Shape, Time
 
 
 class RunHappened(Shape):

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from headwater.api.answers.parts import Count, Job, Shape, Time, Transformation
+from headwater.questions.answers.parts import Count, Job, Shape, Time, Transformation
 
 Facets = dict[str, Any]
 """By name; what a producer sends under a name may be of any form."""

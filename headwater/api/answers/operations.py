@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
-from headwater.api.answers.parts import Count, Job, Shape, Time
+from headwater.questions.answers.parts import Count, Job, Shape, Time
 
 
 class Audit(Shape):

@@ -6,12 +6,13 @@ from zoneinfo import ZoneInfo
 
 from starlette.datastructures import QueryParams
 
-from headwater.api.questions import moment_us
 from headwater.errors import GiveUp, WrongQuestion
 from headwater.index.catalog import Catalog
 from headwater.index.catalog_tables import DATASET
-from headwater.index.lens import Lens, Sight, read_view
+from headwater.lineage.lens import Lens, Sight
 from headwater.lineage.name import Name
+from headwater.questions.declaring import moment_us, read_as
+from headwater.questions.parameters import View
 
 MAX_LIMIT = 1_000
 """Items of one page; an answer that was cut here says `truncated`."""
@@ -187,7 +188,7 @@ def required(query: Mapping[str, str], name: str) -> str:
 def lens(query: Mapping[str, str]) -> Lens:
     """Read what is asked about time: `asOf`, `knownAt`, `seenSince`, `view`."""
     try:
-        every = read_view(query.get("view"))
+        every = read_as(View, "view", query.get("view")) == "all"
     except WrongQuestion as error:
         raise Refused(400, {"code": 400, "message": str(error)}) from error
     return Lens(time_us(query, "asOf"), time_us(query, "knownAt"), time_us(query, "seenSince"), every)

@@ -11,13 +11,15 @@ from headwater.api.marquez.facet_texts import schema_fields
 from headwater.api.marquez.nodes import Node, find_node
 from headwater.api.marquez.versions import version_now, version_text
 from headwater.errors import NotKnown
-from headwater.index.asking import find_column, nodes_of, read_mode
 from headwater.index.catalog_tables import JOB
-from headwater.index.feeds import feeds
 from headwater.lineage.columns import Columns
 from headwater.lineage.contents import How
 from headwater.lineage.walk import allowed_hows
 from headwater.lineage.wave import Wave
+from headwater.questions.asking import find_column, nodes_of
+from headwater.questions.declaring import read_as
+from headwater.questions.feeds import feeds
+from headwater.questions.parameters import Mode
 
 MAX_NODES = 5_000
 """Columns of one answer; one that was cut here says `truncated`."""
@@ -74,7 +76,7 @@ def _starts(asked: Asked, node: Node) -> list[int]:
 
 def _reach(asked: Asked, starts: list[int], *, forward: bool) -> set[int]:
     sight, depth = asked.sight, asked.depth()
-    allowed = allowed_hows(sight.moment.graph, read_mode(asked.query.get("mode") or "any"), masked=True)
+    allowed = allowed_hows(sight.moment.graph, read_as(Mode, "mode", asked.query.get("mode") or "any"), masked=True)
     wave = Wave(sight.moment.graph, starts, sight.view, forward=forward, allowed=allowed)
     found: set[int] = set()
     while wave.front and wave.distance < depth and len(found) <= MAX_NODES:

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from headwater.index.feeds import feeds
-from headwater.index.lens import Sight
 from headwater.lineage.contents import How
+from headwater.lineage.lens import Sight
 from headwater.lineage.name import Name
+from headwater.questions.feeds import feeds
 
 
 def how_json(how: How) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from headwater.api.marquez.columns import column_lineage
 from headwater.api.marquez.facet_texts import raw_facets, schema_fields, text_in
 from headwater.api.marquez.runs import Later, run_json, with_facets
 from headwater.api.marquez.versions import undescribed_versions, unwritten_versions, version_now, version_text
+from headwater.events.times import iso
 from headwater.index.catalog import VersionRow
 from headwater.index.catalog_tables import DATASET
 from headwater.index.history_table import version_value_from
-from headwater.index.showing import iso
 from headwater.lineage.name import Name
 from headwater.lineage.part import Tag
 

@@ -7,11 +7,11 @@ from headwater.api.marquez.asking import Answer, Asked, Refused, not_found
 from headwater.api.marquez.facet_texts import raw_facets, text_in
 from headwater.api.marquez.runs import STATES, Later, brief_json, run_json, with_facets
 from headwater.api.marquez.versions import version_text
+from headwater.events.times import iso
 from headwater.index.catalog import Catalog, JobRow, VersionRow
 from headwater.index.catalog_tables import JOB
 from headwater.index.changes import NAMESPACE
 from headwater.index.history_table import job_value_from
-from headwater.index.showing import iso
 from headwater.lineage.name import Name
 
 LATEST_RUNS = 10

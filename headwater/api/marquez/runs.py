@@ -8,13 +8,14 @@ from headwater.api.marquez.bodies import newest_facets, read_events
 from headwater.api.marquez.versions import undescribed, version_at, version_text
 from headwater.errors import NotKnown, WrongQuestion
 from headwater.events.decode import decode
+from headwater.events.times import iso
 from headwater.index.catalog import Catalog, RunRow
 from headwater.index.recent_facets import recent_facets
-from headwater.index.run_lineage import key_of_run, written_before
-from headwater.index.showing import iso
+from headwater.index.run_history import RunHistory
 from headwater.index.told import JOB, RUN, newest_places
 from headwater.lake.bronze import Bronze
 from headwater.lineage.jobs import run_id_of
+from headwater.lineage.name import Name
 
 Later = Callable[[Bronze], Answer]
 """What is left to do with bronze, which is too slow to hold up other questions for it."""
@@ -102,7 +103,7 @@ def facets_later(asked: Asked, keys: Sequence[str], entity: str) -> Callable[[Br
 def find_run(asked: Asked, run_id: str) -> RunRow:
     """Return a run by its id; raises Refused if there is none, or several of one id that is no UUID."""
     try:
-        row = asked.catalog.run(key_of_run(asked.catalog.sql, run_id))
+        row = asked.catalog.run(RunHistory(asked.catalog.live).key(run_id))
     except WrongQuestion as error:
         raise Refused(400, {"code": 400, "message": str(error)}) from error
     except NotKnown:
@@ -143,7 +144,10 @@ def upstream(asked: Asked) -> Answer:
         if len(shown) > asked.page().limit:
             break
         front = [
-            writer for row in fresh for name in row.datasets().inputs for writer in _writer(asked.catalog, name, row)
+            writer
+            for row in fresh
+            for name in row.datasets().inputs
+            for writer in _writer(asked.catalog, asked.catalog.name(name), row)
         ]
     limit = asked.page().limit
     return {"runs": shown[:limit], "truncated": len(shown) > limit or any(row.run not in seen for row in front)}
@@ -164,8 +168,8 @@ def _upstream_item(catalog: Catalog, row: RunRow, depth: int) -> Answer:
     }  # fmt: skip
 
 
-def _writer(catalog: Catalog, name: int, reader: RunRow) -> list[RunRow]:
+def _writer(catalog: Catalog, name: Name, reader: RunRow) -> list[RunRow]:
     """Return the newest run that had written a dataset when another began to read it."""
-    found = written_before(catalog.sql, name, reader.time_us, reader.run)
-    row = catalog.run(found[0]) if found else None
+    found = RunHistory(catalog.live).written_before(name, reader.time_us, reader.run)
+    row = catalog.run(found.key) if found else None
     return [row] if row else []

@@ -1,14 +1,15 @@
 """Marquez's two searches, on ours: best match first, misspelt names too."""
 
-from typing import Any
-
 from headwater.api.marquez.asking import Answer, Asked, Refused, required
 from headwater.api.marquez.facet_texts import raw_facets
 from headwater.api.marquez.nodes import dataset_id, job_id
 from headwater.errors import WrongQuestion
 from headwater.index.catalog_tables import DATASET
-from headwater.index.search import MAX_LIMIT, Search
+from headwater.index.search import Search
 from headwater.lineage.name import Name
+from headwater.questions.answers.columns import Found, SearchAnswer
+from headwater.questions.parameters import MAX_FOUND
+from headwater.questions.search import found_by
 
 _KINDS = {"JOB": "job", "DATASET": "dataset"}
 _SENT = {kind: sent for sent, kind in _KINDS.items()}
@@ -21,27 +22,27 @@ def search(things: Search, asked: Asked) -> Answer:
         message = f"query param filter must be one of [DATASET, JOB]; {kind[:40]!r} is none."
         raise Refused(400, {"code": 400, "message": message})
     found = _find(things, asked, [_KINDS[kind]] if kind else list(_SENT), asked.page(10).limit)
-    results = [_result(item) for item in found["items"]]
-    return {"totalCount": len(results), "results": results, "truncated": found["truncated"]}
+    results = [_result(item) for item in found.items]
+    return {"totalCount": len(results), "results": results, "truncated": found.truncated}
 
 
-def _find(things: Search, asked: Asked, kinds: list[str], limit: int) -> Answer:
+def _find(things: Search, asked: Asked, kinds: list[str], limit: int) -> SearchAnswer:
     if limit == 0:
-        return {"items": [], "truncated": True}
+        return SearchAnswer([], 0, True)
     try:
-        return things.find(required(asked.query, "q"), kinds=kinds, limit=min(limit, MAX_LIMIT))
+        return found_by(things, required(asked.query, "q"), kinds=kinds, limit=min(limit, MAX_FOUND))
     except WrongQuestion as error:
         raise Refused(400, {"code": 400, "message": str(error)}) from error
 
 
-def _result(item: dict[str, Any]) -> Answer:
-    name = Name(item["namespace"], item["name"])
+def _result(item: Found) -> Answer:
+    name = Name(item.namespace, item.name)
     return {
-        "type": _SENT[item["kind"]],
+        "type": _SENT[item.kind],
         "name": name.name,
         "namespace": name.namespace,
-        "nodeId": job_id(name) if item["kind"] == "job" else dataset_id(name),
-        "updatedAt": item["last_seen"],
+        "nodeId": job_id(name) if item.kind == "job" else dataset_id(name),
+        "updatedAt": item.last_seen,
     }
 
 
@@ -49,8 +50,8 @@ def search_jobs(things: Search, asked: Asked) -> Answer:
     """GET /api/v2beta/search/jobs."""
     found = _find(things, asked, ["job"], asked.page(10).limit)
     hits = []
-    for item in found["items"]:
-        name = Name(item["namespace"], item["name"])
+    for item in found.items:
+        name = Name(item.namespace, item.name)
         row = asked.catalog.job(name)
         newest = asked.catalog.runs(row.key, 1) if row else []
         hits.append({
@@ -58,17 +59,17 @@ def search_jobs(things: Search, asked: Asked) -> Answer:
             "eventType": newest[0].state if newest else None, "type": newest[0].processing if newest else "BATCH",
             "facets": raw_facets(asked.catalog.job_facets(name)), "runFacets": {},
         })  # fmt: skip
-    return {"hits": hits, "highlights": [{} for _ in hits], "truncated": found["truncated"]}
+    return {"hits": hits, "highlights": [{} for _ in hits], "truncated": found.truncated}
 
 
 def search_datasets(things: Search, asked: Asked) -> Answer:
     """GET /api/v2beta/search/datasets."""
     found = _find(things, asked, ["dataset"], asked.page(10).limit)
     hits = []
-    for item in found["items"]:
-        name = Name(item["namespace"], item["name"])
+    for item in found.items:
+        name = Name(item.namespace, item.name)
         newest = asked.catalog.versions(DATASET, asked.catalog.number(name), 1)
         facets = raw_facets(asked.catalog.dataset_facets(name))
         run = newest[0].run if newest else None
         hits.append({**name.shown, "run_id": run, "eventType": None, "facets": facets})
-    return {"hits": hits, "highlights": [{} for _ in hits], "truncated": found["truncated"]}
+    return {"hits": hits, "highlights": [{} for _ in hits], "truncated": found.truncated}

@@ -7,9 +7,9 @@ from typing import Any
 
 from headwater.api.marquez.asking import Asked, invalid, required, zone
 from headwater.api.marquez.namespaces import SOURCES
+from headwater.events.times import iso
 from headwater.index.catalog_tables import DATASET, JOB
 from headwater.index.happened_table import QUARTER_US
-from headwater.index.showing import iso
 
 _COUNTED = {"START": "start", "COMPLETE": "complete", "FAIL": "fail", "ABORT": "abort"}
 Interval = tuple[int, int]

@@ -2,18 +2,20 @@
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from headwater.index.asking import Subject, find_column, find_dataset, nodes_of
-from headwater.index.feeds import feeds
-from headwater.index.showing import column_json, dataset_json, job_json
 from headwater.lineage.contents import How
+from headwater.lineage.name import Name
 from headwater.lineage.names import NameRules
 from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.view import View
 from headwater.lineage.walk import Mode, walk
+from headwater.questions.answers.parts import Job
+from headwater.questions.answers.pictures import ColumnEdge, LineageColumn, LineageTable, Surroundings, TableEdge
+from headwater.questions.asking import Subject, find_column, find_dataset, nodes_of
+from headwater.questions.feeds import feeds
+from headwater.questions.showing import shown_column, shown_how
 
-MAX_AROUND = 5_000
 COLUMNS_NAMED = 200
 """Columns of a table that are named; `columnCount` counts all."""
 
@@ -38,7 +40,7 @@ class _Found(NamedTuple):
 
 def surroundings(
     moment: Snapshot, rules: NameRules, asked: Subject, view: View, *, mode: Mode, reach: Reach
-) -> dict[str, Any]:
+) -> Surroundings:
     """Answer the tables around a dataset; with a column only the columns related to it, and what may hide behind them.
 
     `masked` of a column: every way there has a step that masks; of an edge: it has no clear DIRECT transformation.
@@ -57,16 +59,16 @@ def surroundings(
         )
     order = sorted(found.distances, key=lambda each: (found.distances[each], moment.graph.names[each]))
     place = {each: at for at, each in enumerate(order)}
-    return {
-        "subject": column_json(moment, dataset, key),
-        "mode": mode,
-        "tables": [_table(moment, links, each, found.distances) for each in order]
-        or [{**_named(moment, dataset), "distance": 0, "columnLineage": False, "moreUp": 0, "moreDown": 0}],
-        "columns": [_column(moment, place, *each) for each in found.columns],
-        "columnEdges": list(_column_edges(moment, view, mode, [node for node, _, _ in found.columns])),
-        "tableEdges": list(_table_edges(moment, links, place)),
-        "truncated": found.truncated,
-    }
+    return Surroundings(
+        shown_column(moment, dataset, key),
+        mode,
+        [_table(moment, links, each, found.distances) for each in order]
+        or [LineageTable(*_named(moment, dataset), 0, False, 0, 0)],
+        [_column(moment, place, *each) for each in found.columns],
+        list(_column_edges(moment, view, mode, [node for node, _, _ in found.columns])),
+        list(_table_edges(moment, links, place)),
+        found.truncated,
+    )
 
 
 class _Links:
@@ -152,30 +154,30 @@ def _columns_around(
     return _Found(distances, columns, truncated)
 
 
-def _table(moment: Snapshot, links: _Links, number: int, shown: dict[int, int]) -> dict[str, Any]:
+def _table(moment: Snapshot, links: _Links, number: int, shown: dict[int, int]) -> LineageTable:
     fed_by, feeding = links.beside(number, forward=False), links.beside(number, forward=True)
     sets = moment.graph.sets
-    return {
-        **_named(moment, moment.graph.names[number]),
-        "distance": shown[number],
-        "columnLineage": any(sets[each][1].carries for edge_sets in fed_by.values() for each in edge_sets),
-        "moreUp": sum(each not in shown for each in fed_by),
-        "moreDown": sum(each not in shown for each in feeding),
-    }
+    return LineageTable(
+        *_named(moment, moment.graph.names[number]),
+        shown[number],
+        any(sets[each][1].carries for edge_sets in fed_by.values() for each in edge_sets),
+        sum(each not in shown for each in fed_by),
+        sum(each not in shown for each in feeding),
+    )
 
 
-def _named(moment: Snapshot, name: Any) -> dict[str, Any]:
+def _named(moment: Snapshot, name: Name) -> tuple[str, str, list[str], int]:
     names = moment.columns(name).names
-    return {**dataset_json(name), "columns": list(names[:COLUMNS_NAMED]), "columnCount": len(names)}
+    return *name.parts, list(names[:COLUMNS_NAMED]), len(names)
 
 
-def _column(moment: Snapshot, place: dict[int, int], node: int, distance: int, masked: bool) -> dict[str, Any]:
+def _column(moment: Snapshot, place: dict[int, int], node: int, distance: int, masked: bool) -> LineageColumn:
     dataset, key = moment.graph.columns[node]
     shown = moment.columns(moment.graph.names[dataset]).shown(key or "")
-    return {"table": place[dataset], "column": shown, "distance": distance, "masked": masked}
+    return LineageColumn(place[dataset], shown, distance, masked)
 
 
-def _column_edges(moment: Snapshot, view: View, mode: Mode, nodes: list[int]) -> Iterator[dict[str, Any]]:
+def _column_edges(moment: Snapshot, view: View, mode: Mode, nodes: list[int]) -> Iterator[ColumnEdge]:
     place = {node: at for at, node in enumerate(nodes)}
     for node, at in place.items():
         hows: dict[int, list[How]] = {}
@@ -184,24 +186,15 @@ def _column_edges(moment: Snapshot, view: View, mode: Mode, nodes: list[int]) ->
                 hows.setdefault(feed.node, []).append(feed.how)
         for source, found in sorted(hows.items()):
             telling = min(found, key=lambda how: (not how.direct, how.masked))
-            yield {
-                "from": place[source],
-                "to": at,
-                "type": "DIRECT" if telling.direct else "INDIRECT",
-                "subtype": telling.subtype,
-                "masked": telling.masked,
-            }
+            how = shown_how(telling)
+            yield ColumnEdge(place[source], at, how.type, how.subtype, how.masking)
 
 
-def _table_edges(moment: Snapshot, links: _Links, place: dict[int, int]) -> Iterator[dict[str, Any]]:
+def _table_edges(moment: Snapshot, links: _Links, place: dict[int, int]) -> Iterator[TableEdge]:
     sets = moment.graph.sets
     for number, at in place.items():
         for far, edge_sets in links.beside(number, forward=True).items():
             if far in place:
                 jobs = sorted({sets[each][0].job for each in edge_sets})
-                yield {
-                    "from": at,
-                    "to": place[far],
-                    "columns": not any(moment.graph.is_opaque(each, number) for each in edge_sets),
-                    "jobs": [job_json(moment.job(job)) for job in jobs],
-                }
+                told = not any(moment.graph.is_opaque(each, number) for each in edge_sets)
+                yield TableEdge(at, place[far], told, [Job(*moment.job(job).parts) for job in jobs])

@@ -1,29 +1,31 @@
 """Unused columns as an answer: verdict, reason, and what to know before a column goes."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import get_args
 
-from headwater.index.asking import Subject, find_dataset
-from headwater.index.showing import column_json, iso, job_json
+from headwater.events.times import iso
 from headwater.lineage.name import Name
 from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.unused import Judged, judge
 from headwater.lineage.unused import Subject as JudgedDataset
 from headwater.lineage.user_rules import UserRules
 from headwater.lineage.view import View
+from headwater.questions.answers.columns import Reason, Showing, Unused, Verdict, Verdicts, Word
+from headwater.questions.answers.parts import Job
+from headwater.questions.asking import Subject, find_dataset
 
 
 def verdicts(
     moment: Snapshot, rules: UserRules, view: View, *, asked: Subject | None, limit: int, strict: bool = False
-) -> dict[str, Any]:
+) -> Unused:
     """Answer which columns of a dataset, or of all datasets, are used, unused, or neither provably.
 
     strict: a batch job that read a dataset to show it may have used any of its columns.
     """
     datasets = [find_dataset(moment, rules.names, asked)] if asked else sorted(moment.datasets())
-    items: list[dict[str, Any]] = []
-    counts = dict.fromkeys(("used", "unused", "unknown"), 0)
-    reasons: dict[tuple[str, str], int] = {}
+    items: list[Verdict] = []
+    counts = dict.fromkeys(get_args(Word), 0)
+    reasons: dict[tuple[Word, str], int] = {}
     for dataset in datasets:
         judged = judge_dataset(moment, rules, view, dataset, strict=strict)
         for each in judged:
@@ -31,16 +33,14 @@ def verdicts(
             reasons[each.verdict, each.reason] = reasons.get((each.verdict, each.reason), 0) + 1
         items += _items(moment, view, dataset, judged) if len(items) < limit else []
     total = sum(counts.values())
-    return {
-        "items": items[:limit],
-        "verdicts": counts,
-        "reasons": [
-            {"verdict": verdict, "reason": reason, "count": count}
-            for (verdict, reason), count in sorted(reasons.items(), key=lambda each: (-each[1], each[0]))
-        ],
-        "totalCount": total,
-        "truncated": total > limit,
-    }
+    ordered = sorted(reasons.items(), key=lambda each: (-each[1], each[0]))
+    return Unused(
+        items[:limit],
+        Verdicts(**counts),
+        [Reason(verdict, reason, count) for (verdict, reason), count in ordered],
+        total,
+        total > limit,
+    )
 
 
 def judge_dataset(
@@ -61,27 +61,28 @@ def judge_dataset(
     return judge(moment.graph, subject, view)
 
 
-def _items(moment: Snapshot, view: View, dataset: Name, judged: list[Judged]) -> Iterator[dict[str, Any]]:
+def _items(moment: Snapshot, view: View, dataset: Name, judged: list[Judged]) -> Iterator[Verdict]:
     caveats, readers = _caveats(moment, view, dataset), _readers(moment, view, dataset)
     for each in judged:
         times = [moment.stats(number) for number in each.edge_sets]
         used = each.verdict == "used"
-        yield {
-            **column_json(moment, dataset, each.key),
-            "verdict": each.verdict,
-            "reason": each.reason,
-            "caveats": [*caveats, *_shown(moment, each)] if each.verdict == "unused" else [],
-            "read_by": [job_json(moment.job(job)) for job in _jobs(moment, each.edge_sets)] if used else [],
-            "read_before_recreation": each.recreated,
-            "shown_by": [
-                {"job": job_json(moment.job(moment.graph.sets[n][0].job)), "time": iso(moment.stats(n).last_us)}
+        yield Verdict(
+            *dataset.parts,
+            moment.columns(dataset).shown(each.key),
+            each.verdict,
+            each.reason,
+            [*caveats, *_shown(moment, each)] if each.verdict == "unused" else [],
+            [Job(*moment.job(job).parts) for job in _jobs(moment, each.edge_sets)] if used else [],
+            each.recreated,
+            [
+                Showing(Job(*moment.job(moment.graph.sets[n][0].job).parts), iso(moment.stats(n).last_us))
                 for n in each.shown
             ],
-            "consumers": list(each.consumers),
-            "also_read_by": [job_json(moment.job(job)) for job in readers],
-            "observed_since": iso(min((each.first_us for each in times), default=None)),
-            "last_used": iso(max((each.last_us for each in times), default=None)) if used else None,
-        }
+            list(each.consumers),
+            [Job(*moment.job(job).parts) for job in readers],
+            iso(min((each.first_us for each in times), default=None)),
+            iso(max((each.last_us for each in times), default=None)) if used else None,
+        )
 
 
 def _shown(moment: Snapshot, judged: Judged) -> list[str]:

@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType, field
 
-from headwater.api.answers.parts import (
+from headwater.questions.answers.parts import (
     Column,
     Count,
     Dataset,
@@ -28,9 +28,9 @@ class ReachedColumn(Shape):
     column: str | None
     distance: int
     masked: MaskedOnTheWay
+    read_before_recreation: bool
     via: Via
     in_schema: bool
-    read_before_recreation: bool
     path: list[PathStep] | UnsetType = UNSET
 
 
@@ -118,14 +118,14 @@ class Timeline(Shape):
     truncated: bool
 
 
-class CoverageItem(Shape):
+class CoverageItem(Shape, kw_only=True):
     """A dataset or a job without column lineage."""
 
     kind: Literal["dataset", "job"]
     namespace: str
-    reason: str
     dataset: str | UnsetType = UNSET
     name: str | UnsetType = UNSET
+    reason: str
 
 
 class Coverage(Shape):

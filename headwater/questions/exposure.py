@@ -2,12 +2,12 @@
 
 import difflib
 from collections.abc import Iterator, Mapping, Set
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from headwater.errors import NotKnown, WrongQuestion
-from headwater.index.asking import Subject, find_column, find_dataset, nodes_in
-from headwater.index.showing import column_json, iso, job_json
-from headwater.index.shown import Shown
+from msgspec import structs
+
+from headwater.errors import NotKnown
+from headwater.events.times import iso
 from headwater.lineage.exposed_until import exposed_until
 from headwater.lineage.name import Name
 from headwater.lineage.snapshot import Snapshot
@@ -16,13 +16,16 @@ from headwater.lineage.tags import has_tag
 from headwater.lineage.user_rules import UserRules
 from headwater.lineage.view import View
 from headwater.lineage.wave import Hit
+from headwater.questions.answers.columns import Exposures, Surface, SurfaceItem, SurfaceVia
+from headwater.questions.answers.parts import Column, Job, Transformation
+from headwater.questions.asking import Subject, find_column, find_dataset, nodes_in
+from headwater.questions.shown import Shown
 
 Place = tuple[str, str, str]
 """Namespace, dataset and key of a column."""
 
 _RANK = {"exposed": 0, "unknown": 1, "masked": 2}
 ONCE_EXPOSED = "once_exposed"
-_WORDS = (*_RANK, ONCE_EXPOSED)
 
 
 class Sources(NamedTuple):
@@ -60,7 +63,7 @@ def look_for(moment: Snapshot, rules: UserRules, view: View, *, tag: str, source
 
 def exposures(
     moment: Snapshot, found: Exposed, *, tag: str, limit: int, but: Set[Place] | None = None, only: str | None = None
-) -> dict[str, Any]:
+) -> Surface:
     """Answer with a masking surface.
 
     but: columns exposed before; then only what is exposed beside them. only: an exposure, or `once_exposed` for what
@@ -71,21 +74,14 @@ def exposures(
         shown = [each for each in shown if each.exposure == "exposed" and _place(moment, each) not in but]
     if only is not None:
         shown = [each for each in shown if only in _words(each, found)]
-    return {
-        "tag": tag,
-        "sources": [show.node(node) for node in found.sources.nodes if _is_shown(moment, node)],
-        "items": [_item(moment, show, each, found) for each in shown[:limit]],
-        "exposures": {word: sum(each.exposure == word for each in shown) for word in _RANK},
-        "totalCount": len(shown),
-        "truncated": len(shown) > limit,
-    }
-
-
-def read_exposure(text: str | None) -> str | None:
-    """Return which exposure is asked for, None for any; raises WrongQuestion for another word."""
-    if not text or text in _WORDS:
-        return text or None
-    raise WrongQuestion(f"exposure={text[:40]!r} is not known. Write {', '.join(_WORDS)}.")
+    return Surface(
+        tag,
+        [Column(*show.place(node)) for node in found.sources.nodes if _is_shown(moment, node)],
+        [_item(moment, show, each, found) for each in shown[:limit]],
+        Exposures(**{word: sum(each.exposure == word for each in shown) for word in _RANK}),
+        len(shown),
+        len(shown) > limit,
+    )
 
 
 def _words(each: Surfaced, found: Exposed) -> tuple[str, ...]:
@@ -148,25 +144,24 @@ def all_tags(moment: Snapshot, rules: UserRules) -> Iterator[tuple[Name, str | N
                     yield dataset, column, tag
 
 
-def _item(moment: Snapshot, show: Shown, each: Surfaced, found: Exposed) -> dict[str, Any]:
+def _item(moment: Snapshot, show: Shown, each: Surfaced, found: Exposed) -> SurfaceItem:
     graph = moment.graph
     until = found.until.get((each.dataset, each.key)) if each.exposure == "masked" else None
-    item: dict[str, Any] = {
-        **column_json(moment, graph.names[each.dataset], each.key),
-        "exposure": each.exposure,
-        "exposed_until": iso(until),
-        "how": "no writer accounts for this column",
-        "source": None,
-        "via": None,
-    }
+    how: Transformation | str = "no writer accounts for this column"
+    source: Column | None = None
+    via: SurfaceVia | None = None
     if each.hit is not None:
-        item["via"] = show.via(each.hit)
-        item["how"] = item["via"]["transformation"]
-        item["source"] = show.node(_source(each.hit, found.ways))
+        reached = show.via(each.hit)
+        how, via = reached.transformation, SurfaceVia(**structs.asdict(reached))
+        source = Column(*show.place(_source(each.hit, found.ways)))
     elif each.opaque is not None:
-        item["how"] = "written without column lineage"
-        item["via"] = {"job": job_json(moment.job(graph.sets[each.opaque][0].job))}
-    return item
+        how, via = (
+            "written without column lineage",
+            SurfaceVia(job=Job(*moment.job(graph.sets[each.opaque][0].job).parts)),
+        )
+    name = graph.names[each.dataset]
+    column = None if each.key is None else moment.columns(name).shown(each.key)
+    return SurfaceItem(*name.parts, column, each.exposure, iso(until), how, source, via)
 
 
 def _source(hit: Hit, ways: Mapping[int, Hit]) -> int:

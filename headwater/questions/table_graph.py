@@ -3,34 +3,29 @@
 import difflib
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any, Literal, get_args
+from typing import get_args
 
-from headwater.errors import NotKnown, WrongQuestion
+from headwater.errors import NotKnown
 from headwater.lineage.name import Name
 from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.view import View
+from headwater.questions.answers.pictures import GraphAnswer, GraphEdge, GraphNode, Kind, Level
 
-Level = Literal["namespace", "lakehouse", "schema", "none"]
-LEVELS = get_args(Level)
-MAX_NODES = 2_000
+_LEVELS = get_args(Level)
 _EDGES_OF_A_NODE = 5
 
-Node = tuple[str, str, str]
+Node = tuple[Kind, str, str]
 """Kind (group or dataset), namespace, name."""
 
 
-def table_graph(moment: Snapshot, view: View, *, level: str, expand: Collection[str], limit: int) -> dict[str, Any]:
+def table_graph(moment: Snapshot, view: View, *, level: Level, expand: Collection[str], limit: int) -> GraphAnswer:
     """Answer groups, the datasets of opened groups, and how many lineage edges and jobs lead from one to the other.
 
     level: where groups begin: the namespace, in it the first part of a name (in OneLake the lakehouse), or all but its
     last part; none shows datasets. expand: ids of groups to be opened by one level.
-    Raises WrongQuestion for another word, NotKnown for a group that is not there.
+    Raises NotKnown for a group that is not there.
     """
-    if level not in LEVELS:
-        raise WrongQuestion(f"groups={level[:40]!r} is not known. Write {', '.join(LEVELS)}.")
-    if not 1 <= limit <= MAX_NODES:
-        raise WrongQuestion(f"limit={limit} is not between 1 and {MAX_NODES}.")
-    start = LEVELS.index(level)
+    start = _LEVELS.index(level)
     datasets = [name for name in moment.datasets() if view.shows_gone or moment.stands(name)]
     _check(expand, datasets)
     node_of = {name: _node(name, start, expand) for name in datasets}
@@ -39,22 +34,14 @@ def table_graph(moment: Snapshot, view: View, *, level: str, expand: Collection[
     ids = {node: node_id(node) for node in shown}
     edges, inside = _edges(moment, view, node_of, ids)
     listed = sorted(edges.items(), key=lambda item: (-item[1][0], item[0]))
-    return {
-        "groups": level,
-        "nodes": [
-            {
-                "id": ids[node], "kind": node[0], "namespace": node[1], "name": node[2],
-                "datasets": sizes[node], "inside": inside[ids[node]],
-            }
-            for node in shown
-        ],
-        "edges": [
-            {"from": source, "to": target, "edges": count, "jobs": len(jobs)}
-            for (source, target), (count, jobs) in listed[: limit * _EDGES_OF_A_NODE]
-        ],
-        "totalCount": len(sizes),
-        "truncated": len(shown) < len(sizes) or len(listed) > limit * _EDGES_OF_A_NODE,
-    }  # fmt: skip
+    most = limit * _EDGES_OF_A_NODE
+    return GraphAnswer(
+        level,
+        [GraphNode(ids[node], *node, sizes[node], inside[ids[node]]) for node in shown],
+        [GraphEdge(*ends, count, len(jobs)) for ends, (count, jobs) in listed[:most]],
+        len(sizes),
+        len(shown) < len(sizes) or len(listed) > most,
+    )
 
 
 def node_id(node: Node) -> str:
@@ -101,8 +88,7 @@ def _groups(name: Name) -> Sequence[Node]:
     separator = "/" if "/" in text else "."
     first, _, rest = text.partition(separator)
     schema = text.rpartition(separator)[0]
-    parts = ("", first if rest else "", schema)
-    return [("group", name.namespace, part) for part in parts]
+    return [("group", name.namespace, part) for part in ("", first if rest else "", schema)]
 
 
 def _check(expand: Collection[str], datasets: Sequence[Name]) -> None:

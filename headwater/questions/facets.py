@@ -1,35 +1,27 @@
 """Facets as sent, custom ones like any other: the newest of each run, job or dataset, straight from bronze."""
 
-from typing import Any
-
-from headwater.errors import WrongQuestion
 from headwater.events.decode import decode
 from headwater.events.said_facets import text_at
-from headwater.index.showing import iso
+from headwater.events.times import iso
 from headwater.lake.bronze import Bronze
 from headwater.lineage.jobs import run_id_of
 from headwater.lineage.name import Name
 from headwater.lineage.names import NameRules
 from headwater.lineage.newest import newest_events_first
 from headwater.lineage.sent_facets import SentFacet, read_stored, sent_facets
+from headwater.questions.answers.lists import FacetItem, Facets
 
 LOOKED_AT = 5_000
 """Newest events (rule 1) that hold a facet of the name asked for; an answer that met this limit says `truncated`."""
 
-ENTITIES = ("run", "job", "dataset")
 
-
-def facets(bronze: Bronze, names: NameRules, *, entity: str | None, name: str | None, limit: int) -> dict[str, Any]:
+def newest_facets(bronze: Bronze, names: NameRules, *, entity: str, name: str, limit: int) -> Facets:
     """Answer the newest value of a facet for each entity (rule 1), newest first; where that is deleted it has none.
 
     names: canonical forms of datasets; entity: run, job or dataset; name: of the facet, such as `ownership`.
     """
-    if entity not in ENTITIES:
-        raise WrongQuestion(f"entity={(entity or '')[:40]!r} is not known. Write run, job or dataset.")
-    if not name:
-        raise WrongQuestion("name= is missing. Name a facet, such as name=ownership.")
     if not bronze.exists():
-        return {"items": [], "totalCount": 0, "truncated": False}
+        return Facets([], 0, False)
     events = _events_with(bronze, name)
     newest: dict[Name, SentFacet] = {}
     for event_id, received_us, body in events:
@@ -38,11 +30,7 @@ def facets(bronze: Bronze, names: NameRules, *, entity: str | None, name: str | 
             if (sent.entity, sent.facet) == (entity, name) and (known is None or known.order < sent.order):
                 newest[sent.name] = sent
     items = [_item(sent) for sent in newest.values() if not sent.is_deleted]
-    return {
-        "items": items[:limit],
-        "totalCount": len(items),
-        "truncated": len(items) > limit or len(events) == LOOKED_AT,
-    }
+    return Facets(items[:limit], len(items), len(items) > limit or len(events) == LOOKED_AT)
 
 
 def _events_with(bronze: Bronze, name: str) -> list[tuple[str, int, str]]:
@@ -55,9 +43,9 @@ def _events_with(bronze: Bronze, name: str) -> list[tuple[str, int, str]]:
     return [(row["event_id"], row["received_us"], row["body"]) for row in rows]
 
 
-def _item(sent: SentFacet) -> dict[str, Any]:
+def _item(sent: SentFacet) -> FacetItem:
     shown = {"runId": run_id_of(sent.name.name)} if sent.entity == "run" else sent.name.shown
-    return {**shown, "eventTime": iso(sent.time_us), "facet": decode(bytes(sent.value))}
+    return FacetItem(**shown, eventTime=iso(sent.time_us), facet=decode(bytes(sent.value)))
 
 
 def sql_of_run(bronze: Bronze, run_id: str) -> str | None:

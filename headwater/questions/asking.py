@@ -9,10 +9,7 @@ from headwater.lineage.name import Name, split_location
 from headwater.lineage.names import NameRules
 from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.view import View
-from headwater.lineage.walk import Mode
 
-MAX_LIMIT = 10_000
-MAX_DEPTH = 1_000
 _NEAREST = 5
 
 
@@ -27,31 +24,8 @@ class Subject(NamedTuple):
 class Bounds(NamedTuple):
     """How far an answer goes: edges, and items."""
 
-    depth: int = MAX_DEPTH
-    limit: int = 1_000
-
-
-def read_mode(text: str | None) -> Mode:
-    """Return the mode; raises WrongQuestion for another word."""
-    if text in (None, "", "value"):
-        return "value"
-    if text == "any":
-        return "any"
-    raise WrongQuestion(
-        f"mode={text[:40]!r} is not known. Write value (what a value is made of) or any (what shapes it)."
-    )
-
-
-def read_bounds(depth: int | None, limit: int | None) -> Bounds:
-    """Return the bounds of an answer; raises WrongQuestion if they are none."""
-    found = Bounds()._replace(
-        **{key: value for key, value in (("depth", depth), ("limit", limit)) if value is not None}
-    )
-    if not 1 <= found.depth <= MAX_DEPTH:
-        raise WrongQuestion(f"depth={found.depth} is not between 1 and {MAX_DEPTH}.")
-    if not 1 <= found.limit <= MAX_LIMIT:
-        raise WrongQuestion(f"limit={found.limit} is not between 1 and {MAX_LIMIT}.")
-    return found
+    depth: int
+    limit: int
 
 
 def find_dataset(moment: Snapshot, rules: NameRules, asked: Subject) -> Name:

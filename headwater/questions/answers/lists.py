@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType
 
-from headwater.api.answers.parts import Count, Shape, Time
+from headwater.questions.answers.parts import Count, Shape, Time
 
 
 class StoredEvent(Shape):
@@ -80,14 +80,14 @@ class RefusedRequests(Shape):
     truncated: bool
 
 
-class FacetItem(Shape):
+class FacetItem(Shape, kw_only=True):
     """A facet, as its producer sent it, of a run (`runId`), or of a job or dataset (`namespace`, `name`)."""
 
-    eventTime: Time | None  # noqa: N815
-    facet: Any
     runId: str | UnsetType = UNSET  # noqa: N815
     namespace: str | UnsetType = UNSET
     name: str | UnsetType = UNSET
+    eventTime: Time | None  # noqa: N815
+    facet: Any
 
 
 class Facets(Shape):

@@ -1,11 +1,9 @@
 """What lineage does not cover: datasets and jobs without column lineage, and why."""
 
-from typing import Any
-
-from headwater.index.showing import dataset_json, job_json
 from headwater.lineage.name import Name
 from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.view import View
+from headwater.questions.answers.lineage import Coverage, CoverageItem
 
 COVERED = "column lineage"
 _OPAQUE = "written without column lineage"
@@ -13,28 +11,22 @@ _PARTLY = "some of its writers report no column lineage"
 _SOURCE = "no reported job writes it"
 
 
-def coverage(moment: Snapshot, view: View, *, limit: int) -> dict[str, Any]:
+def coverage(moment: Snapshot, view: View, *, limit: int) -> Coverage:
     """Answer, dataset by dataset and job by job, where column lineage is missing, by reason."""
     there = (name for name in moment.datasets() if view.shows_gone or moment.stands(name))
     datasets = {name: _dataset_reason(moment, view, name) for name in there}
     jobs = _job_reasons(moment, view)
-    items: list[dict[str, Any]] = [
-        {"kind": "dataset", **dataset_json(name), "reason": reason}
+    items = [
+        CoverageItem(kind="dataset", namespace=name.namespace, dataset=name.name, reason=reason)
         for name, reason in sorted(datasets.items())
         if reason != COVERED
     ]
     items += [
-        {"kind": "job", **job_json(moment.job(name)), "reason": reason}
+        CoverageItem(kind="job", **moment.job(name).shown, reason=reason)
         for name, reason in sorted(jobs.items())
         if reason != COVERED
     ]
-    return {
-        "datasets": _count(datasets),
-        "jobs": _count(jobs),
-        "items": items[:limit],
-        "totalCount": len(items),
-        "truncated": len(items) > limit,
-    }
+    return Coverage(_count(datasets), _count(jobs), items[:limit], len(items), len(items) > limit)
 
 
 def _dataset_reason(moment: Snapshot, view: View, name: Name) -> str:

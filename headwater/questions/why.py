@@ -1,18 +1,19 @@
 """Why an edge is there: which jobs and runs say so, since when, and with what SQL."""
 
-from typing import Any
-
 from headwater.errors import NotKnown
-from headwater.index.asking import Subject, find_column, find_dataset
-from headwater.index.showing import column_json, how_json, iso, job_json
+from headwater.events.times import iso
 from headwater.lineage.edges import Contribution, Edge
 from headwater.lineage.name import Name
 from headwater.lineage.names import NameRules
 from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.view import View
+from headwater.questions.answers.lineage import EdgeAnswer, EdgeReason
+from headwater.questions.answers.parts import Job
+from headwater.questions.asking import Subject, find_column, find_dataset
+from headwater.questions.showing import shown_column, shown_how
 
 
-def why(moment: Snapshot, rules: NameRules, start: Subject, end: Subject, view: View) -> dict[str, Any]:
+def why(moment: Snapshot, rules: NameRules, start: Subject, end: Subject, view: View) -> EdgeAnswer:
     """Answer which jobs make the edge between two columns, or without columns between two datasets."""
     source, output = find_dataset(moment, rules, start), find_dataset(moment, rules, end)
     column = None if start.column is None else find_column(moment, source, start.column)
@@ -29,7 +30,7 @@ def why(moment: Snapshot, rules: NameRules, start: Subject, end: Subject, view: 
             items.append(_item(moment, each, group.layer, group.job, edges))
     if not items:
         raise NotKnown("edge", f"{_text(source, column)} -> {_text(output, target)}", [])
-    return {"from": column_json(moment, source, column), "to": column_json(moment, output, target), "items": items}
+    return EdgeAnswer(shown_column(moment, source, column), shown_column(moment, output, target), items)
 
 
 def _is_asked(edge: Edge, said: Contribution, source: Name, column: str | None, target: str | None) -> bool:
@@ -38,18 +39,18 @@ def _is_asked(edge: Edge, said: Contribution, source: Name, column: str | None, 
     return target is None or edge.target == target or (edge.target is None and target in said.columns)
 
 
-def _item(moment: Snapshot, number: int, layer: str, job: Name, edges: list[Edge]) -> dict[str, Any]:
+def _item(moment: Snapshot, number: int, layer: str, job: Name, edges: list[Edge]) -> EdgeReason:
     stats = moment.stats(number)
-    return {
-        "job": job_json(moment.job(job)),
-        "origin": layer,
-        "transformations": [how_json(how) for how in dict.fromkeys(edge.how for edge in edges)],
-        "runs": stats.runs,
-        "first_seen": iso(stats.first_us),
-        "last_seen": iso(stats.last_us),
-        "landed": stats.landed,
-        "newest_run": moment.newest_run(number),
-    }
+    return EdgeReason(
+        Job(*moment.job(job).parts),
+        layer,
+        [shown_how(how) for how in dict.fromkeys(edge.how for edge in edges)],
+        stats.runs,
+        iso(stats.first_us),
+        iso(stats.last_us),
+        stats.landed,
+        moment.newest_run(number),
+    )
 
 
 def _text(dataset: Name, key: str | None) -> str:

@@ -4,16 +4,16 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from headwater.api.answers.parts import Column, Count, Dataset, Job, Shape, Time, Transformation
+from headwater.questions.answers.parts import Column, Count, Dataset, Job, Shape, Time, Transformation
 
 
-class SurfaceVia(Shape):
+class SurfaceVia(Shape, kw_only=True):
     """The last step to a column; only its job where it was written without column lineage."""
 
-    job: Job
     namespace: str | UnsetType = UNSET
     dataset: str | UnsetType = UNSET
     column: str | UnsetType | None = UNSET
+    job: Job
     transformation: Transformation | UnsetType = UNSET
 
 
@@ -59,6 +59,9 @@ class Showing(Shape):
     time: Time | None
 
 
+Word = Literal["used", "unused", "unknown"]
+
+
 class Verdict(Shape):
     """Whether a column may be dropped.
 
@@ -68,7 +71,7 @@ class Verdict(Shape):
     namespace: str
     dataset: str
     column: str | None
-    verdict: Literal["used", "unused", "unknown"]
+    verdict: Word
     reason: str | None
     caveats: list[str]
     read_by: list[Job]
@@ -91,7 +94,7 @@ class Verdicts(Shape):
 class Reason(Shape):
     """How many columns have a verdict for one reason."""
 
-    verdict: Literal["used", "unused", "unknown"]
+    verdict: Word
     reason: str
     count: Count
 

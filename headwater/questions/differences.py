@@ -1,12 +1,13 @@
 """What changed between two moments: column and table edges that came, went, or changed in being masked."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
-from headwater.index.showing import dataset_json, job_json
 from headwater.lineage.name import Name
 from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.view import View
+from headwater.questions.answers.lineage import Diff, DiffItem
+from headwater.questions.answers.parts import Column, Job
 
 
 class PlainEdge(NamedTuple):
@@ -53,7 +54,7 @@ def _plain_edges(moment: Snapshot, view: View) -> Iterator[tuple[PlainEdge, Make
             yield PlainEdge(source, None, output, None, True), Maker(group.job, False)
 
 
-def difference(before: tuple[Snapshot, View], after: tuple[Snapshot, View], *, limit: int) -> dict[str, Any]:
+def difference(before: tuple[Snapshot, View], after: tuple[Snapshot, View], *, limit: int) -> Diff:
     """Answer which edges came, which went (that is lineage lost), and which changed only in being masked.
 
     An edge between tables that gives way to edges between their columns is not lost.
@@ -62,29 +63,27 @@ def difference(before: tuple[Snapshot, View], after: tuple[Snapshot, View], *, l
     changed = [edge for edge in old.keys() & new.keys() if old[edge].masked != new[edge].masked]
     told = {(edge.source, edge.output) for edge in new}
     went = [edge for edge in old.keys() - new.keys() if edge.column or (edge.source, edge.output) not in told]
-    items = [("added", edge, new[edge], after[0]) for edge in new.keys() - old.keys()]
+    items: list[_Change] = [("added", edge, new[edge], after[0]) for edge in new.keys() - old.keys()]
     items += [("removed", edge, old[edge], before[0]) for edge in went]
     items += [("changed", edge, new[edge], after[0]) for edge in changed]
     items.sort(key=lambda item: (item[1].output, item[1].target or "", item[1].source, item[1].column or "", item[0]))
-    return {
-        "added": len(items) - len(went) - len(changed),
-        "removed": len(went),
-        "changed": len(changed),
-        "items": [_item(*item) for item in items[:limit]],
-        "totalCount": len(items),
-        "truncated": len(items) > limit,
-    }
+    shown = [_item(*item) for item in items[:limit]]
+    added = len(items) - len(went) - len(changed)
+    return Diff(added, len(went), len(changed), shown, len(items), len(items) > limit)
 
 
-def _item(change: str, edge: PlainEdge, maker: Maker, moment: Snapshot) -> dict[str, Any]:
-    return {
-        "change": change,
-        "from": {**dataset_json(edge.source), "column": _shown(moment, edge.source, edge.column)},
-        "to": {**dataset_json(edge.output), "column": _shown(moment, edge.output, edge.target)},
-        "type": "DIRECT" if edge.direct else "INDIRECT",
-        "masked": maker.masked,
-        "job": job_json(moment.job(maker.job)),
-    }
+_Change = tuple[Literal["added", "removed", "changed"], PlainEdge, Maker, Snapshot]
+
+
+def _item(change: Literal["added", "removed", "changed"], edge: PlainEdge, maker: Maker, moment: Snapshot) -> DiffItem:
+    return DiffItem(
+        change,
+        Column(*edge.source.parts, _shown(moment, edge.source, edge.column)),
+        Column(*edge.output.parts, _shown(moment, edge.output, edge.target)),
+        "DIRECT" if edge.direct else "INDIRECT",
+        maker.masked,
+        Job(*moment.job(maker.job).parts),
+    )
 
 
 def _shown(moment: Snapshot, dataset: Name, key: str | None) -> str | None:

@@ -2,17 +2,21 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import Any
 
-from headwater.index.asking import MAX_LIMIT, Bounds, Subject, find_column, find_dataset, nodes_of
-from headwater.index.showing import column_json, dataset_json, job_json
-from headwater.index.shown import Shown
 from headwater.lineage.name import Name
 from headwater.lineage.names import NameRules
 from headwater.lineage.snapshot import Snapshot
 from headwater.lineage.view import View
 from headwater.lineage.walk import Mode, allowed_hows, walk
 from headwater.lineage.wave import Hit, Wave
+from headwater.questions.answers.lineage import PathAnswer, Reach
+from headwater.questions.answers.parts import Dataset, Job, PathStep, Stop
+from headwater.questions.asking import Bounds, Subject, find_column, find_dataset, nodes_of
+from headwater.questions.showing import shown_column
+from headwater.questions.shown import Shown
+
+_ENDS = 10_000
+"""Columns that are walked over, where only the far ends are shown."""
 
 
 def reach(
@@ -26,7 +30,7 @@ def reach(
     bounds: Bounds,
     roots: bool = False,
     paths: bool = False,
-) -> dict[str, Any]:
+) -> Reach:
     """Answer impact (forward) or upstream of a column, or without a column of a whole dataset.
 
     roots: keep only the far ends, from where it goes no further; paths: show each way whole, from the asked column on.
@@ -34,21 +38,16 @@ def reach(
     dataset = find_dataset(moment, rules, asked)
     key = None if asked.column is None else find_column(moment, dataset, asked.column)
     starts = nodes_of(moment, view, dataset, key)
-    limit = MAX_LIMIT if roots else bounds.limit
+    limit = _ENDS if roots else bounds.limit
     found = walk(moment.graph, starts, view, forward=forward, mode=mode, depth=bounds.depth, limit=limit)
     ends = [hit for hit in found.hits if not roots or _is_end(moment, hit.node, view, mode, forward=forward)]
     hits = ends[: bounds.limit]
     shown = Shown(moment)
     columns = shown.hits(hits)
     for column, hit in zip(columns, hits if paths else (), strict=False):
-        column["path"] = _path(shown, found.ways, hit)
-    return {
-        "column": column_json(moment, dataset, key),
-        "mode": mode,
-        "columns": columns,
-        "stops": _stops(moment, starts, found.ways, view, forward=forward),
-        "truncated": found.truncated or len(ends) > len(hits),
-    }
+        column.path = _path(shown, found.ways, hit)
+    stops = _stops(moment, starts, found.ways, view, forward=forward)
+    return Reach(shown_column(moment, dataset, key), mode, columns, stops, found.truncated or len(ends) > len(hits))
 
 
 def _is_end(moment: Snapshot, node: int, view: View, mode: Mode, *, forward: bool) -> bool:
@@ -60,17 +59,15 @@ def _is_end(moment: Snapshot, node: int, view: View, mode: Mode, *, forward: boo
     return True
 
 
-def _path(shown: Shown, hits: dict[int, Hit], hit: Hit) -> list[dict[str, Any]]:
+def _path(shown: Shown, hits: dict[int, Hit], hit: Hit) -> list[PathStep]:
     """Return the way to a hit, nearest to the asked column first; each step as it was reached."""
     steps = [hit]
     while steps[-1].parent in hits:
         steps.append(hits[steps[-1].parent])
-    return [{**shown.node(step.node), "via": shown.via(step)} for step in reversed(steps)]
+    return [PathStep(*shown.place(step.node), shown.via(step)) for step in reversed(steps)]
 
 
-def _stops(
-    moment: Snapshot, starts: Iterable[int], reached: Iterable[int], view: View, *, forward: bool
-) -> list[dict[str, Any]]:
+def _stops(moment: Snapshot, starts: Iterable[int], reached: Iterable[int], view: View, *, forward: bool) -> list[Stop]:
     """Return the datasets, of the one asked for and those with a reached column, where only tables go on."""
     dataset_of, names = moment.graph.dataset_of, moment.graph.names
     onward: dict[Name, set[Name]] = defaultdict(set)
@@ -80,11 +77,11 @@ def _stops(
             onward[names[dataset].plain].add(far.plain)
             jobs[names[dataset].plain].add(moment.graph.sets[number][0].job)
     return [
-        {
-            **dataset_json(name),
-            "onward": [dataset_json(far) for far in sorted(onward[name])],
-            "jobs": [job_json(moment.job(job)) for job in sorted(jobs[name])],
-        }
+        Stop(
+            *name.parts,
+            [Dataset(*far.parts) for far in sorted(onward[name])],
+            [Job(*moment.job(job).parts) for job in sorted(jobs[name])],
+        )
         for name in sorted(onward)
     ]
 
@@ -114,7 +111,7 @@ def _goes_on(moment: Snapshot, dataset: Name, view: View) -> bool:
     return number is not None and (number not in view.hidden or bool(moment.graph.feeds.get(number)))
 
 
-def path(moment: Snapshot, rules: NameRules, start: Subject, end: Subject, view: View, *, mode: Mode) -> dict[str, Any]:
+def path(moment: Snapshot, rules: NameRules, start: Subject, end: Subject, view: View, *, mode: Mode) -> PathAnswer:
     """Answer whether one column or dataset reaches another, and by which shortest way.
 
     Where it does not, `stops` are the datasets from which lineage that names no columns may yet lead there.
@@ -132,11 +129,11 @@ def path(moment: Snapshot, rules: NameRules, start: Subject, end: Subject, view:
         layer = wave.advance()
         hits.update((hit.node, hit) for hit in layer)
         reached = next((hit for hit in layer if hit.node in goal), None)
-    return {
-        "from": column_json(moment, source, from_key),
-        "to": column_json(moment, target, to_key),
-        "mode": mode,
-        "reaches": reached is not None,
-        "path": [] if reached is None else _path(Shown(moment), hits, reached),
-        "stops": _stops(moment, starts, hits, view, forward=True) if reached is None else [],
-    }
+    return PathAnswer(
+        shown_column(moment, source, from_key),
+        shown_column(moment, target, to_key),
+        mode,
+        reached is not None,
+        [] if reached is None else _path(Shown(moment), hits, reached),
+        _stops(moment, starts, hits, view, forward=True) if reached is None else [],
+    )

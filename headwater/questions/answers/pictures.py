@@ -4,14 +4,17 @@ from typing import Literal
 
 from msgspec import field
 
-from headwater.api.answers.parts import Column, Count, Job, MaskedOnTheWay, Mode, Shape
+from headwater.questions.answers.parts import Column, Count, Job, MaskedOnTheWay, Mode, Shape
+
+Kind = Literal["group", "dataset"]
+Level = Literal["namespace", "lakehouse", "schema", "none"]
 
 
 class GraphNode(Shape):
     """A group of datasets, or one dataset; inside: lineage edges between its own datasets."""
 
     id: str
-    kind: Literal["group", "dataset"]
+    kind: Kind
     namespace: str
     name: str
     datasets: Count
@@ -30,7 +33,7 @@ class GraphEdge(Shape):
 class GraphAnswer(Shape):
     """The table graph; totalCount: of nodes."""
 
-    groups: Literal["namespace", "lakehouse", "schema", "none"]
+    groups: Level
     nodes: list[GraphNode]
     edges: list[GraphEdge]
     totalCount: Count  # noqa: N815

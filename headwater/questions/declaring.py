@@ -1,0 +1,223 @@
+"""How a question is declared: as a function, whose signature says what it is asked with and what it answers.
+
+Routes of HTTP, the OpenAPI document, commands, and tools for agents are made of these declarations.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from types import NoneType
+from typing import Annotated, Any, Literal, NamedTuple, NewType, TypeVar, get_args, get_origin, get_type_hints
+
+from headwater.access import Role
+from headwater.errors import WrongQuestion
+from headwater.events.times import parse_time
+from headwater.questions.answers.parts import Shape
+
+Microseconds = NewType("Microseconds", int)
+"""A moment, since 1970 UTC; asked for as text, ISO 8601."""
+
+Values = Mapping[str, str | Sequence[str]]
+"""What was asked, by the names of HTTP; what is empty is left out."""
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class Help(NamedTuple):
+    """What a parameter means, and its bounds: of a number, or `longest` of a text."""
+
+    meaning: str
+    least: int = 1
+    most: int | None = None
+    longest: int | None = None
+
+
+class Parameter(NamedTuple):
+    """A parameter: its name in Python, its type, what it is where it is left out; place: query or path."""
+
+    key: str
+    type: Any
+    help: Help
+    default: Any = None
+    required: bool = False
+    place: str = "query"
+
+    @property
+    def name(self) -> str:
+        """What HTTP calls it: `as_of` is `asOf`."""
+        first, *rest = self.key.rstrip("_").split("_")
+        return first + "".join(word.capitalize() for word in rest)
+
+    @property
+    def meaning(self) -> str:
+        """What it means, and how a truth or a time is written."""
+        before, behind = "true: " if self.type is bool else "", f" {_WRITTEN}" if self.type is Microseconds else ""
+        return f"{before}{self.help.meaning}{behind}"
+
+    @property
+    def several(self) -> bool:
+        """Tell whether it may come several times."""
+        return bool(self.type == tuple[str, ...])
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that may be said, where not every text may be."""
+        return get_args(self.type) if get_origin(self.type) is Literal else ()
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The schema of what is sent, as OpenAPI 3.1 has it."""
+        found: dict[str, Any] = {"type": "integer" if self.type is int else "string"}
+        if self.type is int:
+            found |= {"minimum": self.help.least, "maximum": self.help.most}
+        elif self.type is bool:
+            found["enum"] = ["false", "true"]
+        elif self.type is Microseconds:
+            found |= {"format": "date-time", "examples": ["2026-03-01T12:00:00Z"]}
+        elif self.words:
+            found["enum"] = list(self.words)
+        elif self.required:
+            found["minLength"] = 1
+        if self.help.longest:
+            found["maxLength"] = self.help.longest
+        if self.default is not None and not self.several:
+            found["default"] = str(self.default).lower() if self.type is bool else self.default
+        return found
+
+    def read(self, sent: str | Sequence[str] | None) -> Any:
+        """Return the value of what was sent; raises WrongQuestion where it is out of form."""
+        if self.several:
+            return (sent,) if isinstance(sent, str) else tuple(sent or ())
+        text = sent if sent is None or isinstance(sent, str) else sent[-1]
+        if not text:
+            if self.required:
+                raise WrongQuestion(f"{self.name}= is missing. {self._form}: {self.help.meaning}")
+            return self.default
+        if self.type is Microseconds:
+            return moment_us(self.name, text)
+        if self.type is int:
+            return self._number(text)
+        if self.type is bool:
+            if text not in ("true", "false"):
+                raise WrongQuestion(f"{self.name}={text[:40]!r} is neither true nor false.")
+            return text == "true"
+        if self.words and text not in self.words:
+            raise WrongQuestion(f"{self.name}={text[:40]!r} is not known. {self._form}.")
+        return text
+
+    @property
+    def _form(self) -> str:
+        if self.words:
+            return f"Write {' or '.join(filter(None, (', '.join(self.words[:-1]), self.words[-1])))}"
+        return f"Write {self.name}={'TIME' if self.type is Microseconds else self.key.rpartition('_')[2].upper()}"
+
+    def _number(self, text: str) -> int:
+        if not text.isascii() or not text.isdigit() or len(text) > 9:
+            raise WrongQuestion(f"{self.name}={text[:40]!r} is no number. Write it like 100.")
+        found = int(text)
+        if not self.help.least <= found <= (self.help.most or found):
+            raise WrongQuestion(f"{self.name}={found} is not between {self.help.least} and {self.help.most}.")
+        return found
+
+
+_WRITTEN = "ISO 8601, UTC without a zone; + is %2B."
+
+
+class Question(NamedTuple):
+    """A question; path: of its route; reads_lake: one at a time, because it reads Delta tables."""
+
+    path: str
+    summary: str
+    parameters: tuple[Parameter, ...]
+    answer: type[Shape] | None
+    run: Callable[..., Any]
+    reads_lake: bool = False
+    method: str = "GET"
+    role: Role = "read"
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.path.replace("/{run}", "").replace("/", "-")
+
+    def ask(self, sources: Any, asked: Values, **path: str) -> Any:
+        """Answer. Raises WrongQuestion for parameters that are missing, unknown or out of form, NotKnown for names.
+
+        path: the variable part of the route's address. Of what is asked `code` is the key's.
+        """
+        taken = [each.name for each in self.parameters if each.place == "query"]
+        for name in asked:
+            if name not in taken and name != "code":
+                takes = f"It takes {', '.join(taken)}." if taken else "It takes none."
+                raise WrongQuestion(f"{self.name} takes no parameter {name[:40]!r}. {takes}")
+        given = {**asked, **path}
+        return self.run(sources, {each.key: each.read(given.get(each.name)) for each in self.parameters})
+
+
+def question(
+    path: str, *, answer: type[Shape] | None = None, reads_lake: bool = False, method: str = "GET", role: Role = "read"
+) -> Callable[[_F], Question]:
+    """Declare a function as a question.
+
+    Its first parameter is what it is asked of; the others, by keyword, are `Annotated` with `Help`, or of a type that
+    `composed` makes of parameters. Its docstring is the summary, its return type the answer's shape, unless named.
+    """
+
+    def declare(function: _F) -> Question:
+        hints = get_type_hints(function, include_extras=True)
+        keys = list(inspect.signature(function).parameters)[1:]
+        whole = {key: _COMPOSED[hints[key]] for key in keys if hints[key] in _COMPOSED}
+        own = {key: _read_parameters(function, key, path) for key in keys if key not in whole}
+
+        def run(sources: Any, values: dict[str, Any]) -> Any:
+            made = {
+                key: make(**{part.key: values.pop(part.key) for part in parts}) for key, (make, parts) in whole.items()
+            }
+            return function(sources, **values, **made)
+
+        parameters = [part for key in keys for part in (whole[key][1] if key in whole else (own[key],))]
+        shape = answer or (None if hints["return"] is NoneType else hints["return"])
+        summary = (inspect.getdoc(function) or "").partition("\n")[0].rstrip(".")
+        return Question(path, summary, tuple(parameters), shape, run, reads_lake, method, role)
+
+    return declare
+
+
+_COMPOSED: dict[Any, tuple[Callable[..., Any], tuple[Parameter, ...]]] = {}
+
+
+def composed(make: _F) -> _F:
+    """Let questions take what a function returns, by its parameters."""
+    keys = inspect.signature(make).parameters
+    _COMPOSED[get_type_hints(make)["return"]] = make, tuple(_read_parameters(make, key, "") for key in keys)
+    return make
+
+
+def _read_parameters(function: Callable[..., Any], key: str, path: str) -> Parameter:
+    hint = get_type_hints(function, include_extras=True)[key]
+    default = inspect.signature(function).parameters[key].default
+    place = "path" if f"{{{key}}}" in path else "query"
+    return _parameter(hint, key, default)._replace(place=place)
+
+
+def read_as(declared: Any, name: str, value: str | int | None) -> Any:
+    """Return a value as a parameter of a declared type is read, None where it is left out; raises WrongQuestion."""
+    return _parameter(declared, name, None).read(None if value is None else str(value))
+
+
+def _parameter(hint: Any, key: str, default: Any) -> Parameter:
+    if get_origin(hint) is not Annotated:
+        hint = next(each for each in get_args(hint) if get_origin(each) is Annotated)
+    kind, said = get_args(hint)
+    if NoneType in get_args(kind):
+        kind = next(each for each in get_args(kind) if each is not NoneType)
+    required = default is inspect.Parameter.empty
+    return Parameter(key, kind, said, None if required else default, required)
+
+
+def moment_us(parameter: str, text: str) -> Microseconds:
+    """Read a time that was asked for; raises WrongQuestion naming the parameter."""
+    moment, _ = parse_time(text)
+    if moment is None:
+        hint = " In a URL + is written %2B." if " " in text else ""
+        raise WrongQuestion(f"{parameter}={text[:40]!r} is no time. Write it like 2026-03-01T12:00:00Z.{hint}")
+    return Microseconds(moment)

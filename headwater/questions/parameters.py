@@ -1,0 +1,61 @@
+"""The parameters of questions, each defined once: its type, what it means, its bounds."""
+
+from typing import Annotated, Literal
+
+from headwater.lineage.walk import Mode as WalkMode
+from headwater.questions.answers.pictures import Level
+from headwater.questions.declaring import Help, Microseconds
+
+MAX_LIMIT = 10_000
+MAX_DEPTH = 1_000
+MAX_AROUND = 5_000
+MAX_NODES = 2_000
+MAX_FOUND = 60
+MAX_TEXT = 200
+
+Namespace = Annotated[str | None, Help("Namespace of the dataset; may be left out where the name is enough.")]
+Dataset = Annotated[str, Help("A dataset by its name, any alias, or a unique end of its name.")]
+AnyDataset = Annotated[
+    str | None, Help("A dataset by its name, any alias, or a unique end of its name; without it all.")
+]
+Column = Annotated[str | None, Help("A column in any case; without it the whole dataset.")]
+FromNamespace = Annotated[str | None, Help("Namespace of the end the way leads from.")]
+FromDataset = Annotated[str, Help("Dataset of the end the way leads from.")]
+FromColumn = Annotated[str | None, Help("Column of the end the way leads from.")]
+ToNamespace = Annotated[str | None, Help("Namespace of the end the way leads to.")]
+ToDataset = Annotated[str, Help("Dataset of the end the way leads to.")]
+ToColumn = Annotated[str | None, Help("Column of the end the way leads to.")]
+Mode = Annotated[WalkMode, Help("value: what values are made of; any: also what filters, joins, groups or sorts.")]
+Depth = Annotated[int, Help("At most so many edges away.", most=MAX_DEPTH)]
+Limit = Annotated[int, Help("At most so many items.", most=MAX_LIMIT)]
+Roots = Annotated[bool, Help("only the far ends.")]
+Paths = Annotated[bool, Help("with each column the way to it.")]
+Up = Annotated[int, Help("At most so many edges towards what feeds it.", 0, MAX_DEPTH)]
+Down = Annotated[int, Help("At most so many edges towards what it feeds.", 0, MAX_DEPTH)]
+Around = Annotated[int, Help("At most so many columns, or without a column so many tables.", most=MAX_AROUND)]
+Found = Annotated[int, Help("At most so many, best first.", most=MAX_FOUND)]
+Nodes = Annotated[int, Help("At most so many nodes, the largest groups first.", most=MAX_NODES)]
+View = Annotated[Literal["current", "all"], Help("current, or all that ever was.")]
+AsOf = Annotated[Microseconds | None, Help("Lineage by events with an event time up to this.")]
+KnownAt = Annotated[Microseconds | None, Help("Lineage by events received up to this.")]
+SeenSince = Annotated[Microseconds | None, Help("Only edges that a run reported since.")]
+Strict = Annotated[bool, Help("a batch job that read it and wrote nothing may have used any column.")]
+Exposure = Annotated[
+    Literal["exposed", "unknown", "masked", "once_exposed"] | None,
+    Help("Only these; once_exposed: masked now, and written in the clear before."),
+]
+Tag = Annotated[str, Help("Tag of the columns that matter.")]
+Since = Annotated[Microseconds | None, Help("Only what is newer: received, exposed or changed at or after this.")]
+From = Annotated[Microseconds, Help("From this moment on.")]
+To = Annotated[Microseconds | None, Help("Up to this one; now without it.")]
+RunId = Annotated[str, Help("A run id.")]
+Entity = Annotated[Literal["run", "job", "dataset"], Help("What has the facet.")]
+Facet = Annotated[str, Help("Name of the facet, such as ownership.")]
+Listed = Annotated[int, Help("At most so many, newest first.", most=1_000)]
+SentNamespace = Annotated[str, Help("Namespace as a producer wrote it.")]
+SentName = Annotated[str, Help("Name as a producer wrote it.")]
+At = Annotated[Microseconds | None, Help("What it meant then.")]
+Text = Annotated[str, Help("Parts of names, separated by spaces.", longest=MAX_TEXT)]
+Kinds = Annotated[str | None, Help("Only these, separated by commas: job, dataset, alias, column, tag.")]
+Groups = Annotated[Level, Help("Where groups begin; none shows datasets.")]
+Expand = Annotated[tuple[str, ...], Help("Id of a group to be opened; may come several times.")]

@@ -1,0 +1,39 @@
+"""Which run read what which run wrote."""
+
+from headwater.events.times import iso
+from headwater.index.run_history import RunBeside, RunHistory
+from headwater.lineage.name import Name
+from headwater.lineage.run import Run
+from headwater.questions.answers.lineage import AskedRun, ChildRun, OtherRun, ReadByRun, RunLineage, WrittenByRun
+from headwater.questions.answers.parts import Job
+
+_CHILDREN = 200
+
+
+def run_lineage(runs: RunHistory, run_id: str) -> RunLineage:
+    """Answer what a run read and who had written it, what it wrote and who read that before the next write, its parts.
+
+    run_id: as sent; one that is no UUID and that several jobs used is the JSON `["id","namespace","job"]`.
+    Raises NotKnown for a run that no event is of, WrongQuestion for an id of several.
+    """
+    run = runs.run(runs.key(run_id))
+    children = [ChildRun(*_shown(each), each.state) for each in runs.children(run.key, _CHILDREN + 1)]
+    return RunLineage(
+        AskedRun(run.key, Job(*run.job.parts), run.state, run.execution, iso(run.started_us), iso(run.ended_us)),
+        [ReadByRun(*name.parts, _writer(runs, name, run)) for name in sorted({*run.inputs, *runs.read_by(run.key)})],
+        [
+            WrittenByRun(*name.parts, [OtherRun(*_shown(each)) for each in runs.read_after(name, run.time_us)])
+            for name in sorted(run.outputs)
+        ],
+        children[:_CHILDREN],
+        len(children) > _CHILDREN,
+    )
+
+
+def _writer(runs: RunHistory, dataset: Name, run: Run) -> OtherRun | None:
+    found = runs.written_before(dataset, run.time_us, run.key)
+    return OtherRun(*_shown(found)) if found else None
+
+
+def _shown(run: RunBeside) -> tuple[str, str | None, Job]:
+    return run.key, iso(run.time_us), Job(*run.job.parts)

@@ -1,0 +1,81 @@
+"""The columns of one answer: what recurs in it is looked up once, for 1,000 columns come from few jobs by few steps."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from headwater.lineage.columns import Columns
+from headwater.lineage.snapshot import Snapshot
+from headwater.lineage.wave import Hit
+from headwater.questions.answers.lineage import ReachedColumn
+from headwater.questions.answers.parts import Job, Transformation, Via
+from headwater.questions.showing import shown_how
+
+
+class _Dataset(NamedTuple):
+    namespace: str
+    name: str
+    schema: Columns
+
+
+class Shown:
+    """Shows the nodes of one moment's graph; keep it for one answer, because schemas change."""
+
+    def __init__(self, moment: Snapshot):
+        """Show nothing yet."""
+        self._moment = moment
+        self._graph = moment.graph
+        self._datasets: dict[int, _Dataset] = {}
+        self._jobs: dict[int, Job] = {}
+        self._hows: dict[int, Transformation] = {}
+        self._vias: dict[tuple[int, int, int], Via] = {}
+
+    def hits(self, hits: Iterable[Hit]) -> list[ReachedColumn]:
+        """Return reached columns: how far, from where, whether its dataset still has it.
+
+        read_before_recreation: only readers of another generation of a dataset lead there (rule 10).
+        """
+        columns, vias, shown = self._graph.columns, self._vias, []
+        for hit in hits:
+            node, distance, masked, parent, how, edge_set, recreated = hit
+            number, key = columns[node]
+            namespace, name, schema = self._datasets.get(number) or self._dataset(number)
+            known = schema.by_key
+            shown.append(
+                ReachedColumn(
+                    namespace,
+                    name,
+                    known.get(key, key) if key is not None else None,
+                    distance,
+                    masked,
+                    recreated,
+                    vias.get((parent, how, edge_set)) or self.via(hit),
+                    not known or key in known,
+                )
+            )
+        return shown
+
+    def via(self, hit: Hit) -> Via:
+        """Return how a hit was reached: from which column, by which job, by what transformation."""
+        job = self._jobs.get(hit.edge_set) or self._job(hit.edge_set)
+        how = self._hows.get(hit.how) or self._how(hit.how)
+        shown = self._vias[hit.parent, hit.how, hit.edge_set] = Via(*self.place(hit.parent), job, how)
+        return shown
+
+    def place(self, node: int) -> tuple[str, str, str | None]:
+        """Return namespace, dataset and column of a node."""
+        number, key = self._graph.columns[node]
+        namespace, name, schema = self._datasets.get(number) or self._dataset(number)
+        return namespace, name, None if key is None else schema.shown(key)
+
+    def _dataset(self, number: int) -> _Dataset:
+        name = self._graph.names[number]
+        found = self._datasets[number] = _Dataset(*name.parts, self._moment.columns(name))
+        return found
+
+    def _job(self, edge_set: int) -> Job:
+        found = self._jobs[edge_set] = Job(*self._moment.job(self._graph.sets[edge_set][0].job).parts)
+        return found
+
+    def _how(self, how: int) -> Transformation:
+        found = self._hows[how] = shown_how(self._graph.hows[how])
+        return found

@@ -1,0 +1,101 @@
+"""A question is declared once, as a function: route, document and command follow from it."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Annotated, Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from headwater.api.openapi import document
+from headwater.api.routes import BASE
+from headwater.cli.asking import command
+from headwater.cli.printing import show
+from headwater.errors import WrongQuestion
+from headwater.lineage.lens import Lens
+from headwater.questions import parameters as p
+from headwater.questions.answers.parts import Shape
+from headwater.questions.declaring import Help, Microseconds, Question, question
+from tests.parsing import World
+
+Size = Annotated[int, Help("At least so many columns.", 2, 9)]
+
+
+class Wide(Shape):
+    """What was asked."""
+
+    dataset: str
+    size: int
+    strict: bool
+    since: int | None
+    every: bool
+
+
+@question("wide")
+def wide(
+    _: Any, *, dataset: p.Dataset, min_size: Size = 3, strict: p.Strict = False, since: p.Since = None, lens: Lens
+) -> Wide:
+    """Datasets with many columns."""
+    return Wide(dataset, min_size, strict, since, lens.every)
+
+
+def asked(**sent: str) -> Wide:
+    found: Wide = wide.ask(SimpleNamespace(), sent)
+    return found
+
+
+def test_what_is_left_out_or_empty_is_the_default_and_the_rest_is_read() -> None:
+    assert asked(dataset="x", minSize="", view="") == Wide("x", 3, False, None, False)
+    said = asked(dataset="x", minSize="9", strict="true", since="1970-01-01T00:00:01Z", view="all")
+    assert said == Wide("x", 9, True, Microseconds(1_000_000), True)
+
+
+@pytest.mark.parametrize(
+    ("sent", "words"),
+    [
+        ({}, "dataset= is missing. Write dataset=DATASET"),
+        ({"dataset": "x", "minSize": "1"}, "minSize=1 is not between 2 and 9"),
+        ({"dataset": "x", "minSize": "10"}, "minSize=10 is not between 2 and 9"),
+        ({"dataset": "x", "minSize": "2.5"}, "is no number"),
+        ({"dataset": "x", "strict": "1"}, "neither true nor false"),
+        ({"dataset": "x", "since": "now"}, "since='now' is no time"),
+        ({"dataset": "x", "view": "old"}, "Write current or all"),
+        ({"dataset": "x", "min_size": "3"}, "It takes dataset, minSize, strict, since, view, asOf, knownAt, seenSince"),
+    ],
+)
+def test_what_is_out_of_form_is_refused_with_the_form(sent: dict[str, str], words: str) -> None:
+    with pytest.raises(WrongQuestion) as refused:
+        wide.ask(SimpleNamespace(), sent)
+    assert words in str(refused.value)
+
+
+def test_the_document_has_its_route_parameters_and_shape() -> None:
+    found = document([wide])
+    operation = found["paths"][f"{BASE}/wide"]["get"]
+    assert operation["summary"] == "Datasets with many columns"
+    size = next(each for each in operation["parameters"] if each["name"] == "minSize")
+    assert size["schema"] == {"type": "integer", "minimum": 2, "maximum": 9, "default": 3}
+    assert size["description"] == "At least so many columns."
+    assert {each["name"]: each["required"] for each in operation["parameters"]}["dataset"]
+    assert set(found["components"]["schemas"]["Wide"]["properties"]) == {"dataset", "size", "strict", "since", "every"}
+
+
+def test_the_command_takes_its_parameters_and_prints_its_answer(tmp_path: Path) -> None:
+    world = World(tmp_path / "data")
+    world.append(b"{}")
+    world.parser().step()
+    app = typer.Typer()
+    app.callback()(lambda: None)
+    command(app, wide, lambda found, as_json, _: show(found, as_json, lambda: found), does="List wide datasets.")
+
+    def run(*arguments: str) -> Any:
+        return CliRunner().invoke(app, ["wide", *arguments, "--data", str(world.folder), "--json"])
+
+    assert json.loads(run("x", "--min-size", "4", "--strict", "--view", "all").output) == {
+        "dataset": "x", "size": 4, "strict": True, "since": None, "every": True,
+    }  # fmt: skip
+    assert isinstance(run("x", "--min-size", "1").exception, WrongQuestion)
+    assert "At least so many columns." in run("--help").output
+    assert isinstance(wide, Question)

@@ -15,19 +15,21 @@ from headwater.lineage.naming import Naming
 from headwater.lineage.newest import NEWNESS
 from headwater.lineage.schemas import SeenSchema
 from headwater.lineage.user_rules import UserRules
-from headwater.spark.arrow import map_groups, map_rows
+from headwater.spark.arrow import map_rows
+from headwater.spark.contents import contents_of, exact_keys, read_columns, refs_in
 from headwater.spark.datasets import DATASET, datasets, fields, jobs, reads, still_read
 from headwater.spark.delta import Folder, keep, kept, texts, together
-from headwater.spark.derive import DERIVED, GROUP, Derive
+from headwater.spark.derive import GROUP, derive
 from headwater.spark.facets import newest_facets, newest_of
 from headwater.spark.happened import HAPPENED
 from headwater.spark.judge import CLOSED, OPEN, judge
 from headwater.spark.kin import Kin
-from headwater.spark.known import LATEST, History, Known, Latest, exact_keys, read_columns, seen_of
+from headwater.spark.known import LATEST, History, Known, Latest, seen_of, with_columns
 from headwater.spark.naming import Learnt, learn
 from headwater.spark.parse import parse
 from headwater.spark.positions import Position
 from headwater.spark.ranges import begin, ranges
+from headwater.spark.shapes import Shapes
 from headwater.spark.state import State
 from headwater.spark.texts import read_names
 from headwater.tables import (
@@ -63,9 +65,19 @@ class Batch:
     changed: some dataset is another one; loud, quiet: some votes say something new, or again what stands.
     """
 
-    def __init__(self, folder: Folder, rules: UserRules, before: Position, state: State, bindings: Iterable[SqlRow]):
+    def __init__(
+        self,
+        folder: Folder,
+        bronze: Folder,
+        rules: UserRules,
+        before: Position,
+        state: State,
+        *,
+        bindings: Iterable[SqlRow],
+    ):
         """`before`: of the last batch; bindings: rows of that table."""
         self.folder = folder
+        self._bronze = bronze
         self.rules = rules
         self.number = before.batch + 1
         self.exact = self._exact_before = before.exact
@@ -79,20 +91,25 @@ class Batch:
         self.naming: Naming
         self._bindings = [tuple(row[name] for name in HAPPENED.columns) for row in bindings]
         self._events: DataFrame
+        self._shapes: Shapes
         self._parsed: DataFrame
+        self._cut = False
         self._touched: DataFrame
         self._begins: list[str] = []
 
     def take(self, events: DataFrame) -> int:
         """Write all tables of silver but `state`; returns the number of events."""
         self._events = self.folder.few(events)
+        self._shapes = Shapes(self._bronze, self._events, self.rules.names)
         self._parsed, seen = kept(
-            parse(self._events, self.rules.names),
+            parse(self._bronze, self._events, self._shapes, self.rules.names),
             count=F.count("*"),
+            cut=F.max("cut"),
             begins=texts(begin("run_key")),
             changes=F.max("changes"),
             bindings=F.max(F.size("bindings")),
         )
+        self._cut = bool(seen["cut"])
         self._touched = self._parsed.select("run_key").distinct()
         self._begins = json.loads(seen["begins"])
         learnt = learn(
@@ -147,20 +164,38 @@ class Batch:
 
     # What changes
 
-    def _rows_of(self, late: DataFrame | None) -> DataFrame:
-        """Return rows in the columns `GROUP` of the runs of the batch and of other runs that it concerns."""
+    def _rows_of(self, late: DataFrame | None) -> tuple[DataFrame, DataFrame]:
+        """Return rows in the columns `GROUP` of the runs of the batch and of other runs that it concerns.
+
+        Also rows of `CONTENT`, what they refer to.
+        """
         own = self.folder.read(RUNS).where(ranges("run_key", self._begins)).select(*GROUP)
-        rows = self._parsed.select(*GROUP).unionByName(own.join(self._touched, "run_key", "left_semi"))
+        stored = own.join(self._touched, "run_key", "left_semi")
         if late is not None:
             others, seen = kept(late.join(self._touched, "run_key", "left_anti"), begins=texts(begin("run_key")))
-            rows = rows.unionByName(self._stored_rows(others, seen))
-        return self.folder.few(rows)
+            stored = self.folder.few(stored.unionByName(self._stored_rows(others, seen)))
+        stored, found = kept(stored, count=F.count("*"))
+        fresh = self._parsed.select(*GROUP)
+        if not found["count"]:
+            return fresh, self._contents()
+        return self.folder.few(fresh.unionByName(stored)), self._contents(stored)
+
+    def _contents(self, more: DataFrame | None = None) -> DataFrame:
+        """Return rows of `CONTENT` for all that the batch refers to, and `more` rows."""
+        known = self._shapes.contents
+        rows = [self._parsed.where("shape IS NULL")] if self._shapes.old else []
+        rows = [each.select("contents") for each in (*rows, *([] if more is None else [more]))]
+        if not rows:
+            return known
+        refs = refs_in(self.folder.few(reduce(DataFrame.unionByName, rows))).join(known, "ref", "left_anti")
+        return self.folder.few(known.unionByName(contents_of(self._bronze, refs, self.rules.names)))
 
     def _latest(self, learnt: Learnt, moved: DataFrame | None) -> DataFrame:
         """Return rows of `LATEST` that are new, those of names that mean something else as `moved` or `gone`."""
-        rows = self._parsed.select(*GROUP) if moved is None else self._rows_of(moved)
+        fresh_rows = self._parsed.select(*GROUP)
+        rows, contents = (fresh_rows, self._contents()) if moved is None else self._rows_of(moved)
         found, seen = kept(
-            _newest(map_rows(rows.select("parts", "contents"), Latest(learnt.naming), LATEST)),
+            with_columns(_newest(map_rows(rows.select("parts"), Latest(learnt.naming), LATEST)), contents),
             twins=texts(F.when(F.col("twins"), F.array(*DATASET))),
         )
         stays = {"gone": F.lit(False), "moved": F.lit(False)}
@@ -212,21 +247,24 @@ class Batch:
         return keep(reduce(DataFrame.unionByName, found).distinct()) if found else None
 
     def _derived(self, learnt: Learnt, late: DataFrame | None) -> tuple[DataFrame, Seen]:
-        rows = self._rows_of(late)
+        rows, contents = self._rows_of(late)
         known = Known(learnt.naming, self.exact)
-        derived, told = self._told(rows, known)
+        derived, told = self._told(rows, contents, known)
         wanted = {Name(*name) for text in json.loads(told["missing"]) for name in read_names(text)}
         if wanted:  # rare: then these runs are worked out once more
             missing = derived.where("missing IS NOT NULL")
             again = rows.join(missing.select("run_key"), "run_key", "left_semi")
-            derived, told = self._told(again, self._with_histories(known, wanted), derived.where("missing IS NULL"))
+            others = derived.where("missing IS NULL")
+            derived, told = self._told(again, contents, self._with_histories(known, wanted), others)
         self._begins = json.loads(told["begins"])
         self.replaced = json.loads(told["stored"])
         return derived, told
 
-    def _told(self, rows: DataFrame, known: Known, others: DataFrame | None = None) -> tuple[DataFrame, Seen]:
+    def _told(
+        self, rows: DataFrame, contents: DataFrame, known: Known, others: DataFrame | None = None
+    ) -> tuple[DataFrame, Seen]:
         """Apply the rules to runs, and find out what changes."""
-        derived = map_groups(rows, "run_key", Derive(known), DERIVED, small=self.folder.small)
+        derived = derive(rows, contents, known, small=self.folder.small)
         return kept(
             derived if others is None else self.folder.few(derived.unionByName(others)),
             missing=texts(F.col("missing")),
@@ -241,8 +279,10 @@ class Batch:
     def _with_histories(self, known: Known, datasets: set[Name]) -> Known:
         names = {name for dataset in datasets for name in known.naming.names_of(dataset)}
         users = self.users(Span(name) for name in names).unionByName(self._touched).distinct()
-        rows = self.parts_of(users).select("parts", "contents")
-        found = map_rows(rows, History(known.naming, frozenset(datasets)), LATEST).distinct().collect()
+        rows = self.parts_of(users)
+        mentioned = map_rows(rows.select("parts"), History(known.naming, frozenset(datasets)), LATEST).distinct()
+        contents = contents_of(self._bronze, refs_in(rows), self.rules.names)
+        found = with_columns(self.folder.few(mentioned), contents).collect()
         histories: dict[Name, list[SeenSchema]] = {dataset: [] for dataset in datasets}
         columns = {}
         for dataset, seen, text in seen_of(found):
@@ -298,7 +338,7 @@ class Batch:
         self.folder.overwrite(JOBS, self.state.read(JOBS))
 
     def _write_facets(self) -> None:
-        fresh = newest_facets(self._events, self.rules.names)
+        fresh = newest_facets(self._bronze, self._events, self._parsed, self._shapes, self.rules.names, cut=self._cut)
         where = "entity <> 'run'"
         if self.replaced:
             where = f"({where} OR {ranges('name', self.replaced)})"

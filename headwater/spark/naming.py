@@ -198,7 +198,8 @@ def _writing(parsed: DataFrame, naming: Naming, moved: Iterable[Span], stored: S
     """Return the runs whose writes tell which generation lived: of the batch, and of names that moved."""
     generations, found = naming.generations, set[str]()
     if names := _touched(naming, {*naming.bindings, *generations.touched(), *generations.renamed}):
-        written = parsed.select("run_key", F.explode("written").alias("of")).select("run_key", "of.*")
+        outputs = F.explode(F.from_json("written", "ARRAY<ARRAY<STRING>>")).alias("of")
+        written = parsed.select("run_key", outputs).selectExpr("run_key", "of[0] AS namespace", "of[1] AS name")
         written = written.join(F.broadcast(stored.named(names)), ["namespace", "name"], "left_semi")
         found.update(row.run_key for row in written.select("run_key").distinct().collect())
     if moved:

@@ -17,7 +17,7 @@ from headwater.lineage.part import Tag
 from headwater.lineage.snapshot_of_votes import SnapshotOfVotes
 from headwater.lineage.user_rules import UserRules
 from headwater.spark.arrow import Row
-from headwater.spark.known import read_columns
+from headwater.spark.contents import read_columns
 from headwater.spark.texts import Reading, read_contribution, read_reported
 from headwater.spark.votes import COLUMNS, VoteRow
 

@@ -16,10 +16,11 @@ from headwater.spark.generations import begin, current, switch
 from headwater.spark.gold_answers import write_answers
 from headwater.spark.gold_edges import write_edges
 from headwater.spark.gold_runs import write_runs
+from headwater.spark.parse import READ
 from headwater.spark.positions import Position, Source, beyond, limited, position_rows, read_position
 from headwater.spark.state import State
 from headwater.spark.versions import newest, put_back, versions
-from headwater.tables import BINDINGS, EVENTS, GOLD, POSITIONS, SILVER, STATE, Table
+from headwater.tables import BINDINGS, BRONZE, EVENTS, GOLD, POSITIONS, SILVER, STATE, Table
 
 BATCH_EVENTS = 100_000
 """Events taken at a time: what a batch must hold is bounded, however much has piled up."""
@@ -45,15 +46,16 @@ def refresh(
     it; a pass that was cut off before is gone on with. lake: folder or URI that holds `bronze`; rebuild: in any case,
     anew. Raises LakeUnavailable where another pass is at work.
     """
-    bronze = bronze_events(spark, lake)
+    bronze = Folder(spark, f"{lake}/bronze", BRONZE)
+    events = bronze_events(bronze)
     found = current(spark, lake, rules.rules_hash)
     folders = found if found and not rebuild else begin(spark, lake, rules.rules_hash, anew=rebuild)
     taken = 0
     with settings(spark, {CHECK: "false"}):
         more = True
         while more:
-            events, more = Pass(folders, rules).take(bronze, batch_events)
-            taken += events
+            count, more = Pass(folders, bronze, rules).take(events, batch_events)
+            taken += count
     if folders is not found:
         switch(folders, rules.rules_hash)
     return taken
@@ -62,14 +64,15 @@ def refresh(
 class Pass:
     """A batch of events, from bronze to gold."""
 
-    def __init__(self, folders: Mapping[str, Folder], rules: UserRules):
+    def __init__(self, folders: Mapping[str, Folder], bronze: Folder, rules: UserRules):
         """Read nothing yet."""
         self._folders = folders
+        self._bronze = bronze
         self._silver, self._gold = folders["silver"], folders["gold"]
         self._spark = self._silver.spark
         self._rules = rules
 
-    def take(self, bronze: DataFrame, batch_events: int) -> tuple[int, bool]:
+    def take(self, every: DataFrame, batch_events: int) -> tuple[int, bool]:
         """Take the next events; returns how many, and whether there were more."""
         began = newest(self._silver, STATE)
         with self._sized(few=True):
@@ -77,10 +80,10 @@ class Pass:
             rows = state.collect(POSITIONS, BINDINGS)
             before = read_position(rows[POSITIONS.name])
             self._put_back(before)
-            events, ends, count, more = limited(beyond(bronze, before), batch_events)
+            events, ends, count, more = limited(beyond(every, before), batch_events)
         with self._sized(few=count <= FEW_EVENTS):
             if count:
-                batch = Batch(self._silver, self._rules, before, state, rows[BINDINGS.name])
+                batch = Batch(self._silver, self._bronze, self._rules, before, state, bindings=rows[BINDINGS.name])
                 now = self._take(batch, events, before, ends)
             elif not write_runs(self._gold, self._rules, None):  # time alone loses runs
                 return 0, False
@@ -130,15 +133,15 @@ class Pass:
     @contextmanager
     def _sized(self, *, few: bool) -> Iterator[None]:
         """Work in one task, or in as many as there are."""
-        self._silver.small = self._gold.small = few
+        self._silver.small = self._gold.small = self._bronze.small = few
         with settings(self._spark, _FEW if few else {}):
             yield
 
 
-def bronze_events(spark: SparkSession, lake: str) -> DataFrame:
-    """Return the scalar columns of bronze that silver reads."""
-    events = Folder(spark, f"{lake}/bronze", [EVENTS])
-    if not events.exists(EVENTS):
-        raise WrongSetting(f"No table `events` in {lake}/bronze. Name the lake's folder, or start `headwater up` once.")
-    received = F.expr("unix_micros(received_at)").alias("received_us")
-    return events.read(EVENTS).select("log", "incarnation", "partition", "sequence", "event_id", received, "body")
+def bronze_events(bronze: Folder) -> DataFrame:
+    """Return the columns of bronze that silver reads, times in us."""
+    if not bronze.exists(EVENTS):
+        raise WrongSetting(f"No table `events` in {bronze.root}. Name the lake's folder, or start `headwater up` once.")
+    times = {"received_us": F.unix_micros("received_at"), "event_time": F.unix_micros("event_time")}
+    position = ("log", "incarnation", "partition", "sequence")
+    return bronze.read(EVENTS).withColumns(times).select(*position, *READ, "body")

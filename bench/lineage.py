@@ -69,7 +69,7 @@ def _building(folder: Path, rounds: int) -> list[Figure]:
     build, load = middle([each[0] for each in spent]), middle([each[1] for each in spent])
     return [
         Figure(
-            "index from nothing and graph in memory", build + load, "s", 10, floor=floor, ratio=(build + load) / floor
+            "index from nothing and graph in memory", build + load, "s", 12, floor=floor, ratio=(build + load) / floor
         ),
         Figure("  index from nothing, CPU", middle([each[2] for each in spent]), "s"),
         Figure("  graph from an index that is there", load, "s"),

@@ -154,7 +154,7 @@ def test_the_rule_itself_gives_the_newest_schema(lake: Lake) -> None:
     parts, contents = read_parts(delivered)
     found = {}
     for name in NAMES:
-        run = fold([part for part in parts if part.job.name == name], Naming())
+        run = fold([part for part in parts if part.saying.job.name == name], Naming())
         both = run.inputs | run.outputs
         found[name] = ["".join(path) for path in contents.schema(both[Name(*place(name))].schema or "")]
     assert found == {name: [value] for name, value in expected(lake.world.folder, "schema").items()}

@@ -39,9 +39,8 @@ def again(parts: list[Part], day: int) -> list[Part]:
     return [
         replace(
             part,
-            event_id=f"{day:04x}{part.event_id[4:]}",
+            order=part.order._replace(event_id=f"{day:04x}{part.event_id[4:]}", time_us=part.time_us + day * DAY_US),
             run_key=f"{day:04x}{part.run_key[4:]}" if part.kind == "RUN" else part.run_key,
-            time_us=part.time_us + day * DAY_US,
             received_us=part.received_us + day * DAY_US,
             execution=moved(part.execution),
             parent=moved(part.parent),

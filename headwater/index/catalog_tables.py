@@ -18,8 +18,8 @@ CREATE TABLE jobs(key INTEGER PRIMARY KEY, shown INTEGER, state TEXT, parent INT
 CREATE INDEX jobs_shown ON jobs(shown);
 CREATE INDEX jobs_state ON jobs(state);
 CREATE TABLE nominal_times(run INTEGER PRIMARY KEY, event_order BLOB, start_us INTEGER, end_us INTEGER);
-CREATE TABLE recent_facets(run INTEGER PRIMARY KEY, job INTEGER, time_us INTEGER, value BLOB);
-CREATE INDEX recent_facets_of_job ON recent_facets(job, time_us);
+CREATE TABLE run_facets(run INTEGER PRIMARY KEY, job INTEGER, time_us INTEGER, value BLOB);
+CREATE INDEX run_facets_of_job ON run_facets(job, time_us);
 CREATE TABLE versions(
   kind INTEGER, name INTEGER, version BLOB, value BLOB, runs INTEGER, first_us INTEGER, last_us INTEGER, run TEXT,
   PRIMARY KEY(kind, name, version)) WITHOUT ROWID;

@@ -45,7 +45,7 @@ class Change(NamedTuple):
 
 def read_change(facets: Mapping[str, Raw], part: Part) -> Change | None:
     """Return the change that a run's facets say, None where they say none."""
-    if FACET not in facets or part.job.namespace != NAMESPACE:
+    if FACET not in facets or part.saying.job.namespace != NAMESPACE:
         return None
     said = decode(bytes(facets[FACET]))
     mark = text_at(said, "mark")

@@ -12,7 +12,7 @@ from headwater.index.catalog_tables import CATALOG
 from headwater.index.older_file import show_todays_tables
 from headwater.lineage.rule_code import code_hash
 
-FORMAT = 8
+FORMAT = 9
 OLDEST = 5
 """Files from this format on are read, though never written, until one of today's rules is built beside them."""
 

@@ -5,7 +5,8 @@ that alone.
 """
 
 import sqlite3
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ from headwater.index.spans import WIDEN, Span, rows, widen
 from headwater.index.told import ToldTable
 from headwater.lineage.jobs import job_key
 from headwater.lineage.name import Name
-from headwater.lineage.newest import order_bytes, order_text, placed
+from headwater.lineage.newest import Order, order_bytes, order_text, placed
 from headwater.lineage.part import Mention, Part
 from headwater.lineage.reading import Said
 from headwater.lineage.sent_facets import Facets, members, read_stored, sent_datasets
@@ -54,8 +55,8 @@ class _Told(Struct):
     """A dataset's facets beside the number of its name.
 
     changes: it has facets that differ from event to event.
-    span, newest: first and last time, and greatest order, in this batch; kept beside what is told, so that an event
-    costs no look-up of it; at: sequence of that newest event, and place among its datasets.
+    span, newest: first and last time, and greatest order, in this batch; at: sequence of that newest event, and place
+    among its datasets.
     """
 
     mention: Mention
@@ -65,6 +66,19 @@ class _Told(Struct):
     span: Span | None = None
     newest: _Newness = ("", 0)
     at: tuple[int, int] = (0, 0)
+
+
+class _Heard(Struct):
+    """What a batch tells of a shape of one job.
+
+    shown: number of the name of the job, 0 without one; sequence: of the newest event.
+    """
+
+    shape: "_Shape"
+    shown: int
+    span: Span
+    newest: Order
+    sequence: int
 
 
 class _Shape(NamedTuple):
@@ -92,14 +106,14 @@ class FacetTable:
         self.told: dict[str, int] = {}
         self._shapes: dict[str, _Shape] = {}
         self._datasets: dict[bytes, _Told] = {}
+        self._heard: dict[Hashable, _Heard] = {}
         self._batch: list[_Told] = []
         self._tags: set[str] = set()
         self._described: dict[tuple[int, int, int], Span] = {}
         self._last: dict[tuple[int, int, int], str] = {}
         self._sources: dict[tuple[str, str], Span] = {}
         self._newest: dict[tuple[int, int, str], tuple[_Newness, int | str]] = {}
-        self._of_jobs: dict[tuple[int, int], tuple[_Newness, _Set]] = {}
-        self._parents: dict[int, tuple[str, int]] = {}
+        self._parents: dict[int, tuple[Order, Name]] = {}
         self._nominal: list[tuple[str, bytes, int | None, int | None]] = []
         self._changes: list[Change] = []
 
@@ -123,23 +137,22 @@ class FacetTable:
 
     def take(self, sequence: int, sent: Sent, part: Part, of_run: Facets) -> None:
         """Take an event, whatever it is about, beside the facets of its run."""
-        shape = self._shapes[sent.shape]
-        time_us, order = part.time_us, order_text(part.order)
-        for place, told in enumerate(shape.told):
-            if told.span is None:
-                told.span = (time_us, time_us)
-                self._batch.append(told)
-            elif not told.span[0] <= time_us <= told.span[1]:
-                told.span = (min(told.span[0], time_us), max(told.span[1], time_us))
-            if told.newest < (order, place):
-                told.newest, told.at = (order, place), (sequence, shape.places[place])
-        self.told[part.event_id] = shape.names
-        if part.kind != "DATASET":
-            shown = self._names.number(job_key(part.job, None))
-            if shape.job:
-                self._take_job(shape.job, shown, time_us, (order, 0))
-            if of_run:
-                self._take_run(of_run, sent, part, shown)
+        order, said = part.order, part.saying
+        time_us, key = order.time_us, (sent.shape, said.kind, said.job)
+        heard = self._heard.get(key)
+        if heard is None:
+            shown = self._names.number(job_key(said.job, None)) if said.kind != "DATASET" else 0
+            heard = _Heard(self._shapes[sent.shape], shown, (time_us, time_us), order, sequence)
+            self._heard[key] = heard
+        else:
+            first_us, last_us = heard.span
+            if not first_us <= time_us <= last_us:
+                heard.span = (min(first_us, time_us), max(last_us, time_us))
+            if heard.newest < order:
+                heard.newest, heard.sequence = order, sequence
+        self.told[order.event_id] = heard.shape.names
+        if of_run and heard.shown:
+            self._take_run(of_run, sent, part, heard.shown)
 
     def _dataset(self, dataset: Dataset, mention: Mention) -> _Told:
         found = self._datasets.get(dataset.shape)
@@ -172,21 +185,28 @@ class FacetTable:
             return int(self._sql.execute(values, (digest, *rest)).lastrowid or 0)
         return int(found[0])
 
-    def _take_job(self, told: _Set, shown: int, time_us: int, newness: _Newness) -> None:
-        self._describe((JOB, shown, told.number), (time_us, time_us), newness)
-        known = self._of_jobs.get((shown, told.number))
-        if known is None or known[0] < newness:
-            self._of_jobs[shown, told.number] = newness, told
+    def _take_heard(self, heard: _Heard) -> None:
+        """Take what was told of a shape of a job in this batch, however often."""
+        shape, order = heard.shape, order_text(heard.newest)
+        for place, told in enumerate(shape.told):
+            if told.span is None:
+                told.span = heard.span
+                self._batch.append(told)
+            else:
+                told.span = (min(told.span[0], heard.span[0]), max(told.span[1], heard.span[1]))
+            if told.newest < (order, place):
+                told.newest, told.at = (order, place), (heard.sequence, shape.places[place])
+        if heard.shown and shape.job:
+            self._describe((JOB, heard.shown, shape.job.number), heard.span, (order, 0))
+            self._renew(JOB, heard.shown, (order, 0), shape.job.facets)
 
     def _take_run(self, facets: Facets, sent: Sent, part: Part, shown: int) -> None:
-        order = order_text(part.order)
         if sent.parent_job_namespace is not None and sent.parent_job_name:
-            number = self._names.number(job_key(Name(sent.parent_job_namespace, sent.parent_job_name), None))
-            self._parents[shown] = max(self._parents.get(shown, ("", 0)), (order, number))
+            known = self._parents.get(shown)
+            if known is None or known[0] < part.order:
+                self._parents[shown] = part.order, Name(sent.parent_job_namespace, sent.parent_job_name)
         if facets.get("nominalTime", NULL) != NULL:
-            nominal = decode(bytes(facets["nominalTime"]))
-            start_us, end_us = (_time(text_at(nominal, key)) for key in ("nominalStartTime", "nominalEndTime"))
-            self._nominal.append((part.run_key, order_bytes(part.order), start_us, end_us))
+            self._nominal.append((part.run_key, order_bytes(part.order), *_nominal(bytes(facets["nominalTime"]))))
         change = read_change(facets, part)
         if change:
             self._changes.append(change)
@@ -225,11 +245,11 @@ class FacetTable:
 
     def flush(self, bodies: Bodies) -> None:
         """Write what was taken."""
+        for heard in self._heard.values():
+            self._take_heard(heard)
         self._settle_changing(bodies)
         for told in self._batch:
             self._settle(told)
-        for (shown, _), (newness, of_job) in self._of_jobs.items():
-            self._renew(JOB, shown, newness, of_job.facets)
         write = self._sql.executemany
         write(
             f"INSERT INTO described VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET {WIDEN}, "
@@ -249,17 +269,20 @@ class FacetTable:
         write(
             "INSERT INTO nominal_times VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
             f"event_order = excluded.event_order, start_us = excluded.start_us, end_us = excluded.end_us {_NEWER}",
-            [(self._runs.number(run_key), *rest) for run_key, *rest in self._nominal],
+            [(self._runs[run_key], *rest) for run_key, *rest in self._nominal],
         )
         write(
             "UPDATE jobs SET parent = ?1, parent_order = ?2 WHERE shown = ?3 AND coalesce(parent_order, '') <= ?2",
-            [(number, order, shown) for shown, (order, number) in self._parents.items()],
+            [
+                (self._names.number(job_key(name, None)), order_text(order), shown)
+                for shown, (order, name) in self._parents.items()
+            ],
         )
         known = [(tag,) for tag in self._tags]
         write("INSERT OR IGNORE INTO tag_names VALUES (?)", known)
         self._flush_changes()
-        taken = (self._described, self._last, self._sources, self._newest, self._of_jobs, self._parents, self.told)
-        for each in (*taken, self._tags, self._nominal, self._changes, self._batch):
+        taken = (self._described, self._last, self._sources, self._newest, self._parents, self.told)
+        for each in (*taken, self._heard, self._tags, self._nominal, self._changes, self._batch):
             each.clear()
 
     def _flush_changes(self) -> None:
@@ -272,6 +295,13 @@ class FacetTable:
 
 def _texts(facets: Facets, names: Container[str]) -> Iterator[tuple[str, str]]:
     return ((name, bytes(text).decode()) for name, text in facets.items() if name in names and text != NULL)
+
+
+@lru_cache(maxsize=1_000)
+def _nominal(facet: bytes) -> tuple[int | None, int | None]:
+    """Return the start and the end (us) that a facet names: one hour has many runs."""
+    nominal = decode(facet)
+    return _time(text_at(nominal, "nominalStartTime")), _time(text_at(nominal, "nominalEndTime"))
 
 
 def _time(text: str | None) -> int | None:

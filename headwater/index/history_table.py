@@ -14,10 +14,10 @@ from msgspec import Struct, msgpack
 from headwater.index.catalog_tables import DATASET, JOB
 from headwater.index.names import NameNumbers
 from headwater.index.spans import WIDEN, Span, rows, widen
-from headwater.lineage.derive import Derived
 from headwater.lineage.jobs import job_key
 from headwater.lineage.name import Name
 from headwater.lineage.run import Run, RunDataset
+from headwater.lineage.run_derivation import Derived
 from headwater.lineage.weighed import Weighed
 
 _VERSION = (
@@ -67,12 +67,20 @@ def dataset_version(name: Name, schema: str | None, lineage: str | None, version
     return blake2b(_encode((*name, schema, lineage, version)), digest_size=16).digest()
 
 
-class _Shape(NamedTuple):
-    """What the datasets of a run come to: things it mentions, versions it is a run of and what those are, as `Said`."""
+class _Shape(Struct):
+    """What the datasets of a run come to: things it mentions, versions it is a run of and what those are, as `Said`.
+
+    job: number of its job's key and of the name that people see, none where it has none.
+    span, runs, first: of a batch first and last time of its runs, how many are new, time and key of the first.
+    """
 
     entities: tuple[tuple[int, int], ...]
     versions: dict[_Key, bytes]
     said: bytes
+    job: tuple[int, int] | None
+    span: Span | None = None
+    runs: int = 0
+    first: tuple[int, str] = (0, "")
 
 
 class _Told(NamedTuple):
@@ -97,6 +105,7 @@ class HistoryTable:
         """Use the index's connection."""
         self._sql = connection
         self._names = names
+        self._batch: list[_Shape] = []
         self._entities: dict[tuple[int, int], Span] = {}
         self._jobs: dict[int, tuple[int, int]] = {}
         self._versions: dict[_Key, _Told] = {}
@@ -109,22 +118,30 @@ class HistoryTable:
         before: the number of its job's key and what it said when it was last taken; empty if it is new.
         """
         run, shape = derived.run, self._shape(derived, job)
-        span = (run.started_us, run.time_us)
-        for entity in shape.entities:
-            widen(self._entities, entity, span)
-        if run.kind != "DATASET":
-            widen(self._entities, (JOB, job), span)
-            newest = self._jobs.get(job, (-1, 0))
-            self._jobs[job] = max(newest, (run.time_us, self._names.number(job_key(run.job, None))))
-        self._count(run, shape, shape.versions.keys() if before == (job, shape.said) else _versions(*before))
+        since_us, until_us, first = run.started_us, run.time_us, (run.time_us, run.key)
+        if shape.span is None:
+            shape.span, shape.runs, shape.first = (since_us, until_us), 0, first
+            self._batch.append(shape)
+        else:
+            shape.span = (min(shape.span[0], since_us), max(shape.span[1], until_us))
+            shape.first = min(shape.first, first)
+        if before != (job, shape.said):
+            shape.runs += 1
+            self._retracted += _versions(*before)
         return shape.said
 
-    def _count(self, run: Run, shape: _Shape, counted: Collection[_Key]) -> None:
+    def _settle(self, shape: _Shape) -> None:
+        """Take what was told of a shape in this batch, however often."""
+        span, shape.span = shape.span or (0, 0), None
+        for entity in shape.entities:
+            widen(self._entities, entity, span)
+        if shape.job:
+            job, shown = shape.job
+            self._jobs[job] = max(self._jobs.get(job, (-1, 0)), (span[1], shown))
         for key, value in shape.versions.items():
-            told = _Told(value, int(key not in counted), run.time_us, run.time_us, run.key)
+            told = _Told(value, shape.runs, shape.first[0], span[1], shape.first[1])
             known = self._versions.get(key)
             self._versions[key] = known.merged(told) if known else told
-        self._retracted += [key for key in counted if key not in shape.versions]
 
     def _shape(self, derived: Derived, job: int) -> _Shape:
         """Return what the datasets of a run come to: of a job that runs again and again, what is known already."""
@@ -152,10 +169,15 @@ class HistoryTable:
             of_job = blake2b(_encode((run.job_key, read, sorted({name.plain for name in run.outputs})))).digest()[:16]
             versions[JOB, job, of_job] = _encode((inputs, tuple(sorted(output for output, _ in outputs))))
         entities = tuple((DATASET, number(name)) for name in dict.fromkeys(name.plain for name in names))
-        return _Shape(entities, versions, _encode(Said(inputs, tuple(outputs), of_job)))
+        of = None if run.kind == "DATASET" else (job, number(job_key(run.job, None)))
+        entities += ((JOB, job),) if of else ()
+        return _Shape(entities, versions, _encode(Said(inputs, tuple(outputs), of_job)), of)
 
     def flush(self) -> None:
         """Write what was taken, once the table of runs has it."""
+        for shape in self._batch:
+            self._settle(shape)
+        self._batch.clear()
         self._sql.executemany(_VERSION, [(*key, *told) for key, told in self._versions.items()])
         self._sql.executemany(
             "UPDATE versions SET runs = runs - 1 WHERE kind = ? AND name = ? AND version = ?", self._retracted

@@ -122,8 +122,10 @@ class Indexer:
 
     def _apply(self, parts: Sequence[Part], bodies: Bodies) -> None:
         changed = self._derivation.add(parts)
-        self._tags.add(parts)
-        self._store.search.add(parts)
+        said = [(part, self._derivation.shapes.said(part)) for part in parts]
+        tagged = [part for part, each in said if each.tagged]
+        self._tags.add(tagged)
+        self._store.search.add([part for part, each in said if each.links], tagged)
         self._store.flush()
         self._facets.flush(bodies)
         self._recent.flush(self._store.new_runs())

@@ -8,8 +8,7 @@ from msgspec import Struct, msgpack
 from headwater.lineage.contents import How, SentEdge
 from headwater.lineage.edges import Contribution, Edge
 from headwater.lineage.name import Name
-from headwater.lineage.part import Mention, Tag
-from headwater.lineage.saying import Saying
+from headwater.lineage.part import Mention, Saying, Tag
 
 
 class PackedPart(Struct, array_like=True, gc=False):

@@ -5,18 +5,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from hashlib import blake2b
 from typing import Any, Generic, TypeVar
 
-from msgspec.structs import replace
-
 from headwater.index.database import chunks, marks
-from headwater.index.packing import PackedPart, encode, mention_from, pack_saying, packed_part_from, versions_from
+from headwater.index.packing import encode, mention_from, pack_saying, packed_part_from, versions_from
 from headwater.index.run_numbers import RunNumbers
-from headwater.lineage.part import Mention, Part
-from headwater.lineage.saying import Saying, saying_of, versions_of
+from headwater.lineage.newest import order_of
+from headwater.lineage.part import Mention, Part, Saying
 
 T = TypeVar("T")
-V = TypeVar("V")
-
-Unpack = Callable[[bytes], V]
 
 _KEEP = 50_000
 
@@ -39,16 +34,16 @@ class PartTable:
         """Use the index's connection."""
         self._sql = connection
         self._runs = runs
-        self._sayings = _Numbered[Saying, PackedPart](connection, "sayings", self._pack, packed_part_from)
-        self._mentions = _Numbered[Mention, Mention](connection, "mentions", encode, mention_from)
+        self._sayings = _Numbered[Saying](connection, "sayings", self._pack, self._unpack)
+        self._mentions = _Numbered[Mention](connection, "mentions", encode, mention_from)
         self._whole: dict[str, list[Part]] = {}
 
     def add(self, parts: Sequence[Part], places: Places, told: Told) -> Sequence[Part]:
         """Keep parts, each with the place of its event in bronze and what it told; returns those that are new."""
         self._runs.begin()
         self._runs.take(key for part in parts for key in (part.run_key, part.execution, part.parent))
-        number = self._runs.number
-        by_key = {(number(part.run_key), bytes.fromhex(part.event_id)): part for part in parts}
+        number = self._runs
+        by_key = {(number[part.run_key], bytes.fromhex(part.order.event_id)): part for part in parts}
         known = {
             row
             for some in chunks(list({run for run, _ in by_key if not self._runs.is_new(run)}))
@@ -57,9 +52,9 @@ class PartTable:
         fresh = {key: part for key, part in by_key.items() if key not in known}
         rows = [
             (
-                *key, self._sayings.number(saying_of(part)), _packed(versions_of(part)), part.time_us, part.received_us,
-                part.execution and number(part.execution), part.parent and number(part.parent),
-                *places[part.event_id], told[part.event_id],
+                *key, self._sayings.number(part.saying), _packed(part.versions), part.order.time_us, part.received_us,
+                part.execution and number[part.execution], part.parent and number[part.parent],
+                *places[part.order.event_id], told[part.order.event_id],
             )
             for key, part in fresh.items()
         ]  # fmt: skip
@@ -93,36 +88,42 @@ class PartTable:
         inputs, outputs = ([self._mentions.number(each) for each in side] for side in (said.inputs, said.outputs))
         return pack_saying(said, inputs, outputs)
 
+    def _unpack(self, value: bytes) -> Saying:
+        said = packed_part_from(value)
+        inputs, outputs = (tuple(map(self._mentions.value, side)) for side in (said.inputs, said.outputs))
+        return Saying(
+            said.kind, said.type, said.job, said.artifact, said.processing, said.snapshot, inputs, outputs,
+            said.declared, said.leads_to, said.producer,
+        )  # fmt: skip
+
     def _unpacked(self, query: str, values: Sequence[str]) -> Iterator[Part]:
-        for run, event, saying, versions, time_us, received_us, execution, parent in self._sql.execute(query, values):
-            whole = isinstance(saying, bytes)  # before format 8
-            said = packed_part_from(saying) if whole else self._sayings.value(saying)
-            mentions = list(map(self._mentions.value, (*said.inputs, *said.outputs)))
-            for place, version in versions_from(versions).items() if versions else ():
-                mentions[place] = replace(mentions[place], version=version)
-            inputs, outputs = tuple(mentions[: len(said.inputs)]), tuple(mentions[len(said.inputs) :])
-            yield Part(
-                event.hex(), said.kind, said.type, said.time_us if whole else time_us,
-                said.received_us if whole else received_us, run, said.job, said.artifact,
-                said.execution if whole else execution, said.processing, said.snapshot,
-                inputs, outputs, said.declared, said.producer, said.parent if whole else parent, said.leads_to,
-            )  # fmt: skip
+        for run, event, saying, versions, *rest in self._sql.execute(query, values):
+            if isinstance(saying, bytes):  # before format 8
+                said, packed = self._unpack(saying), packed_part_from(saying)
+                rest = [packed.time_us, packed.received_us, packed.execution, packed.parent]  # noqa: PLW2901
+            else:
+                said = self._sayings.value(saying)
+            time_us, received_us, execution, parent = rest
+            order = order_of(event.hex(), said.type, time_us, received_us)
+            yield Part(order, received_us, run, execution, parent, said, versions_from(versions) if versions else {})
 
 
 def _packed(versions: dict[int, str]) -> bytes | None:
     return encode(versions) if versions else None
 
 
-class _Numbered(Generic[T, V]):
-    """A table of values that recur, found by their digest; what is read of it is a V."""
+class _Numbered(Generic[T]):
+    """A table of values that recur, found by their digest."""
 
-    def __init__(self, connection: sqlite3.Connection, table: str, pack: Callable[[T], bytes], unpack: Unpack[V]):
+    def __init__(
+        self, connection: sqlite3.Connection, table: str, pack: Callable[[T], bytes], unpack: Callable[[bytes], T]
+    ):
         self._sql = connection
         self._table = table
         self._pack = pack
         self._unpack = unpack
         self._numbers: dict[T, int] = {}
-        self._values: dict[int, V] = {}
+        self._values: dict[int, T] = {}
 
     def number(self, value: T) -> int:
         """Return the number of a value, a new one where it has none."""
@@ -136,7 +137,7 @@ class _Numbered(Generic[T, V]):
             found = self._numbers[value] = int(row[0]) if row else self._add(digest, packed)
         return found
 
-    def value(self, number: int) -> V:
+    def value(self, number: int) -> T:
         """Return the value of a number."""
         found = self._values.get(number)
         if found is None:

@@ -4,10 +4,10 @@ A run has them all here or none: what is not here, as of older runs, bronze has.
 """
 
 import sqlite3
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from lz4.block import compress, decompress
 from msgspec import msgpack
 
 from headwater.events.facets import is_deleted
@@ -27,9 +27,9 @@ _Told = list[tuple[bytes, dict[str, bytes]]]
 """(order of an event, the facets of which it is the newest with their texts)."""
 
 _told_from = msgpack.Decoder(_Told).decode
-_ROWS = "SELECT k.key, f.value FROM run_keys k JOIN recent_facets f ON f.run = k.id WHERE k.key IN ({})"
+_ROWS = "SELECT k.key, f.value FROM run_keys k JOIN run_facets f ON f.run = k.id WHERE k.key IN ({})"
 _TIDY = (
-    "DELETE FROM recent_facets WHERE run IN (SELECT f.run FROM recent_facets f JOIN run_keys k ON k.id = f.run "
+    "DELETE FROM run_facets WHERE run IN (SELECT f.run FROM run_facets f JOIN run_keys k ON k.id = f.run "
     f"WHERE f.job = ? ORDER BY f.time_us DESC, k.key DESC LIMIT -1 OFFSET {RUNS})"
 )
 _USUAL = b"".join((
@@ -65,14 +65,14 @@ class RecentFacets:
         complete = set(new)
         before = _read(self._sql, [run for run in self._batch if run not in complete])
         values = {
-            self._runs.number(run): _packed(_newest([*before.get(run, ()), *told]))
+            self._runs[run]: _packed(_newest([*before.get(run, ()), *told]))
             for run, told in self._batch.items()
             if run in complete or run in before
         }
         self._batch.clear()
         found = self._placed(list(values))
         rows = [(run, job, time_us, values[run]) for run, job, time_us in found]
-        self._sql.executemany("INSERT OR REPLACE INTO recent_facets VALUES (?, ?, ?, ?)", rows)
+        self._sql.executemany("INSERT OR REPLACE INTO run_facets VALUES (?, ?, ?, ?)", rows)
         for job, count in Counter(job for _, job, _ in found).items():
             self._tidy(job, count)
 
@@ -113,9 +113,9 @@ def _newest(told: _Told) -> _Told:
 
 
 def _packed(told: _Told) -> bytes:
-    packer = zlib.compressobj(3, zlib.DEFLATED, -12, 5, zlib.Z_DEFAULT_STRATEGY, _USUAL)
-    return packer.compress(msgpack.encode(told)) + packer.flush()
+    packed: bytes = compress(msgpack.encode(told), dict=_USUAL)
+    return packed
 
 
 def _unpacked(value: bytes) -> _Told:
-    return _told_from(zlib.decompressobj(-12, _USUAL).decompress(value))
+    return _told_from(decompress(value, dict=_USUAL))

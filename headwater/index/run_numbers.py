@@ -16,13 +16,16 @@ NEWEST_VOTE = newest_first({**{name: f"v.{name}" for name in VOTE_ORDER}, "tie":
 """ORDER BY of votes `v` and the keys `k` of their runs, newest first."""
 
 
-class RunNumbers:
-    """Keys of runs and their numbers. In a file of before format 8 the key itself is the number."""
+class RunNumbers(dict[str, int]):
+    """Keys of runs → their numbers; a key that has none is given one.
+
+    In a file of before format 8 the key itself is the number.
+    """
 
     def __init__(self, connection: sqlite3.Connection):
         """Use the index's connection; the caller holds its transaction."""
+        super().__init__()
         self._sql = connection
-        self._numbers: dict[str, int] = {}
         self._next = 0
         self._begun = 0
 
@@ -36,22 +39,18 @@ class RunNumbers:
 
     def take(self, keys: Iterable[str | None]) -> None:
         """Give each of these keys a number, all at once."""
-        if len(self._numbers) > _KEEP:
-            self._numbers.clear()
-        new = list({key for key in keys if key is not None} - self._numbers.keys())
-        self._numbers.update(self.known(new))
-        rows = [(number, key) for number, key in enumerate((k for k in new if k not in self._numbers), self._first())]
+        if len(self) > _KEEP:
+            self.clear()
+        new = [key for key in dict.fromkeys(keys) if key is not None and key not in self]
+        self.update(self.known(new))
+        rows = list(enumerate((key for key in new if key not in self), self._first()))
         self._sql.executemany("INSERT INTO run_keys VALUES (?, ?)", rows)
-        self._numbers.update((key, number) for number, key in rows)
+        self.update((key, number) for number, key in rows)
         self._next += len(rows)
 
-    def number(self, key: str) -> int:
-        """Return the number of a key, a new one where it has none."""
-        found = self._numbers.get(key)
-        if found is None:
-            self.take([key])
-            found = self._numbers[key]
-        return found
+    def __missing__(self, key: str) -> int:
+        self.take([key])
+        return self[key]
 
     def known(self, keys: Sequence[str]) -> dict[str, int]:
         """Return the numbers of those of these keys that have one."""

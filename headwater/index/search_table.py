@@ -71,13 +71,13 @@ class SearchTable:
         names = dict.fromkeys(".".join(path) for path in columns)
         self._replace("column", number, "", [Thing("column", number, name, "", name, parent) for name in names])
 
-    def add(self, parts: Sequence[Part]) -> None:
+    def add(self, linked: Sequence[Part], tagged: Sequence[Part]) -> None:
         """Take the other names of datasets, and the newest tags, that a batch has; once between two `flush`."""
-        for part in parts:
+        for part in linked:
             for mention in (*part.inputs, *part.outputs):
                 for symlink in mention.symlinks:
                     self.use("dataset", symlink.name, part.time_us, partners=0)
-        self._set_tags(parts)
+        self._set_tags(tagged)
 
     def _set_tags(self, parts: Sequence[Part]) -> None:
         for name, producer in {(facet.name, facet.producer) for part in parts for facet in tags_facets(part)}:

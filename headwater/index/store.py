@@ -16,11 +16,11 @@ from headwater.index.search_table import SearchTable
 from headwater.index.seen_table import SeenTable
 from headwater.index.vote_table import VoteTable
 from headwater.lineage.current import Group
-from headwater.lineage.derive import Derived
 from headwater.lineage.generations import Span
 from headwater.lineage.jobs import job_key as shown_job
 from headwater.lineage.name import Name
 from headwater.lineage.part import Part
+from headwater.lineage.run_derivation import Derived
 from headwater.lineage.schemas import SeenSchema, seen_schemas
 
 
@@ -74,9 +74,10 @@ class SqliteStore:
 
     def put(self, derived: Sequence[Derived]) -> set[Group]:
         """Replace what runs say; returns the groups where that made a difference."""
-        self._numbers.take(key for one in derived for key in (one.run.key, one.run.execution, one.run.parent))
         new = self.new_runs()
-        before = self._before([one.run.key for one in derived if one.run.key not in new])
+        older = [one.run for one in derived if one.run.key not in new]
+        self._numbers.take(key for run in older for key in (run.key, run.execution, run.parent))
+        before = self._before([run.key for run in older])
         for one in derived:
             self._put_run(one, before.get(one.run.key, _NEW))
         for one, time_us in self._in_use.values():
@@ -146,9 +147,9 @@ class SqliteStore:
     def _put_run(self, derived: Derived, before: _Before) -> None:
         run = derived.run
         job, job_key = self._names.number(run.job), self._names.number(run.job_key)
-        number = self._numbers.number
+        number = self._numbers
         self._runs.append((
-            number(run.key), run.kind, job, job_key, number(run.execution), run.parent and number(run.parent),
+            number[run.key], run.kind, job, job_key, number[run.execution], run.parent and number[run.parent],
             run.state, run.processing, run.started_us, run.ended_us, run.last_us, run.time_us,
             self._history.take(derived, job_key, (before.job_key, before.said)),
         ))  # fmt: skip

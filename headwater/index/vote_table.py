@@ -12,9 +12,9 @@ from headwater.index.names import NameNumbers
 from headwater.index.run_numbers import NEWEST_VOTE, TIE, RunNumbers
 from headwater.index.vote_batch import Cells, VoteBatch
 from headwater.lineage.current import CARRIES, OPAQUE, SILENT, Group, Vote
-from headwater.lineage.derive import Derived
 from headwater.lineage.edges import Contribution
 from headwater.lineage.name import Name
+from headwater.lineage.run_derivation import Derived
 
 VOTE = f"v.time_us, {TIE}, v.run, v.execution, v.started_us, v.last_us, v.weight, v.landed, v.rewrites, v.edge_set"
 """The columns of a `Vote`, of votes `v` and keys `k`; runs and executions by number."""
@@ -38,12 +38,11 @@ class VoteTable:
 
     def replace(self, derived: Sequence[Derived]) -> set[Group]:
         """Replace what runs say; returns the groups where that made a difference."""
-        number_of = self._runs.number
         executions = self._older(vote.execution for one in derived for vote in one.said.values())
         batch = VoteBatch(self._sql, self._older(one.run.key for one in derived), executions)
         changed: set[int] = set()
         for run, said, *_ in derived:
-            run_number = number_of(run.key)
+            run_number = self._runs[run.key]
             after = {(number := self._group_id(group)): self._cells(number, vote) for group, vote in said.items()}
             for number in batch.replace(run_number, after):
                 if not (batch.is_new(run_number, number) and self._repeats(batch, after[number])):
@@ -53,7 +52,7 @@ class VoteTable:
 
     def _older(self, keys: Iterable[str]) -> list[int]:
         """Return the numbers of runs that earlier batches knew."""
-        numbers = map(self._runs.number, set(keys))
+        numbers = map(self._runs.__getitem__, set(keys))
         return sorted(number for number in numbers if not self._runs.is_new(number))
 
     def settle(self, number: int, alone: int | None) -> None:
@@ -76,7 +75,7 @@ class VoteTable:
         if said.borrowed and said.output:
             self._borrowing.add(self._names.number(said.output))
         return (
-            number, vote.time_us, None if vote.tie == vote.run_key else vote.tie, self._runs.number(vote.execution),
+            number, vote.time_us, None if vote.tie == vote.run_key else vote.tie, self._runs[vote.execution],
             vote.started_us, vote.last_us, vote.weight, vote.landed, vote.rewrites, said.borrowed,
             self._edge_sets.number(number, said),
         )  # fmt: skip

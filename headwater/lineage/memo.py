@@ -1,11 +1,11 @@
 """What runs of one job say again and again, worked out once.
 
-Two keys: what the events of a run say, in their order, where no name in it ever means something else; then nothing is
-decoded, folded or derived. Else what the rules read once the run is folded.
+The key is what the events of a run say, in their order; where no name in it ever means something else, nothing is
+decoded, folded or derived.
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -13,12 +13,11 @@ from msgspec.structs import replace
 
 from headwater.lineage.contents import Contents
 from headwater.lineage.current import Group
-from headwater.lineage.edges import Contribution, EdgeRules, contributions
+from headwater.lineage.edges import Contribution
 from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming
-from headwater.lineage.part import NO_COLUMN_LINEAGE, TERMINAL, Part, end_of
+from headwater.lineage.part import NO_COLUMN_LINEAGE, TERMINAL, Part, Saying, end_of
 from headwater.lineage.run import Run, RunDataset
-from headwater.lineage.saying import Saying, saying_of
 from headwater.lineage.weighed import Weighed
 
 _KEEP = 20_000
@@ -51,13 +50,14 @@ class Shape(Struct, eq=False):
 class Said(Struct, eq=False):
     """What follows from a saying alone.
 
-    number: stands for it; used: names in it, also those in lineage facets; links: it has symlinks; changes: it may drop
-    or rename.
+    number: stands for it; used: names in it, also those in lineage facets; links: it has symlinks; tagged: it has tags
+    facets; changes: it may drop or rename.
     """
 
     number: int
     used: frozenset[Name]
     links: bool
+    tagged: bool
     changes: bool
 
 
@@ -69,7 +69,6 @@ class ShapeMemo:
         self._contents = contents
         self._naming = naming
         self._sayings: dict[Saying, Said] = {}
-        self._of_event: dict[str, Said] = {}
         self._facets: Weighed[str, frozenset[Name]] = Weighed()
         self._shapes: dict[Hashable, Shape] = {}
         self._users: dict[Name, set[Hashable]] = defaultdict(set)
@@ -78,20 +77,12 @@ class ShapeMemo:
 
     def said(self, part: Part) -> Said:
         """Return what follows from what an event says."""
-        found = self._of_event.get(part.event_id)
-        if found is None:
-            if len(self._of_event) > _KEEP:
-                self._of_event.clear()
-            found = self._of_event[part.event_id] = self._said(saying_of(part))
-        return found
-
-    def _said(self, saying: Saying) -> Said:
-        found = self._sayings.get(saying)
+        found = self._sayings.get(part.saying)
         if found is None:
             if len(self._sayings) > _KEEP:
                 self._sayings.clear()
             self._count += 1
-            found = self._sayings[saying] = self._read(saying)
+            found = self._sayings[part.saying] = self._read(part.saying)
         return found
 
     def key(self, ordered: Sequence[Part]) -> tuple[int, ...] | None:
@@ -143,16 +134,18 @@ class ShapeMemo:
 
     def _read(self, saying: Saying) -> Said:
         used: set[Name] = set()
-        for mention in (*saying.inputs, *saying.outputs):
+        mentions = (*saying.inputs, *saying.outputs)
+        for mention in mentions:
             used.add(mention.name)
             used |= self._in_facet(mention.lineage) | self._in_facet(mention.declared)
             if mention.previous:
                 used.add(mention.previous)
         for _, content_hash in saying.declared:
             used |= self._in_facet(content_hash)
-        links = any(mention.symlinks for mention in (*saying.inputs, *saying.outputs))
+        links = any(mention.symlinks for mention in mentions)
+        tagged = any(mention.tags is not None for mention in mentions)
         changes = any(mention.lifecycle in ("DROP", "RENAME") for mention in saying.outputs)
-        return Said(self._count, frozenset(used), links, changes)
+        return Said(self._count, frozenset(used), links, tagged, changes)
 
     def _in_facet(self, content_hash: str | None) -> frozenset[Name]:
         """Return the names in a lineage facet."""
@@ -166,70 +159,9 @@ class ShapeMemo:
         return found
 
 
-class ContributionMemo:
-    """Remembers contributions by what they follow from; runs whose facets use names that move are worked out anew."""
-
-    def __init__(self, contents: Contents, naming: Naming):
-        """Remember nothing yet."""
-        self._contents = contents
-        self._naming = naming
-        self._known: Weighed[Hashable, list[Contribution]] = Weighed()
-        self._fixed: dict[str, bool] = {}
-
-    def clear(self) -> None:
-        """Forget everything: names or columns mean something else."""
-        self._known.clear()
-        self._fixed.clear()
-
-    def contributions(self, run: Run, rules: EdgeRules) -> list[Contribution]:
-        """Return what `edges.contributions` returns."""
-        hashes = [content_hash for content_hash, _ in _facets(run)]
-        if not all(self._is_fixed(content_hash) for content_hash in hashes):
-            return contributions(run, rules)
-        key = (
-            run.kind == "RUN",
-            run.makes_edges,
-            run.processing == "BATCH",
-            run.drops,
-            frozenset(run.inputs),
-            _outputs(run),
-            tuple(hashes),
-        )
-        found = self._known.get(key)
-        if found is None:
-            found = contributions(run, rules)
-            if not any(each.borrowed for each in found):
-                self._known.keep(key, found, sum(len(each.edges) for each in found))
-        return found
-
-    def _is_fixed(self, content_hash: str) -> bool:
-        """Tell whether the names of a facet mean the same at any time."""
-        found = self._fixed.get(content_hash)
-        if found is None:
-            lines = self._contents.lineage(content_hash)
-            names = {name for line in lines for name in (line.source, line.target) if name}
-            found = self._fixed[content_hash] = not any(self._naming.moves(name) for name in names)
-        return found
-
-
 def _place(ordered: Sequence[Part], part: Part | None) -> int:
     return next((place for place, each in enumerate(ordered) if each is part), -1)
 
 
 def _of_no_version(datasets: Mapping[Name, RunDataset]) -> dict[Name, RunDataset]:
     return {name: replace(dataset, version=None) for name, dataset in datasets.items()}
-
-
-def _facets(run: Run) -> Iterator[tuple[str, int]]:
-    yield from run.declared
-    for dataset in run.outputs.values():
-        yield from dataset.declared
-        if dataset.lineage:
-            yield dataset.lineage, dataset.lineage_us
-
-
-def _outputs(run: Run) -> Hashable:
-    return tuple(
-        (each.name, each.schema, each.lineage, tuple(declared for declared, _ in each.declared), each.landed)
-        for each in run.outputs.values()
-    )

@@ -1,12 +1,13 @@
 """What one event adds to what is known: a run is the set of its parts, so order and repetition make no difference."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from headwater.lineage.name import Name
-from headwater.lineage.newest import Order, order_of
+from headwater.lineage.newest import Order
 
 DELETED = ""
 """Stands for a facet that was removed by `_deleted`."""
@@ -29,7 +30,7 @@ class Tag(NamedTuple):
     value: str
 
 
-class Mention(Struct, frozen=True, gc=False, array_like=True):
+class Mention(Struct, frozen=True, gc=False, array_like=True, cache_hash=True):
     """A dataset in one event.
 
     schema, lineage: content hashes, None where the facet is absent or (lineage) holds no edge, `DELETED` where removed.
@@ -52,38 +53,80 @@ class Mention(Struct, frozen=True, gc=False, array_like=True):
     version: str | None = None
 
 
-class Part(Struct, frozen=True, gc=False, array_like=True):
-    """One event, as far as lineage asks; times are microseconds since 1970-01-01 UTC.
+class Saying(Struct, frozen=True, gc=False, array_like=True, cache_hash=True):
+    """What an event says, but for when, by which run and of which versions: a job that recurs says it a million times.
 
-    run_key: of the run; of a declaration (JobEvent, DatasetEvent) the key of its layer.
-    execution: root run of its `parent` facet, else the parent; None without that facet.
-    parent: the parent run itself, likewise.
     processing: BATCH, STREAMING or SERVICE; None where the event does not say.
+    inputs, outputs: without versions.
     declared: (`run` or `job`, hash of its `lineage` facet); leads_to: the datasets that these name as written.
     """
 
-    event_id: str
     kind: str
     type: str
-    time_us: int
-    received_us: int
-    run_key: str
     job: Name
     artifact: str | None
-    execution: str | None
     processing: str | None
     snapshot: bool
     inputs: tuple[Mention, ...]
     outputs: tuple[Mention, ...]
     declared: tuple[tuple[str, str], ...]
+    leads_to: tuple[Name, ...]
     producer: str
-    parent: str | None = None
-    leads_to: tuple[Name, ...] = ()
+
+
+class Part(Struct, frozen=True, gc=False, array_like=True):
+    """One event, as far as lineage asks; times are microseconds since 1970-01-01 UTC.
+
+    order: its place among the events of one run, and wherever the newest is wanted.
+    run_key: of the run; of a declaration (JobEvent, DatasetEvent) the key of its layer.
+    execution: root run of its `parent` facet, else the parent; None without that facet.
+    parent: the parent run itself, likewise.
+    versions: of datasets, by their place among inputs, then outputs.
+    """
+
+    order: Order
+    received_us: int
+    run_key: str
+    execution: str | None
+    parent: str | None
+    saying: Saying
+    versions: dict[int, str] = {}
 
     @property
-    def order(self) -> Order:
-        """Its place among the events of one run, and wherever the newest is wanted."""
-        return order_of(self.event_id, self.type, self.time_us, self.received_us)
+    def event_id(self) -> str:
+        """Which event it is."""
+        return self.order.event_id
+
+    @property
+    def time_us(self) -> int:
+        """When the event happened."""
+        return self.order.time_us
+
+    @property
+    def kind(self) -> str:
+        """RUN, JOB or DATASET."""
+        return self.saying.kind
+
+    @property
+    def type(self) -> str:
+        """START, COMPLETE …; OTHER where the event has none."""
+        return self.saying.type
+
+    @property
+    def inputs(self) -> Sequence[Mention]:
+        """What it reads, versions included."""
+        return _of_version(self.saying.inputs, self.versions, 0)
+
+    @property
+    def outputs(self) -> Sequence[Mention]:
+        """What it writes, versions included."""
+        return _of_version(self.saying.outputs, self.versions, len(self.saying.inputs))
+
+
+def _of_version(mentions: Sequence[Mention], versions: Mapping[int, str], first: int) -> Sequence[Mention]:
+    if not versions:
+        return mentions
+    return [replace(each, version=versions.get(place)) for place, each in enumerate(mentions, first)]
 
 
 def end_of(parts: Iterable[Part]) -> Part | None:

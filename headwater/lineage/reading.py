@@ -4,7 +4,7 @@ Bronze has beside each event all that is read here. Rows of versions that did no
 what the parser reads them with.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import chain
 
 import msgspec
@@ -16,7 +16,8 @@ from headwater.events.rows import content_rows
 from headwater.lineage.contents import Canonical, Contents, is_noise, schema_columns, sent_edges
 from headwater.lineage.jobs import job_key, run_key
 from headwater.lineage.name import Name
-from headwater.lineage.part import DELETED, Mention, Part, Symlink, Tag
+from headwater.lineage.newest import order_of
+from headwater.lineage.part import DELETED, Mention, Part, Saying, Symlink, Tag
 from headwater.lineage.weighed import Weighed
 from headwater.tables import COLUMN_LINEAGE, SCHEMAS
 
@@ -38,6 +39,22 @@ class Said(Struct, frozen=True, gc=False):
     mentions: tuple[Mention, ...]
     has_run_facets: bool
 
+    def saying(self, sent: Sent) -> Saying:
+        """Return what an event of this shape says."""
+        return Saying(
+            kind=sent.kind,
+            type=sent.event_type or "OTHER",
+            job=Name(sent.job_namespace or "", sent.job_name or ""),
+            artifact=self.artifact,
+            processing=self.processing,
+            snapshot=self.snapshot,
+            inputs=self.mentions[: self.inputs],
+            outputs=self.mentions[self.inputs :],
+            declared=self.declared,
+            leads_to=self.leads_to,
+            producer=sent.producer,
+        )
+
 
 class PartReader:
     """Reads events into parts and keeps the contents of their schemas and lineage facets. Not thread-safe."""
@@ -49,6 +66,7 @@ class PartReader:
         self._bodies = BodyReader()
         self._shapes: Weighed[str, Said] = Weighed()
         self._mentions: Weighed[Mentioned, Mention] = Weighed()
+        self._sayings: Weighed[Hashable, Saying] = Weighed()
 
     def read(self, event_id: str, received_us: int, body: str) -> Part:
         """Read an event from its body; raises InvalidEvent if the body is no event, which bronze never holds."""
@@ -88,31 +106,22 @@ class PartReader:
         """Learn every shape anew from now on."""
         self._shapes.clear()
         self._mentions.clear()
+        self._sayings.clear()
 
     def part(self, event_id: str, received_us: int, sent: Sent, said: Said) -> Part:
         """Put an event together."""
-        job = Name(sent.job_namespace or "", sent.job_name or "")
-        mentions = said.mentions if sent.versions is None else _versioned(said, sent.versions)
-        outputs = mentions[said.inputs :]
+        who = (sent.shape, sent.kind, sent.event_type, sent.job_namespace, sent.job_name, sent.producer)
+        saying = self._sayings.get(who) or self._sayings.keep(who, said.saying(sent), 0)
+        time_us = received_us if sent.event_time_us is None else sent.event_time_us
         parent = _run_of(sent.parent_run_id, sent.parent_job_namespace, sent.parent_job_name)
         return Part(
-            event_id=event_id,
-            kind=sent.kind,
-            type=sent.event_type or "OTHER",
-            time_us=received_us if sent.event_time_us is None else sent.event_time_us,
+            order=order_of(event_id, saying.type, time_us, received_us),
             received_us=received_us,
-            run_key=_key(sent, job, outputs),
-            job=job,
-            artifact=said.artifact,
+            run_key=_key(sent, saying),
             execution=_run_of(sent.root_run_id, sent.root_job_namespace, sent.root_job_name) or parent,
-            processing=said.processing,
-            snapshot=said.snapshot,
-            inputs=mentions[: said.inputs],
-            outputs=outputs,
-            declared=said.declared,
-            producer=sent.producer,
             parent=parent,
-            leads_to=said.leads_to,
+            saying=saying,
+            versions={} if sent.versions is None else _versions(said, sent.versions),
         )
 
     def _keep(self, contents: Iterable[Content]) -> None:
@@ -178,11 +187,9 @@ def _holds(contents: Contents, read: Callable[[str], object], content: Content) 
         return False
 
 
-def _versioned(said: Said, versions: tuple[str | None, ...]) -> tuple[Mention, ...]:
-    """Give the mentions of a shape the versions that one event says."""
-    found = [versions[place] for place in said.places]
-    pairs = zip(said.mentions, found, strict=True)
-    return tuple(mention if text is None else msgspec.structs.replace(mention, version=text) for mention, text in pairs)
+def _versions(said: Said, sent: Sequence[str | None]) -> dict[int, str]:
+    """Return the versions that one event says of the mentions of its shape."""
+    return {at: text for at, place in enumerate(said.places) if (text := sent[place]) is not None}
 
 
 def _run_of(run_id: str | None, namespace: str | None, name: str | None) -> str | None:
@@ -190,13 +197,13 @@ def _run_of(run_id: str | None, namespace: str | None, name: str | None) -> str 
     return run_key(run_id, Name(namespace or "", name or "")) if run_id else None
 
 
-def _key(sent: Sent, job: Name, outputs: tuple[Mention, ...]) -> str:
+def _key(sent: Sent, said: Saying) -> str:
     """Return the run's key; for declarations the layer that a newer one replaces."""
-    if sent.kind == "RUN":
-        return run_key(sent.run_id or "", job)
-    if sent.kind == "JOB":
-        return msgspec.json.encode(["job", *job_key(job, None)]).decode()
-    names = chain.from_iterable(output.name for output in outputs)
+    if said.kind == "RUN":
+        return run_key(sent.run_id or "", said.job)
+    if said.kind == "JOB":
+        return msgspec.json.encode(["job", *job_key(said.job, None)]).decode()
+    names = chain.from_iterable(output.name for output in said.outputs)
     return msgspec.json.encode(["dataset", sent.producer, *names]).decode()
 
 

@@ -1,6 +1,7 @@
 """Rule 1: the parts of a run, in any order and number, as one run."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
@@ -9,7 +10,7 @@ from headwater.lineage.generations import Change
 from headwater.lineage.jobs import job_key
 from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming, Speaker
-from headwater.lineage.part import DELETED, NO_COLUMN_LINEAGE, Mention, Part, end_of
+from headwater.lineage.part import DELETED, NO_COLUMN_LINEAGE, Mention, Part, Saying, end_of
 
 Declared = tuple[str, int]
 """A `lineage` facet: its content hash, the time of its event."""
@@ -71,8 +72,8 @@ class Run(Struct):
 def fold(parts: Iterable[Part], naming: Naming) -> Run:
     """Merge the parts of one run, at least one; the order and repetition of parts make no difference."""
     ordered = in_order(parts)
-    newest = ordered[-1]
-    processing = newest_of(ordered, "processing") or "BATCH"
+    newest, said = ordered[-1], [part.saying for part in ordered]
+    processing = newest_of(said, "processing") or "BATCH"
     speaking = _speaking(ordered, processing)
     end = end_of(ordered)
     started_us = min(part.time_us for part in ordered)
@@ -82,8 +83,8 @@ def fold(parts: Iterable[Part], naming: Naming) -> Run:
     return Run(
         key=newest.run_key,
         kind=newest.kind,
-        job=newest.job,
-        job_key=job_key(newest.job, newest_of(ordered, "artifact")),
+        job=newest.saying.job,
+        job_key=job_key(newest.saying.job, newest_of(said, "artifact")),
         execution=newest_of(ordered, "execution") or newest.run_key,
         parent=newest_of(ordered, "parent"),
         state="DECLARED" if newest.kind != "RUN" else end.type if end else "RUNNING",
@@ -96,7 +97,7 @@ def fold(parts: Iterable[Part], naming: Naming) -> Run:
         outputs=written,
         declared=_declared(speaking),
         drops=len(written) < len(outputs),
-        producer=newest.producer,
+        producer=newest.saying.producer,
         newest=newest.run_key if newest.kind == "RUN" else newest.event_id,
     )
 
@@ -118,7 +119,8 @@ def sent_changes(parts: Iterable[Part]) -> list[Change]:
 def sent_writes(parts: Iterable[Part]) -> Iterator[tuple[int, Name]]:
     """Yield (time, name as sent) of the outputs of a run that counts, other than those it drops last, or renames."""
     ordered = in_order(parts)
-    processing = newest_of(ordered, "processing") or "BATCH"
+    said = [part.saying for part in ordered]
+    processing = newest_of(said, "processing") or "BATCH"
     end = end_of(ordered)
     complete = end is not None and end.type == "COMPLETE"
     if ordered[-1].kind == "RUN" and (processing != "BATCH" or complete):
@@ -128,27 +130,27 @@ def sent_writes(parts: Iterable[Part]) -> Iterator[tuple[int, Name]]:
                 renames = complete and each.lifecycle == "RENAME" and each.previous
                 if words.get(each.name) != "DROP" and not renames:
                     yield part.time_us, each.name
-            yield from ((part.time_us, name) for name in part.leads_to)
+            yield from ((part.time_us, name) for name in part.saying.leads_to)
 
 
 def in_order(parts: Iterable[Part]) -> list[Part]:
     """Return what counts of the parts of one run, each once, the newest last."""
-    ordered = sorted({part.event_id: part for part in parts}.values(), key=lambda part: part.order)
+    ordered = sorted({part.event_id: part for part in parts}.values(), key=attrgetter("order"))
     return ordered if ordered[-1].kind == "RUN" else ordered[-1:]  # a declaration replaces the one before
 
 
 def _speaking(ordered: Sequence[Part], processing: str) -> Sequence[Part]:
     """Return the events that say what a run reads and writes."""
-    return _snapshot(ordered) if processing != "BATCH" and any(part.snapshot for part in ordered) else ordered
+    return _snapshot(ordered) if processing != "BATCH" and any(part.saying.snapshot for part in ordered) else ordered
 
 
-def newest_of(ordered: Sequence[Part], name: str) -> str | None:
+def newest_of(ordered: Sequence[Part] | Sequence[Saying], name: str) -> str | None:
     """Return the newest value of a field that is not None."""
-    return next((value for part in reversed(ordered) if (value := getattr(part, name)) is not None), None)
+    return next((value for each in reversed(ordered) if (value := getattr(each, name)) is not None), None)
 
 
 def _carries(part: Part) -> bool:
-    return any(content_hash != DELETED for _, content_hash in part.declared) or any(
+    return any(content_hash != DELETED for _, content_hash in part.saying.declared) or any(
         mention.declared or mention.lineage not in NO_COLUMN_LINEAGE for mention in part.outputs
     )
 
@@ -173,7 +175,7 @@ def _time(ordered: Sequence[Part], processing: str, end: Part | None) -> int:
 def _declared(ordered: Sequence[Part]) -> tuple[Declared, ...]:
     found: dict[str, tuple[Declared, ...]] = {}
     for part in ordered:
-        for entity, content_hash in part.declared:
+        for entity, content_hash in part.saying.declared:
             found[entity] = _accumulated(found.get(entity, ()), content_hash, part.time_us)
     return tuple(declared for of_entity in found.values() for declared in of_entity)
 

@@ -61,16 +61,20 @@ class Schemas:
 
     def see(self, name: Name, mentions: Sequence[SeenSchema]) -> set[Name]:
         """Take mentions under a name; returns the datasets that may have another newest schema now."""
-        newest: dict[Name, SeenSchema] = {}
-        constant = self._naming.is_constant(name)
-        for seen in (max(mentions),) if constant else mentions:
-            dataset = seen.dataset(name, self._naming)
-            newest[dataset] = max(newest.get(dataset, seen), seen)
+        newest = self.newest_of(name, mentions)
         before = {dataset: self._newest_seen(dataset) for dataset in newest}
         for dataset in newest:
             self.columns(dataset)  # as they are before it changes
         self._kept.see(name, mentions)
         return {dataset for dataset, seen in newest.items() if self._renew(dataset, before[dataset], seen)}
+
+    def newest_of(self, name: Name, mentions: Sequence[SeenSchema]) -> dict[Name, SeenSchema]:
+        """Return the datasets that are mentioned under a name, each with the newest of these mentions."""
+        newest: dict[Name, SeenSchema] = {}
+        for seen in (max(mentions),) if self._naming.is_constant(name) else mentions:
+            dataset = seen.dataset(name, self._naming)
+            newest[dataset] = max(newest.get(dataset, seen), seen)
+        return newest
 
     def _renew(self, dataset: Name, before: SeenSchema | None, seen: SeenSchema) -> bool:
         if before is not None and seen <= before:

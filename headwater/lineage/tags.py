@@ -23,7 +23,7 @@ def tags_facets(part: Part) -> Iterable[TagsFacet]:
     """Yield the tags facets of an event."""
     for place, mention in enumerate((*part.inputs, *part.outputs)):
         if mention.tags is not None:
-            yield TagsFacet(part.order, place, mention.name, part.producer, mention.tags)
+            yield TagsFacet(part.order, place, mention.name, part.saying.producer, mention.tags)
 
 
 def newest_tags(facets: Iterable[TagsFacet], naming: Naming) -> dict[Name, list[Tag]]:

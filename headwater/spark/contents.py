@@ -35,7 +35,7 @@ def refs_of(part: Part) -> str:
 
 def lineage_of(part: Part) -> set[str]:
     """Return the hashes of the lineage facets that a part refers to."""
-    lineage = {found for _, found in part.declared}
+    lineage = {found for _, found in part.saying.declared}
     lineage.update(found for one in (*part.inputs, *part.outputs) for found in (one.lineage, one.declared) if found)
     return lineage - {DELETED}
 

@@ -9,14 +9,13 @@ from msgspec.structs import asdict
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.derive import group_of, vote_of
 from headwater.lineage.edges import EdgeRules
 from headwater.lineage.generations import EVER_US
-from headwater.lineage.memo import ContributionMemo
 from headwater.lineage.name import Name
 from headwater.lineage.naming import Speaker, bindings_of
 from headwater.lineage.part import Part
-from headwater.lineage.run import Run, fold
+from headwater.lineage.run import Run
+from headwater.lineage.run_derivation import RunDerivation
 from headwater.lineage.weighed import Weighed
 from headwater.spark.arrow import Row, map_rows
 from headwater.spark.contents import TextContents, joined, lineage_of, refs_in
@@ -84,8 +83,7 @@ class _Task:
         self._known = known
         self._contents = TextContents()
         self._missing: set[Name] = set()
-        self._rules = EdgeRules(self._contents, known.naming, known.key, known.schema_at(self._missing))
-        self._memo = ContributionMemo(self._contents, known.naming)
+        self._runs = RunDerivation(EdgeRules(self._contents, known.naming, known.key, known.schema_at(self._missing)))
         self._names: Weighed[str, Sequence[tuple[str, Name]]] = Weighed()
 
     def hold(self, contents: Iterable[tuple[str, str | None]]) -> None:
@@ -101,10 +99,9 @@ class _Task:
         parts = {part.event_id: part for row in rows for part in read_parts(row[1])}
         before = next((row[3] for row in rows if row[3] is not None), None)
         self._missing.clear()
-        run = fold(parts.values(), self._known.naming)
-        votes = [(group_of(run, found), vote_of(run, found)) for found in self._memo.contributions(run, self._rules)]
+        run, votes, *_ = self._runs.derive(list(parts.values()))
         ordered = sorted(parts.values(), key=lambda part: part.order)
-        now = {row.group_key: row for row in (row_of(*each) for each in votes)}
+        now = {row.group_key: row for row in (row_of(*each) for each in votes.items())}
         known: dict[str, Mark] = {told[0]: told[1:] for told in (read_said(before) if before else ())}
         return (
             *_run_row(run, ordered),

@@ -8,12 +8,12 @@ from operator import attrgetter
 
 from headwater.lineage.columns import Columns
 from headwater.lineage.current import Group, Vote
-from headwater.lineage.derive import weight_of
 from headwater.lineage.edges import Contribution
 from headwater.lineage.masking import remasked
 from headwater.lineage.naming import Naming
 from headwater.lineage.outcome import Reported
 from headwater.lineage.part import Tag
+from headwater.lineage.run_derivation import weight_of
 from headwater.lineage.snapshot_of_votes import SnapshotOfVotes
 from headwater.lineage.user_rules import UserRules
 from headwater.spark.arrow import Row

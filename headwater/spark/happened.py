@@ -43,7 +43,7 @@ def changes_names(part: Part) -> bool:
 def outputs_of(parts: Iterable[Part]) -> set[Name]:
     """Return the names that runs write, or would."""
     runs = [part for part in parts if part.kind == "RUN"]
-    return {name for part in runs for name in (*(each.name for each in part.outputs), *part.leads_to)}
+    return {name for part in runs for name in (*(each.name for each in part.outputs), *part.saying.leads_to)}
 
 
 def _to(name: Name | None) -> tuple[str, str]:

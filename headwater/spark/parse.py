@@ -131,5 +131,5 @@ class _Same:
     def row(self, part: Part, shape: str | None, *, is_cut: bool) -> Row:
         names = ((*alias.parts, *location.parts, part.time_us) for alias, location in self._links)
         bindings = [dict(zip(BINDING.fields, each, strict=True)) for each in names]
-        told = part.event_id, shape, part.kind, *part.job.parts, part.time_us, order_text(part.order), is_cut
+        told = part.event_id, shape, part.kind, *part.saying.job.parts, part.time_us, order_text(part.order), is_cut
         return part.run_key, parts_text([part]), self._contents, None, bindings, *self._happened, *told

@@ -20,7 +20,7 @@ from headwater.lineage.weighed import Weighed
 from headwater.spark.arrow import Row, map_rows
 from headwater.spark.contents import TextContents, joined, lineage_of, refs_in
 from headwater.spark.known import Known
-from headwater.spark.texts import key_of, read_parts, read_said, text_of
+from headwater.spark.texts import digest_of, read_parts, read_said, text_of
 from headwater.spark.votes import VOTE, VoteRow, row_of
 from headwater.tables import RUN_DATASETS, RUNS, ListOf, StructOf, Table, without
 
@@ -46,6 +46,9 @@ GROUP = ("run_key", "parts", "contents", "said")
 
 Mark = tuple[str, str, str]
 """Of a vote the keys of its output and its execution, and a hash of all that it says."""
+
+Now = Mapping[str, tuple[VoteRow, Mark]]
+"""What a run says now, by the keys of groups."""
 
 _BUCKETS = 16
 """Runs are put into so many, each behind what its runs refer to: a task holds the contents of one at a time."""
@@ -101,11 +104,11 @@ class _Task:
         self._missing.clear()
         run, votes, *_ = self._runs.derive(list(parts.values()))
         ordered = sorted(parts.values(), key=lambda part: part.order)
-        now = {row.group_key: row for row in (row_of(*each) for each in votes.items())}
+        now = {row.group_key: (row, _mark(row)) for row in (row_of(*each) for each in votes.items())}
         known: dict[str, Mark] = {told[0]: told[1:] for told in (read_said(before) if before else ())}
         return (
             *_run_row(run, ordered),
-            text_of([(key, *_mark(row)) for key, row in now.items()]),
+            text_of([(key, *mark) for key, (_, mark) in now.items()]),
             text_of(ordered),
             joined({ref for row in rows for ref in row[2].split()}),
             list(self._mentions(run, ordered)),
@@ -148,16 +151,16 @@ class _Task:
 
 
 def _mark(row: VoteRow) -> Mark:
-    return row.output_key, row.execution, key_of(text_of(row))
+    return row.output_key, row.execution, digest_of(row)
 
 
-def _changed(now: Mapping[str, VoteRow], known: Mapping[str, Mark]) -> Iterator[dict[str, object]]:
-    for key, row in now.items():
-        if _mark(row) != known.get(key):
+def _changed(now: Now, known: Mapping[str, Mark]) -> Iterator[dict[str, object]]:
+    for key, (row, mark) in now.items():
+        if mark != known.get(key):
             yield {**asdict(row), "gone": False, "replaced": key in known}
 
 
-def _gone(run: Run, now: Mapping[str, VoteRow], known: Mapping[str, Mark]) -> Iterator[dict[str, object]]:
+def _gone(run: Run, now: Now, known: Mapping[str, Mark]) -> Iterator[dict[str, object]]:
     for key, (output_key, execution, _) in known.items():
         if key not in now:
             empty: dict[str, object] = dict.fromkeys(VOTE.fields)

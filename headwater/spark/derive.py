@@ -15,7 +15,7 @@ from headwater.lineage.part import Part
 from headwater.lineage.run import Run, fold
 from headwater.spark.arrow import Row
 from headwater.spark.known import Known, read_carried
-from headwater.spark.texts import contents_of, hashes_of, key_of, read_parts, read_said, text_of, union
+from headwater.spark.texts import contents_of, digest_of, hashes_of, read_parts, read_said, text_of, union
 from headwater.spark.votes import VOTE, VoteRow, row_of
 from headwater.tables import RUN_DATASETS, RUNS, ListOf, StructOf, Table, without
 
@@ -42,6 +42,9 @@ GROUP = ("run_key", "parts", "contents", "said")
 Mark = tuple[str, str, str]
 """Of a vote the keys of its output and its execution, and a hash of all that it says."""
 
+Now = Mapping[str, tuple[VoteRow, Mark]]
+"""What a run says now, by the keys of groups."""
+
 
 @dataclass(frozen=True)
 class Derive:
@@ -57,12 +60,12 @@ class Derive:
         contents = contents_of(carried)
         missing: set[Name] = set()
         run = fold(parts.values(), self.known.naming)
-        now = {row.group_key: row for row in self._votes(run, contents, missing)}
+        now = {row.group_key: (row, _mark(row)) for row in self._votes(run, contents, missing)}
         ordered = sorted(parts.values(), key=lambda part: part.order)
         known: dict[str, Mark] = {told[0]: told[1:] for told in (read_said(before) if before else ())}
         yield (
             *_run_row(run, ordered),
-            text_of([(key, *_mark(row)) for key, row in now.items()]),
+            text_of([(key, *mark) for key, (_, mark) in now.items()]),
             text_of(ordered),
             text_of(carried),
             list(self._mentions(run, ordered, contents)),
@@ -101,16 +104,16 @@ class Derive:
 
 
 def _mark(row: VoteRow) -> Mark:
-    return row.output_key, row.execution, key_of(text_of(row))
+    return row.output_key, row.execution, digest_of(row)
 
 
-def _changed(now: Mapping[str, VoteRow], known: Mapping[str, Mark]) -> Iterator[dict[str, object]]:
-    for key, row in now.items():
-        if _mark(row) != known.get(key):
+def _changed(now: Now, known: Mapping[str, Mark]) -> Iterator[dict[str, object]]:
+    for key, (row, mark) in now.items():
+        if mark != known.get(key):
             yield {**asdict(row), "gone": False, "replaced": key in known}
 
 
-def _gone(run: Run, now: Mapping[str, VoteRow], known: Mapping[str, Mark]) -> Iterator[dict[str, object]]:
+def _gone(run: Run, now: Now, known: Mapping[str, Mark]) -> Iterator[dict[str, object]]:
     for key, (output_key, execution, _) in known.items():
         if key not in now:
             empty: dict[str, object] = dict.fromkeys(VOTE.fields)

@@ -59,7 +59,12 @@ def text_of(value: object) -> str:
 
 def key_of(*parts: str | None) -> str:
     """Return a short key for what several texts name together."""
-    return hashlib.sha256(_encoder.encode(parts)).hexdigest()[:32]
+    return digest_of(parts)
+
+
+def digest_of(value: object) -> str:
+    """Return a short digest of any value of the rules."""
+    return hashlib.sha256(_encoder.encode(value)).hexdigest()[:32]
 
 
 class CarriedTexts:

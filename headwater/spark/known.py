@@ -11,7 +11,7 @@ from headwater.lineage.contents import Path
 from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming
 from headwater.lineage.schemas import SeenSchema, schema_at, seen_schemas
-from headwater.lineage.tags import tags_facets
+from headwater.lineage.tags import tagged, tags_facets
 from headwater.spark.arrow import Row
 from headwater.spark.contents import SCHEMA
 from headwater.spark.texts import read_parts, text_of
@@ -68,16 +68,12 @@ class Latest:
                         found[key] = seen, None
                 for sent in tags_facets(part):
                     seen = SeenSchema(*sent.order, sent.place, "")
-                    for dataset in self._tagged(sent.name, part.time_us):
+                    for dataset in tagged(sent.name, part.time_us, self.naming):
                         key = (sent.name, dataset, "tags", sent.producer)
                         if key not in found or found[key][0] < seen:
                             found[key] = seen, text_of(sent.tags)
         for (name, dataset, facet, producer), (seen, text) in found.items():
             yield (*name.parts, *dataset, facet, producer, *seen, False, text)
-
-    def _tagged(self, name: Name, time_us: int) -> set[Name]:
-        """Return what a tag stays on (rule 10): the name, and what renames made of it."""
-        return {self.naming.bound(name, time_us), self.naming.resolve(name, time_us)}
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from headwater.index.showing import iso
+from headwater.errors import NotKnown
+from headwater.index.exposure import look_for
 from headwater.index.verdicts import judge_dataset
 from headwater.lineage.contents import Contents, ContentsInMemory
 from headwater.lineage.current import Group
@@ -209,23 +210,18 @@ class LineageWorld:
         self.view = self.scene.view().everything()
         return self
 
-    def tagged_columns(self, key: str) -> set[Column]:
-        """Return the columns (None: of a dataset that has no schema) that a tag is on."""
-        found: set[Column] = set()
-        for name, tags in self.scene.tags().items():
-            for tag in tags:
-                if has_tag(tag.key, tag.value, key):
-                    found.add((*name.parts, tag.column))
-        return found
-
-    def until(self, tagged: Iterable[Column]) -> dict[Column, str]:
-        """Return until when masked columns were written in the clear, as answers show it."""
-        found = self._surface(tagged)
-        masked = {(each.dataset, each.key) for each in found.columns if each.exposure == "masked"}
-        until = exposed_until(self.graph, found, self.scene.written)
-        return {
-            (*self.graph.names[at[0]].parts, at[1]): str(iso(time_us)) for at, time_us in until.items() if at in masked
+    def behind_tag(self, key: str) -> tuple[dict[Column, str], dict[Column, int]]:
+        """Return the masking surface behind a tag, and until when (us) masked columns were written in the clear."""
+        try:
+            found = look_for(self.scene, RULES, self.view, tag=key, source=None)
+        except NotKnown:
+            return {}, {}
+        named: dict[tuple[int, str | None], Column] = {
+            (each.dataset, each.key): (*self.graph.names[each.dataset].parts, each.key) for each in found.columns
         }
+        masked = {(each.dataset, each.key) for each in found.columns if each.exposure == "masked"}
+        until = {named[at]: time_us for at, time_us in found.until.items() if at in masked}
+        return {named[each.dataset, each.key]: each.exposure for each in found.columns}, until
 
     def via(self, column: Column, reached: str) -> str:
         """Return the column before a reached one on the path that is shown."""

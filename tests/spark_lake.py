@@ -123,9 +123,7 @@ def prefix(seed: int) -> str:
 class References:
     """The reference's answers about each world."""
 
-    def __init__(self, delivered: Iterable[Delivered], *, but: Iterable[int] = (), **limits: Any) -> None:
-        """Take all worlds but some."""
-        left_out = {prefix(seed) for seed in but}
+    def __init__(self, delivered: Iterable[Delivered], **limits: Any) -> None:
         worlds: dict[str, list[Delivered]] = {}
         for each in delivered:
             worlds.setdefault(world_of(json.dumps(each.event)), []).append(each)
@@ -133,7 +131,6 @@ class References:
         self.of: Mapping[str, Reference] = {
             world: Reference(events, canonical=lambda *sent: names.canonical(*sent).parts, **limits)
             for world, events in worlds.items()
-            if world not in left_out
         }
 
     def among(self, rows: Iterable[Any], namespace: str) -> Iterator[Any]:

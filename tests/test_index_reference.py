@@ -23,6 +23,7 @@ from headwater.index.indexer import Indexer
 from headwater.index.lens import Lens, Lenses, Sight
 from headwater.index.reach import reach
 from headwater.index.rules_files import RulesFiles
+from headwater.index.showing import iso
 from headwater.index.verdicts import verdicts
 from headwater.lake.follow import StoredEvent
 from headwater.lineage.name import Name
@@ -112,9 +113,8 @@ def compare(lenses: Lenses, events: list[Delivered], lens: Lens) -> None:
             for mode in MODES:
                 assert reached(here, column, mode, forward=True) == there.reached(column, mode, forward=True)
                 assert reached(here, column, mode, forward=False) == there.reached(column, mode, forward=False)
-        tagged = {column for column in there.tagged_columns("pii") if there.knows(column)}
-        exposures, until = exposed(here)
-        assert (exposures, until) == (there.exposures(tagged), there.until(tagged))
+        surface, until = there.behind_tag("pii")
+        assert exposed(here) == (surface, {column: iso(time_us) for column, time_us in until.items()})
         for strict in (False, True):
             found = verdicts(here.moment, here.rules, here.view, asked=None, limit=10_000, strict=strict)["items"]
             names = {Name(item["namespace"], item["dataset"]) for item in found}

@@ -60,8 +60,7 @@ def differences(events: list[Delivered], as_of_us: int | None = None, known_at_u
     found += [("columns", here.column_edges == there.column_edges), ("tables", here.table_edges == there.table_edges)]
     for column in ends(there):
         found += reach(here, there, column)
-    tagged = {(*node[:2], node[3]) for node in questions.tagged(there, "pii")}
-    found.append(("surface", here.exposures(tagged) == questions.surface(there, tagged)))
+    found.append(("surface", here.behind_tag("pii")[0] == questions.surface(there, questions.tagged(there, "pii"))))
     for strict in (False, True):
         wanted = questions.unused(there, strict=strict)
         found.append(("unused", verdicts(here, wanted, strict=strict) == wanted))
@@ -110,10 +109,9 @@ def test_no_column_that_a_newest_execution_reads_is_called_unused(events: list[D
 def test_nothing_that_a_clear_way_reaches_is_called_masked(events: list[Delivered]) -> None:
     there = Reference(events, canonical=canonical)
     nodes = questions.tagged(there, "pii")
-    tagged = {(*node[:2], node[3]) for node in nodes}
     steps = there.nesting.steps(edge for edge in there.column_edges if edge[8] == "DIRECT" and not edge[9])
     clear = {(*node[:2], node[3]) for node in reached(steps, nodes) if not there.generations.is_dropped(node[:3])}
-    for exposures in (questions.surface(there, tagged), LineageWorld(events).exposures(tagged)):
+    for exposures in (questions.surface(there, nodes), LineageWorld(events).behind_tag("pii")[0]):
         assert {column for column in clear if exposures.get(column) == "masked"} == set()
 
 

@@ -41,7 +41,7 @@ def wrong_answers(case: Case, events: list[Json], judge: type[Judge]) -> list[st
     with judge(deliver(events), as_of_us) as seen:
         wrong = [each for ask in asks for each in differences(ask, seen.answer(ask))]
     for ask in asks:
-        if ask.kind == "surface" and ask.about[0] != "#":
+        if ask.kind == "surface" and not ask.tag:
             tag = tagging(TAGGED_AT if case.as_of is None else case.as_of, ask.about, TAG)
             by_tag = Ask("surface", f"#{TAG}", ask.expected)
             with judge(deliver([*events, tag]), as_of_us) as tagged:

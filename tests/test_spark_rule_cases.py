@@ -40,7 +40,7 @@ PIECES = 2
 def stories() -> Iterator[tuple[Case, list[Ask], list[Json]]]:
     """Yield questions with the events of their case: once more for each column whose surface is asked for, tagged."""
     for case in NOW:
-        by_column = [ask for ask in case.asks if ask.kind == "surface" and ask.about[0] != "#"]
+        by_column = [ask for ask in case.asks if ask.kind == "surface" and not ask.tag]
         rest = [ask for ask in case.asks if ask.kind in ANSWERS and ask not in by_column]
         if rest:
             yield case, rest, shuffled(case)
@@ -64,7 +64,7 @@ class Seen:
         self._surface, self._unused = lake.gold(MASKING_SURFACE), lake.gold(UNUSED_COLUMNS)
 
     def surface(self, ask: Ask, namespace: str) -> Any:
-        tag = ask.about[1:] if ask.about[0] == "#" else TAG
+        tag = ask.tag or TAG
         world = world_of(namespace)  # names of a case may lie in other namespaces, too
         rows = (row for row in self._surface if (row.tag, world_of(row.namespace)) == (tag, world))
         return {self._told(row.namespace, row.dataset, row.column): row.exposure for row in rows}

@@ -35,8 +35,6 @@ pytestmark = [
 ]
 
 WORLDS = range(100)
-TAGGED_AS_A_WHOLE = frozenset({79})
-"""Worlds in which the reference puts a tag without a field on columns that only edges mention, and the product not."""
 
 LATER = "ffffffff-ffff-7fff-bfff-ffffffffffff"
 """The id of a run that began after all others, as UUIDv7 ids sort."""
@@ -129,7 +127,7 @@ def test_the_command_finds_nothing_left_to_do(lake: SparkLake) -> None:
 
 @pytest.fixture(scope="module")
 def gold(lake: SparkLake) -> Gold:
-    return Gold(lake, References(lake.delivered(), but=TAGGED_AS_A_WHOLE))
+    return Gold(lake, References(lake.delivered()))
 
 
 @pytest.mark.parametrize("asked", [Gold.column_edges, Gold.table_edges, Gold.surface, Gold.verdicts])

@@ -126,7 +126,7 @@ def tagged_sources(moment: Snapshot, rules: UserRules, view: View, key: str) -> 
     known: set[str] = set()
     for dataset, column, tag in all_tags(moment, rules):
         known.add(tag[0])
-        for number in view.lifetimes.of(dataset) if has_tag(*tag, key) else ():
+        for number in view.lifetimes.generations(dataset) if has_tag(*tag, key) else ():
             named = None if column is None else moment.columns(moment.graph.names[number]).key(column)
             found = _of(moment, view, number, named)
             nodes.update(dict.fromkeys(found.nodes))

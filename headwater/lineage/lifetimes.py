@@ -28,6 +28,10 @@ class Lifetimes:
         every = dict.fromkeys([*known, *reversed(graph.generations.get(dataset.plain, ()))])
         return [number for number in every if graph.is_mentioned(number)]
 
+    def generations(self, dataset: Name) -> list[int]:
+        """Return the generations of a dataset that edges mention, whatever else its name has meant."""
+        return [number for number in self.of(dataset) if self._graph.names[number].plain == dataset]
+
     def newest(self, dataset: Name) -> int | None:
         """Return the newest generation of a name that lived."""
         found = self.of(dataset)

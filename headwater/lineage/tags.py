@@ -29,12 +29,12 @@ def tags_facets(part: Part) -> Iterable[TagsFacet]:
 def newest_tags(facets: Iterable[TagsFacet], naming: Naming) -> dict[Name, list[Tag]]:
     """Return the tags that hold, by dataset, whatever its generation.
 
-    A tag stays with the name that it was put on and goes where renames carry what stands there (rule 10).
+    A tag stays with the name that it was put on, with all that this has ever meant, and goes where renames carry what
+    stands there (rule 10).
     """
     newest: dict[tuple[Name, str], TagsFacet] = {}
     for facet in facets:
-        time_us = facet.order[1]
-        for dataset in {naming.bound(facet.name, time_us), naming.resolve(facet.name, time_us).plain}:
+        for dataset in tagged(facet.name, facet.order[1], naming):
             known = newest.get((dataset, facet.producer))
             if known is None or (known.order, known.place) < (facet.order, facet.place):
                 newest[dataset, facet.producer] = facet
@@ -42,6 +42,13 @@ def newest_tags(facets: Iterable[TagsFacet], naming: Naming) -> dict[Name, list[
     for (dataset, _), facet in newest.items():
         found.setdefault(dataset, []).extend(facet.tags)
     return found
+
+
+def tagged(name: Name, time_us: int, naming: Naming) -> set[Name]:
+    """Return the datasets that a tags facet is about, whatever their generation."""
+    bound = naming.bound(name, time_us)
+    meant = (naming.resolve(name, time_us), *naming.generations.meanings(bound))
+    return {bound, *(each.plain for each in meant)}
 
 
 def has_tag(key: str, value: str, asked: str) -> bool:

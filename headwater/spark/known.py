@@ -8,7 +8,7 @@ from headwater.lineage.contents import Path
 from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming
 from headwater.lineage.schemas import SeenSchema, schema_at, seen_schemas
-from headwater.lineage.tags import tags_facets
+from headwater.lineage.tags import tagged, tags_facets
 from headwater.spark.arrow import Row
 from headwater.spark.texts import Carried, Reading, read_parts, text_of
 from headwater.tables import LATEST_FACETS, Table, without
@@ -64,7 +64,7 @@ class Latest:
                         found[key] = seen, contents
                 for sent in tags_facets(part):
                     seen = SeenSchema(*sent.order, sent.place, "")
-                    for dataset in self._tagged(sent.name, part.time_us):
+                    for dataset in tagged(sent.name, part.time_us, self.naming):
                         key = (sent.name, dataset, "tags", sent.producer)
                         if key not in found or found[key][0] < seen:
                             found[key] = seen, text_of(sent.tags)
@@ -72,10 +72,6 @@ class Latest:
             value = text_of(read_carried(text).schemas[seen.schema]) if facet == "schema" else text
             twins = facet == "schema" and bool(exact_keys(value))
             yield (*name.parts, *dataset, facet, producer, *seen, twins, value)
-
-    def _tagged(self, name: Name, time_us: int) -> set[Name]:
-        """Return what a tag stays on (rule 10): the name, and what renames made of it."""
-        return {self.naming.bound(name, time_us), self.naming.resolve(name, time_us)}
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ def tagged(lineage: Reference, tag: str) -> set[Node]:
         for role in ("inputs", "outputs", "dataset"):
             for each in event.datasets(role):
                 if facet := facets_of(each).get("tags"):
-                    for dataset in _all_meant(lineage, each, event, is_output=role == "outputs"):
+                    for dataset in _all_meant(lineage, each, event):
                         newest[event.event["producer"], dataset] = facet
     found: set[Node] = set()
     for (_, dataset), facet in newest.items():
@@ -72,12 +72,13 @@ def _asked(lineage: Reference, namespace: str, name: str, column: str) -> tuple[
     return nesting.about(asked), nesting
 
 
-def _all_meant(lineage: Reference, named: Facets, event: Delivered, *, is_output: bool) -> set[Dataset]:
-    """Return all generations of the dataset that a mention means, and of the name itself."""
-    name, dataset = lineage.names.mention(named, event), lineage.about(named, event, is_output)
-    if not name or not dataset:
+def _all_meant(lineage: Reference, named: Facets, event: Delivered) -> set[Dataset]:
+    """Return all generations of the dataset that a mention means, and of those that its name has ever meant."""
+    name, every = lineage.names.mention(named, event), lineage.generations
+    if not name:
         return set()
-    return lineage.generations.of_name(name) | set(lineage.generations.of_dataset(dataset[:2]))
+    meant = {every.meant(name, event.time_us), *every.of_name(name)}
+    return {generation for dataset in meant for generation in every.of_dataset(dataset[:2])}
 
 
 def _over_recreation(lineage: Reference, nesting: Nesting) -> Iterator[Step]:

@@ -22,6 +22,11 @@ class Ask:
     strict: bool = False
     view: str = "current"
 
+    @property
+    def tag(self) -> str:
+        """Return the tag that the question is about, nothing where it is about a column."""
+        return self.about[1:] if self.about.startswith("#") else ""
+
 
 @dataclass(frozen=True)
 class Case:

@@ -59,8 +59,7 @@ class Index(Judge):
         return {stop["dataset"] for stop in reached(self.here, ask, forward=True)["stops"]}
 
     def _exposures(self, ask: Ask) -> Any:
-        tag = ask.about[1:] if ask.about[0] == "#" else ""
-        source = None if tag else Subject(*column_of(ask.about))
+        tag, source = ask.tag, None if ask.tag else Subject(*column_of(ask.about))
         try:
             looked = look_for(self.here.moment, self.here.rules, self.here.view, tag=tag, source=source)
         except NotKnown:

@@ -1,6 +1,5 @@
 """The judges of the rule cases: each reads delivered events and answers questions as `case.py` writes them."""
 
-from collections.abc import Iterable
 from typing import Any, Self
 
 from headwater.lineage.name import Name
@@ -89,7 +88,7 @@ class Oracle(Judge):
         return Reference(self.delivered, as_of_us=self.as_of_us, view=view, canonical=canonical)
 
     def _sources(self, ask: Ask) -> Any:
-        return questions.tagged(self.lineage, ask.about[1:]) if ask.about[0] == "#" else {column_of(ask.about)}
+        return questions.tagged(self.lineage, ask.tag) if ask.tag else {column_of(ask.about)}
 
 
 class Memory(Judge):
@@ -102,10 +101,14 @@ class Memory(Judge):
         self.lineage = self._see()
 
     def surface(self, ask: Ask) -> Any:
-        return self.lineage.surface(*self._sources(ask))
+        if tag := ask.tag:
+            return {told(each): exposure for each, exposure in self.lineage.behind_tag(tag)[0].items()}
+        return self.lineage.surface(column_of(ask.about))
 
     def until(self, ask: Ask) -> Any:
-        found = self.lineage.exposed_until(*self._sources(ask))
+        if tag := ask.tag:
+            return {told(each): second(time_us) for each, time_us in self.lineage.behind_tag(tag)[1].items()}
+        found = self.lineage.exposed_until(column_of(ask.about))
         return {column: second(time_us) for column, time_us in found.items()}
 
     def unused(self, ask: Ask) -> Any:
@@ -130,18 +133,6 @@ class Memory(Judge):
 
     def _see(self) -> LineageWorld:
         return LineageWorld(self.delivered, as_of_us=self.as_of_us)
-
-    def _sources(self, ask: Ask) -> list[Column]:
-        if ask.about[0] != "#":
-            return [column_of(ask.about)]
-        tagged = (column_of(each) for each in self.lineage.tagged(ask.about[1:]))
-        return [each for column in tagged for each in self._each_column(column)]
-
-    def _each_column(self, column: Column) -> Iterable[Column]:
-        """Return the columns that a tag is on, which may be on the dataset as a whole."""
-        if column[2] != "None":
-            return [column]
-        return [(*column[:2], key) for key in self.lineage.keys(Name(*column[:2]))]
 
 
 def canonical(namespace: str, name: str) -> tuple[str, str]:

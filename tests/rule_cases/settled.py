@@ -13,6 +13,7 @@ from tests.rule_cases.events import (
     rename,
     t,
     table,
+    tagging,
     writes,
 )
 
@@ -219,4 +220,33 @@ READERS = [
     ),
 ]
 
-CASES: list[Case] = [*LIVES, *SCHEMAS, *READERS]
+SWAPPED = [
+    done(1, 1, writes("s_new", {"x": "src.x"}), of=[SRC]),
+    tagging(2, "s_new.x"),
+    rename(3, 3, "s_new", "s"),
+    done(4, 4, writes("b", {"x": "s.x"}), of="s"),
+]
+
+TAGS = [
+    case("R8 a tag goes where a rename carries what stands there", SWAPPED, exposed("#pii", "b.x")),
+    case(
+        "R8 what the new name is said to be takes back what was said under the old one",
+        [*SWAPPED, tagging(5, "s.x", value="false")],
+        surface("#pii", {}),
+    ),
+    case(
+        "R8 a tag that is denied of what a rename carried away stays on the name that it was put on",
+        [
+            LOAD,
+            tagging(2, "s.x"),
+            rename(3, 3, "s", "s_old"),
+            done(4, 4, writes("s", {"x": "crm.x"}), of="crm"),
+            done(5, 5, writes("b", {"x": "s.x"}), of="s"),
+            done(6, 6, writes("c", {"x": "s_old.x"}), of="s_old"),
+            tagging(7, "s_old.x", value="false"),
+        ],
+        exposed("#pii", "b.x"),
+    ),
+]
+
+CASES: list[Case] = [*LIVES, *SCHEMAS, *READERS, *TAGS]

@@ -67,13 +67,22 @@ def test_silver_of_columns_is_silver_of_bodies(spark: SparkSession, tmp_path: Pa
     lake = SparkLake(spark, tmp_path)
     lake.store([*samples(), *spoiled(), *made()])
     lake.build()
-    of_columns = {table.name: lake.plain("silver", table) for table in TABLES}
+    of_columns = {table.name: said(lake, table) for table in TABLES}
     bronze = DeltaTable(lake.world.folder / "lake" / "bronze" / EVENTS.name)
     bronze.update(updates={"shape": "NULL", "run_facets": "NULL"})
     lake.build(rebuild=True)
     for table in TABLES:
-        assert lake.plain("silver", table) == of_columns[table.name], table.name
+        assert said(lake, table) == of_columns[table.name], table.name
         assert of_columns[table.name], table.name
+
+
+def said(lake: SparkLake, table: Table) -> list[tuple[Any, ...]]:
+    """Return the rows of a table; of a facet as a value: equal ones are stored once, as the first event wrote it."""
+    rows = lake.plain("silver", table)
+    if table is not FACETS:
+        return rows
+    place = list(FACETS.columns).index("value")
+    return [(*row[:place], row[place] and json.loads(row[place]), *row[place + 1 :]) for row in rows]
 
 
 TABLES = [table for table in SILVER if table is not STATE]

@@ -60,22 +60,23 @@ check: setup-test  ## formatting, lint, types, direction of imports
 
 test: check  ## check, then every test
 	cd web && npm run --silent test
-	$(BIN)/pytest --numprocesses 2 --dist loadfile --durations=15
+	$(BIN)/pytest -m "not long" --numprocesses 2 --dist loadfile --durations=15
 
 test-fast: setup-test  ## the quick tests, under a minute
-	$(BIN)/pytest -m "not slow" --numprocesses 2 --dist loadfile
+	$(BIN)/pytest -m "not slow and not long" --numprocesses 2 --dist loadfile
 
 screenshots: setup-test  ## the pictures of docs/dashboard.md, from the recorded pipeline
 	cd web && npm run --silent tools bench/screenshots.ts
 
 test-spark4: setup  ## the Spark tests on Spark 4.1, in an environment of its own
 	@$(BIN)/python -m tools.spark4
-	PYTHONPATH=. .cache/spark4/venv/bin/python -m pytest -m slow $(SPARK_TESTS)
+	PYTHONPATH=. .cache/spark4/venv/bin/python -m pytest -m "slow and not long" $(SPARK_TESTS)
 
 bench: setup-test  ## every figure beside its goal and its floor, an hour
 	$(BIN)/python -m bench
 
-torture: setup  ## 500 kills under load, then the reckoning; 2,000 random worlds, also in Spark
+torture: setup-test  ## the long tests; 500 kills under load, then the reckoning; 2,000 random worlds, also in Spark
+	$(BIN)/pytest -m long
 	$(BIN)/python -m bench.torture
 	$(BIN)/python -m bench.worlds
 	$(BIN)/python -m bench.spark_worlds

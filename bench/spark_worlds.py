@@ -36,12 +36,10 @@ def main() -> int:
         for number, first in enumerate(range(given.first, last, given.at_once)):
             seeds = range(first, min(first + given.at_once, last))
             began = time.monotonic()
-            differ += differences(spark, seeds, KILLED_AT[number % len(KILLED_AT)])
-            print(f"worlds {seeds[0]}-{seeds[-1]}: {time.monotonic() - began:.0f} s, {len(differ)} differences so far")
-            sys.stdout.flush()
-    print(f"{given.worlds} worlds in Spark, differences: {len(differ)} (0)")
-    for each in sorted(differ):
-        print(f"  FAILED {each}")
+            found = sorted(differences(spark, seeds, KILLED_AT[number % len(KILLED_AT)]))
+            print(f"worlds {seeds[0]}-{seeds[-1]}: {time.monotonic() - began:.0f} s, {len(found)} differences (0)")
+            print(*(f"  FAILED {each}\n" for each in found), sep="", end="", flush=True)
+            differ += found
     return 1 if differ else 0
 
 

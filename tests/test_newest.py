@@ -167,7 +167,7 @@ def _dataset(lake: Lake, name: str, query: Json) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_silver_holds_the_newest_facets_and_columns(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     lake = SparkLake(spark, tmp_path)
     bodies = shuffled(Random(seed))

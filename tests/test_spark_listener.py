@@ -80,7 +80,7 @@ def land(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return run
 
 
-@pytest.fixture(scope="module", params=["1.53.0", "1.27.0"])
+@pytest.fixture(scope="module", params=["1.53.0", pytest.param("1.27.0", marks=pytest.mark.long)])
 def landed(request: pytest.FixtureRequest, land: Callable[[str], Landed]) -> Landed:
     return land(request.param)
 

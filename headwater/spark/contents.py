@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
+import msgspec
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.columns import told_apart
-from headwater.lineage.contents import Canonical, Contents, Path, SentEdge, schema_columns, sent_edges
+from headwater.lineage.contents import Canonical, ContentsInMemory, Path, SentEdge, schema_columns, sent_edges
 from headwater.lineage.names import NameRules
 from headwater.lineage.part import DELETED, Part
-from headwater.lineage.weighed import Weighed
 from headwater.spark.arrow import Row, map_groups
 from headwater.spark.delta import Folder
 from headwater.spark.texts import Reading, text_of
@@ -23,7 +23,7 @@ CONTENT = Table("content", {"ref": "string", "value": "string", "twins": "boolea
 """value: null of what says nothing; twins: a schema that tells columns apart by case."""
 
 read_columns = Reading(tuple[Path, ...])
-_read_lines = Reading(tuple[SentEdge, ...])
+_read_lines = msgspec.json.Decoder(tuple[SentEdge, ...])
 _NOTHING = "[]"
 
 
@@ -72,44 +72,34 @@ def contents_of(bronze: Folder, refs: DataFrame, names: NameRules) -> DataFrame:
     return refs.join(bronze.few(found), "ref", "left")
 
 
-class TextContents(Contents):
-    """Contents of one task, held as text: what is asked for is decoded once."""
+class TextContents(ContentsInMemory):
+    """Contents of one task, held as text until they are asked for."""
 
     def __init__(self) -> None:
         """Hold nothing yet."""
+        super().__init__()
         self._texts: dict[str, str] = {}
-        self._lineage: Weighed[str, Sequence[SentEdge]] = Weighed()
 
     def hold(self, ref: str, value: str | None) -> None:
         """Take a row of `CONTENT`."""
         self._texts[ref] = value or _NOTHING
 
     def forget(self) -> None:
-        """Let go of the texts."""
-        self._texts.clear()
-
-    def __contains__(self, content_hash: object) -> bool:
-        return f"{SCHEMA}{content_hash}" in self._texts or f"{LINEAGE}{content_hash}" in self._texts
-
-    def add_schema(self, content_hash: str, columns: Sequence[Path]) -> None:
-        """Take a schema's columns."""
-        self._texts[SCHEMA + content_hash] = text_of(columns)
-
-    def add_lineage(self, content_hash: str, edges: Sequence[SentEdge]) -> None:
-        """Take the lines of a lineage facet."""
-        self._texts[LINEAGE + content_hash] = text_of(edges)
+        """Let go of everything."""
+        for held in (self._texts, self._lineage, self._schemas):
+            held.clear()
 
     def lineage(self, content_hash: str) -> Sequence[SentEdge]:
         """Return the lines of a lineage facet."""
-        found = self._lineage.get(content_hash)
-        if found is None:
-            lines = _read_lines(self._texts[LINEAGE + content_hash])
-            found = self._lineage.keep(content_hash, lines, len(lines))
-        return found
+        if content_hash not in self._lineage:
+            self.add_lineage(content_hash, _read_lines.decode(self._texts[LINEAGE + content_hash]))
+        return super().lineage(content_hash)
 
     def schema(self, content_hash: str) -> Sequence[Path]:
         """Return the columns of a schema."""
-        return read_columns(self._texts[SCHEMA + content_hash])
+        if content_hash not in self._schemas:
+            self.add_schema(content_hash, read_columns(self._texts[SCHEMA + content_hash]))
+        return super().schema(content_hash)
 
 
 def exact_keys(columns: str) -> frozenset[str]:

@@ -44,7 +44,7 @@ def newest_facets(
     found = newest_of(bronze.few(runs.unionByName(map_rows(alike, OfShapes(names), SENT))))
     if cut or shapes.old or shapes.vary:
         found = _with_bodies(bronze, events, parsed, keep(found), names)
-    values = stored(bronze, VALUES).withColumnRenamed("value", "stored").dropDuplicates(["content_hash"])
+    values = stored(bronze, VALUES).groupBy("content_hash").agg(F.min("value").alias("stored"))
     return found.join(values, "content_hash", "left").withColumn("value", F.coalesce("value", "stored"))
 
 

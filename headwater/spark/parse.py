@@ -67,9 +67,10 @@ def parse(bronze: Folder, events: DataFrame, shapes: Shapes, names: NameRules) -
     """Read events into `PARSED`."""
     told = shapes.rows.select("shape")
     known = events.join(told, "shape", "left_semi") if shapes.old else events
+    known = known.select(*READ).withColumn("run_facets", F.expr("CASE WHEN run_facets IS NOT NULL THEN '' END"))
     contents = shapes.refs.join(shapes.contents, "ref").select("shape", "ref", "value")
     rows = contents.unionByName(shapes.rows, allowMissingColumns=True)
-    rows = rows.unionByName(known.select(*READ), allowMissingColumns=True).select("ref", "value", "told", *READ)
+    rows = rows.unionByName(known, allowMissingColumns=True).select("ref", "value", "told", *READ)
     rows = bronze.few(rows) if bronze.small else rows.repartition("shape")
     rows = rows.sortWithinPartitions("shape", F.col("ref").isNull(), F.col("told").isNull())
     found = map_rows(rows, ShapeParser(names), PARSED)

@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 _LOCATION = re.compile(r"Location: \w+ ?\(\d+ paths?\)\[file:([^\],]+)\]")
+_SCHEMA = re.compile(r"ReadSchema: (struct<.*>)")
 
 
 class Cost:
@@ -56,6 +57,17 @@ class FilesRead:
                 for folder, files in self._scans(execution.executionId()):
                     found[folder] = max(found[folder], files)
         return dict(found)
+
+    def columns(self, folder: Path) -> list[str]:
+        """Return what each scan of a table read of it, as Spark's plans write a struct of these columns."""
+        found = []
+        for execution in self._executions():
+            if execution.executionId() not in self._seen:
+                for node in _items(self._store().planGraph(execution.executionId()).allNodes()):
+                    location, schema = _LOCATION.search(node.desc()), _SCHEMA.search(node.desc())
+                    if location and schema and Path(location[1]) == folder:
+                        found.append(schema[1])
+        return found
 
     def _executions(self) -> Iterator[Any]:
         self._spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()

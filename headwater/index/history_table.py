@@ -14,10 +14,10 @@ from msgspec import Struct, msgpack
 from headwater.index.catalog_tables import DATASET, JOB
 from headwater.index.names import NameNumbers
 from headwater.index.spans import WIDEN, Span, rows, widen
-from headwater.lineage.derive import Derived
 from headwater.lineage.jobs import job_key
 from headwater.lineage.name import Name
 from headwater.lineage.run import Run, RunDataset
+from headwater.lineage.run_derivation import Derived
 from headwater.lineage.weighed import Weighed
 
 _VERSION = (

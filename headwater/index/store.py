@@ -16,11 +16,11 @@ from headwater.index.search_table import SearchTable
 from headwater.index.seen_table import SeenTable
 from headwater.index.vote_table import VoteTable
 from headwater.lineage.current import Group
-from headwater.lineage.derive import Derived
 from headwater.lineage.generations import Span
 from headwater.lineage.jobs import job_key as shown_job
 from headwater.lineage.name import Name
 from headwater.lineage.part import Part
+from headwater.lineage.run_derivation import Derived
 from headwater.lineage.schemas import SeenSchema, seen_schemas
 
 

@@ -12,9 +12,9 @@ from headwater.index.names import NameNumbers
 from headwater.index.run_numbers import NEWEST_VOTE, TIE, RunNumbers
 from headwater.index.vote_batch import Cells, VoteBatch
 from headwater.lineage.current import CARRIES, OPAQUE, SILENT, Group, Vote
-from headwater.lineage.derive import Derived
 from headwater.lineage.edges import Contribution
 from headwater.lineage.name import Name
+from headwater.lineage.run_derivation import Derived
 
 VOTE = f"v.time_us, {TIE}, v.run, v.execution, v.started_us, v.last_us, v.weight, v.landed, v.rewrites, v.edge_set"
 """The columns of a `Vote`, of votes `v` and keys `k`; runs and executions by number."""

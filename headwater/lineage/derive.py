@@ -1,38 +1,22 @@
 """Parts to edges, a batch at a time: what a new event changes is worked out anew, and nothing else."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import NamedTuple, Protocol
-
-from msgspec.structs import replace
+from typing import Protocol
 
 from headwater.lineage.batch import concerned
 from headwater.lineage.contents import Contents
-from headwater.lineage.current import CARRIES, OPAQUE, SILENT, Group, Vote
-from headwater.lineage.edges import Contribution, EdgeRules, contributions
+from headwater.lineage.current import Group
+from headwater.lineage.edges import EdgeRules
 from headwater.lineage.generations import Change, Span
-from headwater.lineage.memo import Shape, ShapeMemo, Word
 from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming, links_of
-from headwater.lineage.part import Mention, Part
-from headwater.lineage.run import Run, RunDataset, fold, in_order, newest_of, sent_changes, sent_writes
+from headwater.lineage.part import Part
+from headwater.lineage.run import sent_changes, sent_writes
+from headwater.lineage.run_derivation import Derived, RunDerivation
 from headwater.lineage.schemas import Schemas, SeenSchema, SeenSchemas, seen_schemas
 
 Runs = Mapping[str, Sequence[Part]]
 """By key all parts of each of these runs."""
-
-Said = Mapping[Group, Vote[Contribution]]
-
-
-class Derived(NamedTuple):
-    """What follows from the parts of one run; used: names as sent, for datasets or in lineage facets.
-
-    alike: the same object for runs that say the same of the same datasets, but for their versions.
-    """
-
-    run: Run
-    said: Said
-    used: Set[Name]
-    alike: object
 
 
 class Store(SeenSchemas, Protocol):
@@ -71,9 +55,8 @@ class Derivation:
         self.schemas = Schemas(contents, store, naming)
         self._store = store
         self._fresh: Sequence[Part] = ()
-        self._contents = contents
-        self._rules = EdgeRules(contents, naming, self.schemas.key, self.schemas.at)
-        self.shapes = ShapeMemo(contents, naming)
+        self._runs = RunDerivation(EdgeRules(contents, naming, self.schemas.key, self.schemas.at))
+        self.shapes = self._runs.shapes
 
     def add(self, parts: Sequence[Part]) -> set[Group]:
         """Take a batch; returns the groups that changed."""
@@ -81,7 +64,7 @@ class Derivation:
         linked = (part for part in self._fresh if self.shapes.said(part).links)
         links = (link for part in linked for link in links_of(part))
         runs = concerned(self, self.naming, self._store.parts({part.run_key for part in self._fresh}), links)
-        return self._store.put([self._derive(parts_of_run) for parts_of_run in runs.values()])
+        return self._store.put([self._runs.derive(parts_of_run) for parts_of_run in runs.values()])
 
     # What `concerned` asks
 
@@ -96,7 +79,9 @@ class Derivation:
     def writes(self, runs: Runs) -> Iterator[tuple[str, Iterable[tuple[int, Name]]]]:
         """Yield when runs write which names."""
         for run_key, parts in runs.items():
-            written = (name for part in parts for name in (*(o.name for o in part.outputs), *part.saying.leads_to))
+            written = (
+                name for part in parts for name in (*(each.name for each in part.outputs), *part.saying.leads_to)
+            )
             if any(map(self.naming.moves, written)):
                 yield run_key, sent_writes(parts)
             elif self.naming.generations.writes(run_key):
@@ -137,80 +122,3 @@ class Derivation:
 
     def _names_in(self, span: Span) -> set[Name]:
         return {name for dataset in self.naming.datasets_in(span) for name in self.naming.names_of(dataset)}
-
-    def _derive(self, parts: Sequence[Part]) -> Derived:
-        ordered = in_order(parts)
-        key = self.shapes.key(ordered)
-        shape = self.shapes.find(key)
-        if shape is not None:
-            run = self._like(shape, ordered)
-        else:
-            run = fold(parts, self.naming)
-            words = [word_of(run, found) for found in contributions(run, self._rules)]
-            shape = self.shapes.keep(key, parts, run, words)
-        return Derived(run, {word.group: _vote(run, word) for word in shape.words}, shape.used, shape)
-
-    def _like(self, shape: Shape, ordered: Sequence[Part]) -> Run:
-        """Return what `fold` returns of a batch run whose events say what those of another said."""
-        newest, times = ordered[-1], [part.time_us for part in ordered]
-        end = ordered[shape.ended] if shape.ended >= 0 else None
-        return replace(
-            shape.run,
-            key=newest.run_key,
-            execution=newest_of(ordered, "execution") or newest.run_key,
-            parent=newest_of(ordered, "parent"),
-            started_us=min(times),
-            ended_us=end and end.time_us,
-            last_us=max(times),
-            time_us=(end or newest).time_us,
-            inputs=self._dated(shape.run.inputs, ((part, each) for part in ordered for each in part.inputs)),
-            outputs=self._dated(shape.run.outputs, ((part, each) for part in ordered for each in part.outputs)),
-            newest=newest.run_key,
-        )
-
-    def _dated(
-        self, datasets: dict[Name, RunDataset], mentions: Iterable[tuple[Part, Mention]]
-    ) -> dict[Name, RunDataset]:
-        """Say of datasets which versions they are, and when their lineage came."""
-        told = [(part, each) for part, each in mentions if each.lineage is not None or each.version]
-        found = dict(datasets) if told else datasets
-        for part, each in told:
-            name = self.naming.resolve(each.name, part.time_us)
-            if dataset := found.get(name):
-                at_us = dataset.lineage_us if each.lineage is None else part.time_us
-                found[name] = replace(dataset, version=each.version or dataset.version, lineage_us=at_us)
-        return found
-
-
-def group_of(run: Run, found: Contribution) -> Group:
-    """Return where a run's word counts: with its job, or in the layer of what is declared."""
-    if run.kind == "RUN":
-        return Group("observed", run.job_key, found.output)
-    return Group("declared", run.job_key if run.kind == "JOB" else Name("", run.producer), found.output)
-
-
-def word_of(run: Run, found: Contribution) -> Word:
-    """Return what a run says in the group of one of its outputs, without what differs from run to run."""
-    written = run.outputs.get(found.output) if found.output else None
-    rewrites = run.state == "COMPLETE" and written is not None and written.lifecycle in _REWRITES
-    return Word(group_of(run, found), weight_of(found), found.landed, rewrites, found)
-
-
-def vote_of(run: Run, found: Contribution) -> Vote[Contribution]:
-    """Return a run's word in the group of one of its outputs."""
-    return _vote(run, word_of(run, found))
-
-
-def _vote(run: Run, word: Word) -> Vote[Contribution]:
-    _, weight, landed, rewrites, said = word
-    return Vote(
-        run.time_us, run.newest, run.key, run.execution, run.started_us, run.last_us, weight, landed, rewrites, said
-    )
-
-
-def weight_of(found: Contribution) -> int:
-    """Return how much a run says of an output: see `current.Vote`."""
-    return CARRIES if found.carries else OPAQUE if {*found.opaque, *found.tables} - {found.output} else SILENT
-
-
-_REWRITES = ("OVERWRITE", "TRUNCATE", "CREATE")

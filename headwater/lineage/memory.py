@@ -5,12 +5,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from headwater.lineage.current import Group, Vote
-from headwater.lineage.derive import Derived, Said
 from headwater.lineage.edges import Contribution
 from headwater.lineage.generations import Span
 from headwater.lineage.name import Name
 from headwater.lineage.part import Part
 from headwater.lineage.run import Run
+from headwater.lineage.run_derivation import Derived, Said
 from headwater.lineage.schemas import SeenSchema
 
 

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from headwater.events.decode import repair_surrogates
+from headwater.events.event import Facet, Shape
 from headwater.events.facets import is_deleted
 from headwater.events.times import parse_time
 from headwater.events.wire import NULL, WireDataset, WireEvent, read_wire_dataset, read_wire_event
@@ -16,6 +17,9 @@ from headwater.lineage.name import Name
 from headwater.lineage.newest import order_of, order_text, placed
 
 Facets = dict[str, Raw]
+
+RUN_PLACE = 1
+"""Where the run stands among what an event is about: behind its job."""
 
 _members = msgspec.json.Decoder(dict[str, Raw])
 
@@ -72,6 +76,22 @@ def run_facets(wire: WireEvent) -> Facets:
 def members(raw: Raw | None) -> Facets:
     """Return the facets of an object by name, undecoded; none for what is no object."""
     return _members.decode(raw) if raw and raw != NULL else {}
+
+
+def told_by_shape(
+    kind: str, job: Name, order: str, shape: Shape, canonical: Canonical
+) -> Iterator[tuple[str, Name, str, Facet]]:
+    """Yield (entity, name, order, facet) of the job and the datasets of an event, in the order of `sent_facets`.
+
+    kind: of the event; order: its text.
+    """
+    place = 0
+    if kind != "DATASET":
+        yield from (("job", job_key(job, None), placed(order, 0), facet) for facet in shape.job_facets)
+        place = RUN_PLACE + 1 if kind == "RUN" else 1
+    for at, of in enumerate((*shape.inputs, *shape.outputs), place):
+        name, text = canonical(of.namespace, of.name), placed(order, at)
+        yield from (("dataset", name, text, facet) for facet in of.facets)
 
 
 def _entities(wire: WireEvent, canonical: Canonical) -> Iterator[tuple[str, Name, Facets]]:

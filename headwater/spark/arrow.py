@@ -37,7 +37,7 @@ def map_rows(frame: DataFrame, step: Step, to: Table) -> DataFrame:
 def map_groups(
     frame: DataFrame, key: str, step: Callable[[Sequence[Row]], Iterable[Row]], to: Table, *, small: bool = False
 ) -> DataFrame:
-    """Apply a step to the rows that share a key, one group after the other: only one is in memory.
+    """Apply a step to the rows that share a key, one group after the other: only one is in memory, a text of it once.
 
     small: all groups in one task.
     """
@@ -45,10 +45,16 @@ def map_groups(
 
     def grouped(rows: Iterator[Row]) -> Iterator[Row]:
         for _, group in groupby(rows, key=itemgetter(place)):
-            yield from step(list(group))
+            texts: dict[str, str] = {}
+            yield from step([_sharing(row, texts) for row in group])
 
     together = frame.coalesce(1) if small else frame.repartition(key)
     return map_rows(together.sortWithinPartitions(key), grouped, to)
+
+
+def _sharing(row: Row, texts: dict[str, str]) -> Row:
+    """Return a row whose texts are those of rows before: of 100,000 runs of a job most say the same 2 KB."""
+    return tuple([texts.setdefault(each, each) if isinstance(each, str) else each for each in row])
 
 
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:

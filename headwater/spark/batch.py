@@ -15,20 +15,22 @@ from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming
 from headwater.lineage.schemas import SeenSchema
 from headwater.lineage.user_rules import UserRules
-from headwater.spark.arrow import map_groups, map_rows
+from headwater.spark.arrow import map_rows
+from headwater.spark.contents import read_columns
 from headwater.spark.datasets import DATASET, datasets, fields, jobs, reads, still_read
 from headwater.spark.delta import Folder, keep, kept, texts, together
-from headwater.spark.derive import DERIVED, Derive
+from headwater.spark.derive import derive
 from headwater.spark.facets import newest_facets, newest_of
 from headwater.spark.happened import HAPPENED
 from headwater.spark.judge import CLOSED, OPEN, judge
 from headwater.spark.kin import Kin
-from headwater.spark.known import LATEST, History, Known, read_columns, seen_of
+from headwater.spark.known import LATEST, History, Known, seen_of, with_columns
 from headwater.spark.naming import Names
 from headwater.spark.newest_facets import IS_NEWER, OF_NAME, NewestFacets
 from headwater.spark.parse import parse
 from headwater.spark.positions import Position
 from headwater.spark.ranges import begin, ranges
+from headwater.spark.shapes import Shapes
 from headwater.spark.state import State
 from headwater.spark.stored import Seen, Stored
 from headwater.spark.texts import read_names
@@ -64,9 +66,19 @@ class Batch:
     changed: some dataset is another one; loud, quiet: some votes say something new, or again what stands.
     """
 
-    def __init__(self, folder: Folder, rules: UserRules, before: Position, state: State, bindings: Iterable[SqlRow]):
+    def __init__(
+        self,
+        folder: Folder,
+        bronze: Folder,
+        rules: UserRules,
+        before: Position,
+        state: State,
+        *,
+        bindings: Iterable[SqlRow],
+    ):
         """`before`: of the last batch; bindings: rows of that table."""
         self.folder = folder
+        self._bronze = bronze
         self.rules = rules
         self.number = before.batch + 1
         self.exact = self._exact_before = before.exact
@@ -79,6 +91,7 @@ class Batch:
         self.moved = self.changed = self.loud = self.quiet = False
         self._names = Names(bindings)
         self._events: DataFrame
+        self._shapes: Shapes
         self._stored: Stored
         self._told: Seen
         self._latest: DataFrame
@@ -91,17 +104,20 @@ class Batch:
     def take(self, events: DataFrame) -> int:
         """Write all tables of silver but `state`; returns the number of events."""
         self._events = self.folder.few(events)
+        self._shapes = Shapes(self._bronze, self._events, self.rules.names)
         parsed, self._told = kept(
-            parse(self._events, self.rules.names),
+            parse(self._bronze, self._events, self._shapes, self.rules.names),
             count=F.count("*"),
+            cut=F.max("cut"),
             begins=texts(begin("run_key")),
             changes=F.max("changes"),
             links=F.max(F.size("bindings") > 0),
         )
-        self._stored = Stored(self.folder, parsed, json.loads(self._told["begins"]))
+        begins = json.loads(self._told["begins"])
+        self._stored = Stored(self.folder, self._bronze, parsed, begins, shapes=self._shapes, names=self.rules.names)
         links = self._names.links(self._stored) if self._told["links"] else ()
-        rows = self._stored.rows_of(self._keys(concerned(self, self.naming, Others(), links)))
-        self._write(*self._derive(rows))
+        others = self._keys(concerned(self, self.naming, Others(), links))
+        self._write(*self._derive(*self._stored.rows_of(others)))
         return int(self._told["count"])
 
     @property
@@ -128,8 +144,8 @@ class Batch:
         self.moved = bool(moved or self._names.news())
         users = self._keys(runs)
         latest = NewestFacets(self.folder, self.state.read(LATEST_FACETS), self.naming)
-        rows = self._stored.parsed if users is None else self._stored.rows_of(users)
-        self._latest = latest.take(rows, self._stored.spans(moved) if moved else None)
+        rows = (self._stored.parsed, self._stored.contents()) if users is None else self._stored.rows_of(users)
+        self._latest = latest.take(*rows, self._stored.spans(moved) if moved else None)
         before = self._exact_before
         self.exact = latest.told_apart(before, moved=bool(moved))
         changed = [name for name in {*self.exact, *before} if self.exact.get(name) != before.get(name)]
@@ -152,20 +168,23 @@ class Batch:
 
     # What changes
 
-    def _derive(self, rows: DataFrame) -> tuple[DataFrame, Seen]:
+    def _derive(self, rows: DataFrame, contents: DataFrame) -> tuple[DataFrame, Seen]:
         """Apply the rules to runs, and find out what changes."""
         known = Known(self.naming, self.exact)
-        derived, told = self._derived(rows, known)
+        derived, told = self._derived(rows, contents, known)
         wanted = {Name(*name) for text in json.loads(told["missing"]) for name in read_names(text)}
         if wanted:  # rare: then these runs are worked out once more
             missing = derived.where("missing IS NOT NULL")
             again = rows.join(missing.select("run_key"), "run_key", "left_semi")
-            derived, told = self._derived(again, self._with_histories(known, wanted), derived.where("missing IS NULL"))
+            others = derived.where("missing IS NULL")
+            derived, told = self._derived(again, contents, self._with_histories(known, wanted), others)
         self.replaced = json.loads(told["stored"])
         return derived, told
 
-    def _derived(self, rows: DataFrame, known: Known, others: DataFrame | None = None) -> tuple[DataFrame, Seen]:
-        derived = map_groups(rows, "run_key", Derive(known), DERIVED, small=self.folder.small)
+    def _derived(
+        self, rows: DataFrame, contents: DataFrame, known: Known, others: DataFrame | None = None
+    ) -> tuple[DataFrame, Seen]:
+        derived = derive(rows, contents, known, small=self.folder.small)
         return kept(
             derived if others is None else self.folder.few(derived.unionByName(others)),
             missing=texts(F.col("missing")),
@@ -179,8 +198,9 @@ class Batch:
     def _with_histories(self, known: Known, datasets: set[Name]) -> Known:
         names = {name for dataset in datasets for name in known.naming.names_of(dataset)}
         users = self._stored.users(map(Span, names)).unionByName(self._stored.touched).distinct()
-        rows = self._stored.parts_of(users).select("parts", "contents")
-        found = map_rows(rows, History(known.naming, frozenset(datasets)), LATEST).distinct().collect()
+        rows = self._stored.parts_of(users)
+        mentioned = map_rows(rows.select("parts"), History(known.naming, frozenset(datasets)), LATEST).distinct()
+        found = with_columns(self.folder.few(mentioned), self._stored.contents_in(rows)).collect()
         histories: dict[Name, list[SeenSchema]] = {dataset: [] for dataset in datasets}
         columns = {}
         for dataset, seen, text in seen_of(found):
@@ -235,7 +255,9 @@ class Batch:
         self.folder.overwrite(JOBS, self.state.read(JOBS))
 
     def _write_facets(self) -> None:
-        fresh = newest_facets(self._events, self.rules.names)
+        fresh = newest_facets(
+            self._bronze, self._events, self._stored.parsed, self._shapes, self.rules.names, cut=bool(self._told["cut"])
+        )
         where = "entity <> 'run'"
         if self.replaced:
             where = f"({where} OR {ranges('name', self.replaced)})"

@@ -1,21 +1,26 @@
 """The parts of a run to what silver keeps of it: its state, the datasets it names, and what it says of each output."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
 from msgspec.structs import asdict
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.contents import ContentsInMemory
-from headwater.lineage.derive import group_of, vote_of
-from headwater.lineage.edges import EdgeRules, contributions
+from headwater.lineage.edges import EdgeRules
 from headwater.lineage.generations import EVER_US
 from headwater.lineage.name import Name
-from headwater.lineage.naming import bindings_of
+from headwater.lineage.naming import Speaker, bindings_of
 from headwater.lineage.part import Part
-from headwater.lineage.run import Run, fold
-from headwater.spark.arrow import Row
-from headwater.spark.known import Known, read_carried
-from headwater.spark.texts import contents_of, hashes_of, key_of, read_parts, read_said, text_of, union
+from headwater.lineage.run import Run
+from headwater.lineage.run_derivation import RunDerivation
+from headwater.lineage.weighed import Weighed
+from headwater.spark.arrow import Row, map_rows
+from headwater.spark.contents import TextContents, joined, lineage_of, refs_in
+from headwater.spark.known import Known
+from headwater.spark.texts import digest_of, read_parts, read_said, text_of
 from headwater.spark.votes import VOTE, VoteRow, row_of
 from headwater.tables import RUN_DATASETS, RUNS, ListOf, StructOf, Table, without
 
@@ -42,6 +47,21 @@ GROUP = ("run_key", "parts", "contents", "said")
 Mark = tuple[str, str, str]
 """Of a vote the keys of its output and its execution, and a hash of all that it says."""
 
+Now = Mapping[str, tuple[VoteRow, Mark]]
+"""What a run says now, by the keys of groups."""
+
+_BUCKETS = 16
+"""Runs are put into so many, each behind what its runs refer to: a task holds the contents of one at a time."""
+
+
+def derive(rows: DataFrame, contents: DataFrame, known: Known, *, small: bool) -> DataFrame:
+    """Return rows of `DERIVED`; rows: in the columns `GROUP`; contents: rows of `CONTENT`, all that these refer to."""
+    rows = rows.withColumn("bucket", F.pmod(F.hash("run_key"), F.lit(1 if small else _BUCKETS)))
+    held = refs_in(rows, "bucket").join(contents, "ref", "left").select("bucket", "ref", "value")
+    every = held.unionByName(rows, allowMissingColumns=True).select("bucket", "ref", "value", *GROUP)
+    every = every.coalesce(1) if small else every.repartition("bucket")
+    return map_rows(every.sortWithinPartitions("bucket", "run_key"), Derive(known), DERIVED)
+
 
 @dataclass(frozen=True)
 class Derive:
@@ -49,68 +69,98 @@ class Derive:
 
     known: Known
 
-    def __call__(self, rows: Sequence[Row]) -> Iterator[Row]:
-        """Take the rows of one run, in the columns `GROUP`; yield its row of `DERIVED`."""
+    def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
+        """Take (bucket, ref, value, *`GROUP`): of each bucket first its contents; yield rows of `DERIVED`."""
+        task = _Task(self.known)
+        for (_, run_key), group in groupby(rows, key=itemgetter(0, 3)):
+            if run_key is None:
+                task.hold((ref, value) for _, ref, value, *_ in group)
+            else:
+                yield task.derive([tuple(row) for _, _, _, *row in group])
+
+
+class _Task:
+    """Derives the runs of a bucket; remembers what follows from what runs say again."""
+
+    def __init__(self, known: Known):
+        self._known = known
+        self._contents = TextContents()
+        self._missing: set[Name] = set()
+        self._runs = RunDerivation(EdgeRules(self._contents, known.naming, known.key, known.schema_at(self._missing)))
+        self._names: Weighed[str, Sequence[tuple[str, Name]]] = Weighed()
+
+    def hold(self, contents: Iterable[tuple[str, str | None]]) -> None:
+        """Begin a bucket."""
+        self._contents.forget()
+        for name, columns in self._known.columns.items():
+            self._contents.add_schema(name, columns)
+        for ref, value in contents:
+            self._contents.hold(ref, value)
+
+    def derive(self, rows: Sequence[Row]) -> Row:
+        """Take the rows of one run, in the columns `GROUP`; returns its row of `DERIVED`."""
         parts = {part.event_id: part for row in rows for part in read_parts(row[1])}
-        carried = union([read_carried(text) for text in dict.fromkeys(row[2] for row in rows)])
         before = next((row[3] for row in rows if row[3] is not None), None)
-        contents = contents_of(carried)
-        missing: set[Name] = set()
-        run = fold(parts.values(), self.known.naming)
-        now = {row.group_key: row for row in self._votes(run, contents, missing)}
+        self._missing.clear()
+        run, votes, *_ = self._runs.derive(list(parts.values()))
         ordered = sorted(parts.values(), key=lambda part: part.order)
+        now = {row.group_key: (row, _mark(row)) for row in (row_of(*each) for each in votes.items())}
         known: dict[str, Mark] = {told[0]: told[1:] for told in (read_said(before) if before else ())}
-        yield (
+        return (
             *_run_row(run, ordered),
-            text_of([(key, *_mark(row)) for key, row in now.items()]),
+            text_of([(key, *mark) for key, (_, mark) in now.items()]),
             text_of(ordered),
-            text_of(carried),
-            list(self._mentions(run, ordered, contents)),
+            joined({ref for row in rows for ref in row[2].split()}),
+            list(self._mentions(run, ordered)),
             [*_changed(now, known), *_gone(run, now, known)],
-            text_of(sorted(missing)) if missing else None,
+            text_of(sorted(self._missing)) if self._missing else None,
             before is not None,
         )
 
-    def _votes(self, run: Run, contents: ContentsInMemory, missing: set[Name]) -> Iterator[VoteRow]:
-        known = self.known
-        for name, columns in known.columns.items():
-            contents.add_schema(name, columns)
-        rules = EdgeRules(contents, known.naming, known.key, known.schema_at(missing))
-        return (row_of(group_of(run, found), vote_of(run, found)) for found in contributions(run, rules))
-
-    def _mentions(self, run: Run, parts: Sequence[Part], contents: ContentsInMemory) -> Iterator[dict[str, object]]:
+    def _mentions(self, run: Run, parts: Sequence[Part]) -> Iterator[dict[str, object]]:
         """Yield each name that the run uses, as sent, what it means, and the times of the run's events.
 
         What is declared is about names at any time.
         """
         found: dict[tuple[str, Name], Name] = {}
+        who = run.speaker
         for part in parts:
-            for role, name, lifecycle in _used(part, contents):
-                found[role, name] = self._meant(run, role, name, part.time_us, lifecycle)
+            for role, name, lifecycle in _used(part, self._in_facet):
+                found[role, name] = self._meant(who, role, name, part.time_us, lifecycle)
         times = (run.started_us, run.last_us) if run.kind == "RUN" else (-EVER_US, EVER_US)
         for (role, name), dataset in found.items():
             yield dict(zip(_MENTION.fields, (role, *name.parts, *dataset, *times), strict=True))
 
-    def _meant(self, run: Run, role: str, name: Name, time_us: int, lifecycle: str | None) -> Name:
-        naming = self.known.naming
+    def _in_facet(self, content_hash: str) -> Sequence[tuple[str, Name]]:
+        """Return the names in a lineage facet, each once, and whether it is a source or a target."""
+        found = self._names.get(content_hash)
+        if found is None:
+            lines = self._contents.lineage(content_hash)
+            every = (each for line in lines for each in (("source", line.source), ("target", line.target)))
+            names = tuple(dict.fromkeys((role, name) for role, name in every if name))
+            found = self._names.keep(content_hash, names, len(names))
+        return found
+
+    def _meant(self, who: Speaker, role: str, name: Name, time_us: int, lifecycle: str | None) -> Name:
+        naming = self._known.naming
         if role in ("input", "source"):
-            return naming.input(run.speaker, name, time_us)
+            return naming.input(who, name, time_us)
         if role in ("output", "target"):
-            return naming.output(run.speaker, name, time_us, lifecycle)
+            return naming.output(who, name, time_us, lifecycle)
         return naming.resolve(name, time_us)
 
 
 def _mark(row: VoteRow) -> Mark:
-    return row.output_key, row.execution, key_of(text_of(row))
+    return row.output_key, row.execution, digest_of(row)
 
 
-def _changed(now: Mapping[str, VoteRow], known: Mapping[str, Mark]) -> Iterator[dict[str, object]]:
-    for key, row in now.items():
-        if _mark(row) != known.get(key):
+def _changed(now: Now, known: Mapping[str, Mark]) -> Iterator[dict[str, object]]:
+    for key, (row, mark) in now.items():
+        if mark != known.get(key):
             yield {**asdict(row), "gone": False, "replaced": key in known}
 
 
-def _gone(run: Run, now: Mapping[str, VoteRow], known: Mapping[str, Mark]) -> Iterator[dict[str, object]]:
+def _gone(run: Run, now: Now, known: Mapping[str, Mark]) -> Iterator[dict[str, object]]:
     for key, (output_key, execution, _) in known.items():
         if key not in now:
             empty: dict[str, object] = dict.fromkeys(VOTE.fields)
@@ -118,7 +168,7 @@ def _gone(run: Run, now: Mapping[str, VoteRow], known: Mapping[str, Mark]) -> It
             yield {**empty, **named, "gone": True, "replaced": True}
 
 
-def _used(part: Part, contents: ContentsInMemory) -> Iterator[tuple[str, Name, str | None]]:
+def _used(part: Part, in_facet: Callable[[str], Sequence[tuple[str, Name]]]) -> Iterator[tuple[str, Name, str | None]]:
     """Yield (role, name as sent, what is said to happen to the dataset)."""
     for role, mentions in (("input", part.inputs), ("output", part.outputs)):
         for mention in mentions:
@@ -127,11 +177,9 @@ def _used(part: Part, contents: ContentsInMemory) -> Iterator[tuple[str, Name, s
                 yield "previous", mention.previous, None
             for alias, _ in bindings_of(mention):
                 yield "symlink", alias, None
-    for content_hash in hashes_of(part)[1]:
-        for line in contents.lineage(content_hash):
-            for role, name in (("source", line.source), ("target", line.target)):
-                if name:
-                    yield role, name, None
+    for content_hash in lineage_of(part):
+        for role, name in in_facet(content_hash):
+            yield role, name, None
 
 
 def _run_row(run: Run, parts: Sequence[Part]) -> Iterable[object]:

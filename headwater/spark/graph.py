@@ -8,16 +8,16 @@ from operator import attrgetter
 
 from headwater.lineage.columns import Columns
 from headwater.lineage.current import Group, Vote
-from headwater.lineage.derive import weight_of
 from headwater.lineage.edges import Contribution
 from headwater.lineage.masking import remasked
 from headwater.lineage.naming import Naming
 from headwater.lineage.outcome import Reported
 from headwater.lineage.part import Tag
+from headwater.lineage.run_derivation import weight_of
 from headwater.lineage.snapshot_of_votes import SnapshotOfVotes
 from headwater.lineage.user_rules import UserRules
 from headwater.spark.arrow import Row
-from headwater.spark.known import read_columns
+from headwater.spark.contents import read_columns
 from headwater.spark.texts import Reading, read_contribution, read_reported
 from headwater.spark.votes import COLUMNS, VoteRow
 

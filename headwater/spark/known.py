@@ -3,18 +3,19 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from headwater.lineage.columns import column_key, told_apart
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from headwater.lineage.columns import column_key
 from headwater.lineage.contents import Path
 from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming
 from headwater.lineage.schemas import SeenSchema, schema_at, seen_schemas
 from headwater.lineage.tags import tagged, tags_facets
 from headwater.spark.arrow import Row
-from headwater.spark.texts import Carried, Reading, read_parts, text_of
+from headwater.spark.contents import SCHEMA
+from headwater.spark.texts import read_parts, text_of
 from headwater.tables import LATEST_FACETS, Table, without
-
-read_carried = Reading(Carried)
-read_columns = Reading(tuple[Path, ...])
 
 LATEST = Table("latest", without(LATEST_FACETS, "batch", "rules_hash"))
 
@@ -54,14 +55,17 @@ class Latest:
     naming: Naming
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Read (parts, contents); yield rows of `LATEST`, one for each name, dataset, facet and producer."""
-        found: dict[tuple[Name, Name, str, str], tuple[SeenSchema, str]] = {}
-        for parts, contents in rows:
+        """Read texts of parts; yield rows of `LATEST`, one for each name, dataset, facet and producer.
+
+        What a schema says is not in them.
+        """
+        found: dict[tuple[Name, Name, str, str], tuple[SeenSchema, str | None]] = {}
+        for (parts,) in rows:
             for part in read_parts(parts):
                 for name, seen in seen_schemas(part):
                     key = (name, seen.dataset(name, self.naming), "schema", "")
                     if key not in found or found[key][0] < seen:
-                        found[key] = seen, contents
+                        found[key] = seen, None
                 for sent in tags_facets(part):
                     seen = SeenSchema(*sent.order, sent.place, "")
                     for dataset in tagged(sent.name, part.time_us, self.naming):
@@ -69,9 +73,7 @@ class Latest:
                         if key not in found or found[key][0] < seen:
                             found[key] = seen, text_of(sent.tags)
         for (name, dataset, facet, producer), (seen, text) in found.items():
-            value = text_of(read_carried(text).schemas[seen.schema]) if facet == "schema" else text
-            twins = facet == "schema" and bool(exact_keys(value))
-            yield (*name.parts, *dataset, facet, producer, *seen, twins, value)
+            yield (*name.parts, *dataset, facet, producer, *seen, False, text)
 
 
 @dataclass(frozen=True)
@@ -82,19 +84,22 @@ class History:
     datasets: frozenset[Name]
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Read (parts, contents); yield rows of `LATEST`."""
-        for parts, contents in rows:
+        """Read texts of parts; yield rows of `LATEST`, without what the schemas say."""
+        for (parts,) in rows:
             for part in read_parts(parts):
                 for name, seen in seen_schemas(part):
                     dataset = seen.dataset(name, self.naming)
                     if dataset in self.datasets:
-                        columns = text_of(read_carried(contents).schemas[seen.schema])
-                        yield (*name.parts, *dataset, "schema", "", *seen, None, columns)
+                        yield (*name.parts, *dataset, "schema", "", *seen, False, None)
 
 
-def exact_keys(columns: str) -> frozenset[str]:
-    """Return the keys that the columns of a schema would share."""
-    return told_apart(".".join(path) for path in read_columns(columns))
+def with_columns(latest: DataFrame, contents: DataFrame) -> DataFrame:
+    """Return rows of `LATEST` with what the schemas say; contents: rows of `contents.CONTENT`."""
+    said = contents.select("ref", F.col("value").alias("columns"), F.col("twins").alias("differ"))
+    ref = F.when(F.col("facet") == "schema", F.concat(F.lit(SCHEMA), "content_hash"))
+    found = latest.withColumn("ref", ref).join(said, "ref", "left")
+    filled = {"value": F.coalesce("value", "columns"), "twins": F.coalesce("differ", "twins")}
+    return found.withColumns(filled).select(*LATEST.columns)
 
 
 def seen_of(rows: Iterable[Row]) -> Iterator[tuple[Name, SeenSchema, str]]:

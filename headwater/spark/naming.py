@@ -80,7 +80,9 @@ class Names:
         generations, found = self.naming.generations, set[str]()
         names = {*self.naming.bindings, *generations.touched(), *generations.renamed}
         if names := {name for name in names if self._is_touched(name)}:
-            written = stored.parsed.select("run_key", F.explode("written").alias("of")).select("run_key", "of.*")
+            outputs = F.explode(F.from_json("written", "ARRAY<ARRAY<STRING>>")).alias("of")
+            written = stored.parsed.select("run_key", outputs)
+            written = written.selectExpr("run_key", "of[0] AS namespace", "of[1] AS name")
             written = written.join(F.broadcast(stored.named(names)), ["namespace", "name"], "left_semi")
             found.update(row.run_key for row in written.select("run_key").distinct().collect())
         if moved:

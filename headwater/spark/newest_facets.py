@@ -10,9 +10,10 @@ from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming
 from headwater.lineage.newest import NEWNESS
 from headwater.spark.arrow import map_rows
+from headwater.spark.contents import exact_keys
 from headwater.spark.datasets import DATASET
 from headwater.spark.delta import Folder, keep, kept, texts
-from headwater.spark.known import LATEST, Latest, exact_keys
+from headwater.spark.known import LATEST, Latest, with_columns
 from headwater.tables import Table
 
 OF_NAME = ["namespace", "name", *DATASET, "facet", "producer"]
@@ -35,15 +36,16 @@ class NewestFacets:
         self._naming = naming
         self._twins: Sequence[Sequence[str]] = ()
 
-    def take(self, rows: DataFrame, spans: DataFrame | None) -> DataFrame:
-        """Read (parts, contents) of runs; return new rows, of names that mean something else `moved` or `gone`.
+    def take(self, rows: DataFrame, contents: DataFrame, spans: DataFrame | None) -> DataFrame:
+        """Read `parts` of runs; return new rows, of names that mean something else `moved` or `gone`.
 
-        spans: when names moved; then rows are those of all runs that use them.
+        contents: rows of `contents.CONTENT`, what they refer to; spans: when names moved, then rows are those of all
+        runs that use them.
         """
-        said = map_rows(rows.select("parts", "contents"), Latest(self._naming), LATEST)
+        said = map_rows(rows.select("parts"), Latest(self._naming), LATEST)
         newest = F.max_by(F.struct(*_REST), F.struct(*NEWNESS)).alias("newest")
         said = said.groupBy(*OF_NAME).agg(newest).select(*OF_NAME, "newest.*")
-        found, seen = kept(said, twins=texts(F.when(F.col("twins"), F.array(*DATASET))))
+        found, seen = kept(with_columns(said, contents), twins=texts(F.when(F.col("twins"), F.array(*DATASET))))
         self._twins = json.loads(seen["twins"])
         fresh = found.withColumns({"gone": F.lit(False), "moved": F.lit(False)})
         if spans is not None:

@@ -21,10 +21,11 @@ from headwater.spark.gold_answers import write_answers
 from headwater.spark.gold_edges import write_edges
 from headwater.spark.gold_runs import write_runs
 from headwater.spark.maintain import maintain
+from headwater.spark.parse import READ
 from headwater.spark.positions import Position, Source, beyond, limited, position_rows, read_position
 from headwater.spark.state import State
 from headwater.spark.versions import SIGNED, newest, put_back, strangers, undisturbed, versions, writers
-from headwater.tables import EVENTS, GOLD, POSITIONS, SILVER, STATE, Table
+from headwater.tables import BRONZE, EVENTS, GOLD, POSITIONS, SILVER, STATE, Table
 
 BATCH_EVENTS = 100_000
 """Events taken at a time: what a batch must hold is bounded, however much has piled up."""
@@ -57,15 +58,16 @@ def refresh(
     anew; ending: once it is set, the batch that is under way is the last one. Raises LakeUnavailable where another pass
     is at work; then this one has changed nothing.
     """
-    bronze = bronze_events(spark, lake)
+    bronze = Folder(spark, f"{lake}/bronze", BRONZE)
+    events = bronze_events(bronze)
     name = f"headwater {uuid4().hex}"
     with alone(spark, lake), undisturbed(lake), settings(spark, {CHECK: "false", SIGNED: name}):
         found = current(spark, lake, rules.rules_hash)
         folders = found if found and not rebuild else begin(spark, lake, rules.rules_hash, anew=rebuild)
         taken, more = 0, True
         while more and not (ending and ending.is_set()):
-            events, more = Pass(folders, rules, name).take(bronze, batch_events)
-            taken += events
+            count, more = Pass(folders, bronze, rules, name).take(events, batch_events)
+            taken += count
         if folders is not found and not more:
             switch(folders, rules.rules_hash)
     return taken
@@ -74,25 +76,27 @@ def refresh(
 class Pass:
     """A batch of events, from bronze to gold."""
 
-    def __init__(self, folders: Mapping[str, Folder], rules: UserRules, name: str):
+    def __init__(self, folders: Mapping[str, Folder], bronze: Folder, rules: UserRules, name: str):
         """Read nothing yet; name: what commits are signed with."""
         self._name = name
         self._folders = folders
+        self._bronze = bronze
         self._silver, self._gold = folders["silver"], folders["gold"]
         self._spark = self._silver.spark
         self._rules = rules
 
-    def take(self, bronze: DataFrame, batch_events: int) -> tuple[int, bool]:
+    def take(self, every: DataFrame, batch_events: int) -> tuple[int, bool]:
         """Take the next events; returns how many, and whether there were more."""
         self._began = newest(self._silver, STATE)
         with self._sized(few=True):
             state = State(self._silver)
             before = read_position(state.collect("position"))
             self._put_back(before)
-            events, ends, count, more = limited(beyond(bronze, before), batch_events)
+            events, ends, count, more = limited(beyond(every, before), batch_events)
         with self._sized(few=count <= FEW_EVENTS):
             if count:
-                batch = Batch(self._silver, self._rules, before, state, state.collect("binding"))
+                bindings = state.collect("binding")
+                batch = Batch(self._silver, self._bronze, self._rules, before, state, bindings=bindings)
                 now = self._take(batch, events, before, ends)
             elif not write_runs(self._gold, self._rules, None):  # time alone loses runs
                 return 0, False
@@ -139,15 +143,15 @@ class Pass:
     @contextmanager
     def _sized(self, *, few: bool) -> Iterator[None]:
         """Work in one task, or in as many as there are."""
-        self._silver.small = self._gold.small = few
+        self._silver.small = self._gold.small = self._bronze.small = few
         with settings(self._spark, _FEW if few else {}):
             yield
 
 
-def bronze_events(spark: SparkSession, lake: str) -> DataFrame:
-    """Return the scalar columns of bronze that silver reads."""
-    events = Folder(spark, f"{lake}/bronze", [EVENTS])
-    if not events.exists(EVENTS):
-        raise WrongSetting(f"No table `events` in {lake}/bronze. Name the lake's folder, or start `headwater up` once.")
-    received = F.expr("unix_micros(received_at)").alias("received_us")
-    return events.read(EVENTS).select("log", "incarnation", "partition", "sequence", "event_id", received, "body")
+def bronze_events(bronze: Folder) -> DataFrame:
+    """Return the columns of bronze that silver reads, times in us."""
+    if not bronze.exists(EVENTS):
+        raise WrongSetting(f"No table `events` in {bronze.root}. Name the lake's folder, or start `headwater up` once.")
+    times = {"received_us": F.unix_micros("received_at"), "event_time": F.unix_micros("event_time")}
+    position = ("log", "incarnation", "partition", "sequence")
+    return bronze.read(EVENTS).withColumns(times).select(*position, *READ, "body")

@@ -76,11 +76,12 @@ class Spells:
         group = one.group
         if group.output is None:
             return
-        says = [remasked(self.rules, group, read_contribution(row.content)) for row in votes]
+        says = {
+            content: remasked(self.rules, group, read_contribution(content)) for content in {r.content for r in votes}
+        }
         for kind, edges_of in _KINDS.items():
-            said: list[tuple[_Grouped, Said]] = [
-                (row, row.vote(edges_of(says_it))) for row, says_it in zip(votes, says, strict=True)
-            ]
+            edges: dict[str, Sequence[NamedTuple]] = {content: edges_of(each) for content, each in says.items()}
+            said = [(row, row.vote(edges[row.content])) for row in votes]
             before = [read_row(row.edge) for row in every if row.kind == kind]
             yield from _Writer(kind, one.group_key, group).changes(said, before, whole=whole)
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -9,9 +10,12 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.generations import Span
 from headwater.lineage.name import Name
+from headwater.lineage.names import NameRules
+from headwater.spark.contents import contents_of, refs_in
 from headwater.spark.delta import Folder, kept, texts
 from headwater.spark.derive import GROUP
 from headwater.spark.ranges import begin, ranges
+from headwater.spark.shapes import Shapes
 from headwater.tables import RUN_DATASETS, RUNS, Table
 
 _NAMES = Table("names", {"namespace": "string", "name": "string"})
@@ -25,12 +29,24 @@ Seen = Mapping[str, Any]
 class Stored:
     """Runs, by what is asked of them; parsed: of the batch; touched: the keys of its runs."""
 
-    def __init__(self, folder: Folder, parsed: DataFrame, begins: Sequence[str]):
+    def __init__(
+        self,
+        folder: Folder,
+        bronze: Folder,
+        parsed: DataFrame,
+        begins: Sequence[str],
+        *,
+        shapes: Shapes,
+        names: NameRules,
+    ):
         """Take rows of `parse.PARSED`; begins: what the keys of their runs begin with."""
         self.parsed = parsed
         self.touched = parsed.select("run_key").distinct()
         self._folder = folder
+        self._bronze = bronze
         self._begins = begins
+        self._shapes = shapes
+        self._names = names
 
     def named(self, names: Iterable[Name]) -> DataFrame:
         """Return names as rows (`namespace`, `name`)."""
@@ -55,13 +71,31 @@ class Stored:
         own = self.parsed.select(*GROUP).join(run_keys, "run_key", "left_semi")
         return self._folder.few(self._stored(run_keys, json.loads(seen["begins"])).unionByName(own))
 
-    def rows_of(self, others: DataFrame | None) -> DataFrame:
-        """Return rows in the columns `GROUP` of the runs of the batch and of others."""
-        rows = self.parsed.select(*GROUP).unionByName(self._stored(self.touched, self._begins))
+    def rows_of(self, others: DataFrame | None) -> tuple[DataFrame, DataFrame]:
+        """Return rows in the columns `GROUP` of the runs of the batch and of others, and what they refer to."""
+        stored = self._stored(self.touched, self._begins)
         if others is not None:
             keys, seen = kept(others.join(self.touched, "run_key", "left_anti"), begins=texts(begin("run_key")))
-            rows = rows.unionByName(self._stored(keys, json.loads(seen["begins"])))
-        return self._folder.few(rows)
+            stored = self._folder.few(stored.unionByName(self._stored(keys, json.loads(seen["begins"]))))
+        stored, found = kept(stored, count=F.count("*"))
+        fresh = self.parsed.select(*GROUP)
+        if not found["count"]:
+            return fresh, self.contents()
+        return self._folder.few(fresh.unionByName(stored)), self.contents(stored)
+
+    def contents(self, more: DataFrame | None = None) -> DataFrame:
+        """Return rows of `contents.CONTENT` for all that the batch refers to, and `more` rows."""
+        known = self._shapes.contents
+        rows = [self.parsed.where("shape IS NULL")] if self._shapes.old else []
+        rows = [each.select("contents") for each in (*rows, *([] if more is None else [more]))]
+        if not rows:
+            return known
+        refs = refs_in(self._folder.few(reduce(DataFrame.unionByName, rows))).join(known, "ref", "left_anti")
+        return self._folder.few(known.unionByName(contents_of(self._bronze, refs, self._names)))
+
+    def contents_in(self, rows: DataFrame) -> DataFrame:
+        """Return rows of `contents.CONTENT` for all that rows refer to."""
+        return contents_of(self._bronze, refs_in(rows), self._names)
 
     def _stored(self, run_keys: DataFrame, begins: Sequence[str]) -> DataFrame:
         near = self._folder.read(RUNS).where(ranges("run_key", begins)).select(*GROUP)

@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
-from headwater.index.asking import Bounds, Subject
-from headwater.index.reach import reach
 from msgspec import Struct
 
 from bench.figures import Figure, percentile
@@ -24,6 +22,8 @@ from headwater.lake.bronze import Bronze
 from headwater.lineage.names import default_rules
 from headwater.lineage.snapshot import as_said
 from headwater.parser.ingest import Parser
+from headwater.questions.asking import Bounds, Subject
+from headwater.questions.reach import reach
 from headwater.runtime.folders import prepare_folder
 from headwater.runtime.indexes import open_index_home
 from headwater.runtime.storage import OWNER, open_bronze

@@ -23,6 +23,7 @@ from headwater.lineage.names import default_rules
 from headwater.lineage.snapshot import as_said
 from headwater.parser.ingest import Parser
 from headwater.questions.asking import Bounds, Subject
+from headwater.questions.parameters import MAX_DEPTH
 from headwater.questions.reach import reach
 from headwater.runtime.folders import prepare_folder
 from headwater.runtime.indexes import open_index_home
@@ -89,9 +90,9 @@ def _ask(folder: Path, times: int) -> dict[str, float]:
     for table, column in early_columns(times * IN_LAYER)[:ASKED]:
         with _cpu() as one:
             asked = Subject(NAMESPACE, table, column)
-            found = reach(live, rules, asked, live.view(), forward=True, mode="value", bounds=Bounds())
+            found = reach(live, rules, asked, live.view(), forward=True, mode="value", bounds=Bounds(MAX_DEPTH, 1000))
             msgspec.json.encode(found)
-        if found["truncated"]:  # few reach fewer than 1,000
+        if found.truncated:  # few reach fewer than 1,000
             answers.append(one[0] * 1000)
     return {"load": spent[0], "impact": percentile(answers, 0.5), "graph_mb": graph_mb}
 

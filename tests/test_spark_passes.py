@@ -2,12 +2,12 @@
 
 import json
 import os
-import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 from pyspark.sql import SparkSession
 
@@ -49,7 +49,7 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Spark
 
 @contextmanager
 def halted(lake: SparkLake, where: str) -> Iterator[subprocess.Popen[str]]:
-    """Give a pass that stands still at a fail point, a process that may be gone on with by SIGCONT."""
+    """Give a pass that stands still at a fail point, with the JVM in which others of its writes are under way."""
     process = started(
         "spark", "refresh", "--data", lake.world.folder, environment={failpoints.VARIABLE: f"{where}:halt"}
     )
@@ -57,11 +57,27 @@ def halted(lake: SparkLake, where: str) -> Iterator[subprocess.Popen[str]]:
         found = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         assert found
         assert found.si_code == os.CLD_STOPPED, process.communicate()
+        for each in parts(process):
+            each.suspend()
         yield process
     finally:
         if process.poll() is None:
-            process.kill()
+            for each in parts(process):
+                each.kill()
             process.communicate()
+
+
+def parts(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    """Return a process and those that it started."""
+    own = psutil.Process(process.pid)
+    return [own, *own.children(recursive=True)]
+
+
+def let_go_on(process: subprocess.Popen[str]) -> str:
+    """Wake a pass that stands still; return what it says on standard error until it ends."""
+    for each in parts(process):
+        each.resume()
+    return process.communicate(timeout=900)[1]
 
 
 def operations(lake: SparkLake) -> list[str]:
@@ -82,8 +98,7 @@ def test_who_comes_while_a_pass_is_at_work_is_refused_and_changes_nothing(lake: 
         for _ in range(3):
             with pytest.raises(LakeUnavailable, match="Another pass works in"):
                 lake.build()
-        first.send_signal(signal.SIGCONT)
-        errors = first.communicate(timeout=900)[1]
+        errors = let_go_on(first)
         assert first.returncode == 0, errors
     assert "RESTORE" not in operations(lake)
     assert lake.build() == 0
@@ -96,8 +111,7 @@ def test_a_pass_that_was_given_up_too_early_does_no_harm(lake: SparkLake, number
     with halted(lake, where) as first:
         (Path(lake.uri) / "silver" / "_refresh" / "lock").unlink()
         assert lake.build() == 1, "what the first one has written is taken back"
-        first.send_signal(signal.SIGCONT)
-        errors = first.communicate(timeout=900)[1]
+        errors = let_go_on(first)
         assert (first.returncode, "at the same time" in errors) == (REFUSED, True), errors
     assert lake.build() == 0
 

@@ -57,7 +57,7 @@ def test_runs_by_their_shape_are_what_each_run_derived_by_itself_is(events: list
     batches = torn([each for day in range(3) for each in again(parts, day)], Random(seed))
     store = MemoryStore()
     forgetful = Derivation(store, contents, Naming())
-    forgetful.shapes = Forgetful(contents, forgetful.naming)
+    forgetful.runs.shapes = Forgetful(contents, forgetful.naming)
     for batch in batches:
         forgetful.add(batch)
     _, shaped = in_batches(batches, contents)

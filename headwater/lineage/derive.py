@@ -8,6 +8,7 @@ from headwater.lineage.contents import Contents
 from headwater.lineage.current import Group
 from headwater.lineage.edges import EdgeRules
 from headwater.lineage.generations import Change, Span
+from headwater.lineage.memo import ShapeMemo
 from headwater.lineage.name import Name
 from headwater.lineage.naming import Naming, links_of
 from headwater.lineage.part import Part
@@ -55,8 +56,12 @@ class Derivation:
         self.schemas = Schemas(contents, store, naming)
         self._store = store
         self._fresh: Sequence[Part] = ()
-        self._runs = RunDerivation(EdgeRules(contents, naming, self.schemas.key, self.schemas.at))
-        self.shapes = self._runs.shapes
+        self.runs = RunDerivation(EdgeRules(contents, naming, self.schemas.key, self.schemas.at))
+
+    @property
+    def shapes(self) -> ShapeMemo:
+        """What is remembered of what runs say."""
+        return self.runs.shapes
 
     def add(self, parts: Sequence[Part]) -> set[Group]:
         """Take a batch; returns the groups that changed."""
@@ -64,7 +69,7 @@ class Derivation:
         linked = (part for part in self._fresh if self.shapes.said(part).links)
         links = (link for part in linked for link in links_of(part))
         runs = concerned(self, self.naming, self._store.parts({part.run_key for part in self._fresh}), links)
-        return self._store.put([self._runs.derive(parts_of_run) for parts_of_run in runs.values()])
+        return self._store.put([self.runs.derive(parts_of_run) for parts_of_run in runs.values()])
 
     # What `concerned` asks
 

@@ -96,6 +96,7 @@ def test_it_goes_on_after_a_pass_that_failed(lake: SparkLake) -> None:
         process.communicate()
 
 
+@pytest.mark.long
 def test_passes_leave_few_files_and_what_they_joined_is_not_taken_back(lake: SparkLake) -> None:
     for number in range(COMPACT_EVERY + 1):
         lake.store(more(2 + number))
@@ -111,6 +112,7 @@ def test_passes_leave_few_files_and_what_they_joined_is_not_taken_back(lake: Spa
     assert ("OPTIMIZE" in found, "RESTORE" in found) == (True, False)
 
 
+@pytest.mark.long
 def test_what_nobody_reads_goes_and_a_pass_that_is_killed_then_is_taken_back(lake: SparkLake) -> None:
     before = rows(lake)
     for layer, table in TABLES:  # in place of a day's wait
@@ -128,6 +130,7 @@ def test_what_nobody_reads_goes_and_a_pass_that_is_killed_then_is_taken_back(lak
     assert rows(lake) == found
 
 
+@pytest.mark.long
 def test_an_old_generation_goes_when_another_one_has_long_been_in_force(lake: SparkLake) -> None:
     lake.build(rebuild=True)
     here = folders(lake)

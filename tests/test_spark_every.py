@@ -98,6 +98,7 @@ def test_it_goes_on_after_a_pass_that_failed(lake: SparkLake) -> None:
 
 @pytest.mark.long
 def test_passes_leave_few_files_and_what_they_joined_is_not_taken_back(lake: SparkLake) -> None:
+    lake.build()
     for number in range(COMPACT_EVERY + 1):
         lake.store(more(2 + number))
         assert lake.build() == 1

@@ -14,12 +14,9 @@ from headwater.tables import HOURLY_STATS, RUN_HEALTH
 from tests.parsing import World
 from tests.reference.world_events import Json, facet, run_event, uuid
 from tests.spark_lake import SparkLake
+from tests.spark_noise import SPARK_NOISE
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:The distutils package is deprecated:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-]
+pytestmark = [*SPARK_NOISE]
 
 CASES: dict[str, tuple[str | None, list[tuple[str, float]], bool]] = {
     "silent for a day": (None, [("START", -25)], True),

@@ -33,12 +33,9 @@ from tests.parsing import World
 from tests.reference.records import Delivered
 from tests.reference.world_events import START, START_US, Json, uuid
 from tests.spark_lake import SparkLake
+from tests.spark_noise import SPARK_NOISE
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:The distutils package is deprecated:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-]
+pytestmark = [*SPARK_NOISE]
 
 FAR = f"{START.year + 1}-01-01T00:00:00Z"
 

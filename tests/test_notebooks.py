@@ -21,14 +21,13 @@ from tests.notebooks import FOLDER, Shown, cells, run
 from tests.parsing import World
 from tests.running import Running
 from tests.shop import ALIAS, DROPPED, EVENTS, bodies
+from tests.spark_noise import SPARK_NOISE
 
 NOTEBOOKS = sorted(path.stem for path in FOLDER.glob("*.Notebook"))
 SPARK = [
     pytest.mark.slow,
     pytest.mark.timeout(600),
-    pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:The distutils package is deprecated:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    *SPARK_NOISE,
 ]
 
 

@@ -13,13 +13,12 @@ from headwater.eventlog import Kind
 from headwater.spark.backfill import BATCH_RECORDS, Files, backfill
 from tests.lake_check import rows
 from tests.parsing import World, event
+from tests.spark_noise import SPARK_NOISE
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(900),
-    pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:The distutils package is deprecated:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    *SPARK_NOISE,
 ]
 
 _VALUES = ["long", "double", "string", "bytes", "null"]

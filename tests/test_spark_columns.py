@@ -15,14 +15,13 @@ from headwater.tables import EVENTS, FACETS, FIELDS, RUNS, SILVER, STATE, Table
 from tests.reference.world_events import at, dataset, facet, run_event
 from tests.spark_files import FilesRead
 from tests.spark_lake import SparkLake
+from tests.spark_noise import SPARK_NOISE
 from tests.test_bronze_shapes import made, samples, spoiled
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(1800),
-    pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:The distutils package is deprecated:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    *SPARK_NOISE,
 ]
 
 

@@ -18,13 +18,12 @@ from headwater.tables import EDGE_RUNS
 from tests import hostile_names
 from tests.running import started
 from tests.spark_lake import RULES, SparkLake
+from tests.spark_noise import SPARK_NOISE
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(1800),
-    pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:The distutils package is deprecated:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    *SPARK_NOISE,
 ]
 
 TABLES = [(layer, table) for layer, tables in LAYERS.items() for table in tables]

@@ -21,15 +21,14 @@ from tests.rule_cases.case import Ask, Case
 from tests.rule_cases.events import LAKE, tagging
 from tests.rule_cases.judges import column_of, told_hit, told_verdict
 from tests.spark_lake import RULES, SparkLake, prefix, world_of
+from tests.spark_noise import SPARK_NOISE
 from tests.test_index_reference import FAR
 from tests.test_rule_cases import CASES, TAG, TAGGED_AT, differences, shuffled
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(1800),
-    pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:The distutils package is deprecated:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    *SPARK_NOISE,
 ]
 
 NOW = [case for case in CASES if case.as_of is None and b'"arn:' not in msgspec.json.encode(case.events)]

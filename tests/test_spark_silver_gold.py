@@ -24,13 +24,12 @@ from headwater.tables import (
 from tests import hostile_names
 from tests.spark_files import Cost, FilesRead, out_of_reach
 from tests.spark_lake import Gold, Pair, References, SparkLake, bodies
+from tests.spark_noise import SPARK_NOISE
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(1800),  # the fixture is most of it; bounds what hangs, on a machine with other work too
-    pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:The distutils package is deprecated:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    *SPARK_NOISE,
 ]
 
 WORLDS = range(100)

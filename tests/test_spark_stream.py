@@ -27,13 +27,12 @@ from tests.kafka_log import address, append, secured
 from tests.lake_check import rows
 from tests.parsing import event, note
 from tests.running import headwater
+from tests.spark_noise import SPARK_NOISE
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(900),
-    pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:The distutils package is deprecated:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    *SPARK_NOISE,
 ]
 
 EVENTS = 20_000

@@ -21,15 +21,14 @@ from headwater.tables import BRONZE, COLUMN_EDGES, RUNS, Table
 from tests.fixtures import unpack_before_verdicts
 from tests.parsing import World
 from tests.running import headwater
+from tests.spark_noise import SPARK_NOISE
 from tests.test_new_columns import NEW, OLD, append, columns, rows, stored
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(1800),
-    pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:The distutils package is deprecated:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:is_datetime64tz_dtype is deprecated:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    *SPARK_NOISE,
 ]
 
 RULES = UserRules()

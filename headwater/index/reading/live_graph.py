@@ -64,7 +64,7 @@ class LiveGraph(Snapshot):
         self._names_in_time.refresh()
         with paused():
             newest = max(self._take_sets(), self._take_datasets(), self.generation)
-        self._tags = self._view = None
+        self._tags = self._counted = None
         self._jobs.clear()
         self.generation, self._seen = newest, version
 

@@ -48,7 +48,7 @@ class NewestFacets:
         found, seen = kept(
             with_columns(said, contents), case_conflicts=texts(F.when(F.col("twins"), F.array(*DATASET)))
         )
-        self._case_conflicts = json.loads(seen["twins"])
+        self._case_conflicts = json.loads(seen["case_conflicts"])
         fresh = found.withColumns({"gone": F.lit(False), "moved": F.lit(False)})
         if spans is not None:
             stale = self._stale(spans)

@@ -81,7 +81,7 @@ def test_a_second_up_on_one_folder_is_told_so(tmp_path: Path) -> None:
     with up(tmp_path / "data"):
         outcome = headwater("up", "--data", tmp_path / "data", "--port", "0", cwd=tmp_path)
         fails_in_one_line(outcome, "Another `headwater` uses", "--data")
-        outcome = headwater("log", "new-incarnation", "--data", tmp_path / "data", cwd=tmp_path)
+        outcome = headwater("log", "new-epoch", "--data", tmp_path / "data", cwd=tmp_path)
         fails_in_one_line(outcome, "Another `headwater` uses")
 
 

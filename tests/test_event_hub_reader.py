@@ -234,7 +234,7 @@ def test_a_hub_that_was_created_anew_is_refused_until_the_lake_is_told(
     old = readers()[0]
     hub.recreate()
     put(hub, 0, *events(3, 4))
-    with pytest.raises(WrongSetting, match="headwater log new-incarnation"):
+    with pytest.raises(WrongSetting, match="headwater log new-epoch"):
         lake.parser()
     assert readers()[0] is not old
     begin_epoch(lake.settings)

@@ -248,7 +248,7 @@ def test_a_topic_made_anew_is_another_log_and_the_parser_says_so(kafka: Broker, 
     kafka.topic(topic)
     (after,) = readers()
     assert after.source.epoch != before.source.epoch
-    with pytest.raises(WrongSetting, match="new-incarnation"):
+    with pytest.raises(WrongSetting, match="new-epoch"):
         Parser(after, bronze, FolderClaims(tmp_path / "claims"), "test")
     after.close()
 

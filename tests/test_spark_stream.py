@@ -104,7 +104,7 @@ def test_spark_goes_on_after_the_parser_and_makes_the_same_rows(
     readers, bronze = KafkaReaders(address(kafka, topic))(), Bronze(str(ours / "lake" / "bronze"))
     kafka.forget(topic, bronze.watermark(readers[0].source) + 10)  # of these ten nothing is known any more
     stream = TopicStream(secured(kafka, topic), str(ours / "lake"), str(claims), batch_events=900)
-    with pytest.raises(WrongSetting, match="new-incarnation --route spark"):
+    with pytest.raises(WrongSetting, match="new-epoch --route spark"):
         run(spark, stream)
     settings = settings_of(kafka, topic, ours)
     prepare_folder(settings)

@@ -28,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-log_app = typer.Typer(help="Look at the event log, or begin a new life of it.", no_args_is_help=True)
+log_app = typer.Typer(help="Look at the event log, or begin a new epoch of it.", no_args_is_help=True)
 app.add_typer(log_app, name="log")
 app.add_typer(lineage_commands.app)
 app.add_typer(spark_commands.app, name="spark")
@@ -222,7 +222,7 @@ def log_show(data: Data = None, as_json: Json = False) -> None:
     show(found, as_json, lambda: table(f"Event log {found['incarnation']}", found, columns))
 
 
-@log_app.command("new-incarnation")
+@log_app.command("new-epoch")
 def log_new_epoch(
     data: Data = None,
     route: Annotated[
@@ -238,7 +238,7 @@ def log_new_epoch(
     from headwater.local.log_epochs import begin_epoch
 
     found = begin_epoch(_settings({"data": data}), ROUTES[route])
-    show(found, as_json, lambda: pairs("New incarnation", found))
+    show(found, as_json, lambda: pairs("New epoch", found))
 
 
 def _settings(overrides: dict[str, Any]) -> Settings:

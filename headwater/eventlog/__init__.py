@@ -82,7 +82,7 @@ class LogReader(Protocol):
 
     @property
     def source(self) -> Source:
-        """Name of the log, incarnation and partition."""
+        """Name of the log, its epoch and partition."""
 
     def read(self, after: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
         """Return at most `limit` records behind sequence `after`, in order; may have a gap at its front.

@@ -51,7 +51,7 @@ def segment_path(folder: Path, header: Header) -> Path:
 
 
 def new_epoch() -> str:
-    """Mint the name of a log's life: sequence numbers of two incarnations never mean the same record."""
+    """Mint the name of a log's epoch: sequence numbers of two epochs never mean the same record."""
     return secrets.token_hex(8)
 
 
@@ -137,9 +137,9 @@ def claim_keys(connection: sqlite3.Connection) -> list[bytes]:
 
 
 def rename(folder: Path) -> None:
-    """Give the log another incarnation; nobody may have it open. Sequence numbers keep their values.
+    """Give the log another epoch; nobody may have it open. Sequence numbers keep their values.
 
-    Raises LogUnavailable if a segment cannot be written; then all keep the incarnation they had.
+    Raises LogUnavailable if a segment cannot be written; then all keep the epoch they had.
     """
     fresh = new_epoch()
     with ExitStack() as stack:

@@ -87,7 +87,7 @@ class SqliteLog:
 
     @property
     def epoch(self) -> str:
-        """The name of this log's life; raises LogUnavailable while its files cannot be opened."""
+        """The name of this log's epoch; raises LogUnavailable while its files cannot be opened."""
         if self._writer is None:
             raise LogUnavailable(self._closed or self._error)
         return self._writer.header.epoch

@@ -44,7 +44,7 @@ class SqliteLogReader:
 
     @property
     def source(self) -> Source:
-        """Name of the log, incarnation and partition; raises LogUnavailable while no log is there."""
+        """Name of the log, its epoch and partition; raises LogUnavailable while no log is there."""
         return Source("local", self._of_newest(lambda _, header: header.epoch), PARTITION)
 
     def read(self, after: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:

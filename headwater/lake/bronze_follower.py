@@ -9,7 +9,7 @@ from headwater.events.stored_cells import SENT, sent_of
 from headwater.lake.bronze_tables import Bronze
 
 Progress = Mapping[tuple[str, str], int]
-"""(incarnation, partition) → the newest sequence that a consumer has taken."""
+"""(log epoch, partition) → the newest sequence that a consumer has taken."""
 
 
 class BronzeEvent(NamedTuple):

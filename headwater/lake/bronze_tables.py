@@ -18,7 +18,7 @@ Rows = Mapping[str, Sequence[tuple[int, Row]]]
 _ONE_ROW_EACH = frozenset({REJECTED.name, DUPLICATES.name, REFUSED.name})
 
 Life = tuple[str, int, int]
-"""An ended incarnation: name, events in the lake that the present one does not count, when it ended (us)."""
+"""An ended log epoch: name, events in the lake that the present one does not count, when it ended (us)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ def check_owner(properties: Mapping[str, str], owner: str) -> None:
         route = next((name for name, each in ROUTES.items() if each == owner), "parser")
         raise WrongSetting(
             f"The lake belongs to the ingest route {found!r}, this is {owner!r}. Stop that one, then hand over with "
-            f"`headwater log new-incarnation --route {route}`."
+            f"`headwater log new-epoch --route {route}`."
         )
 
 
@@ -48,6 +48,6 @@ def check_life(properties: Mapping[str, str], source: Source, *, tail: int, wate
 
 def _changed(what: str) -> WrongSetting:
     return WrongSetting(
-        f"Log and lake do not belong together: {what}. Run `headwater log new-incarnation` to go on with this log; "
+        f"Log and lake do not belong together: {what}. Run `headwater log new-epoch` to go on with this log; "
         "events that both hold are recognised as duplicates."
     )

@@ -1,4 +1,4 @@
-"""A new life for a log that no longer matches its lake: deleted, restored, or taken over from another route."""
+"""A new epoch for a log that no longer matches its lake: deleted, restored, or taken over from another route."""
 
 import time
 from typing import Any
@@ -40,4 +40,4 @@ def begin_epoch(settings: Settings, owner: str = ROUTES["parser"]) -> dict[str, 
         for reader in readers:
             reader.close()
         bronze.begin_life(owner, fresh, past)
-    return {"incarnation": fresh, "before": before, "events in the lake": in_lake}
+    return {"epoch": fresh, "before": before, "events in the lake": in_lake}

@@ -96,7 +96,7 @@ def is_log_made(settings: Settings, folder: Path) -> bool:
 
 
 def begin_log(settings: Settings, folder: Path) -> Sequence[LogReader]:
-    """Let a log on our own disk, made if it is missing, go by another incarnation; a service's log has its own.
+    """Let a log on our own disk, made if it is missing, go by another epoch; a service's log has its own.
 
     Nothing may have the log open. Returns its readers.
     """

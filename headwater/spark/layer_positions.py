@@ -1,4 +1,4 @@
-"""How far a layer is: (incarnation, partition, sequence) of the events it holds, never a Delta version."""
+"""How far a layer is: (log epoch, partition, sequence) of the events it holds, never a Delta version."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--claims", help="folder or URI of large bodies")
     parser.add_argument("--every", type=seconds, help="between two batches (30s); without it: until caught up")
     parser.add_argument("--batch-events", type=int, default=BATCH_EVENTS, help="events that are taken at a time")
-    parser.add_argument("--incarnation", help="the log's life as `headwater log show` names it, for an event hub")
+    parser.add_argument("--epoch", help="the log's epoch as `headwater log show` names it, for an event hub")
     given = parser.parse_args(arguments)
     options = json.loads(os.environ.get("HEADWATER_KAFKA_OPTIONS", "{}"))
     address = KafkaAddress(given.servers, given.topic, given.group, options)

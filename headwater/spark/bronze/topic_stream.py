@@ -47,7 +47,7 @@ class TopicStream:
     """A stream to be: which topic, which lake.
 
     lake: folder or URI that holds `bronze`; claims: folder or URI of large bodies; batch_events: most of a batch;
-    every_s: seconds between two batches, None for: until caught up; epoch: the name of the log's life, where
+    every_s: seconds between two batches, None for: until caught up; epoch: the name of the log's epoch, where
     the rest of Headwater reads it by another adapter (an event hub, as `headwater log show` names it).
     """
 

@@ -38,7 +38,7 @@ def test_a_log_that_does_not_match_its_lake_is_refused_with_the_fix(
 ) -> None:
     world = fed(tmp_path)
     change(world, tmp_path / "copy")
-    with pytest.raises(WrongSetting, match="headwater log new-incarnation"):
+    with pytest.raises(WrongSetting, match="headwater log new-epoch"):
         world.parser()
 
 

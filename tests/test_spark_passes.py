@@ -2,9 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -56,26 +57,25 @@ def halted(lake: SparkLake, where: str) -> Iterator[subprocess.Popen[str]]:
         found = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         assert found
         assert found.si_code == os.CLD_STOPPED, process.communicate()
-        for each in parts(process):
-            each.suspend()
+        to_all(process, signal.SIGSTOP)
         yield process
     finally:
         if process.poll() is None:
-            for each in parts(process):
-                each.kill()
+            to_all(process, signal.SIGKILL)
             process.communicate()
 
 
-def parts(process: subprocess.Popen[str]) -> list[psutil.Process]:
-    """Return a process and those that it started."""
+def to_all(process: subprocess.Popen[str], sent: signal.Signals) -> None:
+    """Send a signal to a process and those that it started; a worker of Spark's may end meanwhile."""
     own = psutil.Process(process.pid)
-    return [own, *own.children(recursive=True)]
+    for each in [own, *own.children(recursive=True)]:
+        with suppress(psutil.NoSuchProcess):
+            each.send_signal(sent)
 
 
 def let_go_on(process: subprocess.Popen[str]) -> str:
     """Wake a pass that stands still; return what it says on standard error until it ends."""
-    for each in parts(process):
-        each.resume()
+    to_all(process, signal.SIGCONT)
     return process.communicate(timeout=900)[1]
 
 

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import httpx
@@ -20,8 +21,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from headwater.api import openapi
-from headwater.api.questions import list_events, list_refused, list_rejected
+from headwater.api import openapi, routes
 from headwater.api.routes import BASE, ROUTES
 from headwater.eventlog import Kind
 from headwater.questions.answers.lists import Events, RefusedRequests, RejectedEvents
@@ -35,6 +35,7 @@ from tests.shop import EVENTS, Asker, up
 pytestmark = pytest.mark.slow
 
 load_all_checks()
+LISTS = (routes.events, routes.rejected, routes.refused)
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 EXAMPLES = 5
 ASKED = {
@@ -90,12 +91,10 @@ def test_lists_of_what_is_stored_and_what_is_not_are_of_their_shapes(tmp_path: P
     world.append(*(record.body for record in refusals.take()), kind=Kind.REFUSAL)
     lost.unlink()
     world.parser().step()
-    for answer, shape in ((list_events, Events), (list_rejected, RejectedEvents), (list_refused, RefusedRequests)):
-        more = {"run": None, "job": None} if answer is list_events else {}
-        found = cast(Any, answer)(world.bronze, since_us=None, limit=10, **more)
-        assert isinstance(found, shape)
-        assert found.items
-    assert {item.body for item in list_rejected(world.bronze, since_us=None, limit=10).items} == {None, "{}"}
+    found = [route.ask(SimpleNamespace(bronze=world.bronze), {}) for route in LISTS]
+    assert [type(each) for each in found] == [Events, RejectedEvents, RefusedRequests]
+    assert all(each.items for each in found)
+    assert {item.body for item in found[1].items} == {None, "{}"}
 
 
 def test_every_answer_is_typed_to_its_last_member() -> None:

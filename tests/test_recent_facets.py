@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from headwater.api.marquez.bodies import Stored, newest_facets
+from headwater.api.marquez.facet_texts import told_together
 from headwater.events.position import Source
 from headwater.index.indexer import Indexer
 from headwater.index.recent_facets import RUNS, recent_facets
+from headwater.lake.event_bodies import StoredBody
 from headwater.lake.follow import StoredEvent
 from headwater.lineage.names import default_rules
 from tests.reference.world_events import Json, at, event_id, facet, run_event, uuid
@@ -24,11 +25,11 @@ class Index:
 
     def __init__(self, path: Path) -> None:
         self.indexer = Indexer(path, default_rules())
-        self.stored: list[tuple[str, Stored]] = []
+        self.stored: list[tuple[str, StoredBody]] = []
 
     def take(self, *events: Json) -> None:
         first = len(self.stored) + 1
-        fresh = [Stored(event_id(event), 10**15 + number, json.dumps(event)) for number, event in enumerate(events)]
+        fresh = [StoredBody(event_id(event), 10**15 + number, json.dumps(event)) for number, event in enumerate(events)]
         self.stored += [(event["run"]["runId"], each) for event, each in zip(events, fresh, strict=True)]
         bodies = {number: each.body for number, each in enumerate(fresh, first)}
         batch = [StoredEvent(each.event_id, each.received_us, number, None) for number, each in enumerate(fresh, first)]
@@ -40,7 +41,7 @@ class Index:
 
     def from_bodies(self, runs: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Return what is read where the index has nothing."""
-        return {run: newest_facets([each for of, each in self.stored if of == run], "run") for run in runs}
+        return {run: told_together([each for of, each in self.stored if of == run], "run") for run in runs}
 
 
 @pytest.fixture

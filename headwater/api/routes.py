@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Protocol
+from datetime import UTC, datetime
+from typing import Annotated, Any, Protocol, TypeVar
 
 import msgspec
 
@@ -10,14 +11,16 @@ from headwater.api import questions
 from headwater.api.answers import operations
 from headwater.api.freshness import Freshness
 from headwater.api.overview import overview_of, window_of
-from headwater.api.questions import list_events, list_refused, list_rejected
 from headwater.eventlog import Readers
+from headwater.lake.row_lists import Listed, list_events, list_refused, list_rejected
 from headwater.questions import declared
 from headwater.questions import parameters as p
 from headwater.questions.answers import lists
 from headwater.questions.declaring import Help, Microseconds, question
 
 BASE = "/api/headwater/v1"
+
+_A = TypeVar("_A", lists.Events, lists.RejectedEvents, lists.RefusedRequests)
 
 
 class Sources(declared.Sources, Protocol):
@@ -50,22 +53,21 @@ def overview(sources: Sources, *, from_: From = None, to: p.To = None, buckets: 
     """What came in, what lags, how runs fare."""
     now_us = time.time_ns() // 1000
     window = window_of(from_, to, buckets, now_us)
-    found = overview_of(
+    return overview_of(
         sources.readers(), sources.bronze, sources.lenses, sources.freshness, window=window, now_us=now_us
     )
-    return msgspec.convert(found, operations.Overview)
 
 
 @question("audit", reads_lake=True)
 def audit(sources: Sources) -> operations.Audit:
     """Whether every acknowledged event is in exactly one table."""
-    return msgspec.convert(questions.audit(sources.readers(), sources.bronze), operations.Audit)
+    return questions.audit(sources.readers(), sources.bronze)
 
 
 @question("freshness", reads_lake=True)
 def freshness(sources: Sources) -> operations.Freshness:
     """Age of the oldest acknowledged event that questions cannot see yet."""
-    return msgspec.convert(sources.freshness.answer(), operations.Freshness)
+    return sources.freshness.answer()
 
 
 @question("events", reads_lake=True)
@@ -73,25 +75,25 @@ def events(
     sources: Sources, *, run: RunOf = None, job: Job = None, since: p.Since = None, limit: p.Listed = 100
 ) -> lists.Events:
     """Stored events."""
-    return list_events(sources.bronze, run=run, job=job, since_us=since, limit=limit)
+    return _listed(lists.Events, list_events(sources.bronze, run=run, job=job, since_us=since, limit=limit))
 
 
 @question("rejected", reads_lake=True)
 def rejected(sources: Sources, *, since: p.Since = None, limit: p.Listed = 100) -> lists.RejectedEvents:
     """What was acknowledged but could not be stored."""
-    return list_rejected(sources.bronze, since_us=since, limit=limit)
+    return _listed(lists.RejectedEvents, list_rejected(sources.bronze, since_us=since, limit=limit))
 
 
 @question("rejected/retry", answer=operations.SentAgain, reads_lake=True, method="POST", role="admin")
 def retried(sources: Sources, *, since: p.Since = None, limit: p.Listed = 100) -> lists.RejectedEvents:
     """Send rejected events again."""
-    return list_rejected(sources.bronze, since_us=since, limit=limit)
+    return _listed(lists.RejectedEvents, list_rejected(sources.bronze, since_us=since, limit=limit))
 
 
 @question("refused", reads_lake=True)
 def refused(sources: Sources, *, since: p.Since = None, limit: p.Listed = 100) -> lists.RefusedRequests:
     """Requests and items that were not taken, counted by reason."""
-    return list_refused(sources.bronze, since_us=since, limit=limit)
+    return _listed(lists.RefusedRequests, list_refused(sources.bronze, since_us=since, limit=limit))
 
 
 @question("live")
@@ -103,6 +105,18 @@ def live(_: Sources, *, last_event_id: Resume = None) -> None:
 def settings(sources: Sources) -> operations.SettingsAnswer:
     """The effective settings, without secrets."""
     return operations.SettingsAnswer([operations.Setting(**each) for each in sources.settings])
+
+
+def _listed(shape: type[_A], found: Listed) -> _A:
+    """Return rows as an answer."""
+    for row in found.rows:
+        row.update({name: _iso(value) for name, value in row.items() if isinstance(value, datetime)})
+    truncated = found.total > len(found.rows)
+    return msgspec.convert({"items": found.rows, "totalCount": found.total, "truncated": truncated}, shape)
+
+
+def _iso(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 ROUTES = (

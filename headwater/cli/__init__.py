@@ -11,7 +11,7 @@ from msgspec import to_builtins
 
 from headwater.api import routes
 from headwater.cli import fabric, lineage, spark
-from headwater.cli.asking import Data, Folder, Json, command, listed, option
+from headwater.cli.asking import Data, Folder, Given, Json, command, listed, option
 from headwater.cli.printing import pairs, show, table
 from headwater.durations import seconds
 from headwater.errors import HeadwaterError, WrongSetting
@@ -90,17 +90,13 @@ def send(
     sys.exit(0 if not outcome["refused"] and not outcome["failed"] else 1)
 
 
-@app.command()
-def audit(data: Data = None, as_json: Json = False) -> None:
-    """Hold the log against the lake: is every acknowledged event in exactly one table? Status 1 if not."""
-    from headwater.api.questions import audit as ask
-
-    settings = _settings({"data": data})
-    found = ask(_readers(settings), _bronze(settings))
+def _audit(found: Any, as_json: bool, _: Given) -> None:
     show(found, as_json, lambda: pairs("Audit", found))
     sys.exit(0 if found["balanced"] else 1)
 
 
+command(app, routes.audit, _audit, does="Hold the log against the lake: is every acknowledged event in exactly one "
+        "table? Status 1 if not.")  # fmt: skip
 _EVENTS = ("received_at", "event_kind", "event_type", "job_namespace", "job_name", "run_id", "flags")
 command(app, routes.events, listed("Events", _EVENTS), does="List stored events, newest first.")
 

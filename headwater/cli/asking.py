@@ -16,6 +16,7 @@ from headwater.runtime.folders import existing_folder
 from headwater.settings import load_settings
 
 if TYPE_CHECKING:
+    from headwater.api.freshness import Freshness
     from headwater.eventlog import Readers
     from headwater.index.lens import Lenses, RulesInForce
     from headwater.index.search import Search
@@ -62,10 +63,19 @@ class Folder:
 
     @cached_property
     def readers(self) -> "Readers":
-        """The log; none where nothing was sent yet."""
-        from headwater.runtime.logs import is_log_made, log_readers
+        """The log."""
+        from headwater.runtime.logs import log_readers
 
-        return log_readers(self._settings, self._folder) if is_log_made(self._settings, self._folder) else tuple
+        return log_readers(self._settings, self._folder)
+
+    @cached_property
+    def freshness(self) -> "Freshness":
+        """What questions cannot see yet; where nothing was sent yet there is no log that could hold more."""
+        from headwater.runtime.indexes import open_freshness
+        from headwater.runtime.logs import is_log_made
+
+        made = is_log_made(self._settings, self._folder)
+        return open_freshness(self._settings, self._folder, self.readers if made else tuple)
 
     def rules(self) -> "RulesInForce":
         """Return the user's rules; the index is not brought up to date for that."""
@@ -76,10 +86,7 @@ class Folder:
 
     def ask(self, question: Question, asked: Mapping[str, str], **path: str) -> Any:
         """Return an answer as JSON has it; raises NotKnown only for what no acknowledged event knows, else Behind."""
-        from headwater.runtime.indexes import open_freshness
-
-        freshness = open_freshness(self._settings, self._folder, self.readers)
-        return to_builtins(freshness.certain(lambda: question.ask(self, asked, **path)))
+        return to_builtins(self.freshness.certain(lambda: question.ask(self, asked, **path)))
 
 
 Given = Mapping[str, Any]

@@ -12,13 +12,16 @@ import pytest
 from mcp import ClientSession, StdioServerParameters, stdio_client
 
 from tests.reference.small_events import CLEAR, made, run
-from tests.reference.world_events import at, source
+from tests.reference.world_events import at, source, uuid
 from tests.shop import EVENTS, LAKE, ONCE_CLEAR, REMADE, SHOWN, Asker, up
 
 pytestmark = pytest.mark.slow
 
 WIDE = [f"c{number:03d}" for number in range(70)]
-TOOLS = {"search", "impact", "upstream", "path", "surface", "unused", "diff", "describe"}
+TOOLS = {
+    "search", "impact", "upstream", "path", "surface", "unused", "diff", "describe", "edge", "coverage", "timeline",
+    "run", "facets", "names", "rules",
+}  # fmt: skip
 ASKED: list[tuple[str, dict[str, Any]]] = [
     ("search", {"text": "custmer", "kinds": "dataset"}),
     ("impact", {"dataset": "landing/customers", "column": "email"}),
@@ -40,6 +43,12 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     ("unused", {"dataset": "lives/table", "verdict": "used"}),
     ("unused", {"dataset": "lives/raw"}),
     ("unused", {"dataset": "lives/raw", "verdict": "unknown", "strict": True}),
+    ("edge", {"from_dataset": "silver/customers", "to_dataset": "gold/mailing"}),
+    ("coverage", {}),
+    ("run", {"run": uuid(2)}),
+    ("facets", {"entity": "dataset", "name": "columnLineage"}),
+    ("names", {"namespace": "S3A://lake", "name": "/silver/customers/"}),
+    ("run", {"run": "nothing/like?this"}),
 ]
 
 
@@ -131,6 +140,18 @@ def test_what_does_not_fit_is_named(answers: list[Any]) -> None:
     said = f"10 more columns, in datasets such as {LAKE}/wide/target. Ask with `column`, or with a smaller `depth`."
     assert wide["left_out"] == said
     assert "more things" in one["left_out"]
+
+
+def test_any_question_is_a_tool_and_what_does_not_fit_is_counted(answers: list[Any]) -> None:
+    edge, coverage, run, facets, names, unknown = answers[21:27]
+    assert [item["job"]["name"] for item in edge["items"]] == ["to_gold"]
+    assert coverage["left_out"] is None
+    assert len(coverage["items"]) == coverage["totalCount"]
+    assert run["run"]["id"] == uuid(2)
+    assert 0 < len(facets["items"]) < facets["totalCount"]
+    assert facets["left_out"] == f"{facets['totalCount'] - len(facets['items'])} more items. Ask for less."
+    assert names["canonical"]["name"] == "silver/customers"
+    assert "nothing/like?this" in unknown
 
 
 def test_errors_say_what_fits(answers: list[Any]) -> None:

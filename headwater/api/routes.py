@@ -16,7 +16,7 @@ from headwater.lake.row_lists import Listed, list_events, list_refused, list_rej
 from headwater.questions import declared
 from headwater.questions import parameters as p
 from headwater.questions.answers import lists
-from headwater.questions.declaring import Help, Microseconds, question
+from headwater.questions.declaring import Help, Microseconds, question, questions_in
 
 BASE = "/api/headwater/v1"
 
@@ -48,9 +48,9 @@ Resume = Annotated[
 ]
 
 
-@question("overview", reads_lake=True)
+@question("overview", called=None, reads_lake=True)
 def overview(sources: Sources, *, from_: From = None, to: p.To = None, buckets: Buckets = 60) -> operations.Overview:
-    """What came in, what lags, how runs fare."""
+    """Tell what came in, what lags, how runs fare."""
     now_us = time.time_ns() // 1000
     window = window_of(from_, to, buckets, now_us)
     return overview_of(
@@ -60,13 +60,13 @@ def overview(sources: Sources, *, from_: From = None, to: p.To = None, buckets: 
 
 @question("audit", reads_lake=True)
 def audit(sources: Sources) -> operations.Audit:
-    """Whether every acknowledged event is in exactly one table."""
+    """Hold the log against the lake, and tell whether every acknowledged event is in exactly one table."""
     return questions.audit(sources.readers(), sources.bronze)
 
 
 @question("freshness", reads_lake=True)
 def freshness(sources: Sources) -> operations.Freshness:
-    """Age of the oldest acknowledged event that questions cannot see yet."""
+    """Tell the age of the oldest acknowledged event that questions cannot see yet."""
     return sources.freshness.answer()
 
 
@@ -74,17 +74,17 @@ def freshness(sources: Sources) -> operations.Freshness:
 def events(
     sources: Sources, *, run: RunOf = None, job: Job = None, since: p.Since = None, limit: p.Listed = 100
 ) -> lists.Events:
-    """Stored events."""
+    """List stored events, newest first."""
     return _listed(lists.Events, list_events(sources.bronze, run=run, job=job, since_us=since, limit=limit))
 
 
 @question("rejected", reads_lake=True)
 def rejected(sources: Sources, *, since: p.Since = None, limit: p.Listed = 100) -> lists.RejectedEvents:
-    """What was acknowledged but could not be stored."""
+    """List what was acknowledged but could not be stored, and why."""
     return _listed(lists.RejectedEvents, list_rejected(sources.bronze, since_us=since, limit=limit))
 
 
-@question("rejected/retry", answer=operations.SentAgain, reads_lake=True, method="POST", role="admin")
+@question("rejected/retry", called=None, answer=operations.SentAgain, reads_lake=True, method="POST", role="admin")
 def retried(sources: Sources, *, since: p.Since = None, limit: p.Listed = 100) -> lists.RejectedEvents:
     """Send rejected events again."""
     return _listed(lists.RejectedEvents, list_rejected(sources.bronze, since_us=since, limit=limit))
@@ -92,18 +92,18 @@ def retried(sources: Sources, *, since: p.Since = None, limit: p.Listed = 100) -
 
 @question("refused", reads_lake=True)
 def refused(sources: Sources, *, since: p.Since = None, limit: p.Listed = 100) -> lists.RefusedRequests:
-    """Requests and items that were not taken, counted by reason."""
+    """List requests and items that were not taken, counted by reason."""
     return _listed(lists.RefusedRequests, list_refused(sources.bronze, since_us=since, limit=limit))
 
 
-@question("live")
+@question("live", called=None)
 def live(_: Sources, *, last_event_id: Resume = None) -> None:
-    """What happens now, as server-sent events: runs, edges, rejections."""
+    """Tell what happens now, as server-sent events: runs, edges, rejections."""
 
 
-@question("settings")
+@question("settings", called=None)
 def settings(sources: Sources) -> operations.SettingsAnswer:
-    """The effective settings, without secrets."""
+    """Show the effective settings, without secrets."""
     return operations.SettingsAnswer([operations.Setting(**each) for each in sources.settings])
 
 
@@ -119,9 +119,4 @@ def _iso(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-ROUTES = (
-    declared.impact, declared.upstream, declared.path, declared.edge, declared.surface, declared.unused,
-    declared.diff, declared.coverage, declared.run, declared.facets, declared.names, declared.rules, declared.search,
-    declared.graph, declared.around, declared.timeline, overview, audit, freshness, events, rejected, retried,
-    refused, live, settings,
-)  # fmt: skip
+ROUTES = (*questions_in(vars(declared)), *questions_in(globals()))

@@ -11,8 +11,8 @@ from msgspec import to_builtins
 
 from headwater.api import routes
 from headwater.cli import fabric, lineage, spark
-from headwater.cli.asking import Data, Folder, Given, Json, command, listed, option
-from headwater.cli.printing import pairs, show, table
+from headwater.cli.asking import Data, Folder, Json, command, option, other_commands
+from headwater.cli.printing import Given, listed, pairs, show, table
 from headwater.durations import seconds
 from headwater.errors import HeadwaterError, WrongSetting
 from headwater.questions import declared
@@ -95,10 +95,9 @@ def _audit(found: Any, as_json: bool, _: Given) -> None:
     sys.exit(0 if found["balanced"] else 1)
 
 
-command(app, routes.audit, _audit, does="Hold the log against the lake: is every acknowledged event in exactly one "
-        "table? Status 1 if not.")  # fmt: skip
+command(app, routes.audit, _audit, also="Status 1 if not.")
 _EVENTS = ("received_at", "event_kind", "event_type", "job_namespace", "job_name", "run_id", "flags")
-command(app, routes.events, listed("Events", _EVENTS), does="List stored events, newest first.")
+command(app, routes.events, listed("Events", _EVENTS))
 
 
 @app.command()
@@ -183,6 +182,7 @@ def _bindings(data: Path | None) -> Any:
 
 
 _STEP = ("rule", "namespace", "name", "why")
+other_commands(app, routes.ROUTES)
 
 
 @app.command()
@@ -212,8 +212,8 @@ def log_show(data: Data = None, as_json: Json = False) -> None:
     """Print, per partition, first and newest sequence number, what the lake has passed, and bytes on disk."""
     from headwater.api.questions import log_state
 
-    settings = _settings({"data": data})
-    found = log_state(_readers(settings), _bronze(settings))
+    folder = Folder(data)
+    found = log_state(folder.readers(), folder.bronze)
     columns = ("partition", "head", "tail", "passed", "pending", "bytes")
     show(found, as_json, lambda: table(f"Event log {found['incarnation']}", found, columns))
 
@@ -239,18 +239,3 @@ def log_new_incarnation(
 
 def _settings(overrides: dict[str, Any]) -> Settings:
     return load_settings(overrides)[0]
-
-
-def _readers(settings: Settings) -> Any:
-    from headwater.runtime.folders import existing_folder
-    from headwater.runtime.logs import open_log_readers
-
-    return open_log_readers(settings, existing_folder(settings))
-
-
-def _bronze(settings: Settings) -> Any:
-    from headwater.runtime.folders import existing_folder
-    from headwater.runtime.storage import open_bronze
-
-    existing_folder(settings)
-    return open_bronze(settings)

@@ -9,7 +9,7 @@ from headwater.events.decode import repair_surrogates
 from headwater.events.envelope import Kind, check_utf8
 from headwater.events.event import Dataset, Event, Mentioned, Shape
 from headwater.events.facet_reader import FacetReader, counted
-from headwater.events.facet_sets import NO_JOB, NO_RUN, Counted, DatasetFacets, JobFacets, RunFacets
+from headwater.events.facet_sets import NO_JOB, NO_RUN, OF_COLUMNS, Counted, DatasetFacets, JobFacets, RunFacets
 from headwater.events.facets import Memo, digest_of
 from headwater.events.said_facets import NO_RUN as NO_PARENT
 from headwater.events.times import parse_time
@@ -127,7 +127,7 @@ def _dataset(wire: WireDataset, facets: DatasetFacets, read_of: Counted, written
         wire.namespace,
         wire.name,
         schema_hash=facets.content_hash("schema"),
-        lineage_hash=facets.content_hash("columnLineage"),
+        lineage_hash=facets.content_hash(*OF_COLUMNS),
         declared_hash=facets.content_hash("lineage"),
         symlinks=facets.symlinks,
         facets=tuple(sorted({*facets.names, *read_of.names, *written_of.names})),
@@ -159,7 +159,7 @@ def _mentioned(wire: WireDataset, facets: DatasetFacets, read_of: Counted, writt
         wire.namespace,
         wire.name,
         schema=facets.says("schema"),
-        lineage=facets.says("columnLineage"),
+        lineage=facets.says(*OF_COLUMNS),
         declared=facets.says("lineage"),
         symlinks=facets.symlinks,
         tags=facets.tags,

@@ -12,7 +12,7 @@ from headwater.api.answers import operations
 from headwater.api.freshness import Freshness
 from headwater.api.overview import overview_of, window_of
 from headwater.eventlog import Readers
-from headwater.lake.row_lists import Listed, list_events, list_refused, list_rejected
+from headwater.lake.row_lists import ListedRows, list_events, list_refused, list_rejected
 from headwater.questions import declared
 from headwater.questions import parameters as p
 from headwater.questions.answers import lists
@@ -107,7 +107,7 @@ def settings(sources: Sources) -> operations.SettingsAnswer:
     return operations.SettingsAnswer([operations.Setting(**each) for each in sources.settings])
 
 
-def _listed(shape: type[_A], found: Listed) -> _A:
+def _listed(shape: type[_A], found: ListedRows) -> _A:
     """Return rows as an answer."""
     for row in found.rows:
         row.update({name: _iso(value) for name, value in row.items() if isinstance(value, datetime)})

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-from headwater.index.catalog_events import EventTimes
-from headwater.index.catalog_lists import JobRow, Lists
-from headwater.index.catalog_runs import Runs
+from headwater.index.catalog_events import CatalogEvents
+from headwater.index.catalog_lists import CatalogLists, JobRow
+from headwater.index.catalog_runs import CatalogRuns
 from headwater.index.catalog_tables import DATASET, JOB
-from headwater.index.catalog_versions import Versions
+from headwater.index.catalog_versions import CatalogVersions
 from headwater.index.described import SETS, Described, set_from
 from headwater.index.live import LiveGraph
 from headwater.index.tag_table import TagTable
@@ -25,8 +25,8 @@ class Catalog:
         self.live = live
         self._sql = live.sql
         self._until = EVER_US if as_of_us is None else as_of_us
-        self.lists, self.events = Lists(live.sql), EventTimes(live.sql)
-        self.runs, self.versions = Runs(live.sql, self._until), Versions(live, self._until)
+        self.lists, self.events = CatalogLists(live.sql), CatalogEvents(live.sql)
+        self.runs, self.versions = CatalogRuns(live.sql, self._until), CatalogVersions(live, self._until)
         self.is_now = as_of_us is None
         self._described = Described(live)
 

@@ -13,7 +13,7 @@ _BY_QUARTERS = (
 )
 
 
-class EventTimes:
+class CatalogEvents:
     """Reads one generation of the index."""
 
     def __init__(self, sql: sqlite3.Connection):

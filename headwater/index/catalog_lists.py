@@ -60,7 +60,7 @@ class JobRow(NamedTuple):
     last_us: int
 
 
-class Lists:
+class CatalogLists:
     """Lists of the present; each page comes with the length of the whole list."""
 
     def __init__(self, sql: sqlite3.Connection):

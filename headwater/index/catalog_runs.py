@@ -33,7 +33,7 @@ class RunRow(NamedTuple):
         return said_from(self.said)
 
 
-class Runs:
+class CatalogRuns:
     """Reads one generation of the index, up to a moment."""
 
     def __init__(self, sql: sqlite3.Connection, until_us: int):

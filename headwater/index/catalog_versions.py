@@ -24,7 +24,7 @@ class VersionRow(NamedTuple):
     run: str
 
 
-class Versions:
+class CatalogVersions:
     """Reads one generation of the index, up to a moment."""
 
     def __init__(self, live: LiveGraph, until_us: int):

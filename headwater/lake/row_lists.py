@@ -23,14 +23,14 @@ _COUNTED = {
 _REASONS = 100
 
 
-class Listed(NamedTuple):
+class ListedRows(NamedTuple):
     """Rows, newest first, and how many there are in all."""
 
     rows: list[dict[str, Any]]
     total: int
 
 
-def list_events(bronze: Bronze, *, run: str | None, job: str | None, since_us: int | None, limit: int) -> Listed:
+def list_events(bronze: Bronze, *, run: str | None, job: str | None, since_us: int | None, limit: int) -> ListedRows:
     """List stored events, bodies included.
 
     run: a run id; job: a name, or `namespace/name`; since: received at or after (us, UTC).
@@ -43,12 +43,12 @@ def list_events(bronze: Bronze, *, run: str | None, job: str | None, since_us: i
     return _with_bodies(bronze, EVENTS, _list(bronze, EVENTS, _EVENT, conditions, limit))
 
 
-def list_rejected(bronze: Bronze, *, since_us: int | None, limit: int) -> Listed:
+def list_rejected(bronze: Bronze, *, since_us: int | None, limit: int) -> ListedRows:
     """List quarantined records, bodies included, and gaps."""
     return _with_bodies(bronze, REJECTED, _list(bronze, REJECTED, _REJECTED, _since(since_us), limit))
 
 
-def list_refused(bronze: Bronze, *, since_us: int | None, limit: int) -> Listed:
+def list_refused(bronze: Bronze, *, since_us: int | None, limit: int) -> ListedRows:
     """List notes of refused requests and items; each counts alike refusals of half a second."""
     return _list(bronze, REFUSED, _REFUSED, _since(since_us), limit)
 
@@ -71,16 +71,16 @@ def counts_in_time(bronze: Bronze, table: Table, since_us: int, bucket_us: int, 
     return found
 
 
-def _list(bronze: Bronze, table: Table, shown: str, conditions: Sequence[str], limit: int) -> Listed:
+def _list(bronze: Bronze, table: Table, shown: str, conditions: Sequence[str], limit: int) -> ListedRows:
     if not bronze.exists():
-        return Listed([], 0)
+        return ListedRows([], 0)
     where, rows = " AND ".join(["true", *conditions]), bronze.tables[table.name]
     total = rows.query(f"SELECT count(*) AS n FROM t WHERE {where}").column("n")[0].as_py()
     newest = f"SELECT {shown} FROM t WHERE {where} ORDER BY received_at DESC, sequence DESC LIMIT {limit}"
-    return Listed(rows.query(newest).to_pylist(), total)
+    return ListedRows(rows.query(newest).to_pylist(), total)
 
 
-def _with_bodies(bronze: Bronze, table: Table, found: Listed) -> Listed:
+def _with_bodies(bronze: Bronze, table: Table, found: ListedRows) -> ListedRows:
     """Read the bodies of a page only: sorting whole bodies would read the whole table."""
     if found.rows:
         sequences = ",".join(str(row["sequence"]) for row in found.rows)

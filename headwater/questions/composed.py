@@ -52,7 +52,7 @@ def ends_of(
     return Ends(Subject(from_namespace, from_dataset, from_column), Subject(to_namespace, to_dataset, to_column))
 
 
-class Span(NamedTuple):
+class Between(NamedTuple):
     """Between which moments, and how many items of what changed."""
 
     since_us: Microseconds
@@ -61,6 +61,6 @@ class Span(NamedTuple):
 
 
 @composed
-def span_of(*, from_: p.From, to: p.To = None, limit: p.Limit = 1_000) -> Span:
+def between_of(*, from_: p.From, to: p.To = None, limit: p.Limit = 1_000) -> Between:
     """Return between which moments."""
-    return Span(from_, to, limit)
+    return Between(from_, to, limit)

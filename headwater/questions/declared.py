@@ -12,7 +12,7 @@ from headwater.lineage.lens import Lens
 from headwater.questions import parameters as p
 from headwater.questions.answers import columns, lineage, lists, pictures
 from headwater.questions.asking import Subject
-from headwater.questions.composed import Ends, Span, Walk
+from headwater.questions.composed import Between, Ends, Walk
 from headwater.questions.coverage import coverage as coverage_of
 from headwater.questions.declaring import question
 from headwater.questions.differences import difference
@@ -116,12 +116,12 @@ def unused(
 
 
 @question("diff")
-def diff(sources: Sources, *, span: Span) -> lineage.Diff:
+def diff(sources: Sources, *, between: Between) -> lineage.Diff:
     """List which column edges were added, removed or changed between two moments."""
-    with sources.lenses.look(Lens(as_of_us=span.since_us)) as before:
+    with sources.lenses.look(Lens(as_of_us=between.since_us)) as before:
         old = before.moment, before.view
-    with sources.lenses.look(Lens(as_of_us=span.until_us)) as now:
-        return difference(old, (now.moment, now.view), limit=span.limit)
+    with sources.lenses.look(Lens(as_of_us=between.until_us)) as now:
+        return difference(old, (now.moment, now.view), limit=between.limit)
 
 
 @question("coverage")

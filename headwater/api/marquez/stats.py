@@ -7,7 +7,7 @@ from typing import Any
 
 from headwater.api.marquez.asking import Asked, invalid, required, zone
 from headwater.events.times import iso
-from headwater.index.catalog_lists import Lists
+from headwater.index.catalog_lists import CatalogLists
 from headwater.index.catalog_tables import DATASET, JOB
 
 _COUNTED = {"START": "start", "COMPLETE": "complete", "FAIL": "fail", "ABORT": "abort"}
@@ -42,14 +42,14 @@ def _by_type(asked: Asked, span: Interval) -> dict[str, int]:
     return {_COUNTED[kind]: events for kind, events in asked.catalog.events.by_type(*span).items() if kind in _COUNTED}
 
 
-def cumulative(count: Callable[[Lists, int], int]) -> Callable[[Asked], list[dict[str, Any]]]:
+def cumulative(count: Callable[[CatalogLists, int], int]) -> Callable[[Asked], list[dict[str, Any]]]:
     """Return what answers how many of something there were by the end of each interval."""
     return lambda asked: [{**_named(span), "count": count(asked.catalog.lists, span[1])} for span in intervals(asked)]
 
 
 jobs = cumulative(lambda lists, until_us: lists.count(JOB, until_us))
 datasets = cumulative(lambda lists, until_us: lists.count(DATASET, until_us))
-sources = cumulative(Lists.count_sources)
+sources = cumulative(CatalogLists.count_sources)
 
 
 def _named(span: Interval) -> dict[str, Any]:

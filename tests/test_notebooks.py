@@ -16,7 +16,7 @@ from headwater.errors import NotKnown, WrongQuestion
 from headwater.fabric.shortcuts import place_of, shortcuts
 from headwater.questions import declared
 from headwater.questions.asking import Bounds, Subject
-from headwater.questions.composed import Walk, between_of, walk_of
+from headwater.questions.composed import Between, Walk, walk_of
 from headwater.questions.declaring import read_given
 from headwater.runtime.indexes import open_lenses
 from headwater.settings import load_settings
@@ -250,7 +250,7 @@ def test_a_notebook_asks_with_the_parameters_of_its_question(name: str) -> None:
 def test_what_a_notebook_asks_with_is_read_as_over_http(given: dict[str, Any], words: str) -> None:
     walk = read_given(walk_of, {"dataset": "x", "column": None, "roots": True, "depth": 3})
     assert walk == Walk(Subject(None, "x", None), "value", Bounds(3, 1_000), True, False)
-    assert read_given(between_of, {"since": datetime(2026, 3, 1, tzinfo=UTC), "until": ""}).limit == 1_000
+    assert read_given(Between, {"since": datetime(2026, 3, 1, tzinfo=UTC), "until": ""}).limit == 1_000
     with pytest.raises(WrongQuestion, match=words):
         read_given(walk_of, {"dataset": "x", **given})
 

@@ -12,11 +12,12 @@ from headwater.api.answers import operations
 from headwater.api.freshness import Freshness
 from headwater.api.overview import overview_of, window_of
 from headwater.eventlog import Readers
-from headwater.lake.row_lists import ListedRows, list_events, list_refused, list_rejected
+from headwater.lake.row_lists import list_rows
 from headwater.questions import declared
 from headwater.questions import parameters as p
 from headwater.questions.answers import lists
 from headwater.questions.declaring import Help, Microseconds, question, questions_in
+from headwater.tables import EVENTS, REFUSED, REJECTED
 
 BASE = "/api/headwater/v1"
 
@@ -75,25 +76,25 @@ def events(
     sources: Sources, *, run: RunOf = None, job: Job = None, since: p.Since = None, limit: p.Listed = 100
 ) -> lists.Events:
     """List stored events, newest first."""
-    return _listed(lists.Events, list_events(sources.bronze, run=run, job=job, since_us=since, limit=limit))
+    return _listed(lists.Events, list_rows(sources.bronze, EVENTS, run=run, job=job, since_us=since, limit=limit))
 
 
 @question("rejected", reads_lake=True)
 def rejected(sources: Sources, *, since: p.Since = None, limit: p.Listed = 100) -> lists.RejectedEvents:
     """List what was acknowledged but could not be stored, and why."""
-    return _listed(lists.RejectedEvents, list_rejected(sources.bronze, since_us=since, limit=limit))
+    return _listed(lists.RejectedEvents, list_rows(sources.bronze, REJECTED, since_us=since, limit=limit))
 
 
 @question("rejected/retry", called=None, answer=operations.SentAgain, reads_lake=True, method="POST", role="admin")
 def retried(sources: Sources, *, since: p.Since = None, limit: p.Listed = 100) -> lists.RejectedEvents:
     """Send rejected events again."""
-    return _listed(lists.RejectedEvents, list_rejected(sources.bronze, since_us=since, limit=limit))
+    return _listed(lists.RejectedEvents, list_rows(sources.bronze, REJECTED, since_us=since, limit=limit))
 
 
 @question("refused", reads_lake=True)
 def refused(sources: Sources, *, since: p.Since = None, limit: p.Listed = 100) -> lists.RefusedRequests:
     """List requests and items that were not taken, counted by reason."""
-    return _listed(lists.RefusedRequests, list_refused(sources.bronze, since_us=since, limit=limit))
+    return _listed(lists.RefusedRequests, list_rows(sources.bronze, REFUSED, since_us=since, limit=limit))
 
 
 @question("live", called=None)
@@ -107,16 +108,16 @@ def settings(sources: Sources) -> operations.SettingsAnswer:
     return operations.SettingsAnswer([operations.Setting(**each) for each in sources.settings])
 
 
-def _listed(shape: type[_A], found: ListedRows) -> _A:
+def _listed(shape: type[_A], found: tuple[list[dict[str, Any]], int]) -> _A:
     """Return rows as an answer."""
-    for row in found.rows:
-        row.update({name: _iso(value) for name, value in row.items() if isinstance(value, datetime)})
-    truncated = found.total > len(found.rows)
-    return msgspec.convert({"items": found.rows, "totalCount": found.total, "truncated": truncated}, shape)
+    rows, total = found
+    items = [{name: _shown(cell) for name, cell in row.items()} for row in rows]
+    return msgspec.convert({"items": items, "totalCount": total, "truncated": total > len(items)}, shape)
 
 
-def _iso(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+def _shown(cell: Any) -> Any:
+    """Return a time as text, to the microsecond."""
+    return cell.astimezone(UTC).isoformat().replace("+00:00", "Z") if isinstance(cell, datetime) else cell
 
 
 ROUTES = (*questions_in(vars(declared)), *questions_in(globals()))

@@ -12,7 +12,6 @@ from headwater.cli.asking import Data, Folder, Json, command, option
 from headwater.cli.printing import Given, listed, pairs, show, table
 from headwater.errors import WrongQuestion
 from headwater.questions import declared
-from headwater.questions.coverage import COVERED
 from headwater.settings import load_settings
 
 app = typer.Typer()
@@ -52,12 +51,6 @@ def _unused(found: Any, as_json: bool, _: Given) -> None:
     show(found, as_json, lambda: table(f"Columns, {_counted(found['verdicts'])}", found, columns, _HEADERS))
     if not as_json:
         _show_reasons(found)
-
-
-def _coverage(found: Any, as_json: bool, _: Given) -> None:
-    columns = ("kind", "namespace", "dataset", "name", "reason")
-    covered = [f"{found[kind].get(COVERED, 0)} of {sum(found[kind].values())} {kind}" for kind in ("datasets", "jobs")]
-    show(found, as_json, lambda: table(f"{' and '.join(covered)} have {COVERED}; without", found, columns))
 
 
 def _run(found: Any, as_json: bool, _: Given) -> None:
@@ -135,11 +128,8 @@ _SUBJECT = ("dataset", "column")
 command(app, declared.impact, partial(_reach, "Impact of"), arguments=_SUBJECT)
 command(app, declared.upstream, partial(_reach, "Upstream of"), arguments=_SUBJECT)
 command(app, declared.path, _path, also="Status 1 if it does not.")
-command(app, declared.edge)
 command(app, declared.surface, _surface, arguments=_SUBJECT, also="Status 1 if any became exposed since.")
 command(app, declared.unused, _unused, arguments=_SUBJECT)
-command(app, declared.coverage, _coverage)
-command(app, declared.timeline)
 command(app, declared.run, _run)
 command(app, declared.facets, listed("Facets", ("runId", "namespace", "name", "eventTime", "facet")))
 command(app, declared.search, joined=("q",))

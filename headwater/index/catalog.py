@@ -92,7 +92,12 @@ class Catalog:
 
     def job_of(self, key: int) -> JobRow | None:
         """Return a job by the number of its key."""
-        return self.lists.job(key, self._until)
+        row = self._sql.execute(
+            "SELECT j.key, j.shown, j.state, j.parent, e.first_us, e.last_us FROM jobs j "
+            "JOIN entities e ON e.kind = ? AND e.name = j.key WHERE j.key = ? AND e.first_us <= ?",
+            (JOB, key, self._until),
+        ).fetchone()
+        return JobRow(*row) if row else None
 
     def marks(self, name: Name) -> dict[tuple[str, str], tuple[int, str]]:
         """Return what was changed of something by hand: (mark, detail) → (time, value)."""

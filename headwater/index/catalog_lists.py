@@ -4,7 +4,6 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from headwater.index.catalog_tables import JOB
 from headwater.index.changes import NAMESPACE
 from headwater.index.database import marks
 
@@ -32,21 +31,13 @@ _DELETED_JOBS = (
 )
 
 
-class NamespaceRow(NamedTuple):
-    """A namespace, and between when it was heard of (us, UTC); no times where only its name is known."""
-
-    name: str
-    first_us: int | None
-    last_us: int | None
-
-
-class SourceRow(NamedTuple):
-    """A data source, and between when it was heard of (us, UTC)."""
+class HeardOf(NamedTuple):
+    """A namespace, or the URI of a source, and between when it was heard of (us, UTC); no times where nothing was."""
 
     name: str
     uri: str
-    first_us: int
-    last_us: int
+    first_us: int | None
+    last_us: int | None
 
 
 class JobRow(NamedTuple):
@@ -67,25 +58,26 @@ class CatalogLists:
         """Use the index's connection, at rest on one generation."""
         self._sql = sql
 
-    def namespaces(self, limit: int, offset: int) -> tuple[list[NamespaceRow], int]:
+    def namespaces(self, limit: int, offset: int) -> tuple[list[HeardOf], int]:
         """List namespaces of jobs and datasets, and `default`, by name."""
-        rows, total = self._page("name, first_us, last_us", _NAMESPACES, "name", (), (limit, offset))
-        return [NamespaceRow(*row) for row in rows], total
+        rows, total = self._page("name, '', first_us, last_us", _NAMESPACES, "name", (), (limit, offset))
+        return [HeardOf(*row) for row in rows], total
 
-    def namespace(self, name: str) -> NamespaceRow | None:
+    def namespace(self, name: str) -> HeardOf | None:
         """Return a namespace; None where nothing is in it, and it is not `default`."""
-        row = self._sql.execute("SELECT name, first_us, last_us FROM namespaces WHERE name = ?", (name,)).fetchone()
-        return NamespaceRow(*row) if row else NamespaceRow(name, None, None) if name == "default" else None
+        query = "SELECT name, '', first_us, last_us FROM namespaces WHERE name = ?"
+        row = self._sql.execute(query, (name,)).fetchone() or ((name, "", None, None) if name == "default" else None)
+        return HeardOf(*row) if row else None
 
-    def sources(self, limit: int, offset: int) -> tuple[list[SourceRow], int]:
+    def sources(self, limit: int, offset: int) -> tuple[list[HeardOf], int]:
         """List what dataSource facets name, and for datasets without one their namespace, by name."""
         rows, total = self._page("name, uri, first_us, last_us", _SOURCES, "name", (), (limit, offset))
-        return [SourceRow(*row) for row in rows], total
+        return [HeardOf(*row) for row in rows], total
 
-    def source(self, name: str) -> SourceRow | None:
+    def source(self, name: str) -> HeardOf | None:
         """Return a source."""
         row = self._sql.execute(f"SELECT * FROM {_SOURCES} WHERE name = ?", (name,)).fetchone()
-        return SourceRow(*row) if row else None
+        return HeardOf(*row) if row else None
 
     def tags(self) -> tuple[set[str], dict[str, str]]:
         """Return the tags in use, and the descriptions of those that were described by hand."""
@@ -120,15 +112,6 @@ class CatalogLists:
         shown, order = "j.key, j.shown, j.state, j.parent, e.first_us, e.last_us", "e.last_us DESC, e.name DESC"
         rows, total = self._page(shown, tables, order, values, (limit, offset))
         return [JobRow(*row) for row in rows], total
-
-    def job(self, key: int, until_us: int) -> JobRow | None:
-        """Return a job by the number of its key; None for one that was not heard of by a time."""
-        row = self._sql.execute(
-            "SELECT j.key, j.shown, j.state, j.parent, e.first_us, e.last_us FROM jobs j "
-            "JOIN entities e ON e.kind = ? AND e.name = j.key WHERE j.key = ? AND e.first_us <= ?",
-            (JOB, key, until_us),
-        ).fetchone()
-        return JobRow(*row) if row else None
 
     def count(self, kind: int, before_us: int) -> int:
         """Count the datasets or jobs that were heard of before a time."""

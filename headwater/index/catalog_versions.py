@@ -4,14 +4,13 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from headwater.index.catalog_tables import DATASET
+from headwater.index.database import marks
 from headwater.index.history_table import dataset_version, version_value
 from headwater.index.live import LiveGraph
 from headwater.lineage.generations import EVER_US
 from headwater.lineage.name import Name
 
-_SCHEMAS = (
-    "FROM described d JOIN facet_sets s ON s.id = d.facet_set WHERE d.kind = ? AND d.name = ? AND s.schema IS NOT NULL"
-)
+_SCHEMAS = "FROM described d JOIN facet_sets s ON s.id = d.facet_set WHERE d.kind = ? AND s.schema IS NOT NULL"
 
 
 class VersionRow(NamedTuple):
@@ -67,7 +66,9 @@ class CatalogVersions:
         if row:
             return bytes(row[0])
         newest = "ORDER BY min(d.last_us, ?) DESC, d.first_us DESC LIMIT 1"
-        schema = self._sql.execute(f"SELECT s.schema {_SCHEMAS} AND d.first_us <= ? {newest}", asked).fetchone()
+        schema = self._sql.execute(
+            f"SELECT s.schema {_SCHEMAS} AND d.name = ? AND d.first_us <= ? {newest}", asked
+        ).fetchone()
         return dataset_version(dataset, schema[0] if schema else None, None, None)
 
     def unwritten(self, dataset: Name, names: Iterable[Name]) -> list[VersionRow]:
@@ -75,17 +76,16 @@ class CatalogVersions:
 
         names: all that it goes by.
         """
-        found: dict[str, tuple[int, int]] = {}
-        query = f"SELECT s.schema, min(d.first_us), max(d.last_us) {_SCHEMAS} GROUP BY s.schema"
-        for each in names:
-            for schema, first, last in self._sql.execute(query, (DATASET, self._names.known(each) or 0)):
-                known = found.get(schema, (first, last))
-                found[schema] = (min(known[0], first), max(known[1], last))
-        rows = [
-            VersionRow(dataset_version(dataset, schema, None, None), version_value(schema), *span, "")
-            for schema, span in found.items()
+        numbers = [self._names.known(each) or 0 for each in names]
+        rows = self._sql.execute(
+            f"SELECT s.schema, min(d.first_us), max(d.last_us) {_SCHEMAS} AND d.name IN ({marks(numbers)}) "
+            "GROUP BY s.schema ORDER BY max(d.last_us) DESC, s.schema",
+            (DATASET, *numbers),
+        )
+        return [
+            VersionRow(dataset_version(dataset, schema, None, None), version_value(schema), first, last, "")
+            for schema, first, last in rows
         ]
-        return sorted(rows, key=lambda row: row.last_us, reverse=True)
 
 
 def undescribed(name: Name) -> bytes:

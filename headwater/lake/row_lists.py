@@ -1,18 +1,20 @@
 """Rows of bronze as they are listed, newest first, and counted in time: events, what is no event, what was refused."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from headwater.lake.bronze import Bronze
+from headwater.lake.delta import LakeTable
 from headwater.tables import EVENTS, REFUSED, REJECTED, Table
 
 _PLACE = "incarnation, partition, sequence"
-_EVENT = (
-    f"event_id, {_PLACE}, received_at, event_time, event_kind, event_type, run_id, job_namespace, job_name, producer, "
-    "flags"
-)
-_REJECTED = f"{_PLACE}, to_sequence, received_at, reason, field, message, http"
-_REFUSED = "received_at, status, reason, route, key, field, message, user_agent, first_at, count"
+_SHOWN = {
+    EVENTS.name: f"event_id, {_PLACE}, received_at, event_time, event_kind, event_type, run_id, job_namespace, "
+    "job_name, producer, flags",
+    REJECTED.name: f"{_PLACE}, to_sequence, received_at, reason, field, message, http",
+    REFUSED.name: "received_at, status, reason, route, key, field, message, user_agent, first_at, count",
+}
+"""Table → what is listed of it beside bodies."""
+
 _COUNTED = {
     EVENTS.name: ("''", "count(*)"),
     REJECTED.name: ("reason", "sum(to_sequence - sequence + 1)"),
@@ -23,34 +25,36 @@ _COUNTED = {
 _REASONS = 100
 
 
-class ListedRows(NamedTuple):
-    """Rows, newest first, and how many there are in all."""
+def list_rows(
+    bronze: Bronze, table: Table, *, since_us: int | None, limit: int, run: str | None = None, job: str | None = None
+) -> tuple[list[dict[str, Any]], int]:
+    """List rows, newest first, with bodies where the table has them; and count all that fit.
 
-    rows: list[dict[str, Any]]
-    total: int
-
-
-def list_events(bronze: Bronze, *, run: str | None, job: str | None, since_us: int | None, limit: int) -> ListedRows:
-    """List stored events, bodies included.
-
-    run: a run id; job: a name, or `namespace/name`; since: received at or after (us, UTC).
+    since_us: received at or after; of `events` also run: a run id; job: a name, or `namespace/name`.
     """
-    conditions = _since(since_us)
+    if not bronze.exists():
+        return [], 0
+    conditions = ["true"] if since_us is None else [f"received_at >= to_timestamp_micros({since_us})"]
     if run:
         conditions.append(f"lower(run_id) = {_quoted(run.lower())}")
     if job:
         conditions.append(f"(job_name = {_quoted(job)} OR concat(job_namespace, '/', job_name) = {_quoted(job)})")
-    return _with_bodies(bronze, EVENTS, _list(bronze, EVENTS, _EVENT, conditions, limit))
+    where, rows = " AND ".join(conditions), bronze.tables[table.name]
+    total = rows.query(f"SELECT count(*) AS n FROM t WHERE {where}").column("n")[0].as_py()
+    newest = f"WHERE {where} ORDER BY received_at DESC, sequence DESC LIMIT {limit}"
+    found = rows.query(f"SELECT {_SHOWN[table.name]} FROM t {newest}").to_pylist()
+    if found and "body" in table.columns:
+        _add_bodies(rows, found)
+    return found, total
 
 
-def list_rejected(bronze: Bronze, *, since_us: int | None, limit: int) -> ListedRows:
-    """List quarantined records, bodies included, and gaps."""
-    return _with_bodies(bronze, REJECTED, _list(bronze, REJECTED, _REJECTED, _since(since_us), limit))
-
-
-def list_refused(bronze: Bronze, *, since_us: int | None, limit: int) -> ListedRows:
-    """List notes of refused requests and items; each counts alike refusals of half a second."""
-    return _list(bronze, REFUSED, _REFUSED, _since(since_us), limit)
+def _add_bodies(table: LakeTable, found: list[dict[str, Any]]) -> None:
+    """Read the bodies of a page only: sorting whole bodies would read the whole table."""
+    sequences = ",".join(str(row["sequence"]) for row in found)
+    rows = table.query(f"SELECT {_PLACE}, body FROM t WHERE sequence IN ({sequences})").to_pylist()
+    bodies = {(row["incarnation"], row["partition"], row["sequence"]): row["body"] for row in rows}
+    for row in found:
+        row["body"] = bodies.get((row["incarnation"], row["partition"], row["sequence"]))
 
 
 def counts_in_time(bronze: Bronze, table: Table, since_us: int, bucket_us: int, buckets: int) -> dict[str, list[int]]:
@@ -69,31 +73,6 @@ def counts_in_time(bronze: Bronze, table: Table, since_us: int, bucket_us: int, 
         name = row["key"] if row["key"] in found or len(found) < _REASONS else "other"
         found.setdefault(name, [0] * buckets)[row["bucket"]] += row["n"]
     return found
-
-
-def _list(bronze: Bronze, table: Table, shown: str, conditions: Sequence[str], limit: int) -> ListedRows:
-    if not bronze.exists():
-        return ListedRows([], 0)
-    where, rows = " AND ".join(["true", *conditions]), bronze.tables[table.name]
-    total = rows.query(f"SELECT count(*) AS n FROM t WHERE {where}").column("n")[0].as_py()
-    newest = f"SELECT {shown} FROM t WHERE {where} ORDER BY received_at DESC, sequence DESC LIMIT {limit}"
-    return ListedRows(rows.query(newest).to_pylist(), total)
-
-
-def _with_bodies(bronze: Bronze, table: Table, found: ListedRows) -> ListedRows:
-    """Read the bodies of a page only: sorting whole bodies would read the whole table."""
-    if found.rows:
-        sequences = ",".join(str(row["sequence"]) for row in found.rows)
-        query = f"SELECT {_PLACE}, body FROM t WHERE sequence IN ({sequences})"
-        rows = bronze.tables[table.name].query(query).to_pylist()
-        bodies = {(row["incarnation"], row["partition"], row["sequence"]): row["body"] for row in rows}
-        for row in found.rows:
-            row["body"] = bodies.get((row["incarnation"], row["partition"], row["sequence"]))
-    return found
-
-
-def _since(time_us: int | None) -> list[str]:
-    return [] if time_us is None else [f"received_at >= to_timestamp_micros({time_us})"]
 
 
 def _quoted(text: str) -> str:

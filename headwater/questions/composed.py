@@ -6,7 +6,7 @@ from headwater.lineage.lens import Lens
 from headwater.lineage.walk import Mode
 from headwater.questions import parameters as p
 from headwater.questions.asking import Bounds, Subject
-from headwater.questions.declaring import Microseconds, composed
+from headwater.questions.declaring import composed
 
 
 @composed
@@ -52,15 +52,10 @@ def ends_of(
     return Ends(Subject(from_namespace, from_dataset, from_column), Subject(to_namespace, to_dataset, to_column))
 
 
+@composed
 class Between(NamedTuple):
     """Between which moments, and how many items of what changed."""
 
-    since_us: Microseconds
-    until_us: Microseconds | None
-    limit: int
-
-
-@composed
-def between_of(*, from_: p.From, to: p.To = None, limit: p.Limit = 1_000) -> Between:
-    """Return between which moments."""
-    return Between(from_, to, limit)
+    from_: p.From
+    to: p.To = None
+    limit: p.Limit = 1_000

@@ -118,9 +118,9 @@ def unused(
 @question("diff")
 def diff(sources: Sources, *, between: Between) -> lineage.Diff:
     """List which column edges were added, removed or changed between two moments."""
-    with sources.lenses.look(Lens(as_of_us=between.since_us)) as before:
+    with sources.lenses.look(Lens(as_of_us=between.from_)) as before:
         old = before.moment, before.view
-    with sources.lenses.look(Lens(as_of_us=between.until_us)) as now:
+    with sources.lenses.look(Lens(as_of_us=between.to)) as now:
         return difference(old, (now.moment, now.view), limit=between.limit)
 
 

@@ -213,9 +213,9 @@ _COMPOSED: dict[Any, tuple[Callable[..., Any], tuple[Parameter, ...]]] = {}
 
 
 def composed(make: _F) -> _F:
-    """Let questions take what a function returns, by its parameters."""
+    """Let questions take what a function returns, or a named tuple, by its parameters."""
     keys = inspect.signature(make).parameters
-    _COMPOSED[get_type_hints(make)["return"]] = make, tuple(_read_parameters(make, key, "") for key in keys)
+    _COMPOSED[_made_by(make)] = make, tuple(_read_parameters(make, key, "") for key in keys)
     return make
 
 
@@ -224,10 +224,14 @@ def read_given(make: Callable[..., _T], given: Mapping[str, Any]) -> _T:
 
     Raises WrongQuestion as a question does; None and an empty text count as left out.
     """
-    taken = {each.called: each for each in _COMPOSED[get_type_hints(make)["return"]][1]}
+    taken = {each.called: each for each in _COMPOSED[_made_by(make)][1]}
     for name in given.keys() - taken.keys():
         raise WrongQuestion(f"There is no parameter {name[:40]!r}. Write some of {', '.join(taken)}.")
     return make(**{each.key: each.read(_as_sent(given.get(name))) for name, each in taken.items()})
+
+
+def _made_by(make: Callable[..., Any]) -> Any:
+    return make if isinstance(make, type) else get_type_hints(make)["return"]
 
 
 def _as_sent(value: Any) -> str | None:

@@ -14,7 +14,7 @@ from headwater.lineage.user_rules import UserRules
 from headwater.questions.answers.lineage import ReachedColumn
 from headwater.questions.answers.parts import Stop
 from headwater.questions.asking import Subject, find_dataset
-from headwater.questions.composed import between_of, walk_of
+from headwater.questions.composed import Between, walk_of
 from headwater.questions.declaring import read_as, read_given
 from headwater.questions.parameters import MAX_LIMIT, Limit
 from headwater.questions.reach import reach
@@ -89,8 +89,8 @@ class Questions:
         `change`: added, removed, changed. Columns are null between tables whose columns nobody reports; lineage of a
         whole table that gives way to lineage of its columns is not lost. until: default now.
         """
-        between = read_given(between_of, {"since": since, "until": until, "limit": limit})
-        was, now = (_plain(self._layers, moment_us) for moment_us in (between.since_us, between.until_us))
+        between = read_given(Between, {"since": since, "until": until, "limit": limit})
+        was, now = (_plain(self._layers, moment_us) for moment_us in (between.from_, between.to))
         both = was.withColumn("maker", F.col("made")).withColumn("side", F.lit("was"))
         both = both.unionByName(now.withColumn("maker", F.col("made")).withColumn("side", F.lit("now")))
         side = {name: F.first(F.expr(f"CASE WHEN side = '{name}' THEN made END"), ignorenulls=True).alias(name)

@@ -2,20 +2,21 @@
 
 from headwater.api.marquez.asking import Answer, Asked, not_found
 from headwater.events.times import iso
+from headwater.index.catalog_lists import HeardOf
 from headwater.index.changes import NAMESPACE
 
 _FROM_THE_START = {"PII": "Personally identifiable information", "SENSITIVE": "Contains sensitive information"}
 _KINDS = {"postgres": "POSTGRESQL", "abfss": "ABFS", "s3": "S3", "gs": "GCS"}
 
 
-def _namespace_json(name: str, first_us: int | None, last_us: int | None) -> Answer:
+def _namespace_json(row: HeardOf) -> Answer:
     return {
-        "name": name,
-        "createdAt": iso(first_us if first_us is not None else 0),
-        "updatedAt": iso(last_us if last_us is not None else 0),
+        "name": row.name,
+        "createdAt": iso(row.first_us or 0),
+        "updatedAt": iso(row.last_us or 0),
         "ownerName": "anonymous",
         "description": None,
-        "isHidden": name == NAMESPACE,
+        "isHidden": row.name == NAMESPACE,
     }
 
 
@@ -23,16 +24,17 @@ def list_namespaces(asked: Asked) -> Answer:
     """GET /namespaces: those of jobs and datasets, and `default`."""
     page = asked.page()
     rows, total = asked.catalog.lists.namespaces(page.limit, page.offset)
-    return page.listed("namespaces", [_namespace_json(*row) for row in rows], total)
+    return page.listed("namespaces", [_namespace_json(row) for row in rows], total)
 
 
 def get_namespace(asked: Asked) -> Answer:
     """GET /namespaces/{namespace}."""
     name = asked.namespace()
-    return _namespace_json(*(asked.catalog.lists.namespace(name) or (name, None, None)))
+    return _namespace_json(asked.catalog.lists.namespace(name) or HeardOf(name, "", None, None))
 
 
-def _source_json(name: str, uri: str, first_us: int, last_us: int) -> Answer:
+def _source_json(row: HeardOf) -> Answer:
+    name, uri, first_us, last_us = row
     scheme = (uri if "://" in uri else name).partition(":")[0]
     return {
         "type": _KINDS.get(scheme, scheme.upper()),
@@ -48,7 +50,7 @@ def list_sources(asked: Asked) -> Answer:
     """GET /sources."""
     page = asked.page()
     rows, total = asked.catalog.lists.sources(page.limit, page.offset)
-    return page.listed("sources", [_source_json(*row) for row in rows], total)
+    return page.listed("sources", [_source_json(row) for row in rows], total)
 
 
 def get_source(asked: Asked) -> Answer:
@@ -57,7 +59,7 @@ def get_source(asked: Asked) -> Answer:
     row = asked.catalog.lists.source(name)
     if row is None:
         raise not_found("Source", name)
-    return _source_json(*row)
+    return _source_json(row)
 
 
 def list_tags(asked: Asked) -> Answer:

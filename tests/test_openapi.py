@@ -21,10 +21,10 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from headwater.api import openapi, routes
-from headwater.api.routes import BASE, ROUTES
-from headwater.eventlog import Kind
-from headwater.questions.answers.lists import Events, RefusedRequests, RejectedEvents
+from headwater.api import api_routes, openapi
+from headwater.api.api_routes import BASE, ROUTES
+from headwater.eventlog import RecordKind
+from headwater.questions.answers.list_answers import Events, RefusedRequests, RejectedEvents
 from headwater.receiver import Refusal
 from headwater.receiver.refusals import Refusals
 from tests.parsing import World, event
@@ -35,7 +35,7 @@ from tests.shop import EVENTS, Asker, up
 pytestmark = pytest.mark.slow
 
 load_all_checks()
-LISTS = (routes.events, routes.rejected, routes.refused)
+LISTS = (api_routes.events, api_routes.rejected, api_routes.refused)
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 EXAMPLES = 5
 ASKED = {
@@ -88,7 +88,7 @@ def test_lists_of_what_is_stored_and_what_is_not_are_of_their_shapes(tmp_path: P
     world.append_to_end_of_segment(event(1))
     lost = world.append_to_end_of_segment(event(2))
     world.append(b"{}", event(3), json.dumps(dataset_event(at(1), dataset(("n", "d")))).encode())
-    world.append(*(record.body for record in refusals.take()), kind=Kind.REFUSAL)
+    world.append(*(record.body for record in refusals.take()), kind=RecordKind.REFUSAL)
     lost.unlink()
     world.parser().step()
     found = [route.ask(SimpleNamespace(bronze=world.bronze), {}) for route in LISTS]

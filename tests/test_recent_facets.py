@@ -9,11 +9,11 @@ import pytest
 
 from headwater.api.marquez.facet_texts import told_together
 from headwater.events.position import Source
-from headwater.index.indexer import Indexer
-from headwater.index.recent_facets import RUNS, recent_facets
+from headwater.index.stored.recent_facets import RUNS, recent_facets
+from headwater.index.writing.indexer import Indexer
+from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lake.event_bodies import StoredBody
-from headwater.lake.follow import StoredEvent
-from headwater.lineage.names import default_rules
+from headwater.lineage.names.canonical_names import default_rules
 from tests.reference.world_events import Json, at, event_id, facet, run_event, uuid
 
 SOURCE = Source("local", "1", "0")
@@ -32,7 +32,7 @@ class Index:
         fresh = [StoredBody(event_id(event), 10**15 + number, json.dumps(event)) for number, event in enumerate(events)]
         self.stored += [(event["run"]["runId"], each) for event, each in zip(events, fresh, strict=True)]
         bodies = {number: each.body for number, each in enumerate(fresh, first)}
-        batch = [StoredEvent(each.event_id, each.received_us, number, None) for number, each in enumerate(fresh, first)]
+        batch = [BronzeEvent(each.event_id, each.received_us, number, None) for number, each in enumerate(fresh, first)]
         self.indexer.add(SOURCE, first + len(fresh), batch, lambda asked: {number: bodies[number] for number in asked})
 
     def found(self, *runs: str) -> dict[str, dict[str, Any]]:

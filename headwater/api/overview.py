@@ -3,18 +3,17 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from headwater.api.answers.operations import Overview, RunHealth, RunItem
-from headwater.api.answers.operations import Window as ShownWindow
-from headwater.api.freshness import Freshness
+from headwater.api.freshness import FreshnessMeter
+from headwater.api.shapes.operations import Overview, RunHealth, RunItem, Window
 from headwater.errors import WrongQuestion
 from headwater.eventlog import LogReader, each
 from headwater.events.times import iso
-from headwater.index.lens import Lenses
-from headwater.index.live import LiveGraph
-from headwater.index.run_health import RunState, failed_runs, lost_runs, states_in_time
-from headwater.lake.bronze import Bronze
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.reading.run_health import RunState, failed_runs, lost_runs, states_in_time
+from headwater.index.reading.view_opener import ViewOpener
+from headwater.lake.bronze_tables import Bronze
 from headwater.lake.row_lists import counts_in_time
-from headwater.questions.answers.parts import Job
+from headwater.questions.answers.answer_parts import Job
 from headwater.tables import EVENTS, REFUSED, REJECTED
 
 _HOUR_US = 3600 * 1_000_000
@@ -22,7 +21,7 @@ _MAX_US = 366 * 24 * _HOUR_US
 _LATEST_US = 7_030 * 366 * 24 * _HOUR_US
 
 
-class Window(NamedTuple):
+class TimeBuckets(NamedTuple):
     """A time in buckets of equal length (us)."""
 
     since_us: int
@@ -36,23 +35,29 @@ class Window(NamedTuple):
 
 
 def overview_of(
-    readers: Sequence[LogReader], bronze: Bronze, lenses: Lenses, freshness: Freshness, *, window: Window, now_us: int
+    readers: Sequence[LogReader],
+    bronze: Bronze,
+    open_views: ViewOpener,
+    freshness: FreshnessMeter,
+    *,
+    window: TimeBuckets,
+    now_us: int,
 ) -> Overview:
     """Answer series of events, rejections, refusals (by time of receipt) and runs (by event time); see docs/api.md."""
     passed = bronze.watermarks([reader.source for reader in readers])
     pending = sum(each(readers, lambda reader: reader.pending(passed[reader.source])))
     return Overview(
-        ShownWindow(iso(window.since_us) or "", iso(window.until_us) or "", window.bucket_us / 1e6),
+        Window(iso(window.since_us) or "", iso(window.until_us) or "", window.bucket_us / 1e6),
         counts_in_time(bronze, EVENTS, *window).get("", [0] * window.buckets),
         counts_in_time(bronze, REJECTED, *window),
         counts_in_time(bronze, REFUSED, *window),
-        lenses.now(lambda live, _: run_health(live, window, now_us)) if bronze.exists() else None,
+        open_views.now(lambda live, _: run_health(live, window, now_us)) if bronze.exists() else None,
         pending,
         freshness.answer(),
     )
 
 
-def run_health(live: LiveGraph, window: Window, now_us: int) -> RunHealth:
+def run_health(live: LiveGraph, window: TimeBuckets, now_us: int) -> RunHealth:
     """Answer counts of runs by state and time (of their end, or newest event), and the ones to look at."""
     series: dict[str, list[int]] = {}
     for state, bucket, count in states_in_time(live, window.since_us, window.bucket_us, window.until_us):
@@ -72,7 +77,7 @@ def _item(run: RunState) -> RunItem:
     return RunItem(run.run, Job(*run.job.parts), run.state, *times)
 
 
-def window_of(from_us: int | None, to_us: int | None, buckets: int, now_us: int) -> Window:
+def window_of(from_us: int | None, to_us: int | None, buckets: int, now_us: int) -> TimeBuckets:
     """Return the window that is asked for, up to now and an hour long; raises WrongQuestion for one that is none."""
     until_us = now_us if to_us is None else to_us
     since_us = until_us - _HOUR_US if from_us is None else from_us
@@ -80,4 +85,4 @@ def window_of(from_us: int | None, to_us: int | None, buckets: int, now_us: int)
         raise WrongQuestion("The window from `from` to `to` must be longer than nothing and no longer than 366 days.")
     if until_us > _LATEST_US:
         raise WrongQuestion("to= lies behind the year 9000.")
-    return Window(since_us, max(1, -(-(until_us - since_us) // buckets)), buckets)
+    return TimeBuckets(since_us, max(1, -(-(until_us - since_us) // buckets)), buckets)

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from headwater.lake.bronze import Bronze
-from headwater.lineage.newest import newest_events_first
+from headwater.lake.bronze_tables import Bronze
+from headwater.lineage.runs.newest_first import newest_events_first
 
 
 class StoredBody(NamedTuple):
@@ -21,19 +21,19 @@ _SHOWN = "event_id, cast(received_at AS bigint) AS received_us, body"
 def events_at(
     bronze: Bronze, places: Iterable[tuple[str, str, str, int]]
 ) -> dict[tuple[str, str, str, int], StoredBody]:
-    """Return events by log, incarnation, partition and sequence; those that bronze has no more are left out."""
+    """Return events by log, epoch, partition and sequence; those that bronze has no more are left out."""
     by_partition: dict[tuple[str, str, str], list[int]] = {}
     for *partition, sequence in places:
         by_partition.setdefault((partition[0], partition[1], partition[2]), []).append(sequence)
     found: dict[tuple[str, str, str, int], StoredBody] = {}
-    for (log, incarnation, part), sequences in by_partition.items():
+    for (log, epoch, part), sequences in by_partition.items():
         rows = bronze.events.query(
             f"SELECT sequence, {_SHOWN} FROM t "
-            f"WHERE log = '{log}' AND incarnation = '{incarnation}' AND partition = '{part}' "
+            f"WHERE log = '{log}' AND incarnation = '{epoch}' AND partition = '{part}' "
             f"AND sequence BETWEEN {min(sequences)} AND {max(sequences)} "
             f"AND sequence IN ({','.join(map(str, sequences))})"
         ).to_pylist()
-        found.update(((log, incarnation, part, row["sequence"]), _stored(row)) for row in rows)
+        found.update(((log, epoch, part, row["sequence"]), _stored(row)) for row in rows)
     return found
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from headwater.lake.bronze import Bronze
-from headwater.lake.delta import LakeTable
+from headwater.lake.bronze_tables import Bronze
+from headwater.lake.delta_table import LakeTable
 from headwater.tables import EVENTS, REFUSED, REJECTED, Table
 
 _PLACE = "incarnation, partition, sequence"

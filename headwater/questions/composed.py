@@ -2,19 +2,19 @@
 
 from typing import NamedTuple
 
-from headwater.lineage.lens import Lens
-from headwater.lineage.walk import Mode
+from headwater.lineage.time.as_of import AsOf
+from headwater.lineage.walks.walk import Mode
 from headwater.questions import parameters as p
-from headwater.questions.asking import Bounds, Subject
 from headwater.questions.declaring import composed
+from headwater.questions.subjects import Bounds, Subject
 
 
 @composed
-def lens_of(
+def as_of_of(
     view: p.View = "current", as_of: p.AsOf = None, known_at: p.KnownAt = None, seen_since: p.SeenSince = None
-) -> Lens:
+) -> AsOf:
     """Return which lineage is looked at."""
-    return Lens(as_of, known_at, seen_since, view == "all")
+    return AsOf(as_of, known_at, seen_since, view == "all")
 
 
 class Walk(NamedTuple):

@@ -40,8 +40,8 @@ until = ""  # Up to this one; now without it.
 
 # CELL ********************
 
-from headwater.spark.plots import as_html, draw_diff
-from headwater.spark.questions import Questions
+from headwater.spark.notebook.plots import as_html, draw_diff
+from headwater.spark.notebook.notebook_questions import Questions
 
 questions = Questions(spark, lake)
 found = questions.diff(since, until)

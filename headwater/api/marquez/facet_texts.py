@@ -7,8 +7,8 @@ from msgspec import Raw
 
 from headwater.events.decode import decode
 from headwater.lake.event_bodies import StoredBody
-from headwater.lineage.name import Name
-from headwater.lineage.sent_facets import SentFacet, read_stored, sent_facets
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.sent_facets import SentFacet, read_stored, sent_facets
 
 T = TypeVar("T")
 

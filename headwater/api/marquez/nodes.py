@@ -5,9 +5,9 @@ from functools import lru_cache
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
-from headwater.api.marquez.asking import Asked, no_such_page, not_found
-from headwater.index.catalog_lists import JobRow
-from headwater.lineage.name import Name
+from headwater.api.marquez.requests import Asked, no_such_page, not_found
+from headwater.index.reading.catalog_lists import JobRow
+from headwater.lineage.names.dataset_name import Name
 
 T = TypeVar("T")
 

@@ -1,0 +1,114 @@
+"""The catalogue as questions read it: from the index's file, nothing of it is kept in memory."""
+
+from collections.abc import Iterable, Sequence
+
+from headwater.index.reading.catalog_events import CatalogEvents
+from headwater.index.reading.catalog_lists import CatalogLists, JobRow
+from headwater.index.reading.catalog_runs import CatalogRuns
+from headwater.index.reading.catalog_versions import CatalogVersions
+from headwater.index.reading.described import SETS, Described, set_from
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.stored.catalog_tables import DATASET, JOB
+from headwater.index.stored.tag_table import TagTable
+from headwater.lineage.names.dataset_generations import EVER_US
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.tags import newest_tags
+from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.run_facts import Tag
+
+
+class Catalog:
+    """What the index knows at one moment; `as_of_us` leaves out what came later."""
+
+    def __init__(self, live: LiveGraph, as_of_us: int | None = None):
+        """live: at rest on one generation while this is used."""
+        self.live = live
+        self._sql = live.sql
+        self._until = EVER_US if as_of_us is None else as_of_us
+        self.lists, self.events = CatalogLists(live.sql), CatalogEvents(live.sql)
+        self.runs, self.versions = CatalogRuns(live.sql, self._until), CatalogVersions(live, self._until)
+        self.is_now = as_of_us is None
+        self._described = Described(live)
+
+    def name(self, number: int) -> Name:
+        """Return the name of a number."""
+        return self.live.names.name(number)
+
+    def number(self, name: Name) -> int:
+        """Return the number of a name, 0 where it has none."""
+        return self.live.names.known(name) or 0
+
+    def span(self, kind: int, names: Iterable[Name]) -> tuple[int, int] | None:
+        """Return the first and last time that something goes by one of these names; None before."""
+        rows = [
+            row
+            for name in names
+            for row in self._sql.execute(
+                "SELECT first_us, last_us FROM entities WHERE kind = ? AND name = ? AND first_us <= ?",
+                (kind, self.number(name), self._until),
+            )
+        ]
+        return (min(row[0] for row in rows), min(self._until, max(row[1] for row in rows))) if rows else None
+
+    def dataset_facets(self, dataset: Name, only: str | None = None) -> dict[str, str]:
+        """Return the newest text of each facet (or of one) of a dataset, by all its names."""
+        if self.is_now:
+            return self._described.of_dataset(dataset, only)
+        return self._described.until(self._until, DATASET, self.live.naming.names_of(dataset), only)
+
+    def job_facets(self, job: Name) -> dict[str, str]:
+        """Return the newest text of each facet of a job, by the name people see."""
+        return self._described.of_job(job) if self.is_now else self._described.until(self._until, JOB, [job])
+
+    def facets_of_version(self, names: Iterable[Name], schema: str | None) -> dict[str, str]:
+        """Return the facets that came with a schema of a dataset, without those of one run alone."""
+        found: dict[str, str] = {}
+        for name in names:
+            rows = self._sql.execute(
+                "SELECT s.value FROM described d JOIN facet_sets s ON s.id = d.facet_set "
+                "WHERE d.kind = ? AND d.name = ? AND s.schema IS ? ORDER BY d.event_order DESC, s.digest LIMIT ?",
+                (DATASET, self.number(name), schema, SETS),
+            ).fetchall()
+            for facet, number in (pair for (value,) in rows for pair in set_from(value)):
+                if facet not in found:
+                    found[facet] = self.live.facet_text(number)
+        return found
+
+    def tags(self, dataset: Name, names: Iterable[Name]) -> Sequence[Tag]:
+        """Return the tags that hold on a dataset and its columns."""
+        table = TagTable(self._sql, self.live.names)
+        facets = [facet for name in names for facet in table.newest_of(name) if facet.order[1] <= self._until]
+        found = newest_tags(facets, self.live.naming).get(dataset, [])
+        return [tag for tag in found if tag.value.casefold() != "false"]
+
+    def job(self, name: Name) -> JobRow | None:
+        """Return a job by its key, by the name people see, or as one of its runs was sent."""
+        numbers = (self.number(name), self.number(job_key(name, None)))
+        keys = self._sql.execute(
+            "SELECT key FROM jobs WHERE key IN (?1, ?2) UNION SELECT key FROM jobs WHERE shown IN (?1, ?2)", numbers
+        ).fetchall()
+        rows = [row for (key,) in keys if (row := self.job_of(key))]
+        return max(rows, key=lambda row: row.last_us, default=None)
+
+    def job_of(self, key: int) -> JobRow | None:
+        """Return a job by the number of its key."""
+        row = self._sql.execute(
+            "SELECT j.key, j.shown, j.state, j.parent, e.first_us, e.last_us FROM jobs j "
+            "JOIN entities e ON e.kind = ? AND e.name = j.key WHERE j.key = ? AND e.first_us <= ?",
+            (JOB, key, self._until),
+        ).fetchone()
+        return JobRow(*row) if row else None
+
+    def marks(self, name: Name) -> dict[tuple[str, str], tuple[int, str]]:
+        """Return what was changed of something by hand: (mark, detail) → (time, value)."""
+        rows = self._sql.execute(
+            "SELECT mark, detail, time_us, value FROM changes WHERE name = ? AND time_us <= ?",
+            (self.number(name), self._until),
+        )
+        return {(mark, detail): (time_us, value) for mark, detail, time_us, value in rows}
+
+    def running_at(self, names: Iterable[Name]) -> set[Name]:
+        """Return the keys of the jobs of which a run is under way that ever read or wrote one of these names."""
+        query = "SELECT u.job_key FROM uses u JOIN jobs j ON j.key = u.job_key WHERE u.name = ? AND j.state = 'RUNNING'"
+        rows = [row for name in names for row in self._sql.execute(query, (self.number(name),))]
+        return {self.name(number) for (number,) in rows}

@@ -1,0 +1,46 @@
+"""Facets as sent, custom ones like any other: the newest of each run, job or dataset, straight from bronze."""
+
+from headwater.events.decode import decode
+from headwater.events.rule_facets import text_at
+from headwater.events.times import iso
+from headwater.lake.bronze_tables import Bronze
+from headwater.lake.event_bodies import events_with_member, newest_of_run
+from headwater.lineage.names.canonical_names import NameRules
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.job_identity import run_id_of
+from headwater.lineage.runs.sent_facets import SentFacet, read_stored, sent_facets
+from headwater.questions.answers.list_answers import FacetItem, Facets
+
+LOOKED_AT = 5_000
+"""Newest events (rule 1) that hold a facet of the name asked for; an answer that met this limit says `truncated`."""
+
+
+def newest_facets(bronze: Bronze, names: NameRules, *, entity: str, name: str, limit: int) -> Facets:
+    """Answer the newest value of a facet for each entity (rule 1), newest first; where that is deleted it has none.
+
+    names: canonical forms of datasets; entity: run, job or dataset; name: of the facet, such as `ownership`.
+    """
+    if not bronze.exists():
+        return Facets([], 0, False)
+    events = events_with_member(bronze, name, LOOKED_AT)
+    newest: dict[Name, SentFacet] = {}
+    for event_id, received_us, body in events:
+        for sent in sent_facets(event_id, received_us, read_stored(body), names.canonical):
+            known = newest.get(sent.name)
+            if (sent.entity, sent.facet) == (entity, name) and (known is None or known.order < sent.order):
+                newest[sent.name] = sent
+    items = [_item(sent) for sent in newest.values() if not sent.is_deleted]
+    return Facets(items[:limit], len(items), len(items) > limit or len(events) == LOOKED_AT)
+
+
+def _item(sent: SentFacet) -> FacetItem:
+    shown = {"runId": run_id_of(sent.name.name)} if sent.entity == "run" else sent.name.shown
+    return FacetItem(**shown, eventTime=iso(sent.time_us), facet=decode(bytes(sent.value)))
+
+
+def sql_of_run(bronze: Bronze, run_id: str) -> str | None:
+    """Return the SQL text that a run reported; None where it reported none."""
+    if not bronze.exists():
+        return None
+    body = newest_of_run(bronze, run_id, "sql")
+    return text_at(decode(body.encode()), "job", "facets", "sql", "query") if body else None

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import to_builtins
+
 from headwater.api.operation_lists import audit
 from headwater.eventlog import LoggedRecord, Record, RecordKind
 from headwater.eventlog.folder_claims import FolderClaims
@@ -83,7 +85,8 @@ class World:
         return self.reader().read(first - 1, limit=last - first + 1, max_bytes=1 << 30)
 
     def audit(self) -> dict[str, Any]:
-        return audit([self.reader()], self.bronze)
+        found: dict[str, Any] = to_builtins(audit([self.reader()], self.bronze))
+        return found
 
     def step_elsewhere(
         self, environment: dict[str, str], *batches: int, start_at: float = 0.0

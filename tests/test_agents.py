@@ -11,14 +11,16 @@ from typing import Any
 import pytest
 from mcp import ClientSession, StdioServerParameters, stdio_client
 
+from headwater.questions import declared
+from headwater.questions.declaring import questions_in
 from tests.reference.small_events import CLEAR, made, run
-from tests.reference.world_events import at, source
+from tests.reference.world_events import at, source, uuid
 from tests.shop import EVENTS, LAKE, ONCE_CLEAR, REMADE, SHOWN, Asker, up
 
 pytestmark = pytest.mark.slow
 
 WIDE = [f"c{number:03d}" for number in range(70)]
-TOOLS = {"search", "impact", "upstream", "path", "surface", "unused", "diff", "describe"}
+TOOLS = {each.called for each in questions_in(vars(declared)) if each.called} | {"describe"}
 ASKED: list[tuple[str, dict[str, Any]]] = [
     ("search", {"text": "custmer", "kinds": "dataset"}),
     ("impact", {"dataset": "landing/customers", "column": "email"}),
@@ -40,6 +42,12 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     ("unused", {"dataset": "lives/table", "verdict": "used"}),
     ("unused", {"dataset": "lives/raw"}),
     ("unused", {"dataset": "lives/raw", "verdict": "unknown", "strict": True}),
+    ("edge", {"from_dataset": "silver/customers", "to_dataset": "gold/mailing"}),
+    ("coverage", {}),
+    ("run", {"run": uuid(2)}),
+    ("facets", {"entity": "dataset", "name": "columnLineage"}),
+    ("names", {"namespace": "S3A://lake", "name": "/silver/customers/"}),
+    ("run", {"run": "nothing/like?this"}),
 ]
 
 
@@ -72,6 +80,7 @@ async def _session(url: str) -> list[Any]:
 
 def test_every_tool_says_what_it_is_for_and_changes_nothing(answers: list[Any]) -> None:
     tools = answers[0]
+    assert {"search", "impact", "unused"} < TOOLS
     assert {tool.name for tool in tools} == TOOLS
     for tool in tools:
         assert tool.description
@@ -131,6 +140,18 @@ def test_what_does_not_fit_is_named(answers: list[Any]) -> None:
     said = f"10 more columns, in datasets such as {LAKE}/wide/target. Ask with `column`, or with a smaller `depth`."
     assert wide["left_out"] == said
     assert "more things" in one["left_out"]
+
+
+def test_any_question_is_a_tool_and_what_does_not_fit_is_counted(answers: list[Any]) -> None:
+    edge, coverage, run, facets, names, unknown = answers[21:27]
+    assert [item["job"]["name"] for item in edge["items"]] == ["to_gold"]
+    assert coverage["left_out"] is None
+    assert len(coverage["items"]) == coverage["totalCount"]
+    assert run["run"]["id"] == uuid(2)
+    assert 0 < len(facets["items"]) < facets["totalCount"]
+    assert facets["left_out"] == f"{facets['totalCount'] - len(facets['items'])} more items. Ask for less."
+    assert names["canonical"]["name"] == "silver/customers"
+    assert "nothing/like?this" in unknown
 
 
 def test_errors_say_what_fits(answers: list[Any]) -> None:

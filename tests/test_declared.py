@@ -88,7 +88,7 @@ def test_the_command_takes_its_parameters_and_prints_its_answer(tmp_path: Path) 
     world.parser().step()
     app = typer.Typer()
     app.callback()(lambda: None)
-    command(app, wide, lambda found, as_json, _: show(found, as_json, lambda: found), does="List wide datasets.")
+    command(app, wide, lambda found, as_json, _: show(found, as_json, lambda: found))
 
     def run(*arguments: str) -> Any:
         return CliRunner().invoke(app, ["wide", *arguments, "--data", str(world.folder), "--json"])

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from azure.eventhub import EventData
 from azure.eventhub.aio import EventHubProducerClient
+from msgspec import to_builtins
 
 from headwater.api.operation_lists import audit, log_state
 from headwater.errors import LogUnavailable, WrongSetting
@@ -188,7 +189,8 @@ class Lake:
             parser.step()
 
     def audit(self) -> dict[str, int]:
-        return audit(self.readers(), self.bronze)
+        found: dict[str, int] = to_builtins(audit(self.readers(), self.bronze))
+        return found
 
     def check(self, **counts: int) -> None:
         found = self.audit()

@@ -217,7 +217,7 @@ def test_while_another_index_is_built_the_one_that_answers_counts(place: Place) 
 def test_gold_says_when_it_last_took_events_and_how_old_the_oldest_is_that_it_lacks(place: Place) -> None:
     place.world.append(event("r"))
     place.parse()
-    assert place.freshness.answer()["gold"] is None
+    assert place.freshness.answer().gold is None
     gold_folder, log = place.world.folder / "lake" / "gold", place.world.reader().source
     write_deltalake(gold_folder / "generations", arrow_batch(GENERATIONS, [("gold", "g1", "rules")]))
     position = {
@@ -229,13 +229,20 @@ def test_gold_says_when_it_last_took_events_and_how_old_the_oldest_is_that_it_la
     }
     state = arrow_batch(STATE, [tuple(map(position.get, STATE.columns))])
     write_deltalake(place.world.folder / "lake" / "silver" / "g1" / "state", state)
-    gold = place.freshness.answer()["gold"]
-    assert gold["seconds"] == 0
-    assert gold["last_pass"].endswith("Z")
+    gold = place.freshness.answer().gold
+    assert gold
+    assert gold.seconds == 0
+    assert gold.last_pass.endswith("Z")
     place.world.append(event("s"))
-    assert place.freshness.answer()["gold"]["seconds"] > 0
+    assert gold_lacks_s(place) > 0
     place.parse()
-    assert place.freshness.answer()["gold"]["seconds"] > 0
+    assert gold_lacks_s(place) > 0
+
+
+def gold_lacks_s(place: Place) -> float:
+    gold = place.freshness.answer().gold
+    assert gold
+    return gold.seconds
 
 
 @pytest.mark.slow
@@ -246,11 +253,11 @@ def test_gold_as_spark_makes_it_says_how_far_it_is(spark: "SparkSession", tmp_pa
     place, lake = Place(tmp_path / "data"), SparkLake(spark, tmp_path / "data")
     lake.store([event("r")])
     lake.build()
-    assert place.freshness.answer()["gold"]["seconds"] == 0
+    assert gold_lacks_s(place) == 0
     lake.store([event("s")])
-    assert place.freshness.answer()["gold"]["seconds"] > 0
+    assert gold_lacks_s(place) > 0
     lake.build()
-    assert place.freshness.answer()["gold"]["seconds"] == 0
+    assert gold_lacks_s(place) == 0
 
 
 def test_a_question_about_the_past_sees_a_late_event_that_changes_nothing_now(place: Place) -> None:

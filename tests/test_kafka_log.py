@@ -230,8 +230,8 @@ def test_the_audit_balances_over_holes_gaps_repeats_and_records_of_others(
     while parser.step(3):
         pass
     found = audit([reader], bronze)
-    assert found["balanced"]
-    assert [found[name] for name in ("received", "stored", "duplicates", "rejected", "pending")] == [9, 2, 1, 6, 0]
+    assert found.balanced
+    assert (found.received, found.stored, found.duplicates, found.rejected, found.pending) == (9, 2, 1, 6, 0)
     rejected = {row["sequence"]: row["reason"] for row in rows(tmp_path, "rejected")}
     assert rejected == {1: "gap", 4: "not_json", 5: "not_json", 6: "hole", 8: "claim_missing", 9: "claim_missing"}
     assert {row["sequence"]: row["http"] for row in rows(tmp_path, "events")} == {2: "{}", 7: '{"key": "k"}'}

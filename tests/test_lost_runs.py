@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headwater.index.reading.run_health import run_health
+from headwater.index.reading.run_health import lost_runs
 from headwater.runtime.indexes import open_view_opener
 from headwater.tables import HOURLY_STATS, RUN_HEALTH
 from tests.parsing import World
@@ -56,10 +56,10 @@ def test_the_index_knows_lost_runs(tmp_path: Path) -> None:
         pass
     open_views = open_view_opener(world.settings, world.folder)
     now_us = int(datetime.now(UTC).timestamp() * 1e6)
-    found = open_views.now(lambda live, _: run_health(live, now_us - 3_600_000_000, 60_000_000, 60, now_us))
+    found, count = open_views.now(lambda live, _: lost_runs(live, now_us))
     open_views.close()
-    assert {item["job"]["name"] for item in found["lost"]} == LOST
-    assert found["lostCount"] == len(LOST)
+    assert {run.job.name for run in found} == LOST
+    assert count == len(LOST)
 
 
 @pytest.mark.slow

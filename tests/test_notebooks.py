@@ -1,5 +1,6 @@
 """The notebooks, run on a real local Spark session over a small lake: answers of the index, plots that show them."""
 
+import ast
 import json
 import re
 from datetime import UTC, datetime
@@ -11,8 +12,12 @@ import pandas as pd
 import pytest
 import yaml
 
-from headwater.errors import NotKnown
+from headwater.errors import NotKnown, WrongQuestion
 from headwater.fabric.shortcuts import place_of, shortcuts
+from headwater.questions import declared
+from headwater.questions.composed import Between, Walk, walk_of
+from headwater.questions.declaring import read_given
+from headwater.questions.subjects import Bounds, Subject
 from headwater.runtime.indexes import open_view_opener
 from headwater.settings import load_settings
 from headwater.spark.listener import FABRIC, KEY, properties
@@ -218,6 +223,36 @@ def test_a_notebook_is_in_fabrics_git_format(name: str) -> None:
         compile(part.text, name, "exec")
     assert all(line.startswith("#") for part in parts if part.kind == "MARKDOWN" for line in part.text.splitlines())
     assert [part.kind for part in parts].count("PARAMETERS CELL") == 1
+
+
+@pytest.mark.parametrize("name", ["Impact", "Upstream", "Surface", "Unused", "Diff"])
+def test_a_notebook_asks_with_the_parameters_of_its_question(name: str) -> None:
+    """Names, meanings and bounds of the cell of parameters are those of the declaration; what is empty is left out."""
+    (cell,) = (part.text for part in cells(FOLDER / f"{name}.Notebook") if part.kind == "PARAMETERS CELL")
+    lake, *lines = cell.splitlines()
+    assert lake == 'lake = "Files/headwater"'
+    taken = {each.called: each for each in getattr(declared, name.lower()).parameters}
+    for line in lines:
+        key, value, meaning = re.fullmatch(r"(\w+) = (\S+)  # (.+)", line).groups()  # type: ignore[union-attr]
+        assert meaning == taken[key].help.meaning
+        taken[key].read(str(ast.literal_eval(value)))
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"depth": 0}, "depth=0 is not between 1 and 1000"),
+        ({"mode": "all"}, "Write value or any"),
+        ({"dataset": ""}, "dataset= is missing"),
+        ({"colum": "x"}, "no parameter 'colum'. Write some of namespace, dataset, column, mode"),
+    ],
+)
+def test_what_a_notebook_asks_with_is_read_as_over_http(given: dict[str, Any], words: str) -> None:
+    walk = read_given(walk_of, {"dataset": "x", "column": None, "roots": True, "depth": 3})
+    assert walk == Walk(Subject(None, "x", None), "value", Bounds(3, 1_000), True, False)
+    assert read_given(Between, {"since": datetime(2026, 3, 1, tzinfo=UTC), "until": ""}).limit == 1_000
+    with pytest.raises(WrongQuestion, match=words):
+        read_given(walk_of, {"dataset": "x", **given})
 
 
 def test_every_item_has_its_own_identity() -> None:

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import httpx
@@ -20,9 +21,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from headwater.api import openapi
+from headwater.api import api_routes, openapi
 from headwater.api.api_routes import BASE, ROUTES
-from headwater.api.operation_lists import list_events, list_refused, list_rejected
 from headwater.eventlog import RecordKind
 from headwater.questions.answers.list_answers import Events, RefusedRequests, RejectedEvents
 from headwater.receiver import Refusal
@@ -35,16 +35,17 @@ from tests.shop import EVENTS, Asker, up
 pytestmark = pytest.mark.slow
 
 load_all_checks()
+LISTS = (api_routes.events, api_routes.rejected, api_routes.refused)
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 EXAMPLES = 5
 ASKED = {
-    "impact": {"dataset": "landing/customers", "paths": "true"}, "upstream": {"dataset": "gold/mailing"},
-    "path": {"fromDataset": "landing/customers", "toDataset": "gold/mailing"},
-    "edge": {"fromDataset": "silver/customers", "toDataset": "gold/mailing"}, "diff": {"from": "2026-03-01"},
-    "facets": {"entity": "job", "name": "sql"}, "names": {"name": "x"}, "search": {"q": "customers"},
-    "timeline": {"dataset": "silver/customers"}, "runs-lineage": {"run": uuid(2)},
-    "lineage": {"dataset": "silver/customers", "column": "email"},
+    "dataset": "silver/customers", "fromDataset": "landing/customers", "toDataset": "silver/customers",
+    "from": "2026-03-01",
+    "entity": "job", "name": "sql", "q": "customers", "run": uuid(2),
 }  # fmt: skip
+"""What is asked of every question that wants such a parameter."""
+
+MORE = {"impact": {"paths": "true"}, "edge": {"fromDataset": "bronze/customers"}, "lineage": {"column": "email"}}
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +73,7 @@ def test_every_route_of_the_document_is_served(shop: Asker, document: Any) -> No
 
 @pytest.mark.parametrize("route", [route for route in ROUTES if route.answer], ids=lambda route: route.name)
 def test_an_answer_that_says_something_is_of_its_schema(shop: Asker, document: Any, route: Any) -> None:
-    asked = dict(ASKED.get(route.name, {}))
+    asked = {each.name: ASKED[each.name] for each in route.parameters if each.required} | MORE.get(route.name, {})
     path = f"{BASE}/{route.path.replace('{run}', asked.pop('run', ''))}"
     answer = shop.client.request(route.method, path, params=asked)
     assert answer.status_code == 200, answer.text
@@ -90,12 +91,10 @@ def test_lists_of_what_is_stored_and_what_is_not_are_of_their_shapes(tmp_path: P
     world.append(*(record.body for record in refusals.take()), kind=RecordKind.REFUSAL)
     lost.unlink()
     world.parser().step()
-    for answer, shape in ((list_events, Events), (list_rejected, RejectedEvents), (list_refused, RefusedRequests)):
-        more = {"run": None, "job": None} if answer is list_events else {}
-        found = cast(Any, answer)(world.bronze, since_us=None, limit=10, **more)
-        assert isinstance(found, shape)
-        assert found.items
-    assert {item.body for item in list_rejected(world.bronze, since_us=None, limit=10).items} == {None, "{}"}
+    found = [route.ask(SimpleNamespace(bronze=world.bronze), {}) for route in LISTS]
+    assert [type(each) for each in found] == [Events, RejectedEvents, RefusedRequests]
+    assert all(each.items for each in found)
+    assert {item.body for item in found[1].items} == {None, "{}"}
 
 
 def test_every_answer_is_typed_to_its_last_member() -> None:

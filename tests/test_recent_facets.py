@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from headwater.api.marquez.bodies import StoredBody, newest_facets
+from headwater.api.marquez.facet_texts import told_together
 from headwater.events.position import Source
 from headwater.index.stored.recent_facets import RUNS, recent_facets
 from headwater.index.writing.indexer import Indexer
 from headwater.lake.bronze_follower import BronzeEvent
+from headwater.lake.event_bodies import StoredBody
 from headwater.lineage.names.canonical_names import default_rules
 from tests.reference.world_events import Json, at, event_id, facet, run_event, uuid
 
@@ -40,7 +41,7 @@ class Index:
 
     def from_bodies(self, runs: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Return what is read where the index has nothing."""
-        return {run: newest_facets([each for of, each in self.stored if of == run], "run") for run in runs}
+        return {run: told_together([each for of, each in self.stored if of == run], "run") for run in runs}
 
 
 @pytest.fixture

@@ -117,11 +117,11 @@ def test_spark_goes_on_after_the_parser_and_makes_the_same_rows(
     counted = audit(readers, bronze)
     for reader in readers:
         reader.close()
-    assert counted["balanced"]
-    assert counted["pending"] == 0
+    assert counted.balanced
+    assert counted.pending == 0
     reasons = {row["reason"]: row["to_sequence"] - row["sequence"] + 1 for row in rows(ours, "rejected")}
     assert reasons == {"gap": 10, "hole": 3, "unstorable": 1, "claim_missing": 1, "not_json": 1}
-    assert len({row["event_id"] for row in rows(ours, "events")}) == counted["stored"]
+    assert len({row["event_id"] for row in rows(ours, "events")}) == counted.stored
 
 
 def test_distinct_events_end_as_exactly_one_row_each_though_the_driver_is_killed_twice_in_a_batch(
@@ -148,7 +148,7 @@ def test_distinct_events_end_as_exactly_one_row_each_though_the_driver_is_killed
     assert stored == Counter(f"run-{n}" for n in range(EVENTS * 9 // 10))
     assert sum(1 for _ in rows(tmp_path, "duplicates", ["sequence"])) == EVENTS // 10
     readers = KafkaReaders(address(kafka, topic))()
-    assert audit(readers, Bronze(str(tmp_path / "lake" / "bronze")))["balanced"]
+    assert audit(readers, Bronze(str(tmp_path / "lake" / "bronze"))).balanced
     for reader in readers:
         reader.close()
 

@@ -2,22 +2,26 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Protocol
+from datetime import UTC, datetime
+from typing import Annotated, Any, Protocol, TypeVar
 
 import msgspec
 
 from headwater.api import operation_lists
 from headwater.api.freshness import FreshnessMeter
-from headwater.api.operation_lists import list_events, list_refused, list_rejected
 from headwater.api.overview import overview_of, window_of
 from headwater.api.shapes import operations
 from headwater.eventlog import Readers
+from headwater.lake.row_lists import list_rows
 from headwater.questions import declared
 from headwater.questions import parameters as p
 from headwater.questions.answers import list_answers
-from headwater.questions.declaring import Help, Microseconds, question
+from headwater.questions.declaring import Help, Microseconds, question, questions_in
+from headwater.tables import EVENTS, REFUSED, REJECTED
 
 BASE = "/api/headwater/v1"
+
+_A = TypeVar("_A", list_answers.Events, list_answers.RejectedEvents, list_answers.RefusedRequests)
 
 
 class OperationSources(declared.QuestionSources, Protocol):
@@ -45,71 +49,79 @@ Resume = Annotated[
 ]
 
 
-@question("overview", reads_lake=True)
+@question("overview", called=None, reads_lake=True)
 def overview(
     sources: OperationSources, *, from_: From = None, to: p.To = None, buckets: Buckets = 60
 ) -> operations.Overview:
-    """What came in, what lags, how runs fare."""
+    """Tell what came in, what lags, how runs fare."""
     now_us = time.time_ns() // 1000
     window = window_of(from_, to, buckets, now_us)
-    found = overview_of(
+    return overview_of(
         sources.readers(), sources.bronze, sources.open_views, sources.freshness, window=window, now_us=now_us
     )
-    return msgspec.convert(found, operations.Overview)
 
 
 @question("audit", reads_lake=True)
 def audit(sources: OperationSources) -> operations.Audit:
-    """Whether every acknowledged event is in exactly one table."""
-    return msgspec.convert(operation_lists.audit(sources.readers(), sources.bronze), operations.Audit)
+    """Hold the log against the lake, and tell whether every acknowledged event is in exactly one table."""
+    return operation_lists.audit(sources.readers(), sources.bronze)
 
 
 @question("freshness", reads_lake=True)
 def freshness(sources: OperationSources) -> operations.Freshness:
-    """Age of the oldest acknowledged event that questions cannot see yet."""
-    return msgspec.convert(sources.freshness.answer(), operations.Freshness)
+    """Tell the age of the oldest acknowledged event that questions cannot see yet."""
+    return sources.freshness.answer()
 
 
 @question("events", reads_lake=True)
 def events(
     sources: OperationSources, *, run: RunOf = None, job: Job = None, since: p.Since = None, limit: p.Listed = 100
 ) -> list_answers.Events:
-    """Stored events."""
-    return list_events(sources.bronze, run=run, job=job, since_us=since, limit=limit)
+    """List stored events, newest first."""
+    return _listed(
+        list_answers.Events, list_rows(sources.bronze, EVENTS, run=run, job=job, since_us=since, limit=limit)
+    )
 
 
 @question("rejected", reads_lake=True)
 def rejected(sources: OperationSources, *, since: p.Since = None, limit: p.Listed = 100) -> list_answers.RejectedEvents:
-    """What was acknowledged but could not be stored."""
-    return list_rejected(sources.bronze, since_us=since, limit=limit)
+    """List what was acknowledged but could not be stored, and why."""
+    return _listed(list_answers.RejectedEvents, list_rows(sources.bronze, REJECTED, since_us=since, limit=limit))
 
 
-@question("rejected/retry", answer=operations.SentAgain, reads_lake=True, method="POST", role="admin")
+@question("rejected/retry", called=None, answer=operations.SentAgain, reads_lake=True, method="POST", role="admin")
 def retried(sources: OperationSources, *, since: p.Since = None, limit: p.Listed = 100) -> list_answers.RejectedEvents:
     """Send rejected events again."""
-    return list_rejected(sources.bronze, since_us=since, limit=limit)
+    return _listed(list_answers.RejectedEvents, list_rows(sources.bronze, REJECTED, since_us=since, limit=limit))
 
 
 @question("refused", reads_lake=True)
 def refused(sources: OperationSources, *, since: p.Since = None, limit: p.Listed = 100) -> list_answers.RefusedRequests:
-    """Requests and items that were not taken, counted by reason."""
-    return list_refused(sources.bronze, since_us=since, limit=limit)
+    """List requests and items that were not taken, counted by reason."""
+    return _listed(list_answers.RefusedRequests, list_rows(sources.bronze, REFUSED, since_us=since, limit=limit))
 
 
-@question("live")
+@question("live", called=None)
 def live(_: OperationSources, *, last_event_id: Resume = None) -> None:
-    """What happens now, as server-sent events: runs, edges, rejections."""
+    """Tell what happens now, as server-sent events: runs, edges, rejections."""
 
 
-@question("settings")
+@question("settings", called=None)
 def settings(sources: OperationSources) -> operations.SettingsAnswer:
-    """The effective settings, without secrets."""
+    """Show the effective settings, without secrets."""
     return operations.SettingsAnswer([operations.Setting(**each) for each in sources.settings])
 
 
-ROUTES = (
-    declared.impact, declared.upstream, declared.path, declared.edge, declared.surface, declared.unused,
-    declared.diff, declared.coverage, declared.run, declared.facets, declared.names, declared.rules, declared.search,
-    declared.graph, declared.around, declared.timeline, overview, audit, freshness, events, rejected, retried,
-    refused, live, settings,
-)  # fmt: skip
+def _listed(shape: type[_A], found: tuple[list[dict[str, Any]], int]) -> _A:
+    """Return rows as an answer."""
+    rows, total = found
+    items = [{name: _shown(cell) for name, cell in row.items()} for row in rows]
+    return msgspec.convert({"items": items, "totalCount": total, "truncated": total > len(items)}, shape)
+
+
+def _shown(cell: Any) -> Any:
+    """Return a time as text, to the microsecond."""
+    return cell.astimezone(UTC).isoformat().replace("+00:00", "Z") if isinstance(cell, datetime) else cell
+
+
+ROUTES = (*questions_in(vars(declared)), *questions_in(globals()))

@@ -3,8 +3,9 @@
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
+from headwater.api.shapes.operations import Freshness, GoldFreshness
 from headwater.errors import Behind, HeadwaterError, NotKnown
 from headwater.eventlog import Readers, each
 from headwater.events.times import iso
@@ -52,16 +53,11 @@ class FreshnessMeter:
         with self._one_at_a_time:
             return self._waiting()
 
-    def answer(self) -> dict[str, Any]:
+    def answer(self) -> Freshness:
         """Answer what waits, and how far gold is; see docs/api.md."""
         with self._one_at_a_time:
             waiting = self._waiting()
-            return {
-                "seconds": waiting.worst_s,
-                "log": waiting.log_s,
-                "bronze": waiting.bronze_s,
-                "gold": self._gold_freshness(waiting.log_s),
-            }
+            return Freshness(waiting.worst_s, *waiting, self._gold_freshness(waiting.log_s))
 
     def certain(self, ask: Callable[[], T], unknown: type[HeadwaterError] = NotKnown) -> T:
         """Return an answer; the error `unknown` is raised only where no acknowledged event knows the name.
@@ -84,13 +80,13 @@ class FreshnessMeter:
         in_bronze = oldest_ahead_us(self._bronze, served_progress(self._home))
         return WaitingEvents(_age_s(*in_log), _age_s(in_bronze))
 
-    def _gold_freshness(self, in_log_s: float) -> dict[str, Any] | None:
+    def _gold_freshness(self, in_log_s: float) -> GoldFreshness | None:
         """Tell of gold, which Spark makes when it is told to: questions of ours do not read it."""
         last = self._gold.last_pass()
         if last is None:
             return None
         lacking_s = _age_s(oldest_ahead_us(self._bronze, last.progress))
-        return {"last_pass": iso(last.at_us), "seconds": max(in_log_s, lacking_s)}
+        return GoldFreshness(iso(last.at_us) or "", max(in_log_s, lacking_s))
 
 
 def _age_s(*received_us: int | None) -> float:

@@ -1,22 +1,24 @@
 """What came in, what lags and how runs fare, as series over a window."""
 
 from collections.abc import Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from headwater.api.freshness import FreshnessMeter
+from headwater.api.shapes.operations import Overview, RunHealth, RunItem, Window
 from headwater.errors import WrongQuestion
 from headwater.eventlog import LogReader, each
 from headwater.events.times import iso
-from headwater.index.reading.run_health import run_health
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.reading.run_health import RunState, failed_runs, lost_runs, states_in_time
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.lake.bronze_tables import Bronze
-from headwater.tables import EVENTS, REFUSED, REJECTED, Table
+from headwater.lake.row_lists import counts_in_time
+from headwater.questions.answers.answer_parts import Job
+from headwater.tables import EVENTS, REFUSED, REJECTED
 
 _HOUR_US = 3600 * 1_000_000
 _MAX_US = 366 * 24 * _HOUR_US
 _LATEST_US = 7_030 * 366 * 24 * _HOUR_US
-_REASONS = 100
 
 
 class TimeBuckets(NamedTuple):
@@ -40,25 +42,39 @@ def overview_of(
     *,
     window: TimeBuckets,
     now_us: int,
-) -> dict[str, Any]:
+) -> Overview:
     """Answer series of events, rejections, refusals (by time of receipt) and runs (by event time); see docs/api.md."""
-    there = bronze.exists()
     passed = bronze.watermarks([reader.source for reader in readers])
     pending = sum(each(readers, lambda reader: reader.pending(passed[reader.source])))
-    health = partial(run_health, since_us=window.since_us, bucket_us=window.bucket_us, buckets=window.buckets)
-    return {
-        "window": {
-            "from": iso(window.since_us),
-            "to": iso(window.until_us),
-            "bucketSeconds": window.bucket_us / 1e6,
-        },
-        "events": (_series(bronze, EVENTS, "count(*)", window) if there else {}).get("", [0] * window.buckets),
-        "rejected": _series(bronze, REJECTED, "sum(to_sequence - sequence + 1)", window, "reason") if there else {},
-        "refused": _series(bronze, REFUSED, "sum(count)", window, "reason") if there else {},
-        "runs": open_views.now(lambda live, _: health(live, now_us=now_us)) if there else None,
-        "pending": pending,
-        "freshness": freshness.answer(),
-    }
+    return Overview(
+        Window(iso(window.since_us) or "", iso(window.until_us) or "", window.bucket_us / 1e6),
+        counts_in_time(bronze, EVENTS, *window).get("", [0] * window.buckets),
+        counts_in_time(bronze, REJECTED, *window),
+        counts_in_time(bronze, REFUSED, *window),
+        open_views.now(lambda live, _: run_health(live, window, now_us)) if bronze.exists() else None,
+        pending,
+        freshness.answer(),
+    )
+
+
+def run_health(live: LiveGraph, window: TimeBuckets, now_us: int) -> RunHealth:
+    """Answer counts of runs by state and time (of their end, or newest event), and the ones to look at."""
+    series: dict[str, list[int]] = {}
+    for state, bucket, count in states_in_time(live, window.since_us, window.bucket_us, window.until_us):
+        series.setdefault(state, [0] * window.buckets)[bucket] = count
+    lost, lost_count = lost_runs(live, now_us)
+    return RunHealth(
+        {state: sum(counts) for state, counts in series.items()},
+        series,
+        [_item(run) for run in failed_runs(live, window.since_us, window.until_us)],
+        [_item(run) for run in lost],
+        lost_count,
+    )
+
+
+def _item(run: RunState) -> RunItem:
+    times = iso(run.started_us), iso(run.ended_us), iso(run.time_us)
+    return RunItem(run.run, Job(*run.job.parts), run.state, *times)
 
 
 def window_of(from_us: int | None, to_us: int | None, buckets: int, now_us: int) -> TimeBuckets:
@@ -70,17 +86,3 @@ def window_of(from_us: int | None, to_us: int | None, buckets: int, now_us: int)
     if until_us > _LATEST_US:
         raise WrongQuestion("to= lies behind the year 9000.")
     return TimeBuckets(since_us, max(1, -(-(until_us - since_us) // buckets)), buckets)
-
-
-def _series(bronze: Bronze, table: Table, sum_of: str, window: TimeBuckets, key: str = "''") -> dict[str, list[int]]:
-    bucket = f"(cast(received_at as bigint) - {window.since_us}) / {window.bucket_us}"
-    rows = bronze.tables[table.name].query(
-        f"SELECT {key} AS key, {bucket} AS bucket, {sum_of} AS n FROM t "
-        f"WHERE received_at >= to_timestamp_micros({window.since_us}) "
-        f"AND received_at < to_timestamp_micros({window.until_us}) GROUP BY {key}, {bucket}"
-    )
-    found: dict[str, list[int]] = {}
-    for row in rows.to_pylist():
-        name = row["key"] if row["key"] in found or len(found) < _REASONS else "other"
-        found.setdefault(name, [0] * window.buckets)[row["bucket"]] += row["n"]
-    return found

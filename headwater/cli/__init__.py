@@ -11,8 +11,8 @@ from msgspec import to_builtins
 
 from headwater.api import api_routes
 from headwater.cli import fabric_command, lineage_commands, spark_commands
-from headwater.cli.printing import pairs, show, table
-from headwater.cli.question_commands import Data, DataFolder, Json, command, listed, option
+from headwater.cli.printing import Given, listed, pairs, show, table
+from headwater.cli.question_commands import Data, DataFolder, Json, command, option, other_commands
 from headwater.durations import seconds
 from headwater.errors import HeadwaterError, WrongSetting
 from headwater.questions import declared
@@ -90,19 +90,14 @@ def send(
     sys.exit(0 if not outcome["refused"] and not outcome["failed"] else 1)
 
 
-@app.command()
-def audit(data: Data = None, as_json: Json = False) -> None:
-    """Hold the log against the lake: is every acknowledged event in exactly one table? Status 1 if not."""
-    from headwater.api.operation_lists import audit as ask
-
-    settings = _settings({"data": data})
-    found = ask(_readers(settings), _bronze(settings))
+def _audit(found: Any, as_json: bool, _: Given) -> None:
     show(found, as_json, lambda: pairs("Audit", found))
     sys.exit(0 if found["balanced"] else 1)
 
 
+command(app, api_routes.audit, _audit, also="Status 1 if not.")
 _EVENTS = ("received_at", "event_kind", "event_type", "job_namespace", "job_name", "run_id", "flags")
-command(app, api_routes.events, listed("Events", _EVENTS), does="List stored events, newest first.")
+command(app, api_routes.events, listed("Events", _EVENTS))
 
 
 @app.command()
@@ -187,6 +182,7 @@ def _bindings(data: Path | None) -> Any:
 
 
 _STEP = ("rule", "namespace", "name", "why")
+other_commands(app, api_routes.ROUTES)
 
 
 @app.command()
@@ -216,8 +212,8 @@ def log_show(data: Data = None, as_json: Json = False) -> None:
     """Print, per partition, first and newest sequence number, what the lake has passed, and bytes on disk."""
     from headwater.api.operation_lists import log_state
 
-    settings = _settings({"data": data})
-    found = log_state(_readers(settings), _bronze(settings))
+    folder = DataFolder(data)
+    found = log_state(folder.readers(), folder.bronze)
     columns = ("partition", "head", "tail", "passed", "pending", "bytes")
     show(found, as_json, lambda: table(f"Event log {found['incarnation']}", found, columns))
 
@@ -243,18 +239,3 @@ def log_new_epoch(
 
 def _settings(overrides: dict[str, Any]) -> Settings:
     return load_settings(overrides)[0]
-
-
-def _readers(settings: Settings) -> Any:
-    from headwater.runtime.folders import existing_folder
-    from headwater.runtime.logs import open_log_readers
-
-    return open_log_readers(settings, existing_folder(settings))
-
-
-def _bronze(settings: Settings) -> Any:
-    from headwater.runtime.folders import existing_folder
-    from headwater.runtime.storage import open_bronze
-
-    existing_folder(settings)
-    return open_bronze(settings)

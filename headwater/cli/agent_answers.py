@@ -3,14 +3,38 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from msgspec.json import encode
+
 SHOWN = 60
 """Most columns, edges or things of one answer."""
 
 MAX_ASKED = 10_000
 CHANGES = 10
 _STOPS = 15
+_BYTES = 6_000
 
 Answer = dict[str, Any]
+
+
+def plain(found: Answer) -> Answer:
+    """Show of each list its first things, and count the rest."""
+    lists = {key: value for key, value in found.items() if isinstance(value, list)}
+    shown = {key: _first(things) for key, things in lists.items()}
+    total = {key: len(things) for key, things in lists.items()}
+    total |= {"items": found["totalCount"]} if "totalCount" in found else {}
+    left_out = (_left_out(total[key] - len(shown[key]), key, key, "Ask for less.") for key in lists)
+    return {**found, **shown, "left_out": _join(*left_out)}
+
+
+def _first(things: Sequence[Any]) -> list[Any]:
+    """Return the first things that fit an answer; one that is too large, as facets may be, is left out by itself."""
+    found, size = [], 0
+    for thing in things[:SHOWN]:
+        own = len(encode(thing))
+        if size + own <= _BYTES:
+            found.append(thing)
+            size += own
+    return found
 
 
 def search(found: Answer) -> Answer:

@@ -6,6 +6,7 @@ Answers are short texts of JSON; what did not fit is named in `left_out`, with h
 import inspect
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
+from urllib.parse import quote
 
 import httpx
 import msgspec
@@ -17,7 +18,7 @@ from pydantic import Field
 from headwater.cli import agent_answers as short
 from headwater.questions import declared
 from headwater.questions.answers.column_answers import Word
-from headwater.questions.declaring import Microseconds, Question
+from headwater.questions.declaring import Microseconds, Question, questions_in
 
 _INSTRUCTIONS = """Headwater knows from OpenLineage events which column of which dataset is made of which others.
 A dataset goes by its location, any alias, or a unique end of its name; begin with `search` where you do not know it.
@@ -31,31 +32,21 @@ _ENDS = ("from_dataset", "to_dataset", "from_column", "to_column", "mode")
 
 
 class Tool(NamedTuple):
-    """A question as a tool. takes: those of its parameters that agents are offered."""
+    """What agents are offered of a question: some of its parameters, and a shorter answer."""
 
-    question: Question
-    does: str
     takes: tuple[str, ...]
     shorten: Callable[[Any], dict[str, Any]]
 
 
-_CALLED = {"q": "text", "from_": "since", "to": "until"}
-"""What agents call parameters whose names say nothing without their question."""
-
-_TOOLS = (
-    Tool(declared.search, "Find jobs, datasets, aliases, columns and tags by parts of their names; slips are forgiven.",
-         ("q", "kinds", "limit"), short.search),
-    Tool(declared.impact, "List the columns that a column, or a whole dataset, ends up in: what breaks if it changes.",
-         _WALK, short.reach),
-    Tool(declared.upstream, "List the columns that a column, or a whole dataset, is made of.", _WALK, short.reach),
-    Tool(declared.path, "Tell whether one column or dataset reaches another, and by which shortest way.",
-         _ENDS, short.path),
-    Tool(declared.surface, "List where tagged columns, or one column, end up: exposed, masked, or unknown.\n\n"
-         "Masked code is not masked data: `in the clear until` names when a column was last written without a mask.",
-         ("tag", "dataset", "column", "exposure"), short.surface),
-    Tool(declared.diff, "List which column edges were added, removed or changed between two moments.",
-         ("from_", "to"), short.diff),
-)  # fmt: skip
+_TOOLS = {
+    declared.search: Tool(("q", "kinds", "limit"), short.search),
+    declared.impact: Tool(_WALK, short.reach),
+    declared.upstream: Tool(_WALK, short.reach),
+    declared.path: Tool(_ENDS, short.path),
+    declared.surface: Tool(("tag", "dataset", "column", "exposure"), short.surface),
+    declared.diff: Tool(("from_", "to"), short.diff),
+}
+"""All other questions are tools with all their parameters."""
 
 
 def _offered(question: Question, key: str) -> Any:
@@ -81,24 +72,28 @@ class AgentTools:
 
     def tools(self) -> list[Callable[..., str]]:
         """Return the functions of all tools: of one question each, and those that put more together."""
-        return [*map(self._tool, _TOOLS), self.unused, self.describe]
+        own: list[Callable[..., str]] = [self.unused, self.describe]
+        named = {tool.__name__ for tool in own}
+        others = (each for each in questions_in(vars(declared)) if each.called and each.called not in named)
+        return [*map(self._tool, others), *own]
 
-    def _tool(self, tool: Tool) -> Callable[..., str]:
-        parameters = {_CALLED.get(key, key): key for key in tool.takes}
-        declared_as = {each.key: each for each in tool.question.parameters}
+    def _tool(self, question: Question) -> Callable[..., str]:
+        tool = _TOOLS.get(question) or Tool(tuple(each.key for each in question.parameters), short.plain)
+        taken = {each.called: each for each in question.parameters if each.key in tool.takes}
 
         def ask(**given: Any) -> str:
-            asked = {declared_as[parameters[name]].name: value for name, value in given.items()}
-            return _text(tool.shorten(self._ask(tool.question.path, **asked)))
+            path = {key: quote(given.pop(key), safe="") for key, each in taken.items() if each.place == "path"}
+            asked = {taken[name].name: value for name, value in given.items()}
+            return _text(tool.shorten(self._ask(question.path.format(**path), **asked)))
 
-        ask.__name__, ask.__doc__ = tool.question.name, tool.does
+        ask.__name__, ask.__doc__ = str(question.called), question.does
         ask.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
             [
                 inspect.Parameter(
-                    name, inspect.Parameter.KEYWORD_ONLY, annotation=_offered(tool.question, key),
-                    default=inspect.Parameter.empty if declared_as[key].required else declared_as[key].default,
+                    name, inspect.Parameter.KEYWORD_ONLY, annotation=_offered(question, each.key),
+                    default=inspect.Parameter.empty if each.required else each.default,
                 )
-                for name, key in parameters.items()
+                for name, each in taken.items()
             ],
             return_annotation=str,
         )  # fmt: skip

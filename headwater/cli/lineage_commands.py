@@ -8,11 +8,10 @@ from typing import Annotated, Any
 import typer
 from msgspec import to_builtins
 
-from headwater.cli.printing import pairs, show, table
-from headwater.cli.question_commands import Data, DataFolder, Given, Json, command, listed, option
+from headwater.cli.printing import Given, listed, pairs, show, table
+from headwater.cli.question_commands import Data, DataFolder, Json, command, option
 from headwater.errors import WrongQuestion
 from headwater.questions import declared
-from headwater.questions.coverage import COVERED
 from headwater.settings import load_settings
 
 app = typer.Typer()
@@ -30,10 +29,6 @@ _HEADERS = {
 _DIFF = ("change", "from.dataset", "from.column", "to.dataset", "to.column", "type", "masked", "job.name")
 _OTHER_RUN = ("namespace", "dataset", "run.id", "run.time", "run.job.name")
 _CHILD = ("id", "time", "state", "job.name")
-_EDGE = ("origin", "job.namespace", "job.name", "runs", "first_seen", "last_seen", "landed", "sql")
-_FACETS = ("runId", "namespace", "name", "eventTime", "facet")
-_FOUND = ("kind", "namespace", "name", "column", "tag", "means.dataset", "match", "uses", "last_seen")
-_TIMELINE = ("time", "change", "from.dataset", "from.column", "to.column", "job.name")
 
 
 def _path(found: Any, as_json: bool, _: Given) -> None:
@@ -58,12 +53,6 @@ def _unused(found: Any, as_json: bool, _: Given) -> None:
         _show_reasons(found)
 
 
-def _coverage(found: Any, as_json: bool, _: Given) -> None:
-    columns = ("kind", "namespace", "dataset", "name", "reason")
-    covered = [f"{found[kind].get(COVERED, 0)} of {sum(found[kind].values())} {kind}" for kind in ("datasets", "jobs")]
-    show(found, as_json, lambda: table(f"{' and '.join(covered)} have {COVERED}; without", found, columns))
-
-
 def _run(found: Any, as_json: bool, _: Given) -> None:
     shown = {**found["run"], "job": f"{found['run']['job']['namespace']}/{found['run']['job']['name']}"}
     show(found, as_json, lambda: pairs("Run", shown))
@@ -74,10 +63,6 @@ def _run(found: Any, as_json: bool, _: Given) -> None:
         show(readers, False, lambda: table("Writes, read by", {"items": readers}, _OTHER_RUN))
         parts = {"items": found["children"], "truncated": found["truncated"]}
         show(parts, False, lambda: table("Runs that are part of it", parts, _CHILD))
-
-
-def _timeline(found: Any, as_json: bool, _: Given) -> None:
-    show(found, as_json, lambda: table(f"Lineage of {found['dataset']['dataset']}", found, _TIMELINE))
 
 
 @app.command()
@@ -140,34 +125,11 @@ def _show_stops(found: Any, as_json: bool) -> None:
 
 
 _SUBJECT = ("dataset", "column")
-command(app, declared.impact, partial(_reach, "Impact of"), arguments=_SUBJECT,
-        does="List the columns that a column, or a whole dataset, ends up in.")  # fmt: skip
-command(app, declared.upstream, partial(_reach, "Upstream of"), arguments=_SUBJECT,
-        does="List the columns that a column, or a whole dataset, is made of.")  # fmt: skip
-command(app, declared.path, _path, does="Tell whether one column reaches another, and how. Status 1 if it does not.")
-command(
-    app,
-    declared.edge,
-    listed("Edge", _EDGE),
-    does="Tell why there is an edge: which jobs, how many runs, which SQL, since when.",
-)
-command(app, declared.surface, _surface, arguments=_SUBJECT,
-        does="List where tagged columns, or one column, end up. With --since what became exposed; status 1 if any."
-        )  # fmt: skip
-command(app, declared.unused, _unused, arguments=_SUBJECT,
-        does="Tell which columns may be dropped: used, unused, or unknown where no one can tell.")  # fmt: skip
-command(app, declared.coverage, _coverage, does="List datasets and jobs without column lineage, and why.")
-command(app, declared.timeline, _timeline, does="List when the lineage of a dataset changed, newest first.")
-command(app, declared.run, _run, name="run",
-        does="Show what a run read and who had written it, what it wrote and who read that, and its parts."
-        )  # fmt: skip
-command(
-    app, declared.facets, listed("Facets", _FACETS), does="List a facet's newest value for each run, job or dataset."
-)
-command(
-    app,
-    declared.search,
-    listed("Found", _FOUND),
-    joined=("q",),
-    does="Find jobs, datasets, aliases, columns and tags by parts of their names.",
-)
+command(app, declared.impact, partial(_reach, "Impact of"), arguments=_SUBJECT)
+command(app, declared.upstream, partial(_reach, "Upstream of"), arguments=_SUBJECT)
+command(app, declared.path, _path, also="Status 1 if it does not.")
+command(app, declared.surface, _surface, arguments=_SUBJECT, also="Status 1 if any became exposed since.")
+command(app, declared.unused, _unused, arguments=_SUBJECT)
+command(app, declared.run, _run)
+command(app, declared.facets, listed("Facets", ("runId", "namespace", "name", "eventTime", "facet")))
+command(app, declared.search, joined=("q",))

@@ -3,8 +3,15 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
+
+Given = Mapping[str, Any]
+"""What a command was given, by the names of its parameters in Python."""
+
+Shown = Callable[[Any, bool, Given], None]
+"""Prints an answer, or JSON, and ends with a status that is not 0."""
 
 _WIDE = 160
 """Characters of a line that goes into a file or a pipe."""
@@ -51,6 +58,40 @@ def table(title: str, found: dict[str, Any], columns: tuple[str, ...], headers: 
     for item in items:
         rows.add_row(*("\n".join(map(_safe, _cell(item, name).split("\n"))) for name in columns))
     return rows
+
+
+def listed(title: str, columns: tuple[str, ...]) -> Shown:
+    """Return what prints the items of an answer as a table of some of their members."""
+    return lambda found, as_json, _: show(found, as_json, lambda: table(title, found, columns))
+
+
+def any_answer(title: str) -> Shown:
+    """Return what prints an answer of any shape: what it has one of, then a table for each list of things."""
+
+    def shown(found: Any, as_json: bool, _: Given) -> None:
+        lists = {
+            name: value
+            for name, value in found.items()
+            if isinstance(value, list) and all(isinstance(each, dict) for each in value)
+        }
+        single = {path: _cell(found, path) for path in _paths(found) if path not in ("totalCount", "truncated")}
+        if single or as_json:
+            show(found, as_json, lambda: pairs(title, single))
+        for name, things in lists.items() if not as_json else ():
+            part = {**found, "items": things} if name == "items" else {"items": things}
+            columns = tuple(dict.fromkeys(path for thing in things for path in _paths(thing)))
+            show(part, False, partial(table, title if name == "items" else name.capitalize(), part, columns))
+
+    return shown
+
+
+def _paths(thing: Mapping[str, Any], of: str = "") -> Iterator[str]:
+    """Yield where a thing has single values; of a thing in it not the namespace."""
+    for name, value in thing.items():
+        if isinstance(value, dict):
+            yield from _paths(value, f"{of}{name}.")
+        elif not isinstance(value, list) and not (of and name == "namespace"):
+            yield of + name
 
 
 def _header(path: str) -> str:

@@ -2,7 +2,7 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from msgspec import to_builtins
 
-from headwater.cli.printing import show, table
+from headwater.cli.printing import Shown, any_answer
 from headwater.questions.declaring import Microseconds, Parameter, Question
 from headwater.runtime.folders import existing_folder
 from headwater.settings import load_settings
 
 if TYPE_CHECKING:
+    from headwater.api.freshness import FreshnessMeter
     from headwater.eventlog import Readers
     from headwater.index.reading.index_search import Search
     from headwater.index.reading.view_opener import RulesInForce, ViewOpener
@@ -62,10 +63,19 @@ class DataFolder:
 
     @cached_property
     def readers(self) -> "Readers":
-        """The log; none where nothing was sent yet."""
-        from headwater.runtime.logs import is_log_made, log_readers
+        """The log."""
+        from headwater.runtime.logs import log_readers
 
-        return log_readers(self._settings, self._folder) if is_log_made(self._settings, self._folder) else tuple
+        return log_readers(self._settings, self._folder)
+
+    @cached_property
+    def freshness(self) -> "FreshnessMeter":
+        """What questions cannot see yet; where nothing was sent yet there is no log that could hold more."""
+        from headwater.runtime.indexes import open_freshness
+        from headwater.runtime.logs import is_log_made
+
+        made = is_log_made(self._settings, self._folder)
+        return open_freshness(self._settings, self._folder, self.readers if made else tuple)
 
     def rules(self) -> "RulesInForce":
         """Return the user's rules; the index is not brought up to date for that."""
@@ -76,33 +86,19 @@ class DataFolder:
 
     def ask(self, question: Question, asked: Mapping[str, str], **path: str) -> Any:
         """Return an answer as JSON has it; raises NotKnown only for what no acknowledged event knows, else Behind."""
-        from headwater.runtime.indexes import open_freshness
-
-        freshness = open_freshness(self._settings, self._folder, self.readers)
-        return to_builtins(freshness.certain(lambda: question.ask(self, asked, **path)))
-
-
-Given = Mapping[str, Any]
-"""What a command was given, by the names of its parameters in Python."""
-
-Shown = Callable[[Any, bool, Given], None]
-"""Prints an answer, or JSON, and ends with a status that is not 0."""
-
-
-def listed(title: str, columns: tuple[str, ...]) -> Shown:
-    """Return what prints the items of an answer as a table."""
-    return lambda found, as_json, _: show(found, as_json, lambda: table(title, found, columns))
+        return to_builtins(self.freshness.certain(lambda: question.ask(self, asked, **path)))
 
 
 def command(
-    app: typer.Typer, question: Question, shown: Shown, *,
-    name: str | None = None, does: str, arguments: Sequence[str] = (), joined: Sequence[str] = (),
+    app: typer.Typer, question: Question, shown: Shown | None = None, *,
+    also: str = "", arguments: Sequence[str] = (), joined: Sequence[str] = (),
 ) -> None:  # fmt: skip
     """Add the command that asks a question.
 
-    does: what `--help` says; arguments: parameters that go by
-    their places; joined: those of several words. Both ends of a way are written `DATASET#COLUMN`.
+    shown: None to print it by its shape; also: what `--help` adds to what the question says; arguments: parameters that
+    go by their places; joined: those of several words. Both ends of a way are written `DATASET#COLUMN`.
     """
+    printed = shown or any_answer(str(question.called).capitalize())
     asked = [each for each in question.parameters if each.key not in _ENDS]
     ends = ("start", "end") if len(asked) < len(question.parameters) else ()
 
@@ -112,7 +108,7 @@ def command(
         sent = _ends(*(given.pop(end) for end in ends)) if ends else {}
         given |= {key: " ".join(given[key]) for key in joined}
         sent |= {each.name: _text(given[each.key]) for each in asked if _is_given(given.get(each.key))}
-        shown(DataFolder(data).ask(question, sent, **path), as_json, given)
+        printed(DataFolder(data).ask(question, sent, **path), as_json, given)
 
     taken = {end: _taken(end, End) for end in ends}
     order = sorted(asked, key=lambda each: (not each.required, each.key not in arguments))
@@ -122,8 +118,18 @@ def command(
     taken |= {"data": _taken("data", Data, None), "as_json": _taken("as_json", Json, False)}
     run.__annotations__ = {key: each.annotation for key, each in taken.items()}
     run.__signature__ = inspect.Signature([*taken.values()])  # type: ignore[attr-defined]
-    run.__doc__ = does
-    app.command(name or question.name)(run)
+    run.__doc__ = f"{question.does} {also}".strip()
+    app.command(question.called)(run)
+
+
+def other_commands(app: typer.Typer, questions: Sequence[Question]) -> None:
+    """Add the commands of questions that have none yet: they take and print what the declaration says."""
+    groups = [app, *(group.typer_instance for group in app.registered_groups if group.typer_instance)]
+    commands = [each for group in groups for each in group.registered_commands]
+    known = {each.name or getattr(each.callback, "__name__", "") for each in commands}
+    for question in questions:
+        if question.called and question.called not in known:
+            command(app, question)
 
 
 def option(question: Question, key: str) -> Any:

@@ -10,7 +10,15 @@ from headwater.events.envelope import Kind, check_utf8
 from headwater.events.event import Event, EventShape, SentDataset, UsedDataset
 from headwater.events.facet_digests import Memo, digest_of
 from headwater.events.facet_reader import FacetReader, counted
-from headwater.events.facet_sets import NO_JOB, NO_RUN, DatasetFacets, JobFacets, RunFacets, StatisticsFacets
+from headwater.events.facet_sets import (
+    NO_JOB,
+    NO_RUN,
+    OF_COLUMNS,
+    DatasetFacets,
+    JobFacets,
+    RunFacets,
+    StatisticsFacets,
+)
 from headwater.events.rule_facets import NO_RUN as NO_PARENT
 from headwater.events.times import parse_time
 from headwater.events.wire import WireDataset, WireEvent, read_wire_dataset, read_wire_event
@@ -136,7 +144,7 @@ def _dataset(
         wire.namespace,
         wire.name,
         schema_hash=facets.content_hash("schema"),
-        lineage_hash=facets.content_hash("columnLineage"),
+        lineage_hash=facets.content_hash(*OF_COLUMNS),
         declared_hash=facets.content_hash("lineage"),
         symlinks=facets.symlinks,
         facets=tuple(sorted({*facets.names, *read_of.names, *written_of.names})),
@@ -172,7 +180,7 @@ def _mentioned(
         wire.namespace,
         wire.name,
         schema=facets.says("schema"),
-        lineage=facets.says("columnLineage"),
+        lineage=facets.says(*OF_COLUMNS),
         declared=facets.says("lineage"),
         symlinks=facets.symlinks,
         tags=facets.tags,

@@ -8,7 +8,10 @@ from headwater.events.event import Content, Facet, SentSymlink, SentTag
 from headwater.events.facet_digests import is_deleted
 from headwater.events.rule_facets import JobType, Lifecycle, Parent
 
-TABLES = {"schema": "schemas", "columnLineage": "column_lineage", "lineage": "column_lineage"}
+OF_COLUMNS = ("columnLineage",)
+"""Facets by which a dataset tells what its columns are made of; of several the first counts. `rows.py` reads them."""
+
+TABLES = {"schema": "schemas", "lineage": "column_lineage", **dict.fromkeys(OF_COLUMNS, "column_lineage")}
 """Facets that have a row for each field or edge in a table of their own; of others the text is a row of `facets`."""
 
 CHANGING = frozenset({"version", "dataQualityMetrics", "dataQualityAssertions"})
@@ -28,19 +31,19 @@ class FacetSet(Struct, frozen=True, gc=False):
     values: tuple[Content, ...] = ()
     tables: tuple[Content, ...] = ()
 
-    def content_hash(self, key: str) -> str | None:
-        """Return the hash of a schema or lineage facet, None where there is none."""
-        for content in self.tables:
-            if content.key == key:
-                return content.content_hash
-        return None
+    def content_hash(self, *keys: str) -> str | None:
+        """Return the hash of a schema or lineage facet, the first there is of these; None where there is none."""
+        found = self._content(keys)
+        return found.content_hash if found else None
 
-    def says(self, key: str) -> str | None:
-        """Return the hash of a schema or lineage facet, None where there is none, empty where it was deleted."""
-        for content in self.tables:
-            if content.key == key:
-                return "" if is_deleted(content.raw) else content.content_hash
-        return None
+    def says(self, *keys: str) -> str | None:
+        """Return the same, empty where it was deleted."""
+        found = self._content(keys)
+        return None if found is None else "" if is_deleted(found.raw) else found.content_hash
+
+    def _content(self, keys: tuple[str, ...]) -> Content | None:
+        by_key = {content.key: content for content in self.tables}
+        return next((by_key[key] for key in keys if key in by_key), None)
 
 
 class RunFacets(FacetSet, frozen=True, gc=False):

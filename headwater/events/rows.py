@@ -103,7 +103,7 @@ def _rows_of_any(content: Content) -> Iterator[Row]:
     value = decode(content.raw)
     if not isinstance(value, dict):
         return iter(())
-    return {"schema": _schema, "columnLineage": _column_lineage, "lineage": _lineage}[content.key](value)
+    return _READERS[content.key](value)
 
 
 def _schema(facet: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[Row]:
@@ -136,6 +136,9 @@ def _lineage(facet: Mapping[str, Any]) -> Iterator[Row]:
             for edge in _inputs(field.get("inputs"), None) or [_NO_INPUT]:
                 yield ("lineage", *target, name, *edge)
 
+
+_READERS = {"schema": _schema, "columnLineage": _column_lineage, "lineage": _lineage}
+"""Facet with a row for each field or edge → what makes these rows of it."""
 
 _NO_INPUT: Row = (None,) * 9
 

@@ -2,8 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from math import nan
+from typing import NamedTuple
 
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, Gauge, generate_latest
 from starlette.requests import Request
@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from headwater.api.freshness import FreshnessMeter
 from headwater.api.refusing import json_response
+from headwater.api.shapes.operations import Freshness
 from headwater.errors import HeadwaterError
 from headwater.eventlog import LogWriter, Readers, each
 from headwater.lake.bronze_tables import Bronze
@@ -69,7 +70,7 @@ class Health:
             found = self._freshness.answer()
         except HeadwaterError as error:
             return _ServingState(str(error), "not asked", None)
-        return _ServingState(_told(found["log"], "lake"), _told(found["bronze"], "index"), found)
+        return _ServingState(_told(found.log, "lake"), _told(found.bronze, "index"), found)
 
     def _measure(self) -> None:
         try:
@@ -78,14 +79,14 @@ class Health:
                 passed = self._bronze.watermarks([reader.source for reader in readers])
                 PENDING.set(sum(each(readers, lambda reader: reader.pending(passed[reader.source]))))
                 LOG_BYTES.set(sum(reader.size_bytes() for reader in readers))
-            found: Mapping[str, Any] = self._freshness.answer()
+            found = self._freshness.answer()
         except HeadwaterError:
-            PENDING.set(float("nan"))
-            found = dict.fromkeys(("seconds", "log", "bronze"), float("nan")) | {"gold": None}
-        FRESHNESS.set(found["seconds"])
-        for station in ("log", "bronze"):
-            WAITING.labels(station).set(found[station])
-        GOLD.set(found["gold"]["seconds"] if found["gold"] else float("nan"))
+            PENDING.set(nan)
+            found = Freshness(nan, nan, nan, None)
+        FRESHNESS.set(found.seconds)
+        WAITING.labels("log").set(found.log)
+        WAITING.labels("bronze").set(found.bronze)
+        GOLD.set(found.gold.seconds if found.gold else nan)
 
 
 class _ServingState(NamedTuple):
@@ -93,7 +94,7 @@ class _ServingState(NamedTuple):
 
     of_lake: str
     of_index: str
-    freshness: Mapping[str, Any] | None
+    freshness: Freshness | None
 
 
 def _told(waits_s: float, where: str) -> str:

@@ -5,6 +5,7 @@ Routes of HTTP, the OpenAPI document, commands, and tools for agents are made of
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from types import NoneType
 from typing import Annotated, Any, Literal, NamedTuple, NewType, TypeVar, get_args, get_origin, get_type_hints
 
@@ -19,16 +20,21 @@ Microseconds = NewType("Microseconds", int)
 Values = Mapping[str, str | Sequence[str]]
 """What was asked, by the names of HTTP; what is empty is left out."""
 
+_T = TypeVar("_T")
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class Help(NamedTuple):
-    """What a parameter means, and its bounds: of a number, or `longest` of a text."""
+    """What a parameter means, and its bounds: of a number, or `longest` of a text.
+
+    called: by agents and in notebooks, where HTTP's name is a word of Python or says nothing without its question.
+    """
 
     meaning: str
     least: int = 1
     most: int | None = None
     longest: int | None = None
+    called: str = ""
 
 
 class Parameter(NamedTuple):
@@ -46,6 +52,11 @@ class Parameter(NamedTuple):
         """What HTTP calls it: `as_of` is `asOf`."""
         first, *rest = self.key.rstrip("_").split("_")
         return first + "".join(word.capitalize() for word in rest)
+
+    @property
+    def called(self) -> str:
+        """What agents and notebooks call it."""
+        return self.help.called or self.key
 
     @property
     def meaning(self) -> str:
@@ -123,10 +134,14 @@ _WRITTEN = "ISO 8601, UTC without a zone; + is %2B."
 
 
 class Question(NamedTuple):
-    """A question; path: of its route; reads_lake: one at a time, because it reads Delta tables."""
+    """A question; path: of its route; reads_lake: one at a time, because it reads Delta tables.
+
+    does: what it is for, the first line by itself; called: as a command and as a tool, None where it is neither.
+    """
 
     path: str
-    summary: str
+    does: str
+    called: str | None
     parameters: tuple[Parameter, ...]
     answer: type[AnswerStruct] | None
     run: Callable[..., Any]
@@ -136,8 +151,13 @@ class Question(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """What the OpenAPI document calls it."""
         return self.path.replace("/{run}", "").replace("/", "-")
+
+    @property
+    def summary(self) -> str:
+        """What it is for, in one line."""
+        return self.does.partition("\n")[0].rstrip(".")
 
     def ask(self, sources: Any, asked: Values, **path: str) -> Any:
         """Answer. Raises WrongQuestion for parameters that are missing, unknown or out of form, NotKnown for names.
@@ -154,17 +174,14 @@ class Question(NamedTuple):
 
 
 def question(
-    path: str,
-    *,
-    answer: type[AnswerStruct] | None = None,
-    reads_lake: bool = False,
-    method: str = "GET",
-    role: Role = "read",
-) -> Callable[[_F], Question]:
+    path: str, *, called: str | None = "", answer: type[AnswerStruct] | None = None, reads_lake: bool = False,
+    method: str = "GET", role: Role = "read",
+) -> Callable[[_F], Question]:  # fmt: skip
     """Declare a function as a question.
 
     Its first parameter is what it is asked of; the others, by keyword, are `Annotated` with `Help`, or of a type that
-    `composed` makes of parameters. Its docstring is the summary, its return type the answer's shape, unless named.
+    `composed` makes of parameters. Its docstring says what it is for, its return type is the answer's shape, unless
+    named. called: as a command and as a tool for agents; its path unless named, None where it is for HTTP alone.
     """
 
     def declare(function: _F) -> Question:
@@ -181,20 +198,46 @@ def question(
 
         parameters = [part for key in keys for part in (whole[key][1] if key in whole else (own[key],))]
         shape = answer or (None if hints["return"] is NoneType else hints["return"])
-        summary = (inspect.getdoc(function) or "").partition("\n")[0].rstrip(".")
-        return Question(path, summary, tuple(parameters), shape, run, reads_lake, method, role)
+        does, name = inspect.getdoc(function) or "", path if called == "" else called
+        return Question(path, does, name, tuple(parameters), shape, run, reads_lake, method, role)
 
     return declare
+
+
+def questions_in(module: Mapping[str, Any]) -> tuple[Question, ...]:
+    """Return the questions that a module declares, in its order. module: its names, as `vars` gives them."""
+    return tuple(each for each in module.values() if isinstance(each, Question))
 
 
 _COMPOSED: dict[Any, tuple[Callable[..., Any], tuple[Parameter, ...]]] = {}
 
 
 def composed(make: _F) -> _F:
-    """Let questions take what a function returns, by its parameters."""
+    """Let questions take what a function returns, or a named tuple, by its parameters."""
     keys = inspect.signature(make).parameters
-    _COMPOSED[get_type_hints(make)["return"]] = make, tuple(_read_parameters(make, key, "") for key in keys)
+    _COMPOSED[_made_by(make)] = make, tuple(_read_parameters(make, key, "") for key in keys)
     return make
+
+
+def read_given(make: Callable[..., _T], given: Mapping[str, Any]) -> _T:
+    """Return what a `composed` function makes of values as a notebook has them, by what they are called there.
+
+    Raises WrongQuestion as a question does; None and an empty text count as left out.
+    """
+    taken = {each.called: each for each in _COMPOSED[_made_by(make)][1]}
+    for name in given.keys() - taken.keys():
+        raise WrongQuestion(f"There is no parameter {name[:40]!r}. Write some of {', '.join(taken)}.")
+    return make(**{each.key: each.read(_as_sent(given.get(name))) for name, each in taken.items()})
+
+
+def _made_by(make: Callable[..., Any]) -> Any:
+    return make if isinstance(make, type) else get_type_hints(make)["return"]
+
+
+def _as_sent(value: Any) -> str | None:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _read_parameters(function: Callable[..., Any], key: str, path: str) -> Parameter:
@@ -206,7 +249,7 @@ def _read_parameters(function: Callable[..., Any], key: str, path: str) -> Param
 
 def read_as(declared: Any, name: str, value: str | int | None) -> Any:
     """Return a value as a parameter of a declared type is read, None where it is left out; raises WrongQuestion."""
-    return _parameter(declared, name, None).read(None if value is None else str(value))
+    return _parameter(declared, name, None).read(_as_sent(value))
 
 
 def _parameter(hint: Any, key: str, default: Any) -> Parameter:

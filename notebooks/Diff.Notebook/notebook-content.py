@@ -28,8 +28,8 @@
 # PARAMETERS CELL ********************
 
 lake = "Files/headwater"
-since = "2026-03-01T00:00:00+00:00"
-until = ""  # empty for now
+since = "2026-03-01T00:00:00Z"  # From this moment on.
+until = ""  # Up to this one; now without it.
 
 # METADATA ********************
 
@@ -40,13 +40,11 @@ until = ""  # empty for now
 
 # CELL ********************
 
-from datetime import datetime
-
 from headwater.spark.notebook.plots import as_html, draw_diff
 from headwater.spark.notebook.notebook_questions import Questions
 
 questions = Questions(spark, lake)
-found = questions.diff(datetime.fromisoformat(since), datetime.fromisoformat(until) if until else None)
+found = questions.diff(since, until)
 display(found)
 
 # METADATA ********************

@@ -30,10 +30,10 @@
 # PARAMETERS CELL ********************
 
 lake = "Files/headwater"
-dataset = "bronze/customers"  # a name, any alias, or a unique end of it
-column = "email"  # empty for the whole dataset
-mode = "value"  # or "any": also what filters, joins, groups or sorts
-depth = 25
+dataset = "bronze/customers"  # A dataset by its name, any alias, or a unique end of its name.
+column = "email"  # A column in any case; without it the whole dataset.
+mode = "value"  # value: what values are made of; any: also what filters, joins, groups or sorts.
+depth = 25  # At most so many edges away.
 
 # METADATA ********************
 
@@ -48,7 +48,7 @@ from headwater.spark.notebook.plots import as_html, draw_reach
 from headwater.spark.notebook.notebook_questions import Questions
 
 questions = Questions(spark, lake)
-found = questions.impact(dataset, column or None, mode=mode, depth=depth)
+found = questions.impact(dataset, column, mode=mode, depth=depth)
 display(found.columns)
 
 # METADATA ********************

@@ -29,7 +29,7 @@
 # PARAMETERS CELL ********************
 
 lake = "Files/headwater"
-tag = "pii"
+tag = "pii"  # Tag of the columns that matter.
 
 # METADATA ********************
 

@@ -30,7 +30,7 @@
 # PARAMETERS CELL ********************
 
 lake = "Files/headwater"
-dataset = ""  # empty for all of them
+dataset = ""  # A dataset by its name, any alias, or a unique end of its name; without it all.
 
 # METADATA ********************
 
@@ -45,7 +45,7 @@ from headwater.spark.notebook.plots import as_html, draw_unused
 from headwater.spark.notebook.notebook_questions import Questions
 
 questions = Questions(spark, lake)
-found = questions.unused(dataset or None)
+found = questions.unused(dataset)
 display(found)
 
 # METADATA ********************

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 from headwater.api.marquez.column_feeds import how_json, old_type
 from headwater.api.marquez.datasets import find_version
 from headwater.api.marquez.facet_texts import schema_fields
-from headwater.api.marquez.nodes import Node, find_node
+from headwater.api.marquez.nodes import Node, find_node, version_text
 from headwater.api.marquez.requests import Answer, Asked, LookAgain, Unknown, flag, not_found, required
-from headwater.api.marquez.version_ids import version_now, version_text
 from headwater.errors import NotKnown
 from headwater.index.stored.catalog_tables import JOB
 from headwater.lineage.edges.facet_contents import Transformation
@@ -51,7 +50,7 @@ def _moment_of(asked: Asked, node: Node, text: str) -> int:
     if node.dataset:
         row = find_version(asked, node.dataset, version)
     else:
-        known = asked.catalog.versions(JOB, node.job.key if node.job else 0, -1)
+        known = asked.catalog.versions.listed(JOB, node.job.key if node.job else 0, -1)
         row = next((each for each in known if version_text(each.version) == version.lower()), None)
     if row is None:
         raise not_found("Node", text[:500])
@@ -115,7 +114,7 @@ class _ColumnDrawing:
         asked, name = self._asked, self._graph.names[number].plain
         facets = asked.catalog.dataset_facets(name, only="schema")
         types = {each["name"].casefold(): str(each.get("type") or "") for each in schema_fields(facets)}
-        version = version_text(version_now(asked.catalog, name))
+        version = version_text(asked.catalog.versions.newest(name))
         return _DrawnDataset(*name.parts, version, asked.view.snapshot.shown_columns(name), types)
 
     def _label(self, node: int) -> tuple[str, _DrawnDataset, str]:

@@ -9,26 +9,17 @@ from msgspec import Raw
 
 from headwater.api.marquez.column_feeds import column_lineage
 from headwater.api.marquez.facet_texts import raw_facets, schema_fields, text_in
+from headwater.api.marquez.nodes import version_text
 from headwater.api.marquez.requests import Answer, Asked, not_found
 from headwater.api.marquez.run_answers import Later, run_json, with_facets
-from headwater.api.marquez.version_ids import undescribed_versions, unwritten_versions, version_now, version_text
 from headwater.events.times import iso
-from headwater.index.reading.catalog import VersionRow
+from headwater.index.reading.catalog_versions import VersionRow, undescribed_versions
 from headwater.index.stored.catalog_tables import DATASET
 from headwater.index.stored.version_table import version_value_from
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.run_facts import Tag
 
 _STREAMS = ("kafka", "pulsar", "kinesis", "eventhub", "pubsub")
-
-_LISTED = (
-    "FROM names n CROSS JOIN entities e ON e.kind = 0 AND e.name = n.id WHERE n.namespace = ? "
-    "AND NOT EXISTS (SELECT 1 FROM bindings b WHERE b.alias = n.id) "
-    "AND n.id NOT IN (SELECT location FROM lives WHERE renamed IS NOT NULL) "
-    "AND NOT EXISTS (SELECT 1 FROM datasets d JOIN changes c ON c.name = d.name AND c.mark = 'deleted' "
-    "WHERE d.name = n.id AND d.dropped)"
-)
-"""The datasets of a namespace by the names they go by now; those deleted by hand are left out until written again."""
 
 
 def dataset_json(asked: Asked, name: Name, *, lineage: bool = True) -> Answer:
@@ -37,7 +28,7 @@ def dataset_json(asked: Asked, name: Name, *, lineage: bool = True) -> Answer:
     facets = asked.catalog.dataset_facets(name)
     span = asked.catalog.span(DATASET, names) or (None, None)
     tags = asked.catalog.tags(name, names)
-    newest = asked.catalog.versions(DATASET, asked.catalog.number(name), 1)
+    newest = asked.catalog.versions.listed(DATASET, asked.catalog.number(name), 1)
     return {
         "id": name.shown,
         **_type_and_name(name, facets),
@@ -48,7 +39,7 @@ def dataset_json(asked: Asked, name: Name, *, lineage: bool = True) -> Answer:
         "lastModifiedAt": iso(newest[0].last_us) if newest else None,
         "lastLifecycleState": text_in(facets, "lifecycleStateChange", "lifecycleStateChange"),
         "description": text_in(facets, "documentation", "description"),
-        "currentVersion": version_text(version_now(asked.catalog, name)),
+        "currentVersion": version_text(asked.catalog.versions.newest(name)),
         "columnLineage": column_lineage(asked.view, name) if lineage else None,
         "facets": raw_facets(facets),
         "deleted": not asked.view.snapshot.stands(name),
@@ -105,12 +96,9 @@ def _text(sent: object) -> str | None:
 
 def list_datasets(asked: Asked) -> Answer:
     """GET /namespaces/{namespace}/datasets, by name."""
-    page, namespace, sql = asked.page(), asked.namespace(), asked.catalog.sql
-    rows = sql.execute(
-        f"SELECT n.name {_LISTED} ORDER BY n.name LIMIT ? OFFSET ?", (namespace, page.limit, page.offset)
-    ).fetchall()
-    total = sql.execute(f"SELECT count(*) {_LISTED}", (namespace,)).fetchone()[0]
-    return page.listed("datasets", [dataset_json(asked, Name(namespace, row[0])) for row in rows], total)
+    page, namespace = asked.page(), asked.namespace()
+    names, total = asked.catalog.lists.datasets(namespace, page.limit, page.offset)
+    return page.listed("datasets", [dataset_json(asked, Name(namespace, name)) for name in names], total)
 
 
 def get_dataset(asked: Asked) -> Answer:
@@ -122,8 +110,8 @@ def list_versions(asked: Asked) -> Later | Answer:
     """GET /namespaces/{namespace}/datasets/{dataset}/versions, the one written last first."""
     name, page = asked.dataset(), asked.page()
     number = asked.catalog.number(name)
-    rows = asked.catalog.versions(DATASET, number, page.limit, page.offset)
-    total = asked.catalog.count_versions(DATASET, number)
+    rows = asked.catalog.versions.listed(DATASET, number, page.limit, page.offset)
+    total = asked.catalog.versions.count(DATASET, number)
     if not total:
         unwritten = _unwritten(asked, name)
         rows, total = unwritten[page.offset : page.offset + page.limit], len(unwritten)
@@ -138,7 +126,7 @@ def get_version(asked: Asked) -> Later | Answer:
     if row is None:
         raise not_found("Dataset version", asked.path["version"])
     shown = _version_json(asked, name, row)
-    run = asked.catalog.run(row.run)
+    run = asked.catalog.runs.find(row.run)
     if run is None:
         return shown
     return with_facets(asked, [run], [shown["createdByRun"]], lambda: shown)
@@ -146,19 +134,23 @@ def get_version(asked: Asked) -> Later | Answer:
 
 def find_version(asked: Asked, name: Name, version: str) -> VersionRow | None:
     """Return a version of a dataset by its UUID."""
-    known = asked.catalog.versions(DATASET, asked.catalog.number(name), -1) or _unwritten(asked, name)
-    known += undescribed_versions(asked.catalog, name, asked.names_of(name))
+    known = asked.catalog.versions.listed(DATASET, asked.catalog.number(name), -1) or _unwritten(asked, name)
+    known += _undescribed(asked, name)
     return next((row for row in known if version_text(row.version) == version.lower()), None)
 
 
 def _unwritten(asked: Asked, name: Name) -> list[VersionRow]:
-    return unwritten_versions(asked.catalog, name, asked.names_of(name))
+    return asked.catalog.versions.unwritten(name, asked.names_of(name)) or _undescribed(asked, name)
+
+
+def _undescribed(asked: Asked, name: Name) -> list[VersionRow]:
+    return undescribed_versions(name, asked.catalog.span(DATASET, asked.names_of(name)))
 
 
 def _version_json(asked: Asked, name: Name, row: VersionRow) -> Answer:
     schema, lineage, label = version_value_from(row.value)
     facets = asked.catalog.facets_of_version(asked.names_of(name), schema)
-    run = asked.catalog.run(row.run) if row.run else None
+    run = asked.catalog.runs.find(row.run) if row.run else None
     text = version_text(row.version)
     return {
         "id": {**name.shown, "version": text},

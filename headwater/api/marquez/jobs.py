@@ -4,25 +4,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from headwater.api.marquez.facet_texts import raw_facets, text_in
+from headwater.api.marquez.nodes import version_text
 from headwater.api.marquez.requests import Answer, Asked, Refused, not_found
 from headwater.api.marquez.run_answers import STATES, Later, brief_json, run_json, with_facets
-from headwater.api.marquez.version_ids import version_text
 from headwater.events.times import iso
-from headwater.index.reading.catalog import Catalog, JobRow, VersionRow
+from headwater.index.reading.catalog import Catalog
+from headwater.index.reading.catalog_lists import JobRow
+from headwater.index.reading.catalog_versions import VersionRow
 from headwater.index.stored.catalog_tables import JOB
 from headwater.index.stored.version_table import job_value_from
-from headwater.index.writing.announced_changes import NAMESPACE
 from headwater.lineage.names.dataset_name import Name
 
 LATEST_RUNS = 10
 _TYPES = {"STREAMING": "STREAM", "SERVICE": "SERVICE"}
-_DELETED = (
-    "SELECT d.key FROM changes c CROSS JOIN jobs d ON d.shown = c.name "  # from the few changes to their jobs
-    "CROSS JOIN entities s ON s.kind = 1 AND s.name = d.key "
-    "WHERE c.mark = 'deleted' AND c.time_us >= s.last_us"
-)
-"""Jobs deleted by hand that have not run since."""
-
 _SENT = {state: sent for sent, state in STATES.items()}
 
 
@@ -30,8 +24,8 @@ def job_json(catalog: Catalog, row: JobRow, *, runs: int = LATEST_RUNS) -> Answe
     """Return a job with its newest runs; null where it has none, as Marquez's page takes the first of any list."""
     name = catalog.name(row.shown)
     facets = catalog.job_facets(name)
-    newest = catalog.runs(row.key, max(1, runs))
-    versions = catalog.versions(JOB, row.key, 1)
+    newest = catalog.runs.newest(row.key, max(1, runs))
+    versions = catalog.versions.listed(JOB, row.key, 1)
     parent = catalog.name(row.parent).name if row.parent else None
     return {
         "id": name.shown,
@@ -80,26 +74,10 @@ def _datasets(catalog: Catalog, version: VersionRow | None) -> dict[str, list[di
 
 def list_jobs(asked: Asked) -> Answer:
     """GET /jobs and GET /namespaces/{namespace}/jobs: what was heard of last comes first."""
-    where, values = "n.namespace <> ?", [NAMESPACE]
-    if "namespace" in asked.path:
-        where, values = "n.namespace = ?", [asked.namespace()]
-    states = _states(asked)
-    if states:
-        where += f" AND j.state IN ({','.join('?' * len(states))})"
-        values += states
-    tables = (
-        "FROM entities e JOIN jobs j ON j.key = e.name JOIN names n ON n.id = j.shown WHERE e.kind = 1 "
-        f"AND {where} AND e.name NOT IN ({_DELETED})"
-    )
-    page = asked.page()
-    sql = asked.catalog.sql
-    rows = sql.execute(
-        f"SELECT j.key, j.shown, j.state, j.parent, e.first_us, e.last_us {tables} "
-        "ORDER BY e.last_us DESC, e.name DESC LIMIT ? OFFSET ?",
-        (*values, page.limit, page.offset),
-    ).fetchall()
-    total = sql.execute(f"SELECT count(*) {tables}", values).fetchone()[0]
-    return page.listed("jobs", [job_json(asked.catalog, JobRow(*row)) for row in rows], total)
+    namespace = asked.namespace() if "namespace" in asked.path else None
+    states, page = _states(asked), asked.page()
+    rows, total = asked.catalog.lists.jobs(namespace, states, page.limit, page.offset)
+    return page.listed("jobs", [job_json(asked.catalog, row) for row in rows], total)
 
 
 def _states(asked: Asked) -> list[str]:
@@ -125,7 +103,7 @@ def get_job(asked: Asked) -> Answer | Later:
     """GET /namespaces/{namespace}/jobs/{job}: with the facets of its newest run."""
     row = find_job(asked)
     shown = job_json(asked.catalog, row)
-    newest = asked.catalog.runs(row.key, 1)
+    newest = asked.catalog.runs.newest(row.key, 1)
     if not newest:
         return shown
     return with_facets(asked, newest, [shown["latestRun"]], lambda: shown)
@@ -134,24 +112,24 @@ def get_job(asked: Asked) -> Answer | Later:
 def list_runs(asked: Asked) -> Later:
     """GET /namespaces/{namespace}/jobs/{job}/runs, newest first."""
     row, page = find_job(asked), asked.page()
-    rows = asked.catalog.runs(row.key, page.limit, page.offset)
+    rows = asked.catalog.runs.newest(row.key, page.limit, page.offset)
     shown = [run_json(asked.catalog, run) for run in rows]
-    total = asked.catalog.count_runs(row.key)
+    total = asked.catalog.runs.count(row.key)
     return with_facets(asked, rows, shown, lambda: page.listed("runs", shown, total))
 
 
 def list_versions(asked: Asked) -> Answer:
     """GET /namespaces/{namespace}/jobs/{job}/versions."""
     row, page = find_job(asked), asked.page()
-    found = asked.catalog.versions(JOB, row.key, page.limit, page.offset)
+    found = asked.catalog.versions.listed(JOB, row.key, page.limit, page.offset)
     shown = [_version_json(asked.catalog, row, version) for version in found]
-    return page.listed("versions", shown, asked.catalog.count_versions(JOB, row.key))
+    return page.listed("versions", shown, asked.catalog.versions.count(JOB, row.key))
 
 
 def get_version(asked: Asked) -> Answer:
     """GET /namespaces/{namespace}/jobs/{job}/versions/{version}."""
     row, wanted = find_job(asked), asked.path["version"].lower()
-    for version in asked.catalog.versions(JOB, row.key, -1):
+    for version in asked.catalog.versions.listed(JOB, row.key, -1):
         if version_text(version.version) == wanted:
             return _version_json(asked.catalog, row, version)
     raise not_found("Job version", asked.path["version"])
@@ -160,7 +138,7 @@ def get_version(asked: Asked) -> Answer:
 def _version_json(catalog: Catalog, row: JobRow, version: VersionRow) -> Answer:
     name = catalog.name(row.shown)
     facets = catalog.job_facets(name)
-    run = catalog.run(version.run)
+    run = catalog.runs.find(version.run)
     text = version_text(version.version)
     return {
         "id": {**name.shown, "version": text},

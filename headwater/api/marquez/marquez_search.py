@@ -53,7 +53,7 @@ def search_jobs(things: Search, asked: Asked) -> Answer:
     for item in found.items:
         name = Name(item.namespace, item.name)
         row = asked.catalog.job(name)
-        newest = asked.catalog.runs(row.key, 1) if row else []
+        newest = asked.catalog.runs.newest(row.key, 1) if row else []
         hits.append({
             "run_id": newest[0].run if newest else None, "name": name.name, "namespace": name.namespace,
             "eventType": newest[0].state if newest else None, "type": newest[0].processing if newest else "BATCH",
@@ -68,7 +68,7 @@ def search_datasets(things: Search, asked: Asked) -> Answer:
     hits = []
     for item in found.items:
         name = Name(item.namespace, item.name)
-        newest = asked.catalog.versions(DATASET, asked.catalog.number(name), 1)
+        newest = asked.catalog.versions.listed(DATASET, asked.catalog.number(name), 1)
         facets = raw_facets(asked.catalog.dataset_facets(name))
         run = newest[0].run if newest else None
         hits.append({**name.shown, "run_id": run, "eventType": None, "facets": facets})

@@ -1,10 +1,12 @@
 """Ids of nodes, such as `dataset:NAMESPACE:NAME`: both parts may hold colons, so what is known decides their end."""
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import NamedTuple, TypeVar
+from uuid import UUID
 
 from headwater.api.marquez.requests import Asked, no_such_page, not_found
-from headwater.index.reading.catalog import JobRow
+from headwater.index.reading.catalog_lists import JobRow
 from headwater.lineage.names.dataset_name import Name
 
 T = TypeVar("T")
@@ -37,6 +39,12 @@ def job_id(name: Name) -> str:
 def field_id(name: Name, column: str) -> str:
     """Return the id of a column."""
     return f"datasetField:{name.namespace}:{name.name}:{column}"
+
+
+@lru_cache(maxsize=1024)
+def version_text(version: bytes) -> str:
+    """Return a version as the UUID that clients expect; never null, because Marquez's Java client takes no null."""
+    return str(UUID(bytes=version, version=5))
 
 
 def find_node(asked: Asked, text: str) -> Node:

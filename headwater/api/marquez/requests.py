@@ -106,10 +106,7 @@ class Asked(NamedTuple):
         """Return the namespace of the address by any of its spellings; raises Refused if it is not known."""
         asked = self.path["namespace"]
         for name in (asked, self.view.rules.names.canonical(asked, "x").namespace):
-            if (
-                name == "default"
-                or self.catalog.sql.execute("SELECT 1 FROM namespaces WHERE name = ?", (name,)).fetchone()
-            ):
+            if self.catalog.lists.namespace(name):
                 return name
         raise not_found("Namespace", asked)
 

@@ -3,17 +3,19 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from headwater.api.marquez.bodies import newest_facets, read_events
+from headwater.api.marquez.facet_texts import told_together
+from headwater.api.marquez.nodes import version_text
 from headwater.api.marquez.requests import Answer, Asked, Refused, not_found
-from headwater.api.marquez.version_ids import undescribed, version_at, version_text
 from headwater.errors import NotKnown, WrongQuestion
 from headwater.events.decode import decode
 from headwater.events.times import iso
-from headwater.index.reading.catalog import Catalog, RunRow
+from headwater.index.reading.catalog import Catalog
+from headwater.index.reading.catalog_runs import RunRow
+from headwater.index.reading.catalog_versions import undescribed
 from headwater.index.reading.run_history import RunHistory
-from headwater.index.stored.facet_names_table import JOB, RUN, newest_places
-from headwater.index.stored.recent_facets import recent_facets
+from headwater.index.stored.facet_names_table import JOB, RUN
 from headwater.lake.bronze_tables import Bronze
+from headwater.lake.event_bodies import events_at
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_id_of
 
@@ -59,7 +61,8 @@ def brief_json(row: RunRow) -> Answer:
 
 def _versions(catalog: Catalog, row: RunRow) -> Answer:
     said = row.datasets()
-    inputs = [(catalog.name(number), version_at(catalog, number, row.started_us)) for number in said.inputs]
+    read = map(catalog.name, said.inputs)
+    inputs = [(name, catalog.versions.at(name, row.started_us)) for name in read]
     written = [(catalog.name(number), version) for number, version in said.outputs]
     outputs = [(name, undescribed(name) if version is None else version) for name, version in written]
     found = {}
@@ -85,15 +88,15 @@ def with_facets(asked: Asked, rows: Sequence[RunRow], shown: Sequence[Answer], f
 
 def facets_later(asked: Asked, keys: Sequence[str], entity: str) -> Callable[[Bronze], dict[str, dict[str, Any]]]:
     """Return what reads the facets of runs, or of their jobs, from bronze; those of a job's newest runs are here."""
-    sql = asked.catalog.sql
-    known = recent_facets(sql, keys) if entity == "run" else {}
-    places = {run: newest_places(sql, run, JOB if entity == "job" else RUN) for run in keys if run not in known}
+    runs, whose = asked.catalog.runs, JOB if entity == "job" else RUN
+    known = runs.facets(keys) if whose == RUN else {}
+    places = {run: runs.facet_places(run, whose) for run in keys if run not in known}
 
     def read(bronze: Bronze) -> dict[str, dict[str, Any]]:
-        events = read_events(bronze, set().union(*places.values()))
+        events = events_at(bronze, set().union(*places.values()))
         found = {run: {facet: decode(text) for facet, text in facets.items()} for run, facets in known.items()}
         return found | {
-            run: newest_facets([events[place] for place in own if place in events], entity)
+            run: told_together([events[place] for place in own if place in events], entity)
             for run, own in places.items()
         }
 
@@ -103,7 +106,7 @@ def facets_later(asked: Asked, keys: Sequence[str], entity: str) -> Callable[[Br
 def find_run(asked: Asked, run_id: str) -> RunRow:
     """Return a run by its id; raises Refused if there is none, or several of one id that is no UUID."""
     try:
-        row = asked.catalog.run(RunHistory(asked.catalog.live).key(run_id))
+        row = asked.catalog.runs.find(RunHistory(asked.catalog.live).key(run_id))
     except WrongQuestion as error:
         raise Refused(400, {"code": 400, "message": str(error)}) from error
     except NotKnown:
@@ -171,5 +174,5 @@ def _upstream_item(catalog: Catalog, row: RunRow, depth: int) -> Answer:
 def _writer(catalog: Catalog, name: Name, reader: RunRow) -> list[RunRow]:
     """Return the newest run that had written a dataset when another began to read it."""
     found = RunHistory(catalog.live).written_before(name, reader.time_us, reader.run)
-    row = catalog.run(found.key) if found else None
+    row = catalog.runs.find(found.key) if found else None
     return [row] if row else []

@@ -5,11 +5,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from headwater.api.marquez.namespaces import SOURCES
 from headwater.api.marquez.requests import Asked, invalid, required, zone
 from headwater.events.times import iso
+from headwater.index.reading.catalog_lists import CatalogLists
 from headwater.index.stored.catalog_tables import DATASET, JOB
-from headwater.index.stored.event_table import QUARTER_US
 
 _COUNTED = {"START": "start", "COMPLETE": "complete", "FAIL": "fail", "ABORT": "abort"}
 Interval = tuple[int, int]
@@ -40,27 +39,17 @@ def lineage_events(asked: Asked) -> list[dict[str, Any]]:
 
 
 def _by_type(asked: Asked, span: Interval) -> dict[str, int]:
-    query = "SELECT type, sum(events) FROM quarters WHERE quarter >= ? AND quarter < ? GROUP BY type"
-    rows = asked.catalog.sql.execute(query, (span[0] // QUARTER_US, span[1] // QUARTER_US))
-    return {_COUNTED[kind]: events for kind, events in rows if kind in _COUNTED}
+    return {_COUNTED[kind]: events for kind, events in asked.catalog.events.by_type(*span).items() if kind in _COUNTED}
 
 
-def cumulative(table: str, *values: object) -> Callable[[Asked], list[dict[str, Any]]]:
+def cumulative(count: Callable[[CatalogLists, int], int]) -> Callable[[Asked], list[dict[str, Any]]]:
     """Return what answers how many of something there were by the end of each interval."""
-
-    def answer(asked: Asked) -> list[dict[str, Any]]:
-        query = f"SELECT count(*) FROM {table} first_us < ?"
-        return [
-            {**_named(span), "count": asked.catalog.sql.execute(query, (*values, span[1])).fetchone()[0]}
-            for span in intervals(asked)
-        ]
-
-    return answer
+    return lambda asked: [{**_named(span), "count": count(asked.catalog.lists, span[1])} for span in intervals(asked)]
 
 
-jobs = cumulative("entities WHERE kind = ? AND", JOB)
-datasets = cumulative("entities WHERE kind = ? AND", DATASET)
-sources = cumulative(f"({SOURCES}) WHERE")
+jobs = cumulative(lambda lists, until_us: lists.count(JOB, until_us))
+datasets = cumulative(lambda lists, until_us: lists.count(DATASET, until_us))
+sources = cumulative(CatalogLists.count_sources)
 
 
 def _named(span: Interval) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from headwater.api.marquez.datasets import dataset_json
 from headwater.api.marquez.jobs import job_json
 from headwater.api.marquez.nodes import dataset_id, find_node, job_id
 from headwater.api.marquez.requests import Answer, Asked, required
-from headwater.index.reading.catalog import JobRow
+from headwater.index.reading.catalog_lists import JobRow
 from headwater.index.writing.announced_changes import NAMESPACE
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.time.counted_edges import CountedEdges
@@ -89,7 +89,7 @@ class Tables:
 
     def _running(self, job: Name) -> Sides:
         row = self.row(job) if self._is_now else None
-        newest = self._catalog.runs(row.key, 1) if row and row.state == "RUNNING" else []
+        newest = self._catalog.runs.newest(row.key, 1) if row and row.state == "RUNNING" else []
         if not newest:
             return Sides(set(), set())
         said = newest[0].datasets()
@@ -100,10 +100,7 @@ class Tables:
     def _running_at(self, dataset: Name) -> set[Name]:
         if not self._is_now:
             return set()
-        query = "SELECT u.job_key FROM uses u JOIN jobs j ON j.key = u.job_key WHERE u.name = ? AND j.state = 'RUNNING'"
-        names = self._names_of(dataset)
-        rows = [row for name in names for row in self._catalog.sql.execute(query, (self._catalog.number(name),))]
-        jobs = {self._catalog.name(number) for (number,) in rows}
+        jobs = self._catalog.running_at(self._names_of(dataset))
         return {job for job in jobs if dataset in self._running(job).inputs | self._running(job).outputs}
 
 

@@ -64,7 +64,7 @@ class EdgeReason(AnswerStruct):
     runs: Count
     first_seen: Time | None
     last_seen: Time | None
-    landed: bool
+    rows_confirmed: bool = field(name="landed")
     newest_run: str | None
     sql: str | UnsetType | None = UNSET
 

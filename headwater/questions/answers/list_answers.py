@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, field
 
 from headwater.questions.answers.answer_parts import AnswerStruct, Count, Time
 
@@ -11,7 +11,7 @@ class StoredEvent(AnswerStruct):
     """A stored event; `body` as it was sent, without secrets, None where the lake has it no more."""
 
     event_id: str
-    incarnation: str
+    epoch: str = field(name="incarnation")  # what lakes and clients have called it from the first
     partition: str
     sequence: Count
     received_at: Time
@@ -37,7 +37,7 @@ class Events(AnswerStruct):
 class RejectedEvent(AnswerStruct):
     """What was acknowledged but is no event; a gap or hole goes up to `to_sequence` and has no body."""
 
-    incarnation: str
+    epoch: str = field(name="incarnation")  # what lakes and clients have called it from the first
     partition: str
     sequence: Count
     to_sequence: Count

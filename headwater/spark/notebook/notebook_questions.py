@@ -13,15 +13,17 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.questions.answers.answer_parts import Stop
 from headwater.questions.answers.lineage_answers import ReachedColumn
-from headwater.questions.declaring import read_as
-from headwater.questions.parameters import Depth, Limit, Mode
+from headwater.questions.composed import Between, walk_of
+from headwater.questions.declaring import read_as, read_given
+from headwater.questions.parameters import MAX_LIMIT, Limit
 from headwater.questions.reach import reach
-from headwater.questions.subjects import Bounds, Subject, find_dataset
+from headwater.questions.subjects import Subject, find_dataset
 from headwater.spark.notebook.layers import COUNTS, Layers, open_layers
 from headwater.spark.notebook.snapshot_around import SnapshotAround
 from headwater.tables import COLUMN_EDGES, MASKING_SURFACE, TABLE_EDGES, UNUSED_COLUMNS
 
-LIMIT = 10_000
+DEPTH = 25
+"""Of a walk unless asked otherwise: each step is a Spark job."""
 
 _ENDS = ["source_namespace", "source_dataset", "source_column", "target_namespace", "target_dataset", "target_column"]
 _DATASETS = [name for name in _ENDS if not name.endswith("_column")]
@@ -50,45 +52,47 @@ class Questions:
 
     def impact(self, dataset: str, column: str | None = None, **how: Any) -> Reached:
         """Return the columns that a column, or a whole dataset, ends up in; `how` as in `upstream`."""
-        return self._reach(dataset, column, forward=True, **how)
+        return self._reach({"dataset": dataset, "column": column, **how}, forward=True)
 
     def upstream(self, dataset: str, column: str | None = None, **how: Any) -> Reached:
         """Return the columns that a column, or a whole dataset, is made of.
 
-        dataset: a name, any alias, or a unique end of the name; namespace: where that is not enough;
-        mode: `value`, or `any` for what also filters, joins, groups or sorts; depth, limit: how far, how many.
+        how: the other parameters of the question, as over HTTP: namespace, mode, depth (25 here), limit, roots.
         `masked_on_the_way`: every way up to `depth` long has a step that masks. Raises NotKnown, naming what is near.
         """
-        return self._reach(dataset, column, forward=False, **how)
+        return self._reach({"dataset": dataset, "column": column, **how}, forward=False)
 
-    def surface(self, tag: str = "pii", limit: int = LIMIT) -> pd.DataFrame:
+    def surface(self, tag: str = "pii", limit: int = MAX_LIMIT) -> pd.DataFrame:
         """Return where columns with a tag end up, worst first: `exposure` exposed, unknown or masked."""
         found = self._layers.gold(MASKING_SURFACE).where(F.col("tag") == tag.casefold())
         worst = F.expr("array_position(array('exposed', 'unknown', 'masked'), exposure)")
-        rows = found.orderBy(worst, "namespace", "dataset", "column").limit(limit)
+        rows = found.orderBy(worst, "namespace", "dataset", "column").limit(read_as(Limit, "limit", limit))
         return _pandas(rows.select(*(name for name in MASKING_SURFACE.columns if name not in ("tag", "rules_hash"))))
 
-    def unused(self, dataset: str | None = None, namespace: str | None = None, limit: int = LIMIT) -> pd.DataFrame:
+    def unused(self, dataset: str | None = None, namespace: str | None = None, limit: int = MAX_LIMIT) -> pd.DataFrame:
         """Return the `verdict` of each column, of one dataset or of all: used, unused, or unknown where none can tell.
 
         `reason` says why; `readers` and `consumers` are JSON lists.
         """
         found = self._layers.gold(UNUSED_COLUMNS)
-        if dataset is not None:
+        if dataset:
             name = find_dataset(
                 SnapshotAround(self._layers, self._rules), self._rules.names, Subject(namespace, dataset)
             )
             found = found.where((F.col("namespace") == name.namespace) & (F.col("dataset") == name.name))
-        rows = found.orderBy("namespace", "dataset", "column").limit(limit)
+        rows = found.orderBy("namespace", "dataset", "column").limit(read_as(Limit, "limit", limit))
         return _pandas(rows.select(*(name for name in UNUSED_COLUMNS.columns if name != "rules_hash")))
 
-    def diff(self, since: datetime, until: datetime | None = None, limit: int = LIMIT) -> pd.DataFrame:
-        """Return the edges that came, went, or only changed in being masked, between two moments with a time zone.
+    def diff(
+        self, since: datetime | str, until: datetime | str | None = None, limit: int = MAX_LIMIT
+    ) -> pd.DataFrame:  # fmt: skip
+        """Return the edges that came, went, or only changed in being masked, between two moments; UTC without a zone.
 
         `change`: added, removed, changed. Columns are null between tables whose columns nobody reports; lineage of a
         whole table that gives way to lineage of its columns is not lost. until: default now.
         """
-        was, now = (_plain(self._layers, snapshot) for snapshot in (since, until))
+        between = read_given(Between, {"since": since, "until": until, "limit": limit})
+        was, now = (_plain(self._layers, moment_us) for moment_us in (between.from_, between.to))
         both = was.withColumn("maker", F.col("made")).withColumn("side", F.lit("was"))
         both = both.unionByName(now.withColumn("maker", F.col("made")).withColumn("side", F.lit("now")))
         side = {name: F.first(F.expr(f"CASE WHEN side = '{name}' THEN made END"), ignorenulls=True).alias(name)
@@ -108,24 +112,13 @@ class Questions:
             "change", *_ENDS, "direct", maker["masked"].alias("masked"),
             maker["job_namespace"].alias("job_namespace"), maker["job_name"].alias("job_name"),
         ).orderBy(*_ENDS[3:], *_ENDS[:3], "change")  # fmt: skip
-        return self._spelt(_pandas(rows.limit(limit)))
+        return self._spelt(_pandas(rows.limit(between.limit)))
 
-    def _reach(
-        self,
-        dataset: str,
-        column: str | None,
-        *,
-        forward: bool,
-        namespace: str | None = None,
-        mode: str = "value",
-        depth: int = 25,
-        limit: int = 1_000,
-    ) -> Reached:
-        asked, how = Subject(namespace, dataset, column), read_as(Mode, "mode", mode)
-        bounds = Bounds(read_as(Depth, "depth", depth), read_as(Limit, "limit", limit))
+    def _reach(self, given: dict[str, Any], *, forward: bool) -> Reached:
+        walk = read_given(walk_of, {"depth": DEPTH, **given})
         around = SnapshotAround(self._layers, self._rules)
-        around.fetch(asked, forward=forward, bounds=bounds)
-        found = reach(around, self._rules.names, asked, around.counted(), forward=forward, mode=how, bounds=bounds)
+        around.fetch(walk.asked, forward=forward, bounds=walk.bounds)
+        found = reach(around, self._rules.names, counted=around.counted(), forward=forward, **walk._asdict())
         return Reached(
             astuple(found.column),
             pd.DataFrame([_flat(item) for item in found.columns], columns=_REACHED),
@@ -162,9 +155,9 @@ def _ways(stop: Stop) -> list[tuple[str, ...]]:
     return [(stop.namespace, stop.dataset, way.namespace, way.dataset, jobs) for way in stop.onward]
 
 
-def _plain(layers: Layers, snapshot: datetime | None) -> DataFrame:
+def _plain(layers: Layers, moment_us: int | None) -> DataFrame:
     """Return every edge that counted at a moment, with the first job that makes it, one without a mask first."""
-    columns, tables = (layers.gold(table).where(_at(snapshot)) for table in (COLUMN_EDGES, TABLE_EDGES))
+    columns, tables = (layers.gold(table).where(_at(moment_us)) for table in (COLUMN_EDGES, TABLE_EDGES))
     nothing = F.lit(None).cast("string")
     whole = {"source_column": nothing, "target_column": nothing, "direct": F.lit(True), "masked": F.lit(False)}
     every = columns.unionByName(tables.where("opaque").withColumns(whole), allowMissingColumns=True)
@@ -172,10 +165,10 @@ def _plain(layers: Layers, snapshot: datetime | None) -> DataFrame:
     return every.groupBy(*_ENDS, "direct").agg(made)
 
 
-def _at(snapshot: datetime | None) -> Any:
-    if snapshot is None:
+def _at(moment_us: int | None) -> Any:
+    if moment_us is None:
         return F.expr(COUNTS)
-    at = F.lit(snapshot)
+    at = F.expr(f"timestamp_micros({moment_us})")
     return (F.col("valid_from") <= at) & (F.col("valid_to").isNull() | (F.col("valid_to") > at))
 
 

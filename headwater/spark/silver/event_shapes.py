@@ -3,12 +3,13 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from headwater.events.facet_sets import TABLES
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.spark.silver.content_texts import LINEAGE, SCHEMA, contents_of, stored
 from headwater.spark.storage.spark_delta import TableFolder, keep, kept
 from headwater.tables import SHAPES
 
-ELSEWHERE = frozenset({"schema", "columnLineage", "lineage"})
+ELSEWHERE = frozenset(TABLES)
 """Facets that are content-addressed in bronze; a copy for each run would be most of silver."""
 
 _OF_DATASETS = "transform(concat(inputs, outputs), x -> concat('{kind}', x.{facet}))"

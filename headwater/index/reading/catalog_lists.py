@@ -1,0 +1,131 @@
+"""What there is, a page at a time: namespaces, sources, tags, datasets, jobs; and how many there were by a time."""
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from headwater.index.stored.database import marks
+from headwater.index.writing.announced_changes import NAMESPACE
+
+_NAMESPACES = (
+    "(SELECT name, first_us, last_us FROM namespaces "
+    "UNION ALL SELECT 'default', NULL, NULL WHERE NOT EXISTS (SELECT 1 FROM namespaces WHERE name = 'default'))"
+)
+_SOURCES = (
+    "(SELECT name, uri, first_us, last_us FROM data_sources UNION ALL "
+    "SELECT n.namespace AS name, n.namespace AS uri, min(e.first_us) AS first_us, max(e.last_us) AS last_us "
+    "FROM entities e JOIN names n ON n.id = e.name WHERE e.kind = 0 "
+    "AND NOT EXISTS (SELECT 1 FROM data_sources s WHERE s.name = n.namespace) GROUP BY n.namespace)"
+)
+_DATASETS = (
+    "names n CROSS JOIN entities e ON e.kind = 0 AND e.name = n.id WHERE n.namespace = ? "
+    "AND NOT EXISTS (SELECT 1 FROM bindings b WHERE b.alias = n.id) "
+    "AND n.id NOT IN (SELECT location FROM lives WHERE renamed IS NOT NULL) "
+    "AND NOT EXISTS (SELECT 1 FROM datasets d JOIN changes c ON c.name = d.name AND c.mark = 'deleted' "
+    "WHERE d.name = n.id AND d.dropped)"
+)
+_DELETED_JOBS = (
+    "SELECT d.key FROM changes c CROSS JOIN jobs d ON d.shown = c.name "  # from the few changes to their jobs
+    "CROSS JOIN entities s ON s.kind = 1 AND s.name = d.key "
+    "WHERE c.mark = 'deleted' AND c.time_us >= s.last_us"
+)
+
+
+class HeardOf(NamedTuple):
+    """A namespace, or the URI of a source, and between when it was heard of (us, UTC); no times where nothing was."""
+
+    name: str
+    uri: str
+    first_us: int | None
+    last_us: int | None
+
+
+class JobRow(NamedTuple):
+    """A job: numbers of its key, of the name people see, of its parent; the state of its newest run."""
+
+    key: int
+    shown: int
+    state: str | None
+    parent: int | None
+    first_us: int
+    last_us: int
+
+
+class CatalogLists:
+    """Lists of the present; each page comes with the length of the whole list."""
+
+    def __init__(self, sql: sqlite3.Connection):
+        """Use the index's connection, at rest on one generation."""
+        self._sql = sql
+
+    def namespaces(self, limit: int, offset: int) -> tuple[list[HeardOf], int]:
+        """List namespaces of jobs and datasets, and `default`, by name."""
+        rows, total = self._page("name, '', first_us, last_us", _NAMESPACES, "name", (), (limit, offset))
+        return [HeardOf(*row) for row in rows], total
+
+    def namespace(self, name: str) -> HeardOf | None:
+        """Return a namespace; None where nothing is in it, and it is not `default`."""
+        query = "SELECT name, '', first_us, last_us FROM namespaces WHERE name = ?"
+        row = self._sql.execute(query, (name,)).fetchone() or ((name, "", None, None) if name == "default" else None)
+        return HeardOf(*row) if row else None
+
+    def sources(self, limit: int, offset: int) -> tuple[list[HeardOf], int]:
+        """List what dataSource facets name, and for datasets without one their namespace, by name."""
+        rows, total = self._page("name, uri, first_us, last_us", _SOURCES, "name", (), (limit, offset))
+        return [HeardOf(*row) for row in rows], total
+
+    def source(self, name: str) -> HeardOf | None:
+        """Return a source."""
+        row = self._sql.execute(f"SELECT * FROM {_SOURCES} WHERE name = ?", (name,)).fetchone()
+        return HeardOf(*row) if row else None
+
+    def tags(self) -> tuple[set[str], dict[str, str]]:
+        """Return the tags in use, and the descriptions of those that were described by hand."""
+        used = self._sql.execute(
+            "SELECT name FROM tag_names UNION SELECT detail FROM changes WHERE mark = 'tag' AND value = 'true'"
+        )
+        described = self._sql.execute(
+            "SELECT n.name, c.value FROM changes c JOIN names n ON n.id = c.name "
+            "WHERE c.mark = 'described' AND n.namespace = ''"
+        )
+        return {name for (name,) in used}, dict(described.fetchall())
+
+    def datasets(self, namespace: str, limit: int, offset: int) -> tuple[list[str], int]:
+        """List the datasets of a namespace by the names they go by now; no deleted one until it is written again."""
+        rows, total = self._page("n.name", _DATASETS, "n.name", (namespace,), (limit, offset))
+        return [name for (name,) in rows], total
+
+    def jobs(
+        self, namespace: str | None, states: Sequence[str], limit: int, offset: int
+    ) -> tuple[list[JobRow], int]:  # fmt: skip
+        """List jobs, the one heard of last first; no deleted one until it runs again.
+
+        namespace: None for all but our own; states: of the newest run, none means any.
+        """
+        where, values = ("n.namespace <> ?", [NAMESPACE]) if namespace is None else ("n.namespace = ?", [namespace])
+        if states:
+            where, values = f"{where} AND j.state IN ({marks(states)})", [*values, *states]
+        tables = (
+            "entities e JOIN jobs j ON j.key = e.name JOIN names n ON n.id = j.shown WHERE e.kind = 1 "
+            f"AND {where} AND e.name NOT IN ({_DELETED_JOBS})"
+        )
+        shown, order = "j.key, j.shown, j.state, j.parent, e.first_us, e.last_us", "e.last_us DESC, e.name DESC"
+        rows, total = self._page(shown, tables, order, values, (limit, offset))
+        return [JobRow(*row) for row in rows], total
+
+    def count(self, kind: int, before_us: int) -> int:
+        """Count the datasets or jobs that were heard of before a time."""
+        query = "SELECT count(*) FROM entities WHERE kind = ? AND first_us < ?"
+        return int(self._sql.execute(query, (kind, before_us)).fetchone()[0])
+
+    def count_sources(self, before_us: int) -> int:
+        """Count the sources that were heard of before a time."""
+        return int(self._sql.execute(f"SELECT count(*) FROM {_SOURCES} WHERE first_us < ?", (before_us,)).fetchone()[0])
+
+    def _page(
+        self, shown: str, tables: str, order: str, values: Sequence[str], page: tuple[int, int]
+    ) -> tuple[list[tuple[Any, ...]], int]:
+        """page: limit and offset."""
+        query = f"SELECT {shown} FROM {tables} ORDER BY {order} LIMIT ? OFFSET ?"
+        rows = self._sql.execute(query, (*values, *page)).fetchall()
+        return rows, int(self._sql.execute(f"SELECT count(*) FROM {tables}", values).fetchone()[0])

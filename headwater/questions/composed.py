@@ -1,0 +1,61 @@
+"""Parameters that questions take together, over HTTP as in notebooks: which lineage, from where, between what."""
+
+from typing import NamedTuple
+
+from headwater.lineage.time.as_of import AsOf
+from headwater.lineage.walks.walk import Mode
+from headwater.questions import parameters as p
+from headwater.questions.declaring import composed
+from headwater.questions.subjects import Bounds, Subject
+
+
+@composed
+def as_of_of(
+    view: p.View = "current", as_of: p.AsOf = None, known_at: p.KnownAt = None, seen_since: p.SeenSince = None
+) -> AsOf:
+    """Return which lineage is looked at."""
+    return AsOf(as_of, known_at, seen_since, view == "all")
+
+
+class Walk(NamedTuple):
+    """From where to walk, along what, how far, and what of it is shown."""
+
+    asked: Subject
+    mode: Mode
+    bounds: Bounds
+    roots: bool
+    paths: bool
+
+
+@composed
+def walk_of(
+    *, namespace: p.Namespace = None, dataset: p.Dataset, column: p.Column = None, mode: p.Mode = "value",
+    depth: p.Depth = p.MAX_DEPTH, limit: p.Limit = 1_000, roots: p.Roots = False, paths: p.Paths = False,
+) -> Walk:  # fmt: skip
+    """Return which walk is asked for."""
+    return Walk(Subject(namespace, dataset, column), mode, Bounds(depth, limit), roots, paths)
+
+
+class Ends(NamedTuple):
+    """Both ends of a way."""
+
+    start: Subject
+    end: Subject
+
+
+@composed
+def ends_of(
+    *, from_namespace: p.FromNamespace = None, from_dataset: p.FromDataset, from_column: p.FromColumn = None,
+    to_namespace: p.ToNamespace = None, to_dataset: p.ToDataset, to_column: p.ToColumn = None,
+) -> Ends:  # fmt: skip
+    """Return between which columns or datasets."""
+    return Ends(Subject(from_namespace, from_dataset, from_column), Subject(to_namespace, to_dataset, to_column))
+
+
+@composed
+class Between(NamedTuple):
+    """Between which moments, and how many items of what changed."""
+
+    from_: p.From
+    to: p.To = None
+    limit: p.Limit = 1_000

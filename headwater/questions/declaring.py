@@ -6,12 +6,25 @@ Routes of HTTP, the OpenAPI document, commands, and tools for agents are made of
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from types import NoneType
-from typing import Annotated, Any, Literal, NamedTuple, NewType, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    NewType,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from headwater.access import Role
 from headwater.errors import WrongQuestion
 from headwater.events.times import parse_time
 from headwater.questions.answers.parts import Shape
+
+if TYPE_CHECKING:
+    from headwater.access import Role  # imports pydantic, which a cluster has in a version of its own
 
 Microseconds = NewType("Microseconds", int)
 """A moment, since 1970 UTC; asked for as text, ISO 8601."""
@@ -132,7 +145,7 @@ class Question(NamedTuple):
     run: Callable[..., Any]
     reads_lake: bool = False
     method: str = "GET"
-    role: Role = "read"
+    role: "Role" = "read"
 
     @property
     def name(self) -> str:
@@ -154,7 +167,12 @@ class Question(NamedTuple):
 
 
 def question(
-    path: str, *, answer: type[Shape] | None = None, reads_lake: bool = False, method: str = "GET", role: Role = "read"
+    path: str,
+    *,
+    answer: type[Shape] | None = None,
+    reads_lake: bool = False,
+    method: str = "GET",
+    role: "Role" = "read",
 ) -> Callable[[_F], Question]:
     """Declare a function as a question.
 

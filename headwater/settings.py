@@ -14,7 +14,7 @@ from headwater.access import Key, Secret
 from headwater.errors import WrongSetting
 from headwater.eventlog.event_hub_kind import EventHubSettings
 from headwater.eventlog.kafka_kind import KafkaSettings
-from headwater.eventlog.registry import KINDS
+from headwater.eventlog.log_registry import KINDS
 from headwater.eventlog.sqlite_kind import SqliteSettings
 from headwater.variables import PREFIX, read_variables, variable_of
 

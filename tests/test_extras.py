@@ -29,7 +29,7 @@ ROOMS: tuple[tuple[str, set[str]], ...] = (  # the first that fits: modules, and
     ("headwater.cli.agents", {"server", "agents"}),
     ("headwater.events.problems", {"server"}),
     ("headwater.events.*validation", {"server"}),
-    ("headwater.spark.plots", {"spark", "notebooks"}),
+    ("headwater.spark.notebook.plots", {"spark", "notebooks"}),
     ("headwater.spark.*", {"spark"}),
     ("headwater.lineage.*", set()),
     ("headwater.questions.*", set()),
@@ -39,7 +39,11 @@ ROOMS: tuple[tuple[str, set[str]], ...] = (  # the first that fits: modules, and
 )
 PYSPARKS = {"py4j": "pyspark"}
 NOT_IMPORTED = {"aiohttp"}  # azure-identity does
-STREAMS = ("headwater.spark.kafka_options", "headwater.spark.stream", "headwater.spark.stream_job")  # of Kafka
+STREAMS = (
+    "headwater.spark.bronze.kafka_options",
+    "headwater.spark.bronze.topic_stream",
+    "headwater.spark.stream_job",
+)  # of Kafka
 
 _ALL = """
 import sys

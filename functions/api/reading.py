@@ -10,7 +10,7 @@ from functions import open_readers
 from headwater.errors import HeadwaterError
 from headwater.runtime.folders import prepare_folder
 from headwater.runtime.indexes import keep_index
-from headwater.runtime.reading import Reading
+from headwater.runtime.read_side import ReadSide
 from headwater.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ class Instance:
         """Open nothing that answers over the network yet."""
         self._settings = settings
         self._folder = prepare_folder(settings)
-        self._app = Reading(settings, self._folder, partial(open_readers, settings, self._folder)).app()
+        self._app = ReadSide(settings, self._folder, partial(open_readers, settings, self._folder)).app()
         self._index: threading.Thread | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

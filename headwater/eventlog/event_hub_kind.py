@@ -10,8 +10,8 @@ from pydantic import Field
 from headwater.access import Secret
 from headwater.errors import WrongSetting
 from headwater.eventlog import Claims, Log, Readers
-from headwater.eventlog.claims import forget_old
-from headwater.eventlog.kinds import LogKind, LogSettings
+from headwater.eventlog.folder_claims import forget_old
+from headwater.eventlog.log_kind import LogKind, LogSettings
 from headwater.variables import variable_of
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class EventHubKind(LogKind):
 
     def prepare(self, settings: EventHubSettings) -> None:
         """Import 0.3 s of an Azure SDK and as much of its identities; reads the connection string."""
-        import headwater.eventlog.event_hub  # noqa: F401
+        import headwater.eventlog.event_hub_log  # noqa: F401
         from headwater.eventlog.event_hub_clients import import_identity
 
         _address(settings).host  # noqa: B018 - reads the connection string
@@ -59,7 +59,7 @@ class EventHubKind(LogKind):
 
     def open_log(self, settings: EventHubSettings, folder: Path, claims: Claims, on_commit: Callable[[], None]) -> Log:
         """Open the hub for writing, in a running loop."""
-        from headwater.eventlog.event_hub import EventHubLog
+        from headwater.eventlog.event_hub_log import EventHubLog
 
         forget = partial(forget_old, claims, settings.retain_hours)
         return EventHubLog(_address(settings), queued_bytes=settings.queued_bytes, forget_claims=forget)

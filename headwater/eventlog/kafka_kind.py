@@ -10,8 +10,8 @@ from pydantic import Field
 from headwater.access import Secret
 from headwater.errors import WrongSetting
 from headwater.eventlog import Claims, Log, Readers
-from headwater.eventlog.claims import forget_old
-from headwater.eventlog.kinds import LogKind, LogSettings
+from headwater.eventlog.folder_claims import forget_old
+from headwater.eventlog.log_kind import LogKind, LogSettings
 from headwater.variables import variable_of
 
 if TYPE_CHECKING:
@@ -47,11 +47,11 @@ class KafkaKind(LogKind):
 
     def prepare(self, settings: KafkaSettings) -> None:
         """Import the client."""
-        import headwater.eventlog.kafka  # noqa: F401
+        import headwater.eventlog.kafka_log  # noqa: F401
 
     def open_log(self, settings: KafkaSettings, folder: Path, claims: Claims, on_commit: Callable[[], None]) -> Log:
         """Open the topic for writing."""
-        from headwater.eventlog.kafka import KafkaLog
+        from headwater.eventlog.kafka_log import KafkaLog
 
         return KafkaLog(
             kafka_address(settings),

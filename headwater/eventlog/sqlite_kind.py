@@ -9,8 +9,8 @@ from pydantic import Field
 
 from headwater.errors import LogUnavailable
 from headwater.eventlog import Claims, Log, Readers
-from headwater.eventlog.claims import FolderClaims, Leftovers
-from headwater.eventlog.kinds import LogKind, LogSettings
+from headwater.eventlog.folder_claims import FolderClaims, Leftovers
+from headwater.eventlog.log_kind import LogKind, LogSettings
 
 log = logging.getLogger(__name__)
 
@@ -36,10 +36,10 @@ class SqliteKind(LogKind):
         Only from our own folder: a container may be shared, and deletes by age. While a segment cannot be read they
         stay, and so does everything that retention would take.
         """
-        from headwater.eventlog.sqlite import Limits, SqliteLog
+        from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
         from headwater.eventlog.sqlite_reader import SqliteLogReader
 
-        limits = Limits(
+        limits = LogLimits(
             settings.segment_bytes, settings.queued_bytes, settings.min_free_bytes,
             settings.retain_hours, settings.retain_bytes,
         )  # fmt: skip

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from headwater.eventlog import Claims, Log, LogReader, Readers
-from headwater.eventlog.registry import KINDS
+from headwater.eventlog.log_registry import KINDS
 from headwater.extras import extra
 from headwater.settings import Settings
 

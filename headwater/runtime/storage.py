@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from pydantic import SecretStr
 
 from headwater.eventlog import Claims
-from headwater.eventlog.claims import FolderClaims
-from headwater.eventlog.registry import KINDS
+from headwater.eventlog.folder_claims import FolderClaims
+from headwater.eventlog.log_registry import KINDS
 from headwater.extras import extra
 from headwater.lake.ownership import ROUTES
 from headwater.runtime.folders import data_folder
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
-    from headwater.lake.bronze import Bronze
+    from headwater.lake.bronze_tables import Bronze
 
 OWNER = ROUTES["parser"]
 
@@ -27,7 +27,7 @@ STORAGE_OPTIONS = {"timeout": "15s", "connect_timeout": "3s", "max_retries": "3"
 
 def open_bronze(settings: Settings) -> "Bronze":
     """Open the bronze tables, in a folder or at an address."""
-    from headwater.lake.bronze import Bronze
+    from headwater.lake.bronze_tables import Bronze
 
     lake, options = lake_place(settings)
     return Bronze(f"{lake}/bronze", options)

@@ -12,6 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from headwater.access import Key, Secret
 from headwater.errors import WrongSetting
+from headwater.eventlog.event_hub_kind import EventHubSettings
+from headwater.eventlog.kafka_kind import KafkaSettings
+from headwater.eventlog.log_registry import KINDS
+from headwater.eventlog.sqlite_kind import SqliteSettings
 from headwater.variables import PREFIX, read_variables, variable_of
 
 FILE = "headwater.toml"
@@ -22,10 +26,8 @@ _ABFSS = re.compile(r"abfss://[^/@?#]+@[\w-]+\.dfs\.(core\.windows\.net|fabric\.
 Trigger = Literal["receiver", "parser", "maintenance", "api"]
 
 
-class Settings(BaseModel):
-    """Everything that can be set. Unknown names are errors: a misspelt setting must not be silently ignored."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class GeneralSettings(BaseModel):
+    """What can be set whatever the kind of log."""
 
     data: Path = Field(Path("headwater-data"), description="Folder of log, lake and claims.")
     host: str = Field("127.0.0.1", description="Address to listen on; any but loopback needs `keys`.")
@@ -45,25 +47,8 @@ class Settings(BaseModel):
     request_timeout_s: float = Field(
         30.0, gt=0, le=3600, description="Seconds in which a request's headers, and then its body, must arrive."
     )
-    log: Literal["sqlite", "event_hub", "kafka"] = Field(
-        "sqlite", description="Where acknowledged events wait for the lake."
-    )
-    hub_namespace: str | None = Field(
-        None,
-        description="Host of the Event Hubs namespace, such as `NAME.servicebus.windows.net`; by managed identity.",
-    )
-    hub_connection: Secret | None = Field(
-        None, description="Connection string, instead of `hub_namespace`; also for an emulator."
-    )
-    hub_name: str = Field("openlineage", description="Name of the event hub.")
-    hub_consumer_group: str = Field("headwater", description="Consumer group of the parser.")
-    kafka_servers: str | None = Field(None, description="Servers of Kafka, `host:port`, separated by commas.")
-    kafka_topic: str = Field(
-        "openlineage", pattern=r"^[a-zA-Z0-9._-]+$", description="Topic of Kafka, which must be there."
-    )
-    kafka_group: str = Field("headwater", description="Consumer group under which the topic is read.")
-    kafka_options: dict[str, Secret] = Field(
-        {}, description="Settings of librdkafka for reaching the servers, such as `security.protocol`; see kafka.md."
+    log: str = Field(
+        "sqlite", pattern=f"^({'|'.join(KINDS)})$", description="Where acknowledged events wait for the lake."
     )
     lake: str | None = Field(
         None, description="Folder or `abfss://` address of the Delta tables; default is `lake` in the data folder."
@@ -77,23 +62,6 @@ class Settings(BaseModel):
     claims_options: dict[str, Secret] = Field(
         {}, description="`account_name` and `account_key`, or `sas_token`, for `claims_url` instead of an identity."
     )
-    identity_client_id: str | None = Field(
-        None, description="Client id of the user-assigned managed identity; default is what the machine offers."
-    )
-    claim_bytes: int | None = Field(
-        None,
-        gt=0,
-        description="Bodies above it go to `claims`; default 1 MiB, with Kafka 900 KiB, with an event hub 200 KiB.",
-    )
-    segment_bytes: int = Field(256 << 20, gt=0, description="A log segment is closed when it holds this much.")
-    queued_bytes: int = Field(64 << 20, gt=0, description="Bodies that may wait for the log before requests get 503.")
-    min_free_bytes: int = Field(256 << 20, ge=0, description="Free disk space below which requests get 503.")
-    retain_hours: float = Field(
-        72,
-        ge=0,
-        description="Log segments older than this go, once parsed; claims too, so not below the retention of a hub.",
-    )
-    retain_bytes: int = Field(4 << 30, ge=0, description="Oldest passed segments go while the log is larger than this.")
     vacuum_hours: int = Field(
         24, ge=24, description="Files that the lake no longer uses are deleted after this; 168 behind a shortcut."
     )
@@ -104,6 +72,12 @@ class Settings(BaseModel):
     flush_s: float = Field(
         1.0, ge=0, le=600, description="Seconds between two commits of a table by one process of the Function App."
     )
+
+
+class Settings(SqliteSettings, EventHubSettings, KafkaSettings, GeneralSettings):
+    """Everything that can be set. Unknown names are errors: a misspelt setting must not be silently ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def load_settings(
@@ -128,7 +102,7 @@ def load_settings(
     except ValidationError as error:
         raise _wrong(error, sources) from error
     _check_open_to_others(settings)
-    _check_log(settings)
+    KINDS[settings.log].check(settings)
     _check_lake(settings)
     return settings, sources
 
@@ -155,19 +129,6 @@ def _check_open_to_others(settings: Settings) -> None:
         raise WrongSetting(
             f"Host {settings.host!r} can be reached by others, but there are no keys. Add [[keys]] to {FILE} "
             f"(name, key, roles) or set {PREFIX}KEYS; without keys only loopback is allowed."
-        )
-
-
-def _check_log(settings: Settings) -> None:
-    if settings.log == "event_hub" and bool(settings.hub_namespace) == bool(settings.hub_connection):
-        raise WrongSetting(
-            f'With log = "event_hub" exactly one of hub_namespace (managed identity) and hub_connection must be set. '
-            f"Set it in {FILE} or as {PREFIX}HUB_NAMESPACE or {PREFIX}HUB_CONNECTION."
-        )
-    if settings.log == "kafka" and not settings.kafka_servers:
-        raise WrongSetting(
-            f'With log = "kafka" kafka_servers must be set, such as "localhost:9092". Set it in {FILE} or as '
-            f"{PREFIX}KAFKA_SERVERS."
         )
 
 

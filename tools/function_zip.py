@@ -17,7 +17,8 @@ SHIPPED = (
     "requirements.txt",
     "LICENSE",
     "functions/**/*.py",
-    "headwater/*.py",
+    "headwater/[!_]*.py",
+    "headwater/__init__.py",
     "headwater/api/**/*.py",
     "headwater/api/docs.html",
     "headwater/eventlog/*.py",
@@ -26,10 +27,6 @@ SHIPPED = (
     "headwater/lake/*.py",
     "headwater/lineage/**/*.py",
     "headwater/lineage/names/names.yaml",
-    "headwater/local/__init__.py",
-    "headwater/local/index_process.py",
-    "headwater/local/lifeline.py",
-    "headwater/local/wake.py",
     "headwater/parser/*.py",
     "headwater/questions/**/*.py",
     "headwater/receiver/*.py",
@@ -41,7 +38,8 @@ SHIPPED = (
 """Everything that goes to the cloud; `.funcignore` says the same to other tools."""
 
 LEFT_OUT = (
-    "headwater/eventlog/kafka*.py",  # the app speaks AMQP
+    "headwater/eventlog/kafka_log.py",  # the app speaks AMQP
+    "headwater/eventlog/kafka_[cfr]*.py",
     "headwater/events/file_validation.py",  # for the command line, with the schemas of the specification
     "headwater/events/problems.py",
     "headwater/events/spec_index.py",

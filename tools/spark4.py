@@ -1,8 +1,8 @@
 """Spark 4.1 in an environment of its own, with its jars: what runs on 3.5 runs there too.
 
 Run by `make test-spark4` (`python -m tools.spark4`); it lies in `.cache/spark4/`. The lock file is ours with two other
-versions: `uv pip compile pyproject.toml --group dev --override tools/spark4.in --universal --python-version 3.11
---generate-hashes --no-emit-index-url --no-header -o requirements-spark4.lock`.
+versions: `uv pip compile pyproject.toml --extra server --group dev --override tools/spark4.in --universal
+--python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements-spark4.lock`.
 """
 
 import sys

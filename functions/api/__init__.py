@@ -2,15 +2,14 @@
 
 import azure.functions as func
 
-from functions.api.reading import Reading
+from functions.api.reading import Instance
 from headwater.settings import Settings
 
 
 def blueprint(settings: Settings) -> func.Blueprint:
     """Build the trigger; the first request begins to build this instance's index."""
     bp = func.Blueprint()
-    reading = Reading(settings)
-    middleware = func.AsgiMiddleware(reading)
+    middleware = func.AsgiMiddleware(Instance(settings))
 
     @bp.function_name("api")
     @bp.route("{*route}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)

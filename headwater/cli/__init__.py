@@ -14,7 +14,8 @@ from headwater.cli import fabric_command, lineage_commands, spark_commands
 from headwater.cli.printing import Given, listed, pairs, show, table
 from headwater.cli.question_commands import Data, DataFolder, Json, command, option, other_commands
 from headwater.durations import seconds
-from headwater.errors import HeadwaterError, WrongSetting
+from headwater.errors import HeadwaterError
+from headwater.extras import extra
 from headwater.questions import declared
 from headwater.questions.declaring import read_as
 from headwater.questions.parameters import At
@@ -191,10 +192,8 @@ def mcp(
     key: Annotated[str | None, typer.Option(envvar="HEADWATER_KEY", help="Key with the role read.")] = None,
 ) -> None:
     """Answer agents over the Model Context Protocol, on standard input and output. Needs headwater[agents]."""
-    try:
+    with extra("agents"):
         from headwater.cli.agents import serve
-    except ModuleNotFoundError as error:
-        raise WrongSetting(f"{error.name} is missing. Install it: pip install 'headwater[agents]'.") from error
     serve(to, key)
 
 

@@ -22,8 +22,9 @@ def stream(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Take what waits in Kafka into bronze, for when one parser is too few. Settings say which topic."""
+    from headwater.eventlog.kafka_kind import kafka_address
+    from headwater.extras import extra
     from headwater.runtime.folders import prepare_folder
-    from headwater.runtime.logs import kafka_address
     from headwater.runtime.private import private_spark
     from headwater.runtime.storage import claims_folder, is_lake_remote, lake_folder
     from headwater.spark.session import local_session
@@ -36,7 +37,7 @@ def stream(
         )
     prepare_folder(settings)
     began = time.monotonic()
-    with local_session(more=private_spark(settings), streams=True) as spark:
+    with extra("kafka"), local_session(more=private_spark(settings), streams=True) as spark:
         from headwater.spark.bronze.topic_stream import TopicStream, run
 
         lake, claims = str(lake_folder(settings)), str(claims_folder(settings))

@@ -72,6 +72,12 @@ class FolderClaims:
             raise LogUnavailable(f"Cannot read the folder {self._folder}: {error}. Restore it.") from error
 
 
+def forget_old(claims: Claims, hours: float) -> None:
+    """Let large bodies of our own folder go by age; a container has a rule of its own for that."""
+    if isinstance(claims, FolderClaims):
+        claims.forget_older(hours)
+
+
 class Leftovers:
     """Bodies that were there when the log was opened; those that no record names were never acknowledged."""
 

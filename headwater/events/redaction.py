@@ -8,8 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import re2
 
 from headwater.events.redaction_names import FOLLOWED, NAME_ONLY, WORD, is_harmless, is_secret, is_secret_name
 from headwater.events.redaction_rules import REDACTED, redact_text
@@ -39,13 +38,22 @@ _TRIGGERS = "|".join(
 )
 
 
+def _compiled(pattern: str) -> Any:
+    options = re2.Options()
+    options.case_sensitive, options.dot_nl, options.never_capture = False, True, True
+    options.encoding = re2.Options.Encoding.LATIN1  # bytes that are no UTF-8 are looked at, too
+    return re2.compile(pattern.encode(), options)
+
+
+_SECRETS = _compiled(_TRIGGERS)
+
+
 def suspicious(texts: Sequence[bytes]) -> list[bool]:
     """Tell of each raw JSON text whether `redact` could change it; true is cheap, false is a promise.
 
     texts: whole events or fragments that hold their own keys. About 2 ns a byte, linear in the text.
     """
-    found = pc.match_substring_regex(pa.array(texts, pa.large_binary()), f"(?s:{_TRIGGERS})", ignore_case=True)
-    return cast("list[bool]", found.to_pylist())
+    return [_SECRETS.search(text) is not None for text in texts]
 
 
 def redact(value: T) -> T:

@@ -7,6 +7,7 @@ import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -16,15 +17,9 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from headwater.access import Access
-from headwater.api.app import ReadApi, ReadFrom
-from headwater.api.live_feed import Live
-from headwater.api.marquez.marquez_routes import MarquezApi
 from headwater.errors import HeadwaterError, LogUnavailable, Retry
 from headwater.eventlog import Log
 from headwater.eventlog.folder_claims import ClaimCheck
-from headwater.index.reading.index_search import Search
-from headwater.index.reading.view_opener import ViewOpener
 from headwater.local.connection import connection_class
 from headwater.local.health import Health
 from headwater.local.intake import Take
@@ -33,11 +28,10 @@ from headwater.local.wake import Wake
 from headwater.receiver import Refusal, Request
 from headwater.receiver.station import Receiver, RequestLimits
 from headwater.runtime.folders import folder_lock, prepare_folder
-from headwater.runtime.indexes import open_freshness, open_index_home, open_rules
 from headwater.runtime.logs import log_readers, open_log
-from headwater.runtime.storage import claim_limit, open_bronze, open_claims
-from headwater.settings import Settings, settings_shown
-from headwater.web.pages import Web
+from headwater.runtime.read_side import ReadSide
+from headwater.runtime.storage import claim_limit, open_claims
+from headwater.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -53,26 +47,17 @@ class Serve:
         """Wire the stations of this process."""
         self._settings = settings
         self._log = event_log
-        access = Access(settings.keys)
+        reading = ReadSide(settings, folder, partial(log_readers, settings, folder))
         claims = ClaimCheck(event_log, open_claims(settings), claim_limit(settings))
-        self.receiver = Receiver(claims, access, RequestLimits(max_body_bytes=settings.max_body_bytes))
+        self.receiver = Receiver(claims, reading.access, RequestLimits(max_body_bytes=settings.max_body_bytes))
         self.timeout_s = settings.request_timeout_s
         self._intake: dict[str, Take] = {
             "/api/v1/lineage": self.receiver.one,
             "/api/v1/lineage/batch": self.receiver.batch,
         }
-        bronze, readers = open_bronze(settings), log_readers(settings, folder)
-        freshness = open_freshness(settings, folder, log_readers(settings, folder))
-        self._health = Health(event_log, readers, bronze, freshness)
-        home = open_index_home(folder)
-        open_views, search = ViewOpener(home, open_rules(settings)), Search(home, open_rules(settings))
-        shown = settings_shown(settings)
-        self.live = Live(home)
-        reading = ReadFrom(readers, bronze, access, open_views, search, freshness, shown, self._send_again, self.live)
-        self._read = ReadApi(reading).app()
-        self._read.routes.extend(MarquezApi(open_views, search, bronze, access, freshness, post=self._post).routes())
-        self._read.routes.extend(self._health.routes())
-        self._read.routes.extend(Web().routes())
+        self._health = Health(event_log, reading.readers, reading.bronze, reading.freshness)
+        self.live = reading.live()
+        self._read = reading.app(self._send_again, self.live, self._post, self._health.routes())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer what is asked; what is posted goes its own way from the connection to the receiver."""

@@ -7,12 +7,25 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from types import NoneType
-from typing import Annotated, Any, Literal, NamedTuple, NewType, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    NewType,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from headwater.access import Role
 from headwater.errors import WrongQuestion
 from headwater.events.times import parse_time
 from headwater.questions.answers.answer_parts import AnswerStruct
+
+if TYPE_CHECKING:
+    from headwater.access import Role  # imports pydantic, which a cluster has in a version of its own
 
 Microseconds = NewType("Microseconds", int)
 """A moment, since 1970 UTC; asked for as text, ISO 8601."""
@@ -147,7 +160,7 @@ class Question(NamedTuple):
     run: Callable[..., Any]
     reads_lake: bool = False
     method: str = "GET"
-    role: Role = "read"
+    role: "Role" = "read"
 
     @property
     def name(self) -> str:
@@ -175,7 +188,7 @@ class Question(NamedTuple):
 
 def question(
     path: str, *, called: str | None = "", answer: type[AnswerStruct] | None = None, reads_lake: bool = False,
-    method: str = "GET", role: Role = "read",
+    method: str = "GET", role: "Role" = "read",
 ) -> Callable[[_F], Question]:  # fmt: skip
     """Declare a function as a question.
 

@@ -1,13 +1,17 @@
 """The index of the lake, and the user's rules that it is built by."""
 
-import contextlib
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headwater.errors import WrongSetting
+from headwater.errors import Retry, WrongSetting
 from headwater.eventlog import Readers
+from headwater.events.position import Source
 from headwater.runtime.folders import folder_lock
-from headwater.runtime.storage import lake_place, open_bronze
+from headwater.runtime.storage import is_lake_remote, lake_place, open_bronze
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
@@ -16,6 +20,10 @@ if TYPE_CHECKING:
     from headwater.index.reading.index_search import Search
     from headwater.index.reading.view_opener import ViewOpener
     from headwater.index.rules_files import RulesFiles
+
+log = logging.getLogger(__name__)
+
+MAX_PAUSE_S = 30.0
 
 
 def open_index_home(folder: Path) -> "IndexHome":
@@ -57,7 +65,7 @@ def open_search(settings: Settings, folder: Path) -> "Search":
 def _catch_up(settings: Settings, folder: Path, rules: "RulesFiles") -> None:
     from headwater.index.writing.index_follower import IndexFollower
 
-    with contextlib.suppress(WrongSetting), folder_lock(folder, "index", wait_s=0):
+    with suppress(WrongSetting), folder_lock(folder, "index", wait_s=0):
         follower = IndexFollower(open_index_home(folder), open_bronze(settings))
         while follower.step(rules.current().names):
             pass
@@ -72,3 +80,55 @@ def open_rules(settings: Settings) -> "RulesFiles":
     if settings.rules is not None and not folder.is_dir():
         raise WrongSetting(f"No folder {folder}, which the setting `rules` names. Create it or correct the setting.")
     return RulesFiles(folder)
+
+
+def keep_index(
+    settings: Settings,
+    folder: Path,
+    stop: threading.Event,
+    wait: Callable[[float], object] | None = None,
+    told: Callable[[], Mapping[Source, int]] = dict,
+) -> None:
+    """Follow bronze until stopped, as its only writer on this disk; faults of the lake are tried again, ever slower.
+
+    wait: sleeps until something may have come, so many seconds at most; told: how far partitions are known to be.
+    A remote lake is looked at by the clock alone, because each look costs.
+    """
+    from headwater.index.writing.index_follower import IndexFollower
+
+    with index_lock(folder, stop):
+        follower = IndexFollower(open_index_home(folder), open_bronze(settings))
+        rules = open_rules(settings)
+        said: list[str] = []
+        is_remote = is_lake_remote(settings)
+        look_s = max(settings.tick_s, settings.flush_s) if is_remote else min(settings.tick_s, 1.0)
+        rest = stop.wait if is_remote or wait is None else wait
+        pause = 0.0
+        while not stop.is_set():
+            names = rules.current().names
+            if rules.problems != said:
+                said = rules.problems
+                for problem in said:
+                    log.warning("%s", problem)
+            try:
+                taken = follower.step(names, told())
+                pause = 0.0
+            except Retry as error:
+                log.warning("%s", error)
+                taken, pause = 0, min(MAX_PAUSE_S, max(0.2, pause * 2))
+            if pause:
+                stop.wait(pause)
+            elif not taken:
+                rest(look_s)
+        follower.close()
+
+
+@contextmanager
+def index_lock(folder: Path, stop: threading.Event) -> Iterator[None]:
+    """Hold the role of the index's writer, once a command that builds the index meanwhile is done."""
+    with ExitStack() as stack:
+        while not stop.is_set():
+            with suppress(WrongSetting):
+                stack.enter_context(folder_lock(folder, "index", wait_s=1))
+                break
+        yield

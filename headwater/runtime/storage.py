@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,8 @@ from pydantic import SecretStr
 
 from headwater.eventlog import Claims
 from headwater.eventlog.folder_claims import FolderClaims
+from headwater.eventlog.log_registry import KINDS
+from headwater.extras import extra
 from headwater.lake.ownership import ROUTES
 from headwater.runtime.folders import data_folder
 from headwater.settings import Settings
@@ -20,12 +23,6 @@ OWNER = ROUTES["parser"]
 
 STORAGE_OPTIONS = {"timeout": "15s", "connect_timeout": "3s", "max_retries": "3", "retry_timeout": "10s"}
 """Of a request to the lake, 25 s at most: delta-rs by itself would take minutes. `lake_options` goes before."""
-
-CLAIM_BYTES = {"sqlite": 1 << 20, "event_hub": 200 << 10, "kafka": 900 << 10}
-"""Largest body each kind of log takes by itself; a hub of the basic tier takes 256 KB with all that belongs to it.
-
-Kafka's default (message.max.bytes) is 1 MiB.
-"""
 
 
 def open_bronze(settings: Settings) -> "Bronze":
@@ -70,7 +67,7 @@ def revealed(options: Mapping[str, SecretStr]) -> dict[str, str]:
 
 def claim_limit(settings: Settings) -> int:
     """Return the largest body, in bytes, that goes into the log itself."""
-    return settings.claim_bytes or CLAIM_BYTES[settings.log]
+    return KINDS[settings.log].claim_limit(settings)
 
 
 def open_claims(settings: Settings) -> Claims:
@@ -79,6 +76,8 @@ def open_claims(settings: Settings) -> Claims:
         return FolderClaims(claims_folder(settings))
     from headwater.eventlog.blob_claims import BlobClaims
 
+    with extra("azure"):
+        find_spec("azure.storage.blob")  # raises without `azure`; the SDK is imported with the first large body
     return BlobClaims(settings.claims_url, revealed(settings.claims_options), settings.identity_client_id)
 
 

@@ -1,10 +1,9 @@
 """Fabric's REST API, as whoever we are signed in as."""
 
 import logging
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from headwater.errors import WrongSetting
+from headwater.extras import extra
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
@@ -13,9 +12,8 @@ if TYPE_CHECKING:
 
 def open_fabric(settings: Settings, api: str) -> "Fabric":
     """Open Fabric's REST API as whoever `az login`, the environment or a managed identity says we are."""
-    if find_spec("azure.identity") is None:
-        raise WrongSetting("The Python package azure-identity is missing. Run `pip install headwater[azure]`.")
-    from azure.identity import DefaultAzureCredential
+    with extra("azure"):
+        from azure.identity import DefaultAzureCredential
 
     from headwater.fabric.rest import Fabric
 

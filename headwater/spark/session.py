@@ -6,17 +6,16 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headwater.errors import WrongSetting
+from headwater.extras import extra
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 JARS = "HEADWATER_SPARK_JARS"
-_INSTALL = "pip install headwater[spark]"
 _DELTA = {
     "3.5": ("delta-spark_2.12-3.3.3.jar", "delta-storage-3.3.3.jar"),
     "4.1": ("delta-spark_4.1_2.13-4.3.1.jar", "delta-storage-4.3.1.jar"),
@@ -132,14 +131,15 @@ def jar_names(spark: str, *, streams: bool = False) -> Sequence[str]:
     """Return the jars beyond its own that a version of pyspark needs; raises WrongSetting for others than ours."""
     release = ".".join(spark.split(".")[:2])
     if release not in _DELTA:
-        raise WrongSetting(f"Headwater runs on Spark {' and '.join(_DELTA)}; pyspark is {spark}. Run `{_INSTALL}`.")
+        raise WrongSetting(
+            f"Headwater runs on Spark {' and '.join(_DELTA)}; pyspark is {spark}. Run `pip install 'headwater[spark]'`."
+        )
     return _DELTA[release] + (_STREAM[release] if streams else ())
 
 
 def _require() -> None:
-    for module in ("pyspark", "delta", "pandas"):
-        if find_spec(module) is None:
-            raise WrongSetting(f"The Python package {module} is missing. Run `{_INSTALL}`.")
-    with warnings.catch_warnings():
+    with extra("spark"), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # pyspark 3.5 asks distutils for versions
+        import delta  # noqa: F401, PLC0415
+        import pandas  # noqa: F401, PLC0415
         import pyspark.sql.pandas.utils  # noqa: F401, PLC0415 - its warnings come once, here

@@ -12,8 +12,11 @@ from collections.abc import Sequence
 from pyspark.sql import SparkSession
 
 from headwater.durations import seconds
-from headwater.eventlog.kafka_clients import KafkaAddress
-from headwater.spark.bronze.topic_stream import BATCH_EVENTS, TopicStream, run
+from headwater.extras import extra
+
+with extra("kafka"):
+    from headwater.eventlog.kafka_clients import KafkaAddress
+    from headwater.spark.bronze.topic_stream import BATCH_EVENTS, TopicStream, run
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
 
+from rapidfuzz.distance import OSA
+
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _ROUGH, _SURE = 4, 8
 
@@ -25,18 +27,8 @@ def distance(term: str, word: str, most: int) -> int | None:
 
     A slip is a letter changed, left out, put in, or swapped with its neighbour.
     """
-    before: list[int] = []
-    row = list(range(len(word) + 1))
-    for at, letter in enumerate(term, 1):
-        older, before, row = before, row, [at]
-        for column, other in enumerate(word, 1):
-            best = min(before[column] + 1, row[-1] + 1, before[column - 1] + (letter != other))
-            if at > 1 and column > 1 and letter == word[column - 2] and term[at - 2] == other:
-                best = min(best, older[column - 2] + 1)
-            row.append(best)
-        if min(row) > most and (not before or min(before) > most):
-            return None
-    found = min(row)
+    lengths = range(len(term) - most, min(len(word), len(term) + most) + 1)
+    found = min((OSA.distance(term, word[:length], score_cutoff=most) for length in lengths), default=most + 1)
     return found if found <= most else None
 
 
@@ -60,7 +52,7 @@ class Vocabulary:
         letters, shortest = _letters(term), len(term) - most
         for mask, word in self._words:
             if (letters & ~mask).bit_count() <= most and len(word) >= shortest:
-                found = distance(term, word[: len(term) + most], most)
+                found = distance(term, word, most)
                 if found is not None:
                     yield found, word
 

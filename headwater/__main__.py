@@ -1,0 +1,31 @@
+"""Both commands as they are installed: each says which extra it needs where that is missing."""
+
+import sys
+from importlib import import_module
+
+from headwater.errors import WrongSetting
+from headwater.extras import extra
+
+
+def main() -> None:
+    """Run `headwater`."""
+    _run("headwater.cli", "server")
+
+
+def spark_main() -> None:
+    """Run `headwater-spark`, in the session of a cluster."""
+    _run("headwater.spark.__main__", "spark")
+
+
+def _run(module: str, needs: str) -> None:
+    try:
+        with extra(needs):
+            found = import_module(module)
+    except WrongSetting as error:
+        sys.stderr.write(f"headwater: {error}\n")
+        sys.exit(3)
+    found.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""A topic of Kafka as the log."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from headwater.access import Secret
+from headwater.errors import WrongSetting
+from headwater.eventlog import Claims, Log, Readers
+from headwater.eventlog.folder_claims import forget_old
+from headwater.eventlog.log_kind import LogKind, LogSettings
+from headwater.variables import variable_of
+
+if TYPE_CHECKING:
+    from headwater.eventlog.kafka_clients import KafkaAddress
+
+
+class KafkaSettings(LogSettings):
+    """Where the topic is, and how it is reached."""
+
+    kafka_servers: str | None = Field(None, description="Servers of Kafka, `host:port`, separated by commas.")
+    kafka_topic: str = Field(
+        "openlineage", pattern=r"^[a-zA-Z0-9._-]+$", description="Topic of Kafka, which must be there."
+    )
+    kafka_group: str = Field("headwater", description="Consumer group under which the topic is read.")
+    kafka_options: dict[str, Secret] = Field(
+        {}, description="Settings of librdkafka for reaching the servers, such as `security.protocol`; see kafka.md."
+    )
+
+
+class KafkaKind(LogKind):
+    """Kafka, by librdkafka; its default (message.max.bytes) is 1 MiB."""
+
+    name = extra = "kafka"
+    claim_bytes = 900 << 10
+
+    def check(self, settings: KafkaSettings) -> None:
+        """Raise WrongSetting where no server is named."""
+        if not settings.kafka_servers:
+            raise WrongSetting(
+                'With log = "kafka" kafka_servers must be set, such as "localhost:9092". Set it in headwater.toml or '
+                f"as {variable_of('kafka_servers')}."
+            )
+
+    def prepare(self, settings: KafkaSettings) -> None:
+        """Import the client."""
+        import headwater.eventlog.kafka_log  # noqa: F401
+
+    def open_log(self, settings: KafkaSettings, folder: Path, claims: Claims, on_commit: Callable[[], None]) -> Log:
+        """Open the topic for writing."""
+        from headwater.eventlog.kafka_log import KafkaLog
+
+        return KafkaLog(
+            kafka_address(settings),
+            queued_bytes=settings.queued_bytes,
+            largest_bytes=self.claim_limit(settings),
+            forget_claims=partial(forget_old, claims, settings.retain_hours),
+        )
+
+    def readers(self, settings: KafkaSettings, folder: Path) -> Readers:
+        """Return what opens each partition of the topic."""
+        from headwater.eventlog.kafka_reader import KafkaReaders
+
+        return KafkaReaders(kafka_address(settings))
+
+
+def kafka_address(settings: KafkaSettings) -> "KafkaAddress":
+    """Return the address of the topic."""
+    from headwater.eventlog.kafka_clients import KafkaAddress
+
+    options = {name: value.get_secret_value() for name, value in settings.kafka_options.items()}
+    return KafkaAddress(settings.kafka_servers or "", settings.kafka_topic, settings.kafka_group, options)

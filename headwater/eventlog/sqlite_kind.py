@@ -1,0 +1,83 @@
+"""The log on our own disk."""
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from pydantic import Field
+
+from headwater.errors import LogUnavailable
+from headwater.eventlog import Claims, Log, Readers
+from headwater.eventlog.folder_claims import FolderClaims, Leftovers
+from headwater.eventlog.log_kind import LogKind, LogSettings
+
+log = logging.getLogger(__name__)
+
+
+class SqliteSettings(LogSettings):
+    """How much of the disk the log takes."""
+
+    segment_bytes: int = Field(256 << 20, gt=0, description="A log segment is closed when it holds this much.")
+    min_free_bytes: int = Field(256 << 20, ge=0, description="Free disk space below which requests get 503.")
+    retain_bytes: int = Field(4 << 30, ge=0, description="Oldest passed segments go while the log is larger than this.")
+
+
+class SqliteKind(LogKind):
+    """SQLite files of one machine, in the folder `log`."""
+
+    name = "sqlite"
+    extra = "server"
+    claim_bytes = 1 << 20
+
+    def open_log(self, settings: SqliteSettings, folder: Path, claims: Claims, on_commit: Callable[[], None]) -> Log:
+        """Open the log; large bodies of no record go: their requests were never acknowledged.
+
+        Only from our own folder: a container may be shared, and deletes by age. While a segment cannot be read they
+        stay, and so does everything that retention would take.
+        """
+        from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
+        from headwater.eventlog.sqlite_reader import SqliteLogReader
+
+        limits = LogLimits(
+            settings.segment_bytes, settings.queued_bytes, settings.min_free_bytes,
+            settings.retain_hours, settings.retain_bytes,
+        )  # fmt: skip
+        if not isinstance(claims, FolderClaims):
+            return SqliteLog(folder / "log", limits, on_commit=on_commit)
+
+        def named() -> Sequence[bytes]:
+            with closing(SqliteLogReader(folder / "log")) as reader:
+                return reader.claims()
+
+        leftovers = Leftovers(claims, named)
+        opened = SqliteLog(
+            folder / "log", limits, on_remove=claims.remove, before_retention=leftovers.sweep, on_commit=on_commit
+        )
+        try:
+            leftovers.sweep()
+        except LogUnavailable as error:
+            log.warning("Nothing is deleted before every segment of the log was read: %s", error)
+        return opened
+
+    def readers(self, settings: SqliteSettings, folder: Path) -> Readers:
+        """Return what opens the one partition."""
+        from headwater.eventlog.sqlite_reader import SqliteLogReader
+
+        readers = [SqliteLogReader(folder / "log")]
+        return lambda: readers
+
+    def is_made(self, folder: Path) -> bool:
+        """Tell whether `serve` has made the log, which may still be starting."""
+        from headwater.eventlog.segments import segment_files
+
+        return bool(segment_files(folder / "log"))
+
+    def renew(self, settings: SqliteSettings, folder: Path) -> None:
+        """Give the log another incarnation; nothing may have it open."""
+        from headwater.eventlog.segment_writer import SegmentWriter
+        from headwater.eventlog.segments import rename
+
+        (folder / "log").mkdir(mode=0o700, exist_ok=True)
+        SegmentWriter(folder / "log", settings.segment_bytes).close()
+        rename(folder / "log")

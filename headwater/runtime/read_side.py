@@ -1,0 +1,55 @@
+"""API and dashboard over one index: what a laptop and the Function App share."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from headwater.access import Access
+from headwater.api.app import ReadApi, ReadFrom, SendAgain
+from headwater.api.live_feed import Live
+from headwater.api.marquez.marquez_routes import MarquezApi, Post
+from headwater.eventlog import Readers
+from headwater.index.reading.index_search import Search
+from headwater.index.reading.view_opener import ViewOpener
+from headwater.runtime.indexes import open_freshness, open_index_home, open_rules
+from headwater.runtime.storage import open_bronze
+from headwater.settings import Settings, settings_shown
+from headwater.web.pages import Web
+
+
+class ReadSide:
+    """What one process answers from. Opens nothing that may not be there yet."""
+
+    def __init__(self, settings: Settings, folder: Path, readers: Callable[[], Readers]):
+        """readers: opens the log for reading; called for each that asks on a thread of its own."""
+        self.access = Access(settings.keys)
+        self.bronze = open_bronze(settings)
+        self.readers = readers()
+        self.freshness = open_freshness(settings, folder, readers())
+        self._home = open_index_home(folder)
+        self._open_views = ViewOpener(self._home, open_rules(settings))
+        self._search = Search(self._home, open_rules(settings))
+        self._shown = settings_shown(settings)
+
+    def live(self) -> Live:
+        """Return what streams to listeners, for a process that alone serves them."""
+        return Live(self._home)
+
+    def app(
+        self,
+        send_again: SendAgain | None = None,
+        live: Live | None = None,
+        post: Post | None = None,
+        more: Sequence[Route] = (),
+    ) -> Starlette:
+        """Build the application. Without send_again, live and post it changes nothing; more: routes before the page."""
+        open_views, search, freshness = self._open_views, self._search, self.freshness
+        answers_from = ReadFrom(
+            self.readers, self.bronze, self.access, open_views, search, freshness, self._shown, send_again, live
+        )
+        app = ReadApi(answers_from).app()
+        marquez = MarquezApi(open_views, search, self.bronze, self.access, freshness, post=post)
+        app.routes.extend([*marquez.routes(), *more, *Web().routes()])
+        return app

@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# three at once on two cores: tests wait for processes, too; what shares a Spark or a Headwater stays in one (tests/conftest.py)
+SPREAD := --numprocesses 3 --dist loadgroup --no-loadscope-reorder
 SPARK_TESTS := $(foreach of,backfill stream silver_gold upgrade,tests/test_spark_$(of).py) tests/test_notebooks.py
 
 WEB := headwater/web/assets/index.html
@@ -60,10 +62,10 @@ check: setup-test  ## formatting, lint, types, direction of imports
 
 test: check  ## check, then every test
 	cd web && npm run --silent test
-	$(BIN)/pytest -m "not long" --numprocesses 2 --dist loadfile --durations=15
+	$(BIN)/pytest -m "not long" $(SPREAD) --durations=15
 
 test-fast: setup-test  ## the quick tests, under a minute
-	$(BIN)/pytest -m "not slow and not long" --numprocesses 2 --dist loadfile
+	$(BIN)/pytest -m "not slow and not long" $(SPREAD)
 
 screenshots: setup-test  ## the pictures of docs/dashboard.md, from the recorded pipeline
 	cd web && npm run --silent tools bench/screenshots.ts
@@ -72,7 +74,7 @@ test-spark4: setup  ## the Spark tests on Spark 4.1, in an environment of its ow
 	@$(BIN)/python -m tools.spark4
 	PYTHONPATH=. .cache/spark4/venv/bin/python -m pytest -m "slow and not long" $(SPARK_TESTS)
 
-bench: setup-test  ## every figure beside its goal and its floor, an hour
+bench: setup-test  ## every figure beside its goal and its floor, about an hour
 	$(BIN)/python -m bench
 
 torture: setup-test  ## the long tests; 500 kills under load, then the reckoning; 2,000 random worlds, also in Spark

@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # three at once on two cores: tests wait for processes, too; what shares a Spark or a Headwater stays in one (tests/conftest.py)
 SPREAD := --numprocesses 3 --dist loadgroup --no-loadscope-reorder
+AT_ONCE := $(MAKE) --no-print-directory --jobs 2 --output-sync=target
 SPARK_TESTS := $(foreach of,backfill stream silver_gold upgrade,tests/test_spark_$(of).py) tests/test_notebooks.py
 
 WEB := headwater/web/assets/index.html
 WEB_PACKAGES := web/node_modules/.package-lock.json
 WEB_TYPES := web/src/api/schema.d.ts
 
-.PHONY: help setup setup-test demo test test-fast test-spark4 check bench torture wheel fabric web screenshots
+.PHONY: help setup setup-test demo test test-fast test-page test-spark4 check check-code check-page bench torture wheel fabric web screenshots
 
 help:  ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -36,10 +37,7 @@ $(WEB_TYPES): $(READY) $(WEB_PACKAGES) tools/openapi.py $(wildcard headwater/api
 	@cd web && npm run --silent types >/dev/null
 
 setup-test: setup  ## what only tests need: storage emulator, Functions worker, policy linter, Chromium
-	@$(BIN)/python -m tools.azurite
-	@$(BIN)/python -m tools.functions_env
-	@$(BIN)/python -m tools.policy
-	@$(BIN)/python -m tools.chromium
+	@printf 'tools.%s\n' azurite functions_env policy chromium | xargs -P 4 -n 1 $(BIN)/python -m
 
 $(READY): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -54,14 +52,22 @@ demo: setup  ## a real Spark pipeline posts its lineage; see what arrived
 	@$(BIN)/python -m demo.run
 
 check: setup-test  ## formatting, lint, types, direction of imports
+	@$(AT_ONCE) check-code check-page
+
+check-code:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+check-page:
 	cd web && npm run --silent check
 
-test: check  ## check, then every test
+test-page:
 	cd web && npm run --silent test
+
+test: setup-test  ## check, then every test
+	@$(AT_ONCE) check-code check-page test-page
 	$(BIN)/pytest -m "not long" $(SPREAD) --durations=15
 
 test-fast: setup-test  ## the quick tests, under a minute

@@ -62,9 +62,9 @@ class Supervisor:
         """Keep the children alive until asked to stop; returns the exit status."""
         parser, index = self._parser.descriptors, self._index.descriptors
         # only `serve` gets the port: outliving a killed supervisor, another would keep the next one from listening
-        self._start("serve", "headwater.local.serve", (self._listener.fileno(), *parser), 0)
-        self._start("parser", "headwater.local.parse", (*parser, *index), 0)
-        self._start("index", "headwater.local.index", index, 0)
+        self._start("serve", "headwater.local.serve_process", (self._listener.fileno(), *parser), 0)
+        self._start("parser", "headwater.local.parser_process", (*parser, *index), 0)
+        self._start("index", "headwater.local.index_process", index, 0)
         status = 0
         while (child := self._ended.get()) is not None:
             if child.process.returncode == GIVE_UP:

@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 
 from headwater import failpoints
 from headwater.errors import LakeUnavailable
+from headwater.spark.delta.storage_place import StoragePlace
 from headwater.spark.one_pass import LEASE_S, leased, leases
-from headwater.spark.storage.storage_place import StoragePlace
 from headwater.tables import EDGE_RUNS, GOLD, SILVER
 from tests import hostile_names
 from tests.running import started

@@ -3,13 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# three at once on two cores: tests wait for processes, too; what shares a Spark or a Headwater stays in one (tests/conftest.py)
+SPREAD := --numprocesses 3 --dist loadgroup --no-loadscope-reorder
+AT_ONCE := $(MAKE) --no-print-directory --jobs 2 --output-sync=target
 SPARK_TESTS := $(foreach of,backfill stream silver_gold upgrade,tests/test_spark_$(of).py) tests/test_notebooks.py
 
 WEB := headwater/web/assets/index.html
 WEB_PACKAGES := web/node_modules/.package-lock.json
 WEB_TYPES := web/src/api/schema.d.ts
 
-.PHONY: help setup setup-test demo test test-fast test-spark4 check bench torture wheel fabric web screenshots
+.PHONY: help setup setup-test demo test test-fast test-page test-spark4 check check-code check-page bench torture wheel fabric web screenshots
 
 help:  ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -34,10 +37,7 @@ $(WEB_TYPES): $(READY) $(WEB_PACKAGES) tools/openapi.py $(shell find headwater/a
 	@cd web && npm run --silent types >/dev/null
 
 setup-test: setup  ## what only tests need: storage emulator, Functions worker, policy linter, Chromium
-	@$(BIN)/python -m tools.azurite
-	@$(BIN)/python -m tools.functions_env
-	@$(BIN)/python -m tools.policy
-	@$(BIN)/python -m tools.chromium
+	@printf 'tools.%s\n' azurite functions_env policy chromium | xargs -P 4 -n 1 $(BIN)/python -m
 
 $(READY): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -52,18 +52,26 @@ demo: setup  ## a real Spark pipeline posts its lineage; see what arrived
 	@$(BIN)/python -m demo.run
 
 check: setup-test  ## formatting, lint, types, direction of imports
+	@$(AT_ONCE) check-code check-page
+
+check-code:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+check-page:
 	cd web && npm run --silent check
 
-test: check  ## check, then every test
+test-page:
 	cd web && npm run --silent test
-	$(BIN)/pytest -m "not long" --numprocesses 2 --dist loadfile --durations=15
+
+test: setup-test  ## check, then every test
+	@$(AT_ONCE) check-code check-page test-page
+	$(BIN)/pytest -m "not long" $(SPREAD) --durations=15
 
 test-fast: setup-test  ## the quick tests, under a minute
-	$(BIN)/pytest -m "not slow and not long" --numprocesses 2 --dist loadfile
+	$(BIN)/pytest -m "not slow and not long" $(SPREAD)
 
 screenshots: setup-test  ## the pictures of docs/dashboard.md, from the recorded pipeline
 	cd web && npm run --silent tools bench/screenshots.ts
@@ -72,7 +80,7 @@ test-spark4: setup  ## the Spark tests on Spark 4.1, in an environment of its ow
 	@$(BIN)/python -m tools.spark4
 	PYTHONPATH=. .cache/spark4/venv/bin/python -m pytest -m "slow and not long" $(SPARK_TESTS)
 
-bench: setup-test  ## every figure beside its goal and its floor, an hour
+bench: setup-test  ## every figure beside its goal and its floor, about an hour
 	$(BIN)/python -m bench
 
 torture: setup-test  ## the long tests; 500 kills under load, then the reckoning; 2,000 random worlds, also in Spark

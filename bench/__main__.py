@@ -1,4 +1,4 @@
-"""All benchmarks: `python -m bench`, three quarters of an hour; `python -m bench --quick`, a few minutes."""
+"""All benchmarks: `python -m bench`, about an hour; `python -m bench --quick`, a few minutes."""
 
 import argparse
 

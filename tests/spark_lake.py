@@ -14,9 +14,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater import failpoints
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.rules.user_rules import UserRules
+from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.layer_generations import current
 from headwater.spark.refresh import refresh
-from headwater.spark.storage.spark_delta import TableFolder
 from headwater.tables import (
     BINDINGS,
     COLUMN_EDGES,

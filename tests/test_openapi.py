@@ -30,7 +30,7 @@ from headwater.receiver.refusals import Refusals
 from tests.parsing import World, event
 from tests.reference.world_events import at, dataset, dataset_event, uuid
 from tests.running import Running
-from tests.shop import EVENTS, Asker, up
+from tests.shop import Asker
 
 pytestmark = pytest.mark.slow
 
@@ -49,33 +49,26 @@ MORE = {"impact": {"paths": "true"}, "edge": {"fromDataset": "bronze/customers"}
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
-    with up(tmp_path_factory.mktemp("openapi") / "data") as running, Asker(running.url) as asker:
-        asker.post(*EVENTS)
-        yield asker
+def document(shop_to_read: Asker) -> Any:
+    return shop_to_read.client.get("/openapi.json").json()
 
 
-@pytest.fixture(scope="module")
-def document(shop: Asker) -> Any:
-    return shop.client.get("/openapi.json").json()
-
-
-def test_every_route_of_the_document_is_served(shop: Asker, document: Any) -> None:
+def test_every_route_of_the_document_is_served(shop_to_read: Asker, document: Any) -> None:
     assert document["openapi"] == "3.1.0"
     for path, operations in document["paths"].items():
         for method in operations:
             if path.endswith("/live"):
                 continue
-            answer = shop.client.request(method, path.replace("{run}", "x"))
+            answer = shop_to_read.client.request(method, path.replace("{run}", "x"))
             assert (answer.status_code, "There is nothing at" in answer.text) != (404, True), path
             assert answer.status_code != 405, path
 
 
 @pytest.mark.parametrize("route", [route for route in ROUTES if route.answer], ids=lambda route: route.name)
-def test_an_answer_that_says_something_is_of_its_schema(shop: Asker, document: Any, route: Any) -> None:
+def test_an_answer_that_says_something_is_of_its_schema(shop_to_read: Asker, document: Any, route: Any) -> None:
     asked = {each.name: ASKED[each.name] for each in route.parameters if each.required} | MORE.get(route.name, {})
     path = f"{BASE}/{route.path.replace('{run}', asked.pop('run', ''))}"
-    answer = shop.client.request(route.method, path, params=asked)
+    answer = shop_to_read.client.request(route.method, path, params=asked)
     assert answer.status_code == 200, answer.text
     schema = {"$ref": f"#/components/schemas/{route.answer.__name__}", "components": document["components"]}
     jsonschema_rs.validate(schema, answer.json())
@@ -122,9 +115,9 @@ def _untyped(path: str, schema: Any) -> Iterator[str]:
 
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
 def test_no_generated_request_is_answered_against_the_document(
-    shop: Asker, document: Any, mode: GenerationMode
+    shop_to_read: Asker, document: Any, mode: GenerationMode
 ) -> None:
-    base_url = str(shop.client.base_url)
+    base_url = str(shop_to_read.client.base_url)
     with requests.Session() as session:
         for found in schemathesis.openapi.from_dict(document).get_all_operations():
             operation = cast(Any, found).ok()
@@ -155,8 +148,8 @@ def _can_be_wrong(operation: Any) -> bool:
     return bool(queried) or "requestBody" in operation
 
 
-def test_the_page_needs_no_other_host(shop: Asker) -> None:
-    answer = shop.client.get("/docs")
+def test_the_page_needs_no_other_host(shop_to_read: Asker) -> None:
+    answer = shop_to_read.client.get("/docs")
     assert answer.headers["content-type"].startswith("text/html")
     policy = answer.headers["content-security-policy"]
     assert "default-src 'none'" in policy

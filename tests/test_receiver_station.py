@@ -1,4 +1,4 @@
-"""The receiver's table of answers (design, section 5), without a server: every row, and which row wins."""
+"""The receiver's table of answers (docs/api.md, "Posting events"), without a server: every row, and which row wins."""
 
 import asyncio
 import gzip
@@ -93,7 +93,7 @@ def refused(answer: Answer) -> dict[str, Any]:
     return found
 
 
-# Each fault, in the order of the design's table; a request with several is answered by the first.
+# Each fault, in the order of that table; a request with several is answered by the first.
 FAULTS: list[tuple[str, int, dict[str, Any]]] = [
     ("method", 405, {"method": "PUT"}),
     ("media type", 415, {"headers": {"content-type": "text/plain"}}),

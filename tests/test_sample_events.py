@@ -9,7 +9,7 @@ from tests.gateway import Gateway, running
 
 EVENTS = Path(__file__).parent / "events"
 
-# Checked by hand against the shapes of the design's section 5: what is refused lacks what stands beside it.
+# Checked by hand against the three shapes of an event (docs/api.md): what is refused lacks what stands beside it.
 STORED_AND_REFUSED: dict[str, tuple[int, int]] = {
     "compat-simple-run-event": (1, 0),  # `runId: "run_id"` and `producer: "producer"` are odd, not wrong
     "compat-spark-dataproc-complete": (12, 0),

@@ -252,6 +252,7 @@ SOMETIMES = {
 """What differs when one of the listeners skips an event, because the query has ended before it gets to it."""
 
 
+@pytest.mark.long
 def test_both_listeners_give_the_same_lineage_but_for_what_one_of_them_does_not_report(
     land: Callable[[str], Landed],
 ) -> None:

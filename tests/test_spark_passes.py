@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from headwater import failpoints
 from headwater.errors import LakeUnavailable
+from headwater.spark.delta.storage_place import StoragePlace
 from headwater.spark.one_pass import LEASE_S, leased, leases
-from headwater.spark.storage.storage_place import StoragePlace
 from headwater.tables import EDGE_RUNS, GOLD, SILVER
 from tests import hostile_names
 from tests.running import started
@@ -103,7 +103,9 @@ def test_who_comes_while_a_pass_is_at_work_is_refused_and_changes_nothing(lake: 
     assert lake.build() == 0
 
 
-@pytest.mark.parametrize(("number", "where"), [(2, "spark.after_runs"), (3, "spark.before_state")])
+@pytest.mark.parametrize(
+    ("number", "where"), [pytest.param(2, "spark.after_runs", marks=pytest.mark.long), (3, "spark.before_state")]
+)
 def test_a_pass_that_was_given_up_too_early_does_no_harm(lake: SparkLake, number: int, where: str) -> None:
     """Its lock is gone, as where a lease ends while its holder's machine stands still."""
     lake.store(more(number))

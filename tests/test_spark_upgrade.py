@@ -13,10 +13,10 @@ from headwater.lake.delta_table import LakeTable
 from headwater.lake.generations import generation_in_force
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.spark.bronze.bronze_writer import SparkBronze
+from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.layer_generations import current
 from headwater.spark.notebook.notebook_questions import Questions
 from headwater.spark.refresh import refresh
-from headwater.spark.storage.spark_delta import TableFolder
 from headwater.tables import BRONZE, COLUMN_EDGES, RUNS, Table
 from tests.fixtures import unpack_before_verdicts
 from tests.parsing import World

@@ -4,7 +4,6 @@ import json
 import re
 import sys
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from subprocess import run as run_command
 from typing import Any
@@ -18,24 +17,17 @@ from headwater.web.pages import Web
 from tests.reference.small_events import CLEAR, FILTERED, HASHED, made, run
 from tests.reference.world_events import source
 from tests.running import Running
-from tests.shop import BRONZE, EVENTS, EXPORT, LANDING, MAILING, SILVER, Asker, up
+from tests.shop import BRONZE, EXPORT, LANDING, MAILING, SILVER, Asker
 
-pytestmark = pytest.mark.slow  # two Headwaters, and a wheel
+pytestmark = pytest.mark.slow  # Headwaters, and a wheel
 
 ROOT = Path(__file__).parents[1]
 HTML = {"accept": "text/html,application/xhtml+xml"}
 
 
-@pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
-    with up(tmp_path_factory.mktemp("web") / "data") as running, Asker(running.url) as asker:
-        asker.post(*EVENTS)
-        yield asker
-
-
 @pytest.mark.parametrize("path", ["/", "/lineage?dataset=a%2Fb", "/a/b/c"])
-def test_every_address_of_the_page_reloads(shop: Asker, path: str) -> None:
-    answer = shop.client.get(path, headers=HTML)
+def test_every_address_of_the_page_reloads(shop_to_read: Asker, path: str) -> None:
+    answer = shop_to_read.client.get(path, headers=HTML)
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert answer.headers["cache-control"] == "no-cache"
     policy = answer.headers["content-security-policy"]
@@ -44,17 +36,17 @@ def test_every_address_of_the_page_reloads(shop: Asker, path: str) -> None:
     assert "http" not in policy
 
 
-def test_the_page_names_its_own_files_only_and_they_never_change(shop: Asker) -> None:
-    page = shop.client.get("/", headers=HTML).text
+def test_the_page_names_its_own_files_only_and_they_never_change(shop_to_read: Asker) -> None:
+    page = shop_to_read.client.get("/", headers=HTML).text
     named = re.findall(r'(?:src|href)="([^"]+)"', page)
     assert any(name.endswith(".js") for name in named)
     for name in named:
         assert name.startswith("/assets/")
-        answer = shop.client.get(name)
+        answer = shop_to_read.client.get(name)
         assert answer.status_code == 200
         assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
         assert answer.headers["x-content-type-options"] == "nosniff"
-        plain = shop.client.get(name, headers={"accept-encoding": "identity"})
+        plain = shop_to_read.client.get(name, headers={"accept-encoding": "identity"})
         assert plain.content == answer.content
         assert "content-encoding" not in plain.headers
     assert "<style" not in page
@@ -68,8 +60,10 @@ def test_the_page_names_its_own_files_only_and_they_never_change(shop: Asker) ->
         ("GET", "/assets/nothing.js", HTML), ("GET", "/assets/..%2findex.html", HTML), ("GET", "/health/nothing", HTML),
     ],
 )  # fmt: skip
-def test_what_is_no_page_is_still_not_found(shop: Asker, method: str, path: str, headers: dict[str, str]) -> None:
-    answer = shop.client.request(method, path, headers=headers)
+def test_what_is_no_page_is_still_not_found(
+    shop_to_read: Asker, method: str, path: str, headers: dict[str, str]
+) -> None:
+    answer = shop_to_read.client.request(method, path, headers=headers)
     assert (answer.status_code, answer.json()["fix"]) == (404, "See /docs for what there is.")
 
 
@@ -110,8 +104,8 @@ def ends(answer: Any) -> set[tuple[str, str, str, bool]]:
     return {(shown[each["from"]], shown[each["to"]], each["type"], each["masked"]) for each in answer["columnEdges"]}
 
 
-def test_tables_around_a_dataset_with_what_lies_beyond(shop: Asker) -> None:
-    found = shop.ask("lineage", dataset="silver/customers")
+def test_tables_around_a_dataset_with_what_lies_beyond(shop_to_read: Asker) -> None:
+    found = shop_to_read.ask("lineage", dataset="silver/customers")
     assert [(each["dataset"], each["distance"]) for each in found["tables"]] == [
         ("bronze/customers", -1),
         ("silver/customers", 0),
@@ -126,22 +120,22 @@ def test_tables_around_a_dataset_with_what_lies_beyond(shop: Asker) -> None:
     assert [(found["tables"][edge["to"]]["dataset"], edge["jobs"][0]["name"]) for edge in opaque] == [
         (EXPORT[1], "export")
     ]
-    assert names(shop.ask("lineage", dataset="silver/customers", up=0, down=0)) == [SILVER[1]]
-    cut = shop.ask("lineage", dataset="silver/customers", limit=2)
+    assert names(shop_to_read.ask("lineage", dataset="silver/customers", up=0, down=0)) == [SILVER[1]]
+    cut = shop_to_read.ask("lineage", dataset="silver/customers", limit=2)
     assert (len(cut["tables"]), cut["truncated"]) == (2, True)
 
 
-def test_columns_around_a_column_are_those_of_impact_and_upstream(shop: Asker) -> None:
+def test_columns_around_a_column_are_those_of_impact_and_upstream(shop_to_read: Asker) -> None:
     asked = {"dataset": "bronze/customers", "column": "EMAIL"}
     for mode in ("value", "any"):
-        found = shop.ask("lineage", **asked, mode=mode, up=1000, down=1000)
+        found = shop_to_read.ask("lineage", **asked, mode=mode, up=1000, down=1000)
         shown = {
             (found["tables"][each["table"]]["dataset"], each["column"], each["masked"]) for each in found["columns"]
         }
         answered = {
             (each["dataset"], each["column"], each["masked"])
             for question in ("impact", "upstream")
-            for each in shop.ask(question, **asked, mode=mode)["columns"]
+            for each in shop_to_read.ask(question, **asked, mode=mode)["columns"]
         }
         assert shown == answered | {("bronze/customers", "email", False)}
     assert ("bronze/customers.email", "silver/customers.email_key", "DIRECT", True) in ends(found)
@@ -149,12 +143,12 @@ def test_columns_around_a_column_are_those_of_impact_and_upstream(shop: Asker) -
     assert EXPORT[1] in names(found), "behind the job without column lineage"
 
 
-def test_an_edge_is_as_clear_as_its_clearest_transformation(shop: Asker) -> None:
+def test_an_edge_is_as_clear_as_its_clearest_transformation(shop_to_read: Asker) -> None:
     both = {
         "x": [source(LANDING, "phone", HASHED), source(LANDING, "phone", CLEAR), source(LANDING, "notes", FILTERED)]
     }
-    shop.post(run(60, 300, made(("s3://lake", "twice"), both, columns="x"), job="twice"))
-    found = shop.ask("lineage", dataset="twice", column="x", mode="any")
+    shop_to_read.post(run(60, 300, made(("s3://lake", "twice"), both, columns="x"), job="twice"))
+    found = shop_to_read.ask("lineage", dataset="twice", column="x", mode="any")
     assert ends(found) == {
         ("landing/customers.phone", "twice.x", "DIRECT", False),
         ("landing/customers.notes", "twice.x", "INDIRECT", False),
@@ -171,5 +165,7 @@ def test_an_edge_is_as_clear_as_its_clearest_transformation(shop: Asker) -> None
         ({"dataset": BRONZE[1], "namespace": BRONZE[0], "column": "emial"}, 404, "emial"),
     ],
 )  # fmt: skip
-def test_lineage_refuses_what_it_cannot_answer(shop: Asker, parameters: dict[str, str], status: int, said: str) -> None:
-    assert said in shop.refused("lineage", status, **parameters)["error"]
+def test_lineage_refuses_what_it_cannot_answer(
+    shop_to_read: Asker, parameters: dict[str, str], status: int, said: str
+) -> None:
+    assert said in shop_to_read.refused("lineage", status, **parameters)["error"]

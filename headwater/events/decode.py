@@ -1,6 +1,6 @@
 """JSON as producers really send it: strict where a mistake loses data, lenient where it only looks odd.
 
-msgspec refuses lone surrogates and numbers beyond a double; both occur in accepted events (design, section 5), so
+msgspec refuses lone surrogates and numbers beyond a double; both occur in accepted events (docs/events.md, flags), so
 each has its way back here. Python's own `json` never sees a body: it takes NaN, a BOM and UTF-16.
 """
 

@@ -1,1 +1,1 @@
-"""The rules of lineage (design, section 8; docs/lineage.md): one definition, pure, for the index and for Spark."""
+"""The rules of lineage (docs/lineage.md): one definition, pure, for the index and for Spark."""

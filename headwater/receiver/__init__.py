@@ -40,6 +40,6 @@ class Refusal(Exception):
         self.field = field
 
     def answer(self) -> Answer:
-        """Say what is wrong, where, and what to do (design, section 5)."""
+        """Say what is wrong, where, and what to do (docs/api.md, "Posting events")."""
         body = msgspec.json.encode({"error": self.what, "field": self.field, "fix": self.fix})
         return Answer(self.status, body, {"allow": "POST"} if self.status == 405 else {})

@@ -1,7 +1,7 @@
 """The receiver: check a posted request in the documented order, put its events on the log, acknowledge.
 
 A 2xx answer means durable (promise P1). Overload and a failing log answer 503 without Retry-After, because Java
-producers retry only 503 and 429, once, and Python producers never 429 (measured; design, section 5).
+producers retry only 503 and 429, once, and Python producers never 429 (measured; docs/api.md).
 """
 
 import asyncio
@@ -55,7 +55,7 @@ class Receiver:
         self.refusals = Refusals()
 
     async def one(self, request: Request) -> Answer:
-        """Take one event: 200 `{}`, or the status that section 5 of the design states."""
+        """Take one event: 200 `{}`, or the status that docs/api.md lists."""
         key = None
         try:
             key = self._admit(request)

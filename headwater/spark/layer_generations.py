@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Row, SparkSession
 
-from headwater.spark.storage.spark_delta import TableFolder, settings, together
-from headwater.spark.storage.storage_place import StoragePlace
-from headwater.spark.storage.versions import SIGNED, said_last
+from headwater.spark.delta.spark_delta import TableFolder, settings, together
+from headwater.spark.delta.storage_place import StoragePlace
+from headwater.spark.delta.versions import SIGNED, said_last
 from headwater.tables import BUILDING, GENERATIONS, GOLD, SILVER, Table
 
 log = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from headwater.errors import LakeUnavailable
-from headwater.spark.storage.storage_place import StoragePlace
+from headwater.spark.delta.storage_place import StoragePlace
 
 LEASE_S = 60.0
 """A pass that has not been heard of for so long has ended."""

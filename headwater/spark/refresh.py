@@ -13,6 +13,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.errors import LakeUnavailable, WrongSetting
 from headwater.failpoints import reach
 from headwater.lineage.rules.user_rules import UserRules
+from headwater.spark.delta.layer_maintenance import maintain
+from headwater.spark.delta.spark_delta import CHECK, TableFolder, settings, together
+from headwater.spark.delta.versions import SIGNED, newest, put_back, strangers, undisturbed, versions, writers
 from headwater.spark.gold.gold_answers import write_answers
 from headwater.spark.gold.gold_edges import write_edges
 from headwater.spark.gold.gold_runs import write_runs
@@ -22,9 +25,6 @@ from headwater.spark.one_pass import alone
 from headwater.spark.silver.bronze_reading import READ
 from headwater.spark.silver.silver_batch import SilverBatch
 from headwater.spark.silver.state import State
-from headwater.spark.storage.layer_maintenance import maintain
-from headwater.spark.storage.spark_delta import CHECK, TableFolder, settings, together
-from headwater.spark.storage.versions import SIGNED, newest, put_back, strangers, undisturbed, versions, writers
 from headwater.tables import BRONZE, EVENTS, GOLD, POSITIONS, SILVER, STATE, Table
 
 BATCH_EVENTS = 100_000

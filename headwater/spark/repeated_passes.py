@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 
 from headwater.errors import Retry
 from headwater.lineage.rules.user_rules import UserRules
+from headwater.spark.delta.spark_delta import TableFolder
+from headwater.spark.delta.versions import is_followed, newest
 from headwater.spark.refresh import BATCH_EVENTS, refresh
-from headwater.spark.storage.spark_delta import TableFolder
-from headwater.spark.storage.versions import is_followed, newest
 from headwater.tables import EVENTS
 
 IDLE_S = 3600.0

@@ -9,12 +9,21 @@ import yaml
 from tests.infra.templates import APPS, BICEP, MAIN, PARAMETERS, ROOT, body, resources, template
 from tools.function_zip import PACKAGE
 
-WORKFLOW = ROOT / ".github" / "workflows" / "deploy.yml"
+WORKFLOWS = ROOT / ".github" / "workflows"
+WORKFLOW = WORKFLOWS / "deploy.yml"
+TESTS = WORKFLOWS / "test.yml"
 
 
 @pytest.fixture(scope="module")
 def jobs() -> dict[str, Any]:
     found: dict[str, Any] = yaml.safe_load(WORKFLOW.read_text())["jobs"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def tests() -> dict[str, Any]:
+    """Give the job that a pull request and a deployment must pass."""
+    found: dict[str, Any] = yaml.safe_load(TESTS.read_text())["jobs"]["test"]
     return found
 
 
@@ -33,10 +42,12 @@ def test_azd_finds_the_templates_and_both_apps() -> None:
     assert services == list(APPS)
 
 
-def test_nothing_is_deployed_that_was_not_linted_tested_and_packed_before(jobs: dict[str, Any]) -> None:
+def test_nothing_is_deployed_that_was_not_linted_tested_and_packed_before(
+    jobs: dict[str, Any], tests: dict[str, Any]
+) -> None:
     assert (jobs["deploy"]["needs"], jobs["package"]["needs"]) == ("package", "test")
-    assert "make check" in steps(jobs["test"])
-    assert "pytest" in steps(jobs["test"])
+    assert jobs["test"] == {"uses": f"./{TESTS.relative_to(ROOT)}"}
+    assert steps(tests).splitlines()[-1] == "make test"
     assert "python -m tools.function_zip" in steps(jobs["package"])
     package = PACKAGE.relative_to(ROOT).as_posix()
     assert package in steps(jobs["deploy"])
@@ -46,18 +57,22 @@ def test_nothing_is_deployed_that_was_not_linted_tested_and_packed_before(jobs: 
     )
 
 
-def test_the_tests_have_the_python_of_the_function_app_and_run_on_the_other(jobs: dict[str, Any]) -> None:
-    """Without it the tests in Azure's worker are skipped, which nobody sees."""
+def test_a_pull_request_is_tested_on_both_pythons_with_all_that_tests_need(tests: dict[str, Any]) -> None:
+    """Without the app's Python the tests in Azure's worker would be skipped."""
+    asked = yaml.safe_load(TESTS.read_text())[True]  # YAML reads the key `on` as true
+    assert {"pull_request", "workflow_call"} <= set(asked)
     ((_, _, app),) = resources("Microsoft.Web/sites")
     worker = body(app)["properties"]["functionAppConfig"]["runtime"]["version"]
-    pythons = [
-        step["with"]["python-version"]
-        for step in jobs["test"]["steps"]
-        if step.get("uses", "").startswith("actions/setup-python")
+    assert tests["strategy"]["matrix"] == {"python": ["3.11", worker]}
+    versions = [
+        (step["uses"].split("@")[0].removeprefix("actions/setup-"), version)
+        for step in tests["steps"]
+        for name, version in step.get("with", {}).items()
+        if name.endswith("-version")
     ]
-    assert pythons == [worker, "3.11"], "the last one is `python3`"
-    run = steps(jobs["test"])
-    assert run.index("make check") < run.index("tools.functions_env") < run.index("pytest")
+    assert versions == [("python", worker), ("python", "${{ matrix.python }}"), ("java", "17"), ("node", "20")]
+    run = steps(tests)
+    assert run.index("make setup-test") < run.index("tools.functions_env") < run.index("make test")
 
 
 def test_signing_in_needs_no_password(jobs: dict[str, Any]) -> None:
@@ -70,10 +85,10 @@ def test_signing_in_needs_no_password(jobs: dict[str, Any]) -> None:
     assert set(re.findall(r"secrets\.(\w+)", WORKFLOW.read_text())) == {"RECEIVER_KEYS", "PIPELINE_KEYS"}
 
 
-def test_what_the_workflow_names_exists(jobs: dict[str, Any]) -> None:
+def test_what_the_workflows_name_exists() -> None:
     text = WORKFLOW.read_text()
     targets = set(re.findall(r"(?m)^(\w[\w-]*):", (ROOT / "Makefile").read_text()))
-    assert set(re.findall(r"make (\w+)", text)) <= targets
+    assert set(re.findall(r"(?m)run: make (\S+)$", text + TESTS.read_text())) <= targets
     for module in re.findall(r"python -m (tools\.\w+)", text):
         assert (ROOT / f"{module.replace('.', '/')}.py").exists(), module
     assert (ROOT / re.findall(r"--file (\S+)", text)[0]).exists()

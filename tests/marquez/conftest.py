@@ -1,6 +1,8 @@
-"""One running Headwater with the shop's events and a small lake that producers describe well, for all modules here."""
+"""One running Headwater with the shop's events and a small lake that producers describe well, to be read only."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -44,10 +46,17 @@ def encoded(name: str) -> str:
     return quote(name, safe="")
 
 
-@pytest.fixture(scope="module")
-def marquez(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Marquez]:
-    with up(tmp_path_factory.mktemp("marquez") / "data") as running, Asker(running.url) as asker:
+@contextmanager
+def started(folder: Path) -> Iterator[Marquez]:
+    """Start a Headwater with the shop's events and the lake's."""
+    with up(folder / "data") as running, Asker(running.url) as asker:
         asker.post(*SHOP_EVENTS, *LAKE_EVENTS)
         asked = Marquez(running.url, asker)
         yield asked
         asked.client.close()
+
+
+@pytest.fixture(scope="session")
+def marquez_to_read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Marquez]:
+    with started(tmp_path_factory.mktemp("marquez")) as marquez:
+        yield marquez

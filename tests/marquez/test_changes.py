@@ -1,18 +1,25 @@
 """What Marquez's page changes: events in the log, durable, replayed, for keys of the role `admin` alone."""
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.marquez.conftest import Marquez
+from tests.marquez.conftest import Marquez, started
 from tests.marquez.lake import COLONS, DIGIT, EVENTS, JOB, RAW, STORE, TABLE
 from tests.reference.world_events import at, dataset, facet, run_event, uuid
 from tests.running import Running
 from tests.shop import Asker, up
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def marquez(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Marquez]:
+    with started(tmp_path_factory.mktemp("changes")) as found:
+        yield found
 
 
 def test_tags_are_put_on_and_taken_off_and_reach_the_masking_surface(marquez: Marquez) -> None:

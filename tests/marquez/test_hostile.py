@@ -29,28 +29,31 @@ HTTP_404 = {"code": 404, "message": "HTTP 404 Not Found"}
     ],
 )
 def test_a_wrong_node_or_depth_is_refused(
-    marquez: Marquez, path: str, query: dict[str, str], status: int, body: Any
+    marquez_to_read: Marquez, path: str, query: dict[str, str], status: int, body: Any
 ) -> None:
-    assert marquez.get(path, status=status, **query) == body
+    assert marquez_to_read.get(path, status=status, **query) == body
 
 
 @pytest.mark.parametrize("depth", ["0", "9" * 30, "1000000", "+5"])
-def test_any_depth_has_an_end(marquez: Marquez, depth: str) -> None:
+def test_any_depth_has_an_end(marquez_to_read: Marquez, depth: str) -> None:
     for path in ("/lineage", "/column-lineage"):
-        assert marquez.get(path, nodeId=NODE, depth=depth, withDownstream="TRUE")["truncated"] is False
+        assert marquez_to_read.get(path, nodeId=NODE, depth=depth, withDownstream="TRUE")["truncated"] is False
 
 
 @pytest.mark.parametrize("path", ["/namespaces", "/sources", "/tags", "/jobs", "/events/lineage"])
-def test_pages_are_bounded_and_count_everything(marquez: Marquez, path: str) -> None:
-    every = marquez.get(path, limit="9" * 20)
+def test_pages_are_bounded_and_count_everything(marquez_to_read: Marquez, path: str) -> None:
+    every = marquez_to_read.get(path, limit="9" * 20)
     assert every["truncated"] is False
     key = path.rpartition("/")[2] if "events" not in path else "events"
     assert len(every[key]) == every["totalCount"]
-    assert marquez.get(path, limit=0)[key] == []
-    assert marquez.get(path, limit=1, offset=1)[key] == every[key][1:2]
-    assert marquez.get(path, offset="9" * 20)[key] == []
-    assert marquez.get(path, limit="ten", status=400) == {"code": 400, "message": "query param limit is not a number."}
-    assert marquez.get(path, offset="-5", status=400)["errors"]
+    assert marquez_to_read.get(path, limit=0)[key] == []
+    assert marquez_to_read.get(path, limit=1, offset=1)[key] == every[key][1:2]
+    assert marquez_to_read.get(path, offset="9" * 20)[key] == []
+    assert marquez_to_read.get(path, limit="ten", status=400) == {
+        "code": 400,
+        "message": "query param limit is not a number.",
+    }
+    assert marquez_to_read.get(path, offset="-5", status=400)["errors"]
 
 
 @pytest.mark.parametrize(
@@ -65,40 +68,40 @@ def test_pages_are_bounded_and_count_everything(marquez: Marquez, path: str) -> 
         {"before": "12:00"},
     ],
 )
-def test_a_wrong_time_is_refused_with_the_form_it_should_have(marquez: Marquez, query: dict[str, str]) -> None:
+def test_a_wrong_time_is_refused_with_the_form_it_should_have(marquez_to_read: Marquez, query: dict[str, str]) -> None:
     path, more = ("/events/lineage", {}) if {"after", "before"} & query.keys() else ("/lineage", {"nodeId": NODE})
-    refused = marquez.get(path, status=400, **query, **more)
+    refused = marquez_to_read.get(path, status=400, **query, **more)
     assert refused["code"] == 400
     assert "Write" in refused["message"]
 
 
 @pytest.mark.parametrize("zone", ["Z", "+02:00", "../../etc/passwd", "", "Europe/Nowhere", "a" * 5000, "\x00"])
-def test_a_wrong_time_zone_is_refused(marquez: Marquez, zone: str) -> None:
-    assert marquez.client.get("/stats/jobs", params={"period": "WEEK", "timezone": zone}).status_code == 400
+def test_a_wrong_time_zone_is_refused(marquez_to_read: Marquez, zone: str) -> None:
+    assert marquez_to_read.client.get("/stats/jobs", params={"period": "WEEK", "timezone": zone}).status_code == 400
 
 
 @pytest.mark.parametrize(
     "name", ["<script>alert(1)</script>", "a\nb", "%2F", "\u202e\U0001f600", "'; DROP TABLE names; --", "x" * 5000]
 )
-def test_an_unknown_name_is_not_found_whatever_it_holds(marquez: Marquez, name: str) -> None:
+def test_an_unknown_name_is_not_found_whatever_it_holds(marquez_to_read: Marquez, name: str) -> None:
     for path in ("/namespaces/{}/datasets/{}", "/namespaces/{}/jobs/{}"):
-        assert marquez.get(path, TABLE[0], name, status=404)["code"] == 404
-    assert marquez.get("/namespaces/{}/jobs", name, status=404)["message"] == f"Namespace '{name}' not found."
-    marquez.get("/search", q=name[:200])
-    marquez.get("/jobs/runs/{}", name, status=404)
+        assert marquez_to_read.get(path, TABLE[0], name, status=404)["code"] == 404
+    assert marquez_to_read.get("/namespaces/{}/jobs", name, status=404)["message"] == f"Namespace '{name}' not found."
+    marquez_to_read.get("/search", q=name[:200])
+    marquez_to_read.get("/jobs/runs/{}", name, status=404)
 
 
 @pytest.mark.parametrize("path", ["/", "/nothing", "/jobs/runs", "/stats/x", "/%ff%fe", "//"])
-def test_an_address_of_nothing_is_not_found(marquez: Marquez, path: str) -> None:
-    answer = marquez.client.get(path)
+def test_an_address_of_nothing_is_not_found(marquez_to_read: Marquez, path: str) -> None:
+    answer = marquez_to_read.client.get(path)
     assert (answer.status_code, answer.json()) == (404, HTTP_404)
 
 
-def test_a_method_that_is_not_taken_is_refused(marquez: Marquez) -> None:
+def test_a_method_that_is_not_taken_is_refused(marquez_to_read: Marquez) -> None:
     for method, path in (("POST", "/namespaces"), ("DELETE", "/namespaces"), ("PATCH", "/jobs"), ("PUT", "/jobs")):
-        answer = marquez.client.request(method, path)
+        answer = marquez_to_read.client.request(method, path)
         assert (answer.status_code, answer.json()["code"]) == (405, 405)
-    assert marquez.client.put("/tags/new", content=b"[1]").status_code == 400
-    assert marquez.client.put("/tags/new", content=b"{" + b" " * 100_000).status_code == 413
-    with httpx.Client(base_url=marquez.url) as client:
+    assert marquez_to_read.client.put("/tags/new", content=b"[1]").status_code == 400
+    assert marquez_to_read.client.put("/tags/new", content=b"{" + b" " * 100_000).status_code == 413
+    with httpx.Client(base_url=marquez_to_read.url) as client:
         assert client.get("/api/v2beta/search/nothing", params={"q": "a"}).status_code == 404

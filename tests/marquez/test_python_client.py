@@ -11,8 +11,8 @@ pytestmark = pytest.mark.slow  # a Headwater
 
 
 @pytest.fixture
-def client(marquez: Marquez) -> MarquezClient:
-    return MarquezClient(url=marquez.url, timeout_ms=60_000)
+def client(marquez_to_read: Marquez) -> MarquezClient:
+    return MarquezClient(url=marquez_to_read.url, timeout_ms=60_000)
 
 
 def test_it_lists_and_gets(client: MarquezClient) -> None:
@@ -41,12 +41,13 @@ def test_it_reads_column_lineage_of_datasets_fields_jobs_and_versions(client: Ma
     assert len(client.get_column_lineage_by_job(*JOB, depth=1)["graph"]) == 4
 
 
-def test_it_tags(client: MarquezClient) -> None:
-    assert client.create_tag("mine", "of the client")["name"] == "mine"
-    assert "mine" in client.tag_dataset(*TABLE, "mine")["tags"]
-    assert "mine" in client.tag_dataset_field(*TABLE, "id", "mine")["fields"][0]["tags"]
-
-
 def test_it_is_told_what_is_not_there(client: MarquezClient) -> None:
     with pytest.raises(APIError):
         client.get_dataset(STORE, "none")
+
+
+def test_it_tags(client: MarquezClient) -> None:
+    """The last test of all that share the Headwater: others list tags."""
+    assert client.create_tag("mine", "of the client")["name"] == "mine"
+    assert "mine" in client.tag_dataset(*TABLE, "mine")["tags"]
+    assert "mine" in client.tag_dataset_field(*TABLE, "id", "mine")["fields"][0]["tags"]

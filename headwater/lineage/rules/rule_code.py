@@ -20,7 +20,7 @@ _ELSEWHERE = (
     "failpoints",
     "lake.",
     "spark.one_pass",
-    "spark.storage.layer_maintenance",
+    "spark.delta.layer_maintenance",
     "storage_faults",
 )
 NO_RULES = tuple(f"headwater.{name}" for name in _ELSEWHERE)

@@ -16,7 +16,7 @@ from headwater.events.position import Source
 from headwater.events.rows import Row
 from headwater.lake.arrow_batches import arrow_batch, arrow_schema
 from headwater.parser.bronze_batch import Before, BronzeBatch, bisect, build_batch, rejected_batch
-from headwater.spark.storage.spark_delta import spark_schema
+from headwater.spark.delta.spark_delta import spark_schema
 from headwater.tables import BRONZE, Table
 
 RECORDS = "partition string, sequence long, received_us long, kind int, http binary, body binary, claim binary"

@@ -13,9 +13,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.events.position import Source
 from headwater.failpoints import reach
 from headwater.lake.ownership import PAST, check_owner, creation_properties
-from headwater.spark.storage.missing_columns import add_columns
-from headwater.spark.storage.spark_delta import TableFolder, shaped, spark_schema, together
-from headwater.spark.storage.transactions import Transactions
+from headwater.spark.delta.missing_columns import add_columns
+from headwater.spark.delta.spark_delta import TableFolder, shaped, spark_schema, together
+from headwater.spark.delta.transactions import Transactions
 from headwater.tables import BRONZE, DUPLICATES, EVENTS, HASHED, REFUSED, REJECTED, Table, stored_key
 
 ONE_ROW_EACH = (REJECTED, DUPLICATES, REFUSED)

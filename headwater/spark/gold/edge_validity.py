@@ -12,10 +12,10 @@ from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.time.validity import ValidityHistory, ValidityInterval
+from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.gold.open_candidates import CLOSED, OPEN
 from headwater.spark.silver.candidate_rows import COLUMNS, CandidateRow
 from headwater.spark.silver.texts import Reading, key_of, read_contribution, text_of
-from headwater.spark.storage.arrow_rows import Row
 from headwater.tables import COLUMN_EDGES, Table, without
 
 VOTE, COLUMN, TABLE = "vote", "column", "table"

@@ -7,11 +7,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.rules.user_rules import UserRules
+from headwater.spark.delta.arrow_rows import map_rows
+from headwater.spark.delta.spark_delta import TableFolder, kept, spark_schema, together
 from headwater.spark.gold.graph_answers import ANSWERS, Answers
 from headwater.spark.gold.snapshot_of_rows import VOTE_COLUMNS
 from headwater.spark.silver.silver_batch import SilverBatch
-from headwater.spark.storage.arrow_rows import map_rows
-from headwater.spark.storage.spark_delta import TableFolder, kept, spark_schema, together
 from headwater.tables import DATASETS, EDGE_SETS, MASKING_SURFACE, UNUSED_COLUMNS, Table
 
 _INPUT = Table("votes_and_datasets", {**EDGE_SETS.columns, **DATASETS.columns})

@@ -10,13 +10,13 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.lineage.names.dataset_generations import Generations
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
+from headwater.spark.delta.arrow_rows import map_groups
+from headwater.spark.delta.ranges import begin, ranges
+from headwater.spark.delta.spark_delta import TableFolder, kept, spark_schema, texts, together
 from headwater.spark.gold.edge_validity import COLUMN, EDGE, GROUPED, TABLE, VOTE, OutputHistory
 from headwater.spark.gold.open_candidates import CLOSED, OPEN
 from headwater.spark.silver.silver_batch import SilverBatch
 from headwater.spark.silver.silver_datasets import DATASET
-from headwater.spark.storage.arrow_rows import map_groups
-from headwater.spark.storage.ranges import begin, ranges
-from headwater.spark.storage.spark_delta import TableFolder, kept, spark_schema, texts, together
 from headwater.tables import COLUMN_EDGES, EDGE_RUNS, EDGE_SETS, TABLE_EDGES, Table
 
 KINDS = {COLUMN: COLUMN_EDGES, TABLE: TABLE_EDGES}

@@ -8,9 +8,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.lost_runs import lost_sql
+from headwater.spark.delta.ranges import begin, ranges
+from headwater.spark.delta.spark_delta import TableFolder, kept, texts
 from headwater.spark.silver.silver_batch import SilverBatch
-from headwater.spark.storage.ranges import begin, ranges
-from headwater.spark.storage.spark_delta import TableFolder, kept, texts
 from headwater.tables import HOURLY_STATS, RUN_HEALTH
 
 LATE_S = 3600

@@ -10,9 +10,9 @@ from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.walks.masking_surface import Surfaced, surface
 from headwater.questions.exposure import all_tags, tagged_sources
 from headwater.questions.verdicts import dataset_verdicts
+from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
 from headwater.spark.silver.texts import text_of
-from headwater.spark.storage.arrow_rows import Row
 from headwater.tables import MASKING_SURFACE, UNUSED_COLUMNS, Table
 
 ANSWERS = Table(

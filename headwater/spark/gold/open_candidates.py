@@ -9,9 +9,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.edges.current_candidates import CARRIES, Candidate, JobOutput
 from headwater.lineage.edges.edge_sets import that_matter
+from headwater.spark.delta.arrow_rows import Row, map_groups
+from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.silver.candidate_rows import CANDIDATE, COLUMNS, CandidateRow
-from headwater.spark.storage.arrow_rows import Row, map_groups
-from headwater.spark.storage.spark_delta import TableFolder
 from headwater.tables import Table
 
 OPEN, CLOSED = "open", "closed"

@@ -16,10 +16,10 @@ from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.run_derivation import weight_of
 from headwater.lineage.runs.run_facts import Tag
 from headwater.lineage.time.snapshot_of_candidates import SnapshotOfCandidates
+from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.silver.candidate_rows import COLUMNS, CandidateRow
 from headwater.spark.silver.content_texts import read_columns
 from headwater.spark.silver.texts import Reading, read_contribution, read_reported
-from headwater.spark.storage.arrow_rows import Row
 
 VOTE_COLUMNS = (*COLUMNS, "columns", "tags", "ever_read")
 """Open candidates sorted by output, datasets first: rows without `output_key`."""

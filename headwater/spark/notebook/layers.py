@@ -12,12 +12,12 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.time.snapshot import names_shown
+from headwater.spark.delta.spark_delta import TableFolder, keep
 from headwater.spark.gold.gold_answers import counting
 from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
 from headwater.spark.layer_generations import generation, in_force
 from headwater.spark.layer_positions import read_position
 from headwater.spark.silver.silver_names import LearntNames
-from headwater.spark.storage.spark_delta import TableFolder, keep
 from headwater.tables import BINDINGS, DATASETS, EDGE_SETS, POSITIONS, STATE, Table
 
 COUNTS = "part = 'open' AND current"

@@ -8,10 +8,10 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.questions.subjects import Bounds, Subject, find_dataset
+from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.gold.gold_answers import counting
 from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
 from headwater.spark.notebook.layers import OUTPUT, READ, Layers
-from headwater.spark.storage.arrow_rows import Row
 from headwater.tables import DATASETS
 
 _PLACE = "namespace string, name string"

@@ -18,12 +18,12 @@ from headwater.lineage.names.names_in_time import bindings_of
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.runs.newest_first import order_text
 from headwater.lineage.runs.run_facts import RunFacts
+from headwater.spark.delta.arrow_rows import Row, map_rows
+from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.silver.content_texts import TextContents, refs_of
 from headwater.spark.silver.dataset_changes import changes_names, outputs_of
 from headwater.spark.silver.event_shapes import Shapes
 from headwater.spark.silver.texts import facts_text, text_of
-from headwater.spark.storage.arrow_rows import Row, map_rows
-from headwater.spark.storage.spark_delta import TableFolder
 from headwater.tables import ListOf, StructOf, Table
 
 READ = ("event_id", "received_us", *SENT.values())

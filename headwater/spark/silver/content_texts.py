@@ -18,9 +18,9 @@ from headwater.lineage.edges.facet_contents import (
 from headwater.lineage.edges.schema_columns import told_apart
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.runs.run_facts import DELETED, RunFacts
+from headwater.spark.delta.arrow_rows import Row, map_groups
+from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.silver.texts import Reading, text_of
-from headwater.spark.storage.arrow_rows import Row, map_groups
-from headwater.spark.storage.spark_delta import TableFolder
 from headwater.tables import COLUMN_LINEAGE, SCHEMAS, Table
 
 SCHEMA, LINEAGE = "s", "l"

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.merged_run import sent_changes, sent_writes
 from headwater.lineage.runs.run_facts import RunFacts
+from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.silver.texts import read_facts
-from headwater.spark.storage.arrow_rows import Row
 from headwater.tables import BINDINGS, Table, without
 
 BINDING, RENAME, DROP, WRITE, PENDING = "binding", "rename", "drop", "write", "pending"

@@ -5,8 +5,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.events.facet_sets import TABLES
 from headwater.lineage.names.canonical_names import NameRules
+from headwater.spark.delta.spark_delta import TableFolder, keep, kept
 from headwater.spark.silver.content_texts import LINEAGE, SCHEMA, contents_of, stored
-from headwater.spark.storage.spark_delta import TableFolder, keep, kept
 from headwater.tables import SHAPES
 
 ELSEWHERE = frozenset(TABLES)

@@ -12,9 +12,9 @@ from headwater.lineage.edges.schema_history import SeenSchema, schema_at, seen_s
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.tags import tagged, tags_facets
+from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.silver.content_texts import SCHEMA
 from headwater.spark.silver.texts import read_facts, text_of
-from headwater.spark.storage.arrow_rows import Row
 from headwater.tables import LATEST_FACETS, Table, without
 
 LATEST = Table("latest", without(LATEST_FACETS, "batch", "rules_hash"))

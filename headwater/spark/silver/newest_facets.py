@@ -9,11 +9,11 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.runs.newest_first import NEWNESS
+from headwater.spark.delta.arrow_rows import map_rows
+from headwater.spark.delta.spark_delta import TableFolder, keep, kept, texts
 from headwater.spark.silver.content_texts import exact_keys
 from headwater.spark.silver.known import LATEST, Latest, with_columns
 from headwater.spark.silver.silver_datasets import DATASET
-from headwater.spark.storage.arrow_rows import map_rows
-from headwater.spark.storage.spark_delta import TableFolder, keep, kept, texts
 from headwater.tables import Table
 
 OF_NAME = ["namespace", "name", *DATASET, "facet", "producer"]

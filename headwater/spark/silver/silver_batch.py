@@ -15,6 +15,9 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.changed_runs import concerned
+from headwater.spark.delta.arrow_rows import map_rows
+from headwater.spark.delta.ranges import begin, ranges
+from headwater.spark.delta.spark_delta import TableFolder, keep, kept, texts, together
 from headwater.spark.gold.open_candidates import CLOSED, OPEN, count
 from headwater.spark.layer_positions import LayerPosition
 from headwater.spark.silver.bronze_reading import parse
@@ -31,9 +34,6 @@ from headwater.spark.silver.spark_derivation import derive
 from headwater.spark.silver.state import State
 from headwater.spark.silver.stored_runs import Seen, StoredRuns
 from headwater.spark.silver.texts import read_names
-from headwater.spark.storage.arrow_rows import map_rows
-from headwater.spark.storage.ranges import begin, ranges
-from headwater.spark.storage.spark_delta import TableFolder, keep, kept, texts, together
 from headwater.tables import (
     BINDINGS,
     DATASETS,

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.runs.newest_first import NEWNESS
-from headwater.spark.storage.spark_delta import TableFolder, keep, kept, texts
+from headwater.spark.delta.spark_delta import TableFolder, keep, kept, texts
 from headwater.tables import FIELDS, RUNS
 
 DATASET = ["dataset_namespace", "dataset_name", "generation"]

@@ -15,11 +15,11 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_key
 from headwater.lineage.runs.newest_first import order_of, order_text, placed
 from headwater.lineage.runs.sent_facets import RUN_PLACE, members, read_stored, sent_facets, told_by_shape
+from headwater.spark.delta.arrow_rows import Row, map_rows
+from headwater.spark.delta.spark_delta import TableFolder, keep
 from headwater.spark.silver.bronze_reading import BODY
 from headwater.spark.silver.content_texts import stored
 from headwater.spark.silver.event_shapes import ELSEWHERE, Shapes
-from headwater.spark.storage.arrow_rows import Row, map_rows
-from headwater.spark.storage.spark_delta import TableFolder, keep
 from headwater.tables import FACETS, VALUES, Table, without
 
 SENT = Table("sent_facets", {**without(FACETS, "batch", "rules_hash"), "content_hash": "string", "in_body": "boolean"})

@@ -13,12 +13,12 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.edges.current_candidates import CARRIES
 from headwater.lineage.runs.related_runs import reported
+from headwater.spark.delta.arrow_rows import Row, map_groups
+from headwater.spark.delta.ranges import begin, ranges
+from headwater.spark.delta.spark_delta import TableFolder, keep, kept, texts
 from headwater.spark.gold.open_candidates import CLOSED, COUNTED, OPEN
 from headwater.spark.silver.candidate_rows import BELOW, BESIDE
 from headwater.spark.silver.texts import read_contribution, text_of
-from headwater.spark.storage.arrow_rows import Row, map_groups
-from headwater.spark.storage.ranges import begin, ranges
-from headwater.spark.storage.spark_delta import TableFolder, keep, kept, texts
 from headwater.tables import EDGE_SETS, RUNS, Table
 
 _ANSWERED = Table("answered", {"asker": "string", "kin": "string"})

@@ -7,7 +7,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.spark.storage.spark_delta import TableFolder, kept, shaped
+from headwater.spark.delta.spark_delta import TableFolder, kept, shaped
 from headwater.tables import IN_STATE, STATE, Table
 
 SMALL = ("position", "binding")

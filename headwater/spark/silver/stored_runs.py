@@ -11,11 +11,11 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_generations import Span
 from headwater.lineage.names.dataset_name import Name
+from headwater.spark.delta.ranges import begin, ranges
+from headwater.spark.delta.spark_delta import TableFolder, kept, texts
 from headwater.spark.silver.content_texts import contents_of, refs_in
 from headwater.spark.silver.event_shapes import Shapes
 from headwater.spark.silver.spark_derivation import GROUP
-from headwater.spark.storage.ranges import begin, ranges
-from headwater.spark.storage.spark_delta import TableFolder, kept, texts
 from headwater.tables import RUN_DATASETS, RUNS, Table
 
 _NAMES = Table("names", {"namespace": "string", "name": "string"})

@@ -16,8 +16,8 @@ from delta.tables import DeltaTable
 from pyspark.errors import PySparkException
 
 from headwater.errors import LakeUnavailable, WrongSetting
-from headwater.spark.storage.spark_delta import TableFolder, together
-from headwater.spark.storage.storage_place import StoragePlace
+from headwater.spark.delta.spark_delta import TableFolder, together
+from headwater.spark.delta.storage_place import StoragePlace
 from headwater.tables import Table
 
 log = logging.getLogger(__name__)

@@ -14,8 +14,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from headwater.failpoints import reach
+from headwater.spark.delta.spark_delta import TableFolder, described, settings, together
 from headwater.spark.layer_generations import LAYERS, Folders, remove_old
-from headwater.spark.storage.spark_delta import TableFolder, described, settings, together
 from headwater.tables import Table
 
 COMPACT_EVERY = 10

@@ -23,7 +23,7 @@ from pyspark.sql.types import (
 )
 
 from headwater.failpoints import reach
-from headwater.spark.storage.missing_columns import add_columns, with_nulls
+from headwater.spark.delta.missing_columns import add_columns, with_nulls
 from headwater.tables import ListOf, StructOf, Table, Type
 
 TEXTS = ("parts", "contents", "said", "content", "value", "columns", "tags", "state", "body")

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from headwater.lake.arrow_batches import arrow_schema, arrow_type
-from headwater.spark.storage.spark_delta import spark_schema
+from headwater.spark.delta.spark_delta import spark_schema
 from headwater.tables import Table
 
 Row = tuple[Any, ...]

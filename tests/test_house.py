@@ -1,0 +1,86 @@
+"""The habits of the house: one name has one meaning, a commit's checks are the run's, nothing is left out silently."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+FILES = sorted((ROOT / "headwater").rglob("*.py"))
+NAMELESS = ("__init__", "__main__")
+
+
+def modules(files: Iterable[Path]) -> Iterator[tuple[str, str]]:
+    """Yield each module's and each package's own name with where it is."""
+    for file in files:
+        if file.stem not in NAMELESS:
+            yield file.stem, str(file)
+        elif file.stem == "__init__":
+            yield file.parent.name, str(file.parent)
+
+
+def classes(files: Iterable[Path]) -> Iterator[tuple[str, str]]:
+    """Yield each class's name with where it is defined, also inside functions and classes."""
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                yield node.name, f"{file}:{node.lineno}"
+
+
+def twice(named: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return what has one name more than once."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for name, where in named:
+        found[name].append(where.removeprefix(f"{ROOT}/"))
+    return {name: places for name, places in found.items() if len(places) > 1}
+
+
+def test_no_two_modules_or_packages_have_one_name() -> None:
+    assert twice(modules(FILES)) == {}
+
+
+def test_no_two_classes_have_one_name() -> None:
+    assert twice(classes(FILES)) == {}
+
+
+def test_what_is_named_twice_is_found(tmp_path: Path) -> None:
+    for name, text in {"a/__init__.py": "", "b/a.py": "class _C: ...", "b/c.py": "def f():\n    class _C: ..."}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    files = sorted(tmp_path.rglob("*.py"))
+    assert twice(modules(files)) == {"a": [f"{tmp_path}/a", f"{tmp_path}/b/a.py"]}
+    assert twice(classes(files)) == {"_C": [f"{tmp_path}/b/a.py:1", f"{tmp_path}/b/c.py:2"]}
+
+
+def test_a_commits_hooks_are_the_checks_by_the_projects_own_environment() -> None:
+    (own,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))["repos"]
+    checks = (ROOT / "Makefile").read_text("utf-8").partition("\ncheck-code:")[2].partition("\n\n")[0]
+    ours = [line.replace("$(BIN)", ".venv/bin") for line in map(str.strip, checks.splitlines()) if "$(BIN)" in line]
+    assert own["repo"] == "local"
+    assert [hook["entry"] for hook in own["hooks"]] == ours
+    assert {(hook["language"], hook["pass_filenames"]) for hook in own["hooks"]} == {("system", False)}
+
+
+def test_the_version_is_the_changelogs_newest_release() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    releases = re.findall(r"(?m)^## \[?([\d.]+)\]? - \d{4}-\d\d-\d\d$", (ROOT / "CHANGELOG.md").read_text("utf-8"))
+    assert releases[0] == version
+    assert releases == sorted(releases, key=lambda each: [int(part) for part in each.split(".")], reverse=True)
+
+
+@pytest.mark.slow
+def test_a_skipped_test_fails_the_run_with_its_reason(tmp_path: Path) -> None:
+    """Also where tests are spread over processes, as by `make test`."""
+    (tmp_path / "test_some.py").write_text("import pytest\n\ndef test_it():\n    pytest.skip('a tool is missing')\n")
+    options = ["-ra", "-c", "/dev/null", "--rootdir", str(tmp_path), "-p", "tests.conftest", "--numprocesses", "1"]
+    command = [sys.executable, "-m", "pytest", *options, str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout + done.stderr
+    assert "a tool is missing" in done.stdout

@@ -10,7 +10,7 @@ import typer
 from msgspec import to_builtins
 
 from headwater.api import routes
-from headwater.cli import fabric, lineage, spark
+from headwater.cli import fabric, lineage, sinks, spark
 from headwater.cli.asking import Data, Folder, Json, command, listed, option
 from headwater.cli.printing import pairs, show, table
 from headwater.durations import seconds
@@ -33,6 +33,7 @@ app.add_typer(log_app, name="log")
 app.add_typer(lineage.app)
 app.add_typer(spark.app, name="spark")
 app.add_typer(fabric.app, name="fabric")
+app.add_typer(sinks.app, name="sinks")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -7,6 +7,7 @@ from headwater.events.event import Sent
 from headwater.events.position import Source
 from headwater.events.stored import SENT, sent_of
 from headwater.lake.bronze import Bronze
+from headwater.lake.found import Found
 
 Progress = Mapping[tuple[str, str], int]
 """(incarnation, partition) → the newest sequence that a consumer has taken."""
@@ -21,6 +22,20 @@ class StoredEvent(NamedTuple):
     sent: Sent | None
 
 
+class StoredHead(NamedTuple):
+    """Who an event is about, as bronze's columns have it, and the length of its body in bytes."""
+
+    sequence: int
+    event_id: str
+    received_us: int
+    kind: str
+    state: str | None
+    run_id: str | None
+    job_namespace: str | None
+    job_name: str | None
+    size: int
+
+
 def sources_ahead(bronze: Bronze, progress: Progress) -> dict[Source, int]:
     """Return, for each partition that holds more than the consumer has taken, its newest sequence.
 
@@ -33,13 +48,28 @@ def sources_ahead(bronze: Bronze, progress: Progress) -> dict[Source, int]:
     return {Source(row["log"], row["incarnation"], row["partition"]): row["head"] for row in found.to_pylist()}
 
 
+def sources_before(bronze: Bronze, received_us: int) -> dict[Source, int]:
+    """Return, for each partition, the newest sequence that was received before a moment (us), 0 where none was."""
+    found = bronze.events.query(
+        "SELECT log, incarnation, partition, max(CASE WHEN cast(received_at AS bigint) < "
+        f"{received_us} THEN sequence ELSE 0 END) AS head FROM t GROUP BY log, incarnation, partition"
+    )
+    return {Source(row["log"], row["incarnation"], row["partition"]): row["head"] for row in found.to_pylist()}
+
+
 def oldest_ahead_us(bronze: Bronze, progress: Progress) -> int | None:
     """Return when the oldest event was received that the consumer has not taken (us), None if it has all."""
+    return ahead(bronze, progress)[1]
+
+
+def ahead(bronze: Bronze, progress: Progress) -> tuple[int, int | None]:
+    """Count the events that the consumer has not taken, and say when the oldest was received (us, None if none)."""
     if not bronze.exists():
-        return None
-    found = bronze.events.query(f"SELECT min(cast(received_at as bigint)) AS us FROM t WHERE {_ahead(progress)}")
-    oldest: int | None = found.column("us")[0].as_py()
-    return oldest
+        return 0, None
+    found = bronze.events.query(
+        f"SELECT count(*) AS n, min(cast(received_at as bigint)) AS us FROM t WHERE {_ahead(progress)}"
+    )
+    return found.column("n")[0].as_py(), found.column("us")[0].as_py()
 
 
 def _ahead(progress: Progress) -> str:
@@ -71,6 +101,28 @@ def stored_events(bronze: Bronze, source: Source, after: int, until: int) -> lis
     return [StoredEvent(event, received_us, number, sent_of(cells)) for event, received_us, number, *cells in rows]
 
 
+_HEAD = (
+    "sequence, event_id, cast(received_at as bigint) AS received_us, event_kind AS kind, event_type AS state, run_id, "
+    "job_namespace, job_name, octet_length(body) AS size"
+)
+
+
+def stored_heads(bronze: Bronze, source: Source, after: int, until: int, limit: int) -> list[StoredHead]:
+    """Return the first `limit` events of a partition in (after, until], in order; bodies are measured, not kept."""
+    within = f"{_of(source)} AND sequence > {after} AND sequence <= {until}"
+    return _stored_heads(bronze.events.query(f"SELECT {_HEAD} FROM t WHERE {within} ORDER BY sequence LIMIT {limit}"))
+
+
+def heads_of(bronze: Bronze, name: str, limit: int) -> list[tuple[Source, StoredHead]]:
+    """Return the events that have this id, or are of this run, in the order in which they were received."""
+    found = bronze.events.query(
+        f"SELECT {_HEAD}, log, incarnation, partition FROM t WHERE event_id = '{_quoted(name)}' "
+        f"OR run_id = '{_quoted(name)}' ORDER BY received_at, sequence LIMIT {limit}"
+    )
+    sources = map(Source, *(found.column(each).to_pylist() for each in ("log", "incarnation", "partition")))
+    return list(zip(sources, _stored_heads(found), strict=True))
+
+
 def stored_bodies(bronze: Bronze, source: Source, sequences: Collection[int]) -> dict[int, str]:
     """Return the bodies of events of a partition by sequence."""
     if not sequences:
@@ -84,3 +136,11 @@ def stored_bodies(bronze: Bronze, source: Source, sequences: Collection[int]) ->
 
 def _of(source: Source) -> str:
     return f"log = '{source.log}' AND incarnation = '{source.incarnation}' AND partition = '{source.partition}'"
+
+
+def _stored_heads(found: Found) -> list[StoredHead]:
+    return list(map(StoredHead, *(found.column(name).to_pylist() for name in StoredHead._fields)))
+
+
+def _quoted(text: str) -> str:
+    return text.replace("'", "''")

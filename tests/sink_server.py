@@ -77,13 +77,16 @@ def _handler(server: SinkServer) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            value = json.loads(self.rfile.read(int(self.headers["content-length"])) or b"null")
-            events = value if isinstance(value, list) else [value]
-            headers = {name.lower(): text for name, text in self.headers.items()}
-            self._say(server.take(Asked(self.path, events, headers)))
+            text = self.rfile.read(int(self.headers["content-length"]))
+            value = json.loads(text) if self.headers["content-type"] == "application/json" else text.decode()
+            self._take(value if isinstance(value, list) else [value])
 
         def do_GET(self) -> None:
-            self._say(server.take(Asked(self.path, [], {})))
+            self._take([])
+
+        def _take(self, events: list[Any]) -> None:
+            headers = {name.lower(): text for name, text in self.headers.items()}
+            self._say(server.take(Asked(self.path, events, headers)))
 
         def _say(self, said: Said) -> None:
             if said.hang_up:

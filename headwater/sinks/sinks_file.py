@@ -43,7 +43,8 @@ def _sink(name: str, named: Entry) -> Sink:
 
 
 def _wrong(entry: Entry, node: yaml.Node, error: ValidationError) -> WrongSetting:
-    first = error.errors(include_input=False, include_url=False)[0]
+    found = error.errors(include_input=False, include_url=False)
+    first = min(found, key=lambda each: each["type"] != "extra_forbidden")  # a misspelt key is also a missing one
     where = [str(part) for part in first["loc"]]
     if first["type"] == "missing":
         return entry.error(f"{'.'.join(where)} is missing", f"add `{where[-1]}: …`", _at(node, where[:-1]))

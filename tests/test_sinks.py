@@ -12,6 +12,7 @@ import pytest
 
 from headwater.lake.follow import sources_ahead, sources_before
 from headwater.lake.maintain import compact, vacuum
+from headwater.sinks.feed import AT_ONCE
 from headwater.sinks.operations import paused, position, preview, redrive, reset
 from headwater.sinks.registry import open_sink
 from headwater.sinks.runner import Runner
@@ -279,6 +280,13 @@ def test_large_bodies_and_odd_names_go_through(world: SinkWorld, server: SinkSer
     world.store(*bodies(made))
     world.settle(sink(type="openlineage", url=server.url, batch=10, compress=False))
     assert server.taken == made
+
+
+def test_what_stands_behind_a_wide_gap_of_the_log_is_found(world: SinkWorld, server: SinkServer) -> None:
+    first, last = events(2)
+    world.store(*[body(first)] * (AT_ONCE + 100), body(last))
+    world.settle(sink(type="openlineage", url=server.url))
+    assert server.taken == [first, last]
 
 
 def test_the_ledger_stays_small_and_keeps_what_it_says(world: SinkWorld, server: SinkServer) -> None:

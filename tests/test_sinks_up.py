@@ -122,6 +122,8 @@ def test_commands_show_and_order_what_a_running_headwater_does(data: Path, serve
         assert headwater("sinks", "pause", "out", "--data", data, cwd=data.parent).returncode == 0
         eventually(lambda: shown(data)["out"]["state"] == "paused")
         post(running, [run_event()])
+        with Asker(running.url) as asker:
+            eventually(lambda: 'headwater_sink_behind_events{sink="out"} 1.0' in asker.client.get("/metrics").text)
         eventually(lambda: shown(data)["out"]["behind"]["events"] == 1)
         assert len(server.taken) == 1
         assert headwater("sinks", "resume", "out", "--data", data, cwd=data.parent).returncode == 0

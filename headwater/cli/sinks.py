@@ -76,8 +76,16 @@ class _Sinks:
             with folder_lock(self._folder, "sinks", wait_s=0):
                 return {}
         except WrongSetting:
-            found: dict[str, Any] = json.loads((self._folder / "run" / "sinks.json").read_text())
-            return found
+            return _read(self._folder / "run" / "sinks.json")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return what the process says, nothing before it has said anything."""
+    try:
+        found: dict[str, Any] = json.loads(path.read_text())
+    except FileNotFoundError:
+        return {}
+    return found
 
 
 @app.callback(invoke_without_command=True)

@@ -107,10 +107,17 @@ _HEAD = (
 )
 
 
-def stored_heads(bronze: Bronze, source: Source, after: int, until: int, limit: int) -> list[StoredHead]:
-    """Return the first `limit` events of a partition in (after, until], in order; bodies are measured, not kept."""
+def stored_heads(bronze: Bronze, source: Source, after: int, until: int) -> list[StoredHead]:
+    """Return the events of a partition in (after, until], in order; bodies are measured, not kept."""
     within = f"{_of(source)} AND sequence > {after} AND sequence <= {until}"
-    return _stored_heads(bronze.events.query(f"SELECT {_HEAD} FROM t WHERE {within} ORDER BY sequence LIMIT {limit}"))
+    return _stored_heads(bronze.events.query(f"SELECT {_HEAD} FROM t WHERE {within} ORDER BY sequence"))
+
+
+def first_behind(bronze: Bronze, source: Source, after: int) -> int | None:
+    """Return the first sequence of a partition behind `after`, None if it has none."""
+    found = bronze.events.query(f"SELECT min(sequence) AS first FROM t WHERE {_of(source)} AND sequence > {after}")
+    first: int | None = found.column("first")[0].as_py()
+    return first
 
 
 def heads_of(bronze: Bronze, name: str, limit: int) -> list[tuple[Source, StoredHead]]:
@@ -127,11 +134,23 @@ def stored_bodies(bronze: Bronze, source: Source, sequences: Collection[int]) ->
     """Return the bodies of events of a partition by sequence."""
     if not sequences:
         return {}
+    within = " OR ".join(f"sequence BETWEEN {first} AND {last}" for first, last in _ranges(sequences))
     found = bronze.events.query(
         f"SELECT sequence, body FROM t WHERE {_of(source)} AND sequence BETWEEN {min(sequences)} AND {max(sequences)} "
-        f"AND sequence IN ({', '.join(map(str, sequences))})"
+        f"AND ({within})"
     )
     return dict(zip(found.column("sequence").to_pylist(), found.column("body").to_pylist(), strict=True))
+
+
+def _ranges(sequences: Collection[int]) -> list[tuple[int, int]]:
+    """Return numbers as ranges: a list of 2,000 of them takes ten times as long as what is read."""
+    found: list[tuple[int, int]] = []
+    for number in sorted(sequences):
+        if found and found[-1][1] == number - 1:
+            found[-1] = found[-1][0], number
+        else:
+            found.append((number, number))
+    return found
 
 
 def _of(source: Source) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, Gauge, generate_latest
@@ -15,6 +16,7 @@ from headwater.api.refusing import json_response
 from headwater.errors import HeadwaterError
 from headwater.eventlog import LogWriter, Readers, each
 from headwater.lake.bronze import Bronze
+from headwater.local.sink_metrics import measure_sinks
 
 PENDING = Gauge("headwater_pending_events", "Acknowledged events that are not in the lake yet.")
 FRESHNESS = Gauge("headwater_freshness_seconds", "Age of the oldest event that questions cannot see yet.")
@@ -26,8 +28,9 @@ LOG_BYTES = Gauge("headwater_log_bytes", "Bytes of the event log on disk.")
 class Health:
     """Answers health checks and scrapes; the log alone decides whether requests can be acknowledged."""
 
-    def __init__(self, log: LogWriter, readers: Readers, bronze: Bronze, freshness: Freshness):
-        """Open nothing."""
+    def __init__(self, log: LogWriter, readers: Readers, bronze: Bronze, freshness: Freshness, folder: Path):
+        """Open nothing. folder: of data, where other processes say how they are."""
+        self._folder = folder
         self._log = log
         self._readers = readers
         self._bronze = bronze
@@ -72,6 +75,7 @@ class Health:
         return _State(_told(found["log"], "lake"), _told(found["bronze"], "index"), found)
 
     def _measure(self) -> None:
+        measure_sinks(self._folder)
         try:
             with self._one_at_a_time:
                 readers = self._readers()

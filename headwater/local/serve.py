@@ -63,7 +63,7 @@ class Serve:
         }
         bronze, readers = open_bronze(settings), log_readers(settings, folder)
         freshness = open_freshness(settings, folder, log_readers(settings, folder))
-        self._health = Health(event_log, readers, bronze, freshness)
+        self._health = Health(event_log, readers, bronze, freshness, folder)
         home = open_index_home(folder)
         lenses, search = Lenses(home, open_rules(settings)), Search(home, open_rules(settings))
         shown = settings_shown(settings)

@@ -4,14 +4,17 @@ import logging
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, LakeUnavailable
+from headwater.lake.follow import ahead
 from headwater.lake.maintain import vacuum
 from headwater.local.lifeline import read_settings, when_parent_ends, write_role
+from headwater.local.sink_metrics import STATUS
 from headwater.runtime.folders import folder_lock, prepare_folder
 from headwater.runtime.sinks import open_ledger, open_secrets, sinks_path
 from headwater.runtime.storage import is_lake_remote, open_bronze
@@ -23,6 +26,7 @@ from headwater.sinks.sinks_file import SinksFile
 log = logging.getLogger(__name__)
 
 LOOK_S = 0.5
+MEASURE_EVERY_S = 5.0
 VACUUM_EVERY_S = 3600.0
 STOP_S = 5.0
 
@@ -49,7 +53,9 @@ class Crew:
         self._settings = settings
         self._folder = folder
         self._file = SinksFile(sinks_path(settings))
+        self._bronze = open_bronze(settings)
         self._tasks: dict[str, _Task] = {}
+        self._measured = 0.0
         self._said: str | None = None
         self._shown = b""
 
@@ -77,16 +83,29 @@ class Crew:
         until = time.monotonic() + STOP_S
         for task in self._tasks.values():
             task.thread.join(max(0.0, until - time.monotonic()))
+        (self._folder / "run" / STATUS).unlink(missing_ok=True)
+
+    def _measure(self) -> None:
+        """Find out how far behind the lake each sink is, now and then: it reads what lies ahead of the sink."""
+        if time.monotonic() < self._measured + MEASURE_EVERY_S:
+            return
+        self._measured = time.monotonic()
+        for task in self._tasks.values():
+            if (progress := task.runner.progress) is not None:
+                status = task.runner.status
+                with suppress(LakeUnavailable):  # the sink itself says so
+                    status.behind, status.behind_us = ahead(self._bronze, progress)
 
     def _show(self) -> None:
         """Write down what each sink does, for commands and metrics."""
+        self._measure()
         found: dict[str, Any] = {
             "problem": self._said,
             "sinks": {name: task.runner.status for name, task in self._tasks.items()},
         }
         text = msgspec.json.encode(found)
         if text != self._shown:
-            write_role(self._folder, "sinks.json", text)
+            write_role(self._folder, STATUS, text)
             self._shown = text
 
 

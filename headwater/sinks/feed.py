@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from headwater.events.position import Source
 from headwater.lake.bronze import Bronze
-from headwater.lake.follow import StoredHead, sources_ahead, stored_bodies, stored_heads
+from headwater.lake.follow import StoredHead, first_behind, sources_ahead, stored_bodies, stored_heads
 from headwater.sinks.shape import Event
 
 AT_ONCE = 2_000
@@ -55,8 +55,11 @@ class Feed:
         return None
 
     def _batch(self, source: Source, after: int, head: int) -> Batch:
-        heads = stored_heads(self._bronze, source, after, head, AT_ONCE)
-        until = heads[-1].sequence if len(heads) == AT_ONCE else head
+        until = min(head, after + AT_ONCE)
+        heads = stored_heads(self._bronze, source, after, until)
+        if not heads and (first := first_behind(self._bronze, source, until)):  # numbers of a log may have wide gaps
+            until = min(head, first + AT_ONCE - 1)
+            heads = stored_heads(self._bronze, source, first - 1, until)
         wanted: list[StoredHead] = []
         size = passed = 0
         for each in heads:

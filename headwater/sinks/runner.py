@@ -11,7 +11,7 @@ from headwater.errors import HeadwaterError, LakeUnavailable
 from headwater.failpoints import reach
 from headwater.lake.bronze import Bronze
 from headwater.lake.delta import REOPEN_AFTER
-from headwater.lake.follow import sources_ahead
+from headwater.lake.follow import Progress, sources_ahead
 from headwater.lake.maintain import compact
 from headwater.sinks.delivery import Delivery
 from headwater.sinks.feed import Batch, Feed
@@ -26,11 +26,18 @@ log = logging.getLogger(__name__)
 
 
 class Status(msgspec.Struct):
-    """What a sink is doing. next_try_us: when the next attempt is made (us, UTC), None where none waits."""
+    """What a sink is doing. next_try_us: when the next attempt is made (us, UTC), None where none waits.
+
+    behind: events in the lake that it has not taken; behind_us: when the oldest of them was received, None if none.
+    """
 
     state: str = "starting"
     trouble: str | None = None
     next_try_us: int | None = None
+    delivered: int = 0
+    failed: int = 0
+    behind: int = 0
+    behind_us: int | None = None
 
 
 class Runner:
@@ -59,7 +66,8 @@ class Runner:
         self._width: int | None = None
         self._target: Target | None = None
         self._orders: Orders | None = None
-        self._progress: dict[tuple[str, str], int] = {}
+        self.progress: Progress | None = None
+        """How far the sink is, None before it has looked."""
         self._counts = Counts(0, 0, 0)
         self._not_before = 0.0
 
@@ -84,7 +92,7 @@ class Runner:
             self._say("paused", None)
             self._stop.wait(self._look_s)
             return
-        batch = self._feed.next(self._progress) if time.monotonic() >= self._not_before else None
+        batch = self._feed.next(self._taken) if time.monotonic() >= self._not_before else None
         if batch is None:
             self._say("caught up" if self._not_before <= time.monotonic() else "collecting", None)
             self._stop.wait(self._look_s)
@@ -105,8 +113,8 @@ class Runner:
             heads = {f"{each.incarnation}/{each.partition}": head for each, head in sources.items()}
             orders = Orders(orders.paused, 1, heads)
             self._ledger.order(name, orders)
-        self._progress = self._ledger.progress(name, orders, sources)
-        self._counts = self._ledger.counts(name)
+        self.progress = self._ledger.progress(name, orders, sources)
+        self._count(self._ledger.counts(name))
         self._orders = orders
 
     def _deliver(self, batch: Batch) -> bool:
@@ -117,7 +125,7 @@ class Runner:
         until, left_out = batch.until, batch.left_out
         while not delivery.is_done:
             wait_s = delivery.attempt()
-            more = self._feed.next({**self._progress, **_at(batch, until)}) if delivery.needs_another else None
+            more = self._feed.next({**self._taken, **_at(batch, until)}) if delivery.needs_another else None
             if more and more.source == batch.source:
                 delivery.add(target.convert(more.events))
                 until, left_out = more.until, left_out + more.left_out
@@ -140,10 +148,18 @@ class Runner:
         )
         self._ledger.commit(self.sink.name, self._orders, batch.source, until, refused=refused, counts=counts)
         reach("sinks.committed")
-        self._counts = counts
-        self._progress |= _at(batch, until)
+        self._count(counts)
+        self.progress = {**self._taken, **_at(batch, until)}
         if self._ledger.commits >= REOPEN_AFTER:
             compact(self._ledger)
+
+    @property
+    def _taken(self) -> Progress:
+        return self.progress or {}
+
+    def _count(self, counts: Counts) -> None:
+        self._counts = counts
+        self.status.delivered, self.status.failed = counts.delivered, counts.failed
 
     def _wait(self, seconds: float) -> bool:
         """Wait, unless stopped or ordered something else meanwhile; tells whether it waited to the end."""

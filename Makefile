@@ -29,7 +29,7 @@ $(WEB_PACKAGES): web/package.json web/package-lock.json
 	@cd web && npm ci --silent
 	@touch $@
 
-$(WEB_TYPES): $(READY) $(WEB_PACKAGES) tools/openapi.py $(wildcard headwater/api/*.py headwater/api/answers/*.py)
+$(WEB_TYPES): $(READY) $(WEB_PACKAGES) tools/openapi.py $(wildcard headwater/api/*.py headwater/api/shapes/*.py)
 	@$(BIN)/python -m tools.openapi
 	@cd web && npm run --silent types >/dev/null
 

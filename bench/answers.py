@@ -85,9 +85,9 @@ class Client:
         body = answer.read()
         return (time.perf_counter() - began) * 1000, answer.status, body
 
-    def impact(self, dataset: str, column: str, **lens: str) -> tuple[float, int]:
+    def impact(self, dataset: str, column: str, **as_of: str) -> tuple[float, int]:
         """Return the wait and how many columns came; raises SystemExit without an answer."""
-        asked = {"namespace": NAMESPACE, "dataset": dataset, "column": column, "limit": str(LIMIT), **lens}
+        asked = {"namespace": NAMESPACE, "dataset": dataset, "column": column, "limit": str(LIMIT), **as_of}
         wait, status, body = self.get("/api/headwater/v1/impact", **asked)
         if status != 200:
             raise SystemExit(f"impact of {asked} answered {status}: {body[:300]!r}.")

@@ -9,8 +9,8 @@ from typing import cast
 import httptools
 import uvloop
 
-from headwater.eventlog import Kind, Record
-from headwater.eventlog.sqlite import SqliteLog
+from headwater.eventlog import Record, RecordKind
+from headwater.eventlog.sqlite_log import SqliteLog
 
 _ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}"
 
@@ -30,11 +30,11 @@ class _Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._parser.feed_data(data)
 
-    def on_body(self, part: bytes) -> None:
-        self._body.append(part)
+    def on_body(self, fact: bytes) -> None:
+        self._body.append(fact)
 
     def on_message_complete(self) -> None:
-        record = Record(Kind.EVENT, b"".join(self._body))
+        record = Record(RecordKind.EVENT, b"".join(self._body))
         self._body = []
         self._task = asyncio.get_running_loop().create_task(self._answer(record))
 

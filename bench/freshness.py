@@ -19,8 +19,8 @@ from deltalake import DeltaTable, write_deltalake
 from bench.figures import QUICK_ROUNDS, ROUNDS, Figure, middle, percentile, show
 from bench.generate import generate
 from bench.running import Server, headwater, incoming, write_events
-from headwater.eventlog import Kind, Record
-from headwater.eventlog.sqlite import SqliteLog
+from headwater.eventlog import Record, RecordKind
+from headwater.eventlog.sqlite_log import SqliteLog
 from headwater.settings import load_settings
 from headwater.tables import EVENTS
 
@@ -69,7 +69,7 @@ def _floor_ms(client: httpx.Client) -> float:
         waits = []
         for _ in range(PROBES):
             began = time.perf_counter()
-            asyncio.run(log.append([Record(Kind.EVENT, b"x" * 1024 * KILOBYTES)], timeout_s=30))
+            asyncio.run(log.append([Record(RecordKind.EVENT, b"x" * 1024 * KILOBYTES)], timeout_s=30))
             write_deltalake(f"{name}/lake", rows, mode="append")
             DeltaTable(f"{name}/lake")
             index.execute("INSERT INTO t VALUES (?)", ("x" * 1024,))

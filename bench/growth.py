@@ -15,16 +15,16 @@ from msgspec import Struct
 from bench.figures import Figure, percentile
 from bench.parser import fill_log
 from bench.wide import EDGES, IN_LAYER, JOBS, NAMESPACE, early_columns, wide_events
-from headwater.eventlog.claims import FolderClaims
-from headwater.index.follow import IndexFollower
-from headwater.index.live import LiveGraph
-from headwater.lake.bronze import Bronze
-from headwater.lineage.names import default_rules
-from headwater.lineage.snapshot import as_said
-from headwater.parser.ingest import Parser
-from headwater.questions.asking import Bounds, Subject
+from headwater.eventlog.folder_claims import FolderClaims
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.writing.index_follower import IndexFollower
+from headwater.lake.bronze_tables import Bronze
+from headwater.lineage.names.canonical_names import default_rules
+from headwater.lineage.time.snapshot import as_said
+from headwater.parser.log_ingest import Parser
 from headwater.questions.parameters import MAX_DEPTH
 from headwater.questions.reach import reach
+from headwater.questions.subjects import Bounds, Subject
 from headwater.runtime.folders import prepare_folder
 from headwater.runtime.indexes import open_index_home
 from headwater.runtime.storage import OWNER, open_bronze
@@ -90,7 +90,9 @@ def _ask(folder: Path, times: int) -> dict[str, float]:
     for table, column in early_columns(times * IN_LAYER)[:ASKED]:
         with _cpu() as one:
             asked = Subject(NAMESPACE, table, column)
-            found = reach(live, rules, asked, live.view(), forward=True, mode="value", bounds=Bounds(MAX_DEPTH, 1000))
+            found = reach(
+                live, rules, asked, live.counted(), forward=True, mode="value", bounds=Bounds(MAX_DEPTH, 1000)
+            )
             msgspec.json.encode(found)
         if found.truncated:  # few reach fewer than 1,000
             answers.append(one[0] * 1000)

@@ -17,16 +17,16 @@ from bench.growth import growth
 from bench.parser import fill_log
 from bench.shapes import shapes
 from bench.wide import JOBS, wide_events
-from headwater.eventlog.claims import FolderClaims
+from headwater.eventlog.folder_claims import FolderClaims
 from headwater.events.position import Source
-from headwater.index.follow import AT_ONCE, IndexFollower
-from headwater.index.indexer import Indexer
-from headwater.index.live import LiveGraph
-from headwater.lake.bronze import Bronze
-from headwater.lake.follow import sources_ahead, stored_bodies, stored_events
-from headwater.lineage.names import NameRules, default_rules
-from headwater.lineage.snapshot import as_said
-from headwater.parser.ingest import Parser
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.writing.index_follower import AT_ONCE, IndexFollower
+from headwater.index.writing.indexer import Indexer
+from headwater.lake.bronze_follower import sources_ahead, stored_bodies, stored_events
+from headwater.lake.bronze_tables import Bronze
+from headwater.lineage.names.canonical_names import NameRules, default_rules
+from headwater.lineage.time.snapshot import as_said
+from headwater.parser.log_ingest import Parser
 from headwater.runtime.folders import prepare_folder
 from headwater.runtime.indexes import open_index_home
 from headwater.runtime.storage import OWNER, open_bronze
@@ -111,7 +111,7 @@ def _new_events(folder: Path, rounds: int) -> list[Figure]:
     _apply(folder, indexer, source, first - KNOWN_EVENTS, first)
     spent = [_apply(folder, indexer, source, at, at + NEW_EVENTS) for at in range(first, last, NEW_EVENTS)]
     indexer.close()
-    whole, reading, adding = (middle([each[part] for each in spent]) for part in range(3))
+    whole, reading, adding = (middle([each[fact] for each in spent]) for fact in range(3))
     name = f"{NEW_EVENTS:,} new events of jobs that recur"
     return [
         Figure(f"{name}, applied", whole, "s", 1.5, cpu_us=(reading + adding) * 1e6 / NEW_EVENTS),

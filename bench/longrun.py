@@ -11,11 +11,11 @@ from bench.figures import Figure, middle, show
 from bench.generate import generate
 from bench.parser import fill_log
 from bench.running import Server, headwater, load, memory_mb, write_events
-from headwater.eventlog.claims import FolderClaims
-from headwater.lake.bronze import Bronze
-from headwater.lake.delta import REOPEN_AFTER
-from headwater.lake.maintain import compact
-from headwater.parser.ingest import Parser
+from headwater.eventlog.folder_claims import FolderClaims
+from headwater.lake.bronze_tables import Bronze
+from headwater.lake.delta_table import REOPEN_AFTER
+from headwater.lake.lake_maintenance import compact
+from headwater.parser.log_ingest import Parser
 
 EVENTS = 1_000_000
 QUICK_EVENTS = 100_000

@@ -17,17 +17,17 @@ from deltalake import write_deltalake
 from bench.figures import QUICK_ROUNDS, ROUNDS, Figure, middle, show
 from bench.generate import generate
 from headwater.errors import InvalidEvent
-from headwater.eventlog import Kind, LoggedRecord, Record
-from headwater.eventlog.claims import FolderClaims
-from headwater.eventlog.sqlite import SqliteLog
+from headwater.eventlog import LoggedRecord, Record, RecordKind
+from headwater.eventlog.folder_claims import FolderClaims
+from headwater.eventlog.sqlite_log import SqliteLog
 from headwater.eventlog.sqlite_reader import SqliteLogReader
 from headwater.events.event import Event
-from headwater.events.reader import EventReader
+from headwater.events.event_reader import EventReader
 from headwater.events.redaction import suspicious
-from headwater.lake.bronze import Bronze
-from headwater.parser.batch import Before, build_batch
-from headwater.parser.ingest import Parser
-from headwater.parser.window import Window
+from headwater.lake.bronze_tables import Bronze
+from headwater.parser.bronze_batch import Before, build_batch
+from headwater.parser.dedupe_window import DedupeWindow
+from headwater.parser.log_ingest import Parser
 
 BATCH = 1000
 BATCHES = 4
@@ -74,7 +74,7 @@ def fill_log(folder: Path, bodies: Iterator[bytes]) -> SqliteLogReader:
 
     async def fill() -> None:
         log = SqliteLog(folder)
-        while records := [Record(Kind.EVENT, body) for _, body in zip(range(BATCH), bodies, strict=False)]:
+        while records := [Record(RecordKind.EVENT, body) for _, body in zip(range(BATCH), bodies, strict=False)]:
             await log.append(records, timeout_s=60)
         await asyncio.to_thread(log.close)
 
@@ -111,10 +111,10 @@ class _Stages:
         self._bronze = bronze
         self._reader = EventReader()
         self._hashes: set[bytes] = set()
-        self._window = Window()
+        self._window = DedupeWindow()
         self._spent: dict[str, list[float]] = defaultdict(list)
         self._keep = False
-        bronze.create("bench", log.source.incarnation)
+        bronze.create("bench", log.source.epoch)
 
     def take(self, records: Sequence[LoggedRecord], *, keep: bool) -> None:
         """Take a batch through all stages; the times count if `keep`."""

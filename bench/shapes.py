@@ -13,12 +13,12 @@ from bench.figures import Figure, middle, percentile
 from bench.generate import generate
 from bench.parser import fill_log
 from bench.running import headwater
-from headwater.eventlog.claims import FolderClaims
-from headwater.index.follow import AT_ONCE
-from headwater.index.indexer import Indexer
-from headwater.lake.follow import sources_ahead, stored_bodies, stored_events
-from headwater.lineage.names import default_rules
-from headwater.parser.ingest import Parser
+from headwater.eventlog.folder_claims import FolderClaims
+from headwater.index.writing.index_follower import AT_ONCE
+from headwater.index.writing.indexer import Indexer
+from headwater.lake.bronze_follower import sources_ahead, stored_bodies, stored_events
+from headwater.lineage.names.canonical_names import default_rules
+from headwater.parser.log_ingest import Parser
 from headwater.runtime.folders import prepare_folder
 from headwater.runtime.storage import OWNER, open_bronze
 from headwater.settings import load_settings

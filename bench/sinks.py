@@ -18,13 +18,13 @@ import msgspec
 from bench.figures import QUICK_ROUNDS, ROUNDS, Figure, middle, show
 from bench.generate import generate
 from bench.parser import fill_log
-from headwater.eventlog.claims import FolderClaims
-from headwater.lake.bronze import Bronze
-from headwater.parser.ingest import Parser
-from headwater.sinks.feed import Feed
-from headwater.sinks.ledger import Ledger
-from headwater.sinks.runner import Runner
-from headwater.sinks.secrets import Secrets
+from headwater.eventlog.folder_claims import FolderClaims
+from headwater.lake.bronze_tables import Bronze
+from headwater.parser.log_ingest import Parser
+from headwater.sinks.sink_feed import SinkFeed
+from headwater.sinks.sink_ledger import Ledger
+from headwater.sinks.sink_runner import Runner
+from headwater.sinks.sink_secrets import Secrets
 from headwater.sinks.sinks_file import read_sinks
 
 EVENTS = 20_000
@@ -80,9 +80,9 @@ def _fill(folder: Path, bronze: str) -> None:
 
 
 def _read(bronze: str) -> None:
-    feed, progress = Feed(Bronze(bronze), lambda _: True), dict[tuple[str, str], int]()
+    feed, progress = SinkFeed(Bronze(bronze), lambda _: True), dict[tuple[str, str], int]()
     while batch := feed.next(progress):
-        progress[batch.source.incarnation, batch.source.partition] = batch.until
+        progress[batch.source.epoch, batch.source.partition] = batch.until
 
 
 def _drain(ledger: str, folder: str, text: str) -> None:

@@ -19,10 +19,10 @@ from pyspark.sql import SparkSession
 from bench.figures import Figure, middle, show
 from bench.parser import BATCH, fill_log
 from bench.spark import timed_bodies
-from headwater.eventlog.claims import FolderClaims
-from headwater.lake.bronze import Bronze
-from headwater.lineage.user_rules import UserRules
-from headwater.parser.ingest import Parser
+from headwater.eventlog.folder_claims import FolderClaims
+from headwater.lake.bronze_tables import Bronze
+from headwater.lineage.rules.user_rules import UserRules
+from headwater.parser.log_ingest import Parser
 from headwater.spark.refresh import refresh
 from headwater.spark.session import LASTING, local_session
 
@@ -174,7 +174,7 @@ def many(passes: int, size: int = SIZES[0]) -> list[Figure]:
             made = [_warm(spark, lake, size) for _ in range(passes)]
             sizes = [_sizes(uri) for uri in _tables(lake.uri)]
     files, unused, used = map(list, zip(*sizes, strict=True))
-    first, last = (middle([each.cpu_s for each in part]) for part in (made[:10], made[-10:]))
+    first, last = (middle([each.cpu_s for each in fact]) for fact in (made[:10], made[-10:]))
     return [
         Figure(f"{passes} passes of {size} events: most files of a table", max(files), "", 20),
         Figure("  bytes in use", sum(used) / 1e6, "MB"),

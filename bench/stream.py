@@ -13,16 +13,16 @@ import psutil
 from bench.figures import Figure, show
 from bench.generate import generate
 from bench.parser import BATCH, KILOBYTES
-from headwater.eventlog import Kind, Record
-from headwater.eventlog.claims import FolderClaims
-from headwater.eventlog.kafka import KafkaLog
+from headwater.eventlog import Record, RecordKind
+from headwater.eventlog.folder_claims import FolderClaims
 from headwater.eventlog.kafka_clients import KafkaAddress
+from headwater.eventlog.kafka_log import KafkaLog
 from headwater.eventlog.kafka_reader import KafkaReaders
-from headwater.lake.bronze import Bronze
-from headwater.parser.ingest import Parser
+from headwater.lake.bronze_tables import Bronze
+from headwater.parser.log_ingest import Parser
+from headwater.spark.bronze.topic_stream import TopicStream
+from headwater.spark.bronze.topic_stream import run as run_stream
 from headwater.spark.session import local_session
-from headwater.spark.stream import Stream
-from headwater.spark.stream import run as run_stream
 from tests.kafka_broker import running_broker
 
 EVENTS = 100_000
@@ -42,8 +42,8 @@ def run(events: int = EVENTS) -> list[Figure]:
         address = KafkaAddress(broker.servers, "measured", "bench")
         parser_s, parser_us = _timed(events, lambda: _parse(address, folder))
         with local_session(CORES, streams=True) as spark:
-            run_stream(spark, Stream(KafkaAddress(broker.servers, "warm", "bench"), f"{name}/warm"))
-            stream_s, stream_us = _timed(events, lambda: run_stream(spark, Stream(address, f"{name}/spark")))
+            run_stream(spark, TopicStream(KafkaAddress(broker.servers, "warm", "bench"), f"{name}/warm"))
+            stream_s, stream_us = _timed(events, lambda: run_stream(spark, TopicStream(address, f"{name}/spark")))
     return [
         Figure(f"{events:,} events: parser, one process: events/s", events / parser_s, "1/s", cpu_us=parser_us),
         Figure(f"{events:,} events: Spark, {CORES} cores: events/s", events / stream_s, "1/s", cpu_us=stream_us),
@@ -60,7 +60,7 @@ async def _fill(address: KafkaAddress, bodies: Iterator[bytes]) -> None:
     log = KafkaLog(address, queued_bytes=64 << 20, largest_bytes=LARGEST, forget_claims=lambda: None)
     number = 0
     while found := list(islice(bodies, BATCH)):
-        records = [Record(Kind.EVENT, body, "{}", str(number + place)) for place, body in enumerate(found)]
+        records = [Record(RecordKind.EVENT, body, "{}", str(number + place)) for place, body in enumerate(found)]
         await log.append(records, timeout_s=60)
         number += len(found)
     await log.aclose()
@@ -97,7 +97,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="20,000 events instead of 100,000")
-    show("Stream", run(QUICK_EVENTS if parser.parse_args().quick else EVENTS))
+    show("TopicStream", run(QUICK_EVENTS if parser.parse_args().quick else EVENTS))
 
 
 if __name__ == "__main__":

@@ -30,8 +30,8 @@ def wide_events(jobs: int = JOBS, in_layer: int = IN_LAYER) -> Iterator[bytes]:
     """
     for job in range(jobs):
         for number, kind in enumerate(("START", "COMPLETE")):
-            moment = _EPOCH + timedelta(seconds=10 * job + number)
-            yield json.dumps(_event(job, in_layer, kind, moment), separators=(",", ":")).encode()
+            snapshot = _EPOCH + timedelta(seconds=10 * job + number)
+            yield json.dumps(_event(job, in_layer, kind, snapshot), separators=(",", ":")).encode()
 
 
 def columns(table: int) -> list[str]:
@@ -51,14 +51,14 @@ def early_columns(in_layer: int = IN_LAYER) -> list[tuple[str, str]]:
     return found
 
 
-def _event(job: int, in_layer: int, kind: str, moment: datetime) -> dict[str, Any]:
+def _event(job: int, in_layer: int, kind: str, snapshot: datetime) -> dict[str, Any]:
     complete = kind == "COMPLETE"
     output = _dataset(in_layer + job, in_layer, complete)
     if complete:
         output["facets"]["columnLineage"] = _lineage(job, in_layer)
         output["outputFacets"] = {"outputStatistics": _facet("OutputStatisticsOutputDatasetFacet", rowCount=job)}
     return {
-        "eventTime": moment.isoformat().replace("+00:00", "Z"),
+        "eventTime": snapshot.isoformat().replace("+00:00", "Z"),
         "producer": _PRODUCER,
         "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
         "eventType": kind,

@@ -8,8 +8,8 @@ import argparse
 import sys
 from random import Random
 
-from headwater.lineage.lens import Lens
-from tests.lineage_world import in_batches, read_parts
+from headwater.lineage.time.as_of import AsOf
+from tests.lineage_world import in_batches, read_facts
 from tests.reference.records import Delivered, stored
 from tests.reference.worlds import random_world
 from tests.test_index_reference import compare, indexed
@@ -41,15 +41,15 @@ def main() -> int:
 
 
 def _is_same_in_any_order(world: list[Delivered], chance: Random) -> bool:
-    parts, contents = read_parts(stored(world, None, None))
-    whole = summary(in_batches([parts], contents)[1])
-    return all(summary(in_batches(torn(parts, chance), contents)[1]) == whole for _ in range(2))
+    facts, contents = read_facts(stored(world, None, None))
+    whole = summary(in_batches([facts], contents)[1])
+    return all(summary(in_batches(torn(facts, chance), contents)[1]) == whole for _ in range(2))
 
 
 def _is_same_in_the_index(world: list[Delivered], chance: Random) -> bool:
     try:
-        with indexed(world, chance) as lenses:
-            compare(lenses, world, Lens())
+        with indexed(world, chance) as open_views:
+            compare(open_views, world, AsOf())
     except AssertionError:
         return False
     return True

@@ -9,11 +9,11 @@ from msgspec import to_builtins
 from rich.console import Console
 from rich.table import Table
 
-from headwater.index.lens import Lenses
-from headwater.lake.bronze import Bronze
+from headwater.index.reading.view_opener import ViewOpener
+from headwater.lake.bronze_tables import Bronze
 from headwater.questions import declared
 from headwater.questions.declaring import Question
-from headwater.runtime.indexes import open_lenses
+from headwater.runtime.indexes import open_view_opener
 from headwater.runtime.storage import open_bronze
 from headwater.settings import load_settings
 from headwater.tables import EVENTS
@@ -30,14 +30,14 @@ def print_report(console: Console, data: Path, audit: dict[str, Any]) -> None:
     settings = load_settings({"data": data})[0]
     console.print(_table("Events landed", ("kind", "type", "events"), _by_kind(open_bronze(settings))))
     console.print(_table("Audit", tuple(audit), [tuple(audit.values())]))
-    lenses = open_lenses(settings, data)
+    open_views = open_view_opener(settings, data)
     title = f"Where does {_name(SOURCE)} end up?"
-    console.print(_table(title, ("readable?", "column", "from", "how"), _surface(lenses)))
+    console.print(_table(title, ("readable?", "column", "from", "how"), _surface(open_views)))
     title = f"What is {_name(METRIC)} made of?"
-    console.print(_table(title, ("away", "column", "into", "how"), _upstream(lenses)))
+    console.print(_table(title, ("away", "column", "into", "how"), _upstream(open_views)))
     title = f"May a column of {JUDGED['dataset']} be dropped?"
-    console.print(_table(title, ("verdict", "column", "why"), _unused(lenses)))
-    lenses.close()
+    console.print(_table(title, ("verdict", "column", "why"), _unused(open_views)))
+    open_views.close()
 
 
 def _by_kind(bronze: Bronze) -> Rows:
@@ -45,17 +45,17 @@ def _by_kind(bronze: Bronze) -> Rows:
     return [tuple(row.values()) for row in bronze.tables[EVENTS.name].query(sql).to_pylist()]
 
 
-def _ask(lenses: Lenses, question: Question, asked: dict[str, str]) -> Any:
-    return to_builtins(question.ask(SimpleNamespace(lenses=lenses), asked))
+def _ask(open_views: ViewOpener, question: Question, asked: dict[str, str]) -> Any:
+    return to_builtins(question.ask(SimpleNamespace(open_views=open_views), asked))
 
 
-def _surface(lenses: Lenses) -> Rows:
-    items = _ask(lenses, declared.surface, SOURCE)["items"]
+def _surface(open_views: ViewOpener) -> Rows:
+    items = _ask(open_views, declared.surface, SOURCE)["items"]
     return [(item["exposure"], _name(item), _from(item), _how(item["how"])) for item in items]
 
 
-def _upstream(lenses: Lenses) -> Rows:
-    found = _ask(lenses, declared.upstream, METRIC)
+def _upstream(open_views: ViewOpener) -> Rows:
+    found = _ask(open_views, declared.upstream, METRIC)
     steps = [
         (item["distance"], _name(item), _name(item["via"]), _how(item["via"]["transformation"]))
         for item in found["columns"]
@@ -63,8 +63,10 @@ def _upstream(lenses: Lenses) -> Rows:
     return steps + [("", _short(stop["dataset"]), "", "only table-level lineage goes on") for stop in found["stops"]]
 
 
-def _unused(lenses: Lenses) -> Rows:
-    return [(item["verdict"], _name(item), item["reason"]) for item in _ask(lenses, declared.unused, JUDGED)["items"]]
+def _unused(open_views: ViewOpener) -> Rows:
+    return [
+        (item["verdict"], _name(item), item["reason"]) for item in _ask(open_views, declared.unused, JUDGED)["items"]
+    ]
 
 
 def _from(item: dict[str, Any]) -> str:

@@ -424,7 +424,7 @@ IN_STATE: Mapping[str, Table] = {
     "runs": EDGE_RUNS,
     "position": POSITIONS,
 }
-"""What a pass must know of all that was said before, by `part` of `state`; a vote is there while it may count."""
+"""What a pass must know of all that was said before, by `part` of `state`; a candidate is there while it may count."""
 
 STATE = Table(
     "state",

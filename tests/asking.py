@@ -6,12 +6,12 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from headwater.index.lens import Lenses
+from headwater.index.reading.view_opener import ViewOpener
 from headwater.questions import declared
 
 
-def ask(lenses: Lenses, question: str, parameters: Mapping[str, str]) -> Any:
+def ask(open_views: ViewOpener, question: str, parameters: Mapping[str, str]) -> Any:
     """Ask a question by its name."""
     asked = dict(parameters)
     path = {name: asked.pop(name) for name in ("run",) if name in asked}
-    return to_builtins(getattr(declared, question).ask(SimpleNamespace(lenses=lenses), asked, **path))
+    return to_builtins(getattr(declared, question).ask(SimpleNamespace(open_views=open_views), asked, **path))

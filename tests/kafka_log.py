@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from headwater.eventlog import Record
-from headwater.eventlog.kafka import KafkaLog
 from headwater.eventlog.kafka_clients import KafkaAddress
+from headwater.eventlog.kafka_log import KafkaLog
 from tests.kafka_broker import PASSWORD, USER, Broker
 
 PATIENCE_S = 20.0

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from headwater.lake.bronze import Bronze
+from headwater.lake.bronze_tables import Bronze
 from headwater.runtime.storage import open_bronze
 from headwater.settings import load_settings
 from tests.producers import Ledger
@@ -53,7 +53,7 @@ def check_lake(folder: Path, ledger: Ledger) -> Found:
 
 def check_positions(folder: Path, found: Found) -> None:
     """Every sequence number of the log is in exactly one table."""
-    lives = {(incarnation, partition) for incarnation, partition, _ in found.positions}
+    lives = {(epoch, partition) for epoch, partition, _ in found.positions}
     assert len(lives) == 1
     assert sorted(sequence for _, _, sequence in found.positions) == list(range(1, log_tail(folder) + 1))
 

@@ -6,25 +6,25 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from headwater.errors import NotKnown
-from headwater.lineage.contents import Contents, ContentsInMemory
-from headwater.lineage.current import Group
-from headwater.lineage.derive import Derivation
-from headwater.lineage.edges import Contribution
-from headwater.lineage.exposed_until import exposed_until
-from headwater.lineage.memory import MemoryStore
-from headwater.lineage.name import Name
-from headwater.lineage.names import default_rules
-from headwater.lineage.naming import Naming
-from headwater.lineage.part import Part
-from headwater.lineage.reading import PartReader
-from headwater.lineage.snapshot_of_parts import SnapshotOfParts
-from headwater.lineage.surface import Surface, surface
-from headwater.lineage.tags import has_tag
-from headwater.lineage.unused import Judged
-from headwater.lineage.user_rules import UserRules
-from headwater.lineage.walk import Mode, walk
+from headwater.lineage.edges.current_candidates import JobOutput
+from headwater.lineage.edges.facet_contents import Contents, ContentsInMemory
+from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.names.canonical_names import default_rules
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.rules.tags import has_tag
+from headwater.lineage.rules.user_rules import UserRules
+from headwater.lineage.runs.derivation import Derivation
+from headwater.lineage.runs.event_reading import FactsReader
+from headwater.lineage.runs.memory_store import MemoryStore
+from headwater.lineage.runs.run_facts import RunFacts
+from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
+from headwater.lineage.walks.column_verdicts import ColumnVerdict
+from headwater.lineage.walks.exposed_until import exposed_until
+from headwater.lineage.walks.masking_surface import MaskingSurface, surface
+from headwater.lineage.walks.walk import Mode, walk
 from headwater.questions.exposure import look_for
-from headwater.questions.verdicts import judge_dataset
+from headwater.questions.verdicts import dataset_verdicts
 from tests.reference.nesting import ColumnEdge
 from tests.reference.records import Delivered
 from tests.reference.solver import Column, TableEdge
@@ -34,12 +34,12 @@ Json = dict[str, Any]
 RULES = UserRules()
 
 
-def read_parts(delivered: Iterable[Delivered]) -> tuple[list[Part], Contents]:
+def read_facts(delivered: Iterable[Delivered]) -> tuple[list[RunFacts], Contents]:
     """Read events as from bronze, with the shipped rules for names."""
     contents = ContentsInMemory()
-    reader = PartReader(default_rules().canonical, contents)
-    parts = [reader.read(each.event_id, each.received_us, json.dumps(each.event)) for each in delivered]
-    return parts, contents
+    reader = FactsReader(default_rules().canonical, contents)
+    facts = [reader.read(each.event_id, each.received_us, json.dumps(each.event)) for each in delivered]
+    return facts, contents
 
 
 def short(name: Name) -> str:
@@ -57,35 +57,44 @@ class LineageWorld:
         as_of_us: int | None = None,
         known_at_us: int | None = None,
     ) -> None:
-        parts, contents = read_parts(delivered)
+        facts, contents = read_facts(delivered)
         self.parts = [
-            part
-            for part in parts
-            if (as_of_us is None or part.time_us <= as_of_us)
-            and (known_at_us is None or part.received_us <= known_at_us)
+            fact
+            for fact in facts
+            if (as_of_us is None or fact.time_us <= as_of_us)
+            and (known_at_us is None or fact.received_us <= known_at_us)
         ]
-        self.scene = SnapshotOfParts(self.parts, contents)
-        self.graph, self.view = self.scene.graph, self.scene.view()
+        self.scene = SnapshotOfFacts(self.parts, contents)
+        self.graph, self.counted = self.scene.graph, self.scene.counted()
 
     # Answers with full names, comparable with those of the reference
 
     @property
     def column_edges(self) -> set[ColumnEdge]:
         return {
-            (*edge.source, edge.column, *output, target, "DIRECT" if edge.how.direct else "INDIRECT", edge.how.masked)
-            for _, said, output in self._said()
-            for edge in said.edges
-            for target in ([edge.target] if edge.target is not None else said.columns)
+            (
+                *edge.source,
+                edge.column,
+                *output,
+                target,
+                "DIRECT" if edge.transformation.direct else "INDIRECT",
+                edge.transformation.masked,
+            )
+            for _, lineage, output in self._lineage()
+            for edge in lineage.edges
+            for target in ([edge.target] if edge.target is not None else lineage.columns)
         }
 
     @property
     def table_edges(self) -> set[TableEdge]:
         opaque: dict[tuple[Name, Name], bool] = {}
-        words = ((said, said.output) for number, (_, said) in self.graph.sets.items() if self.view.says(number))
-        for said, output in words:
-            for source in said.tables if output is not None else ():
+        words = (
+            (lineage, lineage.output) for number, (_, lineage) in self.graph.sets.items() if self.counted.says(number)
+        )
+        for lineage, output in words:
+            for source in lineage.tables if output is not None else ():
                 assert output is not None
-                opaque[source, output] = opaque.get((source, output), True) and not said.carries
+                opaque[source, output] = opaque.get((source, output), True) and not lineage.carries
         return {(*source, *output, alone) for (source, output), alone in opaque.items()}
 
     @property
@@ -97,41 +106,41 @@ class LineageWorld:
     ) -> dict[Column, tuple[int, bool, bool]]:
         """Return (distance, masked, read before re-creation) of what a column reaches, or what reaches it."""
         hits = walk(
-            self.graph, self._starts(column), self.view, forward=forward, mode=mode, depth=depth, limit=10**6
+            self.graph, self._starts(column), self.counted, forward=forward, mode=mode, depth=depth, limit=10**6
         ).hits
         return {self._column(hit.node): (hit.distance, hit.masked, hit.recreated) for hit in hits}
 
     def knows(self, column: Column) -> bool:
         """Tell whether an edge mentions the dataset of a column."""
-        return self.view.lifetimes.newest(Name(*column[:2])) is not None
+        return self.counted.lifetimes.newest(Name(*column[:2])) is not None
 
     def _starts(self, column: Column) -> set[int]:
         """Return where a question about a column begins: in the newest generation that lived, and in what is nested."""
-        number = self.view.lifetimes.newest(Name(*column[:2]))
+        number = self.counted.lifetimes.newest(Name(*column[:2]))
         assert number is not None, f"{column} is not in the graph, which has {self.graph.names}"
-        return self.view.nesting.whole({self._node_in(number, column[2] or "")})
+        return self.counted.nesting.whole({self._node_in(number, column[2] or "")})
 
     def exposures(self, tagged: Iterable[Column]) -> dict[Column, str]:
         """Return the masking surface behind columns; a column None means a dataset of unknown columns."""
         found = self._surface(tagged)
         return {(*self.graph.names[each.dataset].parts, each.key): each.exposure for each in found.columns}
 
-    def _surface(self, tagged: Iterable[Column]) -> Surface:
-        every = [(number, each[2]) for each in tagged for number in self.view.lifetimes.of(Name(*each[:2]))]
+    def _surface(self, tagged: Iterable[Column]) -> MaskingSurface:
+        every = [(number, each[2]) for each in tagged for number in self.counted.lifetimes.of(Name(*each[:2]))]
         names = self.graph.names
         named = [(n, own) for n, key in every for own in ([key] if key is not None else self.keys(names[n]))]
         whole = [number for number, key in every if key is None and not self.keys(names[number])]
         nodes = [self._node_in(*each) for each in named]
         nodes += [node for number, key in every if key is None for node in self.graph.nodes_of(number)]
-        return surface(self.graph, nodes, whole, self.view)
+        return surface(self.graph, nodes, whole, self.counted)
 
     def verdicts(self, name: Name, *, strict: bool = False) -> dict[Column, str]:
         """Return whether the columns of a dataset's newest schema are used."""
-        return {(*name.parts, each.key): each.verdict for each in self.judged(name, strict=strict)}
+        return {(*name.parts, each.key): each.verdict for each in self.column_verdicts(name, strict=strict)}
 
-    def judged(self, name: Name, *, strict: bool = False) -> list[Judged]:
+    def column_verdicts(self, name: Name, *, strict: bool = False) -> list[ColumnVerdict]:
         """Return the verdicts of the columns of a dataset's newest schema, none if it is gone."""
-        return judge_dataset(self.scene, RULES, self.view, name, strict=strict)
+        return dataset_verdicts(self.scene, RULES, self.counted, name, strict=strict)
 
     def keys(self, name: Name) -> list[str]:
         """Return the keys of the columns of a dataset's newest schema, in its order."""
@@ -141,12 +150,12 @@ class LineageWorld:
 
     @property
     def edges(self) -> set[tuple[str, str, str]]:
-        """Return (from, to, how) of every column edge; how: direct, masked, indirect, indirect masked."""
+        """Return (from, to, how) of every column edge; transformation: direct, masked, indirect, indirect masked."""
         return {
             (
                 self._told((*edge[:2], edge[3])),
                 self._told((*edge[4:6], edge[7])),
-                told_how(kind=edge[8], masked=edge[9]),
+                told_transformation(kind=edge[8], masked=edge[9]),
             )
             for edge in self.column_edges
         }
@@ -177,11 +186,11 @@ class LineageWorld:
         return {short(name) for name in self.scene.naming.generations.touched() if not self.scene.stands(name)}
 
     @property
-    def landed(self) -> dict[str, bool]:
+    def rows_confirmed(self) -> dict[str, bool]:
         """Return by output whether some current word about it proves that rows were written."""
         found: dict[str, bool] = {}
-        for _, said, output in self._said():
-            found[short(output)] = found.get(short(output), False) or said.landed
+        for _, lineage, output in self._lineage():
+            found[short(output)] = found.get(short(output), False) or lineage.rows_confirmed
         return found
 
     def resolve(self, sent: tuple[str, str], time_us: int = 2**62) -> tuple[str, str]:
@@ -207,13 +216,13 @@ class LineageWorld:
     def of_all_times(self) -> "LineageWorld":
         """Look at every execution that ever was from now on, as `view=all` does."""
         self.scene.put_history()
-        self.view = self.scene.view().everything()
+        self.counted = self.scene.counted().everything()
         return self
 
     def behind_tag(self, key: str) -> tuple[dict[Column, str], dict[Column, int]]:
         """Return the masking surface behind a tag, and until when (us) masked columns were written in the clear."""
         try:
-            found = look_for(self.scene, RULES, self.view, tag=key, source=None)
+            found = look_for(self.scene, RULES, self.counted, tag=key, source=None)
         except NotKnown:
             return {}, {}
         named: dict[tuple[int, str | None], Column] = {
@@ -226,7 +235,7 @@ class LineageWorld:
     def via(self, column: Column, reached: str) -> str:
         """Return the column before a reached one on the path that is shown."""
         starts = self._starts(column)
-        hits = walk(self.graph, starts, self.view, forward=True, mode="value", depth=100, limit=100).hits
+        hits = walk(self.graph, starts, self.counted, forward=True, mode="value", depth=100, limit=100).hits
         return next(
             self._told(self._column(hit.parent)) for hit in hits if self._told(self._column(hit.node)) == reached
         )
@@ -234,7 +243,7 @@ class LineageWorld:
     def cut(self, column: Column, *, depth: int = 100, limit: int = 100) -> tuple[list[str], bool]:
         """Return what is reached within limits, in order, and whether there is more."""
         starts = self._starts(column)
-        found = walk(self.graph, starts, self.view, forward=True, mode="value", depth=depth, limit=limit)
+        found = walk(self.graph, starts, self.counted, forward=True, mode="value", depth=depth, limit=limit)
         return [self._told(self._column(hit.node)) for hit in found.hits], found.truncated
 
     def surface(self, *tagged: Column) -> dict[str, str]:
@@ -251,14 +260,14 @@ class LineageWorld:
         return {str(key[2]): verdict for key, verdict in self.verdicts(Name(*name), strict=strict).items()}
 
     def reasons(self, name: tuple[str, str], *, strict: bool = False) -> dict[str, str]:
-        return {each.key: each.reason for each in self.judged(Name(*name), strict=strict)}
+        return {each.key: each.reason for each in self.column_verdicts(Name(*name), strict=strict)}
 
     # How
 
-    def _said(self) -> Iterator[tuple[Group, Contribution, Name]]:
-        for number, (group, said) in self.graph.sets.items():
-            if self.view.live[number] and said.output is not None:
-                yield group, said, said.output
+    def _lineage(self) -> Iterator[tuple[JobOutput, OutputLineage, Name]]:
+        for number, (job_output, lineage) in self.graph.sets.items():
+            if self.counted.live[number] and lineage.output is not None:
+                yield job_output, lineage, lineage.output
 
     def _node_in(self, number: int, column: str) -> int:
         return self.graph.node_for(number, self.scene.columns(self.graph.names[number]).key(column))
@@ -271,7 +280,7 @@ class LineageWorld:
         return f"{short(Name(*column[:2]))}.{column[2]}"
 
 
-def told_how(*, kind: str, masked: bool) -> str:
+def told_transformation(*, kind: str, masked: bool) -> str:
     if kind == "INDIRECT":
         return "indirect masked" if masked else "indirect"
     return "masked" if masked else "direct"
@@ -291,7 +300,7 @@ def as_recorded(events: Iterable[Json]) -> list[Delivered]:
     return [Delivered(event, Delivered(event, 0, "").time_us, event_id(event)) for event in events]
 
 
-def in_batches(batches: Iterable[list[Part]], contents: Contents) -> tuple[Derivation, MemoryStore]:
+def in_batches(batches: Iterable[list[RunFacts]], contents: Contents) -> tuple[Derivation, MemoryStore]:
     """Derive batch by batch, as the index does."""
     store = MemoryStore()
     derivation = Derivation(store, contents, Naming())

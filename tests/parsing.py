@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from headwater.api.questions import audit
-from headwater.eventlog import Kind, LoggedRecord, Record
-from headwater.eventlog.claims import FolderClaims
+from headwater.api.operation_lists import audit
+from headwater.eventlog import LoggedRecord, Record, RecordKind
+from headwater.eventlog.folder_claims import FolderClaims
 from headwater.eventlog.segments import open_writable
-from headwater.eventlog.sqlite import Limits, SqliteLog
+from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
 from headwater.eventlog.sqlite_reader import SqliteLogReader
-from headwater.parser.ingest import Parser
+from headwater.parser.log_ingest import Parser
 from headwater.runtime.folders import prepare_folder
 from headwater.runtime.storage import OWNER, open_bronze, open_claims
 from headwater.settings import load_settings
@@ -48,8 +48,8 @@ class World:
     def log(self) -> Path:
         return self.folder / "log"
 
-    def append(self, *bodies: bytes, kind: Kind = Kind.EVENT, segment_bytes: int = 1 << 30) -> None:
-        log = SqliteLog(self.log, Limits(segment_bytes=segment_bytes, min_free_bytes=0))
+    def append(self, *bodies: bytes, kind: RecordKind = RecordKind.EVENT, segment_bytes: int = 1 << 30) -> None:
+        log = SqliteLog(self.log, LogLimits(segment_bytes=segment_bytes, min_free_bytes=0))
         try:
             asyncio.run(log.append([Record(kind, body) for body in bodies], timeout_s=10))
         finally:
@@ -70,7 +70,7 @@ class World:
     def claim(self, body: bytes) -> Path:
         """Append an event whose body lies beside the log; return the body's file."""
         key = FolderClaims(self.folder / "claims").put(body)
-        self.append(key, kind=Kind.CLAIM)
+        self.append(key, kind=RecordKind.CLAIM)
         return self.folder / "claims" / key.decode()
 
     def reader(self) -> SqliteLogReader:

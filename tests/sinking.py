@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 
 from headwater.events.position import Source
-from headwater.lake.follow import StoredHead
-from headwater.runtime.sinks import open_ledger
+from headwater.lake.bronze_follower import StoredHead
+from headwater.runtime.sink_opening import open_ledger
 from headwater.runtime.storage import open_bronze
-from headwater.sinks.ledger import Ledger
-from headwater.sinks.options import Sink
-from headwater.sinks.runner import Runner
-from headwater.sinks.secrets import Secrets
-from headwater.sinks.shape import Event, Payload, verbatim
+from headwater.sinks.sink_ledger import Ledger
+from headwater.sinks.sink_options import Sink
+from headwater.sinks.sink_runner import Runner
+from headwater.sinks.sink_secrets import Secrets
+from headwater.sinks.sink_shape import Payload, SinkEvent, verbatim
 from headwater.sinks.sinks_file import read_sinks
 from tests.made_events import body, run_event
 from tests.parsing import World
@@ -92,4 +92,4 @@ def payloads(names: Sequence[str], size: int = 2) -> list[Payload]:
     """Return payloads of events that never saw a lake, each with a name for its run."""
     source = Source("test", "life", "0")
     heads = [StoredHead(place, name, 0, "RUN", "START", name, "n", "j", size) for place, name in enumerate(names, 1)]
-    return verbatim([Event(source, head, b"x" * size) for head in heads])
+    return verbatim([SinkEvent(source, head, b"x" * size) for head in heads])

@@ -12,11 +12,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater import failpoints
-from headwater.lineage.names import default_rules
-from headwater.lineage.user_rules import UserRules
-from headwater.spark.delta import Folder
-from headwater.spark.generations import current
+from headwater.lineage.names.canonical_names import default_rules
+from headwater.lineage.rules.user_rules import UserRules
+from headwater.spark.layer_generations import current
 from headwater.spark.refresh import refresh
+from headwater.spark.storage.spark_delta import TableFolder
 from headwater.tables import (
     BINDINGS,
     COLUMN_EDGES,
@@ -82,7 +82,7 @@ class SparkLake:
     def read(self, layer: str, table: Table) -> DataFrame:
         return self._layer(layer).read(table)
 
-    def votes(self) -> DataFrame:
+    def candidates(self) -> DataFrame:
         """Return what may count now."""
         return self.read("silver", STATE).where("part = 'vote'")
 
@@ -104,7 +104,7 @@ class SparkLake:
     def folder(self, layer: str, table: Table) -> Path:
         return Path(self._layer(layer).uri(table))
 
-    def _layer(self, layer: str) -> Folder:
+    def _layer(self, layer: str) -> TableFolder:
         found = current(self.spark, self.uri, RULES.rules_hash)
         assert found
         return found[layer]

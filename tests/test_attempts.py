@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from headwater.errors import InvalidEvent
-from headwater.eventlog import Kind
-from headwater.eventlog.claims import FolderClaims
+from headwater.eventlog import RecordKind
+from headwater.eventlog.folder_claims import FolderClaims
 from headwater.parser.attempts import BATCH_RECORDS, MAX_DEATHS, Attempts
-from headwater.parser.ingest import BATCH_BYTES
+from headwater.parser.log_ingest import BATCH_BYTES
 from tests.lake_check import rows
 from tests.parsing import World
 from tests.samples import body, run_event
@@ -50,7 +50,9 @@ def test_the_record_that_is_given_up_is_rejected_unread_and_the_next_is_stored(t
 def test_large_bodies_beside_the_log_count_when_a_batch_is_cut(tmp_path: Path) -> None:
     claims = FolderClaims(tmp_path / "claims")
     large = body(run_event(padding="x" * (BATCH_BYTES // 2)))
-    World(tmp_path).append(*(claims.put(large.replace(b"daily", b"dail%d" % n)) for n in range(3)), kind=Kind.CLAIM)
+    World(tmp_path).append(
+        *(claims.put(large.replace(b"daily", b"dail%d" % n)) for n in range(3)), kind=RecordKind.CLAIM
+    )
     found = World(tmp_path).parser()
     steps = []
     while taken := found.step():

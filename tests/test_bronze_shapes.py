@@ -12,18 +12,18 @@ import pytest
 
 from headwater.errors import InvalidEvent
 from headwater.events.body_reader import BodyReader
-from headwater.events.event import Shape
-from headwater.events.stored import SENT, sent_of, shape_of
-from headwater.index.changes import dataset_tagged, job_tagged
-from headwater.index.database import open_for_reading
-from headwater.index.indexer import Indexer
-from headwater.lake.bronze import Bronze
-from headwater.lake.follow import stored_bodies, stored_events
-from headwater.lineage.contents import Contents, ContentsInMemory, schema_columns, sent_edges
-from headwater.lineage.name import Name
-from headwater.lineage.names import default_rules
-from headwater.lineage.part import Part
-from headwater.lineage.reading import PartReader
+from headwater.events.event import EventShape
+from headwater.events.stored_cells import SENT, sent_of, shape_of
+from headwater.index.stored.database import open_for_reading
+from headwater.index.writing.announced_changes import dataset_tagged, job_tagged
+from headwater.index.writing.indexer import Indexer
+from headwater.lake.bronze_follower import stored_bodies, stored_events
+from headwater.lake.bronze_tables import Bronze
+from headwater.lineage.edges.facet_contents import Contents, ContentsInMemory, schema_columns, sent_edges
+from headwater.lineage.names.canonical_names import default_rules
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.event_reading import FactsReader
+from headwater.lineage.runs.run_facts import RunFacts
 from headwater.tables import COLUMN_LINEAGE, SCHEMAS, SHAPES, Table
 from tests import hostile_names
 from tests.parsing import World
@@ -84,8 +84,8 @@ def made() -> Iterator[bytes]:
     for number, each in enumerate(facets):
         one = dataset(("file", f"/t/{number}"), **each)
         counted = one | {"inputFacets": {"inputStatistics": facet(rowCount=number), "none": None}}
-        landed = one | {"outputFacets": {"outputStatistics": facet(rowCount=number)}}
-        both = {"inputs": [noise, counted, {}], "outputs": [landed, one]}
+        rows_confirmed = one | {"outputFacets": {"outputStatistics": facet(rowCount=number)}}
+        both = {"inputs": [noise, counted, {}], "outputs": [rows_confirmed, one]}
         run = run_event("COMPLETE", at(number), f"run {number}", ("n", "j"), **both)
         run["run"]["facets"] = {"lineage": each.get("lineage") or facet(_deleted=True), "parent": ODD[number % 10]}
         run["job"]["facets"] = {"jobType": ODD[number % 10], "lineage": facet(entries=[])}
@@ -99,13 +99,13 @@ def test_parts_from_columns_are_parts_from_bodies(events: Any, tmp_path: Path) -
     world = parsed(tmp_path, list(events()))
     there, contents = from_columns(world.bronze)
     from_bodies = ContentsInMemory()
-    reader = PartReader(CANONICAL, from_bodies)
+    reader = FactsReader(CANONICAL, from_bodies)
     bodies = rows(world.bronze.events.table, world.bronze, ["event_id", "cast(received_at AS bigint)", "body"])
     assert there == {event_id: reader.read(event_id, received, body) for event_id, received, body in bodies}
-    for part in there.values():
-        for mention in (*part.inputs, *part.outputs):
-            assert not mention.schema or contents.schema(mention.schema) == from_bodies.schema(mention.schema)
-            assert not mention.lineage or contents.lineage(mention.lineage) == from_bodies.lineage(mention.lineage)
+    for fact in there.values():
+        for use in (*fact.inputs, *fact.outputs):
+            assert not use.schema or contents.schema(use.schema) == from_bodies.schema(use.schema)
+            assert not use.lineage or contents.lineage(use.lineage) == from_bodies.lineage(use.lineage)
     assert len(there) >= 7
 
 
@@ -144,7 +144,7 @@ def test_a_body_is_read_only_where_an_event_says_something_new(tmp_path: Path) -
 
 
 def test_events_of_one_shape_say_the_same_but_who_and_when() -> None:
-    said: dict[str, Shape] = {}
+    said: dict[str, EventShape] = {}
     reader = BodyReader()
     for body in (*samples(), *worlds(), *spoiled(), *made()):
         with suppress(InvalidEvent):
@@ -188,19 +188,19 @@ def indexed(
     return open_for_reading(path / "index.sqlite")
 
 
-def from_columns(bronze: Bronze) -> tuple[dict[str, Part], Contents]:
+def from_columns(bronze: Bronze) -> tuple[dict[str, RunFacts], Contents]:
     """Read the parts of all events, and what they refer to, without a look at a body."""
     contents = contents_of(bronze)
-    reader = PartReader(CANONICAL, contents)
+    reader = FactsReader(CANONICAL, contents)
     said = {cells[0]: reader.learn(shape_of(cells)) for cells in rows(SHAPES, bronze, list(SHAPES.columns))}
     columns = {**SENT, "event_time_us": "cast(event_time AS bigint)"}.values()
     found = rows(bronze.events.table, bronze, ["event_id", "cast(received_at AS bigint)", *columns])
-    parts = {}
+    facts = {}
     for event_id, received_us, *cells in found:
         sent = sent_of(cells)
         assert sent
-        parts[event_id] = reader.part(event_id, received_us, sent, said[sent.shape])
-    return parts, contents
+        facts[event_id] = reader.fact(event_id, received_us, sent, said[sent.shape])
+    return facts, contents
 
 
 def contents_of(bronze: Bronze) -> Contents:

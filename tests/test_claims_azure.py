@@ -14,10 +14,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from headwater.errors import GiveUp, LogUnavailable, WrongSetting
-from headwater.eventlog import Claims, Kind, Record
+from headwater.eventlog import Claims, Record, RecordKind
 from headwater.eventlog.blob_claims import BlobClaims, place
-from headwater.eventlog.claims import ClaimCheck
-from headwater.eventlog.sqlite import Limits, SqliteLog
+from headwater.eventlog.folder_claims import ClaimCheck
+from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
 from headwater.storage_faults import explain
 from tests.azurite import ACCOUNT, ACCOUNT_KEY, FAULTS, Storage, one_line
 from tests.parsing import World, event
@@ -62,7 +62,7 @@ def test_a_body_that_is_gone_is_given_up_but_not_one_whose_container_is(storage:
     settings = {"claims_url": f"{storage.url}/{container.container_name}", "claims_options": ACCOUNT_KEY}
     world = World(tmp_path, **settings)
     kept, gone, parser = claims_of(settings).put(event(1)), claims_of(settings).put(event(2)), None
-    world.append(kept, gone, kind=Kind.CLAIM)
+    world.append(kept, gone, kind=RecordKind.CLAIM)
     container.delete_blob(gone.decode())
     with pytest.raises(GiveUp, match="gone"):
         claims_of(settings).get(gone)
@@ -82,9 +82,9 @@ def test_a_body_that_is_gone_is_given_up_but_not_one_whose_container_is(storage:
 def test_nothing_is_appended_when_a_large_body_cannot_be_kept_in_time(
     storage: Storage, tmp_path: Path, kind: str
 ) -> None:
-    log = SqliteLog(tmp_path / "log", Limits(min_free_bytes=0))
+    log = SqliteLog(tmp_path / "log", LogLimits(min_free_bytes=0))
     checked = ClaimCheck(log, claims_of(settings_of(storage)), 1000)
-    small, large = Record(Kind.EVENT, b"{}"), Record(Kind.EVENT, LARGE)
+    small, large = Record(RecordKind.EVENT, b"{}"), Record(RecordKind.EVENT, LARGE)
 
     async def post() -> None:
         with storage.failing(kind):
@@ -98,7 +98,7 @@ def test_nothing_is_appended_when_a_large_body_cannot_be_kept_in_time(
     log.close()
     world = World(tmp_path)
     assert [record.kind for record in world.records(1, 10)] == [
-        Kind.EVENT, Kind.EVENT, Kind.CLAIM, Kind.CLAIM, Kind.EVENT
+        RecordKind.EVENT, RecordKind.EVENT, RecordKind.CLAIM, RecordKind.CLAIM, RecordKind.EVENT
     ]  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from headwater.durations import seconds
 from headwater.errors import InvalidEvent, WrongSetting
-from headwater.parser.batch import rejected_batch
+from headwater.parser.bronze_batch import rejected_batch
 from tests.parsing import World
 from tests.running import Running, headwater
 from tests.samples import EVENTS, body, run_event

@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 from headwater.events.position import Source
-from headwater.index.database import open_for_reading
-from headwater.index.indexer import Indexer
-from headwater.index.live import LiveGraph
-from headwater.lake.follow import StoredEvent
-from headwater.lineage.names import default_rules
-from headwater.lineage.snapshot import as_said
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.stored.database import open_for_reading
+from headwater.index.writing.indexer import Indexer
+from headwater.lake.bronze_follower import BronzeEvent
+from headwater.lineage.names.canonical_names import default_rules
+from headwater.lineage.time.snapshot import as_said
 from tests.reference.small_events import A, B, C, run, x_from
 from tests.reference.world_events import Json, at, event_id, facet, run_event, uuid
 
@@ -28,7 +28,7 @@ class Writer:
 
     def take(self, event: Json) -> None:
         self.count += 1
-        stored = StoredEvent(event_id(event), 10**15 + self.count, self.count, None)
+        stored = BronzeEvent(event_id(event), 10**15 + self.count, self.count, None)
         self.indexer.add(SOURCE, self.count, [stored], lambda asked: dict.fromkeys(asked, json.dumps(event)))
 
     def kept(self) -> int:

@@ -53,7 +53,7 @@ def test_simple_an_opaque_edge_and_a_run_id_that_is_no_uuid() -> None:
     lineage = lineage_of(SIMPLE)
     assert lineage.tables == {("test.table.input", "test.table.output", "opaque")}
     assert lineage.run_states == {'["run_id","job_namespace","job_name"]': "COMPLETE"}
-    assert lineage.landed == {"test.table.output": False}, "COMPLETE proves nothing"
+    assert lineage.rows_confirmed == {"test.table.output": False}, "COMPLETE proves nothing"
 
 
 def test_complete_every_run_ended_and_what_was_dropped_was_made_again() -> None:
@@ -78,8 +78,8 @@ def test_complete_as_of_the_drops_both_tables_are_gone() -> None:
 
 def test_complete_rows_landed_where_a_running_event_has_statistics() -> None:
     """The CTAS itself has none: its rows are the INSERT's of the other file."""
-    assert lineage_of(COMPLETE).landed == {T1: True, T2: False}
-    assert lineage_of(COMPLETE, COPY).landed == {T1: True, T2: True}
+    assert lineage_of(COMPLETE).rows_confirmed == {T1: True, T2: False}
+    assert lineage_of(COMPLETE, COPY).rows_confirmed == {T1: True, T2: True}
 
 
 def test_copy_two_columns_as_they_are() -> None:

@@ -9,21 +9,21 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from headwater.api.api_routes import BASE
 from headwater.api.openapi import document
-from headwater.api.routes import BASE
-from headwater.cli.asking import command
 from headwater.cli.printing import show
+from headwater.cli.question_commands import command
 from headwater.errors import WrongQuestion
-from headwater.lineage.lens import Lens
+from headwater.lineage.time.as_of import AsOf
 from headwater.questions import parameters as p
-from headwater.questions.answers.parts import Shape
+from headwater.questions.answers.answer_parts import AnswerStruct
 from headwater.questions.declaring import Help, Microseconds, Question, question
 from tests.parsing import World
 
 Size = Annotated[int, Help("At least so many columns.", 2, 9)]
 
 
-class Wide(Shape):
+class Wide(AnswerStruct):
     """What was asked."""
 
     dataset: str
@@ -35,10 +35,10 @@ class Wide(Shape):
 
 @question("wide")
 def wide(
-    _: Any, *, dataset: p.Dataset, min_size: Size = 3, strict: p.Strict = False, since: p.Since = None, lens: Lens
+    _: Any, *, dataset: p.Dataset, min_size: Size = 3, strict: p.Strict = False, since: p.Since = None, as_of: AsOf
 ) -> Wide:
     """Datasets with many columns."""
-    return Wide(dataset, min_size, strict, since, lens.every)
+    return Wide(dataset, min_size, strict, since, as_of.every)
 
 
 def asked(**sent: str) -> Wide:

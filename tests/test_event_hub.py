@@ -15,10 +15,10 @@ from typing import ClassVar
 import pytest
 
 from headwater.errors import LogUnavailable, WrongSetting
-from headwater.eventlog import Kind, Record, bucket
-from headwater.eventlog.claims import ClaimCheck, FolderClaims
-from headwater.eventlog.event_hub import EventHubLog
+from headwater.eventlog import Record, RecordKind, bucket
 from headwater.eventlog.event_hub_clients import HubAddress
+from headwater.eventlog.event_hub_log import EventHubLog
+from headwater.eventlog.folder_claims import ClaimCheck, FolderClaims
 from tests.hub_server import SECRET, Fault, HubServer
 
 pytestmark = [
@@ -67,7 +67,7 @@ def tried(hub: HubServer, work: Callable[[EventHubLog], Awaitable[None]], *, que
 
 
 def record(body: str, key: str = "run") -> Record:
-    return Record(Kind.EVENT, body.encode(), '{"key":"spark"}', key)
+    return Record(RecordKind.EVENT, body.encode(), '{"key":"spark"}', key)
 
 
 async def taken(log: EventHubLog | ClaimCheck, *records: Record, timeout_s: float = TIMEOUT_S) -> bool:

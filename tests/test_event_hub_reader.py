@@ -11,16 +11,16 @@ import pytest
 from azure.eventhub import EventData
 from azure.eventhub.aio import EventHubProducerClient
 
-from headwater.api.questions import audit, log_state
+from headwater.api.operation_lists import audit, log_state
 from headwater.errors import LogUnavailable, WrongSetting
-from headwater.eventlog import Kind, LoggedRecord, Record, each
-from headwater.eventlog.claims import FolderClaims
+from headwater.eventlog import LoggedRecord, Record, RecordKind, each
 from headwater.eventlog.event_hub_clients import HubAddress
 from headwater.eventlog.event_hub_reader import HubReader, HubReaders
 from headwater.eventlog.event_hub_records import properties_of
-from headwater.lake.bronze import Bronze
-from headwater.local.incarnation import begin_incarnation
-from headwater.parser.ingest import Parser
+from headwater.eventlog.folder_claims import FolderClaims
+from headwater.lake.bronze_tables import Bronze
+from headwater.local.log_epochs import begin_epoch
+from headwater.parser.log_ingest import Parser
 from headwater.runtime.folders import prepare_folder
 from headwater.runtime.storage import OWNER, open_bronze
 from headwater.settings import Settings, load_settings
@@ -68,7 +68,7 @@ def put(hub: HubServer, partition: int, *records: Record) -> None:
 
 
 def events(*runs: object) -> list[Record]:
-    return [Record(Kind.EVENT, event(run)) for run in runs]
+    return [Record(RecordKind.EVENT, event(run)) for run in runs]
 
 
 def read(reader: HubReader, after: int, count: int) -> list[LoggedRecord]:
@@ -99,13 +99,21 @@ def read_again(reader: HubReader, after: int, count: int) -> list[LoggedRecord]:
 
 
 def test_records_come_as_they_were_put_numbered_from_one(hub: HubServer, readers: HubReaders) -> None:
-    put(hub, 1, Record(Kind.EVENT, b"one", '{"key":"spark"}'), Record(Kind.CLAIM, b"two"), Record(Kind.REFUSAL, b"3"))
+    put(
+        hub,
+        1,
+        Record(RecordKind.EVENT, b"one", '{"key":"spark"}'),
+        Record(RecordKind.CLAIM, b"two"),
+        Record(RecordKind.REFUSAL, b"3"),
+    )
     empty, full = readers()
     assert (empty.head(), empty.tail(), empty.read(0, **MANY)) == (1, 0, [])
     found = read(full, 0, 3)
     assert [(each.sequence, each.kind, each.http, each.body) for each in found] == [
-        (1, Kind.EVENT, '{"key":"spark"}', b"one"), (2, Kind.CLAIM, "{}", b"two"), (3, Kind.REFUSAL, "{}", b"3"),
-    ]  # fmt: skip
+        (1, RecordKind.EVENT, '{"key":"spark"}', b"one"),
+        (2, RecordKind.CLAIM, "{}", b"two"),
+        (3, RecordKind.REFUSAL, "{}", b"3"),
+    ]
     assert full.read(0, limit=1, max_bytes=1) == found[:1]
     assert full.read(0, **MANY) == found, "until the parser has passed it, it is there"
     assert full.read(2, **MANY) == found[2:]
@@ -114,7 +122,7 @@ def test_records_come_as_they_were_put_numbered_from_one(hub: HubServer, readers
     assert full.received_us(3) == found[2].received_us == hub.stored(1)[2].enqueued_ms * 1000
     assert full.received_us(4) is None
     assert [each.source for each in readers()] == [empty.source, full.source]
-    assert full.source.app_id == f"parser/openlineage/{full.source.incarnation}/1"
+    assert full.source.app_id == f"parser/openlineage/{full.source.epoch}/1"
 
 
 def test_a_range_is_read_whole_or_known_to_be_lost(hub: HubServer, readers: HubReaders) -> None:
@@ -191,8 +199,8 @@ def test_partitions_are_parsed_each_by_itself_and_the_audit_counts_them_all(
     hub: HubServer, readers: HubReaders, tmp_path: Path
 ) -> None:
     lake = Lake(tmp_path, hub, readers)
-    put(hub, 0, *events(1, 2, 1), Record(Kind.EVENT, b"{}"))
-    put(hub, 1, *events(3), Record(Kind.REFUSAL, note()))
+    put(hub, 0, *events(1, 2, 1), Record(RecordKind.EVENT, b"{}"))
+    put(hub, 1, *events(3), Record(RecordKind.REFUSAL, note()))
     lake.parse(0, until=4)
     lake.check(stored=2, duplicates=1, rejected=1, pending=2)
     lake.parse(1, until=2)
@@ -229,9 +237,9 @@ def test_a_hub_that_was_created_anew_is_refused_until_the_lake_is_told(
     with pytest.raises(WrongSetting, match="headwater log new-incarnation"):
         lake.parser()
     assert readers()[0] is not old
-    begin_incarnation(lake.settings)
+    begin_epoch(lake.settings)
     lake.check(received=5, stored=3, pending=2)
     lake.parse(0, until=2)
     lake.check(received=5, stored=4, duplicates=1)
-    begin_incarnation(lake.settings)  # of the same hub nothing begins anew
+    begin_epoch(lake.settings)  # of the same hub nothing begins anew
     lake.check(received=5, stored=4, duplicates=1)

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 from headwater.errors import GiveUp, LogUnavailable, WrongSetting
-from headwater.eventlog import Kind, Record
-from headwater.eventlog.claims import ClaimCheck, FolderClaims, Leftovers
+from headwater.eventlog import Record, RecordKind
+from headwater.eventlog.folder_claims import ClaimCheck, FolderClaims, Leftovers
 from headwater.eventlog.segments import Header, create_segment, open_writable
-from headwater.eventlog.sqlite import Limits, SqliteLog
+from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
 from headwater.eventlog.sqlite_reader import SqliteLogReader
 
 FAR_FUTURE_US = 4e15
 
 
 @contextmanager
-def opened(folder: Path, limits: Limits = Limits(min_free_bytes=0)) -> Iterator[SqliteLog]:  # noqa: B008 - frozen
+def opened(folder: Path, limits: LogLimits = LogLimits(min_free_bytes=0)) -> Iterator[SqliteLog]:  # noqa: B008 - frozen
     log = SqliteLog(folder, limits)
     try:
         yield log
@@ -28,7 +28,7 @@ def opened(folder: Path, limits: Limits = Limits(min_free_bytes=0)) -> Iterator[
         log.close()
 
 
-def append(log: SqliteLog | ClaimCheck, *bodies: bytes, kind: Kind = Kind.EVENT) -> None:
+def append(log: SqliteLog | ClaimCheck, *bodies: bytes, kind: RecordKind = RecordKind.EVENT) -> None:
     asyncio.run(log.append([Record(kind, body) for body in bodies], timeout_s=10))
 
 
@@ -48,7 +48,7 @@ def test_what_was_appended_is_read_in_order_by_another_connection(tmp_path: Path
 
 def test_requests_that_wait_together_share_a_commit_and_all_get_their_answer(tmp_path: Path) -> None:
     async def many(log: SqliteLog) -> None:
-        await asyncio.gather(*(log.append([Record(Kind.EVENT, b"%d" % n)], timeout_s=10) for n in range(500)))
+        await asyncio.gather(*(log.append([Record(RecordKind.EVENT, b"%d" % n)], timeout_s=10) for n in range(500)))
 
     with opened(tmp_path) as log:
         asyncio.run(many(log))
@@ -58,10 +58,10 @@ def test_requests_that_wait_together_share_a_commit_and_all_get_their_answer(tmp
 def test_sequence_numbers_and_incarnation_survive_a_restart(tmp_path: Path) -> None:
     with opened(tmp_path) as log:
         append(log, b"one")
-        life = log.incarnation
+        life = log.epoch
     with opened(tmp_path) as log:
         append(log, b"two")
-        assert log.incarnation == life
+        assert log.epoch == life
         assert SqliteLogReader(tmp_path).tail() == 2
 
 
@@ -75,10 +75,10 @@ def test_a_segment_whose_creation_was_cut_off_is_made_anew(tmp_path: Path) -> No
 
 
 def test_segments_follow_each_other_and_the_counts_go_on(tmp_path: Path) -> None:
-    with opened(tmp_path, Limits(segment_bytes=1000, min_free_bytes=0)) as log:
+    with opened(tmp_path, LogLimits(segment_bytes=1000, min_free_bytes=0)) as log:
         for number in range(20):
             append(log, b"%03d" % number * 100)
-            append(log, b"{}", kind=Kind.REFUSAL)
+            append(log, b"{}", kind=RecordKind.REFUSAL)
         reader = SqliteLogReader(tmp_path)
         assert len(list(tmp_path.glob("*.sqlite"))) > 3
         assert reader.pending(0) == 20
@@ -87,7 +87,7 @@ def test_segments_follow_each_other_and_the_counts_go_on(tmp_path: Path) -> None
 
 
 def test_retention_never_takes_what_the_parser_has_not_passed(tmp_path: Path) -> None:
-    with opened(tmp_path, Limits(segment_bytes=1000, min_free_bytes=0)) as log:
+    with opened(tmp_path, LogLimits(segment_bytes=1000, min_free_bytes=0)) as log:
         for number in range(20):
             append(log, b"%03d" % number * 100)
         reader = SqliteLogReader(tmp_path)
@@ -100,7 +100,7 @@ def test_retention_never_takes_what_the_parser_has_not_passed(tmp_path: Path) ->
 
 
 def test_retention_by_size_keeps_the_newest_and_by_age_what_is_young(tmp_path: Path) -> None:
-    with opened(tmp_path, Limits(segment_bytes=1000, min_free_bytes=0)) as log:
+    with opened(tmp_path, LogLimits(segment_bytes=1000, min_free_bytes=0)) as log:
         for number in range(20):
             append(log, b"%03d" % number * 100)
         reader = SqliteLogReader(tmp_path)
@@ -118,7 +118,7 @@ def test_retention_by_size_keeps_the_newest_and_by_age_what_is_young(tmp_path: P
 
 
 def test_a_nearly_full_disk_refuses_before_anything_is_written(tmp_path: Path) -> None:
-    with opened(tmp_path, Limits(min_free_bytes=1 << 60)) as log:
+    with opened(tmp_path, LogLimits(min_free_bytes=1 << 60)) as log:
         with pytest.raises(LogUnavailable, match="MiB are free"):
             append(log, b"one")
         assert "Free some space" in (log.trouble() or "")
@@ -127,10 +127,10 @@ def test_a_nearly_full_disk_refuses_before_anything_is_written(tmp_path: Path) -
 
 def test_more_bodies_than_may_wait_are_refused_at_once(tmp_path: Path) -> None:
     async def flood(log: SqliteLog) -> list[BaseException | None]:
-        waiting = [log.append([Record(Kind.EVENT, b"x" * 1000)], timeout_s=10) for _ in range(200)]
+        waiting = [log.append([Record(RecordKind.EVENT, b"x" * 1000)], timeout_s=10) for _ in range(200)]
         return await asyncio.gather(*waiting, return_exceptions=True)
 
-    with opened(tmp_path, Limits(queued_bytes=5000, min_free_bytes=0)) as log:
+    with opened(tmp_path, LogLimits(queued_bytes=5000, min_free_bytes=0)) as log:
         outcomes = asyncio.run(flood(log))
         taken = sum(outcome is None for outcome in outcomes)
         assert all(isinstance(outcome, LogUnavailable) for outcome in outcomes if outcome is not None)
@@ -144,7 +144,7 @@ def test_a_log_that_stands_still_answers_within_the_timeout_and_takes_the_rest_l
         blocker = open_writable(min(tmp_path.glob("*.sqlite")))
         blocker.execute("BEGIN IMMEDIATE")
         with pytest.raises(LogUnavailable, match="No answer of the log within"):
-            asyncio.run(log.append([Record(Kind.EVENT, b"two")], timeout_s=0.2))
+            asyncio.run(log.append([Record(RecordKind.EVENT, b"two")], timeout_s=0.2))
         blocker.execute("ROLLBACK")
         blocker.close()
         append(log, b"three")
@@ -175,12 +175,12 @@ def test_received_times_never_go_back(tmp_path: Path) -> None:
 
 def test_a_large_body_waits_beside_the_log_until_retention_takes_its_record(tmp_path: Path) -> None:
     claims = FolderClaims(tmp_path / "claims")
-    log = SqliteLog(tmp_path / "log", Limits(segment_bytes=1000, min_free_bytes=0), on_remove=claims.remove)
+    log = SqliteLog(tmp_path / "log", LogLimits(segment_bytes=1000, min_free_bytes=0), on_remove=claims.remove)
     checked = ClaimCheck(log, claims, limit_bytes=100)
     append(checked, b"L" * 5000, b"small")
     reader = SqliteLogReader(tmp_path / "log")
     [claim, small] = reader.read(0, limit=9, max_bytes=1 << 20)
-    assert (claim.kind, small.kind) == (Kind.CLAIM, Kind.EVENT)
+    assert (claim.kind, small.kind) == (RecordKind.CLAIM, RecordKind.EVENT)
     assert claims.get(claim.body) == b"L" * 5000
     append(log, b"x" * 2000)
     append(log, b"x" * 2000)

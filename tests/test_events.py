@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.errors import InvalidEvent
-from headwater.events.column_lineage import read_column_lineage
+from headwater.events.column_lineage_facet import read_column_lineage
 from headwater.events.event import Content, Event
-from headwater.events.facets import content_digests
+from headwater.events.event_reader import EventReader
+from headwater.events.facet_digests import content_digests
 from headwater.events.position import Position, Source
-from headwater.events.reader import EventReader
 from headwater.events.rows import content_rows, event_row
 from headwater.tables import COLUMN_LINEAGE, EVENTS, SCHEMAS
 from tests.samples import body, dataset, run_event, sample_lines

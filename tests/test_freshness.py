@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import write_deltalake
 
-from headwater.api.freshness import Freshness
+from headwater.api.freshness import FreshnessMeter
 from headwater.errors import NotKnown
-from headwater.eventlog import Kind
-from headwater.index.follow import IndexFollower
-from headwater.index.lens import Lenses
-from headwater.lake.arrow import arrow_batch
+from headwater.eventlog import RecordKind
+from headwater.index.reading.view_opener import ViewOpener
+from headwater.index.writing.index_follower import IndexFollower
+from headwater.lake.arrow_batches import arrow_batch
 from headwater.runtime.indexes import open_freshness, open_index_home, open_rules
 from headwater.runtime.logs import log_readers
 from headwater.tables import GENERATIONS, STATE
@@ -126,8 +126,8 @@ class Place:
         settings = self.world.settings
         self.home = open_index_home(folder)
         self.rules = open_rules(settings)
-        self.lenses = Lenses(self.home, self.rules)
-        self.freshness: Freshness = open_freshness(settings, folder, log_readers(settings, folder))
+        self.open_views = ViewOpener(self.home, self.rules)
+        self.freshness: FreshnessMeter = open_freshness(settings, folder, log_readers(settings, folder))
         self._follower = IndexFollower(self.home, self.world.bronze)
 
     def parse(self) -> None:
@@ -143,7 +143,7 @@ class Place:
         return self._follower.step(self.rules.current().names)
 
     def upstream(self, **asked: str) -> Any:
-        return ask(self.lenses, "upstream", asked)
+        return ask(self.open_views, "upstream", asked)
 
 
 @pytest.fixture
@@ -192,7 +192,7 @@ def test_a_clock_ahead_of_ours_hides_no_event(place: Place) -> None:
 
 
 def test_an_event_behind_a_gap_of_the_log_counts_and_a_note_of_refusals_does_not(place: Place) -> None:
-    place.world.append(note(), kind=Kind.REFUSAL)
+    place.world.append(note(), kind=RecordKind.REFUSAL)
     assert place.freshness.waiting() == (0, 0)
     place.world.append_to_end_of_segment(event("r")).unlink()
     place.world.append(event("s"))
@@ -223,7 +223,7 @@ def test_gold_says_when_it_last_took_events_and_how_old_the_oldest_is_that_it_la
     position = {
         "part": "position",
         "log": log.log,
-        "incarnation": log.incarnation,
+        "incarnation": log.epoch,
         "partition": log.partition,
         "sequence": 1,
     }

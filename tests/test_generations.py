@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.events.position import Source
-from headwater.index.indexer import Indexer
-from headwater.lake.follow import StoredEvent
-from headwater.lineage.generations import Change, Generations, Span, joined
-from headwater.lineage.name import Name
-from headwater.lineage.names import default_rules
+from headwater.index.writing.indexer import Indexer
+from headwater.lake.bronze_follower import BronzeEvent
+from headwater.lineage.names.canonical_names import default_rules
+from headwater.lineage.names.dataset_generations import Change, Generations, Span, joined
+from headwater.lineage.names.dataset_name import Name
 from tests.reference.world_events import Json
 from tests.rule_cases.generations import dance, rebuilt
 
@@ -37,7 +37,7 @@ def test_a_generation_is_mentioned_exactly_when_mentions_mean_it(happened: list[
         generations.set_changes(f"run{number % 5}", frozenset({change, *generations.changes(f"run{number % 5}")}))
     moments = [(place, time_us) for place in PLACES for time_us in (-1, *TIMES, 100)]
     for dataset in {generations.meaning(*moment) for moment in moments}:
-        spans = list(generations.mentions(dataset))
+        spans = list(generations.uses(dataset))
         inside = {(name, at) for name, at in moments if any(s == name and a <= at < b for s, a, b in spans)}
         assert inside == {moment for moment in moments if generations.meaning(*moment) == dataset}
 
@@ -86,7 +86,7 @@ def calls_of_the_last_night(path: Path, story: Story, nights: int) -> int:
 def calls_of(indexer: Indexer, events: list[Json], first: int) -> int:
     """Return how many functions were called to index a batch of events."""
     bodies = {number: json.dumps(event) for number, event in enumerate(events, first)}
-    stored = [StoredEvent(f"{number:064x}", number, number, None) for number in bodies]
+    stored = [BronzeEvent(f"{number:064x}", number, number, None) for number in bodies]
     profile = cProfile.Profile()
     profile.runcall(
         indexer.add,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from headwater.errors import WrongSetting
-from headwater.eventlog import Kind
-from headwater.local.incarnation import begin_incarnation
+from headwater.eventlog import RecordKind
+from headwater.local.log_epochs import begin_epoch
 from tests.parsing import World, event, note
 
 pytestmark = pytest.mark.slow
@@ -50,7 +50,7 @@ def test_after_a_new_incarnation_all_of_the_log_is_parsed_again_and_the_audit_ba
     stored = len(world.sequences("events"))
     change(world, tmp_path / "copy")
     for _ in range(2):
-        begin_incarnation(world.settings)
+        begin_epoch(world.settings)
         assert world.audit()["balanced"]
     audit = catch_up(world)
     assert len(world.sequences("events")) == stored + unseen
@@ -62,17 +62,17 @@ def test_after_a_new_incarnation_all_of_the_log_is_parsed_again_and_the_audit_ba
 def test_incarnations_in_a_row_keep_the_books(tmp_path: Path) -> None:
     world = fed(tmp_path)
     for life in range(4):
-        begin_incarnation(world.settings)
+        begin_epoch(world.settings)
         world.append(event(f"life {life}"), event(1), b"{}")
         if life % 2:
             catch_up(world)
         assert world.audit()["balanced"]
     catch_up(world)
     delete(world, tmp_path)
-    begin_incarnation(world.settings)
+    begin_epoch(world.settings)
     catch_up(world)
     restore(world, tmp_path / "copy")
-    begin_incarnation(world.settings)
+    begin_epoch(world.settings)
     catch_up(world)
     audit = world.audit()
     assert audit["balanced"]
@@ -82,18 +82,18 @@ def test_incarnations_in_a_row_keep_the_books(tmp_path: Path) -> None:
 def test_what_retention_took_before_a_new_incarnation_is_no_gap(tmp_path: Path) -> None:
     world = World(tmp_path)
     full = world.append_to_end_of_segment(*map(event, range(5)))
-    world.append(note(), kind=Kind.REFUSAL)
+    world.append(note(), kind=RecordKind.REFUSAL)
     next_full = world.append_to_end_of_segment(event(5))
     world.append(event(6))
     world.parser().step()
     full.unlink()
     next_full.unlink()
-    begin_incarnation(world.settings)
+    begin_epoch(world.settings)
     assert world.audit()["balanced"]
     catch_up(world)
     assert world.reasons() == {}
     assert world.audit() | {"stored": 7, "duplicates": 1, "balanced": True} == world.audit()
-    begin_incarnation(world.settings)
+    begin_epoch(world.settings)
     catch_up(world)
     assert world.audit() | {"stored": 7, "duplicates": 2, "rejected": 0, "balanced": True} == world.audit()
 
@@ -102,10 +102,10 @@ def test_what_retention_took_before_a_new_incarnation_is_no_gap(tmp_path: Path) 
 def test_a_new_incarnation_counts_what_a_crash_had_committed_beyond_the_watermark(tmp_path: Path, commit: str) -> None:
     world = World(tmp_path)
     world.append(event(1), event(1), b"{}", event(2))
-    world.append(note(), kind=Kind.REFUSAL)
+    world.append(note(), kind=RecordKind.REFUSAL)
     killed = world.step_elsewhere({**os.environ, "HEADWATER_FAILPOINT": f"parser.after_{commit}"})
     assert killed.wait(60) < 0
-    begin_incarnation(world.settings)
+    begin_epoch(world.settings)
     assert world.audit()["balanced"]
     catch_up(world)
     assert world.audit()["balanced"]
@@ -116,11 +116,11 @@ def fed(folder: Path) -> World:
     """Make a lake of a log with every kind of record; `copy` holds the log as it was half-way."""
     world = World(folder)
     world.append(event(1), event(2), event(1), b"{}")
-    world.append(note(), kind=Kind.REFUSAL)
+    world.append(note(), kind=RecordKind.REFUSAL)
     catch_up(world)
     shutil.copytree(world.log, folder / "copy")
     world.append(event(3), event(2), b"[]")
-    world.append(note(3), kind=Kind.REFUSAL)
+    world.append(note(3), kind=RecordKind.REFUSAL)
     catch_up(world)
     return world
 

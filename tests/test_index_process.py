@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from headwater.errors import LakeUnavailable
-from headwater.runtime.indexes import open_lenses
+from headwater.runtime.indexes import open_view_opener
 from headwater.settings import load_settings
 from tests.asking import ask
 from tests.parsing import World
@@ -53,8 +53,8 @@ def over_http(asker: Asker) -> list[Any]:
 
 def afresh(data: Path) -> list[Any]:
     """Return the answers of a folder on which no Headwater runs, as the command line has them."""
-    lenses = open_lenses(load_settings({"data": data}, folder=data, environment={})[0], data)
-    return answers(lambda name, **asked: ask(lenses, name, asked))
+    open_views = open_view_opener(load_settings({"data": data}, folder=data, environment={})[0], data)
+    return answers(lambda name, **asked: ask(open_views, name, asked))
 
 
 def eventually(asker: Asker, holds: Callable[[], bool]) -> None:

@@ -18,18 +18,18 @@ from headwater.errors import NotKnown
 from headwater.events.position import Source
 from headwater.events.times import iso
 from headwater.index.home import IndexHome
-from headwater.index.indexer import Indexer
-from headwater.index.lens import Lenses
+from headwater.index.reading.view_opener import ViewOpener
 from headwater.index.rules_files import RulesFiles
-from headwater.lake.follow import StoredEvent
-from headwater.lineage.lens import Lens, Sight
-from headwater.lineage.name import Name
-from headwater.lineage.names import default_rules
-from headwater.lineage.snapshot import Snapshot
-from headwater.lineage.walk import Mode
-from headwater.questions.asking import Bounds, Subject
+from headwater.index.writing.indexer import Indexer
+from headwater.lake.bronze_follower import BronzeEvent
+from headwater.lineage.names.canonical_names import default_rules
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.time.as_of import AsOf, View
+from headwater.lineage.time.snapshot import Snapshot
+from headwater.lineage.walks.walk import Mode
 from headwater.questions.exposure import exposures, look_for
 from headwater.questions.reach import reach
+from headwater.questions.subjects import Bounds, Subject
 from headwater.questions.verdicts import verdicts
 from tests.lineage_world import LineageWorld
 from tests.reference.nesting import ColumnEdge
@@ -49,66 +49,66 @@ RULES = default_rules()
 @settings(derandomize=True, deadline=None, database=None, max_examples=150)
 @given(worlds(), st.integers(0, 2**32), st.integers(0, 40), st.integers(0, 16))
 def test_the_index_answers_like_the_reference(events: list[Delivered], seed: int, as_of_s: int, known_s: int) -> None:
-    with indexed(events, Random(seed)) as lenses:
-        compare(lenses, events, Lens())
+    with indexed(events, Random(seed)) as open_views:
+        compare(open_views, events, AsOf())
         if seed % 4 == 0:  # `test_lineage_reference.py` looks into the past of every world
-            compare(lenses, events, Lens(as_of_us=START_US + as_of_s * SECOND))
-            compare(lenses, events, Lens(known_at_us=RECEIPT_US + known_s * SECOND))
+            compare(open_views, events, AsOf(as_of_us=START_US + as_of_s * SECOND))
+            compare(open_views, events, AsOf(known_at_us=RECEIPT_US + known_s * SECOND))
 
 
 @pytest.mark.parametrize("seed", [139, 1758, 2018])
 def test_worlds_of_which_the_index_once_knew_otherwise(seed: int) -> None:
     world = random_world(seed)
-    with indexed(world, Random(seed)) as lenses:
-        compare(lenses, world, Lens())
+    with indexed(world, Random(seed)) as open_views:
+        compare(open_views, world, AsOf())
 
 
 def test_a_question_about_the_past_holds_up_none_about_now() -> None:
     world = random_world(1)
     with (
-        indexed(world, Random(1)) as lenses,
+        indexed(world, Random(1)) as open_views,
         ThreadPoolExecutor(1) as others,
-        lenses.look(Lens(as_of_us=START_US + SECOND)),
+        open_views.look(AsOf(as_of_us=START_US + SECOND)),
     ):
-        others.submit(compare, lenses, world, Lens()).result(timeout=60)
+        others.submit(compare, open_views, world, AsOf()).result(timeout=60)
 
 
 @contextmanager
-def indexed(events: list[Delivered], chance: Random) -> Iterator[Lenses]:
+def indexed(events: list[Delivered], chance: Random) -> Iterator[ViewOpener]:
     """Give an index that took events in small batches, watched by a reader, its writer starting anew at times."""
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         home = IndexHome(Path(folder))
         home.switch(home.path_for(RULES))
-        lenses = Lenses(home, RulesFiles(Path(folder)))
+        open_views = ViewOpener(home, RulesFiles(Path(folder)))
         indexer = Indexer(home.path_for(RULES), RULES)
         at = 0
         while at < len(events):
             size = chance.randint(1, 4)
             numbered = dict(enumerate(events[at : at + size], at + 1))
-            batch = [StoredEvent(each.event_id, each.received_us, number, None) for number, each in numbered.items()]
+            batch = [BronzeEvent(each.event_id, each.received_us, number, None) for number, each in numbered.items()]
             bodies = {number: json.dumps(each.event) for number, each in numbered.items()}
             indexer.add(SOURCE, at + size, batch, partial(asked_of, bodies))
             at += size
             if chance.random() < 0.3:
-                with lenses.look(Lens()):
+                with open_views.look(AsOf()):
                     pass
             if chance.random() < 0.2:
                 indexer.close()
                 indexer = Indexer(home.path_for(RULES), RULES)
         indexer.close()
-        yield lenses
-        lenses.close()
+        yield open_views
+        open_views.close()
 
 
 def asked_of(bodies: Mapping[int, str], sequences: Iterable[int]) -> dict[int, str]:
     return {sequence: bodies[sequence] for sequence in sequences}
 
 
-def compare(lenses: Lenses, events: list[Delivered], lens: Lens) -> None:
+def compare(open_views: ViewOpener, events: list[Delivered], as_of: AsOf) -> None:
     """Hold all answers at a moment against those of the rules in memory, which are held against the reference."""
-    there = LineageWorld(events, as_of_us=lens.as_of_us, known_at_us=lens.known_at_us)
-    with lenses.look(lens) as here:
-        assert known(here.moment) == known(there.scene)
+    there = LineageWorld(events, as_of_us=as_of.as_of_us, known_at_us=as_of.known_at_us)
+    with open_views.look(as_of) as here:
+        assert known(here.snapshot) == known(there.scene)
         assert column_edges(here) == there.column_edges
         for column in {end for edge in there.column_edges for end in ((*edge[:2], edge[3]), (*edge[4:6], edge[7]))}:
             for mode in MODES:
@@ -117,7 +117,7 @@ def compare(lenses: Lenses, events: list[Delivered], lens: Lens) -> None:
         surface, until = there.behind_tag("pii")
         assert exposed(here) == (surface, {column: iso(time_us) for column, time_us in until.items()})
         for strict in (False, True):
-            found = verdicts(here.moment, here.rules, here.view, asked=None, limit=10_000, strict=strict).items
+            found = verdicts(here.snapshot, here.rules, here.counted, asked=None, limit=10_000, strict=strict).items
             names = {Name(item.namespace, item.dataset) for item in found}
             wanted = {key: verdict for name in names for key, verdict in there.verdicts(name, strict=strict).items()}
             assert {key_of(here, item): item.verdict for item in found} == wanted
@@ -132,37 +132,44 @@ def known(snapshot: Snapshot) -> tuple[object, object]:
     return found, snapshot.aliases()
 
 
-def column_edges(here: Sight) -> set[ColumnEdge]:
-    graph, view = here.moment.graph, here.view
-    said = [words for number, (_, words) in graph.sets.items() if view.live[number]]
+def column_edges(here: View) -> set[ColumnEdge]:
+    graph, counted = here.snapshot.graph, here.counted
+    lineage = [words for number, (_, words) in graph.sets.items() if counted.live[number]]
     return {
-        (*edge.source, edge.column, *words.output, target, "DIRECT" if edge.how.direct else "INDIRECT", edge.how.masked)
-        for words in said
+        (
+            *edge.source,
+            edge.column,
+            *words.output,
+            target,
+            "DIRECT" if edge.transformation.direct else "INDIRECT",
+            edge.transformation.masked,
+        )
+        for words in lineage
         for edge in words.edges
         for target in (words.columns if edge.target is None else (edge.target,))
         if words.output is not None
     }
 
 
-def reached(here: Sight, asked: Column, mode: Mode, *, forward: bool) -> dict[Column, tuple[int, bool, bool]]:
+def reached(here: View, asked: Column, mode: Mode, *, forward: bool) -> dict[Column, tuple[int, bool, bool]]:
     found = reach(
-        here.moment, RULES, Subject(*asked), here.view, forward=forward, mode=mode, bounds=FAR
+        here.snapshot, RULES, Subject(*asked), here.counted, forward=forward, mode=mode, bounds=FAR
     )  # fmt: skip
     assert not found.truncated
     return {key_of(here, item): (item.distance, item.masked, item.read_before_recreation) for item in found.columns}
 
 
-def exposed(here: Sight) -> tuple[dict[Column, str], dict[Column, str]]:
+def exposed(here: View) -> tuple[dict[Column, str], dict[Column, str]]:
     """Return exposures, and until when what is masked was written in the clear."""
     try:
-        looked = look_for(here.moment, here.rules, here.view, tag="pii", source=None)
-        found = exposures(here.moment, looked, tag="pii", limit=10_000).items
+        looked = look_for(here.snapshot, here.rules, here.counted, tag="pii", source=None)
+        found = exposures(here.snapshot, looked, tag="pii", limit=10_000).items
     except NotKnown:
         return {}, {}
     until = {key_of(here, item): item.exposed_until for item in found if item.exposed_until}
     return {key_of(here, item): item.exposure for item in found}, until
 
 
-def key_of(here: Sight, item: Any) -> Column:
+def key_of(here: View, item: Any) -> Column:
     name, column = Name(item.namespace, item.dataset), item.column
-    return (*name.parts, None if column is None else here.moment.shown_columns(name).key(column))
+    return (*name.parts, None if column is None else here.snapshot.shown_columns(name).key(column))

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from headwater.events.position import Source
-from headwater.index.database import open_for_reading, open_for_writing
-from headwater.index.edge_set_table import EdgeSetTable
-from headwater.index.indexer import Indexer
-from headwater.index.names import NameNumbers
-from headwater.index.run_numbers import RunNumbers
-from headwater.index.search_file import SearchFile
-from headwater.index.vote_table import VoteTable
-from headwater.lake.follow import StoredEvent
-from headwater.lineage.name import Name
-from headwater.lineage.names import default_rules
+from headwater.index.reading.search_file import SearchFile
+from headwater.index.stored.candidate_table import CandidateTable
+from headwater.index.stored.database import open_for_reading, open_for_writing
+from headwater.index.stored.edge_set_table import EdgeSetTable
+from headwater.index.stored.name_numbers import NameNumbers
+from headwater.index.stored.run_numbers import RunNumbers
+from headwater.index.writing.indexer import Indexer
+from headwater.lake.bronze_follower import BronzeEvent
+from headwater.lineage.names.canonical_names import default_rules
+from headwater.lineage.names.dataset_name import Name
 from tests.reference.small_events import A, Named, run, x_from
 from tests.reference.world_events import Json
 
@@ -66,7 +66,7 @@ def written(folder: Path, events: list[Json]) -> Path:
     """Return the index file of events, indexed in one batch."""
     path = folder / "index.sqlite"
     indexer = Indexer(path, default_rules())
-    stored = [StoredEvent(f"{number:064x}", number, number, None) for number in range(1, len(events) + 1)]
+    stored = [BronzeEvent(f"{number:064x}", number, number, None) for number in range(1, len(events) + 1)]
     indexer.add(
         Source("local", "1", "0"),
         len(stored),
@@ -78,10 +78,10 @@ def written(folder: Path, events: list[Json]) -> Path:
 
 
 def steps_of_counting(path: Path, outputs: Iterable[Named]) -> int:
-    """Return the steps of SQLite's machine while the votes that can count are read of each output."""
+    """Return the steps of SQLite's machine while the candidates that can count are read of each output."""
     sql = open_for_writing(path)
     names = NameNumbers(sql)
-    votes = VoteTable(sql, names, RunNumbers(sql), EdgeSetTable(sql, names))
+    candidates = CandidateTable(sql, names, RunNumbers(sql), EdgeSetTable(sql, names))
     steps = 0
 
     def step() -> None:
@@ -90,6 +90,6 @@ def steps_of_counting(path: Path, outputs: Iterable[Named]) -> int:
 
     sql.set_progress_handler(step, 1)
     for output in outputs:
-        assert votes.that_can_count(votes.groups_of([Name(*output)]))
+        assert candidates.that_can_count(candidates.job_outputs_of([Name(*output)]))
     sql.close()
     return steps

@@ -12,15 +12,15 @@ import httpx
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from headwater.api.questions import audit
+from headwater.api.operation_lists import audit
 from headwater.errors import LogUnavailable, WrongSetting
-from headwater.eventlog import Kind, LoggedRecord, Record
-from headwater.eventlog.claims import FolderClaims
-from headwater.eventlog.kafka import KafkaLog
+from headwater.eventlog import LoggedRecord, Record, RecordKind
+from headwater.eventlog.folder_claims import FolderClaims
 from headwater.eventlog.kafka_clients import KafkaAddress
+from headwater.eventlog.kafka_log import KafkaLog
 from headwater.eventlog.kafka_reader import KafkaReader, KafkaReaders
-from headwater.lake.bronze import Bronze
-from headwater.parser.ingest import Parser
+from headwater.lake.bronze_tables import Bronze
+from headwater.parser.log_ingest import Parser
 from tests.gateway import running
 from tests.kafka_broker import PASSWORD, USER, Broker
 from tests.kafka_log import PATIENCE_S, address, append, secured, with_log
@@ -36,7 +36,7 @@ _names = (f"topic-{number}" for number in itertools.count())
 
 def append_error(at: KafkaAddress, *records: Record, timeout_s: float = PATIENCE_S) -> str:
     with pytest.raises(LogUnavailable) as caught:
-        append(at, *(records or [Record(Kind.EVENT, b"{}")]), timeout_s=timeout_s)
+        append(at, *(records or [Record(RecordKind.EVENT, b"{}")]), timeout_s=timeout_s)
     return str(caught.value)
 
 
@@ -75,7 +75,7 @@ def reader(kafka: Broker, topic: str) -> Iterator[KafkaReader]:
 
 def test_what_is_acknowledged_is_in_the_broker_with_its_key_and_headers(kafka: Broker) -> None:
     topic = kafka.topic(next(_names), partitions=3)
-    records = [Record(Kind(n % 3), b'{"n": %d}' % n, f'{{"n": {n}}}', f"run-{n % 7}") for n in range(600)]
+    records = [Record(RecordKind(n % 3), b'{"n": %d}' % n, f'{{"n": {n}}}', f"run-{n % 7}") for n in range(600)]
     append(address(kafka, topic), *records)
     consumer = Consumer({"bootstrap.servers": kafka.servers, "group.id": "g", "auto.offset.reset": "earliest"})
     consumer.assign([TopicPartition(topic, partition, 0) for partition in range(3)])
@@ -92,7 +92,7 @@ def test_what_is_acknowledged_is_in_the_broker_with_its_key_and_headers(kafka: B
 
 def test_bodies_beyond_the_queue_are_refused_whole_and_room_comes_back(kafka: Broker, topic: str) -> None:
     async def crowd(log: KafkaLog) -> list[Any]:
-        records = [[Record(Kind.EVENT, b"x" * 600)] for _ in range(3)]
+        records = [[Record(RecordKind.EVENT, b"x" * 600)] for _ in range(3)]
         return [
             await asyncio.gather(*(log.append(each, timeout_s=PATIENCE_S) for each in records), return_exceptions=True)
             for _ in range(2)
@@ -105,9 +105,9 @@ def test_bodies_beyond_the_queue_are_refused_whole_and_room_comes_back(kafka: Br
 
 def test_a_silent_broker_is_unavailable_in_time_and_what_comes_after_is_taken(kafka: Broker, topic: str) -> None:
     async def work(log: KafkaLog) -> str:
-        await log.append([Record(Kind.EVENT, b"before")], timeout_s=PATIENCE_S)
+        await log.append([Record(RecordKind.EVENT, b"before")], timeout_s=PATIENCE_S)
         with kafka.frozen(), pytest.raises(LogUnavailable) as caught:
-            await log.append([Record(Kind.EVENT, b"during")], timeout_s=0.5)
+            await log.append([Record(RecordKind.EVENT, b"during")], timeout_s=0.5)
         await recovered(log)
         return str(caught.value)
 
@@ -119,7 +119,7 @@ async def recovered(log: KafkaLog) -> None:
     async with asyncio.timeout(PATIENCE_S * 2):
         while True:
             try:
-                return await log.append([Record(Kind.EVENT, b"after")], timeout_s=PATIENCE_S)
+                return await log.append([Record(RecordKind.EVENT, b"after")], timeout_s=PATIENCE_S)
             except LogUnavailable:
                 await asyncio.sleep(0.05)  # the log looks again by itself
 
@@ -147,8 +147,8 @@ def test_a_record_too_large_for_the_broker_is_refused_and_others_are_not(kafka: 
 
     async def work(log: KafkaLog) -> None:
         with pytest.raises(LogUnavailable, match="Set `claim_bytes` 16 KiB below its"):
-            await log.append([Record(Kind.EVENT, b"x" * 5000)], timeout_s=PATIENCE_S)
-        await log.append([Record(Kind.EVENT, b"x")], timeout_s=PATIENCE_S)
+            await log.append([Record(RecordKind.EVENT, b"x" * 5000)], timeout_s=PATIENCE_S)
+        await log.append([Record(RecordKind.EVENT, b"x")], timeout_s=PATIENCE_S)
 
     with_log(at, work)
 
@@ -168,16 +168,16 @@ def test_options_that_cannot_be_are_a_wrong_setting(options: dict[str, str], say
 
 
 def test_credentials_of_an_event_hub_s_kind_write_and_read(kafka: Broker, topic: str) -> None:
-    append(secured(kafka, topic), Record(Kind.CLAIM, b"key", '{"a": 1}', "run"))
+    append(secured(kafka, topic), Record(RecordKind.CLAIM, b"key", '{"a": 1}', "run"))
     (found,) = KafkaReaders(secured(kafka, topic))()
     (record,) = read(found)
     found.close()
-    assert (record.sequence, record.kind, record.http, record.body) == (1, Kind.CLAIM, '{"a": 1}', b"key")
+    assert (record.sequence, record.kind, record.http, record.body) == (1, RecordKind.CLAIM, '{"a": 1}', b"key")
 
 
 def test_a_reader_goes_on_where_it_is_told_and_knows_both_ends(kafka: Broker, topic: str, reader: KafkaReader) -> None:
     assert (read(reader), reader.head(), reader.tail(), reader.pending(0)) == ([], 1, 0, 0)
-    append(address(kafka, topic), *[Record(Kind.EVENT, b"%d" % n) for n in range(1, 11)])
+    append(address(kafka, topic), *[Record(RecordKind.EVENT, b"%d" % n) for n in range(1, 11)])
     assert [record.body for record in read_all(reader, 10)] == [b"%d" % n for n in range(1, 11)]
     assert read(reader, 10) == []
     assert [record.sequence for record in read(reader, 3, limit=2)] == [4, 5]
@@ -186,7 +186,7 @@ def test_a_reader_goes_on_where_it_is_told_and_knows_both_ends(kafka: Broker, to
     assert (reader.head(), reader.tail(), reader.pending(4), reader.pending(10)) == (1, 10, 6, 0)
     assert reader.received_us(4) == read(reader, 3)[0].received_us
     assert reader.received_us(11) is None
-    append(address(kafka, topic), Record(Kind.EVENT, b"11"))
+    append(address(kafka, topic), Record(RecordKind.EVENT, b"11"))
     assert [record.body for record in read(reader, 10)] == [b"11"]
 
 
@@ -223,8 +223,8 @@ def test_the_audit_balances_over_holes_gaps_repeats_and_records_of_others(
     for each in (event("b"), b"no json", b""):
         producer.produce(topic, each, partition=0)
     producer.commit_transaction()
-    append(address(kafka, topic), Record(Kind.EVENT, event("c"), '{"key": "k"}'))
-    append(address(kafka, topic), Record(Kind.CLAIM, b".."), Record(Kind.CLAIM, b"\xff"))
+    append(address(kafka, topic), Record(RecordKind.EVENT, event("c"), '{"key": "k"}'))
+    append(address(kafka, topic), Record(RecordKind.CLAIM, b".."), Record(RecordKind.CLAIM, b"\xff"))
     bronze = Bronze(str(tmp_path / "lake" / "bronze"))
     parser = Parser(reader, bronze, FolderClaims(tmp_path / "claims"), "test")
     while parser.step(3):
@@ -247,7 +247,7 @@ def test_a_topic_made_anew_is_another_log_and_the_parser_says_so(kafka: Broker, 
     kafka.delete_topic(topic)
     kafka.topic(topic)
     (after,) = readers()
-    assert after.source.incarnation != before.source.incarnation
+    assert after.source.epoch != before.source.epoch
     with pytest.raises(WrongSetting, match="new-incarnation"):
         Parser(after, bronze, FolderClaims(tmp_path / "claims"), "test")
     after.close()

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from headwater.errors import LakeUnavailable, WrongSetting
-from headwater.lake.maintain import compact, vacuum
+from headwater.lake.lake_maintenance import compact, vacuum
 from headwater.runtime.storage import open_bronze
 from headwater.settings import load_settings
 from tests.azurite import ACCOUNT_KEY, FAULTS, KEY, PATIENT, Storage, one_line
@@ -30,7 +30,7 @@ COMMITS = 6
 _WRITE = f"""
 import json, sys
 from headwater.events.position import Source
-from headwater.lake.bronze import Bronze
+from headwater.lake.bronze_tables import Bronze
 asked = json.load(sys.stdin)
 bronze = Bronze(asked["root"], asked["options"])
 bronze.create("parser/test", "life")

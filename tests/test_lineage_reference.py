@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.lineage.current import Group
-from headwater.lineage.edges import Contribution
-from headwater.lineage.kin import KinInMemory
-from headwater.lineage.memory import MemoryStore
-from headwater.lineage.name import Name
-from headwater.lineage.names import default_rules
-from headwater.lineage.outcome import Votes, Word, outcome, that_matter
-from headwater.lineage.part import Part
-from headwater.lineage.snapshot_of_parts import by_output
-from headwater.lineage.walk import Mode
-from tests.lineage_world import LineageWorld, in_batches, read_parts, world
+from headwater.lineage.edges.current_candidates import JobOutput
+from headwater.lineage.edges.edge_sets import Candidates, EdgeSet, outcome, that_matter
+from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.names.canonical_names import default_rules
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.memory_store import MemoryStore
+from headwater.lineage.runs.related_runs import RelatedRunsInMemory
+from headwater.lineage.runs.run_facts import RunFacts
+from headwater.lineage.time.snapshot_of_facts import by_output
+from headwater.lineage.walks.walk import Mode
+from tests.lineage_world import LineageWorld, in_batches, read_facts, world
 from tests.reference import questions
 from tests.reference.records import Delivered, stored
 from tests.reference.small_events import ALIAS, A, B, C, made, renamed, run, with_schema
@@ -117,26 +117,33 @@ def test_nothing_that_a_clear_way_reaches_is_called_masked(events: list[Delivere
 
 def newest_executions(lineage: Reference) -> list[Writing]:
     """Return what the newest execution of each job and output, in any generation, wrote."""
-    groups = defaultdict(list)
+    job_outputs = defaultdict(list)
     for writing in lineage.observed:
-        groups[writing.job, writing.output[:2]].append(writing)
-    newest = {group: max(each, key=lambda w: (w.time_us, w.run)).execution for group, each in groups.items()}
-    return [writing for group, each in groups.items() for writing in each if writing.execution == newest[group]]
+        job_outputs[writing.job, writing.output[:2]].append(writing)
+    newest = {
+        job_output: max(each, key=lambda w: (w.time_us, w.run)).execution for job_output, each in job_outputs.items()
+    }
+    return [
+        writing
+        for job_output, each in job_outputs.items()
+        for writing in each
+        if writing.execution == newest[job_output]
+    ]
 
 
 @pytest.mark.slow
 @settings(STEADY, max_examples=200)
 @given(worlds(), st.integers(0, 2**32))
 def test_batches_in_any_order_with_repetition_give_what_one_batch_gives(events: list[Delivered], seed: int) -> None:
-    parts, contents = read_parts(stored(events, None, None))
-    _, whole = in_batches([parts], contents)
-    _, bit_by_bit = in_batches(torn(parts, Random(seed)), contents)
+    facts, contents = read_facts(stored(events, None, None))
+    _, whole = in_batches([facts], contents)
+    _, bit_by_bit = in_batches(torn(facts, Random(seed)), contents)
     assert summary(bit_by_bit) == summary(whole)
 
 
-def torn(parts: list[Part], chance: Random) -> list[list[Part]]:
+def torn(facts: list[RunFacts], chance: Random) -> list[list[RunFacts]]:
     """Return batches of one to four parts, all of them in some order, some twice."""
-    left = chance.sample(parts, len(parts)) + chance.sample(parts, chance.randint(0, len(parts) // 2))
+    left = chance.sample(facts, len(facts)) + chance.sample(facts, chance.randint(0, len(facts) // 2))
     batches = []
     while left:
         size = chance.randint(1, 4)
@@ -147,26 +154,41 @@ def torn(parts: list[Part], chance: Random) -> list[list[Part]]:
 
 def summary(store: MemoryStore) -> object:
     """Return runs, what counts and why, dropped datasets."""
-    kin = KinInMemory(store.runs.values(), store.votes)
-    said = {name: outcome(votes, lambda said: said, kin) for name, votes in by_output(store.votes).items()}
-    words = {name: {group: set(words) for group, words in groups.items()} for name, groups in said.items()}
-    return store.runs, words, {group: votes for group, votes in store.votes.items() if votes}
+    kin = RelatedRunsInMemory(store.runs.values(), store.candidates)
+    lineage = {
+        name: outcome(candidates, lambda lineage: lineage, kin)
+        for name, candidates in by_output(store.candidates).items()
+    }
+    counting_sets = {
+        name: {job_output: set(counting_sets) for job_output, counting_sets in job_outputs.items()}
+        for name, job_outputs in lineage.items()
+    }
+    return (
+        store.runs,
+        counting_sets,
+        {job_output: candidates for job_output, candidates in store.candidates.items() if candidates},
+    )
 
 
 def test_votes_that_do_not_matter_make_no_difference() -> None:
     """Silver keeps none of them at hand."""
     for events in [*map(random_world, range(60)), *(deliver(case.events) for case in opaque.CASES)]:
         store = LineageWorld(events).scene.store
-        kin = KinInMemory(store.runs.values(), store.votes)
-        for votes in by_output(store.votes).values():
-            matter = that_matter(votes)
-            fewer = {group: [vote for vote in own if (group, vote.run_key) in matter] for group, own in votes.items()}
-            assert said_of(fewer, kin) == said_of(votes, kin)
+        kin = RelatedRunsInMemory(store.runs.values(), store.candidates)
+        for candidates in by_output(store.candidates).values():
+            matter = that_matter(candidates)
+            fewer = {
+                job_output: [candidate for candidate in own if (job_output, candidate.run_key) in matter]
+                for job_output, own in candidates.items()
+            }
+            assert said_of(fewer, kin) == said_of(candidates, kin)
 
 
-def said_of(votes: Votes[Contribution], kin: KinInMemory) -> dict[Group, set[Word[Contribution]]]:
-    found = outcome({group: own for group, own in votes.items() if own}, lambda said: said, kin)
-    return {group: set(words) for group, words in found.items() if words}
+def said_of(
+    candidates: Candidates[OutputLineage], kin: RelatedRunsInMemory
+) -> dict[JobOutput, set[EdgeSet[OutputLineage]]]:
+    found = outcome({job_output: own for job_output, own in candidates.items() if own}, lambda lineage: lineage, kin)
+    return {job_output: set(counting_sets) for job_output, counting_sets in found.items() if counting_sets}
 
 
 def reads_schema_of(named: tuple[str, str], origin: tuple[str, str] = A) -> Json:
@@ -184,7 +206,7 @@ MOVED = {
 
 @pytest.mark.parametrize(("events", "column"), MOVED.values(), ids=list(MOVED))
 def test_a_name_that_moves_takes_along_the_schema_it_had_before(events: list[Json], column: str) -> None:
-    parts, contents = read_parts(deliver(events))
-    _, store = in_batches([[part] for part in parts], contents)
-    assert summary(store) == summary(in_batches([parts], contents)[1])
+    facts, contents = read_facts(deliver(events))
+    _, store = in_batches([[fact] for fact in facts], contents)
+    assert summary(store) == summary(in_batches([facts], contents)[1])
     assert world(*events).edges == {(f"a.{column}", "b.y", "direct")}

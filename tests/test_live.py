@@ -12,12 +12,12 @@ import httpx
 import msgspec
 import pytest
 
-from headwater.api.answers.happenings import HAPPENINGS, RejectedHappened
-from headwater.api.live import Live
-from headwater.index.feed_reader import FeedReader
-from headwater.index.follow import IndexFollower
+from headwater.api.live_feed import Live
+from headwater.api.shapes.happenings import HAPPENINGS, RejectedHappened
 from headwater.index.home import IndexHome
-from headwater.lineage.names import default_rules
+from headwater.index.reading.feed_reader import FeedReader
+from headwater.index.writing.index_follower import IndexFollower
+from headwater.lineage.names.canonical_names import default_rules
 from tests.parsing import World, event
 from tests.reference.small_events import CLEAR, made, run
 from tests.reference.world_events import dataset, source, uuid

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headwater.index.run_health import run_health
-from headwater.runtime.indexes import open_lenses
+from headwater.index.reading.run_health import run_health
+from headwater.runtime.indexes import open_view_opener
 from headwater.tables import HOURLY_STATS, RUN_HEALTH
 from tests.parsing import World
 from tests.reference.world_events import Json, facet, run_event, uuid
@@ -54,10 +54,10 @@ def test_the_index_knows_lost_runs(tmp_path: Path) -> None:
     parser = world.parser()
     while parser.step():
         pass
-    lenses = open_lenses(world.settings, world.folder)
+    open_views = open_view_opener(world.settings, world.folder)
     now_us = int(datetime.now(UTC).timestamp() * 1e6)
-    found = lenses.now(lambda live, _: run_health(live, now_us - 3_600_000_000, 60_000_000, 60, now_us))
-    lenses.close()
+    found = open_views.now(lambda live, _: run_health(live, now_us - 3_600_000_000, 60_000_000, 60, now_us))
+    open_views.close()
     assert {item["job"]["name"] for item in found["lost"]} == LOST
     assert found["lostCount"] == len(LOST)
 

@@ -11,9 +11,9 @@ from deltalake import DeltaTable
 
 from headwater.errors import LakeUnavailable
 from headwater.events.position import Position, Source
-from headwater.lake.bronze import Bronze
-from headwater.lake.delta import ROW_GROUP, LakeTable
-from headwater.lake.maintain import compact, vacuum
+from headwater.lake.bronze_tables import Bronze
+from headwater.lake.delta_table import ROW_GROUP, LakeTable
+from headwater.lake.lake_maintenance import compact, vacuum
 from headwater.runtime.storage import open_bronze
 from headwater.tables import BRONZE, DUPLICATES, ListOf, StructOf, Table, Type
 from tests.lake_check import rows
@@ -80,7 +80,7 @@ def test_a_file_of_the_lake_that_cannot_be_read_makes_the_lake_unavailable(tmp_p
 
 
 def test_readers_of_the_lake_do_not_pay_for_pyarrow() -> None:
-    code = "import sys, headwater.local.serve; sys.exit('pyarrow' in sys.modules)"
+    code = "import sys, headwater.local.serve_process; sys.exit('pyarrow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

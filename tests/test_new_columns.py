@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from headwater.lake.delta import LakeTable
-from headwater.lake.maintain import compact
+from headwater.lake.delta_table import LakeTable
+from headwater.lake.lake_maintenance import compact
 from headwater.tables import BRONZE, ListOf, Table
 from tests.fixtures import unpack_before_verdicts
 from tests.parsing import World, event
@@ -20,7 +20,7 @@ NEW = Table("t", {"sequence": "long", "added": "string", "text": "string", "at":
 _ALL = ", ".join(f'"{name}"' for name in NEW.columns)
 _CREATE = """
 import sys, time
-from headwater.lake.delta import LakeTable
+from headwater.lake.delta_table import LakeTable
 from tests.test_new_columns import NEW
 while time.time() < float(sys.argv[2]):
     pass

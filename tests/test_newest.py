@@ -15,19 +15,19 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from headwater.access import Access
-from headwater.api.marquez.routes import MarquezApi
-from headwater.lineage.lens import Lens
-from headwater.lineage.name import Name
-from headwater.lineage.names import default_rules
-from headwater.lineage.naming import Naming
-from headwater.lineage.newest import newest_events_first, order_of, order_text, time_of
-from headwater.lineage.run import fold
+from headwater.api.marquez.marquez_routes import MarquezApi
+from headwater.lineage.names.canonical_names import default_rules
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.runs.merged_run import fold
+from headwater.lineage.runs.newest_first import newest_events_first, order_of, order_text, time_of
+from headwater.lineage.time.as_of import AsOf
 from headwater.questions.declaring import moment_us
-from headwater.questions.facets import newest_facets
-from headwater.runtime.indexes import open_freshness, open_lenses, open_search
+from headwater.questions.facet_values import newest_facets
+from headwater.runtime.indexes import open_freshness, open_search, open_view_opener
 from headwater.tables import DATASETS, FACETS, FIELDS
 from tests.lake_check import rows
-from tests.lineage_world import read_parts
+from tests.lineage_world import read_facts
 from tests.newest_cases import NAMES, NOMINAL, case_of, expected, place, shuffled
 from tests.parsing import World
 from tests.reference.records import Delivered
@@ -45,14 +45,14 @@ class Lake:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.lenses = open_lenses(world.settings, world.folder)
+        self.open_views = open_view_opener(world.settings, world.folder)
         things = open_search(world.settings, world.folder)
         freshness = open_freshness(world.settings, world.folder, lambda: ())
-        api = MarquezApi(self.lenses, things, world.bronze, Access(()), freshness, post=_no_post)
+        api = MarquezApi(self.open_views, things, world.bronze, Access(()), freshness, post=_no_post)
         self.client = TestClient(Starlette(routes=api.routes()))
 
     def marquez(self, *path: str, **query: str) -> Any:
-        answer = self.client.get("/api/v1/" + "/".join(quote(part, safe="") for part in path), params=query)
+        answer = self.client.get("/api/v1/" + "/".join(quote(fact, safe="") for fact in path), params=query)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
@@ -77,11 +77,11 @@ def lake(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         size = chance.randint(1, 80)
         store(world, bodies[:size])
         bodies = bodies[size:]
-        open_lenses(world.settings, world.folder).close()
+        open_view_opener(world.settings, world.folder).close()
     found = Lake(world)
     yield found
     found.client.close()
-    found.lenses.close()
+    found.open_views.close()
 
 
 def store(world: World, bodies: Sequence[bytes]) -> None:
@@ -138,10 +138,10 @@ def test_marquez_shows_the_columns_of_the_newest_schema(lake: Lake, query: Json)
     assert fields == {name: [value] for name, value in expected(lake.world.folder, "schema").items()}
 
 
-@pytest.mark.parametrize("lens", [Lens(), Lens(as_of_us=moment_us("asOf", FAR))])
-def test_our_answers_see_the_columns_of_the_newest_schema(lake: Lake, lens: Lens) -> None:
-    with lake.lenses.look(lens) as sight:
-        columns = {name: list(sight.moment.columns(Name(*place(name))).by_key.values()) for name in NAMES}
+@pytest.mark.parametrize("as_of", [AsOf(), AsOf(as_of_us=moment_us("asOf", FAR))])
+def test_our_answers_see_the_columns_of_the_newest_schema(lake: Lake, as_of: AsOf) -> None:
+    with lake.open_views.look(as_of) as view:
+        columns = {name: list(view.snapshot.columns(Name(*place(name))).by_key.values()) for name in NAMES}
     assert columns == {name: [value] for name, value in expected(lake.world.folder, "schema").items()}
 
 
@@ -150,10 +150,10 @@ def test_the_rule_itself_gives_the_newest_schema(lake: Lake) -> None:
         Delivered(json.loads(row["body"]), int(row["received_at"].timestamp() * 1e6), row["event_id"])
         for row in rows(lake.world.folder, "events")
     ]
-    parts, contents = read_parts(delivered)
+    facts, contents = read_facts(delivered)
     found = {}
     for name in NAMES:
-        run = fold([part for part in parts if part.saying.job.name == name], Naming())
+        run = fold([fact for fact in facts if fact.content.job.name == name], Naming())
         both = run.inputs | run.outputs
         found[name] = ["".join(path) for path in contents.schema(both[Name(*place(name))].schema or "")]
     assert found == {name: [value] for name, value in expected(lake.world.folder, "schema").items()}

@@ -13,7 +13,7 @@ import yaml
 
 from headwater.errors import NotKnown
 from headwater.fabric.shortcuts import place_of, shortcuts
-from headwater.runtime.indexes import open_lenses
+from headwater.runtime.indexes import open_view_opener
 from headwater.settings import load_settings
 from headwater.spark.listener import FABRIC, KEY, properties
 from tests.asking import ask
@@ -50,7 +50,7 @@ class Lake:
         self.uri = str(world.folder / "lake")
         self.refreshed = self.run("Refresh")
         settings = load_settings({"data": world.folder}, folder=folder, environment={})[0]
-        self.lenses = open_lenses(settings, world.folder)
+        self.open_views = open_view_opener(settings, world.folder)
 
     def run(self, name: str, **parameters: object) -> Shown:
         return run(name, self.folder, {"spark": self.spark}, lake=self.uri, **parameters)
@@ -85,18 +85,18 @@ WALKS: list[tuple[str, dict[str, Any]]] = [
 def test_impact_and_upstream_are_those_of_the_index(lake: Lake, question: str, dataset: str, column: str) -> None:
     shown = lake.run(question.capitalize(), dataset=dataset, column=column)
     reached, stops = shown.values
-    is_answer(reached, stops, ask(lake.lenses, question, {"dataset": dataset, "column": column}))
+    is_answer(reached, stops, ask(lake.open_views, question, {"dataset": dataset, "column": column}))
     shows_something(shown)
 
 
 @on_spark
 def test_walks_go_as_far_as_asked(lake: Lake) -> None:
-    from headwater.spark.questions import Questions
+    from headwater.spark.notebook.notebook_questions import Questions
 
     questions = Questions(lake.spark, lake.uri)
     for question, asked in WALKS:
         found = getattr(questions, question)(**asked)
-        expected = ask(lake.lenses, question, {name: str(value) for name, value in asked.items()})
+        expected = ask(lake.open_views, question, {name: str(value) for name, value in asked.items()})
         is_answer(found.columns, found.stops, expected)
         assert found.truncated == expected["truncated"], asked
     with pytest.raises(NotKnown, match=r"silver/customers"):
@@ -145,7 +145,7 @@ def shows_something(shown: Shown) -> None:
 def test_the_surface_is_that_of_the_index(lake: Lake) -> None:
     shown = lake.run("Surface", tag="PII")
     (found,) = shown.values
-    expected = ask(lake.lenses, "surface", {"tag": "pii"})
+    expected = ask(lake.open_views, "surface", {"tag": "pii"})
     assert [(*named(row), row["exposure"]) for row in found.to_dict("records")] == [
         (*named(each), each["exposure"]) for each in expected["items"]
     ]
@@ -156,7 +156,7 @@ def test_the_surface_is_that_of_the_index(lake: Lake) -> None:
 def test_unused_columns_are_those_of_the_index(lake: Lake) -> None:
     shown = lake.run("Unused")
     (found,) = shown.values
-    expected = ask(lake.lenses, "unused", {})
+    expected = ask(lake.open_views, "unused", {})
     assert sorted((*named(row), row["verdict"], row["reason"]) for row in found.to_dict("records")) == sorted(
         (*named(each), each["verdict"], each["reason"]) for each in expected["items"]
     )
@@ -169,7 +169,7 @@ def test_what_changed_is_what_the_index_says(lake: Lake) -> None:
     for since, until in [(times[0], times[1]), (times[1], "")]:
         shown = lake.run("Diff", since=since, until=until)
         (found,) = shown.values
-        expected = ask(lake.lenses, "diff", {"from": since} | ({"to": until} if until else {}))
+        expected = ask(lake.open_views, "diff", {"from": since} | ({"to": until} if until else {}))
         assert [
             (row.change, row.source_dataset, row.source_column, row.target_dataset, row.target_column,
              "DIRECT" if row.direct else "INDIRECT", row.masked, row.job_name)

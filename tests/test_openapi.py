@@ -21,10 +21,10 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from headwater.api import openapi
-from headwater.api.questions import list_events, list_refused, list_rejected
-from headwater.api.routes import BASE, ROUTES
-from headwater.eventlog import Kind
-from headwater.questions.answers.lists import Events, RefusedRequests, RejectedEvents
+from headwater.api.api_routes import BASE, ROUTES
+from headwater.api.operation_lists import list_events, list_refused, list_rejected
+from headwater.eventlog import RecordKind
+from headwater.questions.answers.list_answers import Events, RefusedRequests, RejectedEvents
 from headwater.receiver import Refusal
 from headwater.receiver.refusals import Refusals
 from tests.parsing import World, event
@@ -87,7 +87,7 @@ def test_lists_of_what_is_stored_and_what_is_not_are_of_their_shapes(tmp_path: P
     world.append_to_end_of_segment(event(1))
     lost = world.append_to_end_of_segment(event(2))
     world.append(b"{}", event(3), json.dumps(dataset_event(at(1), dataset(("n", "d")))).encode())
-    world.append(*(record.body for record in refusals.take()), kind=Kind.REFUSAL)
+    world.append(*(record.body for record in refusals.take()), kind=RecordKind.REFUSAL)
     lost.unlink()
     world.parser().step()
     for answer, shape in ((list_events, Events), (list_rejected, RejectedEvents), (list_refused, RefusedRequests)):

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from headwater.errors import LogUnavailable
-from headwater.eventlog import Kind, Record
+from headwater.eventlog import Record, RecordKind
 from headwater.eventlog.segment_writer import CHECKPOINT_BYTES
 from headwater.eventlog.segments import segment_files
-from headwater.eventlog.sqlite import Limits, SqliteLog
+from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
 from headwater.eventlog.sqlite_reader import SqliteLogReader
 from tests.parsing import World, event
 
@@ -28,7 +28,7 @@ INSERT INTO header VALUES (1, 'life', 5);
 """
 
 
-def segment_of_before(folder: Path, *rows: tuple[int, Kind, bytes]) -> Path:
+def segment_of_before(folder: Path, *rows: tuple[int, RecordKind, bytes]) -> Path:
     """Make a segment as the version before packing did, from sequence 5 on."""
     path = folder / f"{5:020d}.sqlite"
     with closing(sqlite3.connect(path)) as connection:
@@ -43,9 +43,9 @@ def append(folder: Path, *groups: list[bytes]) -> int:
 
     async def all_groups() -> None:
         for bodies in groups:
-            await log.append([Record(Kind.EVENT, body) for body in bodies], timeout_s=10)
+            await log.append([Record(RecordKind.EVENT, body) for body in bodies], timeout_s=10)
 
-    log = SqliteLog(folder, Limits(min_free_bytes=0))
+    log = SqliteLog(folder, LogLimits(min_free_bytes=0))
     asyncio.run(all_groups())
     size = SqliteLogReader(folder).size_bytes()
     log.close()
@@ -83,7 +83,9 @@ def test_commits_of_one_record_leave_a_side_file_no_longer_than_large_commits_do
 def test_a_segment_of_before_packing_is_read_and_left_as_it_is_and_the_next_records_begin_another(
     tmp_path: Path,
 ) -> None:
-    old = segment_of_before(tmp_path, (5, Kind.EVENT, b"five"), (6, Kind.CLAIM, CLAIM), (7, Kind.REFUSAL, b"{}"))
+    old = segment_of_before(
+        tmp_path, (5, RecordKind.EVENT, b"five"), (6, RecordKind.CLAIM, CLAIM), (7, RecordKind.REFUSAL, b"{}")
+    )
     reader = SqliteLogReader(tmp_path)
     assert bodies(reader) == [b"five", CLAIM, b"{}"]
     append(tmp_path, [b"eight"])
@@ -92,7 +94,7 @@ def test_a_segment_of_before_packing_is_read_and_left_as_it_is_and_the_next_reco
     assert [path.name for path in segment_files(tmp_path)] == [old.name, f"{8:020d}.sqlite"]
     with closing(sqlite3.connect(old)) as connection:
         assert connection.execute("SELECT format, count(*) FROM header, records").fetchone() == (1, 3)
-    assert (reader.source.incarnation, reader.head(), reader.tail(), reader.pending(0)) == ("life", 5, 9, 8)
+    assert (reader.source.epoch, reader.head(), reader.tail(), reader.pending(0)) == ("life", 5, 9, 8)
     assert reader.claims() == [CLAIM]
 
 
@@ -102,7 +104,7 @@ def test_an_empty_segment_of_before_packing_is_used_and_who_had_it_open_reads_wh
     assert reader.tail() == 4
     append(tmp_path, [b"five"])
     assert bodies(reader) == [b"five"]
-    assert (segment_files(tmp_path), reader.source.incarnation, reader.tail()) == ([old], "life", 5)
+    assert (segment_files(tmp_path), reader.source.epoch, reader.tail()) == ([old], "life", 5)
 
 
 def change(folder: Path, sequence: int, sql: str) -> None:

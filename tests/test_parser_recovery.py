@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headwater.errors import InvalidEvent, LakeUnavailable
-from headwater.eventlog import Kind
+from headwater.eventlog import RecordKind
 from tests.parsing import World, event, note
 
 pytestmark = pytest.mark.slow
@@ -53,18 +53,18 @@ def test_what_the_log_no_longer_has_is_rejected_as_a_gap(tmp_path: Path, cut: tu
 def test_notes_of_refusals_lost_in_a_gap_leave_the_audit_balanced(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.append(event(1))
-    world.append(note(), kind=Kind.REFUSAL)
+    world.append(note(), kind=RecordKind.REFUSAL)
     world.append_to_end_of_segment(event(2))
-    world.append(note(), kind=Kind.REFUSAL)
+    world.append(note(), kind=RecordKind.REFUSAL)
     lost = world.append_to_end_of_segment(event(3))
     world.append(event(4))
-    world.append(note(), kind=Kind.REFUSAL)
+    world.append(note(), kind=RecordKind.REFUSAL)
     lost.unlink()
     world.parser().step()
     assert world.placed() == list(range(1, 8))
     assert world.audit() | {"stored": 3, "rejected": 2, "refused": 2, "balanced": True} == world.audit()
     world.append(note(), event(5))
-    world.append(note(), kind=Kind.REFUSAL)
+    world.append(note(), kind=RecordKind.REFUSAL)
     assert world.audit() | {"pending": 2, "balanced": True} == world.audit()
 
 
@@ -72,8 +72,8 @@ def test_two_parsers_racing_on_one_partition_lose_nothing_and_double_nothing(tmp
     world = World(tmp_path)
     for burst in range(2):
         bodies = [event(f"{burst}-{number % 80}", (f"c{number % 80}",)) for number in range(100)]
-        world.append(*bodies, b"{}", note(), kind=Kind.EVENT)
-        world.append(note(), kind=Kind.REFUSAL)
+        world.append(*bodies, b"{}", note(), kind=RecordKind.EVENT)
+        world.append(note(), kind=RecordKind.REFUSAL)
         start = time.time() + 1.0
         rivals = [world.step_elsewhere(dict(os.environ), start_at=start) for _ in range(2)]
         assert [rival.wait(60) for rival in rivals] == [0, 0]
@@ -87,7 +87,7 @@ def test_a_crash_between_two_commits_leaves_each_record_in_one_table_however_the
 ) -> None:
     world = World(tmp_path)
     world.append(event(1), event(2, ("x",)), event(1), b"{}", event(3), event(2, ("x",)), b"[]", event(4), event(3))
-    world.append(note(), kind=Kind.REFUSAL)
+    world.append(note(), kind=RecordKind.REFUSAL)
     crash(world, f"parser.after_{commit}")
     world.append(event(4), event(5), event(1))
     parser = world.parser()
@@ -109,7 +109,7 @@ def test_where_one_table_fails_those_beside_it_keep_their_rows_and_the_next_try_
     parser = world.parser()
     parser.step()
     world.append(event(1), event(2, ("x",)), event(1), b"{}", event(2, ("x",)))
-    world.append(note(), kind=Kind.REFUSAL)
+    world.append(note(), kind=RecordKind.REFUSAL)
     place = tmp_path / "lake" / "bronze" / table
     away = place.rename(tmp_path / "away")
     place.write_bytes(b"in the way")
@@ -187,9 +187,9 @@ def test_a_claim_that_cannot_be_read_right_now_is_tried_again_not_rejected(tmp_p
 def test_a_record_that_fits_no_row_is_rejected_alone(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.append(event(1), b"{}", event(2), event(1))
-    world.append(note("many"), kind=Kind.REFUSAL)
+    world.append(note("many"), kind=RecordKind.REFUSAL)
     world.append(event(3), event(2))
-    world.append(note(1 << 70), kind=Kind.REFUSAL)
+    world.append(note(1 << 70), kind=RecordKind.REFUSAL)
     world.append(event(4), event(1))
     assert world.parser().step() == 10
     assert world.placed() == list(range(1, 11))

@@ -112,7 +112,7 @@ def test_pitfall_03_another_writer_that_names_the_column_makes_it_known() -> Non
 def test_pitfall_04_complete_is_the_state_of_failed_writes_and_proves_no_rows(failed: str, output: str) -> None:
     lineage = lineage_of(failed)
     assert set(lineage.states) == {"COMPLETE"}
-    assert lineage.landed == {output: False}
+    assert lineage.rows_confirmed == {output: False}
 
 
 def test_pitfall_04_only_the_rdd_job_fails_and_the_application_is_complete() -> None:
@@ -130,7 +130,7 @@ def test_pitfall_05_runs_without_start_count_runs_without_end_do_not() -> None:
         "COMPLETE": 11
     }
     assert Counter(lineage.run_states[run_id] for run_id, seen in kinds.items() if seen == {"START"}) == {"RUNNING": 33}
-    assert lineage_of(r"nb_medallion\.create_table\.goldlh_ext_rev").landed == {"gold/revenue": True}
+    assert lineage_of(r"nb_medallion\.create_table\.goldlh_ext_rev").rows_confirmed == {"gold/revenue": True}
     only_start = [event for event in events_of(rf"nb_mini\.{SAVE}\.silver_customers") if event["eventType"] == "START"]
     assert recorded(only_start).edges == set()
 
@@ -176,14 +176,14 @@ def test_pitfall_08_deltas_own_scans_are_runs_and_nothing_else() -> None:
         r"nb_\w+\.(scan_(csv|json)|collect_limit|generate|map_in_pandas)", r".*delta_(source_snapshot|table_state)_.*"
     )
     assert len(lineage.states) > 20
-    assert (lineage.edges, lineage.tables, lineage.landed) == (set(), set(), {})
+    assert (lineage.edges, lineage.tables, lineage.rows_confirmed) == (set(), set(), {})
     assert not any("_delta_log" in name for name in recorded(recording()).datasets)
 
 
 def test_pitfall_09_an_rdd_job_that_names_its_input_as_output_is_no_writer() -> None:
     lineage = lineage_of(rf"nb_medallion\.{RDD}")
     assert lineage.datasets == {"bronze/orders"}
-    assert (lineage.tables, lineage.landed, lineage.scene.ever_read) == (set(), {}, set())
+    assert (lineage.tables, lineage.rows_confirmed, lineage.scene.ever_read) == (set(), {}, set())
 
 
 def test_pitfall_09_nor_is_one_of_1_27_0_that_only_read_a_footer() -> None:
@@ -206,7 +206,7 @@ def test_pitfall_11_the_files_of_a_stream_are_one_dataset_and_its_double_runs_on
     plain = {(f"landing/stream_in.{column}", f"bronze/stream_orders.{column}", "direct") for column in columns}
     assert len(lineage.states) == 16, "two applications, four batches, each reported by two runs"
     assert lineage.edges == plain | {("landing/stream_in.customer_id", "bronze/stream_orders.h", "masked")}
-    assert lineage.landed == {"bronze/stream_orders": True}
+    assert lineage.rows_confirmed == {"bronze/stream_orders": True}
 
 
 def test_pitfall_11_a_stream_of_1_27_0_reads_and_nobody_knows_what_for() -> None:
@@ -224,7 +224,7 @@ def test_pitfall_12_a_dataset_without_facets_is_one_with_none() -> None:
         for each in event["inputs"] + event["outputs"]:
             each.setdefault("facets", {})
     one, other = recorded(recording()), recorded(filled)
-    assert (one.edges, one.tables, one.landed) == (other.edges, other.tables, other.landed)
+    assert (one.edges, one.tables, one.rows_confirmed) == (other.edges, other.tables, other.rows_confirmed)
 
 
 def test_pitfall_13_inputs_sent_twice_and_in_another_order_are_the_same() -> None:
@@ -248,10 +248,10 @@ def test_pitfall_14_a_catalog_tables_name_is_bound_to_its_place_others_have_one_
 
 
 def test_pitfall_15_a_version_confirms_catalog_tables_a_write_to_a_path_stays_unconfirmed() -> None:
-    assert lineage_of(r"nb_medallion\.atomic_replace_table.*").landed == {
+    assert lineage_of(r"nb_medallion\.atomic_replace_table.*").rows_confirmed == {
         f"warehouse/goldlh.db/{name}": True for name in ("daily", "daily_copy", "top_customers")
     }
-    assert lineage_of(rf"nb_medallion\.{SAVE}\.gold_revenue").landed == {"gold/revenue": False}
+    assert lineage_of(rf"nb_medallion\.{SAVE}\.gold_revenue").rows_confirmed == {"gold/revenue": False}
 
 
 def test_pitfall_16_a_run_without_datasets_is_a_run() -> None:
@@ -284,12 +284,12 @@ def test_pitfall_19_a_runs_tags_say_nothing_about_datasets() -> None:
     tags = {"tags": facet(tags=[{"key": "pii", "value": "true", "source": "CONFIG"}])}
     tagged, plain = (world(run(1, 1, x_from(A, B), run_facets=facets)) for facets in (tags, {}))
     assert tagged.edges == plain.edges
-    assert [mention.tags for part in tagged.parts for mention in part.outputs] == [None]
+    assert [mention.tags for fact in tagged.parts for mention in fact.outputs] == [None]
 
 
 def test_pitfall_20_notebooks_of_one_session_are_told_apart_by_what_they_write() -> None:
     lineage = lineage_of(r"nb_multi\..*")
-    parents = {part.execution for part in lineage.parts}
+    parents = {fact.execution for fact in lineage.parts}
     writers = {group.job.name: said.output for group, said in lineage.graph.sets.values() if "nb_" in str(said.output)}
     assert len(parents) == 1
     assert {job.rpartition(".")[2] for job in writers} >= {"silver_nb_B", "silver_nb_C"}

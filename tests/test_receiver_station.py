@@ -14,12 +14,11 @@ from pydantic import SecretStr
 
 from headwater.access import Access, Key
 from headwater.eventlog import LoggedRecord
-from headwater.eventlog.claims import ClaimCheck, FolderClaims
-from headwater.eventlog.sqlite import Limits as LogLimits
-from headwater.eventlog.sqlite import SqliteLog
+from headwater.eventlog.folder_claims import ClaimCheck, FolderClaims
+from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
 from headwater.eventlog.sqlite_reader import SqliteLogReader
 from headwater.receiver import Answer, Request
-from headwater.receiver.station import Limits, Receiver
+from headwater.receiver.station import Receiver, RequestLimits
 from tests.made_events import body, dataset_event, job_event, run_event, with_raw
 
 WRITER = Key(name="writer", key=SecretStr("writer-key"))
@@ -67,7 +66,7 @@ def _station(folder: Path, *, min_free_bytes: int = 0) -> Iterator[Station]:
     log = SqliteLog(folder / "log", LogLimits(min_free_bytes=min_free_bytes))
     reader = SqliteLogReader(folder / "log")
     claims = ClaimCheck(log, FolderClaims(folder / "claims"), 32 << 10)
-    receiver = Receiver(claims, Access([WRITER, READER, ADMIN, FENCED]), Limits(max_body_bytes=MAX_BODY))
+    receiver = Receiver(claims, Access([WRITER, READER, ADMIN, FENCED]), RequestLimits(max_body_bytes=MAX_BODY))
     yield Station(receiver, log, reader)
     reader.close()
     log.close()

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from headwater.api.marquez.bodies import Stored, newest_facets
+from headwater.api.marquez.bodies import StoredBody, newest_facets
 from headwater.events.position import Source
-from headwater.index.indexer import Indexer
-from headwater.index.recent_facets import RUNS, recent_facets
-from headwater.lake.follow import StoredEvent
-from headwater.lineage.names import default_rules
+from headwater.index.stored.recent_facets import RUNS, recent_facets
+from headwater.index.writing.indexer import Indexer
+from headwater.lake.bronze_follower import BronzeEvent
+from headwater.lineage.names.canonical_names import default_rules
 from tests.reference.world_events import Json, at, event_id, facet, run_event, uuid
 
 SOURCE = Source("local", "1", "0")
@@ -24,14 +24,14 @@ class Index:
 
     def __init__(self, path: Path) -> None:
         self.indexer = Indexer(path, default_rules())
-        self.stored: list[tuple[str, Stored]] = []
+        self.stored: list[tuple[str, StoredBody]] = []
 
     def take(self, *events: Json) -> None:
         first = len(self.stored) + 1
-        fresh = [Stored(event_id(event), 10**15 + number, json.dumps(event)) for number, event in enumerate(events)]
+        fresh = [StoredBody(event_id(event), 10**15 + number, json.dumps(event)) for number, event in enumerate(events)]
         self.stored += [(event["run"]["runId"], each) for event, each in zip(events, fresh, strict=True)]
         bodies = {number: each.body for number, each in enumerate(fresh, first)}
-        batch = [StoredEvent(each.event_id, each.received_us, number, None) for number, each in enumerate(fresh, first)]
+        batch = [BronzeEvent(each.event_id, each.received_us, number, None) for number, each in enumerate(fresh, first)]
         self.indexer.add(SOURCE, first + len(fresh), batch, lambda asked: {number: bodies[number] for number in asked})
 
     def found(self, *runs: str) -> dict[str, dict[str, Any]]:

@@ -10,13 +10,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headwater.errors import WrongSetting
-from headwater.lineage.name import Name
-from headwater.lineage.name_metadata import MetadataRow, read_metadata
-from headwater.lineage.names import NameRules, default_rules
+from headwater.lineage.names.canonical_names import NameRules, default_rules
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.name_metadata import MetadataRow, read_metadata
 from tests.samples import EVENTS
 
 DOCS = (Path(__file__).parents[1] / "docs" / "names.md").read_text()
-SHIPPED = Path(__file__).parents[1] / "headwater" / "lineage" / "names.yaml"
+SHIPPED = Path(__file__).parents[1] / "headwater" / "lineage" / "names" / "names.yaml"
 WORKSPACE = "3f2a9c1e-0000-4000-8000-00000000aa01"
 ONELAKE = f"abfss://{WORKSPACE}@onelake.dfs.fabric.microsoft.com"
 ENDPOINT = "x.datawarehouse.fabric.microsoft.com"

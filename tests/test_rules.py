@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from headwater.lineage.jobs import job_key
-from headwater.lineage.name import Name
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.job_identity import job_key
 from tests.lineage_world import world
 from tests.reference.small_events import (
     ALIAS,
@@ -214,7 +214,7 @@ def test_rule_01_more_than_24_h_ahead_of_receipt_ranks_below_all(ahead: int, sta
 )
 def test_rule_01_complete_does_not_prove_that_rows_landed(output: Json, landed: bool) -> None:
     lineage = world(run(1, 1, output, kind="START"), run(1, 2, dataset(B)))
-    assert (lineage.states, lineage.edges, lineage.landed) == (["COMPLETE"], {x("a", "b")}, {"b": landed})
+    assert (lineage.states, lineage.edges, lineage.rows_confirmed) == (["COMPLETE"], {x("a", "b")}, {"b": landed})
 
 
 # 2 Names: bindings

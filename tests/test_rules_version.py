@@ -10,13 +10,13 @@ from pathlib import Path
 import grimp
 import pytest
 
-from headwater.lineage.rule_code import NO_RULES, ROOTS, rule_code
-from headwater.lineage.user_rules import UserRules
+from headwater.lineage.rules.rule_code import NO_RULES, ROOTS, rule_code
+from headwater.lineage.rules.user_rules import UserRules
 from tools.function_zip import write_package
 from tools.functions_env import environment
 
 ROOT = Path(__file__).parents[1]
-_SAY = "from headwater.lineage.user_rules import UserRules; print(UserRules().rules_hash)"
+_SAY = "from headwater.lineage.rules.user_rules import UserRules; print(UserRules().rules_hash)"
 _MORE = "  - {id: more, why: two stores are one, namespace: 'zz://{x}', to_namespace: 'zy://{x}'}\n"
 
 
@@ -60,14 +60,20 @@ def test_the_function_app_on_its_python_has_the_same_version(tmp_path: Path) -> 
     assert version_in(tmp_path / "app", str(environment())) == UserRules().rules_hash
 
 
-@pytest.mark.parametrize("module", ["lineage/outcome", "events/times", "index/indexer", "spark/judge", "tables"])
+@pytest.mark.parametrize(
+    "module",
+    ["lineage/edges/edge_sets", "events/times", "index/writing/indexer", "spark/gold/open_candidates", "tables"],
+)
 def test_a_change_of_what_decides_rows_is_another_version(copy: Path, module: str) -> None:
     with (copy / "headwater" / f"{module}.py").open("a") as source:
         source.write("\n_CHANGED = 1\n")
     assert version_in(copy) != UserRules().rules_hash
 
 
-@pytest.mark.parametrize("module", ["api/questions", "index/search", "spark/plots", "lake/arrow", "errors"])
+@pytest.mark.parametrize(
+    "module",
+    ["api/operation_lists", "index/reading/index_search", "spark/notebook/plots", "lake/arrow_batches", "errors"],
+)
 def test_a_change_of_what_only_reads_or_says_is_none(copy: Path, module: str) -> None:
     with (copy / "headwater" / f"{module}.py").open("a") as source:
         source.write("\n_CHANGED = 1\n")
@@ -75,7 +81,7 @@ def test_a_change_of_what_only_reads_or_says_is_none(copy: Path, module: str) ->
 
 
 def test_a_change_of_the_shipped_rules_for_names_is_another_version(copy: Path) -> None:
-    file = copy / "headwater" / "lineage" / "names.yaml"
+    file = copy / "headwater" / "lineage" / "names" / "names.yaml"
     file.write_text(file.read_text("utf-8") + _MORE)
     assert version_in(copy) != UserRules().rules_hash
 

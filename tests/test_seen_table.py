@@ -6,17 +6,17 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.index.database import SCHEMA
-from headwater.index.names import NameNumbers
-from headwater.index.seen_table import SeenTable
-from headwater.lineage.generations import Span
-from headwater.lineage.name import Name
-from headwater.lineage.schemas import SeenSchema, schema_at
+from headwater.index.stored.database import SCHEMA
+from headwater.index.stored.name_numbers import NameNumbers
+from headwater.index.stored.schema_use_table import SchemaUseTable
+from headwater.lineage.edges.schema_history import SeenSchema, schema_at
+from headwater.lineage.names.dataset_generations import Span
+from headwater.lineage.names.dataset_name import Name
 
 NAME = Name("n", "table")
 STEADY = settings(derandomize=True, deadline=None, database=None)
 
-mentions = st.builds(
+uses = st.builds(
     SeenSchema, st.booleans(), st.integers(0, 30), st.integers(0, 2), st.sampled_from(["a", "b"]), st.just(0),
     st.sampled_from(["one", "two"]),
 )  # fmt: skip
@@ -29,7 +29,7 @@ class Keeper:
         self.sql = sqlite3.connect(":memory:", isolation_level=None)
         self.sql.executescript(SCHEMA)
         self.earlier: list[SeenSchema] = []
-        self.table = SeenTable(self.sql, NameNumbers(self.sql), lambda _: self.earlier)
+        self.table = SchemaUseTable(self.sql, NameNumbers(self.sql), lambda _: self.earlier)
 
     def take(self, batch: list[SeenSchema], *, pieces: int = 1) -> None:
         """Take a batch; it is written in pieces, as when somebody asks amid it."""
@@ -44,7 +44,7 @@ class Keeper:
 
 
 @settings(STEADY, max_examples=300)
-@given(st.lists(st.lists(mentions, min_size=1, max_size=6), min_size=1, max_size=8), st.integers(0, 2**32))
+@given(st.lists(st.lists(uses, min_size=1, max_size=6), min_size=1, max_size=8), st.integers(0, 2**32))
 def test_the_schema_of_any_time_is_found_whatever_was_left_out(batches: list[list[SeenSchema]], seed: int) -> None:
     keeper, chance = Keeper(), Random(seed)
     for batch in batches:

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from headwater.lineage.derive import Derivation
-from headwater.lineage.memo import Shape, ShapeMemo
-from headwater.lineage.memory import MemoryStore
-from headwater.lineage.naming import Naming
-from headwater.lineage.part import Part
-from tests.lineage_world import in_batches, read_parts
+from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.runs.derivation import Derivation
+from headwater.lineage.runs.memory_store import MemoryStore
+from headwater.lineage.runs.recurring_runs import RunShape, ShapeMemo
+from headwater.lineage.runs.run_facts import RunFacts
+from tests.lineage_world import in_batches, read_facts
 from tests.reference.records import Delivered, stored
 from tests.reference.small_events import A, B, run, x_from
 from tests.reference.world_events import dataset, deliver, facet
@@ -26,11 +26,11 @@ DAY_US = 86_400_000_000
 class Forgetful(ShapeMemo):
     """Knows no run that says what another said."""
 
-    def find(self, key: Hashable) -> Shape | None:  # noqa: ARG002
+    def find(self, key: Hashable) -> RunShape | None:  # noqa: ARG002
         return None
 
 
-def again(parts: list[Part], day: int) -> list[Part]:
+def again(facts: list[RunFacts], day: int) -> list[RunFacts]:
     """Return the same runs a day later, or some days."""
 
     def moved(key: str | None) -> str | None:
@@ -38,14 +38,14 @@ def again(parts: list[Part], day: int) -> list[Part]:
 
     return [
         replace(
-            part,
-            order=part.order._replace(event_id=f"{day:04x}{part.event_id[4:]}", time_us=part.time_us + day * DAY_US),
-            run_key=f"{day:04x}{part.run_key[4:]}" if part.kind == "RUN" else part.run_key,
-            received_us=part.received_us + day * DAY_US,
-            execution=moved(part.execution),
-            parent=moved(part.parent),
+            fact,
+            order=fact.order._replace(event_id=f"{day:04x}{fact.event_id[4:]}", time_us=fact.time_us + day * DAY_US),
+            run_key=f"{day:04x}{fact.run_key[4:]}" if fact.kind == "RUN" else fact.run_key,
+            received_us=fact.received_us + day * DAY_US,
+            execution=moved(fact.execution),
+            parent=moved(fact.parent),
         )
-        for part in parts
+        for fact in facts
     ]
 
 
@@ -53,8 +53,8 @@ def again(parts: list[Part], day: int) -> list[Part]:
 @settings(STEADY, max_examples=200)
 @given(worlds(), st.integers(0, 2**32))
 def test_runs_by_their_shape_are_what_each_run_derived_by_itself_is(events: list[Delivered], seed: int) -> None:
-    parts, contents = read_parts(stored(events, None, None))
-    batches = torn([each for day in range(3) for each in again(parts, day)], Random(seed))
+    facts, contents = read_facts(stored(events, None, None))
+    batches = torn([each for day in range(3) for each in again(facts, day)], Random(seed))
     store = MemoryStore()
     forgetful = Derivation(store, contents, Naming())
     forgetful.runs.shapes = Forgetful(contents, forgetful.naming)
@@ -65,8 +65,8 @@ def test_runs_by_their_shape_are_what_each_run_derived_by_itself_is(events: list
 
 
 def test_of_a_job_that_recurs_only_the_first_run_is_derived() -> None:
-    parts, contents = read_parts(deliver(run(number, 10 * number, x_from(A, B)) for number in range(50)))
-    derivation, store = in_batches([[part] for part in parts], contents)
+    facts, contents = read_facts(deliver(run(number, 10 * number, x_from(A, B)) for number in range(50)))
+    derivation, store = in_batches([[fact] for fact in facts], contents)
     assert (derivation.shapes.lookups, derivation.shapes.hits) == (50, 49)
     assert len(store.runs) == 50
 
@@ -74,8 +74,8 @@ def test_of_a_job_that_recurs_only_the_first_run_is_derived() -> None:
 def test_worlds_that_repeat_themselves_have_runs_that_are_known() -> None:
     lookups = hits = 0
     for seed in range(20):
-        parts, contents = read_parts(stored(random_world(seed), None, None))
-        derivation, _ = in_batches([again(parts, day) for day in range(20)], contents)
+        facts, contents = read_facts(stored(random_world(seed), None, None))
+        derivation, _ = in_batches([again(facts, day) for day in range(20)], contents)
         lookups, hits = lookups + derivation.shapes.lookups, hits + derivation.shapes.hits
     assert hits > lookups // 10, "else the test above shows nothing"
 
@@ -85,8 +85,8 @@ def test_a_version_of_a_dataset_makes_no_other_shape_and_stands_on_the_run() -> 
         run(number, 10 * number, {**x_from(A, B), "facets": {**x_from(A, B)["facets"], "version": version(number)}})
         for number in range(5)
     ]
-    parts, contents = read_parts(deliver(written))
-    derivation, store = in_batches([parts], contents)
+    facts, contents = read_facts(deliver(written))
+    derivation, store = in_batches([facts], contents)
     assert derivation.shapes.hits == 4
     versions = {each.version for of_run in store.runs.values() for each in of_run.outputs.values()}
     assert versions == {"0", "1", "2", "3", "4"}
@@ -98,8 +98,8 @@ def version(number: int) -> object:
 
 def test_a_shape_is_forgotten_where_a_name_in_it_comes_to_mean_something_else() -> None:
     drop = run(9, 95, dataset(A, lifecycleStateChange=facet(lifecycleStateChange="DROP")), job="drop")
-    parts, contents = read_parts(deliver([*(run(number, 10 * number, x_from(A, B)) for number in range(8)), drop]))
-    derivation, _ = in_batches([parts[:8], parts[8:]], contents)
+    facts, contents = read_facts(deliver([*(run(number, 10 * number, x_from(A, B)) for number in range(8)), drop]))
+    derivation, _ = in_batches([facts[:8], facts[8:]], contents)
     before = derivation.shapes.hits
-    derivation.add(again(parts[:1], 1))
+    derivation.add(again(facts[:1], 1))
     assert derivation.shapes.hits == before

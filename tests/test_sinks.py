@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from headwater.lake.follow import sources_ahead, sources_before
-from headwater.lake.maintain import compact, vacuum
-from headwater.sinks.feed import AT_ONCE
-from headwater.sinks.operations import paused, position, preview, redrive, reset
-from headwater.sinks.registry import open_sink
-from headwater.sinks.runner import Runner
-from headwater.sinks.secrets import Secrets
+from headwater.lake.bronze_follower import sources_ahead, sources_before
+from headwater.lake.lake_maintenance import compact, vacuum
+from headwater.sinks.sink_feed import AT_ONCE
+from headwater.sinks.sink_operations import paused, position, preview, redrive, reset
+from headwater.sinks.sink_runner import Runner
+from headwater.sinks.sink_secrets import Secrets
+from headwater.sinks.target_registry import open_sink
 from tests.made_events import body, dataset_event, job_event, run_event
 from tests.sink_server import Asked, Said, SinkServer, eventually, sink_server
 from tests.sinking import SinkWorld, bodies, events, no_token, runs, sink
@@ -36,7 +36,7 @@ def world(tmp_path: Path) -> SinkWorld:
 
 
 def refuse(*refused: str, status: int = 500, **said: Any) -> Any:
-    """Answer like this wherever one of these runs is among the events, else 200."""
+    """HttpAnswer like this wherever one of these runs is among the events, else 200."""
     return lambda asked: Said(status, **said) if {*runs(asked.events)} & {*refused} else Said()
 
 

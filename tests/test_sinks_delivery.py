@@ -7,8 +7,8 @@ import pytest
 
 from headwater.sinks.delivery import LARGEST_BYTES, TRIES, Delivery
 from headwater.sinks.http_post import retry_after
-from headwater.sinks.pace import LONGEST_WISH_S, MOST_S, OPEN_AFTER, Pace
-from headwater.sinks.shape import Event, Outcome, Payload, verbatim, whole_again
+from headwater.sinks.retry_pace import LONGEST_WISH_S, MOST_S, OPEN_AFTER, Pace
+from headwater.sinks.sink_shape import Outcome, Payload, SinkEvent, verbatim, whole_again
 from tests.sinking import payloads
 
 Answers = Callable[[list[str]], Outcome]
@@ -22,7 +22,7 @@ class Scripted:
         self.attempts: list[list[str]] = []
         self._answers = answers
 
-    def convert(self, events: Sequence[Event]) -> list[Payload]:
+    def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
         return verbatim(events)
 
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:

@@ -9,9 +9,9 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from headwater.errors import Retry, WrongSetting
-from headwater.sinks.options import Reference
-from headwater.sinks.registry import open_sink
-from headwater.sinks.secrets import Secrets
+from headwater.sinks.sink_options import Reference
+from headwater.sinks.sink_secrets import Secrets
+from headwater.sinks.target_registry import open_sink
 from tests.kafka_broker import PASSWORD, USER, Broker
 from tests.made_events import job_event, run_event
 from tests.sink_server import Said, eventually, sink_server

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headwater.runtime.sinks import open_ledger
+from headwater.runtime.sink_opening import open_ledger
 from headwater.settings import load_settings
 from tests.made_events import run_event
 from tests.reference.world_events import at

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headwater.errors import WrongSetting
-from headwater.eventlog import Kind
-from headwater.spark.backfill import BATCH_RECORDS, Files, backfill
+from headwater.eventlog import RecordKind
+from headwater.spark.bronze.backfill import BATCH_RECORDS, Files, backfill
 from tests.lake_check import rows
 from tests.parsing import World, event
 from tests.spark_noise import SPARK_NOISE
@@ -69,7 +69,7 @@ def test_capture_and_lines_are_taken_once_and_the_audit_balances(spark: SparkSes
     parser = world.parser()
     parser.step()
     hub, lines = tmp_path / "hub", tmp_path / "lines"
-    sent = {"k": int(Kind.EVENT), "h": '{"key": "spark"}'}
+    sent = {"k": int(RecordKind.EVENT), "h": '{"key": "spark"}'}
     capture(hub / "ns" / "hub" / "0" / "01.avro", (event("captured"), sent), (event("in both"), sent), (None, {}))
     lines.mkdir()
     (lines / "b.ndjson").write_bytes(event("b") + b"\n\n" + event("captured") + b"\nno json\n")

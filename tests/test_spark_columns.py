@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.spark.arrow import map_groups
+from headwater.spark.storage.arrow_rows import map_groups
 from headwater.tables import EVENTS, FACETS, FIELDS, RUNS, SILVER, STATE, Table
 from tests.reference.world_events import at, dataset, facet, run_event
 from tests.spark_files import FilesRead

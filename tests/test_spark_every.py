@@ -11,9 +11,9 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from headwater import failpoints
-from headwater.spark.alone import alone
-from headwater.spark.generations import KEEP_S, LAYERS, Folders, current, remove_old
-from headwater.spark.maintain import COMPACT_EVERY, compact, vacuum
+from headwater.spark.layer_generations import KEEP_S, LAYERS, Folders, current, remove_old
+from headwater.spark.one_pass import alone
+from headwater.spark.storage.layer_maintenance import COMPACT_EVERY, compact, vacuum
 from headwater.tables import EDGE_RUNS
 from tests import hostile_names
 from tests.running import started

@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 
 from headwater import failpoints
 from headwater.errors import LakeUnavailable
-from headwater.spark.alone import LEASE_S, leased, leases
-from headwater.spark.place import Place
+from headwater.spark.one_pass import LEASE_S, leased, leases
+from headwater.spark.storage.storage_place import StoragePlace
 from headwater.tables import EDGE_RUNS, GOLD, SILVER
 from tests import hostile_names
 from tests.running import started
@@ -125,11 +125,11 @@ def test_after_all_that_the_tables_are_those_of_a_build_at_once(lake: SparkLake)
 
 
 @pytest.fixture
-def place(spark: SparkSession, tmp_path: Path) -> Place:
-    return Place(spark, str(tmp_path / "lease"))
+def place(spark: SparkSession, tmp_path: Path) -> StoragePlace:
+    return StoragePlace(spark, str(tmp_path / "lease"))
 
 
-def test_a_lease_refuses_others_for_as_long_as_it_is_prolonged(place: Place) -> None:
+def test_a_lease_refuses_others_for_as_long_as_it_is_prolonged(place: StoragePlace) -> None:
     with leased(place, "lake", lease_s=0.4):
         (held,) = leases(place)
         began = place.changed_s(held)
@@ -141,7 +141,7 @@ def test_a_lease_refuses_others_for_as_long_as_it_is_prolonged(place: Place) -> 
         assert leases(place) == [held]
 
 
-def test_a_lease_that_nobody_prolongs_is_taken_over_by_one(place: Place) -> None:
+def test_a_lease_that_nobody_prolongs_is_taken_over_by_one(place: StoragePlace) -> None:
     place.write("0000000007", "a pass that was killed")
     file = Path(place.local) / "0000000007"
     with pytest.raises(LakeUnavailable), leased(place, "lake"):

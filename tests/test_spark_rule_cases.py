@@ -7,13 +7,13 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
-from headwater.lineage.name import Name
-from headwater.questions.asking import Subject
+from headwater.lineage.names.dataset_name import Name
 from headwater.questions.reach import reach
-from headwater.questions.verdicts import judge_dataset
-from headwater.spark.gold_answers import counting
-from headwater.spark.graph import SnapshotOfRows
-from headwater.spark.naming import Names
+from headwater.questions.subjects import Subject
+from headwater.questions.verdicts import dataset_verdicts
+from headwater.spark.gold.gold_answers import counting
+from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
+from headwater.spark.silver.silver_names import LearntNames
 from headwater.tables import BINDINGS, DATASETS, MASKING_SURFACE, UNUSED_COLUMNS
 from tests.reference.world_events import Json, deliver
 from tests.reference.worlds import world_in_namespace
@@ -53,12 +53,12 @@ def bodies(number: int, events: list[Json]) -> list[bytes]:
 
 
 class Seen:
-    """What gold and the graph of silver's open votes say of one story."""
+    """What gold and the graph of silver's open candidates say of one story."""
 
     def __init__(self, lake: SparkLake) -> None:
-        rows = counting(lake.votes(), lake.read("silver", DATASETS)).collect()
+        rows = counting(lake.candidates(), lake.read("silver", DATASETS)).collect()
         self.now = SnapshotOfRows(
-            RULES, Names(lake.read("silver", BINDINGS).collect()).naming, (tuple(row) for row in rows)
+            RULES, LearntNames(lake.read("silver", BINDINGS).collect()).naming, (tuple(row) for row in rows)
         )
         self._surface, self._unused = lake.gold(MASKING_SURFACE), lake.gold(UNUSED_COLUMNS)
 
@@ -70,7 +70,7 @@ class Seen:
 
     def unused(self, ask: Ask, namespace: str) -> Any:
         if ask.strict:
-            judged = judge_dataset(self.now, RULES, self.now.view(), Name(namespace, ask.about), strict=True)
+            judged = dataset_verdicts(self.now, RULES, self.now.counted(), Name(namespace, ask.about), strict=True)
             return {each.key: told_verdict(each.verdict, each.reason) for each in judged}
         rows = (row for row in self._unused if (row.namespace, row.dataset) == (namespace, ask.about))
         keys = self.now.shown_columns(Name(namespace, ask.about))
@@ -87,7 +87,7 @@ class Seen:
 
     def _reached(self, ask: Ask, namespace: str, *, forward: bool) -> Any:
         asked = Subject(namespace, *column_of(ask.about)[1:])
-        return reach(self.now, RULES.names, asked, self.now.view(), forward=forward, mode=ask.mode, bounds=FAR)
+        return reach(self.now, RULES.names, asked, self.now.counted(), forward=forward, mode=ask.mode, bounds=FAR)
 
     def _hits(self, found: Any) -> dict[str, str]:
         return {

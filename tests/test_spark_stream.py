@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from headwater.api.questions import audit
+from headwater.api.operation_lists import audit
 from headwater.errors import WrongSetting
-from headwater.eventlog import Kind, Record
-from headwater.eventlog.claims import FolderClaims
+from headwater.eventlog import Record, RecordKind
+from headwater.eventlog.folder_claims import FolderClaims
 from headwater.eventlog.kafka_reader import KafkaReaders
-from headwater.lake.bronze import Bronze
-from headwater.local.incarnation import begin_incarnation
-from headwater.parser.ingest import Parser
+from headwater.lake.bronze_tables import Bronze
+from headwater.local.log_epochs import begin_epoch
+from headwater.parser.log_ingest import Parser
 from headwater.runtime.folders import prepare_folder
 from headwater.settings import load_settings
-from headwater.spark.kafka_options import source_options
-from headwater.spark.stream import Stream, run
+from headwater.spark.bronze.kafka_options import source_options
+from headwater.spark.bronze.topic_stream import TopicStream, run
 from headwater.tables import BRONZE, HASHED
 from tests.kafka_broker import PASSWORD, USER, Broker
 from tests.kafka_log import address, append, secured
@@ -40,7 +40,7 @@ PARTITIONS = 2
 CONTENTS = {table.name for table, _ in HASHED}
 
 
-def record(run: str, kind: Kind = Kind.EVENT, body: bytes | None = None) -> Record:
+def record(run: str, kind: RecordKind = RecordKind.EVENT, body: bytes | None = None) -> Record:
     return Record(kind, event(run, [run[-1]]) if body is None else body, f'{{"key": "{run}"}}', run)
 
 
@@ -76,7 +76,7 @@ def test_spark_goes_on_after_the_parser_and_makes_the_same_rows(
     topic = kafka.topic("same-rows", partitions=PARTITIONS)
     ours, parsers, claims = tmp_path / "spark", tmp_path / "parser", tmp_path / "claims"
     kept, gone = FolderClaims(claims).put(event("large", ["x"] * 2000)), b"0" * 32
-    append(address(kafka, topic), *[record(f"run-{n}") for n in range(300)], record("n", Kind.REFUSAL, note(3)))
+    append(address(kafka, topic), *[record(f"run-{n}") for n in range(300)], record("n", RecordKind.REFUSAL, note(3)))
     parse(kafka, topic, parsers, claims)
     parse(kafka, topic, ours, claims)
 
@@ -94,21 +94,21 @@ def test_spark_goes_on_after_the_parser_and_makes_the_same_rows(
     append(
         address(kafka, topic),
         *[record(f"run-{n % 500}-again") for n in range(600)],
-        record("n", Kind.REFUSAL, note(2)),
-        record("n", Kind.REFUSAL, note("unstorable")),
-        record("c", Kind.CLAIM, kept),
-        record("c", Kind.CLAIM, gone),
+        record("n", RecordKind.REFUSAL, note(2)),
+        record("n", RecordKind.REFUSAL, note("unstorable")),
+        record("c", RecordKind.CLAIM, kept),
+        record("c", RecordKind.CLAIM, gone),
         record("b", body=b"no json, password=hunter22"),
         *[record(f"run-{n}") for n in range(20)],
     )
     readers, bronze = KafkaReaders(address(kafka, topic))(), Bronze(str(ours / "lake" / "bronze"))
     kafka.forget(topic, bronze.watermark(readers[0].source) + 10)  # of these ten nothing is known any more
-    stream = Stream(secured(kafka, topic), str(ours / "lake"), str(claims), batch_events=900)
+    stream = TopicStream(secured(kafka, topic), str(ours / "lake"), str(claims), batch_events=900)
     with pytest.raises(WrongSetting, match="new-incarnation --route spark"):
         run(spark, stream)
     settings = settings_of(kafka, topic, ours)
     prepare_folder(settings)
-    begin_incarnation(settings, "spark/stream")
+    begin_epoch(settings, "spark/stream")
     for _ in range(2):
         run(spark, stream)
     parse(kafka, topic, parsers, claims)
@@ -143,7 +143,7 @@ def test_distinct_events_end_as_exactly_one_row_each_though_the_driver_is_killed
         armed = {**environment, "HEADWATER_FAILPOINT": place}
         done = headwater("spark", "stream", "--batch-events", "14000", environment=armed, timeout_s=400)
         assert done.returncode == -9, done.stderr
-    run(spark, Stream(address(kafka, topic), str(tmp_path / "lake"), batch_events=14_000))
+    run(spark, TopicStream(address(kafka, topic), str(tmp_path / "lake"), batch_events=14_000))
     stored = Counter(row["run_id"] for row in rows(tmp_path, "events", ["run_id"]))
     assert stored == Counter(f"run-{n}" for n in range(EVENTS * 9 // 10))
     assert sum(1 for _ in rows(tmp_path, "duplicates", ["sequence"])) == EVENTS // 10

@@ -9,14 +9,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headwater import failpoints
-from headwater.lake.delta import LakeTable
+from headwater.lake.delta_table import LakeTable
 from headwater.lake.generations import generation_in_force
-from headwater.lineage.user_rules import UserRules
-from headwater.spark.bronze import SparkBronze
-from headwater.spark.delta import Folder
-from headwater.spark.generations import current
-from headwater.spark.questions import Questions
+from headwater.lineage.rules.user_rules import UserRules
+from headwater.spark.bronze.bronze_writer import SparkBronze
+from headwater.spark.layer_generations import current
+from headwater.spark.notebook.notebook_questions import Questions
 from headwater.spark.refresh import refresh
+from headwater.spark.storage.spark_delta import TableFolder
 from headwater.tables import BRONZE, COLUMN_EDGES, RUNS, Table
 from tests.fixtures import unpack_before_verdicts
 from tests.parsing import World
@@ -98,7 +98,7 @@ def test_spark_adds_the_columns_that_a_table_lacks_and_every_engine_goes_on(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     uri = str(tmp_path / OLD.name)
-    old, folder = LakeTable(uri, OLD), Folder(spark, str(tmp_path), [NEW])
+    old, folder = LakeTable(uri, OLD), TableFolder(spark, str(tmp_path), [NEW])
     old.create({})
     append(old, 1)
     assert [row.asDict()["added"] for row in folder.read(NEW).collect()] == [None]

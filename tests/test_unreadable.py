@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from headwater.errors import GiveUp, LakeUnavailable, LogUnavailable
-from headwater.eventlog import Kind, Log, Record
-from headwater.eventlog.claims import FolderClaims
+from headwater.eventlog import Log, Record, RecordKind
+from headwater.eventlog.folder_claims import FolderClaims
 from headwater.eventlog.segments import PARTITION
-from headwater.eventlog.sqlite import Limits, SqliteLog
+from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
 from headwater.eventlog.sqlite_reader import SqliteLogReader
 from headwater.events.position import Source
-from headwater.index.database import open_for_writing
-from headwater.local.incarnation import begin_incarnation
-from headwater.parser.ingest import Parser
+from headwater.index.stored.database import open_for_writing
+from headwater.local.log_epochs import begin_epoch
+from headwater.parser.log_ingest import Parser
 from headwater.runtime.logs import open_log
 from headwater.runtime.storage import OWNER, open_claims
 from tests.gateway import Gateway, running
@@ -87,7 +87,7 @@ def test_large_bodies_stay_until_every_segment_was_read_and_then_only_those_of_n
     with spoil(second), opened(world) as log:
         with pytest.raises(LogUnavailable, match=second.name):
             log.retain(lambda: {PARTITION: 2})
-        asyncio.run(log.append([Record(Kind.EVENT, event(4))], timeout_s=10))
+        asyncio.run(log.append([Record(RecordKind.EVENT, event(4))], timeout_s=10))
         assert (named.exists(), nobodys.exists(), first.exists()) == (True, True, True)
     with opened(world) as log:
         log.retain(lambda: {PARTITION: 0})
@@ -117,16 +117,16 @@ def test_retention_leaves_a_segment_that_it_cannot_read_and_holds_up_no_append(t
     body_file = world.claim(event(1))
     first = world.append_to_end_of_segment(event(2))
     world.append(event(3))
-    log = SqliteLog(world.log, Limits(min_free_bytes=0), on_remove=FolderClaims(body_file.parent).remove)
+    log = SqliteLog(world.log, LogLimits(min_free_bytes=0), on_remove=FolderClaims(body_file.parent).remove)
     with spoil(first):
         log.request_retention(passed=2, older_than_us=4e15, keep_bytes=0)
-        asyncio.run(log.append([Record(Kind.EVENT, event(4))], timeout_s=10))
-        asyncio.run(log.append([Record(Kind.EVENT, event(5))], timeout_s=10))
+        asyncio.run(log.append([Record(RecordKind.EVENT, event(4))], timeout_s=10))
+        asyncio.run(log.append([Record(RecordKind.EVENT, event(5))], timeout_s=10))
         assert log.trouble() is None
         assert body_file.exists()
     assert first.exists()
     log.request_retention(passed=2, older_than_us=4e15, keep_bytes=0)
-    asyncio.run(log.append([Record(Kind.EVENT, event(6))], timeout_s=10))
+    asyncio.run(log.append([Record(RecordKind.EVENT, event(6))], timeout_s=10))
     log.close()
     assert not first.exists()
     assert not body_file.exists()
@@ -141,11 +141,11 @@ def test_a_log_whose_newest_segment_cannot_be_opened_refuses_and_goes_on_by_itse
     life = life_of(world)
     newest = max(world.log.glob("*.sqlite"))
     with spoil(newest):
-        log = SqliteLog(world.log, Limits(min_free_bytes=0))
+        log = SqliteLog(world.log, LogLimits(min_free_bytes=0))
         assert newest.name in (log.trouble() or "")
         with pytest.raises(LogUnavailable, match=newest.name):
-            asyncio.run(log.append([Record(Kind.EVENT, event(2))], timeout_s=10))
-    asyncio.run(log.append([Record(Kind.EVENT, event(3))], timeout_s=10))
+            asyncio.run(log.append([Record(RecordKind.EVENT, event(2))], timeout_s=10))
+    asyncio.run(log.append([Record(RecordKind.EVENT, event(3))], timeout_s=10))
     assert log.trouble() is None
     log.close()
     assert life_of(world) == life
@@ -153,14 +153,14 @@ def test_a_log_whose_newest_segment_cannot_be_opened_refuses_and_goes_on_by_itse
 
 
 def test_records_in_the_side_file_of_a_segment_that_was_cut_to_nothing_are_not_deleted(tmp_path: Path) -> None:
-    log = SqliteLog(tmp_path / "log", Limits(min_free_bytes=0))
-    asyncio.run(log.append([Record(Kind.EVENT, b"only in the side file")], timeout_s=10))
+    log = SqliteLog(tmp_path / "log", LogLimits(min_free_bytes=0))
+    asyncio.run(log.append([Record(RecordKind.EVENT, b"only in the side file")], timeout_s=10))
     shutil.copytree(tmp_path / "log", tmp_path / "copy")
     log.close()
     (segment,) = (tmp_path / "copy").glob("*.sqlite")
     before = Path(f"{segment}-wal").read_bytes()
     with emptied(segment):
-        again = SqliteLog(tmp_path / "copy", Limits(min_free_bytes=0))
+        again = SqliteLog(tmp_path / "copy", LogLimits(min_free_bytes=0))
         assert "side file" in (again.trouble() or "")
         again.close()
         with pytest.raises(LogUnavailable, match="side file"):
@@ -196,9 +196,9 @@ def test_a_new_incarnation_is_given_to_all_segments_or_to_none(tmp_path: Path, s
     life = life_of(world)
     second = sorted(world.log.glob("*.sqlite"))[1]
     with spoil(second), pytest.raises(LogUnavailable, match=second.name):
-        begin_incarnation(world.settings)
+        begin_epoch(world.settings)
     assert life_of(world) == life
-    begin_incarnation(world.settings)
+    begin_epoch(world.settings)
     assert life_of(world) != life
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from headwater.errors import LakeUnavailable
-from headwater.index.database import open_for_reading
-from headwater.index.follow import AT_ONCE, IndexFollower
 from headwater.index.home import IndexHome
-from headwater.index.lens import Lenses
-from headwater.index.older_file import show_todays_tables
+from headwater.index.reading.run_history import RunHistory
+from headwater.index.reading.view_opener import ViewOpener
 from headwater.index.rules_files import RulesFiles
-from headwater.index.run_history import RunHistory
-from headwater.lineage.names import default_rules
+from headwater.index.stored.database import open_for_reading
+from headwater.index.stored.older_file import show_todays_tables
+from headwater.index.writing.index_follower import AT_ONCE, IndexFollower
+from headwater.lineage.names.canonical_names import default_rules
 from headwater.questions.run_lineage import run_lineage
 from tests.asking import ask
 from tests.fixtures import unpack_before_verdicts
@@ -37,16 +37,16 @@ def home(before: Path) -> IndexHome:
 
 
 @pytest.fixture
-def lenses(home: IndexHome, before: Path) -> Iterator[Lenses]:
-    lenses = Lenses(home, RulesFiles(before / "rules"))
-    yield lenses
-    lenses.close()
+def open_views(home: IndexHome, before: Path) -> Iterator[ViewOpener]:
+    open_views = ViewOpener(home, RulesFiles(before / "rules"))
+    yield open_views
+    open_views.close()
 
 
-def reached(lenses: Lenses, **more: str) -> set[str]:
+def reached(open_views: ViewOpener, **more: str) -> set[str]:
     """Ask where the shop's e-mail addresses end up."""
     asked = {"dataset": "landing/customers", "column": "email", **more}
-    return {f"{item['dataset']}.{item['column']}" for item in ask(lenses, "impact", asked)["columns"]}
+    return {f"{item['dataset']}.{item['column']}" for item in ask(open_views, "impact", asked)["columns"]}
 
 
 def test_the_log_goes_on_where_the_parser_before_stopped(before: Path) -> None:
@@ -62,34 +62,34 @@ def test_the_log_goes_on_where_the_parser_before_stopped(before: Path) -> None:
 
 
 def test_the_old_index_answers_until_the_new_one_is_built_beside_it(
-    before: Path, home: IndexHome, lenses: Lenses
+    before: Path, home: IndexHome, open_views: ViewOpener
 ) -> None:
     world, rules = World(before), default_rules()
     world.parser().step()
     follower = IndexFollower(home, world.bronze)
     assert home.current().path.name == OLD_INDEX
-    assert "gold/mailing.contact" in reached(lenses)
-    assert not lenses.rules().indexed
+    assert "gold/mailing.contact" in reached(open_views)
+    assert not open_views.rules().indexed
     while follower.step(rules):
         assert home.current().path.name == OLD_INDEX
-        assert "gold/late.mail" not in reached(lenses)
+        assert "gold/late.mail" not in reached(open_views)
     assert home.current().path == home.path_for(rules)
-    assert {"gold/mailing.contact", "gold/late.mail"} <= reached(lenses)
-    assert "gold/late.mail" in reached(lenses, asOf="2027-01-01T00:00:00Z")
+    assert {"gold/mailing.contact", "gold/late.mail"} <= reached(open_views)
+    assert "gold/late.mail" in reached(open_views, asOf="2027-01-01T00:00:00Z")
     assert [file.name for file in (before / "index").glob("*.sqlite")] == [home.path_for(rules).name]
     follower.close()
 
 
-def test_runs_of_an_old_index_go_by_their_keys_as_if_these_were_numbers(lenses: Lenses) -> None:
+def test_runs_of_an_old_index_go_by_their_keys_as_if_these_were_numbers(open_views: ViewOpener) -> None:
     to_bronze, to_silver, to_gold = (f"0195c000-0000-7000-8000-{number:012d}" for number in (1, 2, 3))
-    found = lenses.now(lambda live, _: run_lineage(RunHistory(live), to_silver))
+    found = open_views.now(lambda live, _: run_lineage(RunHistory(live), to_silver))
     assert found.run.job.name == "to_silver"
     assert [each.written_by.id for each in found.reads if each.written_by] == [to_bronze]
     assert to_gold in {reader.id for each in found.writes for reader in each.read_by}
 
 
 def test_an_old_index_that_cannot_be_read_takes_nothing_from_the_one_that_is_built(
-    before: Path, home: IndexHome, lenses: Lenses
+    before: Path, home: IndexHome, open_views: ViewOpener
 ) -> None:
     world, rules = World(before), default_rules()
     world.append(*(event(f"{number:032x}") for number in range(AT_ONCE)))
@@ -99,23 +99,23 @@ def test_an_old_index_that_cannot_be_read_takes_nothing_from_the_one_that_is_bui
     assert follower.step(rules)
     home.current().path.write_bytes(b"no database" * 1000)
     with pytest.raises(LakeUnavailable):
-        reached(lenses)
+        reached(open_views)
     assert home.damaged()
     assert 0 < follower.step(rules) < AT_ONCE // 10, "it goes on where it was"
     assert follower.step(rules) == 0
-    assert "gold/late.mail" in reached(lenses)
+    assert "gold/late.mail" in reached(open_views)
     follower.close()
 
 
-def test_other_rules_are_built_beside_those_in_force(before: Path, home: IndexHome, lenses: Lenses) -> None:
+def test_other_rules_are_built_beside_those_in_force(before: Path, home: IndexHome, open_views: ViewOpener) -> None:
     follower = IndexFollower(home, World(before).bronze)
-    while follower.step(lenses.rules().rules.names):
+    while follower.step(open_views.rules().rules.names):
         pass
     (before / "rules").mkdir()
     (before / "rules" / "names.yaml").write_text(RENAMED)
-    while follower.step(lenses.rules().rules.names):
-        assert ask(lenses, "impact", {"dataset": "gold/mailing"})["column"]["namespace"] == "s3://lake"
-    assert ask(lenses, "impact", {"dataset": "gold/mailing"})["column"]["namespace"] == "s3://data"
+    while follower.step(open_views.rules().rules.names):
+        assert ask(open_views, "impact", {"dataset": "gold/mailing"})["column"]["namespace"] == "s3://lake"
+    assert ask(open_views, "impact", {"dataset": "gold/mailing"})["column"]["namespace"] == "s3://data"
     follower.close()
 
 

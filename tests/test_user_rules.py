@@ -13,13 +13,13 @@ from deltalake import write_deltalake
 
 from headwater.errors import WrongSetting
 from headwater.index.rules_files import FILES, RulesFiles
-from headwater.lineage.name import Name
-from headwater.lineage.name_metadata import read_metadata
-from headwater.lineage.name_rules_text import read_name_rules
-from headwater.lineage.names import NameRules, default_rules
-from headwater.lineage.selectors import Column
-from headwater.lineage.user_rules import UserRules
-from headwater.lineage.user_rules_text import read_consumers, read_masking, read_tags
+from headwater.lineage.names.canonical_names import NameRules, default_rules
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.name_metadata import read_metadata
+from headwater.lineage.names.name_rules_text import read_name_rules
+from headwater.lineage.rules.selectors import SelectedColumn
+from headwater.lineage.rules.user_rules import UserRules
+from headwater.lineage.rules.user_rules_text import read_consumers, read_masking, read_tags
 from tests.running import headwater
 
 DOCS = (Path(__file__).parents[1] / "docs" / "names.md").read_text()
@@ -77,11 +77,11 @@ def test_a_tag_without_a_column_is_on_the_dataset_only() -> None:
     assert rules.tags_of("any", "t1", "c") == set()
 
 
-EMAIL = Column("s3://landing", "customers", "email")
+EMAIL = SelectedColumn("s3://landing", "customers", "email")
 
 
-KEY = Column("s3://b", "silver/customers", "EMAIL_KEY")
-COUNT = Column("s3://b", "daily", "n")
+KEY = SelectedColumn("s3://b", "silver/customers", "EMAIL_KEY")
+COUNT = SelectedColumn("s3://b", "daily", "n")
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ import pytest
 from deltalake import DeltaTable
 
 from headwater.events.position import Source
-from headwater.index.follow import IndexFollower
-from headwater.index.served import served_progress
-from headwater.local.parse import Loop
+from headwater.index.reading.served import served_progress
+from headwater.index.writing.index_follower import IndexFollower
+from headwater.local.parser_process import Loop
 from headwater.local.wake import Wake, reached, reached_note
 from headwater.runtime.indexes import open_index_home, open_rules
 from tests.parsing import World, event

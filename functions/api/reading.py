@@ -8,11 +8,11 @@ from starlette.types import Receive, Scope, Send
 from functions import open_readers
 from headwater.access import Access
 from headwater.api.app import ReadApi, ReadFrom
-from headwater.api.marquez.routes import MarquezApi
+from headwater.api.marquez.marquez_routes import MarquezApi
 from headwater.errors import HeadwaterError
-from headwater.index.lens import Lenses
-from headwater.index.search import Search
-from headwater.local.index import index_lock, run
+from headwater.index.reading.index_search import Search
+from headwater.index.reading.view_opener import ViewOpener
+from headwater.local.index_process import index_lock, run
 from headwater.local.wake import Wake
 from headwater.runtime.folders import prepare_folder
 from headwater.runtime.indexes import open_freshness, open_index_home, open_rules
@@ -32,12 +32,12 @@ class Reading:
         self._folder = prepare_folder(settings)
         readers = open_readers(settings, self._folder)
         home = open_index_home(self._folder)
-        lenses, search = Lenses(home, open_rules(settings)), Search(home, open_rules(settings))
+        open_views, search = ViewOpener(home, open_rules(settings)), Search(home, open_rules(settings))
         bronze, access = open_bronze(settings), Access(settings.keys)
         freshness = open_freshness(settings, self._folder, open_readers(settings, self._folder))
-        reading = ReadFrom(readers, bronze, access, lenses, search, freshness, settings_shown(settings))
+        reading = ReadFrom(readers, bronze, access, open_views, search, freshness, settings_shown(settings))
         self._app = ReadApi(reading).app()
-        self._app.routes.extend(MarquezApi(lenses, search, bronze, access, freshness, post=None).routes())
+        self._app.routes.extend(MarquezApi(open_views, search, bronze, access, freshness, post=None).routes())
         self._app.routes.extend(Web().routes())
         self._index: threading.Thread | None = None
 

@@ -2,7 +2,7 @@
 
 import azure.functions as func
 
-from headwater.lake.maintain import compact, vacuum
+from headwater.lake.lake_maintenance import compact, vacuum
 from headwater.runtime.storage import open_bronze
 from headwater.settings import Settings
 

@@ -7,7 +7,7 @@ from headwater.errors import WrongSetting
 from headwater.eventlog import LogReader
 from headwater.lake.ownership import ROUTES
 from headwater.parser.attempts import Attempts
-from headwater.parser.ingest import Parser
+from headwater.parser.log_ingest import Parser
 from headwater.parser.partitions import Partition, Partitions
 from headwater.runtime.folders import prepare_folder
 from headwater.runtime.storage import open_bronze, open_claims

@@ -11,9 +11,9 @@ import msgspec
 
 from headwater.access import Access
 from headwater.eventlog import Log
-from headwater.eventlog.claims import ClaimCheck
+from headwater.eventlog.folder_claims import ClaimCheck
 from headwater.receiver import Answer, Refusal, Request
-from headwater.receiver.station import Limits, Receiver
+from headwater.receiver.station import Receiver, RequestLimits
 from headwater.runtime.folders import prepare_folder
 from headwater.runtime.logs import import_log, open_log
 from headwater.runtime.storage import claim_limit, open_claims
@@ -64,7 +64,7 @@ class Intake:
     @cached_property
     def _receiver(self) -> Receiver:
         checked = ClaimCheck(self._log, self._claims, claim_limit(self._settings))
-        limits = Limits(max_body_bytes=self._settings.max_body_bytes)
+        limits = RequestLimits(max_body_bytes=self._settings.max_body_bytes)
         return Receiver(checked, Access(self._settings.keys), limits)
 
     async def _answer(

@@ -13,19 +13,19 @@ from starlette.responses import Response
 from starlette.routing import Route as HttpRoute
 
 from headwater.access import Access
-from headwater.api import routes
-from headwater.api.answers.operations import SentAgain
+from headwater.api import api_routes
+from headwater.api.api_routes import BASE, ROUTES
 from headwater.api.docs import Docs
-from headwater.api.freshness import Freshness
-from headwater.api.live import MAX_CLIENTS, Live, Stream, last_id
+from headwater.api.freshness import FreshnessMeter
+from headwater.api.live_feed import MAX_CLIENTS, Live, LiveStream, last_id
 from headwater.api.refusing import answered, error_response, json_response, refuse
-from headwater.api.routes import BASE, ROUTES
+from headwater.api.shapes.operations import SentAgain
 from headwater.errors import LakeUnavailable
 from headwater.eventlog import Readers
-from headwater.index.lens import Lenses, RulesInForce
-from headwater.index.search import Search
-from headwater.lake.bronze import Bronze
-from headwater.questions.answers.lists import RejectedEvents
+from headwater.index.reading.index_search import Search
+from headwater.index.reading.view_opener import RulesInForce, ViewOpener
+from headwater.lake.bronze_tables import Bronze
+from headwater.questions.answers.list_answers import RejectedEvents
 from headwater.questions.declaring import Question
 
 SendAgain = Callable[[Sequence[bytes], Mapping[str, str], str], Awaitable[Sequence[str | None]]]
@@ -38,16 +38,16 @@ class ReadFrom(NamedTuple):
     readers: Readers
     bronze: Bronze
     access: Access
-    lenses: Lenses
+    open_views: ViewOpener
     search: Search
-    freshness: Freshness
+    freshness: FreshnessMeter
     settings: Sequence[Mapping[str, Any]]
     send_again: SendAgain | None = None
     live: Live | None = None
 
     def rules(self) -> RulesInForce:
         """Return the user's rules."""
-        return self.lenses.rules()
+        return self.open_views.rules()
 
 
 class ReadApi:
@@ -92,12 +92,12 @@ class ReadApi:
         asked = {name: request.query_params.getlist(name) for name in request.query_params}
         return self._from.freshness.certain(lambda: route.ask(self._from, asked, **request.path_params))
 
-    async def _listen(self, request: Request) -> Response | Stream:
+    async def _listen(self, request: Request) -> Response | LiveStream:
         live = self._from.live
-        refusal = refuse(self._from.access, request, routes.live.role)
+        refusal = refuse(self._from.access, request, api_routes.live.role)
         if refusal is not None or live is None:
             return refusal or await _not_found(request, LookupError())
-        found = answered(partial(routes.live.ask, self._from, request.query_params), nullcontext())
+        found = answered(partial(api_routes.live.ask, self._from, request.query_params), nullcontext())
         if isinstance(found, Response):
             return found
         if live.listening >= MAX_CLIENTS:

@@ -9,9 +9,9 @@ from headwater.errors import Behind, HeadwaterError, NotKnown
 from headwater.eventlog import Readers, each
 from headwater.events.times import iso
 from headwater.index.home import IndexHome
-from headwater.index.served import served_progress
-from headwater.lake.bronze import Bronze
-from headwater.lake.follow import oldest_ahead_us
+from headwater.index.reading.served import served_progress
+from headwater.lake.bronze_follower import oldest_ahead_us
+from headwater.lake.bronze_tables import Bronze
 from headwater.lake.gold_pass import Gold
 
 T = TypeVar("T")
@@ -20,7 +20,7 @@ _LEAST_S = 0.001
 """Age of what waits although the clock of who received it is ahead of ours: 0 is kept for nothing waits."""
 
 
-class Waiting(NamedTuple):
+class WaitingEvents(NamedTuple):
     """Age of the oldest event (s) that waits in the log for bronze, and in bronze for the index; 0 where none does."""
 
     log_s: float
@@ -32,7 +32,7 @@ class Waiting(NamedTuple):
         return max(self)
 
 
-class Freshness:
+class FreshnessMeter:
     """Looks at log, lake and index; may be asked from any thread."""
 
     def __init__(self, readers: Readers, bronze: Bronze, home: IndexHome, gold: Gold):
@@ -43,7 +43,7 @@ class Freshness:
         self._gold = gold
         self._one_at_a_time = threading.Lock()
 
-    def waiting(self) -> Waiting:
+    def waiting(self) -> WaitingEvents:
         """Tell what waits: an event that was acknowledged before is counted, or questions from now on see it.
 
         The stations are looked at in the order of the data's way, so that what moves on meanwhile is met at the next.
@@ -77,12 +77,12 @@ class Freshness:
                 raise Behind(str(error), where, waiting.worst_s, getattr(error, "nearest", ())) from error
         return ask()  # what came in between the question and the look can be seen by now
 
-    def _waiting(self) -> Waiting:
+    def _waiting(self) -> WaitingEvents:
         readers = self._readers()
         passed = self._bronze.watermarks([reader.source for reader in readers])
         in_log = each(readers, lambda reader: reader.received_us(passed[reader.source] + 1))
         in_bronze = oldest_ahead_us(self._bronze, served_progress(self._home))
-        return Waiting(_age_s(*in_log), _age_s(in_bronze))
+        return WaitingEvents(_age_s(*in_log), _age_s(in_bronze))
 
     def _gold_freshness(self, in_log_s: float) -> dict[str, Any] | None:
         """Tell of gold, which Spark makes when it is told to: questions of ours do not read it."""

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from headwater.api.answers.happenings import HAPPENINGS
-from headwater.api.answers.marquez import READ_BY_PAGE
-from headwater.api.routes import BASE
-from headwater.questions.answers.parts import Error
+from headwater.api.api_routes import BASE
+from headwater.api.shapes.happenings import HAPPENINGS
+from headwater.api.shapes.marquez_shapes import READ_BY_PAGE
+from headwater.questions.answers.answer_parts import Error
 from headwater.questions.declaring import Parameter, Question
 
 _JSON = "application/json"

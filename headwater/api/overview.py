@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from headwater.api.freshness import Freshness
+from headwater.api.freshness import FreshnessMeter
 from headwater.errors import WrongQuestion
 from headwater.eventlog import LogReader, each
 from headwater.events.times import iso
-from headwater.index.lens import Lenses
-from headwater.index.run_health import run_health
-from headwater.lake.bronze import Bronze
+from headwater.index.reading.run_health import run_health
+from headwater.index.reading.view_opener import ViewOpener
+from headwater.lake.bronze_tables import Bronze
 from headwater.tables import EVENTS, REFUSED, REJECTED, Table
 
 _HOUR_US = 3600 * 1_000_000
@@ -19,7 +19,7 @@ _LATEST_US = 7_030 * 366 * 24 * _HOUR_US
 _REASONS = 100
 
 
-class Window(NamedTuple):
+class TimeBuckets(NamedTuple):
     """A time in buckets of equal length (us)."""
 
     since_us: int
@@ -33,7 +33,13 @@ class Window(NamedTuple):
 
 
 def overview_of(
-    readers: Sequence[LogReader], bronze: Bronze, lenses: Lenses, freshness: Freshness, *, window: Window, now_us: int
+    readers: Sequence[LogReader],
+    bronze: Bronze,
+    open_views: ViewOpener,
+    freshness: FreshnessMeter,
+    *,
+    window: TimeBuckets,
+    now_us: int,
 ) -> dict[str, Any]:
     """Answer series of events, rejections, refusals (by time of receipt) and runs (by event time); see docs/api.md."""
     there = bronze.exists()
@@ -49,13 +55,13 @@ def overview_of(
         "events": (_series(bronze, EVENTS, "count(*)", window) if there else {}).get("", [0] * window.buckets),
         "rejected": _series(bronze, REJECTED, "sum(to_sequence - sequence + 1)", window, "reason") if there else {},
         "refused": _series(bronze, REFUSED, "sum(count)", window, "reason") if there else {},
-        "runs": lenses.now(lambda live, _: health(live, now_us=now_us)) if there else None,
+        "runs": open_views.now(lambda live, _: health(live, now_us=now_us)) if there else None,
         "pending": pending,
         "freshness": freshness.answer(),
     }
 
 
-def window_of(from_us: int | None, to_us: int | None, buckets: int, now_us: int) -> Window:
+def window_of(from_us: int | None, to_us: int | None, buckets: int, now_us: int) -> TimeBuckets:
     """Return the window that is asked for, up to now and an hour long; raises WrongQuestion for one that is none."""
     until_us = now_us if to_us is None else to_us
     since_us = until_us - _HOUR_US if from_us is None else from_us
@@ -63,10 +69,10 @@ def window_of(from_us: int | None, to_us: int | None, buckets: int, now_us: int)
         raise WrongQuestion("The window from `from` to `to` must be longer than nothing and no longer than 366 days.")
     if until_us > _LATEST_US:
         raise WrongQuestion("to= lies behind the year 9000.")
-    return Window(since_us, max(1, -(-(until_us - since_us) // buckets)), buckets)
+    return TimeBuckets(since_us, max(1, -(-(until_us - since_us) // buckets)), buckets)
 
 
-def _series(bronze: Bronze, table: Table, sum_of: str, window: Window, key: str = "''") -> dict[str, list[int]]:
+def _series(bronze: Bronze, table: Table, sum_of: str, window: TimeBuckets, key: str = "''") -> dict[str, list[int]]:
     bucket = f"(cast(received_at as bigint) - {window.since_us}) / {window.bucket_us}"
     rows = bronze.tables[table.name].query(
         f"SELECT {key} AS key, {bucket} AS bucket, {sum_of} AS n FROM t "

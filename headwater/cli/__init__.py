@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 import typer
 from msgspec import to_builtins
 
-from headwater.api import routes
-from headwater.cli import fabric, lineage, sinks, spark
-from headwater.cli.asking import Data, Folder, Json, command, listed, option
+from headwater.api import api_routes
+from headwater.cli import fabric_command, lineage_commands, sinks_commands, spark_commands
 from headwater.cli.printing import pairs, show, table
+from headwater.cli.question_commands import Data, DataFolder, Json, command, listed, option
 from headwater.durations import seconds
 from headwater.errors import HeadwaterError, WrongSetting
 from headwater.questions import declared
@@ -30,10 +30,10 @@ app = typer.Typer(
 )
 log_app = typer.Typer(help="Look at the event log, or begin a new life of it.", no_args_is_help=True)
 app.add_typer(log_app, name="log")
-app.add_typer(lineage.app)
-app.add_typer(spark.app, name="spark")
-app.add_typer(fabric.app, name="fabric")
-app.add_typer(sinks.app, name="sinks")
+app.add_typer(lineage_commands.app)
+app.add_typer(spark_commands.app, name="spark")
+app.add_typer(fabric_command.app, name="fabric")
+app.add_typer(sinks_commands.app, name="sinks")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -94,7 +94,7 @@ def send(
 @app.command()
 def audit(data: Data = None, as_json: Json = False) -> None:
     """Hold the log against the lake: is every acknowledged event in exactly one table? Status 1 if not."""
-    from headwater.api.questions import audit as ask
+    from headwater.api.operation_lists import audit as ask
 
     settings = _settings({"data": data})
     found = ask(_readers(settings), _bronze(settings))
@@ -103,7 +103,7 @@ def audit(data: Data = None, as_json: Json = False) -> None:
 
 
 _EVENTS = ("received_at", "event_kind", "event_type", "job_namespace", "job_name", "run_id", "flags")
-command(app, routes.events, listed("Events", _EVENTS), does="List stored events, newest first.")
+command(app, api_routes.events, listed("Events", _EVENTS), does="List stored events, newest first.")
 
 
 @app.command()
@@ -111,15 +111,15 @@ def rejected(
     retry: Annotated[bool, typer.Option("--retry", help="Send them again to a running Headwater.")] = False,
     to: Annotated[str, typer.Option("--to", help="Where to send them.")] = "http://127.0.0.1:5000",
     key: Annotated[str | None, typer.Option(envvar="HEADWATER_KEY", help="Key with the role write.")] = None,
-    since: Annotated[str | None, option(routes.rejected, "since")] = None,
-    limit: Annotated[int, option(routes.rejected, "limit")] = 100,
+    since: Annotated[str | None, option(api_routes.rejected, "since")] = None,
+    limit: Annotated[int, option(api_routes.rejected, "limit")] = 100,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """List what was acknowledged but could not be stored, and why; or send it again."""
     from headwater.local.send import send_bodies
 
-    found = Folder(data).ask(routes.rejected, {"since": since or "", "limit": str(limit)})
+    found = DataFolder(data).ask(api_routes.rejected, {"since": since or "", "limit": str(limit)})
     if retry:
         bodies = [item["body"].encode() for item in found["items"] if item["body"]]
         outcome = send_bodies(bodies, to, key, progress=not as_json)
@@ -163,7 +163,7 @@ def names(
     as_json: Json = False,
 ) -> None:
     """Explain which dataset a name means, and which rule did what. Broken files of rules are named on stderr."""
-    from headwater.questions.names import explain_name
+    from headwater.questions.name_meaning import explain_name
     from headwater.runtime.indexes import open_rules
 
     files = open_rules(_settings({"data": data}))
@@ -176,13 +176,13 @@ def names(
 
 def _bindings(data: Path | None) -> Any:
     """Return what explains bindings; where there is no lake yet, nothing is bound."""
-    from headwater.questions.names import unbound
+    from headwater.questions.name_meaning import unbound
     from headwater.runtime.folders import existing_folder
-    from headwater.runtime.indexes import open_lenses
+    from headwater.runtime.indexes import open_view_opener
 
     settings = _settings({"data": data})
     try:
-        return open_lenses(settings, existing_folder(settings)).bindings
+        return open_view_opener(settings, existing_folder(settings)).bindings
     except HeadwaterError:
         return unbound
 
@@ -215,7 +215,7 @@ def check(data: Data = None, as_json: Json = False) -> None:
 @log_app.command("show")
 def log_show(data: Data = None, as_json: Json = False) -> None:
     """Print, per partition, first and newest sequence number, what the lake has passed, and bytes on disk."""
-    from headwater.api.questions import log_state
+    from headwater.api.operation_lists import log_state
 
     settings = _settings({"data": data})
     found = log_state(_readers(settings), _bronze(settings))
@@ -224,7 +224,7 @@ def log_show(data: Data = None, as_json: Json = False) -> None:
 
 
 @log_app.command("new-incarnation")
-def log_new_incarnation(
+def log_new_epoch(
     data: Data = None,
     route: Annotated[
         Literal["parser", "function", "spark"], typer.Option(help="What feeds the lake from now on.")
@@ -236,9 +236,9 @@ def log_new_incarnation(
     Everything in the log is parsed again; what the lake already has is recognised and counted as duplicate.
     """
     from headwater.lake.ownership import ROUTES
-    from headwater.local.incarnation import begin_incarnation
+    from headwater.local.log_epochs import begin_epoch
 
-    found = begin_incarnation(_settings({"data": data}), ROUTES[route])
+    found = begin_epoch(_settings({"data": data}), ROUTES[route])
     show(found, as_json, lambda: pairs("New incarnation", found))
 
 

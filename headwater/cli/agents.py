@@ -16,7 +16,7 @@ from pydantic import Field
 
 from headwater.cli import agent_answers as short
 from headwater.questions import declared
-from headwater.questions.answers.columns import Word
+from headwater.questions.answers.column_answers import Word
 from headwater.questions.declaring import Microseconds, Question
 
 _INSTRUCTIONS = """Headwater knows from OpenLineage events which column of which dataset is made of which others.
@@ -72,7 +72,7 @@ _Dataset = Annotated[str, _offered(declared.timeline, "dataset")]
 _Namespace = Annotated[str | None, _offered(declared.timeline, "namespace")]
 
 
-class Questions:
+class AgentTools:
     """The tools; each asks over HTTP and shortens the answer."""
 
     def __init__(self, client: httpx.Client):
@@ -144,7 +144,7 @@ class Questions:
 def server(client: httpx.Client) -> MCPServer[Any]:
     """Return the server of these tools."""
     made: MCPServer[Any] = MCPServer("headwater", instructions=_INSTRUCTIONS, log_level="WARNING")
-    for tool in Questions(client).tools():
+    for tool in AgentTools(client).tools():
         made.tool(annotations=_READS, structured_output=False)(tool)
     return made
 

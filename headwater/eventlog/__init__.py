@@ -16,7 +16,7 @@ from headwater.events.position import Source
 T = TypeVar("T")
 
 
-class Kind(IntEnum):
+class RecordKind(IntEnum):
     """What a record's body is: an event, the key of a claim that holds one, or a note of refused requests."""
 
     EVENT = 0
@@ -30,7 +30,7 @@ class Record(Struct, frozen=True, gc=False):
     http: the request's metadata as JSON, without credentials; key: records of one key stay in order, on one partition.
     """
 
-    kind: Kind
+    kind: RecordKind
     body: bytes
     http: str = "{}"
     key: str = ""
@@ -45,7 +45,7 @@ class LoggedRecord:
 
     sequence: int
     received_us: int
-    kind: Kind
+    kind: RecordKind
     http: str
     body: bytes
     holes: int = 0

@@ -22,7 +22,7 @@ _LIMITS: dict[str, Any] = {"connection_timeout": 2, "read_timeout": 2, "retry_to
 """Seconds, and no second try: the receiver answers 503 within 2.5 s, and the parser tries again by itself."""
 
 
-class Place(NamedTuple):
+class ClaimPlace(NamedTuple):
     """Where claims lie: address of the account, name of the container, path in it with a slash at its end, or none."""
 
     account: str
@@ -98,7 +98,7 @@ class BlobClaims:
         return LogUnavailable(f"Cannot {what} a large body in {self._url}: {explain(error, 'claims_url')}")
 
 
-def place(url: str, account_name: str | None) -> Place:
+def place(url: str, account_name: str | None) -> ClaimPlace:
     """Read an address; that of an emulator begins with the account's name. Raises WrongSetting naming the form."""
     parts = urlsplit(url)
     path = parts.path.strip("/").split("/")
@@ -110,7 +110,7 @@ def place(url: str, account_name: str | None) -> Place:
             f"claims_url = {url.partition('?')[0]!r} is no address of a container. Write it like "
             "https://ACCOUNT.blob.core.windows.net/claims; credentials go into `claims_options`."
         )
-    return Place(account, path[0], "".join(f"{name}/" for name in path[1:]))
+    return ClaimPlace(account, path[0], "".join(f"{name}/" for name in path[1:]))
 
 
 def _azure_error() -> type[Exception]:

@@ -18,7 +18,7 @@ CALM_S = 5.0
 log = logging.getLogger(__name__)
 
 
-class Kind(Enum):
+class FaultKind(Enum):
     """Kinds of fault; the value says cause and fix, in this order."""
 
     LATE = "The {hub} did not answer in time. Send the event again; see the hub's metrics."
@@ -43,7 +43,7 @@ class Kind(Enum):
 class HubFault:
     """One fault and what to say of it."""
 
-    kind: Kind
+    kind: FaultKind
     message: str
 
 
@@ -62,20 +62,20 @@ def explain(error: BaseException, address: HubAddress, does: str) -> HubFault:
     return HubFault(kind, kind.value.format(hub=hub, does=does, role=_ROLES[does], why=_safe(error, address)))
 
 
-def _kind(error: BaseException, address: HubAddress) -> Kind:
+def _kind(error: BaseException, address: HubAddress) -> FaultKind:
     condition, text = _condition(error), str(error)
     is_refused = "unauthorized-access" in condition or isinstance(error, AuthenticationError)
     is_unexpired = "Expired" not in text
     signs = {
-        Kind.LATE: isinstance(error, TimeoutError | OperationTimeoutError),
-        Kind.THROTTLED: "server-busy" in condition,
-        Kind.ROLE: is_refused and is_unexpired and ("claim" in text or address.connection is None),
-        Kind.NO_HUB: "not-found" in condition,
-        Kind.IDENTITY: _is_of_identity(error),
-        Kind.REFUSED: is_refused,
-        Kind.LOST: bool(_LOST.search(condition)) or isinstance(error, OSError),
+        FaultKind.LATE: isinstance(error, TimeoutError | OperationTimeoutError),
+        FaultKind.THROTTLED: "server-busy" in condition,
+        FaultKind.ROLE: is_refused and is_unexpired and ("claim" in text or address.connection is None),
+        FaultKind.NO_HUB: "not-found" in condition,
+        FaultKind.IDENTITY: _is_of_identity(error),
+        FaultKind.REFUSED: is_refused,
+        FaultKind.LOST: bool(_LOST.search(condition)) or isinstance(error, OSError),
     }
-    return next((kind for kind, is_so in signs.items() if is_so), Kind.OTHER)
+    return next((kind for kind, is_so in signs.items() if is_so), FaultKind.OTHER)
 
 
 class FaultLog:
@@ -86,7 +86,7 @@ class FaultLog:
         self.trouble = trouble
         self._refused_at = -CALM_S
         self._is_said = False
-        self._said: dict[Kind, float] = {}
+        self._said: dict[FaultKind, float] = {}
 
     def send_failed(self, fault: HubFault) -> None:
         """Take note of a send that failed: that a link can be opened does not mean yet that all is well."""

@@ -12,7 +12,7 @@ from azure.eventhub.aio import EventHubProducerClient
 from headwater.errors import LogUnavailable
 from headwater.eventlog import Record
 from headwater.eventlog.event_hub_clients import HubClients
-from headwater.eventlog.event_hub_faults import FaultLog, HubFault, Kind, explain
+from headwater.eventlog.event_hub_faults import FaultKind, FaultLog, HubFault, explain
 from headwater.eventlog.event_hub_records import properties_of
 
 GROUP_BYTES = 1 << 20
@@ -24,7 +24,7 @@ _SHORT_S = 0.05
 
 
 @dataclass(slots=True, eq=False)
-class Waiting:
+class WaitingRecords:
     """The records of one request under one partition key, until `deadline` (time.monotonic)."""
 
     key: str
@@ -54,7 +54,7 @@ class Lane:
         """Begin to work; needs a running loop."""
         self._clients = clients
         self._faults = faults
-        self._queue: deque[Waiting] = deque()
+        self._queue: deque[WaitingRecords] = deque()
         self._wake = asyncio.Event()
         self._producer: EventHubProducerClient | None = None
         self._opening: asyncio.Task[HubFault | None] | None = None
@@ -66,7 +66,7 @@ class Lane:
         """Tell whether it still works; only a fault of ours ends it."""
         return not self._task.done()
 
-    def add(self, waiting: Waiting) -> None:
+    def add(self, waiting: WaitingRecords) -> None:
         """Send soon."""
         self._queue.append(waiting)
         self._wake.set()
@@ -103,10 +103,10 @@ class Lane:
                 await self._wake.wait()
                 self._wake.clear()
 
-    def _next_group(self) -> list[Waiting]:
+    def _next_group(self) -> list[WaitingRecords]:
         """Take the oldest request that still waits, and the others under its key; those out of time are left out."""
-        group: list[Waiting] = []
-        rest: deque[Waiting] = deque()
+        group: list[WaitingRecords] = []
+        rest: deque[WaitingRecords] = deque()
         size, latest = 0, time.monotonic() + _SHORT_S
         for waiting in self._queue:
             if waiting.done.done() or waiting.deadline < latest:
@@ -119,11 +119,11 @@ class Lane:
         self._queue = rest
         return group
 
-    async def _send_group(self, group: list[Waiting]) -> None:
+    async def _send_group(self, group: list[WaitingRecords]) -> None:
         deadline = max(waiting.deadline for waiting in group)
         may_be_stale = self._has_sent
         fault = await self._try(group, deadline)
-        if fault and fault.kind is Kind.LOST and may_be_stale and deadline - time.monotonic() > _AGAIN_S:
+        if fault and fault.kind is FaultKind.LOST and may_be_stale and deadline - time.monotonic() > _AGAIN_S:
             fault = await self._try(group, deadline)  # hubs close links that were idle: that is no fault yet
         for waiting in group:
             waiting.settle(fault)
@@ -132,7 +132,7 @@ class Lane:
         else:
             self._faults.sent()
 
-    async def _try(self, group: list[Waiting], deadline: float) -> HubFault | None:
+    async def _try(self, group: list[WaitingRecords], deadline: float) -> HubFault | None:
         """Send what is not acknowledged yet; returns the fault that ended it."""
         try:
             async with asyncio.timeout(deadline - time.monotonic()):
@@ -150,7 +150,9 @@ class Lane:
                             waiting.settle(None)
         except Exception as error:  # whatever the SDK raises: nothing of it was acknowledged
             fault = explain(error, self._clients.address, "send")
-            if fault.kind is not Kind.THROTTLED:  # then the link is well, and opening another is more work for the hub
+            if (
+                fault.kind is not FaultKind.THROTTLED
+            ):  # then the link is well, and opening another is more work for the hub
                 self._discard()
             return fault
         return None
@@ -177,7 +179,7 @@ class Lane:
             self._producer, self._has_sent = None, False
 
 
-async def _batches(producer: EventHubProducerClient, group: Sequence[Waiting]) -> list[EventDataBatch]:
+async def _batches(producer: EventHubProducerClient, group: Sequence[WaitingRecords]) -> list[EventDataBatch]:
     """Put records into batches of what the hub takes at once; each request learns which batch has its last record."""
     batches: list[EventDataBatch] = []
     for waiting in group:
@@ -200,7 +202,7 @@ def _too_large(record: Record, batch: EventDataBatch) -> HubFault:
         f"An event of {len(record.body)} bytes is more than the event hub takes at once ({batch.max_size_in_bytes}). "
         "Lower `claim_bytes`, so that such bodies are kept beside it."
     )
-    return HubFault(Kind.OTHER, message)
+    return HubFault(FaultKind.OTHER, message)
 
 
 def _fits(batch: EventDataBatch, event: EventData) -> bool:

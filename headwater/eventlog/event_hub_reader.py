@@ -12,7 +12,7 @@ from headwater.eventlog import LoggedRecord
 from headwater.eventlog.event_hub_background import Background
 from headwater.eventlog.event_hub_clients import HubAddress, HubClients, close
 from headwater.eventlog.event_hub_faults import explain
-from headwater.eventlog.event_hub_records import incarnation_of, sequence_of
+from headwater.eventlog.event_hub_records import epoch_of, sequence_of
 from headwater.eventlog.event_hub_stream import HubStream
 from headwater.events.position import Source
 
@@ -38,8 +38,8 @@ class HubReaders:
     def __call__(self) -> Sequence["HubReader"]:
         """Return the readers of before unless the hub is another one now; raises LogUnavailable."""
         found = self._asking.ask(lambda client: client.get_eventhub_properties())
-        incarnation = incarnation_of(found["created_at"])
-        sources = [Source(self._asking.address.name, incarnation, name) for name in found["partition_ids"]]
+        epoch = epoch_of(found["created_at"])
+        sources = [Source(self._asking.address.name, epoch, name) for name in found["partition_ids"]]
         with self._lock:
             if sources != [reader.source for reader in self._readers]:
                 for reader in self._readers:

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from headwater.eventlog import Kind, LoggedRecord, Record
+from headwater.eventlog import LoggedRecord, Record, RecordKind
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_KINDS: dict[Any, Kind] = {kind.value: kind for kind in Kind}
+_KINDS: dict[Any, RecordKind] = {kind.value: kind for kind in RecordKind}
 
 
 def sequence_of(hub_sequence: int) -> int:
@@ -39,10 +39,10 @@ def logged_record(
     found = {_text(name): value for name, value in (properties or {}).items()}
     kind, http = found.get("k"), _text(found.get("h", "{}"))
     received_us = (enqueued - _EPOCH) // _MICROSECOND
-    return LoggedRecord(sequence_of(hub_sequence), received_us, _KINDS.get(kind, Kind.EVENT), http, body)
+    return LoggedRecord(sequence_of(hub_sequence), received_us, _KINDS.get(kind, RecordKind.EVENT), http, body)
 
 
-def incarnation_of(created: datetime) -> str:
+def epoch_of(created: datetime) -> str:
     """Return the name of a hub's life: it is created again after it was deleted, with sequence numbers from 0."""
     return created.astimezone(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
 

@@ -44,9 +44,9 @@ class KafkaReaders:
         """
         topic = self._address.topic
         found = self._ask(lambda: self._admin.describe_topics(TopicCollection([topic]), request_timeout=ASK_S)[topic])
-        incarnation = self._incarnation(found.topic_id)
+        epoch = self._epoch(found.topic_id)
         names = sorted(partition.id for partition in found.partitions)
-        sources = [Source(topic, incarnation, str(name)) for name in names]
+        sources = [Source(topic, epoch, str(name)) for name in names]
         with self._lock:
             if sources != [reader.source for reader in self._readers]:
                 self._check_kept()
@@ -55,7 +55,7 @@ class KafkaReaders:
                 self._readers = [KafkaReader(self._address, source) for source in sources]
             return list(self._readers)
 
-    def _incarnation(self, topic_id: Any) -> str:
+    def _epoch(self, topic_id: Any) -> str:
         """Return the topic's id as Kafka's tools show it; brokers that give none are told apart by their cluster."""
         if topic_id.get_most_significant_bits() or topic_id.get_least_significant_bits():
             return str(topic_id).translate(str.maketrans("+/", "-_"))

@@ -7,9 +7,9 @@ Only this module knows both.
 from collections.abc import Sequence
 from typing import Any
 
-from headwater.eventlog import Kind, LoggedRecord, Record
+from headwater.eventlog import LoggedRecord, Record, RecordKind
 
-_KINDS = {str(kind.value).encode(): kind for kind in Kind}
+_KINDS = {str(kind.value).encode(): kind for kind in RecordKind}
 
 
 def sequence_of(offset: int) -> int:
@@ -32,6 +32,6 @@ def logged_record(
 ) -> LoggedRecord:
     """Return the record that a topic delivered; what came without our headers is an event somebody else put there."""
     found = dict(headers or ())
-    kind = _KINDS.get(found.get("k") or b"", Kind.EVENT)
+    kind = _KINDS.get(found.get("k") or b"", RecordKind.EVENT)
     http = (found.get("h") or b"{}").decode("utf-8", "replace")
     return LoggedRecord(sequence_of(offset), timestamp_ms * 1000, kind, http, value or b"", holes)

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from headwater.eventlog import Kind, Record
-from headwater.eventlog.packing import pack
+from headwater.eventlog import Record, RecordKind
+from headwater.eventlog.body_packing import pack
 from headwater.eventlog.segment_faults import unusable, using
 from headwater.eventlog.segments import (
     FORMAT,
@@ -17,7 +17,7 @@ from headwater.eventlog.segments import (
     create_segment,
     format_of,
     last_sequence,
-    new_incarnation,
+    new_epoch,
     open_readonly,
     open_writable,
     read_header,
@@ -113,7 +113,7 @@ class SegmentWriter:
         reach("log.after_sync")
 
     def _roll(self) -> None:
-        header = Header(self.header.incarnation, self._next)
+        header = Header(self.header.epoch, self._next)
         old = self._connection
         self._use(create_segment(self._folder, header), header, self._last_us)
         old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -130,7 +130,7 @@ class SegmentWriter:
                     return
                 connection.close()  # its creation was cut off: it never held a record
                 remove_segment(path)
-        header = Header(new_incarnation(), 1)
+        header = Header(new_epoch(), 1)
         with using(self._folder):
             self._use(create_segment(self._folder, header), header, 0)
 
@@ -154,7 +154,7 @@ class SegmentWriter:
 
 def _stored(record: Record) -> bytes:
     """Return the body as it is kept: keys of claims stay as they are, which queries read."""
-    return pack(record.body) if record.kind is Kind.EVENT else record.body
+    return pack(record.body) if record.kind is RecordKind.EVENT else record.body
 
 
 def _last_received_us(connection: sqlite3.Connection) -> int:

@@ -31,7 +31,7 @@ CREATE INDEX not_plain ON records(kind, sequence) WHERE kind > 0;
 class Header:
     """A segment's first row: which log it belongs to and where it begins."""
 
-    incarnation: str
+    epoch: str
     first_sequence: int
 
 
@@ -50,7 +50,7 @@ def segment_path(folder: Path, header: Header) -> Path:
     return folder / f"{header.first_sequence:020d}.sqlite"
 
 
-def new_incarnation() -> str:
+def new_epoch() -> str:
     """Mint the name of a log's life: sequence numbers of two incarnations never mean the same record."""
     return secrets.token_hex(8)
 
@@ -86,7 +86,7 @@ def create_segment(folder: Path, header: Header) -> sqlite3.Connection:
     """Create the segment that starts at `header.first_sequence`; it exists on disk when this returns."""
     connection = open_writable(segment_path(folder, header))
     connection.executescript("BEGIN;" + _SCHEMA)
-    row = (FORMAT, header.incarnation, header.first_sequence)
+    row = (FORMAT, header.epoch, header.first_sequence)
     connection.execute("INSERT INTO header VALUES (?,?,?)", row)
     connection.execute("COMMIT")
     sync_folder(folder)
@@ -141,7 +141,7 @@ def rename(folder: Path) -> None:
 
     Raises LogUnavailable if a segment cannot be written; then all keep the incarnation they had.
     """
-    fresh = new_incarnation()
+    fresh = new_epoch()
     with ExitStack() as stack:
         opened: list[sqlite3.Connection] = []
         for path in segment_files(folder):

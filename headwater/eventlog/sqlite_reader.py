@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from headwater.errors import LogUnavailable
-from headwater.eventlog import Kind, LoggedRecord
-from headwater.eventlog.packing import unpack
+from headwater.eventlog import LoggedRecord, RecordKind
+from headwater.eventlog.body_packing import unpack
 from headwater.eventlog.segment_faults import NO_HEADER, damaged, is_gone, unusable
 from headwater.eventlog.segments import (
     PACKED_SINCE,
@@ -45,7 +45,7 @@ class SqliteLogReader:
     @property
     def source(self) -> Source:
         """Name of the log, incarnation and partition; raises LogUnavailable while no log is there."""
-        return Source("local", self._of_newest(lambda _, header: header.incarnation), PARTITION)
+        return Source("local", self._of_newest(lambda _, header: header.epoch), PARTITION)
 
     def read(self, after: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
         """Return the records behind `after`, at most `limit` and about `max_bytes`; the first may leave a gap."""
@@ -163,12 +163,12 @@ def _read(connection: sqlite3.Connection, path: Path, after: int, limit: int, ma
     rows = connection.execute(_RECORDS, (after, limit))
     for sequence, received_us, kind, http, stored, form in rows:
         try:
-            body = unpack(stored) if kind == Kind.EVENT and form >= PACKED_SINCE else stored
+            body = unpack(stored) if kind == RecordKind.EVENT and form >= PACKED_SINCE else stored
         except ValueError as error:
             if found:
                 break
             raise damaged(path, f"record {sequence} cannot be unpacked, {error}") from error
-        found.append(LoggedRecord(sequence, received_us, Kind(kind), http, body))
+        found.append(LoggedRecord(sequence, received_us, RecordKind(kind), http, body))
         size += len(body)
         if size >= max_bytes:
             break

@@ -7,11 +7,11 @@ from msgspec.structs import replace
 
 from headwater.events.decode import repair_surrogates
 from headwater.events.envelope import Kind, check_utf8
-from headwater.events.event import Dataset, Event, Mentioned, Shape
+from headwater.events.event import Event, EventShape, SentDataset, UsedDataset
+from headwater.events.facet_digests import Memo, digest_of
 from headwater.events.facet_reader import FacetReader, counted
-from headwater.events.facet_sets import NO_JOB, NO_RUN, Counted, DatasetFacets, JobFacets, RunFacets
-from headwater.events.facets import Memo, digest_of
-from headwater.events.said_facets import NO_RUN as NO_PARENT
+from headwater.events.facet_sets import NO_JOB, NO_RUN, DatasetFacets, JobFacets, RunFacets, StatisticsFacets
+from headwater.events.rule_facets import NO_RUN as NO_PARENT
 from headwater.events.times import parse_time
 from headwater.events.wire import WireDataset, WireEvent, read_wire_dataset, read_wire_event
 
@@ -22,7 +22,7 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _SHAPES_BYTES = 4 << 20
 """Keys that name shapes: some 15,000 of about 300 bytes."""
 
-_NO_DATASET = Dataset(b"", "", "")
+_NO_DATASET = SentDataset(b"", "", "")
 
 
 class BodyReader:
@@ -31,9 +31,9 @@ class BodyReader:
     def __init__(self) -> None:
         """Start with nothing remembered."""
         self._facets = FacetReader()
-        self._datasets: Memo[Dataset] = Memo()
-        self._shapes: Memo[Dataset] = Memo(_SHAPES_BYTES)
-        self._said: Memo[Shape] = Memo(_SHAPES_BYTES)
+        self._datasets: Memo[SentDataset] = Memo()
+        self._shapes: Memo[SentDataset] = Memo(_SHAPES_BYTES)
+        self._said: Memo[EventShape] = Memo(_SHAPES_BYTES)
 
     def read(self, body: bytes) -> Event:
         """Read one body; raises InvalidEvent if it is no event."""
@@ -80,14 +80,14 @@ class BodyReader:
             flags=flags,
         )
 
-    def _read_datasets(self, raws: list[Raw] | UnsetType) -> list[Dataset]:
+    def _read_datasets(self, raws: list[Raw] | UnsetType) -> list[SentDataset]:
         found = []
         for raw in raws or ():
             text = bytes(raw)
             found.append(self._datasets.get(text) or self._read_dataset(text))
         return found
 
-    def _read_dataset(self, raw: bytes) -> Dataset:
+    def _read_dataset(self, raw: bytes) -> SentDataset:
         read = read_wire_dataset(raw)
         if read is None:
             return _NO_DATASET
@@ -103,12 +103,19 @@ class BodyReader:
         return self._datasets.put(raw, dataset)
 
     def _known(
-        self, wire: WireDataset, facets: DatasetFacets, read_of: Counted, written_of: Counted, key: bytes
-    ) -> Dataset:
+        self,
+        wire: WireDataset,
+        facets: DatasetFacets,
+        read_of: StatisticsFacets,
+        written_of: StatisticsFacets,
+        key: bytes,
+    ) -> SentDataset:
         """Return a dataset but for its digest; key: of all that it says but what was counted."""
         return self._shapes.get(key) or self._shapes.put(key, _dataset(wire, facets, read_of, written_of))
 
-    def _shape(self, run: RunFacets, job: JobFacets, inputs: list[Dataset], outputs: list[Dataset]) -> Shape:
+    def _shape(
+        self, run: RunFacets, job: JobFacets, inputs: list[SentDataset], outputs: list[SentDataset]
+    ) -> EventShape:
         """Name what recurs of an event: of its run only what the rules read, and which facets that has."""
         names, lineage = run.known, run.says("lineage")
         shapes = [dataset.shape for dataset in inputs], [dataset.shape for dataset in outputs]
@@ -119,10 +126,12 @@ class BodyReader:
         return found
 
 
-def _dataset(wire: WireDataset, facets: DatasetFacets, read_of: Counted, written_of: Counted) -> Dataset:
+def _dataset(
+    wire: WireDataset, facets: DatasetFacets, read_of: StatisticsFacets, written_of: StatisticsFacets
+) -> SentDataset:
     mentioned = _mentioned(wire, facets, read_of, written_of)
     shape = (wire.namespace, wire.name, facets.shape, mentioned.landed, read_of.known)
-    return Dataset(
+    return SentDataset(
         b"",
         wire.namespace,
         wire.name,
@@ -138,8 +147,10 @@ def _dataset(wire: WireDataset, facets: DatasetFacets, read_of: Counted, written
     )
 
 
-def _said(shape: str, run: RunFacets, job: JobFacets, inputs: list[Dataset], outputs: list[Dataset]) -> Shape:
-    return Shape(
+def _said(
+    shape: str, run: RunFacets, job: JobFacets, inputs: list[SentDataset], outputs: list[SentDataset]
+) -> EventShape:
+    return EventShape(
         shape,
         artifact=run.artifact,
         processing_type=job.type.processing_type,
@@ -154,8 +165,10 @@ def _said(shape: str, run: RunFacets, job: JobFacets, inputs: list[Dataset], out
     )
 
 
-def _mentioned(wire: WireDataset, facets: DatasetFacets, read_of: Counted, written_of: Counted) -> Mentioned:
-    return Mentioned(
+def _mentioned(
+    wire: WireDataset, facets: DatasetFacets, read_of: StatisticsFacets, written_of: StatisticsFacets
+) -> UsedDataset:
+    return UsedDataset(
         wire.namespace,
         wire.name,
         schema=facets.says("schema"),
@@ -172,13 +185,15 @@ def _mentioned(wire: WireDataset, facets: DatasetFacets, read_of: Counted, writt
     )
 
 
-def _versions(inputs: list[Dataset], outputs: list[Dataset]) -> tuple[str | None, ...] | None:
+def _versions(inputs: list[SentDataset], outputs: list[SentDataset]) -> tuple[str | None, ...] | None:
     found = [dataset.version for dataset in inputs]
     found += [dataset.version for dataset in outputs]
     return tuple(found) if found.count(None) < len(found) else None
 
 
-def _digest(wire: WireEvent, run: RunFacets, job: JobFacets, inputs: list[Dataset], outputs: list[Dataset]) -> bytes:
+def _digest(
+    wire: WireEvent, run: RunFacets, job: JobFacets, inputs: list[SentDataset], outputs: list[SentDataset]
+) -> bytes:
     """Digest the canonical event: names and times as sent, keys sorted, facets and datasets by their digests."""
     parts = (
         wire.eventTime,
@@ -195,11 +210,11 @@ def _digest(wire: WireEvent, run: RunFacets, job: JobFacets, inputs: list[Datase
     return digest_of(msgpack.encode(parts))
 
 
-def _named(datasets: list[Dataset]) -> list[Dataset]:
+def _named(datasets: list[SentDataset]) -> list[SentDataset]:
     return [dataset for dataset in datasets if dataset is not _NO_DATASET]
 
 
-def _declared(run: RunFacets, job: JobFacets, inputs: list[Dataset], outputs: list[Dataset]) -> tuple[str, ...]:
+def _declared(run: RunFacets, job: JobFacets, inputs: list[SentDataset], outputs: list[SentDataset]) -> tuple[str, ...]:
     """Collect the hashes of `lineage` facets; nearly every event has none."""
     found = [facets.content_hash("lineage") for facets in (run, job) if facets.tables]
     found += [dataset.declared_hash for datasets in (inputs, outputs) for dataset in datasets if dataset.declared_hash]

@@ -11,7 +11,7 @@ Kind = Literal["RUN", "JOB", "DATASET"]
 Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 
-class _Run(msgspec.Struct):
+class _EnvelopeRun(msgspec.Struct):
     runId: Text  # noqa: N815 - the name on the wire
 
 
@@ -23,7 +23,7 @@ class _Named(msgspec.Struct):
 class _Event(msgspec.Struct):
     eventTime: Text  # noqa: N815
     producer: Text
-    run: _Run | None = None
+    run: _EnvelopeRun | None = None
     job: _Named | None = None
     dataset: msgspec.Raw = msgspec.Raw(b"null")  # read only when it is what the event is about
 

@@ -20,7 +20,7 @@ class Content(Struct, frozen=True, gc=False):
     raw: bytes
 
 
-class Symlink(NamedTuple):
+class SentSymlink(NamedTuple):
     """Another name of a dataset, as its `symlinks` facet says."""
 
     namespace: str
@@ -41,7 +41,7 @@ class Facet(Struct, frozen=True, gc=False):
     deleted: bool
 
 
-class Tag(NamedTuple):
+class SentTag(NamedTuple):
     """One of the tags of a dataset; field: the column it is on."""
 
     field: str | None
@@ -49,13 +49,13 @@ class Tag(NamedTuple):
     value: str | None
 
 
-class Mentioned(Struct, frozen=True, gc=False):
+class UsedDataset(Struct, frozen=True, gc=False):
     """What the rules read of a dataset, but its version.
 
     schema, lineage, declared: content hashes of `schema`, `columnLineage` and its own `lineage` facet; None without
     one, empty where it says `_deleted`.
     previous_*: its name before a RENAME; tags: None without such a facet; counted: names of its input facets.
-    landed: output statistics or a version prove that rows were written.
+    landed: rows are confirmed: output statistics or a version prove that they were written.
     """
 
     namespace: str
@@ -63,8 +63,8 @@ class Mentioned(Struct, frozen=True, gc=False):
     schema: str | None = None
     lineage: str | None = None
     declared: str | None = None
-    symlinks: tuple[Symlink, ...] = ()
-    tags: tuple[Tag, ...] | None = None
+    symlinks: tuple[SentSymlink, ...] = ()
+    tags: tuple[SentTag, ...] | None = None
     lifecycle: str | None = None
     previous_namespace: str | None = None
     previous_name: str | None = None
@@ -73,7 +73,7 @@ class Mentioned(Struct, frozen=True, gc=False):
     counted: tuple[str, ...] = ()
 
 
-class Shape(Struct, frozen=True, gc=False):
+class EventShape(Struct, frozen=True, gc=False):
     """What recurs of an event: all that the rules read of it but `Sent`; equal ones have equal `shape` (128 bits, hex).
 
     artifact: id of the Fabric item that the run is of; emission: what a job says that its events hold, as sent.
@@ -89,11 +89,11 @@ class Shape(Struct, frozen=True, gc=False):
     job_lineage: str | None
     run_facets: tuple[str, ...]
     job_facets: tuple[Facet, ...]
-    inputs: tuple[Mentioned, ...]
-    outputs: tuple[Mentioned, ...]
+    inputs: tuple[UsedDataset, ...]
+    outputs: tuple[UsedDataset, ...]
 
 
-class Dataset(Struct, frozen=True, gc=False):
+class SentDataset(Struct, frozen=True, gc=False):
     """A dataset as one event mentions it, names as sent.
 
     digest: of all it says; shape: of what recurs of it.
@@ -106,11 +106,11 @@ class Dataset(Struct, frozen=True, gc=False):
     schema_hash: str | None = None
     lineage_hash: str | None = None
     declared_hash: str | None = None
-    symlinks: tuple[Symlink, ...] = ()
+    symlinks: tuple[SentSymlink, ...] = ()
     facets: tuple[str, ...] = ()
     version: str | None = None
     shape: bytes = b""
-    mentioned: Mentioned = Mentioned("", "")
+    mentioned: UsedDataset = UsedDataset("", "")
     contents: tuple[Content, ...] = ()
 
 
@@ -120,7 +120,7 @@ class Sent(Struct, frozen=True, gc=False, kw_only=True):
     event_time_us: UTC, None where `eventTime` is no time.
     run_facets: text of the facets of its run; None where it has none, in rows also where only the body has them.
     versions: of inputs and outputs in turn, None where none has one.
-    shape: names the `Shape`, which is all else that the rules read.
+    shape: names the `EventShape`, which is all else that the rules read.
     """
 
     kind: Kind
@@ -150,10 +150,10 @@ class Event(Sent, frozen=True, gc=False, kw_only=True):
 
     id: bytes
     body: bytes
-    inputs: tuple[Dataset, ...]
-    outputs: tuple[Dataset, ...]
+    inputs: tuple[SentDataset, ...]
+    outputs: tuple[SentDataset, ...]
     lineage_hashes: tuple[str, ...]
-    said: Shape
+    said: EventShape
     run_contents: tuple[Content, ...]
     job_contents: tuple[Content, ...]
     flags: tuple[str, ...]

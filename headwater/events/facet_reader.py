@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from headwater.events.decode import decode
 from headwater.events.event import Content, Facet
+from headwater.events.facet_digests import Memo, canonical, content_digests, digest_of, facet_digest, is_deleted
 from headwater.events.facet_sets import (
     CHANGING,
     NO_DATASET,
@@ -14,13 +15,12 @@ from headwater.events.facet_sets import (
     NO_RUN,
     NOT_COUNTED,
     TABLES,
-    Counted,
     DatasetFacets,
     JobFacets,
     RunFacets,
+    StatisticsFacets,
 )
-from headwater.events.facets import Memo, canonical, content_digests, digest_of, facet_digest, is_deleted
-from headwater.events.said_facets import (
+from headwater.events.rule_facets import (
     read_artifact,
     read_job_type,
     read_lifecycle,
@@ -38,14 +38,14 @@ _SAID = frozenset({"symlinks", "tags", "lifecycleStateChange", "version"})
 _members = json.Decoder(dict[str, Raw])
 
 
-def counted(raw: Raw) -> Counted:
+def counted(raw: Raw) -> StatisticsFacets:
     """Read input or output facets."""
     if not raw or raw == NULL:
         return NOT_COUNTED
     value = decode(bytes(raw))
     names = tuple(sorted(value))
     known = tuple([name for name in names if value[name] is not None]) if None in value.values() else names
-    return Counted(digest_of(canonical(value)), names, known)
+    return StatisticsFacets(digest_of(canonical(value)), names, known)
 
 
 class FacetReader:

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from headwater.events.event import Content, Facet, Symlink, Tag
-from headwater.events.facets import is_deleted
-from headwater.events.said_facets import JobType, Lifecycle, Parent
+from headwater.events.event import Content, Facet, SentSymlink, SentTag
+from headwater.events.facet_digests import is_deleted
+from headwater.events.rule_facets import JobType, Lifecycle, Parent
 
 TABLES = {"schema": "schemas", "columnLineage": "column_lineage", "lineage": "column_lineage"}
 """Facets that have a row for each field or edge in a table of their own; of others the text is a row of `facets`."""
@@ -65,13 +65,13 @@ class DatasetFacets(FacetSet, frozen=True, gc=False):
     """
 
     shape: bytes = b""
-    symlinks: tuple[Symlink, ...] = ()
-    tags: tuple[Tag, ...] | None = None
+    symlinks: tuple[SentSymlink, ...] = ()
+    tags: tuple[SentTag, ...] | None = None
     lifecycle: Lifecycle = Lifecycle()
     version: str | None = None
 
 
-class Counted(NamedTuple):
+class StatisticsFacets(NamedTuple):
     """Input or output facets: what one run counted at a dataset, digested as a whole; known: those not null."""
 
     digest: bytes = b""
@@ -82,4 +82,4 @@ class Counted(NamedTuple):
 NO_RUN = RunFacets()
 NO_JOB = JobFacets()
 NO_DATASET = DatasetFacets()
-NOT_COUNTED = Counted()
+NOT_COUNTED = StatisticsFacets()

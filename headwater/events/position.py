@@ -10,13 +10,13 @@ class Source:
     """Where sequence numbers come from: they mean something only together with these three."""
 
     log: str
-    incarnation: str
+    epoch: str
     partition: str
 
     @property
     def app_id(self) -> str:
         """The Delta transaction identifier under which the parser commits."""
-        return f"parser/{self.log}/{self.incarnation}/{self.partition}"
+        return f"parser/{self.log}/{self.epoch}/{self.partition}"
 
 
 class Position(Struct, frozen=True, gc=False):
@@ -29,4 +29,4 @@ class Position(Struct, frozen=True, gc=False):
     def cells(self) -> tuple[str, str, str, int, int]:
         """Return the five columns that begin the rows of all tables by position."""
         source = self.source
-        return (source.log, source.incarnation, source.partition, self.sequence, self.received_us)
+        return (source.log, source.epoch, source.partition, self.sequence, self.received_us)

@@ -6,9 +6,9 @@ from typing import Any
 from msgspec.structs import astuple
 
 from headwater.errors import InvalidEvent
-from headwater.events.column_lineage import lineage_rows, read_column_lineage
+from headwater.events.column_lineage_facet import lineage_rows, read_column_lineage
 from headwater.events.decode import decode
-from headwater.events.event import Content, Event, Shape
+from headwater.events.event import Content, Event, EventShape
 from headwater.events.position import Position
 from headwater.events.times import AHEAD_US
 from headwater.tables import VALUES
@@ -56,7 +56,7 @@ def event_row(position: Position, http: str, event: Event) -> Row:
     )
 
 
-def shape_row(said: Shape) -> Row:
+def shape_row(said: EventShape) -> Row:
     """Return the row of table `shapes`."""
     return astuple(said)
 

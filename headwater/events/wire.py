@@ -12,7 +12,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from headwater.events.decode import decode
 from headwater.events.envelope import read_envelope
-from headwater.events.facets import canonical, digest_of
+from headwater.events.facet_digests import canonical, digest_of
 
 NULL = Raw(b"null")
 """Raw text equals only raw text, never bytes."""

@@ -36,18 +36,18 @@ class Shortcut(NamedTuple):
         return {"path": self.path, "name": self.name, "target": {"adlsGen2": target}}
 
 
-class Place(NamedTuple):
+class ShortcutPlace(NamedTuple):
     """A folder in a storage account, as shortcuts name it."""
 
     location: str
     subpath: str
 
-    def __truediv__(self, folder: str) -> "Place":
+    def __truediv__(self, folder: str) -> "ShortcutPlace":
         """Return a folder below this one."""
-        return Place(self.location, f"{self.subpath}/{folder}")
+        return ShortcutPlace(self.location, f"{self.subpath}/{folder}")
 
 
-def place_of(lake: str) -> Place:
+def place_of(lake: str) -> ShortcutPlace:
     """Return where a lake at `abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH` lies.
 
     Raises WrongSetting for a lake on this machine.
@@ -58,10 +58,10 @@ def place_of(lake: str) -> Place:
             f"A shortcut needs a lake that Fabric can reach, not {lake}. "
             "Set `lake` to abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH."
         )
-    return Place(f"https://{found['host']}", f"/{found['container']}{(found['path'] or '').rstrip('/')}")
+    return ShortcutPlace(f"https://{found['host']}", f"/{found['container']}{(found['path'] or '').rstrip('/')}")
 
 
-def shortcuts(lake: Place, generations: Mapping[str, str], schema: str | None) -> Iterator[Shortcut]:
+def shortcuts(lake: ShortcutPlace, generations: Mapping[str, str], schema: str | None) -> Iterator[Shortcut]:
     """Yield the shortcuts of a lake: all of it, bronze events, and the tables of the generations in force.
 
     generations: by layer; schema: of a lakehouse that has schemas.

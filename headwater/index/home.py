@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from headwater.errors import LakeUnavailable
-from headwater.index.database import FORMAT, remove
-from headwater.lineage.names import NameRules
+from headwater.index.stored.database import FORMAT, remove
+from headwater.lineage.names.canonical_names import NameRules
 
 T = TypeVar("T")
 

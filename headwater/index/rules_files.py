@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from headwater.errors import LakeUnavailable, WrongSetting
-from headwater.lineage.name_metadata import MetadataRow, metadata_rows, read_metadata
-from headwater.lineage.names import NameRules, default_rules
-from headwater.lineage.user_rules import UserRules
-from headwater.lineage.user_rules_text import read_consumers, read_masking, read_tags
+from headwater.lineage.names.canonical_names import NameRules, default_rules
+from headwater.lineage.names.name_metadata import MetadataRow, metadata_rows, read_metadata
+from headwater.lineage.rules.user_rules import UserRules
+from headwater.lineage.rules.user_rules_text import read_consumers, read_masking, read_tags
 
 NAMES, METADATA = "names.yaml", "metadata.csv"
 METADATA_TABLE = "metadata"
@@ -74,7 +74,7 @@ class RulesFiles:
         from deltalake import DeltaTable  # noqa: PLC0415 - most folders have no such table
         from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
-        from headwater.lake.found import query  # noqa: PLC0415
+        from headwater.lake.query_rows import query  # noqa: PLC0415
 
         try:
             found = query(DeltaTable(str(self._folder / METADATA_TABLE)), "SELECT * FROM t").to_pylist()

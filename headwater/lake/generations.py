@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from headwater.lake.delta import LakeTable
+from headwater.lake.delta_table import LakeTable
 from headwater.tables import GENERATIONS
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from headwater.lake.delta import LakeTable
-from headwater.lake.follow import Progress
+from headwater.lake.bronze_follower import Progress
+from headwater.lake.delta_table import LakeTable
 from headwater.lake.generations import generation_in_force
 from headwater.tables import STATE
 

@@ -27,7 +27,7 @@ def add_columns(handle: DeltaTable, table: Table) -> bool:
 
     Returns False if another commit was faster: then look again, on a new handle.
     """
-    from headwater.lake.arrow import arrow_schema  # noqa: PLC0415 - see `delta`
+    from headwater.lake.arrow_batches import arrow_schema  # noqa: PLC0415 - see `delta`
 
     there = columns(handle)
     missing = [field for field in Schema.from_arrow(arrow_schema(table)).fields if field.name not in there]

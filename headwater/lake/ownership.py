@@ -7,7 +7,7 @@ from headwater.events.position import Source
 from headwater.tables import Table
 
 OWNER = "headwater.owner"
-INCARNATION = "headwater.incarnation"
+EPOCH = "headwater.incarnation"
 PAST = "headwater.past"
 
 _STATISTICS = ("log", "incarnation", "partition", "sequence", "received_at", "event_time", "event_kind", "event_id")
@@ -15,14 +15,14 @@ ROUTES = {"parser": "parser/local", "function": "parser/function", "spark": "spa
 """Ingest routes by the short names that commands take."""
 
 
-def creation_properties(table: Table, owner: str, incarnation: str) -> dict[str, str]:
+def creation_properties(table: Table, owner: str, epoch: str) -> dict[str, str]:
     """Return the properties with which a table of bronze is created."""
     statistics = [name for name in table.columns if name in _STATISTICS or name.endswith("_hash")]
     return {
         "delta.dataSkippingStatsColumns": ",".join(statistics),
         "delta.logRetentionDuration": "interval 6 hours",  # nobody keeps versions, everybody positions
         OWNER: owner,
-        INCARNATION: incarnation,
+        EPOCH: epoch,
     }
 
 
@@ -39,9 +39,9 @@ def check_owner(properties: Mapping[str, str], owner: str) -> None:
 
 def check_life(properties: Mapping[str, str], source: Source, *, tail: int, watermark: int) -> None:
     """Raise WrongSetting if the lake has seen another life of this log, or more of it than the log holds."""
-    expected = properties.get(INCARNATION)
-    if expected != source.incarnation:
-        raise _changed(f"the lake was fed by log {expected}, this is {source.incarnation}: it was deleted or replaced")
+    expected = properties.get(EPOCH)
+    if expected != source.epoch:
+        raise _changed(f"the lake was fed by log {expected}, this is {source.epoch}: it was deleted or replaced")
     if tail < watermark:
         raise _changed(f"the lake holds sequence {watermark}, the log ends at {tail}: an older log was restored")
 

@@ -11,11 +11,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from headwater.api.freshness import Freshness
+from headwater.api.freshness import FreshnessMeter
 from headwater.api.refusing import json_response
 from headwater.errors import HeadwaterError
 from headwater.eventlog import LogWriter, Readers, each
-from headwater.lake.bronze import Bronze
+from headwater.lake.bronze_tables import Bronze
 from headwater.local.sink_metrics import measure_sinks
 
 PENDING = Gauge("headwater_pending_events", "Acknowledged events that are not in the lake yet.")
@@ -28,7 +28,7 @@ LOG_BYTES = Gauge("headwater_log_bytes", "Bytes of the event log on disk.")
 class Health:
     """Answers health checks and scrapes; the log alone decides whether requests can be acknowledged."""
 
-    def __init__(self, log: LogWriter, readers: Readers, bronze: Bronze, freshness: Freshness, folder: Path):
+    def __init__(self, log: LogWriter, readers: Readers, bronze: Bronze, freshness: FreshnessMeter, folder: Path):
         """Open nothing. folder: of data, where other processes say how they are."""
         self._folder = folder
         self._log = log
@@ -58,7 +58,7 @@ class Health:
         """Answer 200 if events can be acknowledged; a lake or an index that lags or is down does not change that."""
         trouble = self._log.trouble()
         # a log that is a service is not asked what waits in it while it does not answer: that takes as long as it likes
-        found = _State("not asked", "not asked", None) if trouble else await asyncio.to_thread(self._state)
+        found = _ServingState("not asked", "not asked", None) if trouble else await asyncio.to_thread(self._state)
         components = {"log": trouble or "ok", "lake": found.of_lake, "index": found.of_index}
         said = {"ready": not trouble, "components": components, "freshness": found.freshness}
         return json_response(503 if trouble else 200, said)
@@ -67,12 +67,12 @@ class Health:
         await asyncio.to_thread(self._measure)
         return Response(generate_latest(REGISTRY), media_type=CONTENT_TYPE_LATEST)
 
-    def _state(self) -> "_State":
+    def _state(self) -> "_ServingState":
         try:
             found = self._freshness.answer()
         except HeadwaterError as error:
-            return _State(str(error), "not asked", None)
-        return _State(_told(found["log"], "lake"), _told(found["bronze"], "index"), found)
+            return _ServingState(str(error), "not asked", None)
+        return _ServingState(_told(found["log"], "lake"), _told(found["bronze"], "index"), found)
 
     def _measure(self) -> None:
         measure_sinks(self._folder)
@@ -92,7 +92,7 @@ class Health:
         GOLD.set(found["gold"]["seconds"] if found["gold"] else float("nan"))
 
 
-class _State(NamedTuple):
+class _ServingState(NamedTuple):
     """What lake and index say of themselves, and `freshness` as the API answers it."""
 
     of_lake: str

@@ -18,7 +18,7 @@ from headwater.failpoints import VARIABLE as FAILPOINT
 from headwater.local.lifeline import settings_line, write_pid
 from headwater.local.wake import Wake
 from headwater.runtime.folders import folder_lock, prepare_folder
-from headwater.runtime.sinks import sinks_path
+from headwater.runtime.sink_opening import sinks_path
 from headwater.settings import Settings
 
 GIVE_UP = 3
@@ -67,9 +67,9 @@ class Supervisor:
         """Keep the children alive until asked to stop; returns the exit status."""
         parser, index = self._parser.descriptors, self._index.descriptors
         # only `serve` gets the port: outliving a killed supervisor, another would keep the next one from listening
-        self._start("serve", "headwater.local.serve", (self._listener.fileno(), *parser), 0)
-        self._start("parser", "headwater.local.parse", (*parser, *index), 0)
-        self._start("index", "headwater.local.index", index, 0)
+        self._start("serve", "headwater.local.serve_process", (self._listener.fileno(), *parser), 0)
+        self._start("parser", "headwater.local.parser_process", (*parser, *index), 0)
+        self._start("index", "headwater.local.index_process", index, 0)
         status = 0
         while (child := self._next_ended()) is not None:
             if child.process.returncode == GIVE_UP:
@@ -99,7 +99,7 @@ class Supervisor:
             changed = self._sinks.stat().st_mtime_ns
             if "sinks" not in self._children and changed != self._sinks_seen:
                 self._sinks_seen = changed
-                self._start("sinks", "headwater.local.sinks", (), 0)
+                self._start("sinks", "headwater.local.sinks_process", (), 0)
 
     def _start(self, name: str, module: str, inherited: tuple[int, ...], deaths: int) -> None:
         command = [sys.executable, "-m", module, *map(str, inherited)]

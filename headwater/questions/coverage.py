@@ -1,9 +1,9 @@
 """What lineage does not cover: datasets and jobs without column lineage, and why."""
 
-from headwater.lineage.name import Name
-from headwater.lineage.snapshot import Snapshot
-from headwater.lineage.view import View
-from headwater.questions.answers.lineage import Coverage, CoverageItem
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.snapshot import Snapshot
+from headwater.questions.answers.lineage_answers import Coverage, CoverageItem
 
 COVERED = "column lineage"
 _OPAQUE = "written without column lineage"
@@ -11,40 +11,46 @@ _PARTLY = "some of its writers report no column lineage"
 _SOURCE = "no reported job writes it"
 
 
-def coverage(moment: Snapshot, view: View, *, limit: int) -> Coverage:
+def coverage(snapshot: Snapshot, counted: CountedEdges, *, limit: int) -> Coverage:
     """Answer, dataset by dataset and job by job, where column lineage is missing, by reason."""
-    there = (name for name in moment.datasets() if view.shows_gone or moment.stands(name))
-    datasets = {name: _dataset_reason(moment, view, name) for name in there}
-    jobs = _job_reasons(moment, view)
+    there = (name for name in snapshot.datasets() if counted.shows_gone or snapshot.stands(name))
+    datasets = {name: _dataset_reason(snapshot, counted, name) for name in there}
+    jobs = _job_reasons(snapshot, counted)
     items = [
         CoverageItem(kind="dataset", namespace=name.namespace, dataset=name.name, reason=reason)
         for name, reason in sorted(datasets.items())
         if reason != COVERED
     ]
     items += [
-        CoverageItem(kind="job", **moment.job(name).shown, reason=reason)
+        CoverageItem(kind="job", **snapshot.job(name).shown, reason=reason)
         for name, reason in sorted(jobs.items())
         if reason != COVERED
     ]
     return Coverage(_count(datasets), _count(jobs), items[:limit], len(items), len(items) > limit)
 
 
-def _dataset_reason(moment: Snapshot, view: View, name: Name) -> str:
-    number = view.lifetimes.newest(name)
-    fed_by = moment.graph.fed_by.get(number, set()) if number is not None else set()
-    words = [moment.graph.sets[each][1] for each in fed_by if view.says(each)]
-    if not words:
+def _dataset_reason(snapshot: Snapshot, counted: CountedEdges, name: Name) -> str:
+    number = counted.lifetimes.newest(name)
+    fed_by = snapshot.graph.fed_by.get(number, set()) if number is not None else set()
+    feeding = [snapshot.graph.sets[each][1] for each in fed_by if counted.says(each)]
+    if not feeding:
         return _SOURCE
-    if all(said.carries or not (said.tables or said.also_read) for said in words) and any(s.carries for s in words):
+    if all(lineage.carries or not (lineage.tables or lineage.also_read) for lineage in feeding) and any(
+        s.carries for s in feeding
+    ):
         return COVERED
-    return _PARTLY if any(said.carries for said in words) else _OPAQUE
+    return _PARTLY if any(lineage.carries for lineage in feeding) else _OPAQUE
 
 
-def _job_reasons(moment: Snapshot, view: View) -> dict[Name, str]:
+def _job_reasons(snapshot: Snapshot, counted: CountedEdges) -> dict[Name, str]:
     found: dict[Name, set[bool]] = {}
-    for number, (group, said) in moment.graph.sets.items():
-        if said.output is not None and view.says(number) and (said.carries or said.tables or said.also_read):
-            found.setdefault(group.job, set()).add(said.carries)
+    for number, (job_output, lineage) in snapshot.graph.sets.items():
+        if (
+            lineage.output is not None
+            and counted.says(number)
+            and (lineage.carries or lineage.tables or lineage.also_read)
+        ):
+            found.setdefault(job_output.job, set()).add(lineage.carries)
     return {
         job: COVERED if carries == {True} else _PARTLY_JOB if True in carries else _OPAQUE_JOB
         for job, carries in found.items()

@@ -4,26 +4,26 @@ from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 from headwater.errors import NotKnown, WrongQuestion
-from headwater.index.lens import Lenses, RulesInForce
-from headwater.index.run_history import RunHistory
-from headwater.index.search import Search
-from headwater.lake.bronze import Bronze
-from headwater.lineage.lens import Lens
-from headwater.lineage.walk import Mode
+from headwater.index.reading.index_search import Search
+from headwater.index.reading.run_history import RunHistory
+from headwater.index.reading.view_opener import RulesInForce, ViewOpener
+from headwater.lake.bronze_tables import Bronze
+from headwater.lineage.time.as_of import AsOf
+from headwater.lineage.walks.walk import Mode
 from headwater.questions import parameters as p
-from headwater.questions.answers import columns, lineage, lists, pictures
-from headwater.questions.asking import Bounds, Subject
+from headwater.questions.answers import column_answers, lineage_answers, list_answers, picture_answers
 from headwater.questions.coverage import coverage as coverage_of
 from headwater.questions.declaring import composed, question
 from headwater.questions.differences import difference
 from headwater.questions.exposure import Place, exposures, look_for
-from headwater.questions.facets import newest_facets, sql_of_run
-from headwater.questions.names import explain_name, rules_in_force
+from headwater.questions.facet_values import newest_facets, sql_of_run
+from headwater.questions.name_meaning import explain_name, rules_in_force
+from headwater.questions.neighbourhood import PictureBounds, neighbourhood
 from headwater.questions.reach import path as path_between
 from headwater.questions.reach import reach
 from headwater.questions.run_lineage import run_lineage
-from headwater.questions.search import found_by
-from headwater.questions.surroundings import Reach, surroundings
+from headwater.questions.search_hits import found_by
+from headwater.questions.subjects import Bounds, Subject
 from headwater.questions.table_graph import table_graph
 from headwater.questions.timeline import timeline as timeline_of
 from headwater.questions.verdicts import verdicts
@@ -33,11 +33,11 @@ _SQL_SHOWN = 5
 _EXPANDED = 200
 
 
-class Sources(Protocol):
+class QuestionSources(Protocol):
     """What questions are asked of."""
 
     @property
-    def lenses(self) -> Lenses:
+    def open_views(self) -> ViewOpener:
         """Lineage."""
 
     def rules(self) -> RulesInForce:
@@ -53,11 +53,11 @@ class Sources(Protocol):
 
 
 @composed
-def lens_of(
-    view: p.View = "current", as_of: p.AsOf = None, known_at: p.KnownAt = None, seen_since: p.SeenSince = None
-) -> Lens:
+def as_of_of(
+    counted: p.View = "current", as_of: p.AsOf = None, known_at: p.KnownAt = None, seen_since: p.SeenSince = None
+) -> AsOf:
     """Return which lineage is looked at."""
-    return Lens(as_of, known_at, seen_since, view == "all")
+    return AsOf(as_of, known_at, seen_since, counted == "all")
 
 
 class Walk(NamedTuple):
@@ -96,31 +96,31 @@ def ends_of(
 
 
 @question("impact")
-def impact(sources: Sources, *, walk: Walk, lens: Lens) -> lineage.Reach:
+def impact(sources: QuestionSources, *, walk: Walk, as_of: AsOf) -> lineage_answers.Reach:
     """The columns that a column, or a whole dataset, ends up in."""
-    with sources.lenses.look(lens) as here:
-        return reach(here.moment, here.rules.names, view=here.view, forward=True, **walk._asdict())
+    with sources.open_views.look(as_of) as here:
+        return reach(here.snapshot, here.rules.names, counted=here.counted, forward=True, **walk._asdict())
 
 
 @question("upstream")
-def upstream(sources: Sources, *, walk: Walk, lens: Lens) -> lineage.Reach:
+def upstream(sources: QuestionSources, *, walk: Walk, as_of: AsOf) -> lineage_answers.Reach:
     """The columns that a column, or a whole dataset, is made of."""
-    with sources.lenses.look(lens) as here:
-        return reach(here.moment, here.rules.names, view=here.view, forward=False, **walk._asdict())
+    with sources.open_views.look(as_of) as here:
+        return reach(here.snapshot, here.rules.names, counted=here.counted, forward=False, **walk._asdict())
 
 
 @question("path")
-def path(sources: Sources, *, ends: Ends, mode: p.Mode = "value", lens: Lens) -> lineage.PathAnswer:
+def path(sources: QuestionSources, *, ends: Ends, mode: p.Mode = "value", as_of: AsOf) -> lineage_answers.PathAnswer:
     """Whether one column reaches another, and how."""
-    with sources.lenses.look(lens) as here:
-        return path_between(here.moment, here.rules.names, *ends, here.view, mode=mode)
+    with sources.open_views.look(as_of) as here:
+        return path_between(here.snapshot, here.rules.names, *ends, here.counted, mode=mode)
 
 
 @question("edge", reads_lake=True)
-def edge(sources: Sources, *, ends: Ends, lens: Lens) -> lineage.EdgeAnswer:
+def edge(sources: QuestionSources, *, ends: Ends, as_of: AsOf) -> lineage_answers.EdgeAnswer:
     """Why an edge is there."""
-    with sources.lenses.look(lens) as here:
-        found = why(here.moment, here.rules.names, *ends, here.view)
+    with sources.open_views.look(as_of) as here:
+        found = why(here.snapshot, here.rules.names, *ends, here.counted)
     for item in found.items[:_SQL_SHOWN]:
         item.sql = sql_of_run(sources.bronze, item.newest_run) if item.newest_run else None
     return found
@@ -128,9 +128,9 @@ def edge(sources: Sources, *, ends: Ends, lens: Lens) -> lineage.EdgeAnswer:
 
 @question("surface")
 def surface(
-    sources: Sources, *, namespace: p.Namespace = None, dataset: p.AnyDataset = None, column: p.Column = None,
-    tag: p.Tag = "pii", since: p.Since = None, exposure: p.Exposure = None, limit: p.Limit = 1_000, lens: Lens,
-) -> columns.Surface:  # fmt: skip
+    sources: QuestionSources, *, namespace: p.Namespace = None, dataset: p.AnyDataset = None, column: p.Column = None,
+    tag: p.Tag = "pii", since: p.Since = None, exposure: p.Exposure = None, limit: p.Limit = 1_000, as_of: AsOf,
+) -> column_answers.Surface:  # fmt: skip
     """Where tagged columns, or one column, end up: exposed, masked or unknown.
 
     With `since` only what was not exposed then and is now.
@@ -138,71 +138,71 @@ def surface(
     source = Subject(namespace, dataset, column) if dataset else None
     before: set[Place] | None = None
     if since is not None:
-        with sources.lenses.look(lens._replace(as_of_us=since)) as then, suppress(NotKnown):
+        with sources.open_views.look(as_of._replace(as_of_us=since)) as then, suppress(NotKnown):
             before = set()  # of a tag or a dataset that was not known then nothing was exposed
-            before = look_for(then.moment, then.rules, then.view, tag=tag, source=source).exposed(then.moment)
-    with sources.lenses.look(lens) as now:
-        found = look_for(now.moment, now.rules, now.view, tag=tag, source=source)
-        return exposures(now.moment, found, tag=tag, limit=limit, but=before, only=exposure)
+            before = look_for(then.snapshot, then.rules, then.counted, tag=tag, source=source).exposed(then.snapshot)
+    with sources.open_views.look(as_of) as now:
+        found = look_for(now.snapshot, now.rules, now.counted, tag=tag, source=source)
+        return exposures(now.snapshot, found, tag=tag, limit=limit, but=before, only=exposure)
 
 
 @question("unused")
 def unused(
-    sources: Sources, *, namespace: p.Namespace = None, dataset: p.AnyDataset = None, strict: p.Strict = False,
-    limit: p.Limit = 1_000, lens: Lens,
-) -> columns.Unused:  # fmt: skip
+    sources: QuestionSources, *, namespace: p.Namespace = None, dataset: p.AnyDataset = None, strict: p.Strict = False,
+    limit: p.Limit = 1_000, as_of: AsOf,
+) -> column_answers.Unused:  # fmt: skip
     """Which columns may be dropped."""
     asked = Subject(namespace, dataset) if dataset else None
-    with sources.lenses.look(lens) as here:
-        return verdicts(here.moment, here.rules, here.view, asked=asked, limit=limit, strict=strict)
+    with sources.open_views.look(as_of) as here:
+        return verdicts(here.snapshot, here.rules, here.counted, asked=asked, limit=limit, strict=strict)
 
 
 @question("diff")
-def diff(sources: Sources, *, from_: p.From, to: p.To = None, limit: p.Limit = 1_000) -> lineage.Diff:
+def diff(sources: QuestionSources, *, from_: p.From, to: p.To = None, limit: p.Limit = 1_000) -> lineage_answers.Diff:
     """What changed between two moments."""
-    with sources.lenses.look(Lens(as_of_us=from_)) as before:
-        old = before.moment, before.view
-    with sources.lenses.look(Lens(as_of_us=to)) as now:
-        return difference(old, (now.moment, now.view), limit=limit)
+    with sources.open_views.look(AsOf(as_of_us=from_)) as before:
+        old = before.snapshot, before.counted
+    with sources.open_views.look(AsOf(as_of_us=to)) as now:
+        return difference(old, (now.snapshot, now.counted), limit=limit)
 
 
 @question("coverage")
-def coverage(sources: Sources, *, limit: p.Limit = 1_000, lens: Lens) -> lineage.Coverage:
+def coverage(sources: QuestionSources, *, limit: p.Limit = 1_000, as_of: AsOf) -> lineage_answers.Coverage:
     """What lineage does not cover, and why."""
-    with sources.lenses.look(lens) as here:
-        return coverage_of(here.moment, here.view, limit=limit)
+    with sources.open_views.look(as_of) as here:
+        return coverage_of(here.snapshot, here.counted, limit=limit)
 
 
 @question("runs/{run}/lineage")
-def run(sources: Sources, *, run: p.RunId) -> lineage.RunLineage:
+def run(sources: QuestionSources, *, run: p.RunId) -> lineage_answers.RunLineage:
     """Which run read what which run wrote."""
-    return sources.lenses.now(lambda live, _: run_lineage(RunHistory(live), run))
+    return sources.open_views.now(lambda live, _: run_lineage(RunHistory(live), run))
 
 
 @question("facets", reads_lake=True)
-def facets(sources: Sources, *, entity: p.Entity, name: p.Facet, limit: p.Listed = 100) -> lists.Facets:
+def facets(sources: QuestionSources, *, entity: p.Entity, name: p.Facet, limit: p.Listed = 100) -> list_answers.Facets:
     """The newest value of a facet for each run, job or dataset."""
     return newest_facets(sources.bronze, sources.rules().rules.names, entity=entity, name=name, limit=limit)
 
 
 @question("names")
 def names(
-    sources: Sources, *, namespace: p.SentNamespace = "", name: p.SentName, at: p.At = None
-) -> columns.Names:  # fmt: skip
+    sources: QuestionSources, *, namespace: p.SentNamespace = "", name: p.SentName, at: p.At = None
+) -> column_answers.Names:  # fmt: skip
     """Which dataset a name means."""
-    return explain_name(sources.rules().rules.names, namespace, name, at_us=at, bind=sources.lenses.bindings)
+    return explain_name(sources.rules().rules.names, namespace, name, at_us=at, bind=sources.open_views.bindings)
 
 
 @question("rules")
-def rules(sources: Sources) -> columns.Rules:
+def rules(sources: QuestionSources) -> column_answers.Rules:
     """Which of your rules are in force."""
     return rules_in_force(sources.rules())
 
 
 @question("search")
 def search(
-    sources: Sources, *, q: p.Text, kinds: p.Kinds = None, limit: p.Found = 20
-) -> columns.SearchAnswer:  # fmt: skip
+    sources: QuestionSources, *, q: p.Text, kinds: p.Kinds = None, limit: p.Found = 20
+) -> column_answers.SearchAnswer:  # fmt: skip
     """What is called like this: jobs, datasets, aliases, columns, tags."""
     wanted = [kind.strip() for kind in (kinds or "").split(",") if kind.strip()]
     return found_by(sources.search, q, kinds=wanted, limit=limit)
@@ -210,33 +210,34 @@ def search(
 
 @question("graph")
 def graph(
-    sources: Sources, *, groups: p.Groups = "namespace", expand: p.Expand = (), limit: p.Nodes = 200, lens: Lens,
-) -> pictures.GraphAnswer:  # fmt: skip
+    sources: QuestionSources, *, groups: p.Groups = "namespace", expand: p.Expand = (), limit: p.Nodes = 200,
+    as_of: AsOf,
+) -> picture_answers.GraphAnswer:  # fmt: skip
     """The table graph, folded into groups."""
     if len(expand) > _EXPANDED:
         raise WrongQuestion(f"{len(expand)} groups are to be opened. Open {_EXPANDED} at most.")
-    with sources.lenses.look(lens) as here:
-        return table_graph(here.moment, here.view, level=groups, expand=frozenset(expand), limit=limit)
+    with sources.open_views.look(as_of) as here:
+        return table_graph(here.snapshot, here.counted, level=groups, expand=frozenset(expand), limit=limit)
 
 
 @question("lineage")
 def around(
-    sources: Sources, *, namespace: p.Namespace = None, dataset: p.Dataset, column: p.Column = None,
-    mode: p.Mode = "value", up: p.Up = 1, down: p.Down = 1, limit: p.Around = 500, lens: Lens,
-) -> pictures.Surroundings:  # fmt: skip
+    sources: QuestionSources, *, namespace: p.Namespace = None, dataset: p.Dataset, column: p.Column = None,
+    mode: p.Mode = "value", up: p.Up = 1, down: p.Down = 1, limit: p.Around = 500, as_of: AsOf,
+) -> picture_answers.Neighbourhood:  # fmt: skip
     """The tables and columns around a dataset or a column, to be drawn."""
-    asked, far = Subject(namespace, dataset, column), Reach(up, down, limit)
-    with sources.lenses.look(lens) as here:
-        return surroundings(here.moment, here.rules.names, asked, here.view, mode=mode, reach=far)
+    asked, far = Subject(namespace, dataset, column), PictureBounds(up, down, limit)
+    with sources.open_views.look(as_of) as here:
+        return neighbourhood(here.snapshot, here.rules.names, asked, here.counted, mode=mode, reach=far)
 
 
 @question("timeline")
 def timeline(
-    sources: Sources, *, namespace: p.Namespace = None, dataset: p.Dataset, since: p.Since = None,
+    sources: QuestionSources, *, namespace: p.Namespace = None, dataset: p.Dataset, since: p.Since = None,
     limit: p.Limit = 1_000,
-) -> lineage.Timeline:  # fmt: skip
+) -> lineage_answers.Timeline:  # fmt: skip
     """When the lineage of a dataset changed."""
     asked = Subject(namespace, dataset)
-    return sources.lenses.now(
+    return sources.open_views.now(
         lambda live, rules: timeline_of(live, RunHistory(live), rules.names, asked, since_us=since, limit=limit)
     )

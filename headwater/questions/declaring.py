@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple, NewType, TypeVar, get_ar
 from headwater.access import Role
 from headwater.errors import WrongQuestion
 from headwater.events.times import parse_time
-from headwater.questions.answers.parts import Shape
+from headwater.questions.answers.answer_parts import AnswerStruct
 
 Microseconds = NewType("Microseconds", int)
 """A moment, since 1970 UTC; asked for as text, ISO 8601."""
@@ -128,7 +128,7 @@ class Question(NamedTuple):
     path: str
     summary: str
     parameters: tuple[Parameter, ...]
-    answer: type[Shape] | None
+    answer: type[AnswerStruct] | None
     run: Callable[..., Any]
     reads_lake: bool = False
     method: str = "GET"
@@ -154,7 +154,12 @@ class Question(NamedTuple):
 
 
 def question(
-    path: str, *, answer: type[Shape] | None = None, reads_lake: bool = False, method: str = "GET", role: Role = "read"
+    path: str,
+    *,
+    answer: type[AnswerStruct] | None = None,
+    reads_lake: bool = False,
+    method: str = "GET",
+    role: Role = "read",
 ) -> Callable[[_F], Question]:
     """Declare a function as a question.
 
@@ -216,8 +221,8 @@ def _parameter(hint: Any, key: str, default: Any) -> Parameter:
 
 def moment_us(parameter: str, text: str) -> Microseconds:
     """Read a time that was asked for; raises WrongQuestion naming the parameter."""
-    moment, _ = parse_time(text)
-    if moment is None:
+    snapshot, _ = parse_time(text)
+    if snapshot is None:
         hint = " In a URL + is written %2B." if " " in text else ""
         raise WrongQuestion(f"{parameter}={text[:40]!r} is no time. Write it like 2026-03-01T12:00:00Z.{hint}")
-    return Microseconds(moment)
+    return Microseconds(snapshot)

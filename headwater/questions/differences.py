@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from headwater.lineage.name import Name
-from headwater.lineage.snapshot import Snapshot
-from headwater.lineage.view import View
-from headwater.questions.answers.lineage import Diff, DiffItem
-from headwater.questions.answers.parts import Column, Job
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.snapshot import Snapshot
+from headwater.questions.answers.answer_parts import Column, Job
+from headwater.questions.answers.lineage_answers import Diff, DiffItem
 
 
 class PlainEdge(NamedTuple):
@@ -27,34 +27,34 @@ class Maker(NamedTuple):
     masked: bool
 
 
-def plain_edges(moment: Snapshot, view: View) -> dict[PlainEdge, Maker]:
+def plain_edges(snapshot: Snapshot, counted: CountedEdges) -> dict[PlainEdge, Maker]:
     """Return every edge that counts, with the first job that makes it, one without a mask before others."""
     found: dict[PlainEdge, Maker] = {}
-    for edge, maker in _plain_edges(moment, view):
+    for edge, maker in _plain_edges(snapshot, counted):
         known = found.get(edge)
         if known is None or (maker.masked, maker.job) < (known.masked, known.job):
             found[edge] = maker
     return found
 
 
-def _plain_edges(moment: Snapshot, view: View) -> Iterator[tuple[PlainEdge, Maker]]:
-    graph = moment.graph
-    there = {name for name in graph.generations if view.shows_gone or moment.stands(name)}
-    for number, (group, said) in graph.sets.items():
-        if not view.says(number) or said.output is None or graph.dataset(said.output) in view.hidden:
+def _plain_edges(snapshot: Snapshot, counted: CountedEdges) -> Iterator[tuple[PlainEdge, Maker]]:
+    graph = snapshot.graph
+    there = {name for name in graph.generations if counted.shows_gone or snapshot.stands(name)}
+    for number, (job_output, lineage) in graph.sets.items():
+        if not counted.says(number) or lineage.output is None or graph.dataset(lineage.output) in counted.hidden:
             continue
-        output = said.output.plain
-        for edge in said.edges:
+        output = lineage.output.plain
+        for edge in lineage.edges:
             if edge.source.plain in there:
-                targets = said.columns if edge.target is None else (edge.target,)
+                targets = lineage.columns if edge.target is None else (edge.target,)
                 for target in targets:
-                    found = PlainEdge(edge.source.plain, edge.column, output, target, edge.how.direct)
-                    yield found, Maker(group.job, edge.how.masked)
-        for source in () if said.carries else {name.plain for name in said.tables} & there:
-            yield PlainEdge(source, None, output, None, True), Maker(group.job, False)
+                    found = PlainEdge(edge.source.plain, edge.column, output, target, edge.transformation.direct)
+                    yield found, Maker(job_output.job, edge.transformation.masked)
+        for source in () if lineage.carries else {name.plain for name in lineage.tables} & there:
+            yield PlainEdge(source, None, output, None, True), Maker(job_output.job, False)
 
 
-def difference(before: tuple[Snapshot, View], after: tuple[Snapshot, View], *, limit: int) -> Diff:
+def difference(before: tuple[Snapshot, CountedEdges], after: tuple[Snapshot, CountedEdges], *, limit: int) -> Diff:
     """Answer which edges came, which went (that is lineage lost), and which changed only in being masked.
 
     An edge between tables that gives way to edges between their columns is not lost.
@@ -75,16 +75,18 @@ def difference(before: tuple[Snapshot, View], after: tuple[Snapshot, View], *, l
 _Change = tuple[Literal["added", "removed", "changed"], PlainEdge, Maker, Snapshot]
 
 
-def _item(change: Literal["added", "removed", "changed"], edge: PlainEdge, maker: Maker, moment: Snapshot) -> DiffItem:
+def _item(
+    change: Literal["added", "removed", "changed"], edge: PlainEdge, maker: Maker, snapshot: Snapshot
+) -> DiffItem:
     return DiffItem(
         change,
-        Column(*edge.source.parts, _shown(moment, edge.source, edge.column)),
-        Column(*edge.output.parts, _shown(moment, edge.output, edge.target)),
+        Column(*edge.source.parts, _shown(snapshot, edge.source, edge.column)),
+        Column(*edge.output.parts, _shown(snapshot, edge.output, edge.target)),
         "DIRECT" if edge.direct else "INDIRECT",
         maker.masked,
-        Job(*moment.job(maker.job).parts),
+        Job(*snapshot.job(maker.job).parts),
     )
 
 
-def _shown(moment: Snapshot, dataset: Name, key: str | None) -> str | None:
-    return None if key is None else moment.shown_columns(dataset).shown(key)
+def _shown(snapshot: Snapshot, dataset: Name, key: str | None) -> str | None:
+    return None if key is None else snapshot.shown_columns(dataset).shown(key)

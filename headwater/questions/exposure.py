@@ -8,18 +8,18 @@ from msgspec import structs
 
 from headwater.errors import NotKnown
 from headwater.events.times import iso
-from headwater.lineage.exposed_until import exposed_until
-from headwater.lineage.name import Name
-from headwater.lineage.snapshot import Snapshot
-from headwater.lineage.surface import Surfaced, surface
-from headwater.lineage.tags import has_tag
-from headwater.lineage.user_rules import UserRules
-from headwater.lineage.view import View
-from headwater.lineage.wave import Hit
-from headwater.questions.answers.columns import Exposures, Surface, SurfaceItem, SurfaceVia
-from headwater.questions.answers.parts import Column, Job, Transformation
-from headwater.questions.asking import Subject, find_column, find_dataset, nodes_in
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.tags import has_tag
+from headwater.lineage.rules.user_rules import UserRules
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.snapshot import Snapshot
+from headwater.lineage.walks.exposed_until import exposed_until
+from headwater.lineage.walks.masking_surface import Surfaced, surface
+from headwater.lineage.walks.wave import Hit
+from headwater.questions.answers.answer_parts import Column, Job, StepTransformation
+from headwater.questions.answers.column_answers import Exposures, Surface, SurfaceItem, SurfaceVia
 from headwater.questions.shown import Shown
+from headwater.questions.subjects import Subject, find_column, find_dataset, nodes_in
 
 Place = tuple[str, str, str]
 """Namespace, dataset and key of a column."""
@@ -28,7 +28,7 @@ _RANK = {"exposed": 0, "unknown": 1, "masked": 2}
 ONCE_EXPOSED = "once_exposed"
 
 
-class Sources(NamedTuple):
+class TaggedSources(NamedTuple):
     """What is tagged: columns by node, and datasets tagged as such whose columns nobody knows."""
 
     nodes: list[int]
@@ -38,46 +38,48 @@ class Sources(NamedTuple):
 class Exposed(NamedTuple):
     """A moment's masking surface, worst first; until: until when masked columns were written in the clear (us)."""
 
-    sources: Sources
+    sources: TaggedSources
     columns: list[Surfaced]
     ways: Mapping[int, Hit]
     until: Mapping[tuple[int, str | None], int]
 
-    def exposed(self, moment: Snapshot) -> set[Place]:
+    def exposed(self, snapshot: Snapshot) -> set[Place]:
         """Return the columns whose values can be read."""
-        return {_place(moment, each) for each in self.columns if each.exposure == "exposed"}
+        return {_place(snapshot, each) for each in self.columns if each.exposure == "exposed"}
 
 
-def look_for(moment: Snapshot, rules: UserRules, view: View, *, tag: str, source: Subject | None) -> Exposed:
+def look_for(
+    snapshot: Snapshot, rules: UserRules, counted: CountedEdges, *, tag: str, source: Subject | None
+) -> Exposed:
     """Find where the columns with a tag, or one source column, are readable, masked, or may be either.
 
     Raises NotKnown for a tag or a column that is not there.
     """
-    sources = _one(moment, rules, view, source) if source else tagged_sources(moment, rules, view, tag)
-    found = surface(moment.graph, sources.nodes, sources.whole, view)
-    found.columns.sort(key=lambda each: (_RANK[each.exposure], *_place(moment, each)))
+    sources = _one(snapshot, rules, counted, source) if source else tagged_sources(snapshot, rules, counted, tag)
+    found = surface(snapshot.graph, sources.nodes, sources.whole, counted)
+    found.columns.sort(key=lambda each: (_RANK[each.exposure], *_place(snapshot, each)))
     masked = any(each.exposure == "masked" for each in found.columns)
-    until = exposed_until(moment.graph, found, moment.written) if masked else {}
+    until = exposed_until(snapshot.graph, found, snapshot.written) if masked else {}
     return Exposed(sources, found.columns, found.ways, until)
 
 
 def exposures(
-    moment: Snapshot, found: Exposed, *, tag: str, limit: int, but: Set[Place] | None = None, only: str | None = None
+    snapshot: Snapshot, found: Exposed, *, tag: str, limit: int, but: Set[Place] | None = None, only: str | None = None
 ) -> Surface:
     """Answer with a masking surface.
 
     but: columns exposed before; then only what is exposed beside them. only: an exposure, or `once_exposed` for what
     is masked now and was written in the clear before.
     """
-    show, shown = Shown(moment), found.columns
+    show, shown = Shown(snapshot), found.columns
     if but is not None:
-        shown = [each for each in shown if each.exposure == "exposed" and _place(moment, each) not in but]
+        shown = [each for each in shown if each.exposure == "exposed" and _place(snapshot, each) not in but]
     if only is not None:
         shown = [each for each in shown if only in _words(each, found)]
     return Surface(
         tag,
-        [Column(*show.place(node)) for node in found.sources.nodes if _is_shown(moment, node)],
-        [_item(moment, show, each, found) for each in shown[:limit]],
+        [Column(*show.place(node)) for node in found.sources.nodes if _is_shown(snapshot, node)],
+        [_item(snapshot, show, each, found) for each in shown[:limit]],
         Exposures(**{word: sum(each.exposure == word for each in shown) for word in _RANK}),
         len(shown),
         len(shown) > limit,
@@ -89,65 +91,67 @@ def _words(each: Surfaced, found: Exposed) -> tuple[str, ...]:
     return (each.exposure, ONCE_EXPOSED) if masked else (each.exposure,)
 
 
-def _is_shown(moment: Snapshot, node: int) -> bool:
+def _is_shown(snapshot: Snapshot, node: int) -> bool:
     """Tell whether a source is the one that people see: of several generations of a name the newest."""
-    number = moment.graph.columns[node].dataset
-    return number == moment.view().lifetimes.newest(moment.graph.names[number].plain)
+    number = snapshot.graph.columns[node].dataset
+    return number == snapshot.counted().lifetimes.newest(snapshot.graph.names[number].plain)
 
 
-def _place(moment: Snapshot, each: Surfaced) -> Place:
-    return (*moment.graph.names[each.dataset].parts, each.key or "")
+def _place(snapshot: Snapshot, each: Surfaced) -> Place:
+    return (*snapshot.graph.names[each.dataset].parts, each.key or "")
 
 
-def _one(moment: Snapshot, rules: UserRules, view: View, source: Subject) -> Sources:
-    dataset = find_dataset(moment, rules.names, source)
-    key = None if source.column is None else find_column(moment, dataset, source.column)
-    found = [_of(moment, view, number, key) for number in view.lifetimes.of(dataset)]
-    return Sources([node for each in found for node in each.nodes], [number for each in found for number in each.whole])
+def _one(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, source: Subject) -> TaggedSources:
+    dataset = find_dataset(snapshot, rules.names, source)
+    key = None if source.column is None else find_column(snapshot, dataset, source.column)
+    found = [_of(snapshot, counted, number, key) for number in counted.lifetimes.of(dataset)]
+    return TaggedSources(
+        [node for each in found for node in each.nodes], [number for each in found for number in each.whole]
+    )
 
 
-def _of(moment: Snapshot, view: View, number: int, key: str | None) -> Sources:
+def _of(snapshot: Snapshot, counted: CountedEdges, number: int, key: str | None) -> TaggedSources:
     """Return a column with what is nested in it, or all of a dataset, also columns that no edge mentions."""
     if key is not None:
-        return Sources(nodes_in(moment, view, number, key), [])
-    keys = moment.columns(moment.graph.names[number]).by_key
-    every = dict.fromkeys([moment.graph.node_for(number, each) for each in keys])
-    return Sources(list(every | dict.fromkeys(moment.graph.nodes_of(number))), [] if keys else [number])
+        return TaggedSources(nodes_in(snapshot, counted, number, key), [])
+    keys = snapshot.columns(snapshot.graph.names[number]).by_key
+    every = dict.fromkeys([snapshot.graph.node_for(number, each) for each in keys])
+    return TaggedSources(list(every | dict.fromkeys(snapshot.graph.nodes_of(number))), [] if keys else [number])
 
 
-def tagged_sources(moment: Snapshot, rules: UserRules, view: View, key: str) -> Sources:
+def tagged_sources(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, key: str) -> TaggedSources:
     """Return what holds a tag, by facets or by the tags file; raises NotKnown with the tags there are."""
     nodes: dict[int, None] = {}
     whole: dict[int, None] = {}
     known: set[str] = set()
-    for dataset, column, tag in all_tags(moment, rules):
+    for dataset, column, tag in all_tags(snapshot, rules):
         known.add(tag[0])
-        for number in view.lifetimes.generations(dataset) if has_tag(*tag, key) else ():
-            named = None if column is None else moment.columns(moment.graph.names[number]).key(column)
-            found = _of(moment, view, number, named)
+        for number in counted.lifetimes.generations(dataset) if has_tag(*tag, key) else ():
+            named = None if column is None else snapshot.columns(snapshot.graph.names[number]).key(column)
+            found = _of(snapshot, counted, number, named)
             nodes.update(dict.fromkeys(found.nodes))
             whole.update(dict.fromkeys(found.whole))
     if not any(each.casefold() == key.casefold() for each in known):
         near = difflib.get_close_matches(key, known, 5, 0.4) or sorted(known)[:5]
         raise NotKnown("tag", key, near, "Tags come from `tags` facets and from the file tags.yaml.")
-    return Sources(list(nodes), list(whole))
+    return TaggedSources(list(nodes), list(whole))
 
 
-def all_tags(moment: Snapshot, rules: UserRules) -> Iterator[tuple[Name, str | None, tuple[str, str]]]:
+def all_tags(snapshot: Snapshot, rules: UserRules) -> Iterator[tuple[Name, str | None, tuple[str, str]]]:
     """Yield (dataset, column or None, (key, value)) of each tag, by facets or by the tags file."""
-    for dataset, tags in moment.tags().items():
+    for dataset, tags in snapshot.tags().items():
         yield from ((dataset, tag.column, (tag.key, tag.value)) for tag in tags)
     if rules.tags:
-        for dataset in moment.datasets():
-            for column in (None, *moment.shown_columns(dataset).names):
+        for dataset in snapshot.datasets():
+            for column in (None, *snapshot.shown_columns(dataset).names):
                 for tag in rules.tags_of(*dataset.parts, column):
                     yield dataset, column, tag
 
 
-def _item(moment: Snapshot, show: Shown, each: Surfaced, found: Exposed) -> SurfaceItem:
-    graph = moment.graph
+def _item(snapshot: Snapshot, show: Shown, each: Surfaced, found: Exposed) -> SurfaceItem:
+    graph = snapshot.graph
     until = found.until.get((each.dataset, each.key)) if each.exposure == "masked" else None
-    how: Transformation | str = "no writer accounts for this column"
+    how: StepTransformation | str = "no writer accounts for this column"
     source: Column | None = None
     via: SurfaceVia | None = None
     if each.hit is not None:
@@ -157,10 +161,10 @@ def _item(moment: Snapshot, show: Shown, each: Surfaced, found: Exposed) -> Surf
     elif each.opaque is not None:
         how, via = (
             "written without column lineage",
-            SurfaceVia(job=Job(*moment.job(graph.sets[each.opaque][0].job).parts)),
+            SurfaceVia(job=Job(*snapshot.job(graph.sets[each.opaque][0].job).parts)),
         )
     name = graph.names[each.dataset]
-    column = None if each.key is None else moment.columns(name).shown(each.key)
+    column = None if each.key is None else snapshot.columns(name).shown(each.key)
     return SurfaceItem(*name.parts, column, each.exposure, iso(until), how, source, via)
 
 

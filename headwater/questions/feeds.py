@@ -3,46 +3,47 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from headwater.lineage.adjacency import NO_EDGES, triples
-from headwater.lineage.contents import How
-from headwater.lineage.graph import Graph
-from headwater.lineage.view import View
+from headwater.lineage.edges.facet_contents import Transformation
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.walks.adjacency import NO_EDGES, triples
+from headwater.lineage.walks.column_graph import Graph
 
 
 class Feed(NamedTuple):
     """One step into a column: from which node, by which transformation; over what is gone by all of them together."""
 
     node: int
-    how: How
+    transformation: Transformation
 
 
-def feeds(graph: Graph, node: int, view: View, *, forward: bool = False) -> Iterator[Feed]:
+def feeds(graph: Graph, node: int, counted: CountedEdges, *, forward: bool = False) -> Iterator[Feed]:
     """Yield what leads into a column (or out of it), through the meeting points of dataset-wide edges, each once."""
     seen: set[Feed] = set()
-    todo = list(_next(graph, node, view, forward=forward))
+    todo = list(_next(graph, node, counted, forward=forward))
     while todo:
         feed = todo.pop(0)
         if feed in seen:
             continue
         seen.add(feed)
-        if graph.dataset_of[feed.node] in view.hidden:
+        if graph.dataset_of[feed.node] in counted.hidden:
             todo += (
-                Feed(each.node, _over(feed.how, each.how)) for each in _next(graph, feed.node, view, forward=forward)
+                Feed(each.node, _over(feed.transformation, each.transformation))
+                for each in _next(graph, feed.node, counted, forward=forward)
             )
         else:
             yield feed
 
 
-def _next(graph: Graph, node: int, view: View, *, forward: bool) -> Iterator[Feed]:
+def _next(graph: Graph, node: int, counted: CountedEdges, *, forward: bool) -> Iterator[Feed]:
     edges = graph.out if forward else graph.into
-    for far, how, number in triples(edges.get(node, NO_EDGES)):
-        if not view.live[number]:
+    for far, transformation, number in triples(edges.get(node, NO_EDGES)):
+        if not counted.live[number]:
             continue
-        beyond = triples(edges.get(far, NO_EDGES)) if graph.dataset_of[far] < 0 else ((far, how, number),)
+        beyond = triples(edges.get(far, NO_EDGES)) if graph.dataset_of[far] < 0 else ((far, transformation, number),)
         for source, onward, _ in beyond:
-            yield Feed(source, graph.hows[onward or how])
+            yield Feed(source, graph.transformations[onward or transformation])
 
 
-def _over(one: How, other: How) -> How:
+def _over(one: Transformation, other: Transformation) -> Transformation:
     """Return what two transformations are, one after the other."""
-    return How(one.direct and other.direct, one.masked or other.masked, one.subtype or other.subtype, None)
+    return Transformation(one.direct and other.direct, one.masked or other.masked, one.subtype or other.subtype, None)

@@ -2,8 +2,8 @@
 
 from typing import Annotated, Literal
 
-from headwater.lineage.walk import Mode as WalkMode
-from headwater.questions.answers.pictures import Level
+from headwater.lineage.walks.walk import Mode as WalkMode
+from headwater.questions.answers.picture_answers import Level
 from headwater.questions.declaring import Help, Microseconds
 
 MAX_LIMIT = 10_000

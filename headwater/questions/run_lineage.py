@@ -1,11 +1,18 @@
 """Which run read what which run wrote."""
 
 from headwater.events.times import iso
-from headwater.index.run_history import RunBeside, RunHistory
-from headwater.lineage.name import Name
-from headwater.lineage.run import Run
-from headwater.questions.answers.lineage import AskedRun, ChildRun, OtherRun, ReadByRun, RunLineage, WrittenByRun
-from headwater.questions.answers.parts import Job
+from headwater.index.reading.run_history import RunBeside, RunHistory
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.merged_run import Run
+from headwater.questions.answers.answer_parts import Job
+from headwater.questions.answers.lineage_answers import (
+    AskedRun,
+    ChildRun,
+    OtherRun,
+    ReadByRun,
+    RunLineage,
+    WrittenByRun,
+)
 
 _CHILDREN = 200
 

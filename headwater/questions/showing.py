@@ -1,16 +1,21 @@
 """Columns and steps as answers show them."""
 
-from headwater.lineage.contents import How
-from headwater.lineage.name import Name
-from headwater.lineage.snapshot import Snapshot
-from headwater.questions.answers.parts import Column, Transformation
+from headwater.lineage.edges.facet_contents import Transformation
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.time.snapshot import Snapshot
+from headwater.questions.answers.answer_parts import Column, StepTransformation
 
 
-def shown_column(moment: Snapshot, dataset: Name, key: str | None) -> Column:
-    """Return a column as the newest schema spells it."""
-    return Column(*dataset.parts, None if key is None else moment.columns(dataset).shown(key))
+def shown_column(snapshot: Snapshot, dataset: Name, key: str | None) -> Column:
+    """Return a column as the newest schema intervals it."""
+    return Column(*dataset.parts, None if key is None else snapshot.columns(dataset).shown(key))
 
 
-def shown_how(how: How) -> Transformation:
+def shown_transformation(transformation: Transformation) -> StepTransformation:
     """Return a transformation."""
-    return Transformation("DIRECT" if how.direct else "INDIRECT", how.subtype, how.masked, how.description)
+    return StepTransformation(
+        "DIRECT" if transformation.direct else "INDIRECT",
+        transformation.subtype,
+        transformation.masked,
+        transformation.description,
+    )

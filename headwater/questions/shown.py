@@ -3,15 +3,15 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from headwater.lineage.columns import Columns
-from headwater.lineage.snapshot import Snapshot
-from headwater.lineage.wave import Hit
-from headwater.questions.answers.lineage import ReachedColumn
-from headwater.questions.answers.parts import Job, Transformation, Via
-from headwater.questions.showing import shown_how
+from headwater.lineage.edges.schema_columns import Columns
+from headwater.lineage.time.snapshot import Snapshot
+from headwater.lineage.walks.wave import Hit
+from headwater.questions.answers.answer_parts import Job, StepTransformation, Via
+from headwater.questions.answers.lineage_answers import ReachedColumn
+from headwater.questions.showing import shown_transformation
 
 
-class _Dataset(NamedTuple):
+class _ShownDataset(NamedTuple):
     namespace: str
     name: str
     schema: Columns
@@ -20,13 +20,13 @@ class _Dataset(NamedTuple):
 class Shown:
     """Shows the nodes of one moment's graph; keep it for one answer, because schemas change."""
 
-    def __init__(self, moment: Snapshot):
+    def __init__(self, snapshot: Snapshot):
         """Show nothing yet."""
-        self._moment = moment
-        self._graph = moment.graph
-        self._datasets: dict[int, _Dataset] = {}
+        self._moment = snapshot
+        self._graph = snapshot.graph
+        self._datasets: dict[int, _ShownDataset] = {}
         self._jobs: dict[int, Job] = {}
-        self._hows: dict[int, Transformation] = {}
+        self._transformations: dict[int, StepTransformation] = {}
         self._vias: dict[tuple[int, int, int], Via] = {}
 
     def hits(self, hits: Iterable[Hit]) -> list[ReachedColumn]:
@@ -36,7 +36,7 @@ class Shown:
         """
         columns, vias, shown = self._graph.columns, self._vias, []
         for hit in hits:
-            node, distance, masked, parent, how, edge_set, recreated = hit
+            node, distance, masked, parent, transformation, edge_set, recreated = hit
             number, key = columns[node]
             namespace, name, schema = self._datasets.get(number) or self._dataset(number)
             known = schema.by_key
@@ -48,7 +48,7 @@ class Shown:
                     distance,
                     masked,
                     recreated,
-                    vias.get((parent, how, edge_set)) or self.via(hit),
+                    vias.get((parent, transformation, edge_set)) or self.via(hit),
                     not known or key in known,
                 )
             )
@@ -57,8 +57,10 @@ class Shown:
     def via(self, hit: Hit) -> Via:
         """Return how a hit was reached: from which column, by which job, by what transformation."""
         job = self._jobs.get(hit.edge_set) or self._job(hit.edge_set)
-        how = self._hows.get(hit.how) or self._how(hit.how)
-        shown = self._vias[hit.parent, hit.how, hit.edge_set] = Via(*self.place(hit.parent), job, how)
+        transformation = self._transformations.get(hit.transformation) or self._transformation(hit.transformation)
+        shown = self._vias[hit.parent, hit.transformation, hit.edge_set] = Via(
+            *self.place(hit.parent), job, transformation
+        )
         return shown
 
     def place(self, node: int) -> tuple[str, str, str | None]:
@@ -67,15 +69,17 @@ class Shown:
         namespace, name, schema = self._datasets.get(number) or self._dataset(number)
         return namespace, name, None if key is None else schema.shown(key)
 
-    def _dataset(self, number: int) -> _Dataset:
+    def _dataset(self, number: int) -> _ShownDataset:
         name = self._graph.names[number]
-        found = self._datasets[number] = _Dataset(*name.parts, self._moment.columns(name))
+        found = self._datasets[number] = _ShownDataset(*name.parts, self._moment.columns(name))
         return found
 
     def _job(self, edge_set: int) -> Job:
         found = self._jobs[edge_set] = Job(*self._moment.job(self._graph.sets[edge_set][0].job).parts)
         return found
 
-    def _how(self, how: int) -> Transformation:
-        found = self._hows[how] = shown_how(self._graph.hows[how])
+    def _transformation(self, transformation: int) -> StepTransformation:
+        found = self._transformations[transformation] = shown_transformation(
+            self._graph.transformations[transformation]
+        )
         return found

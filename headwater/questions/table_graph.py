@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import get_args
 
 from headwater.errors import NotKnown
-from headwater.lineage.name import Name
-from headwater.lineage.snapshot import Snapshot
-from headwater.lineage.view import View
-from headwater.questions.answers.pictures import GraphAnswer, GraphEdge, GraphNode, Kind, Level
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.snapshot import Snapshot
+from headwater.questions.answers.picture_answers import GraphAnswer, GraphEdge, GraphNode, Kind, Level
 
 _LEVELS = get_args(Level)
 _EDGES_OF_A_NODE = 5
@@ -18,7 +18,9 @@ Node = tuple[Kind, str, str]
 """Kind (group or dataset), namespace, name."""
 
 
-def table_graph(moment: Snapshot, view: View, *, level: Level, expand: Collection[str], limit: int) -> GraphAnswer:
+def table_graph(
+    snapshot: Snapshot, counted: CountedEdges, *, level: Level, expand: Collection[str], limit: int
+) -> GraphAnswer:
     """Answer groups, the datasets of opened groups, and how many lineage edges and jobs lead from one to the other.
 
     level: where groups begin: the namespace, in it the first part of a name (in OneLake the lakehouse), or all but its
@@ -26,13 +28,13 @@ def table_graph(moment: Snapshot, view: View, *, level: Level, expand: Collectio
     Raises NotKnown for a group that is not there.
     """
     start = _LEVELS.index(level)
-    datasets = [name for name in moment.datasets() if view.shows_gone or moment.stands(name)]
+    datasets = [name for name in snapshot.datasets() if counted.shows_gone or snapshot.stands(name)]
     _check(expand, datasets)
     node_of = {name: _node(name, start, expand) for name in datasets}
     sizes = Counter(node_of.values())
     shown = sorted(sizes, key=lambda node: (-sizes[node], node))[:limit]
     ids = {node: node_id(node) for node in shown}
-    edges, inside = _edges(moment, view, node_of, ids)
+    edges, inside = _edges(snapshot, counted, node_of, ids)
     listed = sorted(edges.items(), key=lambda item: (-item[1][0], item[0]))
     most = limit * _EDGES_OF_A_NODE
     return GraphAnswer(
@@ -51,14 +53,14 @@ def node_id(node: Node) -> str:
 
 
 def _edges(
-    moment: Snapshot, view: View, node_of: dict[Name, Node], ids: dict[Node, str]
+    snapshot: Snapshot, counted: CountedEdges, node_of: dict[Name, Node], ids: dict[Node, str]
 ) -> tuple[dict[tuple[str, str], tuple[int, set[Name]]], Counter[str]]:
     pairs: dict[tuple[Name, Name], set[Name]] = {}
-    for number, (group, said) in moment.graph.sets.items():
-        output = said.output
-        if not view.says(number) or output is None or moment.graph.dataset(output) in view.hidden:
+    for number, (group, lineage) in snapshot.graph.sets.items():
+        output = lineage.output
+        if not counted.says(number) or output is None or snapshot.graph.dataset(output) in counted.hidden:
             continue
-        for source in {name.plain for name in said.tables}:
+        for source in {name.plain for name in lineage.tables}:
             if source in node_of and output.plain in node_of:
                 pairs.setdefault((source, output.plain), set()).add(group.job)
     found: dict[tuple[str, str], tuple[int, set[Name]]] = {}

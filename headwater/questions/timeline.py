@@ -4,17 +4,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from headwater.events.times import iso
-from headwater.index.run_history import LOOKED_AT, RunHistory
-from headwater.lineage.current import Vote
-from headwater.lineage.edges import Contribution
-from headwater.lineage.history import History, Spell
-from headwater.lineage.name import Name
-from headwater.lineage.names import NameRules
-from headwater.lineage.snapshot import Snapshot
-from headwater.questions.answers.lineage import Timeline, TimelineItem
-from headwater.questions.answers.parts import Dataset, Job
-from headwater.questions.asking import Subject, find_dataset
+from headwater.index.reading.run_history import LOOKED_AT, RunHistory
+from headwater.lineage.edges.current_candidates import Candidate
+from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.names.canonical_names import NameRules
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.time.snapshot import Snapshot
+from headwater.lineage.time.validity import ValidityHistory, ValidityInterval
+from headwater.questions.answers.answer_parts import Dataset, Job
+from headwater.questions.answers.lineage_answers import Timeline, TimelineItem
 from headwater.questions.showing import shown_column
+from headwater.questions.subjects import Subject, find_dataset
 
 _Line = tuple[Name, str | None, str | None]
 """Source, its column, and the column it goes into; None between whole tables, and where it shapes all columns."""
@@ -34,10 +34,10 @@ def timeline(
     dataset = find_dataset(now, rules, asked)
     found: list[_Change] = []
     cut = False
-    for layer, job, votes in runs.votes(dataset):
-        whole = len(votes) <= LOOKED_AT
+    for layer, job, candidates in runs.candidates(dataset):
+        whole = len(candidates) <= LOOKED_AT
         cut = cut or not whole
-        found.extend(_changes(runs, job, layer, votes[:LOOKED_AT], whole=whole))
+        found.extend(_changes(runs, job, layer, candidates[:LOOKED_AT], whole=whole))
     found.extend(_drops(now, runs, dataset))
     shown = [change for change in found if since_us is None or change.time_us >= since_us]
     shown.sort(key=lambda change: (-change.time_us, change.change, change.job, _sortable(change.line)))
@@ -46,17 +46,19 @@ def timeline(
 
 
 def _changes(
-    runs: RunHistory, job: Name, layer: str, votes: list[Vote[Sequence[int]]], *, whole: bool
+    runs: RunHistory, job: Name, layer: str, candidates: list[Candidate[Sequence[int]]], *, whole: bool
 ) -> Iterator[_Change]:
     """Yield what changed between one run and the next; what the oldest says is new only if no run was left out."""
-    history: History[int] = History(layer)
-    history.add(votes)
-    spells = [*history.ended, *history.standing]
-    times = sorted({time for spell in spells for time in (spell.since_us, spell.until_us) if time is not None})
+    history: ValidityHistory[int] = ValidityHistory(layer)
+    history.add(candidates)
+    intervals = [*history.ended, *history.standing]
+    times = sorted(
+        {time for interval in intervals for time in (interval.since_us, interval.until_us) if time is not None}
+    )
     before: set[_Line] = set()
     lines: dict[int, frozenset[_Line]] = {}
     for number, time_us in enumerate(times):
-        after = _lines(runs, (spell for spell in spells if _counts(spell, time_us)), lines)
+        after = _lines(runs, (interval for interval in intervals if _counts(interval, time_us)), lines)
         if number or whole:
             yield from (_Change(time_us, "appeared", job, line) for line in after - before)
             yield from (_Change(time_us, "ended", job, line) for line in before - after)
@@ -70,20 +72,22 @@ def _drops(now: Snapshot, runs: RunHistory, dataset: Name) -> Iterator[_Change]:
             yield _Change(time_us, "dropped", job, None)
 
 
-def _counts(spell: Spell[int], time_us: int) -> bool:
-    return spell.since_us <= time_us and (spell.until_us is None or time_us < spell.until_us)
+def _counts(interval: ValidityInterval[int], time_us: int) -> bool:
+    return interval.since_us <= time_us and (interval.until_us is None or time_us < interval.until_us)
 
 
-def _lines(runs: RunHistory, spells: Iterable[Spell[int]], known: dict[int, frozenset[_Line]]) -> set[_Line]:
+def _lines(
+    runs: RunHistory, intervals: Iterable[ValidityInterval[int]], known: dict[int, frozenset[_Line]]
+) -> set[_Line]:
     found: set[_Line] = set()
-    for spell in spells:
-        if spell.edge not in known:
-            known[spell.edge] = frozenset(_lines_of(runs.said(spell.edge)))
-        found |= known[spell.edge]
+    for interval in intervals:
+        if interval.edge not in known:
+            known[interval.edge] = frozenset(_lines_of(runs.said(interval.edge)))
+        found |= known[interval.edge]
     return found
 
 
-def _lines_of(said: Contribution) -> Iterator[_Line]:
+def _lines_of(said: OutputLineage) -> Iterator[_Line]:
     if said.carries:
         return ((edge.source, edge.column, edge.target) for edge in said.edges)
     return ((source, None, None) for source in said.tables)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import msgspec
 from prometheus_client import Counter
 
-from headwater.eventlog import Kind, Record
+from headwater.eventlog import Record, RecordKind
 from headwater.receiver import Refusal
 
 MAX_NOTES = 100
@@ -59,7 +59,7 @@ class Refusals:
     def take(self) -> list[Record]:
         """Return the notes as log records and start anew."""
         notes, self._notes = self._notes, {}
-        return [Record(Kind.REFUSAL, msgspec.json.encode(note)) for note in notes.values()]
+        return [Record(RecordKind.REFUSAL, msgspec.json.encode(note)) for note in notes.values()]
 
     def give_back(self, records: list[Record]) -> None:
         """Keep notes that the log did not take for the next flush."""

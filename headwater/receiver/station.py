@@ -16,7 +16,7 @@ from prometheus_client import Counter, Histogram
 
 from headwater.access import Access, Key
 from headwater.errors import InvalidEvent, LogUnavailable
-from headwater.eventlog import Kind, LogWriter, Record
+from headwater.eventlog import LogWriter, Record, RecordKind
 from headwater.events.envelope import Envelope, read_envelope, split_batch
 from headwater.receiver import Answer, Refusal, Request
 from headwater.receiver.body import check_headers, read_body
@@ -37,7 +37,7 @@ _TAKEN_ALL = Answer(204)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RequestLimits:
     """Bytes of an inflated body; seconds until an answer after the body has arrived."""
 
     max_body_bytes: int = 32 << 20
@@ -47,7 +47,7 @@ class Limits:
 class Receiver:
     """Takes requests for one event log."""
 
-    def __init__(self, log: LogWriter, access: Access, limits: Limits = Limits()):
+    def __init__(self, log: LogWriter, access: Access, limits: RequestLimits = RequestLimits()):
         """Share one receiver between all requests of a process."""
         self._log = log
         self._access = access
@@ -62,7 +62,7 @@ class Receiver:
             body = await read_body(request.headers, request.body, self._limits.max_body_bytes)
             large = len(body) > LARGE
             envelope = await asyncio.to_thread(_checked_envelope, key, body) if large else _checked_envelope(key, body)
-            await self._append([Record(Kind.EVENT, body, _metadata(request, key), envelope.key)])
+            await self._append([Record(RecordKind.EVENT, body, _metadata(request, key), envelope.key)])
         except Refusal as refusal:
             return self._refused(refusal, request, "lineage", key)
         return _TAKEN
@@ -77,7 +77,7 @@ class Receiver:
             good, bad = await _in_thread_if_large(body, _sort_out, key, items)
             if good:
                 metadata = _metadata(request, key)
-                await self._append([Record(Kind.EVENT, item, metadata, about) for item, about in good])
+                await self._append([Record(RecordKind.EVENT, item, metadata, about) for item, about in good])
         except Refusal as refusal:
             return self._refused(refusal, request, "batch", key)
         for item_refusal in bad.values():

@@ -11,11 +11,11 @@ from headwater.runtime.storage import lake_place, open_bronze
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
-    from headwater.api.freshness import Freshness
+    from headwater.api.freshness import FreshnessMeter
     from headwater.index.home import IndexHome
-    from headwater.index.lens import Lenses
+    from headwater.index.reading.index_search import Search
+    from headwater.index.reading.view_opener import ViewOpener
     from headwater.index.rules_files import RulesFiles
-    from headwater.index.search import Search
 
 
 def open_index_home(folder: Path) -> "IndexHome":
@@ -25,29 +25,29 @@ def open_index_home(folder: Path) -> "IndexHome":
     return IndexHome(folder / "index")
 
 
-def open_freshness(settings: Settings, folder: Path, readers: Readers) -> "Freshness":
+def open_freshness(settings: Settings, folder: Path, readers: Readers) -> "FreshnessMeter":
     """Open what tells how far behind questions are; with a lake of its own, as it is asked from any thread.
 
     readers: of its own, too.
     """
-    from headwater.api.freshness import Freshness
+    from headwater.api.freshness import FreshnessMeter
     from headwater.lake.gold_pass import Gold
 
-    return Freshness(readers, open_bronze(settings), open_index_home(folder), Gold(*lake_place(settings)))
+    return FreshnessMeter(readers, open_bronze(settings), open_index_home(folder), Gold(*lake_place(settings)))
 
 
-def open_lenses(settings: Settings, folder: Path) -> "Lenses":
+def open_view_opener(settings: Settings, folder: Path) -> "ViewOpener":
     """Open lineage for questions from the command line; the index is brought up to date unless a process does that."""
-    from headwater.index.lens import Lenses
+    from headwater.index.reading.view_opener import ViewOpener
 
     rules = open_rules(settings)
     _catch_up(settings, folder, rules)
-    return Lenses(open_index_home(folder), rules)
+    return ViewOpener(open_index_home(folder), rules)
 
 
 def open_search(settings: Settings, folder: Path) -> "Search":
-    """Open search for the command line; like `open_lenses`."""
-    from headwater.index.search import Search
+    """Open search for the command line; like `open_view_opener`."""
+    from headwater.index.reading.index_search import Search
 
     rules = open_rules(settings)
     _catch_up(settings, folder, rules)
@@ -55,7 +55,7 @@ def open_search(settings: Settings, folder: Path) -> "Search":
 
 
 def _catch_up(settings: Settings, folder: Path, rules: "RulesFiles") -> None:
-    from headwater.index.follow import IndexFollower
+    from headwater.index.writing.index_follower import IndexFollower
 
     with contextlib.suppress(WrongSetting), folder_lock(folder, "index", wait_s=0):
         follower = IndexFollower(open_index_home(folder), open_bronze(settings))

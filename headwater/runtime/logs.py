@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from headwater.errors import LogUnavailable, WrongSetting
 from headwater.eventlog import Claims, Log, LogReader, Readers
-from headwater.eventlog.claims import FolderClaims, Leftovers
+from headwater.eventlog.folder_claims import FolderClaims, Leftovers
 from headwater.runtime.storage import claim_limit
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
     from headwater.eventlog.event_hub_clients import HubAddress
     from headwater.eventlog.kafka_clients import KafkaAddress
-    from headwater.eventlog.sqlite import SqliteLog
+    from headwater.eventlog.sqlite_log import SqliteLog
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ def open_log(settings: Settings, folder: Path, claims: Claims, on_commit: Callab
         case "sqlite":
             return _open_sqlite(settings, folder, claims, on_commit)
         case "event_hub":
-            from headwater.eventlog.event_hub import EventHubLog
+            from headwater.eventlog.event_hub_log import EventHubLog
 
             return EventHubLog(
                 _hub_address(settings),
@@ -38,7 +38,7 @@ def open_log(settings: Settings, folder: Path, claims: Claims, on_commit: Callab
                 forget_claims=lambda: _forget_old(claims, settings.retain_hours),
             )
         case "kafka":
-            from headwater.eventlog.kafka import KafkaLog
+            from headwater.eventlog.kafka_log import KafkaLog
 
             address, largest = kafka_address(settings), claim_limit(settings)
             return KafkaLog(
@@ -55,9 +55,9 @@ def import_log(settings: Settings) -> None:
     Raises WrongSetting for a connection string that is none.
     """
     if settings.log == "kafka":
-        import headwater.eventlog.kafka
+        import headwater.eventlog.kafka_log
     if settings.log == "event_hub":
-        import headwater.eventlog.event_hub  # noqa: F401
+        import headwater.eventlog.event_hub_log  # noqa: F401
         from headwater.eventlog.event_hub_clients import import_identity
 
         _hub_address(settings).host  # noqa: B018 - reads the connection string
@@ -138,10 +138,10 @@ def _open_sqlite(settings: Settings, folder: Path, claims: Claims, on_commit: Ca
     Only from our own folder: a container may be shared, and deletes by age. While a segment cannot be read they stay,
     and so does everything that retention would take.
     """
-    from headwater.eventlog.sqlite import Limits, SqliteLog
+    from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
     from headwater.eventlog.sqlite_reader import SqliteLogReader
 
-    limits = Limits(
+    limits = LogLimits(
         settings.segment_bytes, settings.queued_bytes, settings.min_free_bytes,
         settings.retain_hours, settings.retain_bytes,
     )  # fmt: skip

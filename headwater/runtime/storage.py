@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from pydantic import SecretStr
 
 from headwater.eventlog import Claims
-from headwater.eventlog.claims import FolderClaims
+from headwater.eventlog.folder_claims import FolderClaims
 from headwater.lake.ownership import ROUTES
 from headwater.runtime.folders import data_folder
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
-    from headwater.lake.bronze import Bronze
+    from headwater.lake.bronze_tables import Bronze
 
 OWNER = ROUTES["parser"]
 
@@ -30,7 +30,7 @@ Kafka's default (message.max.bytes) is 1 MiB.
 
 def open_bronze(settings: Settings) -> "Bronze":
     """Open the bronze tables, in a folder or at an address."""
-    from headwater.lake.bronze import Bronze
+    from headwater.lake.bronze_tables import Bronze
 
     lake, options = lake_place(settings)
     return Bronze(f"{lake}/bronze", options)

@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from headwater.sinks.pace import Pace
-from headwater.sinks.shape import Outcome, Payload, Target
+from headwater.sinks.retry_pace import Pace
+from headwater.sinks.sink_shape import Outcome, Payload, Target
 
 TRIES = 3
 """Attempts with one payload alone that the target fails at, before another one shows whether the target works."""
@@ -18,7 +18,7 @@ LARGEST_BYTES = 4 << 20
 """Of one attempt, unless a single payload is larger."""
 
 
-class Refused(NamedTuple):
+class DeadLetter(NamedTuple):
     """A payload that was given up, why, and after how many attempts with it."""
 
     payload: Payload
@@ -32,7 +32,7 @@ class Delivery:
     def __init__(self, target: Target, pace: Pace, width: int | None = None) -> None:
         """Begin empty. width: payloads of the first attempt."""
         self.delivered = 0
-        self.refused: list[Refused] = []
+        self.refused: list[DeadLetter] = []
         self.width = width or target.largest
         self._target = target
         self._pace = pace
@@ -55,7 +55,7 @@ class Delivery:
             if payload.unfit is None:
                 self._left.append(payload)
             else:
-                self.refused.append(Refused(payload, payload.unfit, 0))
+                self.refused.append(DeadLetter(payload, payload.unfit, 0))
 
     @property
     def is_done(self) -> bool:
@@ -73,7 +73,7 @@ class Delivery:
         passed = self._take(1 + self._mute % (len(self._left) - 1) if as_witness else 0, sys.maxsize)
         some = self._take(1 if as_witness else self.width, LARGEST_BYTES)
         outcome = self._target.deliver(some)
-        self.refused += [Refused(some[place], why, self.tries + 1) for place, why in outcome.refused.items()]
+        self.refused += [DeadLetter(some[place], why, self.tries + 1) for place, why in outcome.refused.items()]
         self.delivered += len(some) - len(outcome.refused) - len(outcome.again)
         self._left.extendleft(reversed([*passed, *(some[place] for place in sorted(outcome.again))]))
         return (
@@ -117,5 +117,5 @@ class Delivery:
 
     def _give_up(self) -> None:
         reason = f"The target fails at this event while it takes another one: {self.trouble}"
-        self.refused.append(Refused(self._left.popleft(), reason, self.tries))
+        self.refused.append(DeadLetter(self._left.popleft(), reason, self.tries))
         self._begin()

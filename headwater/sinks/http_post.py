@@ -9,7 +9,7 @@ from typing import NamedTuple
 import httpx
 
 from headwater.errors import Retry, WrongSetting
-from headwater.sinks.shape import Outcome, whole_again
+from headwater.sinks.sink_shape import Outcome, whole_again
 
 _READ_BYTES = 1 << 20
 """Of an answer; the rest is not read."""
@@ -20,7 +20,7 @@ Headers = Callable[[], Mapping[str, str]]
 """Returns the headers that say who we are, at each attempt anew: a token may have ended."""
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     """What came back: status, headers, and the beginning of the body."""
 
     status: int
@@ -43,7 +43,7 @@ class Poster:
             raise WrongSetting(f"Cannot use the certificates in {ca}: {error.strerror}. Correct `ca`.") from error
         self._client = httpx.Client(timeout=limits, verify=context, follow_redirects=False)
 
-    def post(self, path: str, body: bytes, count: int) -> Answer | Outcome:
+    def post(self, path: str, body: bytes, count: int) -> HttpAnswer | Outcome:
         """Post one body that stands for `count` payloads: an answer 2xx, or the outcome of what failed."""
         try:
             answer = self.ask("POST", path, body)
@@ -53,7 +53,7 @@ class Poster:
             return answer
         return _failed(answer, count)
 
-    def ask(self, method: str, path: str, body: bytes | None = None) -> Answer:
+    def ask(self, method: str, path: str, body: bytes | None = None) -> HttpAnswer:
         """Make one request; raises Retry where no answer came."""
         headers = dict(self._headers())
         if body is not None:
@@ -63,7 +63,7 @@ class Poster:
                 body = gzip.compress(body, 1)
         try:
             with self._client.stream(method, self._url + path, content=body, headers=headers) as answer:
-                return Answer(answer.status_code, answer.headers, _begin_of(answer))
+                return HttpAnswer(answer.status_code, answer.headers, _begin_of(answer))
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise Retry(f"No answer from {self._url}: {_told(error)}") from error
 
@@ -85,7 +85,7 @@ def _told(error: Exception) -> str:
     return str(error) or {"ReadTimeout": "it did not answer in time"}.get(type(error).__name__, type(error).__name__)
 
 
-def _failed(answer: Answer, count: int) -> Outcome:
+def _failed(answer: HttpAnswer, count: int) -> Outcome:
     text = answer.body[:300].decode("utf-8", "replace").strip()
     said = f"status {answer.status}" + (f": {text}" if text else "")
     if answer.status in _AWAY or 300 <= answer.status < 400:

@@ -8,9 +8,9 @@ import yaml
 from pydantic import ValidationError
 
 from headwater.errors import WrongSetting
-from headwater.lineage.rule_text import Entry, read_whole
-from headwater.sinks.options import Sink
-from headwater.sinks.registry import TARGETS, target_module
+from headwater.lineage.rules.rule_text import Entry, read_whole
+from headwater.sinks.sink_options import Sink
+from headwater.sinks.target_registry import TARGETS, target_module
 
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 

@@ -12,12 +12,12 @@ from pyspark.sql import SparkSession
 
 from headwater.durations import seconds
 from headwater.errors import WrongSetting
-from headwater.lineage.name_metadata import read_metadata
-from headwater.lineage.names import NameRules
-from headwater.lineage.user_rules import UserRules
-from headwater.lineage.user_rules_text import read_consumers, read_masking, read_tags
-from headwater.spark.every import passes
+from headwater.lineage.names.canonical_names import NameRules
+from headwater.lineage.names.name_metadata import read_metadata
+from headwater.lineage.rules.user_rules import UserRules
+from headwater.lineage.rules.user_rules_text import read_consumers, read_masking, read_tags
 from headwater.spark.refresh import BATCH_EVENTS, refresh
+from headwater.spark.repeated_passes import passes
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

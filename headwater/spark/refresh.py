@@ -12,19 +12,19 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.errors import LakeUnavailable, WrongSetting
 from headwater.failpoints import reach
-from headwater.lineage.user_rules import UserRules
-from headwater.spark.alone import alone
-from headwater.spark.batch import Batch
-from headwater.spark.delta import CHECK, Folder, settings, together
-from headwater.spark.generations import begin, current, switch
-from headwater.spark.gold_answers import write_answers
-from headwater.spark.gold_edges import write_edges
-from headwater.spark.gold_runs import write_runs
-from headwater.spark.maintain import maintain
-from headwater.spark.parse import READ
-from headwater.spark.positions import Position, Source, beyond, limited, position_rows, read_position
-from headwater.spark.state import State
-from headwater.spark.versions import SIGNED, newest, put_back, strangers, undisturbed, versions, writers
+from headwater.lineage.rules.user_rules import UserRules
+from headwater.spark.gold.gold_answers import write_answers
+from headwater.spark.gold.gold_edges import write_edges
+from headwater.spark.gold.gold_runs import write_runs
+from headwater.spark.layer_generations import begin, current, switch
+from headwater.spark.layer_positions import LayerPosition, Source, beyond, limited, position_rows, read_position
+from headwater.spark.one_pass import alone
+from headwater.spark.silver.bronze_reading import READ
+from headwater.spark.silver.silver_batch import SilverBatch
+from headwater.spark.silver.state import State
+from headwater.spark.storage.layer_maintenance import maintain
+from headwater.spark.storage.spark_delta import CHECK, TableFolder, settings, together
+from headwater.spark.storage.versions import SIGNED, newest, put_back, strangers, undisturbed, versions, writers
 from headwater.tables import BRONZE, EVENTS, GOLD, POSITIONS, SILVER, STATE, Table
 
 BATCH_EVENTS = 100_000
@@ -58,7 +58,7 @@ def refresh(
     anew; ending: once it is set, the batch that is under way is the last one. Raises LakeUnavailable where another pass
     is at work; then this one has changed nothing.
     """
-    bronze = Folder(spark, f"{lake}/bronze", BRONZE)
+    bronze = TableFolder(spark, f"{lake}/bronze", BRONZE)
     events = bronze_events(bronze)
     name = f"headwater {uuid4().hex}"
     with alone(spark, lake), undisturbed(lake), settings(spark, {CHECK: "false", SIGNED: name}):
@@ -76,7 +76,7 @@ def refresh(
 class Pass:
     """A batch of events, from bronze to gold."""
 
-    def __init__(self, folders: Mapping[str, Folder], bronze: Folder, rules: UserRules, name: str):
+    def __init__(self, folders: Mapping[str, TableFolder], bronze: TableFolder, rules: UserRules, name: str):
         """Read nothing yet; name: what commits are signed with."""
         self._name = name
         self._folders = folders
@@ -96,7 +96,7 @@ class Pass:
         with self._sized(few=count <= FEW_EVENTS):
             if count:
                 bindings = state.collect("binding")
-                batch = Batch(self._silver, self._bronze, self._rules, before, state, bindings=bindings)
+                batch = SilverBatch(self._silver, self._bronze, self._rules, before, state, bindings=bindings)
                 now = self._take(batch, events, before, ends)
             elif not write_runs(self._gold, self._rules, None):  # time alone loses runs
                 return 0, False
@@ -106,11 +106,13 @@ class Pass:
         maintain(self._folders, now.batch)
         return count, more
 
-    def _put_back(self, before: Position) -> None:
+    def _put_back(self, before: LayerPosition) -> None:
         self._found = versions(self._folders, TABLES)
         put_back(self._folders, before.versions or dict.fromkeys(self._found, 0), self._found)
 
-    def _take(self, batch: Batch, events: DataFrame, before: Position, ends: Mapping[Source, int]) -> Position:
+    def _take(
+        self, batch: SilverBatch, events: DataFrame, before: LayerPosition, ends: Mapping[Source, int]
+    ) -> LayerPosition:
         batch.take(events)
         _, _, answers = together(
             partial(write_edges, self._silver, self._gold, self._rules, batch),
@@ -118,12 +120,14 @@ class Pass:
             partial(self._answers, batch, before.answers),
         )
         sequences = {**before.sequences, **ends}
-        return Position(batch.number, sequences, batch.exact, batch.borrows, self._rules.masking, batch.asks, answers)
+        return LayerPosition(
+            batch.number, sequences, batch.exact, batch.borrows, self._rules.masking, batch.asks, answers
+        )
 
-    def _answers(self, batch: Batch, before: Mapping[str, str]) -> Mapping[str, str]:
+    def _answers(self, batch: SilverBatch, before: Mapping[str, str]) -> Mapping[str, str]:
         return before if before and batch.answers_stand else write_answers(self._gold, self._rules, batch, before)
 
-    def _commit(self, state: State, position: Position) -> None:
+    def _commit(self, state: State, position: LayerPosition) -> None:
         """Say that the batch is done, if nobody else has written meanwhile.
 
         Of two that get here, one: the transaction of `state` is numbered by the batch, and goes on by one.
@@ -148,7 +152,7 @@ class Pass:
             yield
 
 
-def bronze_events(bronze: Folder) -> DataFrame:
+def bronze_events(bronze: TableFolder) -> DataFrame:
     """Return the columns of bronze that silver reads, times in us."""
     if not bronze.exists(EVENTS):
         raise WrongSetting(f"No table `events` in {bronze.root}. Name the lake's folder, or start `headwater up` once.")

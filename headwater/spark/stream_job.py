@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from headwater.durations import seconds
 from headwater.eventlog.kafka_clients import KafkaAddress
-from headwater.spark.stream import BATCH_EVENTS, Stream, run
+from headwater.spark.bronze.topic_stream import BATCH_EVENTS, TopicStream, run
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = json.loads(os.environ.get("HEADWATER_KAFKA_OPTIONS", "{}"))
     address = KafkaAddress(given.servers, given.topic, given.group, options)
     lake = given.lake.rstrip("/")
-    stream = Stream(address, lake, given.claims, given.batch_events, given.every, given.incarnation)
+    stream = TopicStream(address, lake, given.claims, given.batch_events, given.every, given.epoch)
     run(SparkSession.builder.getOrCreate(), stream)
 
 

@@ -42,8 +42,8 @@ until = ""  # empty for now
 
 from datetime import datetime
 
-from headwater.spark.plots import as_html, draw_diff
-from headwater.spark.questions import Questions
+from headwater.spark.notebook.plots import as_html, draw_diff
+from headwater.spark.notebook.notebook_questions import Questions
 
 questions = Questions(spark, lake)
 found = questions.diff(datetime.fromisoformat(since), datetime.fromisoformat(until) if until else None)

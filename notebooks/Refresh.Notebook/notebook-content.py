@@ -56,7 +56,7 @@ main([lake, *(["--rules", rules] if rules else []), *(["--rebuild"] if rebuild e
 
 # CELL ********************
 
-from headwater.spark.questions import overview
+from headwater.spark.notebook.notebook_questions import overview
 
 display(overview(spark, lake))
 

@@ -40,8 +40,8 @@ tag = "pii"
 
 # CELL ********************
 
-from headwater.spark.plots import as_html, draw_surface
-from headwater.spark.questions import Questions
+from headwater.spark.notebook.plots import as_html, draw_surface
+from headwater.spark.notebook.notebook_questions import Questions
 
 questions = Questions(spark, lake)
 found = questions.surface(tag)

@@ -41,8 +41,8 @@ dataset = ""  # empty for all of them
 
 # CELL ********************
 
-from headwater.spark.plots import as_html, draw_unused
-from headwater.spark.questions import Questions
+from headwater.spark.notebook.plots import as_html, draw_unused
+from headwater.spark.notebook.notebook_questions import Questions
 
 questions = Questions(spark, lake)
 found = questions.unused(dataset or None)

@@ -44,8 +44,8 @@ depth = 25
 
 # CELL ********************
 
-from headwater.spark.plots import as_html, draw_reach
-from headwater.spark.questions import Questions
+from headwater.spark.notebook.plots import as_html, draw_reach
+from headwater.spark.notebook.notebook_questions import Questions
 
 questions = Questions(spark, lake)
 found = questions.upstream(dataset, column or None, mode=mode, depth=depth)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headwater.eventlog import Kind
+from headwater.eventlog import RecordKind
 from tests.functions.host import App, Reply, running
 from tests.made_events import body, run_event
 from tests.parsing import World
@@ -62,7 +62,7 @@ def test_an_event_with_a_key_is_200_and_in_the_log(
     answer = app.request("lineage", event, target=target, **credentials)
     assert (answer.status, answer.body) == (200, b"{}")
     (stored,) = world.records(world.reader().tail(), 1 << 30)
-    assert (stored.kind, stored.body) == (Kind.EVENT, event)
+    assert (stored.kind, stored.body) == (RecordKind.EVENT, event)
     assert json.loads(stored.http)["key"] == "spark"
 
 
@@ -105,7 +105,7 @@ def test_notes_of_refusals_reach_the_log(app: App, world: World) -> None:
     refused(app.request("lineage", body(run_event()), authorization="Bearer nobody"), 401)
     while world.reader().tail() == before:
         assert app.request("live", method="GET").status == 200
-    assert world.records(before + 1, before + 1)[0].kind is Kind.REFUSAL
+    assert world.records(before + 1, before + 1)[0].kind is RecordKind.REFUSAL
 
 
 def test_health_needs_no_key(app: App) -> None:

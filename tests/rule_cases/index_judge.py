@@ -6,10 +6,10 @@ from random import Random
 from typing import Any, Self
 
 from headwater.errors import NotKnown
-from headwater.lineage.lens import Lens, Sight
-from headwater.questions.asking import Subject
+from headwater.lineage.time.as_of import AsOf, View
 from headwater.questions.exposure import exposures, look_for
 from headwater.questions.reach import reach
+from headwater.questions.subjects import Subject
 from headwater.questions.verdicts import verdicts
 from tests.reference.world_events import START
 from tests.rule_cases.case import Ask
@@ -26,8 +26,8 @@ class Index(Judge):
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            lenses = stack.enter_context(indexed(self.delivered, Random(len(self.delivered))))
-            self.here = stack.enter_context(lenses.look(Lens(as_of_us=self.as_of_us)))
+            open_views = stack.enter_context(indexed(self.delivered, Random(len(self.delivered))))
+            self.here = stack.enter_context(open_views.look(AsOf(as_of_us=self.as_of_us)))
             self._opened = stack.pop_all()
         return self
 
@@ -42,7 +42,9 @@ class Index(Judge):
         return {column: seconds(time) for column, time in found.items() if time is not None}
 
     def unused(self, ask: Ask) -> Any:
-        found = verdicts(self.here.moment, self.here.rules, self.here.view, asked=None, limit=MANY, strict=ask.strict)
+        found = verdicts(
+            self.here.snapshot, self.here.rules, self.here.counted, asked=None, limit=MANY, strict=ask.strict
+        )
         return {
             told(self.here, item).removeprefix(f"{ask.about}."): told_verdict(item.verdict, item.reason or "")
             for item in found.items
@@ -61,24 +63,24 @@ class Index(Judge):
     def _exposures(self, ask: Ask) -> Any:
         tag, source = ask.tag, None if ask.tag else Subject(*column_of(ask.about))
         try:
-            looked = look_for(self.here.moment, self.here.rules, self.here.view, tag=tag, source=source)
+            looked = look_for(self.here.snapshot, self.here.rules, self.here.counted, tag=tag, source=source)
         except NotKnown:
             return []
-        return exposures(self.here.moment, looked, tag=tag, limit=MANY).items
+        return exposures(self.here.snapshot, looked, tag=tag, limit=MANY).items
 
 
-def reached(here: Sight, ask: Ask, *, forward: bool) -> Any:
+def reached(here: View, ask: Ask, *, forward: bool) -> Any:
     subject = Subject(*column_of(ask.about))
-    return reach(here.moment, RULES, subject, here.view, forward=forward, mode=ask.mode, bounds=FAR)
+    return reach(here.snapshot, RULES, subject, here.counted, forward=forward, mode=ask.mode, bounds=FAR)
 
 
-def hits(here: Sight, found: Any) -> dict[str, str]:
+def hits(here: View, found: Any) -> dict[str, str]:
     return {
         told(here, item): told_hit(item.distance, item.masked, item.read_before_recreation) for item in found.columns
     }
 
 
-def told(here: Sight, item: Any) -> str:
+def told(here: View, item: Any) -> str:
     return f"{item.dataset}.{key_of(here, item)[-1]}"
 
 

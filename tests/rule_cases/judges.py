@@ -2,8 +2,8 @@
 
 from typing import Any, Self
 
-from headwater.lineage.name import Name
-from headwater.lineage.names import default_rules
+from headwater.lineage.names.canonical_names import default_rules
+from headwater.lineage.names.dataset_name import Name
 from tests.lineage_world import LineageWorld, short
 from tests.reference import questions
 from tests.reference.records import Delivered

@@ -4,22 +4,22 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from headwater.api.marquez.asking import Answer, Asked, LookAgain, Unknown, flag, not_found, required
-from headwater.api.marquez.columns import how_json, old_type
+from headwater.api.marquez.column_feeds import how_json, old_type
 from headwater.api.marquez.datasets import find_version
 from headwater.api.marquez.facet_texts import schema_fields
 from headwater.api.marquez.nodes import Node, find_node
-from headwater.api.marquez.versions import version_now, version_text
+from headwater.api.marquez.requests import Answer, Asked, LookAgain, Unknown, flag, not_found, required
+from headwater.api.marquez.version_ids import version_now, version_text
 from headwater.errors import NotKnown
-from headwater.index.catalog_tables import JOB
-from headwater.lineage.columns import Columns
-from headwater.lineage.contents import How
-from headwater.lineage.walk import allowed_hows
-from headwater.lineage.wave import Wave
-from headwater.questions.asking import find_column, nodes_of
+from headwater.index.stored.catalog_tables import JOB
+from headwater.lineage.edges.facet_contents import Transformation
+from headwater.lineage.edges.schema_columns import Columns
+from headwater.lineage.walks.walk import allowed_transformations
+from headwater.lineage.walks.wave import Wave
 from headwater.questions.declaring import read_as
 from headwater.questions.feeds import feeds
 from headwater.questions.parameters import Mode
+from headwater.questions.subjects import find_column, nodes_of
 
 MAX_NODES = 5_000
 """Columns of one answer; one that was cut here says `truncated`."""
@@ -42,7 +42,7 @@ def get_column_lineage(asked: Asked) -> Answer:
         more = _reach(asked, starts, forward=forward)
         truncated = truncated or len(more) > MAX_NODES
         reached |= more
-    nodes = _Drawing(asked, sorted(reached)[:MAX_NODES]).nodes()
+    nodes = _ColumnDrawing(asked, sorted(reached)[:MAX_NODES]).nodes()
     return {"graph": nodes, "truncated": truncated or len(reached) > MAX_NODES}
 
 
@@ -59,34 +59,38 @@ def _moment_of(asked: Asked, node: Node, text: str) -> int:
 
 
 def _starts(asked: Asked, node: Node) -> list[int]:
-    moment = asked.sight.moment
+    snapshot = asked.view.snapshot
     if node.dataset is None:
         key = asked.catalog.name(node.job.key) if node.job else None
-        sets = [number for number in moment.graph.of_job.get(key, ()) if asked.sight.view.live[number]] if key else []
-        outputs = {output for number in sets if (output := moment.graph.sets[number][1].output)}
-        return [each for output in outputs for each in nodes_of(moment, asked.sight.view, output.plain, None)]
+        sets = (
+            [number for number in snapshot.graph.of_job.get(key, ()) if asked.view.counted.live[number]] if key else []
+        )
+        outputs = {output for number in sets if (output := snapshot.graph.sets[number][1].output)}
+        return [each for output in outputs for each in nodes_of(snapshot, asked.view.counted, output.plain, None)]
     if node.column is None:
-        return nodes_of(moment, asked.sight.view, node.dataset, None)
+        return nodes_of(snapshot, asked.view.counted, node.dataset, None)
     try:
-        column = find_column(moment, node.dataset, node.column)
-        return nodes_of(moment, asked.sight.view, node.dataset, column)
+        column = find_column(snapshot, node.dataset, node.column)
+        return nodes_of(snapshot, asked.view.counted, node.dataset, column)
     except NotKnown as error:
         raise Unknown(str(error)) from error
 
 
 def _reach(asked: Asked, starts: list[int], *, forward: bool) -> set[int]:
-    sight, depth = asked.sight, asked.depth()
-    allowed = allowed_hows(sight.moment.graph, read_as(Mode, "mode", asked.query.get("mode") or "any"), masked=True)
-    wave = Wave(sight.moment.graph, starts, sight.view, forward=forward, allowed=allowed)
+    view, depth = asked.view, asked.depth()
+    allowed = allowed_transformations(
+        view.snapshot.graph, read_as(Mode, "mode", asked.query.get("mode") or "any"), masked=True
+    )
+    wave = Wave(view.snapshot.graph, starts, view.counted, forward=forward, allowed=allowed)
     found: set[int] = set()
     while wave.front and wave.distance < depth and len(found) <= MAX_NODES:
-        most = None if sight.view.hidden else MAX_NODES + 1 - len(found)
+        most = None if view.counted.hidden else MAX_NODES + 1 - len(found)
         hits = (hit.node for hit in wave.advance(most))
-        found.update(node for node in hits if sight.moment.graph.dataset_of[node] not in sight.view.hidden)
+        found.update(node for node in hits if view.snapshot.graph.dataset_of[node] not in view.counted.hidden)
     return found
 
 
-class _Dataset(NamedTuple):
+class _DrawnDataset(NamedTuple):
     """What all columns of a dataset share in an answer."""
 
     namespace: str
@@ -96,25 +100,25 @@ class _Dataset(NamedTuple):
     types: dict[str, str]
 
 
-class _Drawing:
+class _ColumnDrawing:
     """The nodes and edges of one answer."""
 
     def __init__(self, asked: Asked, nodes: Iterable[int]):
         self._asked = asked
-        self._graph = asked.sight.moment.graph
+        self._graph = asked.view.snapshot.graph
         self._value_only = asked.query.get("mode") == "value"
         self._nodes = dict.fromkeys(nodes)
         self._dataset = lru_cache(maxsize=None)(self._read_dataset)
         self._labels = {node: self._label(node) for node in self._nodes}
 
-    def _read_dataset(self, number: int) -> _Dataset:
+    def _read_dataset(self, number: int) -> _DrawnDataset:
         asked, name = self._asked, self._graph.names[number].plain
         facets = asked.catalog.dataset_facets(name, only="schema")
         types = {each["name"].casefold(): str(each.get("type") or "") for each in schema_fields(facets)}
         version = version_text(version_now(asked.catalog, name))
-        return _Dataset(*name.parts, version, asked.sight.moment.shown_columns(name), types)
+        return _DrawnDataset(*name.parts, version, asked.view.snapshot.shown_columns(name), types)
 
-    def _label(self, node: int) -> tuple[str, _Dataset, str]:
+    def _label(self, node: int) -> tuple[str, _DrawnDataset, str]:
         number, key = self._graph.columns[node]
         dataset = self._dataset(number)
         column = dataset.columns.shown(key or "")
@@ -137,17 +141,17 @@ class _Drawing:
                 ]
         return sorted(found.values(), key=lambda each: str(each["id"]))
 
-    def _inputs(self, node: int) -> dict[int, list[How]]:
+    def _inputs(self, node: int) -> dict[int, list[Transformation]]:
         """Return what feeds a column directly: node → its transformations."""
-        found: dict[int, list[How]] = {}
-        for feed in feeds(self._graph, node, self._asked.sight.view):
-            if not self._value_only or feed.how.direct:
-                found.setdefault(feed.node, []).append(feed.how)
+        found: dict[int, list[Transformation]] = {}
+        for feed in feeds(self._graph, node, self._asked.view.counted):
+            if not self._value_only or feed.transformation.direct:
+                found.setdefault(feed.node, []).append(feed.transformation)
         return found
 
-    def _node(self, node: int, inputs: dict[int, list[How]]) -> dict[str, Any]:
+    def _node(self, node: int, inputs: dict[int, list[Transformation]]) -> dict[str, Any]:
         text, dataset, column = self._labels[node]
-        fields = [self._input_field(source, hows) for source, hows in inputs.items()]
+        fields = [self._input_field(source, transformations) for source, transformations in inputs.items()]
         inside = sorted(self._labels[source][0] for source in inputs if source in self._labels)
         return {
             "id": text,
@@ -166,14 +170,14 @@ class _Drawing:
             "outEdges": [],
         }
 
-    def _input_field(self, source: int, hows: list[How]) -> dict[str, Any]:
+    def _input_field(self, source: int, transformations: list[Transformation]) -> dict[str, Any]:
         _, dataset, column = self._labels.get(source) or self._label(source)
         return {
             "namespace": dataset.namespace,
             "dataset": dataset.name,
             "datasetVersion": dataset.version,
             "field": column,
-            "transformationDescription": hows[0].description,
-            "transformationType": old_type(hows[0]),
-            "transformations": [how_json(how) for how in hows],
+            "transformationDescription": transformations[0].description,
+            "transformationType": old_type(transformations[0]),
+            "transformations": [how_json(transformation) for transformation in transformations],
         }

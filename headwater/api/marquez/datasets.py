@@ -7,17 +7,17 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from headwater.api.marquez.asking import Answer, Asked, not_found
-from headwater.api.marquez.columns import column_lineage
+from headwater.api.marquez.column_feeds import column_lineage
 from headwater.api.marquez.facet_texts import raw_facets, schema_fields, text_in
-from headwater.api.marquez.runs import Later, run_json, with_facets
-from headwater.api.marquez.versions import undescribed_versions, unwritten_versions, version_now, version_text
+from headwater.api.marquez.requests import Answer, Asked, not_found
+from headwater.api.marquez.run_answers import Later, run_json, with_facets
+from headwater.api.marquez.version_ids import undescribed_versions, unwritten_versions, version_now, version_text
 from headwater.events.times import iso
-from headwater.index.catalog import VersionRow
-from headwater.index.catalog_tables import DATASET
-from headwater.index.history_table import version_value_from
-from headwater.lineage.name import Name
-from headwater.lineage.part import Tag
+from headwater.index.reading.catalog import VersionRow
+from headwater.index.stored.catalog_tables import DATASET
+from headwater.index.stored.version_table import version_value_from
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.run_facts import Tag
 
 _STREAMS = ("kafka", "pulsar", "kinesis", "eventhub", "pubsub")
 
@@ -49,9 +49,9 @@ def dataset_json(asked: Asked, name: Name, *, lineage: bool = True) -> Answer:
         "lastLifecycleState": text_in(facets, "lifecycleStateChange", "lifecycleStateChange"),
         "description": text_in(facets, "documentation", "description"),
         "currentVersion": version_text(version_now(asked.catalog, name)),
-        "columnLineage": column_lineage(asked.sight, name) if lineage else None,
+        "columnLineage": column_lineage(asked.view, name) if lineage else None,
         "facets": raw_facets(facets),
-        "deleted": not asked.sight.moment.stands(name),
+        "deleted": not asked.view.snapshot.stands(name),
     }
 
 

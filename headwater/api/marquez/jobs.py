@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-from headwater.api.marquez.asking import Answer, Asked, Refused, not_found
 from headwater.api.marquez.facet_texts import raw_facets, text_in
-from headwater.api.marquez.runs import STATES, Later, brief_json, run_json, with_facets
-from headwater.api.marquez.versions import version_text
+from headwater.api.marquez.requests import Answer, Asked, Refused, not_found
+from headwater.api.marquez.run_answers import STATES, Later, brief_json, run_json, with_facets
+from headwater.api.marquez.version_ids import version_text
 from headwater.events.times import iso
-from headwater.index.catalog import Catalog, JobRow, VersionRow
-from headwater.index.catalog_tables import JOB
-from headwater.index.changes import NAMESPACE
-from headwater.index.history_table import job_value_from
-from headwater.lineage.name import Name
+from headwater.index.reading.catalog import Catalog, JobRow, VersionRow
+from headwater.index.stored.catalog_tables import JOB
+from headwater.index.stored.version_table import job_value_from
+from headwater.index.writing.announced_changes import NAMESPACE
+from headwater.lineage.names.dataset_name import Name
 
 LATEST_RUNS = 10
 _TYPES = {"STREAMING": "STREAM", "SERVICE": "SERVICE"}

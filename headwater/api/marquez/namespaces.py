@@ -1,8 +1,8 @@
 """Namespaces, data sources and tags."""
 
-from headwater.api.marquez.asking import Answer, Asked, not_found
+from headwater.api.marquez.requests import Answer, Asked, not_found
 from headwater.events.times import iso
-from headwater.index.changes import NAMESPACE
+from headwater.index.writing.announced_changes import NAMESPACE
 
 _FROM_THE_START = {"PII": "Personally identifiable information", "SENSITIVE": "Contains sensitive information"}
 _KINDS = {"postgres": "POSTGRESQL", "abfss": "ABFS", "s3": "S3", "gs": "GCS"}

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
 
-from headwater.api.marquez.asking import Asked, no_such_page, not_found
-from headwater.index.catalog import JobRow
-from headwater.lineage.name import Name
+from headwater.api.marquez.requests import Asked, no_such_page, not_found
+from headwater.index.reading.catalog import JobRow
+from headwater.lineage.names.dataset_name import Name
 
 T = TypeVar("T")
 

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from headwater.api.marquez.asking import Asked, invalid, required, zone
 from headwater.api.marquez.namespaces import SOURCES
+from headwater.api.marquez.requests import Asked, invalid, required, zone
 from headwater.events.times import iso
-from headwater.index.catalog_tables import DATASET, JOB
-from headwater.index.happened_table import QUARTER_US
+from headwater.index.stored.catalog_tables import DATASET, JOB
+from headwater.index.stored.event_table import QUARTER_US
 
 _COUNTED = {"START": "start", "COMPLETE": "complete", "FAIL": "fail", "ABORT": "abort"}
 Interval = tuple[int, int]

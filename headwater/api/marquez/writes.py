@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from headwater.api.marquez.asking import Answer, Asked, Refused, not_found
 from headwater.api.marquez.datasets import columns_json, dataset_json
 from headwater.api.marquez.jobs import find_job, job_json
-from headwater.index import changes
+from headwater.api.marquez.requests import Answer, Asked, Refused, not_found
+from headwater.index.writing import announced_changes
 
 Json = dict[str, Any]
 
@@ -29,7 +29,7 @@ def create_tag(asked: Asked) -> Write:
         raise Refused(400, {"code": 400, "message": "Unable to process JSON"}) from error
     text = said.get("description")
     description = text if isinstance(text, str) else ""
-    return Write(changes.tag_described(tag, description), {"name": tag, "description": description or None})
+    return Write(announced_changes.tag_described(tag, description), {"name": tag, "description": description or None})
 
 
 def tag_dataset(*, holds: bool) -> Callable[[Asked], Write]:
@@ -39,7 +39,7 @@ def tag_dataset(*, holds: bool) -> Callable[[Asked], Write]:
         name, tag = asked.dataset(), asked.path["tag"]
         shown = dataset_json(asked, name)
         shown["tags"] = _changed(shown["tags"], tag, holds=holds)
-        return Write(changes.dataset_tagged(name, None, tag, holds=holds), shown)
+        return Write(announced_changes.dataset_tagged(name, None, tag, holds=holds), shown)
 
     return answer
 
@@ -55,7 +55,7 @@ def tag_field(*, holds: bool) -> Callable[[Asked], Write]:
         if field is None:
             raise not_found("Dataset field", column)
         field["tags"] = _changed(field["tags"], tag, holds=holds)
-        return Write(changes.dataset_tagged(name, field["name"], tag, holds=holds), shown)
+        return Write(announced_changes.dataset_tagged(name, field["name"], tag, holds=holds), shown)
 
     return answer
 
@@ -67,7 +67,7 @@ def tag_job(*, holds: bool) -> Callable[[Asked], Write]:
         row, tag = find_job(asked), asked.path["tag"]
         shown = job_json(asked.catalog, row)
         shown["tags"] = _changed(shown["tags"], tag, holds=holds)
-        return Write(changes.job_tagged(asked.catalog.name(row.shown), tag, holds=holds), shown)
+        return Write(announced_changes.job_tagged(asked.catalog.name(row.shown), tag, holds=holds), shown)
 
     return answer
 
@@ -75,13 +75,13 @@ def tag_job(*, holds: bool) -> Callable[[Asked], Write]:
 def delete_dataset(asked: Asked) -> Write:
     """DELETE /namespaces/{namespace}/datasets/{dataset}: hidden until it is written again."""
     name = asked.dataset()
-    return Write(changes.dataset_deleted(name), dataset_json(asked, name))
+    return Write(announced_changes.dataset_deleted(name), dataset_json(asked, name))
 
 
 def delete_job(asked: Asked) -> Write:
     """DELETE /namespaces/{namespace}/jobs/{job}: hidden until it runs again."""
     row = find_job(asked)
-    return Write(changes.job_deleted(asked.catalog.name(row.shown)), job_json(asked.catalog, row))
+    return Write(announced_changes.job_deleted(asked.catalog.name(row.shown)), job_json(asked.catalog, row))
 
 
 def _changed(tags: list[str], tag: str, *, holds: bool) -> list[str]:

@@ -1,4 +1,4 @@
-// Alerts. All but `5xx` read two log lines of the parser (REPORT and GAP in headwater/parser/ingest.py):
+// Alerts. All but `5xx` read two log lines of the parser (REPORT and GAP in headwater/parser/log_ingest.py):
 //   Partition 3: 250 records in the lake up to sequence 4711, 2 rejected; the oldest waited 12 s
 //   Partition 3: 40 of the records up to sequence 4711 are lost: the log let go of them before the parser came. …
 // tests/infra/test_alerts.py holds these texts and the parser's together.

@@ -1,0 +1,238 @@
+"""The addresses of Marquez's API, and the way from a request to an answer or a refusal in Marquez's forms."""
+
+import asyncio
+import re
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any
+from urllib.parse import unquote
+
+import msgspec
+from starlette.convertors import Convertor, register_url_convertor
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from headwater.access import Access, Role
+from headwater.api.freshness import FreshnessMeter
+from headwater.api.marquez import datasets, event_lists, jobs, marquez_search, namespaces, run_answers, stats, writes
+from headwater.api.marquez.column_lineage import get_column_lineage
+from headwater.api.marquez.requests import Asked, LookAgain, Refused, Unknown, as_of, no_such_page
+from headwater.api.marquez.table_lineage import get_lineage
+from headwater.api.marquez.writes import Write
+from headwater.errors import GiveUp, NotKnown, Retry, WrongQuestion
+from headwater.index.reading.catalog import Catalog
+from headwater.index.reading.index_search import Search
+from headwater.index.reading.view_opener import ViewOpener
+from headwater.lake.bronze_tables import Bronze
+
+
+class _Anything(Convertor[str]):
+    """Starlette's `path`, newlines included: names may hold them."""
+
+    regex = "(?s:.*)"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("anything", _Anything())
+
+Answering = Callable[[Asked], Any]
+
+Post = Callable[[bytes, Mapping[str, str], str], Awaitable[tuple[int, bytes]]]
+"""Appends an event as if the client had posted it: from body, headers and query to status and body of the answer."""
+
+_MAX_BODY = 64 << 10
+_DATASET = "namespaces/{namespace}/datasets/{dataset}"
+_JOB = "namespaces/{namespace}/jobs/{job}"
+
+_ROUTES: dict[str, dict[str, Answering]] = {
+    "namespaces": {"GET": namespaces.list_namespaces},
+    "sources": {"GET": namespaces.list_sources},
+    "sources/{source}": {"GET": namespaces.get_source},
+    "tags": {"GET": namespaces.list_tags},
+    "tags/{tag}": {"PUT": writes.create_tag},
+    "jobs": {"GET": jobs.list_jobs},
+    "jobs/runs/{run}/facets": {"GET": run_answers.get_facets},
+    "jobs/runs/{run}": {"GET": run_answers.get_run},
+    "runlineage/upstream": {"GET": run_answers.upstream},
+    "lineage": {"GET": get_lineage},
+    "column-lineage": {"GET": get_column_lineage},
+    "events/lineage": {"GET": event_lists.list_events},
+    "events": {"GET": event_lists.list_events},
+    "events/{namespace}": {"GET": event_lists.list_events_of},
+    "stats/lineage-events": {"GET": stats.lineage_events},
+    "stats/jobs": {"GET": stats.jobs},
+    "stats/datasets": {"GET": stats.datasets},
+    "stats/sources": {"GET": stats.sources},
+    f"{_DATASET}/fields/{{field}}/tags/{{tag}}": {
+        "POST": writes.tag_field(holds=True), "DELETE": writes.tag_field(holds=False),
+    },
+    f"{_DATASET}/tags/{{tag}}": {"POST": writes.tag_dataset(holds=True), "DELETE": writes.tag_dataset(holds=False)},
+    f"{_DATASET}/versions/{{version}}": {"GET": datasets.get_version},
+    f"{_DATASET}/versions": {"GET": datasets.list_versions},
+    f"{_JOB}/tags/{{tag}}": {"POST": writes.tag_job(holds=True), "DELETE": writes.tag_job(holds=False)},
+    f"{_JOB}/versions/{{version}}": {"GET": jobs.get_version},
+    f"{_JOB}/versions": {"GET": jobs.list_versions},
+    f"{_JOB}/runs": {"GET": jobs.list_runs},
+    "namespaces/{namespace}/datasets": {"GET": datasets.list_datasets},
+    "namespaces/{namespace}/jobs": {"GET": jobs.list_jobs},
+    _DATASET: {"GET": datasets.get_dataset, "DELETE": writes.delete_dataset},
+    _JOB: {"GET": jobs.get_job, "DELETE": writes.delete_job},
+    "namespaces/{namespace}": {"GET": namespaces.get_namespace},
+}  # fmt: skip
+
+
+class MarquezApi:
+    """Answers as Marquez does, from one index and one lake."""
+
+    def __init__(
+        self,
+        open_views: ViewOpener,
+        things: Search,
+        bronze: Bronze,
+        access: Access,
+        freshness: FreshnessMeter,
+        *,
+        post: Post | None,
+    ):
+        """post: None where this process only reads."""
+        self._open_views = open_views
+        self._bronze = bronze
+        self._access = access
+        self._freshness = freshness
+        self._post = post
+        self._one_at_a_time = threading.Lock()
+        self._v1 = _compile({**_ROUTES, "search": {"GET": partial(marquez_search.search, things)}})
+        self._v2 = _compile({
+            "jobs": {"GET": partial(marquez_search.search_jobs, things)},
+            "datasets": {"GET": partial(marquez_search.search_datasets, things)},
+        })  # fmt: skip
+
+    def routes(self) -> list[Route]:
+        """Return the routes of an ASGI application."""
+        methods = ["GET", "POST", "PUT", "DELETE", "PATCH"]
+        return [
+            Route("/api/v1/{rest:anything}", partial(self._endpoint, self._v1, "/api/v1/"), methods=methods),
+            Route(
+                "/api/v2beta/search/{rest:anything}",
+                partial(self._endpoint, self._v2, "/api/v2beta/search/"),
+                methods=methods,
+            ),
+        ]
+
+    async def _endpoint(self, table: "_Table", base: str, request: Request) -> Response:
+        try:
+            self._admit(request, "read" if request.method in ("GET", "HEAD") else "admin")
+            path, methods = _find(table, base, request)
+            answer = methods.get("GET" if request.method == "HEAD" else request.method)
+            if answer is None:
+                raise Refused(405, {"code": 405, "message": "HTTP 405 Method Not Allowed"})
+            body = b"" if request.method == "GET" else await _read_body(request)
+            found = await asyncio.to_thread(self._answer, answer, path, request, body)
+            return await self._write(found, request) if isinstance(found, Write) else found
+        except Refused as error:
+            return _json(error.status, error.body)
+
+    def _admit(self, request: Request, role: Role) -> None:
+        key = self._access.find(dict(request.headers), request.url.query)
+        if key is None:
+            raise Refused(
+                401, {"code": 401, "message": "The key is missing or wrong. Send `Authorization: Bearer KEY`."}
+            )
+        if not key.may(role):
+            raise Refused(403, {"code": 403, "message": f"Key {key.name!r} has not the role `{role}`."})
+
+    def _answer(self, answer: Answering, path: Mapping[str, str], request: Request, body: bytes) -> Response | Write:
+        try:
+            found = self._freshness.certain(lambda: self._look(answer, path, request, body), Unknown)
+            if isinstance(found, Write):
+                return found
+            if callable(found):
+                with self._one_at_a_time:
+                    found = found(self._bronze)
+            return _json(200, found)
+        except (WrongQuestion, NotKnown) as error:
+            return _json(400, {"code": 400, "message": str(error)})
+        except Refused:
+            raise
+        except (GiveUp, Retry) as error:
+            return _json(503, {"code": 503, "message": str(error)})
+
+    def _look(self, answer: Answering, path: Mapping[str, str], request: Request, body: bytes) -> Any:
+        snapshot = as_of(request.query_params)
+        try:
+            return self._look_at(snapshot.as_of_us, answer, path, request, body)
+        except LookAgain as again:
+            return self._look_at(again.as_of_us, answer, path, request, body)
+
+    def _look_at(
+        self, as_of_us: int | None, answer: Answering, path: Mapping[str, str], request: Request, body: bytes
+    ) -> Any:
+        snapshot = as_of(request.query_params)._replace(as_of_us=as_of_us)
+        with self._open_views.catalog(snapshot) as (view, live):
+            return answer(Asked(path, request.query_params, view, Catalog(live, as_of_us), body))
+
+    async def _write(self, found: Write, request: Request) -> Response:
+        if self._post is None:
+            raise Refused(
+                405, {"code": 405, "message": "This instance only reads. Change it where events are received."}
+            )
+        carried = {name: request.headers[name] for name in _CREDENTIALS if name in request.headers}
+        status, said = await self._post(msgspec.json.encode(found.event), carried, request.url.query)
+        if status != 200:
+            return _json(status, {"code": status, "message": said.decode()})
+        return _json(201 if request.method == "POST" else 200, found.answer)
+
+
+_CREDENTIALS = ("authorization", "x-functions-key", "user-agent")
+_Table = list[tuple[re.Pattern[str], re.Pattern[str], dict[str, Answering]]]
+
+
+def _compile(routes: Mapping[str, dict[str, Answering]]) -> _Table:
+    return [
+        (
+            re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", pattern)),
+            re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>.+)", pattern), re.DOTALL),
+            methods,
+        )
+        for pattern, methods in routes.items()
+    ]
+
+
+def _find(table: _Table, base: str, request: Request) -> tuple[dict[str, str], dict[str, Answering]]:
+    """Find the route of an address: names hold slashes, encoded, or where a proxy decoded them as they are."""
+    raw = request.scope.get("raw_path") or b""
+    sent = raw.decode("latin-1")[len(base) :] if raw.startswith(base.encode()) else ""
+    for exact, _, methods in table if sent else ():
+        match = exact.fullmatch(sent)
+        if match:
+            return {name: unquote(text, errors="replace") for name, text in match.groupdict().items()}, methods
+    plain = request.url.path if not raw else request.scope["path"]
+    for _, loose, methods in table:
+        match = loose.fullmatch(plain[len(base) :])
+        if match:
+            return match.groupdict(), methods
+    if request.method == "POST":
+        raise HTTPException(404)  # an event sent astray: its producer is told in the receiver's words
+    raise no_such_page()
+
+
+async def _read_body(request: Request) -> bytes:
+    parts, size = [], 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > _MAX_BODY:
+            raise Refused(413, {"code": 413, "message": f"The body is larger than {_MAX_BODY} bytes."})
+        parts.append(chunk)
+    return b"".join(parts)
+
+
+def _json(status: int, value: Any) -> Response:
+    return Response(msgspec.json.encode(value), status, media_type="application/json")

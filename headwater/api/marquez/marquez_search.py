@@ -1,0 +1,75 @@
+"""Marquez's two searches, on ours: best match first, misspelt names too."""
+
+from headwater.api.marquez.facet_texts import raw_facets
+from headwater.api.marquez.nodes import dataset_id, job_id
+from headwater.api.marquez.requests import Answer, Asked, Refused, required
+from headwater.errors import WrongQuestion
+from headwater.index.reading.index_search import Search
+from headwater.index.stored.catalog_tables import DATASET
+from headwater.lineage.names.dataset_name import Name
+from headwater.questions.answers.column_answers import Found, SearchAnswer
+from headwater.questions.parameters import MAX_FOUND
+from headwater.questions.search_hits import found_by
+
+_KINDS = {"JOB": "job", "DATASET": "dataset"}
+_SENT = {kind: sent for sent, kind in _KINDS.items()}
+
+
+def search(things: Search, asked: Asked) -> Answer:
+    """GET /search: `filter` is JOB or DATASET; `totalCount` is the number of results, as in Marquez."""
+    kind = asked.query.get("filter", "").upper()
+    if kind and kind not in _KINDS:
+        message = f"query param filter must be one of [DATASET, JOB]; {kind[:40]!r} is none."
+        raise Refused(400, {"code": 400, "message": message})
+    found = _find(things, asked, [_KINDS[kind]] if kind else list(_SENT), asked.page(10).limit)
+    results = [_result(item) for item in found.items]
+    return {"totalCount": len(results), "results": results, "truncated": found.truncated}
+
+
+def _find(things: Search, asked: Asked, kinds: list[str], limit: int) -> SearchAnswer:
+    if limit == 0:
+        return SearchAnswer([], 0, True)
+    try:
+        return found_by(things, required(asked.query, "q"), kinds=kinds, limit=min(limit, MAX_FOUND))
+    except WrongQuestion as error:
+        raise Refused(400, {"code": 400, "message": str(error)}) from error
+
+
+def _result(item: Found) -> Answer:
+    name = Name(item.namespace, item.name)
+    return {
+        "type": _SENT[item.kind],
+        "name": name.name,
+        "namespace": name.namespace,
+        "nodeId": job_id(name) if item.kind == "job" else dataset_id(name),
+        "updatedAt": item.last_seen,
+    }
+
+
+def search_jobs(things: Search, asked: Asked) -> Answer:
+    """GET /api/v2beta/search/jobs."""
+    found = _find(things, asked, ["job"], asked.page(10).limit)
+    hits = []
+    for item in found.items:
+        name = Name(item.namespace, item.name)
+        row = asked.catalog.job(name)
+        newest = asked.catalog.runs(row.key, 1) if row else []
+        hits.append({
+            "run_id": newest[0].run if newest else None, "name": name.name, "namespace": name.namespace,
+            "eventType": newest[0].state if newest else None, "type": newest[0].processing if newest else "BATCH",
+            "facets": raw_facets(asked.catalog.job_facets(name)), "runFacets": {},
+        })  # fmt: skip
+    return {"hits": hits, "highlights": [{} for _ in hits], "truncated": found.truncated}
+
+
+def search_datasets(things: Search, asked: Asked) -> Answer:
+    """GET /api/v2beta/search/datasets."""
+    found = _find(things, asked, ["dataset"], asked.page(10).limit)
+    hits = []
+    for item in found.items:
+        name = Name(item.namespace, item.name)
+        newest = asked.catalog.versions(DATASET, asked.catalog.number(name), 1)
+        facets = raw_facets(asked.catalog.dataset_facets(name))
+        run = newest[0].run if newest else None
+        hits.append({**name.shown, "run_id": run, "eventType": None, "facets": facets})
+    return {"hits": hits, "highlights": [{} for _ in hits], "truncated": found.truncated}

@@ -1,0 +1,200 @@
+"""What the dashboard reads of Marquez's API, so that its types and the answers cannot part."""
+
+# ruff: noqa: N815 - members are called as Marquez calls them
+
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from headwater.questions.answers.answer_parts import AnswerStruct, Count, Job, StepTransformation, Time
+
+Facets = dict[str, Any]
+"""By name; what a producer sends under a name may be of any form."""
+
+
+class MarquezField(AnswerStruct):
+    """A column of a schema."""
+
+    name: str
+    type: str | None
+    tags: list[str]
+    description: str | None
+
+
+class MarquezInputField(AnswerStruct):
+    """A column that feeds another."""
+
+    namespace: str
+    name: str
+    dataset: str
+    field: str
+    transformationDescription: str | None
+    transformationType: str
+    transformations: list[StepTransformation]
+
+
+class MarquezColumn(AnswerStruct):
+    """What feeds a column."""
+
+    name: str
+    inputFields: list[MarquezInputField]
+    transformationDescription: str | None
+    transformationType: str
+
+
+class MarquezDataset(AnswerStruct):
+    """A dataset."""
+
+    id: Job
+    type: str
+    name: str
+    physicalName: str
+    namespace: str
+    sourceName: str
+    createdAt: Time | None
+    updatedAt: Time | None
+    fields: list[MarquezField]
+    tags: list[str]
+    lastModifiedAt: Time | None
+    lastLifecycleState: str | None
+    description: str | None
+    currentVersion: str
+    columnLineage: list[MarquezColumn] | None
+    facets: Facets
+    deleted: bool
+
+
+class MarquezVersionId(AnswerStruct):
+    """A version of a dataset or job."""
+
+    namespace: str
+    name: str
+    version: str
+
+
+class MarquezDatasetVersion(AnswerStruct):
+    """A version that a run read or wrote."""
+
+    datasetVersionId: MarquezVersionId
+    facets: Facets
+
+
+class MarquezRun(AnswerStruct):
+    """A run; in a job's `latestRuns` without versions and facets."""
+
+    id: str
+    createdAt: Time
+    updatedAt: Time
+    nominalStartTime: Time | None
+    nominalEndTime: Time | None
+    state: str
+    startedAt: Time | None
+    endedAt: Time | None
+    durationMs: int | None
+    args: dict[str, str]
+    jobVersion: MarquezVersionId | UnsetType | None = UNSET
+    facets: Facets | UnsetType = UNSET
+    inputVersions: list[MarquezVersionId] | UnsetType = UNSET
+    outputVersions: list[MarquezVersionId] | UnsetType = UNSET
+    inputDatasetVersions: list[MarquezDatasetVersion] | UnsetType = UNSET
+    outputDatasetVersions: list[MarquezDatasetVersion] | UnsetType = UNSET
+
+
+class MarquezVersion(AnswerStruct):
+    """A version of a dataset."""
+
+    id: MarquezVersionId
+    type: str
+    name: str
+    physicalName: str
+    namespace: str
+    sourceName: str
+    createdAt: Time
+    version: str
+    externalVersion: str | None
+    fields: list[MarquezField]
+    tags: list[str]
+    lifecycleState: str | None
+    description: str | None
+    currentSchemaVersion: str | None
+    lineageHash: str | None
+    createdByRun: MarquezRun | None
+    facets: Facets
+
+
+class MarquezVersions(AnswerStruct):
+    """Versions of a dataset."""
+
+    versions: list[MarquezVersion]
+    totalCount: Count
+    truncated: bool
+
+
+class MarquezJob(AnswerStruct):
+    """A job; both kinds of newest runs are null where it has none."""
+
+    id: Job
+    type: str
+    name: str
+    simpleName: str
+    parentJobName: str | None
+    parentJobUuid: None
+    createdAt: Time
+    updatedAt: Time
+    namespace: str
+    inputs: list[Job]
+    outputs: list[Job]
+    location: str | None
+    description: str | None
+    latestRun: MarquezRun | None
+    latestRuns: list[MarquezRun] | None
+    tags: list[str]
+    facets: Facets
+    currentVersion: str | None
+    labels: list[str]
+
+
+class MarquezRuns(AnswerStruct):
+    """Runs of a job."""
+
+    runs: list[MarquezRun]
+    totalCount: Count
+    truncated: bool
+
+
+class MarquezFacets(AnswerStruct):
+    """The facets of a run, or of its job."""
+
+    runId: str
+    facets: Facets
+
+
+class MarquezNamespace(AnswerStruct):
+    """A namespace."""
+
+    name: str
+    createdAt: Time
+    updatedAt: Time
+    ownerName: str
+    description: str | None
+    isHidden: bool
+
+
+class MarquezNamespaces(AnswerStruct):
+    """Namespaces."""
+
+    namespaces: list[MarquezNamespace]
+    totalCount: Count
+    truncated: bool
+
+
+READ_BY_PAGE: dict[str, type[AnswerStruct]] = {
+    "namespaces": MarquezNamespaces,
+    "namespaces/{namespace}/datasets/{dataset}": MarquezDataset,
+    "namespaces/{namespace}/datasets/{dataset}/versions": MarquezVersions,
+    "namespaces/{namespace}/jobs/{job}": MarquezJob,
+    "namespaces/{namespace}/jobs/{job}/runs": MarquezRuns,
+    "jobs/runs/{run}": MarquezRun,
+    "jobs/runs/{run}/facets": MarquezFacets,
+}
+"""Address below `/api/v1/` → its answer."""

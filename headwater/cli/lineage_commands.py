@@ -1,0 +1,173 @@
+"""The commands that ask about lineage, and how their answers are printed; they answer whether Headwater runs or not."""
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from msgspec import to_builtins
+
+from headwater.cli.printing import pairs, show, table
+from headwater.cli.question_commands import Data, DataFolder, Given, Json, command, listed, option
+from headwater.errors import WrongQuestion
+from headwater.questions import declared
+from headwater.questions.coverage import COVERED
+from headwater.settings import load_settings
+
+app = typer.Typer()
+
+_COLUMNS = ("namespace", "dataset", "column", "distance", "masked", "via.dataset", "via.column", "via.job.name")
+_SURFACE = ("exposure", "namespace", "dataset", "column", "source.dataset", "source.column", "via.job.name")
+_UNUSED = ("verdict", "namespace", "dataset", "column", "reason", "last_used")
+_HEADERS = {
+    "masked": "masked on the way",
+    "read_before_recreation": "read before re-creation",
+    "exposed_until": "in the clear until",
+}
+"""`masked` is not of the column: upstream a plaintext source may be behind a step that masks."""
+
+_DIFF = ("change", "from.dataset", "from.column", "to.dataset", "to.column", "type", "masked", "job.name")
+_OTHER_RUN = ("namespace", "dataset", "run.id", "run.time", "run.job.name")
+_CHILD = ("id", "time", "state", "job.name")
+_EDGE = ("origin", "job.namespace", "job.name", "runs", "first_seen", "last_seen", "landed", "sql")
+_FACETS = ("runId", "namespace", "name", "eventTime", "facet")
+_FOUND = ("kind", "namespace", "name", "column", "tag", "means.dataset", "match", "uses", "last_seen")
+_TIMELINE = ("time", "change", "from.dataset", "from.column", "to.column", "job.name")
+
+
+def _path(found: Any, as_json: bool, _: Given) -> None:
+    columns = ("namespace", "dataset", "column", "via.job.name", "via.transformation.subtype")
+    title = "Path" if found["reaches"] else "No path by column lineage"
+    show(found, as_json, lambda: table(title, {"items": found["path"]}, columns))
+    _show_stops(found, as_json)
+    sys.exit(0 if found["reaches"] else 1)
+
+
+def _surface(found: Any, as_json: bool, given: Given) -> None:
+    since = given["since"]
+    title = f"Newly exposed since {since}" if since else f"Masking surface, {_counted(found['exposures'])}"
+    show(found, as_json, lambda: table(title, found, (*_SURFACE, *_told(found["items"], "exposed_until")), _HEADERS))
+    sys.exit(1 if since and found["items"] else 0)
+
+
+def _unused(found: Any, as_json: bool, _: Given) -> None:
+    columns = (*_UNUSED, *_told(found["items"], "read_before_recreation"))
+    show(found, as_json, lambda: table(f"Columns, {_counted(found['verdicts'])}", found, columns, _HEADERS))
+    if not as_json:
+        _show_reasons(found)
+
+
+def _coverage(found: Any, as_json: bool, _: Given) -> None:
+    columns = ("kind", "namespace", "dataset", "name", "reason")
+    covered = [f"{found[kind].get(COVERED, 0)} of {sum(found[kind].values())} {kind}" for kind in ("datasets", "jobs")]
+    show(found, as_json, lambda: table(f"{' and '.join(covered)} have {COVERED}; without", found, columns))
+
+
+def _run(found: Any, as_json: bool, _: Given) -> None:
+    shown = {**found["run"], "job": f"{found['run']['job']['namespace']}/{found['run']['job']['name']}"}
+    show(found, as_json, lambda: pairs("Run", shown))
+    if not as_json:
+        writers = [{**each, "run": each["written_by"]} for each in found["reads"]]
+        readers = [{**each, "run": run} for each in found["writes"] for run in each["read_by"] or [None]]
+        show(writers, False, lambda: table("Reads, written by", {"items": writers}, _OTHER_RUN))
+        show(readers, False, lambda: table("Writes, read by", {"items": readers}, _OTHER_RUN))
+        parts = {"items": found["children"], "truncated": found["truncated"]}
+        show(parts, False, lambda: table("Runs that are part of it", parts, _CHILD))
+
+
+def _timeline(found: Any, as_json: bool, _: Given) -> None:
+    show(found, as_json, lambda: table(f"Lineage of {found['dataset']['dataset']}", found, _TIMELINE))
+
+
+@app.command()
+def diff(
+    before: Annotated[Path | None, typer.Argument(help="Events of a run of the pipeline before a change.")] = None,
+    after: Annotated[Path | None, typer.Argument(help="Events of a run after it.")] = None,
+    from_: Annotated[str | None, option(declared.diff, "from_")] = None,
+    to: Annotated[str | None, option(declared.diff, "to")] = None,
+    limit: Annotated[int, option(declared.diff, "limit")] = 1_000, data: Data = None, as_json: Json = False,
+) -> None:  # fmt: skip
+    """List what changed between two files of events, or two moments. Status 1 if lineage was lost."""
+    from headwater.questions.file_differences import difference_of_files
+    from headwater.runtime.indexes import open_rules
+
+    if before and after:
+        rules = open_rules(load_settings({"data": data})[0]).current()
+        found = to_builtins(difference_of_files(rules, before, after, limit=limit))
+    elif from_ and not before:
+        asked = {"from": from_, "to": to or "", "limit": str(limit)}
+        found = DataFolder(data).ask(declared.diff, asked)
+    else:
+        raise WrongQuestion("Name two files of events, or --from TIME [--to TIME].")
+    counts = _counted({word: found[word] for word in ("added", "removed", "changed")})
+    show(found, as_json, lambda: table(counts, found, _DIFF, {"masked": "masks"}))
+    sys.exit(1 if found["removed"] else 0)
+
+
+def _counted(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {word}" for word, count in counts.items())
+
+
+def _reach(title: str, found: Any, as_json: bool, _: Given) -> None:
+    asked = found["column"]
+    name = asked["dataset"] + (f"#{asked['column']}" if asked["column"] else "")
+    more = " (there is more: raise --limit or --depth)" if found["truncated"] else ""
+    listed = {"items": found["columns"]}
+    columns = (*_COLUMNS, *_told(found["columns"], "read_before_recreation"))
+    show(found, as_json, lambda: table(f"{title} {name}{more}", listed, columns, _HEADERS))
+    _show_stops(found, as_json)
+
+
+def _told(items: list[dict[str, Any]], member: str) -> tuple[str, ...]:
+    """Return a member to be shown if it says something of any item."""
+    return (member,) if any(item[member] for item in items) else ()
+
+
+def _show_reasons(found: Any) -> None:
+    """Print how often each reason is given, and what a proof of `unused` cannot see."""
+    reasons = {"items": found["reasons"]}
+    caveats = {"items": [{"caveat": each} for each in sorted({c for item in found["items"] for c in item["caveats"]})]}
+    show(reasons, False, lambda: table("Reasons", reasons, ("verdict", "count", "reason")))
+    if caveats["items"]:
+        show(caveats, False, lambda: table("Before unused columns go", caveats, ("caveat",)))
+
+
+def _show_stops(found: Any, as_json: bool) -> None:
+    if not as_json and found["stops"]:
+        stops = {"items": found["stops"]}
+        show(stops, False, lambda: table("Only lineage of whole tables goes on from", stops, ("namespace", "dataset")))
+
+
+_SUBJECT = ("dataset", "column")
+command(app, declared.impact, partial(_reach, "Impact of"), arguments=_SUBJECT,
+        does="List the columns that a column, or a whole dataset, ends up in.")  # fmt: skip
+command(app, declared.upstream, partial(_reach, "Upstream of"), arguments=_SUBJECT,
+        does="List the columns that a column, or a whole dataset, is made of.")  # fmt: skip
+command(app, declared.path, _path, does="Tell whether one column reaches another, and how. Status 1 if it does not.")
+command(
+    app,
+    declared.edge,
+    listed("Edge", _EDGE),
+    does="Tell why there is an edge: which jobs, how many runs, which SQL, since when.",
+)
+command(app, declared.surface, _surface, arguments=_SUBJECT,
+        does="List where tagged columns, or one column, end up. With --since what became exposed; status 1 if any."
+        )  # fmt: skip
+command(app, declared.unused, _unused, arguments=_SUBJECT,
+        does="Tell which columns may be dropped: used, unused, or unknown where no one can tell.")  # fmt: skip
+command(app, declared.coverage, _coverage, does="List datasets and jobs without column lineage, and why.")
+command(app, declared.timeline, _timeline, does="List when the lineage of a dataset changed, newest first.")
+command(app, declared.run, _run, name="run",
+        does="Show what a run read and who had written it, what it wrote and who read that, and its parts."
+        )  # fmt: skip
+command(
+    app, declared.facets, listed("Facets", _FACETS), does="List a facet's newest value for each run, job or dataset."
+)
+command(
+    app,
+    declared.search,
+    listed("Found", _FOUND),
+    joined=("q",),
+    does="Find jobs, datasets, aliases, columns and tags by parts of their names.",
+)

@@ -1,0 +1,79 @@
+"""Silver and gold on this machine: `headwater spark refresh`."""
+
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headwater.cli.backfill_command import backfill
+from headwater.cli.printing import pairs, show
+from headwater.cli.stream_command import stream
+from headwater.durations import seconds
+from headwater.errors import WrongSetting
+from headwater.lineage.rules.user_rules import UserRules
+from headwater.settings import load_settings
+
+app = typer.Typer(
+    help="Build the tables that notebooks and Fabric read, with Spark on this machine.", no_args_is_help=True
+)
+
+app.command()(stream)
+app.command()(backfill)
+
+Data = Annotated[Path | None, typer.Option("--data", help="Data folder; default headwater-data.")]
+Rebuild = Annotated[
+    bool, typer.Option("--rebuild", help="Build anew beside the old tables though the rules are the same, then switch.")
+]
+Every = Annotated[
+    float | None,
+    typer.Option(
+        parser=seconds,
+        metavar="SECONDS",
+        help="Go on until stopped: a pass when bronze has something new, looked for so often (30s).",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+
+@app.command()
+def refresh(data: Data = None, rebuild: Rebuild = False, every: Every = None, as_json: Json = False) -> None:
+    """Take new events into silver (runs, jobs, datasets, facets) and gold (edges in time, answers, run health)."""
+    from headwater.runtime.folders import existing_folder
+    from headwater.runtime.private import private_spark
+    from headwater.spark.session import LASTING, local_session
+
+    if rebuild and every is not None:
+        raise WrongSetting("--rebuild is one pass, --every has no end. Run `headwater spark refresh --rebuild` first.")
+    settings, _ = load_settings({"data": data})
+    lake, rules = str(existing_folder(settings) / "lake"), partial(_rules, settings)
+
+    rules()  # a broken file is said before Spark starts
+    began = time.monotonic()
+    with local_session(more={**private_spark(settings), **(LASTING if every is not None else {})}) as spark:
+        from headwater.spark.refresh import refresh
+        from headwater.spark.repeated_passes import passes
+
+        if every is None:
+            _say(refresh(spark, lake, rules(), rebuild=rebuild), time.monotonic() - began, lake, as_json)
+            return
+        for events, took_s in passes(spark, lake, rules, every):
+            _say(events, took_s, lake, as_json)
+
+
+def _say(events: int, took_s: float, lake: str, as_json: bool) -> None:
+    found = {"events": events, "seconds": round(took_s, 1), "lake": lake}
+    show(found, as_json, lambda: pairs("Silver and gold", found))
+    sys.stdout.flush()
+
+
+def _rules(settings: Any) -> UserRules:
+    from headwater.runtime.indexes import open_rules
+
+    files = open_rules(settings)
+    rules = files.current()
+    if files.problems:
+        raise WrongSetting(" ".join(files.problems))
+    return rules

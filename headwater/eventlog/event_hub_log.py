@@ -1,0 +1,110 @@
+"""Event Hubs as the log, writing side: an append returns after the hub's acknowledgement, never before.
+
+The SDK's buffered mode acknowledges before it sends, so it is not used. A producer sends one batch at a time; a few of
+them, each with its own partition keys, send side by side, and what waits under one key shares a send.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from zlib import crc32
+
+from headwater.errors import LogUnavailable
+from headwater.eventlog import Record, bucket
+from headwater.eventlog.event_hub_clients import HubAddress, HubClients
+from headwater.eventlog.event_hub_faults import FaultLog
+from headwater.eventlog.event_hub_lane import Lane, WaitingRecords
+
+LANES = 4
+LOOK_AGAIN_S = 2.0
+_UNKNOWN = "The event hub has not answered yet. Wait a moment."
+
+
+class EventHubLog:
+    """The writer of one event hub; one per process, made in a running loop. Nothing is kept on this machine."""
+
+    def __init__(self, address: HubAddress, *, queued_bytes: int, forget_claims: Callable[[], None]):
+        """Connect in the background.
+
+        queued_bytes: of bodies that may be in flight; forget_claims: called now and then, on a thread.
+        Raises WrongSetting for a connection string that is none; a hub that is down is no error.
+        """
+        self._clients = HubClients(address)
+        self._faults = FaultLog(_UNKNOWN)
+        self._lanes = [Lane(self._clients, self._faults) for _ in range(LANES)]
+        self._limit = queued_bytes
+        self._forget_claims = forget_claims
+        self._in_flight = 0
+        self._closing = False
+        self._looking = asyncio.create_task(self._look())
+
+    async def append(self, records: Sequence[Record], *, timeout_s: float) -> None:
+        """Send the records; return when the hub has acknowledged every one.
+
+        Raises LogUnavailable: over capacity, refused, or no acknowledgement within the timeout, which includes opening
+        a link. The hub may then still have some of them: a repeated request is recognised by its event ids.
+        """
+        if self._closing:
+            raise LogUnavailable("Headwater is stopping. Send the event again in a moment.")
+        size = sum(len(record.body) for record in records)
+        if self._in_flight and self._in_flight + size > self._limit:
+            raise LogUnavailable("Over capacity: more events wait than may. Send the event again in a moment.")
+        self._in_flight += size
+        try:
+            await self._send(records, timeout_s)
+        finally:
+            self._in_flight -= size
+
+    def trouble(self) -> str | None:
+        """Say why nothing can be acknowledged right now, or None."""
+        return self._faults.trouble
+
+    def is_writing(self) -> bool:
+        """Tell whether appends can be taken at all; only a fault of ours ends that before `aclose`."""
+        return all(lane.is_alive() for lane in self._lanes) and not self._looking.done()
+
+    def retain(self, passed: Callable[[], Mapping[str, int]]) -> None:  # noqa: ARG002 - see the docstring
+        """Let old claims go; records are forgotten by the hub, passed or not, after its own retention time."""
+        self._forget_claims()
+
+    async def aclose(self) -> None:
+        """Send what waits, then close."""
+        self._closing = True
+        self._looking.cancel()
+        await asyncio.gather(*(lane.aclose() for lane in self._lanes))
+        await self._clients.aclose()
+
+    async def _send(self, records: Sequence[Record], timeout_s: float) -> None:
+        loop = asyncio.get_running_loop()
+        deadline = time.monotonic() + timeout_s
+        by_key = groupby(sorted(records, key=_key), key=_key)  # stable: the order within a key stays
+        waiting = [WaitingRecords(key, list(found), deadline, loop.create_future()) for key, found in by_key]
+        for each in waiting:
+            self._lanes[crc32(each.key.encode()) % LANES].add(each)
+        answers = [each.done for each in waiting]
+        try:
+            await asyncio.wait(answers, timeout=timeout_s)
+            late = not all(answer.done() for answer in answers)
+            errors = [error for answer in answers if answer.done() and (error := answer.exception())]
+        finally:
+            for answer in answers:
+                if answer.done():
+                    answer.exception()  # looked at, should whoever asked have gone
+                else:
+                    answer.cancel()  # what is still queued need not be sent any more
+        if errors:
+            raise errors[0]
+        if late:
+            raise LogUnavailable(f"No acknowledgement of the event hub within {timeout_s:.1f} s. Send the event again.")
+
+    async def _look(self) -> None:
+        """Open the links at the start; and while nothing works, see whether it does again: requests may stay away."""
+        while True:
+            if self._faults.trouble:
+                await asyncio.gather(*(lane.open() for lane in self._lanes))
+            await asyncio.sleep(LOOK_AGAIN_S)
+
+
+def _key(record: Record) -> str:
+    return bucket(record.key)

@@ -1,0 +1,289 @@
+"""The laptop's event log, writing side: one thread and one connection commit whole groups of requests.
+
+While a commit waits for the disk, the next group gathers; so a busy log pays one fdatasync for many requests.
+"""
+
+import asyncio
+import logging
+import shutil
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from headwater.errors import LogUnavailable, WrongSetting
+from headwater.eventlog import Record
+from headwater.eventlog.segment_writer import SegmentWriter
+from headwater.eventlog.segments import PARTITION
+
+log = logging.getLogger(__name__)
+
+RETRY_S = 0.5
+GROUP_RECORDS = 512
+GROUP_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class LogLimits:
+    """What the log may use: bytes on disk and in memory; hours and bytes after which passed segments go."""
+
+    segment_bytes: int = 256 << 20
+    queued_bytes: int = 64 << 20
+    min_free_bytes: int = 256 << 20
+    retain_hours: float = 72
+    retain_bytes: int = 4 << 30
+
+
+@dataclass(slots=True, eq=False)
+class _SqliteRequest:
+    """One request that waits for its commit."""
+
+    records: Sequence[Record]
+    size: int
+    loop: asyncio.AbstractEventLoop
+    done: asyncio.Future[None]
+
+
+class SqliteLog:
+    """The one writer of a log folder. Open it once per folder; the caller holds the folder's lock."""
+
+    def __init__(
+        self,
+        folder: Path,
+        limits: LogLimits = LogLimits(),
+        *,
+        on_remove: Callable[[bytes], None] = lambda _: None,
+        before_retention: Callable[[], None] = lambda: None,
+        on_commit: Callable[[], None] = lambda: None,
+    ):
+        """Open or create the log. While that fails, nothing is acknowledged, `trouble` says why, and it is tried again.
+
+        on_remove: called with the key of each claim whose record retention deletes; before_retention: called before
+        each retention, raises LogUnavailable to put it off; on_commit: called after each group that is on disk.
+        Raises WrongSetting for a log of a newer format.
+        """
+        self._folder = folder.resolve()
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._limits = limits
+        self._on_remove = on_remove
+        self._before_retention = before_retention
+        self._on_commit = on_commit
+        self._queue: deque[_SqliteRequest] = deque()
+        self._queued_bytes = 0
+        self._wake = threading.Condition()
+        self._closing = False
+        self._closed: str | None = None  # why the files cannot be opened
+        self._error: str | None = None  # why the last group could not be written
+        self._put_off: str | None = None  # why retention did nothing
+        self._free_checked = 0.0
+        self._low_disk: str | None = None
+        self._retention: tuple[int, float, int] | None = None
+        self._writer: SegmentWriter | None = None
+        self._open()
+        self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
+        self._thread.start()
+
+    @property
+    def epoch(self) -> str:
+        """The name of this log's life; raises LogUnavailable while its files cannot be opened."""
+        if self._writer is None:
+            raise LogUnavailable(self._closed or self._error)
+        return self._writer.header.epoch
+
+    async def append(self, records: Sequence[Record], *, timeout_s: float) -> None:
+        """Keep the records, all or none; return after fdatasync.
+
+        Raises LogUnavailable: disk nearly full, over capacity, failing storage, or no answer within the timeout (the
+        records may then still be stored: a repeated request is recognised by its event id).
+        """
+        loop = asyncio.get_running_loop()
+        waiting = _SqliteRequest(records, sum(len(r.body) for r in records), loop, loop.create_future())
+        self._enqueue(waiting)
+        timer = loop.call_later(timeout_s, _expire, waiting, timeout_s)
+        try:
+            await waiting.done
+        finally:
+            timer.cancel()
+
+    def trouble(self) -> str | None:
+        """Say why nothing can be acknowledged right now, or None."""
+        if self._closing or not self.is_writing():
+            return "The log is closed. Start Headwater again."
+        return self._disk_trouble() or self._closed or self._error
+
+    def is_writing(self) -> bool:
+        """Tell whether the writer lives; only a fault of ours ends it before `close`."""
+        return self._thread.is_alive()
+
+    def retain(self, passed: Callable[[], Mapping[str, int]]) -> None:
+        """Ask the writer for retention by this log's limits; nothing is deleted while the lake cannot be asked."""
+        self._before_retention()
+        oldest_us = (time.time() - self._limits.retain_hours * 3600) * 1e6
+        self.request_retention(passed()[PARTITION], oldest_us, self._limits.retain_bytes)
+
+    def request_retention(self, passed: int, older_than_us: float, keep_bytes: int) -> None:
+        """Ask the writer to delete, soon, whole segments that the parser has passed and that are too old or too many.
+
+        passed: newest sequence the lake holds; nothing behind it is ever deleted.
+        """
+        with self._wake:
+            self._retention = (passed, older_than_us, keep_bytes)
+            self._wake.notify()
+
+    async def aclose(self) -> None:
+        """Close like `close`, without holding up the loop that waits for the last commits."""
+        await asyncio.to_thread(self.close)
+
+    def close(self) -> None:
+        """Commit what waits, then close; the folder can be opened again when this returns."""
+        with self._wake:
+            self._closing = True
+            self._wake.notify()
+        self._thread.join()
+        if self._writer:
+            self._writer.close()
+
+    # The writer thread
+
+    def _run(self) -> None:
+        while True:
+            group = self._next_group()
+            if not group and self._closing:
+                return
+            if self._writer is None:
+                self._reopen()
+            if group:
+                self._commit(group)
+            self._tidy()
+
+    def _next_group(self) -> list[_SqliteRequest]:
+        group: list[_SqliteRequest] = []
+        rows = size = 0
+        with self._wake:
+            while not (self._queue or self._closing or self._retention):
+                if not self._wake.wait(RETRY_S if self._writer is None else None):
+                    return []
+            while self._queue and rows < GROUP_RECORDS and size < GROUP_BYTES:
+                waiting = self._queue.popleft()
+                self._queued_bytes -= waiting.size
+                if not waiting.done.done():
+                    group.append(waiting)
+                    rows += len(waiting.records)
+                    size += waiting.size
+        return group
+
+    def _commit(self, group: list[_SqliteRequest]) -> None:
+        failure = None
+        if self._writer is None:
+            failure = LogUnavailable(self._closed)
+        else:
+            try:
+                self._writer.write([record for waiting in group for record in waiting.records])
+                self._error = None
+            except LogUnavailable as error:
+                failure = error
+                self._failed(error)
+        loop = group[0].loop
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_settle, group, failure)
+        if not failure:
+            self._on_commit()
+
+    def _tidy(self) -> None:
+        retention, self._retention = self._retention, None
+        if self._writer is None:
+            return
+        try:
+            self._writer.tidy()
+        except LogUnavailable as error:
+            self._failed(error)
+            return
+        if retention:
+            self._retain(self._writer, *retention)
+
+    def _retain(self, writer: SegmentWriter, passed: int, older_than_us: float, keep_bytes: int) -> None:
+        put_off = None
+        try:
+            writer.retain(passed, older_than_us, keep_bytes, self._on_remove)
+        except LogUnavailable as error:
+            put_off = str(error)
+        if put_off != self._put_off and put_off:
+            log.warning("Retention is put off: %s", put_off)
+        self._put_off = put_off
+
+    def _failed(self, error: LogUnavailable) -> None:
+        """Let go of the files: what is on disk is read back before the next group."""
+        if self._error != str(error):
+            log.warning("%s", error)
+        self._error = str(error)
+        if self._writer:
+            self._writer.close()
+            self._writer = None
+
+    def _open(self) -> None:
+        try:
+            self._writer = SegmentWriter(self._folder, self._limits.segment_bytes)
+            self._closed = None
+        except LogUnavailable as error:
+            if self._closed != str(error):
+                log.warning("Nothing is acknowledged: %s", error)
+            self._closed = str(error)
+
+    def _reopen(self) -> None:
+        try:
+            self._open()
+        except WrongSetting as error:  # a newer Headwater was here meanwhile
+            self._closed = str(error)
+
+    # The caller's thread
+
+    def _enqueue(self, waiting: _SqliteRequest) -> None:
+        if trouble := self._disk_trouble():
+            raise LogUnavailable(trouble)
+        with self._wake:
+            if self._closing:
+                raise LogUnavailable("Headwater is stopping. Send the event again in a moment.")
+            if self._queue and self._queued_bytes + waiting.size > self._limits.queued_bytes:
+                raise LogUnavailable("Over capacity: more events wait than may. Send the event again in a moment.")
+            self._queue.append(waiting)
+            self._queued_bytes += waiting.size
+            self._wake.notify()
+
+    def _disk_trouble(self) -> str | None:
+        now = time.monotonic()
+        if now - self._free_checked > 0.5:
+            self._free_checked = now
+            self._low_disk = _low_disk(self._folder, self._limits.min_free_bytes)
+        return self._low_disk
+
+
+def _low_disk(folder: Path, min_free_bytes: int) -> str | None:
+    try:
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        return f"The log folder {folder} is not there: {error.strerror}. Restore it."
+    if free >= min_free_bytes:
+        return None
+    return (
+        f"Only {free >> 20} MiB are free at {folder}; below {min_free_bytes >> 20} MiB nothing is accepted. "
+        "Free some space."
+    )
+
+
+def _expire(waiting: _SqliteRequest, timeout_s: float) -> None:
+    if not waiting.done.done():
+        waiting.done.set_exception(
+            LogUnavailable(f"No answer of the log within {timeout_s:.1f} s. Send the event again.")
+        )
+
+
+def _settle(group: list[_SqliteRequest], failure: LogUnavailable | None) -> None:
+    for waiting in group:
+        if waiting.done.done():
+            continue
+        if failure:
+            waiting.done.set_exception(failure)
+        else:
+            waiting.done.set_result(None)

@@ -1,0 +1,38 @@
+"""Bodies from the log to events, secrets taken out."""
+
+from collections.abc import Sequence
+
+from headwater.errors import InvalidEvent
+from headwater.events.body_reader import BodyReader
+from headwater.events.decode import decode, repeats_keys
+from headwater.events.event import Event
+from headwater.events.facet_digests import canonical
+from headwater.events.redaction import redact, suspicious
+
+
+class EventReader:
+    """Reads bodies as they were sent. One per parser, not thread-safe."""
+
+    def __init__(self) -> None:
+        """Start with nothing remembered."""
+        self._reader = BodyReader()
+
+    def read(self, bodies: Sequence[bytes]) -> list[Event | InvalidEvent]:
+        """Read a batch, in order; what is no event stands in its place as the error that says why."""
+        return [self._read_or_error(body, dirty) for body, dirty in zip(bodies, suspicious(bodies), strict=True)]
+
+    def _read_or_error(self, body: bytes, dirty: bool) -> Event | InvalidEvent:
+        try:
+            return self._reader.read(redacted(body) if dirty else body)
+        except InvalidEvent as error:
+            return error
+
+
+def redacted(body: bytes) -> bytes:
+    """Return the body without secrets: the very same text where there are none, else encoded anew.
+
+    A repeated key hides its first values from decoding, so text that has one is encoded anew as well.
+    """
+    value = decode(body)
+    clean = redact(value)
+    return body if clean is value and not repeats_keys(body, value) else canonical(clean)

@@ -1,0 +1,87 @@
+"""Facets by content: a digest of each, and a hash that schema and lineage facets share across runs and producers.
+
+A job that runs a million times sends the same facets a million times: what was worked out of a facet's raw text is
+remembered, so that recurring facets cost one dictionary look-up (2 us instead of 30 us at 8 KB).
+"""
+
+import hashlib
+import json
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import UNSET
+
+from headwater.events.column_lineage_facet import canonical_lineage, read_column_lineage
+from headwater.events.decode import decode
+
+V = TypeVar("V")
+
+
+class Memo(Generic[V]):
+    """Remembers results by raw text, at most two generations of `max_bytes` raw text each."""
+
+    def __init__(self, max_bytes: int = 8 << 20):
+        """Start empty."""
+        self._young: dict[bytes, V] = {}
+        self._old: dict[bytes, V] = {}
+        self._bytes = 0
+        self._max_bytes = max_bytes
+
+    def get(self, raw: bytes) -> V | None:
+        """Return what was remembered for this text."""
+        found = self._young.get(raw)
+        if found is None and (found := self._old.get(raw)) is not None:
+            self.put(raw, found)
+        return found
+
+    def put(self, raw: bytes, value: V) -> V:
+        """Remember a result; returns it."""
+        if self._bytes > self._max_bytes:
+            self._old, self._young, self._bytes = self._young, {}, 0
+        self._young[raw] = value
+        self._bytes += len(raw) + 100
+        return value
+
+
+def facet_digest(raw: bytes) -> bytes:
+    """Digest a whole facet, keys sorted: part of the event id. A facet is any JSON value, null and strings too."""
+    return digest_of(canonical(decode(raw)))
+
+
+def content_digests(key: str, raw: bytes) -> tuple[bytes, str]:
+    """Digest facet `key` whole, and as hex without `_producer` and `_schemaURL`: names the rows made of it."""
+    lineage = read_column_lineage(raw) if key == "columnLineage" else None
+    if lineage is not None:
+        sender = _sender(lineage.producer, lineage.schema_url)
+        content = digest_of(canonical_lineage(lineage))
+    else:
+        value = decode(raw)
+        known = isinstance(value, dict)
+        sender = _sender(value.pop("_producer", UNSET), value.pop("_schemaURL", UNSET)) if known else b""
+        content = digest_of(canonical(value))
+    return digest_of(sender + content), content.hex()
+
+
+def _sender(producer: Any, schema_url: Any) -> bytes:
+    return canonical([None if part is UNSET else [part] for part in (producer, schema_url)])
+
+
+def is_deleted(raw: bytes) -> bool:
+    """Tell whether the text of a facet says `_deleted`."""
+    if b"_deleted" not in raw:
+        return False
+    value = decode(raw)
+    return isinstance(value, dict) and value.get("_deleted") is True
+
+
+def canonical(value: Any) -> bytes:
+    """Encode JSON with sorted keys and no spaces; the same value always gives the same bytes."""
+    try:
+        return msgspec.json.encode(value, order="sorted")
+    except (OverflowError, ValueError, RecursionError):  # integers beyond 64 bits
+        return json.dumps(value, sort_keys=True, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def digest_of(data: bytes) -> bytes:
+    """Return 128 bits of SHA-256, which the measured CPUs compute twice as fast as BLAKE2b."""
+    return hashlib.sha256(data).digest()[:16]

@@ -1,0 +1,123 @@
+"""What the rules read of single facets of any shape, names and words as sent."""
+
+from typing import Any, NamedTuple
+
+from msgspec import DecodeError, Struct, json
+
+from headwater.events.decode import decode
+from headwater.events.event import SentSymlink, SentTag
+
+
+class _RunFields(Struct, frozen=True, gc=False):
+    runId: str | None = None  # noqa: N815 - the name on the wire
+
+
+class _Job(Struct, frozen=True, gc=False):
+    namespace: str | None = None
+    name: str | None = None
+
+
+class RunOfJob(Struct, frozen=True, gc=False):
+    """A run that a facet names, with its job."""
+
+    run: _RunFields | None = None
+    job: _Job | None = None
+
+    def cells(self) -> tuple[str | None, str | None, str | None]:
+        """Return run id, namespace and name of the job."""
+        run, job = self.run or _NO_ID, self.job or _NO_JOB
+        return run.runId, job.namespace, job.name
+
+
+class Parent(RunOfJob, frozen=True, gc=False):
+    """The run that a run is part of, and the first of the chain."""
+
+    root: RunOfJob | None = None
+
+
+_NO_ID, _NO_JOB = _RunFields(), _Job()
+NO_RUN = RunOfJob()
+_parent = json.Decoder(Parent)
+_ODD = (DecodeError, UnicodeDecodeError, RecursionError)
+
+
+class JobType(NamedTuple):
+    """How a job works; emission: what its lineage events hold."""
+
+    processing_type: str | None = None
+    integration: str | None = None
+    emission: str | None = None
+
+
+class Lifecycle(NamedTuple):
+    """What happened to a dataset, and its name before."""
+
+    change: str | None = None
+    previous_namespace: str | None = None
+    previous_name: str | None = None
+
+
+def text_at(value: Any, *path: str) -> str | None:
+    """Return the text at a path of a decoded value, None where there is none."""
+    for part in path:
+        value = value.get(part) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else None
+
+
+def read_parent(raw: bytes) -> Parent:
+    """Read the text of `parent`, on a run: typed, because it never comes again; of what is odd the parts that fit."""
+    try:
+        return _parent.decode(raw)
+    except _ODD:
+        value = decode(raw)
+    found = _run_of_job(value)
+    return Parent(found.run, found.job, _run_of_job(value.get("root") if isinstance(value, dict) else None))
+
+
+def _run_of_job(value: Any) -> RunOfJob:
+    run, job = (
+        _RunFields(text_at(value, "run", "runId")),
+        (text_at(value, "job", "namespace"), text_at(value, "job", "name")),
+    )
+    return RunOfJob(run, _Job(*job))
+
+
+def read_artifact(value: Any) -> str | None:
+    """Read `spark_properties`, on a run: the id of the Fabric item that it is of."""
+    names = ("trident.artifact.id", "spark.trident.artifact.id")
+    return next((found for name in names if (found := text_at(value, "properties", name))), None)
+
+
+def read_job_type(value: Any) -> JobType:
+    """Read `jobType`, on a job."""
+    emission = text_at(value, "emissionPattern", "eventContentMode")
+    return JobType(text_at(value, "processingType"), text_at(value, "integration"), emission)
+
+
+def read_lifecycle(value: Any) -> Lifecycle:
+    """Read `lifecycleStateChange`, on a dataset."""
+    before = (text_at(value, "previousIdentifier", "namespace"), text_at(value, "previousIdentifier", "name"))
+    return Lifecycle(text_at(value, "lifecycleStateChange"), *before)
+
+
+def read_tags(value: Any) -> tuple[SentTag, ...] | None:
+    """Read `tags`, on a dataset; None where the facet is no object, nothing where it was deleted."""
+    if not isinstance(value, dict):
+        return None
+    if value.get("_deleted") is True:
+        return ()
+    found = [(text_at(tag, "field"), text_at(tag, "key"), text_at(tag, "value")) for tag in _list(value.get("tags"))]
+    return tuple(SentTag(field, key, text) for field, key, text in found if key)
+
+
+def read_symlinks(value: Any) -> tuple[SentSymlink, ...]:
+    """Read `symlinks`, on a dataset."""
+    found = _list(value.get("identifiers")) if isinstance(value, dict) else []
+    names = [tuple(text_at(item, part) for part in ("namespace", "name", "type")) for item in found]
+    return tuple(
+        SentSymlink(namespace, name, kind) for namespace, name, kind in names if namespace is not None and name
+    )
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,41 @@
+"""Cells of bronze back to what an event said, structs as dictionaries: the inverse of `rows.py`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headwater.events.event import EventShape, Facet, Sent, SentSymlink, SentTag, UsedDataset
+from headwater.tables import SHAPES
+
+SENT = {**{name: name for name in Sent.__struct_fields__}, "kind": "event_kind", "event_time_us": "event_time"}
+"""Members of `Sent` → columns of `events`."""
+
+
+def sent_of(cells: Sequence[Any]) -> Sent | None:
+    """Return who an event is of, from the columns that `SENT` names; None for a row of a version that kept less."""
+    named = dict(zip(SENT, cells, strict=True))
+    if named["shape"] is None:
+        return None
+    versions = named.pop("versions")
+    return Sent(**named, versions=None if versions is None else tuple(versions))
+
+
+def shape_of(cells: Sequence[Any]) -> EventShape:
+    """Return the shape of a row of `shapes`."""
+    named = dict(zip(SHAPES.columns, cells, strict=True))
+    named |= {side: tuple(_mentioned(each) for each in named[side]) for side in ("inputs", "outputs")}
+    return EventShape(**{**named, "run_facets": tuple(named["run_facets"]), "job_facets": _facets(named["job_facets"])})
+
+
+def _mentioned(cell: Mapping[str, Any]) -> UsedDataset:
+    tags = cell["tags"]
+    lists = {
+        "symlinks": tuple(SentSymlink(**link) for link in cell["symlinks"]),
+        "tags": None if tags is None else tuple(SentTag(**tag) for tag in tags),
+        "facets": _facets(cell["facets"]),
+        "counted": tuple(cell["counted"]),
+    }
+    return UsedDataset(**{**cell, **lists})
+
+
+def _facets(cells: Sequence[Mapping[str, Any]]) -> tuple[Facet, ...]:
+    return tuple(Facet(**cell) for cell in cells)

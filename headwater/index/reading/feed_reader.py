@@ -1,0 +1,157 @@
+"""Reads what just happened from the index's file, as events that people and programs understand."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import msgspec
+
+from headwater.events.times import iso
+from headwater.index.home import IndexHome, Published
+from headwater.index.stored.database import open_for_reading
+from headwater.index.stored.index_packing import unpack_edges
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.job_identity import job_key
+
+AT_ONCE = 500
+_SHOWN = 100
+"""Most edges that one batch tells of for one job and dataset."""
+
+_FEED = "SELECT id, generation, kind, number, value FROM feed WHERE id > ? AND id <= ?"
+_GROUP = (
+    "SELECT j.namespace, j.name, o.namespace, o.name, v.value FROM edge_sets e JOIN groups g ON g.id = e.grp "
+    "JOIN edges v ON v.edge_set = e.number JOIN names j ON j.id = g.job JOIN names o ON o.id = g.output "
+    "WHERE e.number = ?"
+)
+"""Of an edge set without an output there is no row, nor an edge to tell of."""
+
+
+class Happened(NamedTuple):
+    """Something that happened; id: of the place in the feed behind it."""
+
+    id: str
+    kind: str
+    value: dict[str, Any]
+
+
+class FeedPlace(NamedTuple):
+    """A place in the feed of one file of the index."""
+
+    file: int
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.file}-{self.number}"
+
+
+class FeedReader:
+    """Follows the feed beside its writer. Not for several threads at once."""
+
+    def __init__(self, home: IndexHome):
+        """Open nothing yet."""
+        self._home = home
+        self._opened: tuple[Published, sqlite3.Connection] | None = None
+
+    def newest(self) -> FeedPlace:
+        """Return the end of the feed; raises LakeUnavailable while there is no index."""
+        sql, file = self._file()
+        return FeedPlace(file, sql.execute("SELECT coalesce(max(id), 0) FROM feed").fetchone()[0])
+
+    def find(self, text: str) -> FeedPlace | None:
+        """Return the place of an id, None where the feed does not go back so far, or never had it."""
+        file, _, number = text.partition("-")
+        if not (file.isascii() and file.isdigit() and number.isascii() and number.isdigit() and len(text) < 40):
+            return None
+        sql, current = self._file()
+        place = FeedPlace(int(file), int(number))
+        oldest, newest = sql.execute("SELECT coalesce(min(id), 1), coalesce(max(id), 0) FROM feed").fetchone()
+        return place if place.file == current and oldest - 1 <= place.number <= newest else None
+
+    def read(self, after: FeedPlace, until: FeedPlace | None = None) -> tuple[list[Happened], FeedPlace]:
+        """Return what happened since, whole batches, and the place behind it; of another file, from its beginning.
+
+        until: a place of the same file, not to be passed.
+        """
+        last = until.number if until else 1 << 62
+        sql, file = self._file()
+        number = after.number if after.file == file else 0
+        sql.execute("BEGIN")
+        try:
+            rows = sql.execute(f"{_FEED} ORDER BY id LIMIT ?", (number, last, AT_ONCE)).fetchall()
+            if len(rows) == AT_ONCE:
+                rows += sql.execute(
+                    f"{_FEED} AND generation = ? ORDER BY id", (rows[-1][0], last, rows[-1][1])
+                ).fetchall()
+            found = [
+                happened
+                for _, batch in groupby(rows, key=lambda row: row[1])
+                for happened in _of_batch(sql, file, list(batch))
+            ]
+        finally:
+            sql.execute("COMMIT")
+        return found, FeedPlace(file, rows[-1][0] if rows else until.number if until else number)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._opened is not None:
+            self._opened[1].close()
+        self._opened = None
+
+    def _file(self) -> tuple[sqlite3.Connection, int]:
+        if self._opened is None or self._opened[0] != self._home.current():
+            self.close()
+            self._opened = self._home.opened(open_for_reading)
+        return self._opened[1], self._opened[0].at_ns
+
+
+def _of_batch(sql: sqlite3.Connection, file: int, rows: list[Any]) -> Iterator[Happened]:
+    edges = []
+    for number, _, kind, edge_set, value in rows:
+        decoded = msgspec.msgpack.decode(value)
+        if kind == "edges":
+            edges.append((edge_set, decoded))
+        elif kind == "run":
+            shown = _run(sql, *decoded)
+            if shown:
+                yield Happened(str(FeedPlace(file, number)), "run", shown)
+        else:
+            yield Happened(str(FeedPlace(file, number)), kind, decoded)
+    end = str(FeedPlace(file, rows[-1][0]))
+    yield from (Happened(end, "edge", value) for value in _edges(sql, edges))
+
+
+def _run(sql: sqlite3.Connection, run: str, state: str) -> dict[str, Any] | None:
+    query = (
+        "SELECT r.kind, n.namespace, n.name, r.started_us, r.ended_us FROM run_keys k JOIN runs r ON r.run = k.id "
+        "JOIN names n ON n.id = r.job WHERE k.key = ?"
+    )
+    row = sql.execute(query, (run,)).fetchone()
+    if row is None or row[0] != "RUN":
+        return None
+    _, namespace, name, started_us, ended_us = row
+    job = job_key(Name(namespace, name), None).shown
+    return {"run": run, "state": state, "job": job, "started": iso(started_us), "ended": iso(ended_us)}
+
+
+def _edges(sql: sqlite3.Connection, changed: Iterable[tuple[int, bool]]) -> Iterator[dict[str, Any]]:
+    """Yield the edges between datasets that a batch made or ended; those that only moved to another run are neither."""
+    lines: dict[tuple[Name, Name], tuple[dict[Name, int], dict[Name, int]]] = {}
+    for number, live in changed:
+        row = sql.execute(_GROUP, (number,)).fetchone()
+        said = unpack_edges(row[4]) if row else None
+        for source in said.tables if said else ():
+            new_and_gone = lines.setdefault((Name(*row[:2]), Name(*row[2:4])), ({}, {}))
+            columns = sum(edge.source == source for edge in said.edges) if said else 0
+            new_and_gone[0 if live else 1][source] = columns
+    for (job, output), (new, gone) in lines.items():
+        told = [("appeared", name, new[name]) for name in new.keys() - gone.keys()]
+        told += [("ended", name, gone[name]) for name in gone.keys() - new.keys()]
+        for change, source, columns in sorted(told)[:_SHOWN]:
+            yield {
+                "change": change,
+                "job": job_key(job, None).shown,
+                "from": {"namespace": source.namespace, "dataset": source.name},
+                "to": {"namespace": output.namespace, "dataset": output.name},
+                "columns": columns,
+            }

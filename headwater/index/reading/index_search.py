@@ -1,0 +1,100 @@
+"""Search as you type in the index that questions read: things by parts of their names, also misspelt ones."""
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from headwater.errors import LakeUnavailable, WrongQuestion
+from headwater.index.home import IndexHome, Published
+from headwater.index.reading.search_file import KINDS, MATCHES, SearchFile, SearchHit, rank
+from headwater.index.rules_files import RulesFiles
+from headwater.index.stored.database import is_damage, open_for_reading
+from headwater.index.stored.search_table import last_of
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.user_rules import UserRules
+
+MAX_TEXT = 200
+
+
+class Hits(NamedTuple):
+    """What is called so, best first; cut: there may be more."""
+
+    hits: list[SearchHit]
+    cut: bool
+
+
+class Search:
+    """Searches the index that questions read, beside its writer; one search at a time."""
+
+    def __init__(self, home: IndexHome, rules: RulesFiles):
+        """Open nothing yet. rules: whose aliases are found, too."""
+        self._home = home
+        self._rules = rules
+        self._lock = threading.Lock()
+        self._opened: tuple[Published, SearchFile] | None = None
+
+    def find(self, text: str, *, kinds: Sequence[str] = ()) -> Hits:
+        """Return what is called so, best first: by match, by how many jobs use it, by when it was last used.
+
+        kinds: only these; none means all. Raises WrongQuestion, or LakeUnavailable while there is no index.
+        """
+        terms = _terms(text)
+        wanted = _wanted(kinds)
+        with self._lock:
+            try:
+                hits, cut = self._index().find(terms, wanted)
+                if "alias" in wanted:
+                    hits |= set(_rule_aliases(self._rules.current(), terms))
+            except sqlite3.Error as error:
+                if is_damage(error) and self._opened is not None:
+                    self._home.report_damage(self._opened[0].path)
+                self._close()
+                raise LakeUnavailable(f"The index cannot be read ({error}). Ask again in a moment.") from error
+        return Hits(sorted(hits, key=lambda hit: hit[:7]), cut)
+
+    def close(self) -> None:
+        """Close the index's file."""
+        with self._lock:
+            self._close()
+
+    def _index(self) -> SearchFile:
+        current = self._home.current()
+        if self._opened is None or self._opened[0] != current:
+            self._close()
+            self._opened = self._home.opened(lambda path: SearchFile(open_for_reading(path)))
+        return self._opened[1]
+
+    def _close(self) -> None:
+        if self._opened is not None:
+            self._opened[1].sql.close()
+        self._opened = None
+
+
+def _rule_aliases(rules: UserRules, terms: Sequence[str]) -> Iterator[SearchHit]:
+    for alias, name in rules.names.aliases.items():
+        ranks = [rank(term, alias, last_of(alias.casefold()), "") for term in terms]
+        if None not in ranks:
+            known = [rank for rank in ranks if rank is not None]
+            yield SearchHit(sum(known), KINDS.index("alias"), 0, 0, Name("", alias), "", "", name, MATCHES[min(known)])
+
+
+def _terms(text: str) -> list[str]:
+    if len(text) > MAX_TEXT:
+        raise WrongQuestion(f"q= has {len(text)} characters. Search for {MAX_TEXT} at most.")
+    terms = [term for term in text.casefold().replace("\0", " ").split() if _is_text(term)]
+    if not terms:
+        raise WrongQuestion("q= is missing. Write a part of a name, such as q=customer.")
+    return terms[:8]
+
+
+def _is_text(term: str) -> bool:
+    """Tell whether a term can be asked for: half a surrogate pair is no text."""
+    return term.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in term)
+
+
+def _wanted(kinds: Sequence[str]) -> Sequence[str]:
+    for kind in kinds:
+        if kind not in KINDS:
+            raise WrongQuestion(f"kinds={kind[:40]!r} is not known. Write some of {','.join(KINDS)}.")
+    return kinds or KINDS

@@ -1,0 +1,211 @@
+"""The index as questions see it: the graph of what counts, kept up with its writer, one generation at a time."""
+
+import gc
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from headwater.collector import paused
+from headwater.index.stored.binding_table import SqliteNaming
+from headwater.index.stored.content_table import SqliteContents
+from headwater.index.stored.database import open_for_reading
+from headwater.index.stored.index_packing import names_from, unpack_edges
+from headwater.index.stored.name_numbers import NameNumbers
+from headwater.index.stored.run_numbers import NEWEST_CANDIDATE
+from headwater.index.stored.tag_table import TagTable
+from headwater.lineage.edges.current_candidates import JobOutput
+from headwater.lineage.edges.edge_sets import EdgeSet
+from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.tags import newest_tags
+from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.newest_first import newest_first
+from headwater.lineage.runs.run_facts import Tag
+from headwater.lineage.runs.weighed import Weighed
+from headwater.lineage.time.snapshot import Remask, Snapshot, Stats
+from headwater.lineage.walks.exposed_until import Writer, Written, Wrote
+
+_NEWEST_RUN = newest_first(("v.time_us", "k.key"))
+"""ORDER BY of runs or candidates `v` and the keys `k` of runs, newest first."""
+
+_EDGE = 100
+"""Characters of a text that weigh as much as an edge."""
+
+
+class LiveGraph(Snapshot):
+    """A graph of the edge sets that count, and the newest schemas; `refresh` brings both up to date."""
+
+    def __init__(self, path: Path, remask: Remask):
+        """Read all that counts; raises LakeUnavailable while there is no index."""
+        self.path, self.sql = path, open_for_reading(path)
+        self.names = NameNumbers(self.sql)
+        self._names_in_time = SqliteNaming(self.sql, self.names)
+        super().__init__(self._names_in_time, remask)
+        self._schemas: dict[Name, str | None] = {}
+        self._columns: dict[str | None, Columns] = {None: NO_COLUMNS}
+        self._tags: Mapping[Name, Sequence[Tag]] | None = None
+        self._jobs: dict[Name, Name] = {}
+        self._texts: Weighed[int, str] = Weighed()
+        self.contents = SqliteContents(self.sql)
+        self._nests: set[Name] = set()
+        self.generation = 0
+        self._seen = -1
+        self.refresh()
+        gc.freeze()  # the graph stays: no request waits until the collector has looked at all of it
+
+    def refresh(self) -> None:
+        """Take what the writer has committed since; until `rest` all that is read belongs to that one generation."""
+        self.rest()
+        self.sql.execute("BEGIN")
+        version = self.sql.execute("PRAGMA data_version").fetchone()[0]
+        if version == self._seen:
+            return
+        self.names.refresh()
+        self._names_in_time.refresh()
+        with paused():
+            newest = max(self._take_sets(), self._take_datasets(), self.generation)
+        self._tags = self._counted = None
+        self._jobs.clear()
+        self.generation, self._seen = newest, version
+
+    def rest(self) -> None:
+        """Let go of the generation that was read, so that the writer can tidy up behind it."""
+        if self.sql.in_transaction:
+            self.sql.execute("COMMIT")
+
+    def columns(self, dataset: Name) -> Columns:
+        """Return the columns of the newest schema of a dataset in its generation."""
+        schema = self._schemas.get(dataset)
+        found = self._columns.get(schema)
+        if found is None:
+            found = self._columns[schema] = Columns(self.contents.schema(schema or ""))
+        return found
+
+    def described(self) -> Iterable[Name]:
+        """Return the datasets, each in its generation, of which a schema is known."""
+        return (dataset for dataset, schema in self._schemas.items() if schema)
+
+    def nesting(self) -> Iterable[Name]:
+        """Return the datasets with columns that are nested in others by their newest schema."""
+        return self._nests
+
+    def schema(self, dataset: Name) -> str | None:
+        """Return the content hash of a dataset's newest schema."""
+        return self._schemas.get(dataset)
+
+    def tags(self) -> Mapping[Name, Sequence[Tag]]:
+        """Return the tags that hold now, by dataset."""
+        if self._tags is None:
+            self._tags = newest_tags(TagTable(self.sql, self.names).facets(), self.naming)
+        return self._tags
+
+    def job(self, key: Name) -> Name:
+        """Return what people call a job: where it is known by an artifact's id, the name it has now."""
+        found = self._jobs.get(key)
+        if found is None:
+            query = (
+                "SELECT v.job FROM runs v JOIN run_keys k ON k.id = v.run WHERE v.job_key = ? "
+                f"ORDER BY {_NEWEST_RUN} LIMIT 1"
+            )
+            row = self.sql.execute(query, (self.names.known(key) or 0,)).fetchone()
+            found = self._jobs[key] = job_key(self.names.name(row[0]), None) if row else key
+        return found
+
+    def facet_text(self, number: int) -> str:
+        """Return the text of a facet, which never changes; what was read lately is kept."""
+        found = self._texts.get(number)
+        if found is None:
+            text: str = self.sql.execute("SELECT value FROM facet_texts WHERE id = ?", (number,)).fetchone()[0]
+            found = self._texts.keep(number, text, len(text) // _EDGE)
+        return found
+
+    def newest_run(self, number: int) -> str | None:
+        """Return the newest run behind an edge set."""
+        query = (
+            "SELECT k.key FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.edge_set = ? "
+            f"ORDER BY {NEWEST_CANDIDATE} LIMIT 1"
+        )
+        row = self.sql.execute(query, (number,)).fetchone()
+        return row[0] if row else None
+
+    def older_than(self, time_us: int) -> Iterator[int]:
+        """Yield the edge sets whose newest run is older than a time."""
+        rows = self.sql.execute("SELECT number FROM edge_sets WHERE last_us < ?", (time_us,))
+        return (number for (number,) in rows if number in self.graph.sets)
+
+    def stats(self, number: int) -> Stats:
+        """Return what is known of the runs behind an edge set."""
+        query = "SELECT runs, first_us, last_us FROM edge_sets WHERE number = ?"
+        rows_confirmed = "SELECT 1 FROM votes WHERE edge_set = ? AND landed LIMIT 1"
+        runs, first_us, last_us = self.sql.execute(query, (number,)).fetchone()
+        return Stats(runs, first_us, last_us, bool(self.sql.execute(rows_confirmed, (number,)).fetchone()))
+
+    def written(self, dataset: Name) -> Written:
+        """Return who ever wrote a generation of a dataset."""
+        number = self.names.known(dataset) or 0
+        rows = self.sql.execute(
+            "SELECT e.number, g.layer, g.job, v.value FROM groups g JOIN edge_sets e ON e.grp = g.id "
+            "JOIN edges v ON v.edge_set = e.number WHERE g.output = ? AND e.runs > 0",
+            (number,),
+        ).fetchall()
+        writers = []
+        for edge_set, layer, job, value in rows:
+            job_output = JobOutput(layer, self.names.name(job), dataset)
+            writers.append(Writer(self._remask(job_output, unpack_edges(value)), partial(self._wrote, edge_set)))
+        return Written(writers, partial(self._rewritten, number))
+
+    def _wrote(self, edge_set: int, upto_us: int) -> Wrote | None:
+        query = (
+            "SELECT v.time_us, k.key FROM votes v JOIN run_keys k ON k.id = v.run "
+            f"WHERE v.edge_set = ? AND v.time_us <= ? ORDER BY {_NEWEST_RUN} LIMIT 1"
+        )
+        row = self.sql.execute(query, (edge_set, upto_us)).fetchone()
+        return (row[0], row[1]) if row else None
+
+    def _rewritten(self, dataset: int, by: Wrote) -> int | None:
+        query = (
+            "SELECT min(v.time_us) FROM groups g JOIN votes v ON v.grp = g.id AND v.rewrites "
+            "WHERE g.output = ? AND v.time_us >= ? AND v.run <> (SELECT id FROM run_keys WHERE key = ?)"
+        )
+        found: int | None = self.sql.execute(query, (dataset, *by)).fetchone()[0]
+        return found
+
+    def was_read(self, dataset: Name) -> bool:
+        """Tell whether some run, be it long ago, read a dataset to write another."""
+        query = (
+            "SELECT 1 FROM reads r JOIN edge_sets e ON e.number = r.edge_set WHERE r.name = ? AND e.runs > 0 LIMIT 1"
+        )
+        return bool(self.sql.execute(query, (self.names.known(dataset) or 0,)).fetchone())
+
+    def close(self) -> None:
+        """Close the file."""
+        self.sql.close()
+
+    def _take_sets(self) -> int:
+        newest = 0
+        rows = self.sql.execute(
+            "SELECT e.number, e.generation, e.live, e.latest, e.reading, e.explained, e.accounted, g.layer, g.job, "
+            "g.output, v.value FROM edge_sets e JOIN groups g ON g.id = e.grp "
+            "LEFT JOIN edges v ON v.edge_set = e.number WHERE e.generation > ?",
+            (self.generation,),
+        )
+        for number, generation, live, latest, reading, explained, accounted, layer, job, output, value in rows:
+            newest = max(newest, generation)
+            if number in self.graph.sets:
+                self.graph.remove(number)
+                self._count(number, False, False, False)
+            if live or latest or reading:
+                job_output = JobOutput(layer, self.names.name(job), self.names.name(output) if output else None)
+                told = (frozenset(names_from(explained)), frozenset(names_from(accounted)))
+                self._put(number, job_output, EdgeSet(unpack_edges(value), live, latest, reading, *told))
+        return newest
+
+    def _take_datasets(self) -> int:
+        newest = 0
+        query = "SELECT name, schema, nests, generation FROM datasets WHERE generation > ?"
+        for number, schema, nests, generation in self.sql.execute(query, (self.generation,)):
+            newest = max(newest, generation)
+            name = self.names.name(number)
+            self._schemas[name] = schema
+            (self._nests.add if nests else self._nests.discard)(name)
+        return newest

@@ -1,0 +1,138 @@
+"""What runs read, wrote and said, one after the other, from the index's file."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from headwater.errors import NotKnown, WrongQuestion
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.stored.candidate_table import VOTE
+from headwater.index.stored.index_packing import unpack_edges
+from headwater.index.stored.run_facts_table import RunFactsTable
+from headwater.index.stored.run_numbers import NEWEST_CANDIDATE, RunNumbers
+from headwater.lineage.edges.current_candidates import Candidate
+from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.merged_run import Run, fold
+
+SHOWN = 20
+LOOKED_AT = 5_000
+"""Newest runs of a job and output that are looked at."""
+
+_VOTES = (
+    f"SELECT {VOTE} FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.grp = ? "
+    f"ORDER BY {NEWEST_CANDIDATE} LIMIT {LOOKED_AT + 1}"
+)
+
+
+class RunBeside(NamedTuple):
+    """A run beside another: its key, the time of its newest event (us, UTC), its job, its state where asked for."""
+
+    key: str
+    time_us: int
+    job: Name
+    state: str = ""
+
+
+class RunHistory:
+    """Reads one generation of the index."""
+
+    def __init__(self, live: LiveGraph):
+        """live: at rest on one generation while this is used."""
+        self._live, self._sql, self._names = live, live.sql, live.names
+
+    def key(self, run_id: str) -> str:
+        """Return the key of a run; JSON sorts behind its beginning, so that an index finds it.
+
+        Raises NotKnown for a run that no event is of, WrongQuestion for an id of several.
+        """
+        begins = msgspec.json.encode([run_id]).decode()[:-1] + ","
+        rows = self._sql.execute(
+            "SELECT key FROM run_keys k WHERE (key IN (?1, ?2) OR (key >= ?3 AND key < ?4)) "
+            "AND EXISTS (SELECT 1 FROM parts WHERE run = k.id) LIMIT ?5",
+            (run_id.lower(), run_id, begins, begins[:-1] + "-", SHOWN),
+        ).fetchall()
+        keys = sorted(key for (key,) in rows)
+        if not keys:
+            raise NotKnown("run", run_id, [], "Write the run id as its events do; `headwater events` lists them.")
+        if len(keys) > 1:
+            raise WrongQuestion(f"Run id {run_id[:200]!r} is of {len(keys)} jobs. Ask for one: {', '.join(keys)}.")
+        return str(keys[0])
+
+    def run(self, key: str) -> Run:
+        """Return what the events of a run say together."""
+        facts = RunFactsTable(self._sql, RunNumbers(self._sql)).facts([key])
+        return fold(next(iter(facts.values())), self._live.naming)
+
+    def read_by(self, key: str) -> Iterator[Name]:
+        """Yield what a run read by its column lineage: some producers report no inputs beside it (rule 5)."""
+        query = (
+            "SELECT DISTINCT d.name FROM run_keys k JOIN votes v ON v.run = k.id "
+            "JOIN reads d ON d.edge_set = v.edge_set WHERE k.key = ?"
+        )
+        return (self._names.name(number) for (number,) in self._sql.execute(query, (key,)))
+
+    def written_before(self, dataset: Name, time_us: int, key: str) -> RunBeside | None:
+        """Return the newest run that had written a dataset when another ended."""
+        row = self._sql.execute(
+            "SELECT k.key, v.time_us, r.job FROM groups g JOIN votes v ON v.grp = g.id JOIN runs r ON r.run = v.run "
+            "JOIN run_keys k ON k.id = v.run WHERE g.output = ? AND +g.layer = 'observed' AND v.time_us <= ? "
+            f"AND k.key <> ? ORDER BY {NEWEST_CANDIDATE} LIMIT 1",
+            (self._number(dataset), time_us, key),
+        ).fetchone()
+        return self._beside(*row) if row else None
+
+    def read_after(self, dataset: Name, time_us: int) -> Iterator[RunBeside]:
+        """Yield runs that read a dataset from a time on, up to its next write."""
+        number = self._number(dataset)
+        next_write = self._sql.execute(
+            "SELECT min(v.time_us) FROM groups g JOIN votes v ON v.grp = g.id "
+            "WHERE g.output = ? AND +g.layer = 'observed' AND v.time_us > ?",
+            (number, time_us),
+        ).fetchone()[0]
+        rows = self._sql.execute(
+            "SELECT DISTINCT k.key, v.time_us, r.job FROM reads d JOIN votes v ON v.edge_set = d.edge_set "
+            "JOIN runs r ON r.run = v.run JOIN run_keys k ON k.id = v.run "
+            "WHERE d.name = ? AND v.time_us >= ? AND v.time_us <= ? ORDER BY v.time_us LIMIT ?",
+            (number, time_us, next_write or 1 << 62, SHOWN),
+        )
+        return (self._beside(*row) for row in rows)
+
+    def children(self, key: str, limit: int) -> Iterator[RunBeside]:
+        """Yield the runs of which a run is the execution, newest first."""
+        rows = self._sql.execute(
+            "SELECT k.key, r.time_us, r.job, r.state FROM run_keys e JOIN runs r ON r.execution = e.id "
+            "AND r.execution <> r.run JOIN run_keys k ON k.id = r.run WHERE e.key = ?1 "
+            "ORDER BY r.time_us DESC LIMIT ?2",
+            (key, limit),
+        )
+        return (self._beside(*row) for row in rows)
+
+    def candidates(self, dataset: Name) -> Iterator[tuple[str, Name, list[Candidate[Sequence[int]]]]]:
+        """Yield by layer and job the newest runs that wrote a dataset, newest first, each with its edge set's number.
+
+        One more than `LOOKED_AT` where there are more.
+        """
+        query = "SELECT id, layer, job FROM groups WHERE output = ?"
+        for name in self._names.generations(dataset):
+            for job_output, layer, job in self._sql.execute(query, (self._number(name),)).fetchall():
+                rows = self._sql.execute(_VOTES, (job_output,))
+                yield layer, self._names.name(job), [Candidate._make((*row[:-1], row[-1:])) for row in rows]
+
+    def said(self, edge_set: int) -> OutputLineage:
+        """Return an edge set by its number."""
+        row = self._sql.execute("SELECT value FROM edges WHERE edge_set = ?", (edge_set,)).fetchone()
+        return unpack_edges(row[0])
+
+    def job_of(self, key: str) -> Name | None:
+        """Return the key of a run's job."""
+        query = "SELECT r.job_key FROM run_keys k JOIN runs r ON r.run = k.id WHERE k.key = ?"
+        row = self._sql.execute(query, (key,)).fetchone()
+        return self._names.name(row[0]) if row else None
+
+    def _number(self, name: Name) -> int:
+        return self._names.known(name) or 0
+
+    def _beside(self, key: str, time_us: int, job: int, state: str = "") -> RunBeside:
+        return RunBeside(key, time_us, self._names.name(job), state)

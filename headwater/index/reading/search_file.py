@@ -1,0 +1,210 @@
+"""What search looks at in one file of the index: things by their names, words nearly typed, what names mean."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, product
+from typing import Literal, NamedTuple, get_args
+
+from headwater.index.reading.spelling import Vocabulary
+from headwater.index.stored.binding_table import SqliteNaming
+from headwater.index.stored.database import marks
+from headwater.index.stored.name_numbers import NameNumbers
+from headwater.index.stored.search_table import last_of, numbers_of
+from headwater.lineage.names.dataset_generations import EVER_US
+from headwater.lineage.names.dataset_name import Name
+
+SearchKind = Literal["job", "dataset", "alias", "column", "tag"]
+KINDS: tuple[SearchKind, ...] = get_args(SearchKind)
+LOOKED_AT = 60
+"""Most things of a kind that are ranked; an answer that met this says `truncated`."""
+
+Match = Literal["exact", "prefix", "word", "part", "parent", "similar"]
+MATCHES: tuple[Match, ...] = ("exact", "prefix", "word", "part", "parent")
+_PARENT = len(MATCHES) - 1
+_CORRECTED = 8
+_FEW = 20
+"""Slips are looked for where nothing better fills a page."""
+
+_TRIGRAM = 3
+_LAST_CHARACTER = "\U0010ffff"
+
+_ROWS = """
+SELECT t.kind, n.namespace, n.name, t.part, t.own, t.parent, t.last, coalesce(w.uses, 0), w.time_us
+FROM things t JOIN names n ON n.id = t.name
+LEFT JOIN weights w ON w.name = t.name AND w.kind = CASE t.kind WHEN 'job' THEN 'job' ELSE 'dataset' END
+LEFT JOIN datasets d ON d.name = t.name AND t.kind != 'job'
+WHERE coalesce(d.dropped, 0) = 0 AND t.id IN ({})
+"""
+
+
+class SearchHit(NamedTuple):
+    """Something found, in the order of the answer."""
+
+    score: int
+    kind: int
+    rare: int
+    age: int
+    whole: Name
+    column: str
+    tag: str
+    means: Name | None
+    match: Match
+
+
+class SearchFile:
+    """One file of the index, its words and bindings in memory."""
+
+    def __init__(self, sql: sqlite3.Connection):
+        """Take the file, open for reading."""
+        self.sql = sql
+        self._names = NameNumbers(sql)
+        self._naming = SqliteNaming(sql, self._names)
+        self._vocabulary = Vocabulary()
+        self._newest_word = 0
+        self._cut = False
+        self._seen = -1
+
+    def find(self, terms: Sequence[str], kinds: Sequence[str]) -> tuple[set[SearchHit], bool]:
+        """Return what fits, and whether there may be more; one generation of the index throughout."""
+        self.sql.execute("BEGIN")
+        try:
+            self._refresh()
+            stored = dict.fromkeys("dataset" if kind == "alias" else kind for kind in kinds)
+            found: set[SearchHit] = set()
+            self._cut = False
+            for kind in stored:
+                ids = self._gathered(terms, kind)
+                found.update(self._hits(ids, terms, kinds))
+            if len(found) < _FEW:
+                known = {hit[4:8] for hit in found}
+                for corrected in self._corrected(terms):
+                    for kind in stored:
+                        ids = set(islice(self._ids(corrected, kind), _FEW))
+                        more = self._hits(ids, corrected, kinds, similar=True)
+                        fresh = [hit for hit in more if hit[4:8] not in known]
+                        known.update(hit[4:8] for hit in fresh)
+                        found.update(fresh)
+            return found, self._cut
+        finally:
+            self.sql.execute("COMMIT")
+
+    def _refresh(self) -> None:
+        version = self.sql.execute("PRAGMA data_version").fetchone()[0]
+        if version == self._seen:
+            return
+        self._names.refresh()
+        self._naming.refresh()
+        rows = self.sql.execute("SELECT id, word FROM vocabulary WHERE id > ?", (self._newest_word,)).fetchall()
+        self._vocabulary.add(word for _, word in rows)
+        self._newest_word = max((number for number, _ in rows), default=self._newest_word)
+        self._seen = version
+
+    def _gathered(self, terms: Sequence[str], kind: str) -> set[int]:
+        found: set[int] = set()
+        for number in self._ids(terms, kind):
+            found.add(number)
+            if len(found) == LOOKED_AT:
+                self._cut = True
+                break
+        return found
+
+    def _ids(self, terms: Sequence[str], kind: str) -> Iterator[int]:
+        """Yield what may fit, the better matches first, each perhaps several times."""
+        first, last = terms[0], last_of(terms[0])
+        if len(terms) == 1:
+            yield from self._each("SELECT id FROM things WHERE kind = ? AND last = ?", kind, last)
+            between = "SELECT id FROM things WHERE kind = ? AND last > ? AND last < ?"
+            yield from self._each(between, kind, last, last + _LAST_CHARACTER)
+        long = [term for term in terms if len(term) >= _TRIGRAM]
+        if len(terms) == 1 or not long:
+            word = "SELECT thing FROM words WHERE kind = ? AND word >= ? AND word < ?"
+            yield from self._each(word, kind, first, first + _LAST_CHARACTER)
+        if long:
+            yield from self._with(kind, " AND ".join(map(_phrase, long)))
+        if len(terms) > 1:
+            for term in long:
+                yield from self._inside(kind, term, [other for other in terms if other != term])
+            for term in long:
+                yield from self._with(kind, _phrase(term))
+
+    def _with(self, kind: str, phrases: str) -> Iterator[int]:
+        query = "SELECT rowid FROM trigrams WHERE trigrams MATCH ? AND rowid BETWEEN ? AND ?"
+        return self._each(query, phrases, *numbers_of(kind))
+
+    def _inside(self, kind: str, dataset: str, terms: Sequence[str]) -> Iterator[int]:
+        """Yield the columns or tags, called like one of the terms, of datasets called like `dataset`."""
+        if kind not in ("column", "tag") or not terms:
+            return iter(())
+        datasets = list(self._with("dataset", _phrase(dataset)))
+        called = " OR ".join(["instr(lower(own), ?)"] * len(terms))
+        query = (
+            f"SELECT id FROM things WHERE name IN (SELECT name FROM things WHERE id IN ({marks(datasets)})) "
+            f"AND kind = ? AND ({called})"
+        )
+        return self._each(query, *datasets, kind, *terms)
+
+    def _each(self, query: str, *values: str | int) -> Iterator[int]:
+        rows = self.sql.execute(f"{query} LIMIT {LOOKED_AT}", values).fetchall()
+        self._cut = self._cut or len(rows) == LOOKED_AT
+        return (number for (number,) in rows)
+
+    def _corrected(self, terms: Sequence[str]) -> Iterator[tuple[str, ...]]:
+        near = [
+            [term, *(word for word in self._vocabulary.near(term, _CORRECTED) if not word.startswith(term))]
+            for term in terms
+        ]
+        return (chosen for chosen in islice(product(*near), _CORRECTED) if chosen != tuple(terms))
+
+    def _hits(
+        self, ids: Iterable[int], terms: Sequence[str], kinds: Sequence[str], *, similar: bool = False
+    ) -> Iterator[SearchHit]:
+        numbers = list(ids)
+        for kind, namespace, name, part, own, parent, last, uses, time_us in self.sql.execute(
+            _ROWS.format(marks(numbers)), numbers
+        ):
+            ranks = [rank(term, own, last, parent) for term in terms]
+            if None in ranks or min(rank for rank in ranks if rank is not None) == _PARENT:
+                continue
+            whole = Name(namespace, name)
+            means = None if kind == "job" else self._naming.resolve(whole, EVER_US)
+            is_alias = kind == "dataset" and means != whole
+            shown = "alias" if is_alias else kind
+            if shown not in kinds:
+                continue
+            score = sum(rank for rank in ranks if rank is not None) + (10 if similar else 0)
+            match: Match = "similar" if similar else MATCHES[min(rank for rank in ranks if rank is not None)]
+            yield SearchHit(
+                score, KINDS.index(shown), -uses, -(time_us or 0),
+                means if kind in ("column", "tag") and means else whole,
+                part, own if kind == "tag" else "", means if is_alias else None, match,
+            )  # fmt: skip
+
+
+def _phrase(term: str) -> str:
+    return '"' + term.replace('"', '""') + '"'
+
+
+def rank(term: str, own: str, last: str, parent: str) -> int | None:
+    """Return how well a term, casefolded, fits a thing, 0 best; None: not at all. The other names are as written."""
+    folded = own.casefold()
+    if term in folded:
+        before = folded[-len(term) - 1 : -len(term)]
+        if folded.endswith(term) and (not before or before in "/.:"):
+            return 0
+        if last.startswith(term):
+            return 1
+        return 2 if _begins_word(term, own, folded) else 3
+    parent = parent.casefold()
+    if term in parent:
+        return _PARENT
+    whole, asked = f"{parent}/{folded}".replace(".", "/"), term.replace(".", "/")
+    return None if asked not in whole else 0 if whole.endswith(f"/{asked}") or whole == asked else 3
+
+
+def _begins_word(term: str, own: str, folded: str) -> bool:
+    at = folded.find(term)
+    while at > 0 and len(own) == len(folded):
+        if not own[at - 1].isalnum() or (own[at].isupper() and own[at - 1].islower()):
+            return True
+        at = folded.find(term, at + 1)
+    return at == 0

@@ -1,0 +1,180 @@
+"""Opens the lineage that a question looks at: now, everything that ever was, or a moment of the past."""
+
+import sqlite3
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from headwater.collector import paused
+from headwater.errors import LakeUnavailable
+from headwater.index.home import IndexHome, Published
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.rules_files import RulesFiles
+from headwater.index.stored.content_table import SqliteContents
+from headwater.index.stored.database import is_damage, open_for_reading
+from headwater.index.stored.progress import read_progress
+from headwater.index.stored.run_facts_table import RunFactsTable
+from headwater.index.stored.run_numbers import RunNumbers
+from headwater.lineage.edges.declared_masking import remasked
+from headwater.lineage.names.dataset_generations import EVER_US
+from headwater.lineage.names.dataset_name import Name, Step
+from headwater.lineage.rules.user_rules import UserRules
+from headwater.lineage.time.as_of import AsOf, View
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.snapshot import Snapshot
+from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
+
+T = TypeVar("T")
+
+_PAST_KEPT = 2
+_FAULTS = (sqlite3.Error, msgspec.DecodeError)
+
+
+class RulesInForce(NamedTuple):
+    """The user's rules; indexed: the index that questions read was built by these rules for names and their code."""
+
+    rules: UserRules
+    problems: list[str]
+    indexed: bool
+
+
+class ViewOpener:
+    """Opens lineage for questions; keeps the newest graph and two moments of the past in memory.
+
+    One question about now and one about the past at a time: a moment that is worked out anew holds up only its like.
+    """
+
+    def __init__(self, home: IndexHome, rules: RulesFiles):
+        """Open nothing yet."""
+        self._home = home
+        self._rules_files = rules
+        self._lock = threading.Lock()
+        self._live: LiveGraph | None = None
+        self._opened: tuple[Published, str] | None = None
+        self._past_lock = threading.Lock()
+        self._past: OrderedDict[tuple[object, ...], SnapshotOfFacts] = OrderedDict()
+
+    def rules(self) -> RulesInForce:
+        """Return the rules in force and what is wrong with the user's files."""
+        with self._lock:
+            rules = self._rules_files.current()
+            return RulesInForce(
+                rules, self._rules_files.problems, self._home.is_current(self._home.path_for(rules.names))
+            )
+
+    def close(self) -> None:
+        """Close the index's file."""
+        with self._lock:
+            if self._live is not None:
+                self._live.close()
+            self._live = self._opened = None
+
+    @contextmanager
+    def look(self, as_of: AsOf) -> Iterator[View]:
+        """Give what a question sees, and keep it as it is meanwhile; raises LakeUnavailable without an index."""
+        with paused():
+            if as_of.as_of_us is None and as_of.known_at_us is None and not as_of.every:
+                with self._opened_index() as (live, rules):
+                    yield _view(live, live.counted(), rules, as_of)
+            else:
+                with self._past_lock:
+                    try:
+                        past, rules = self._past_snapshot(as_of)
+                        yield _view(past, past.counted().everything() if as_of.every else past.counted(), rules, as_of)
+                    except _FAULTS as error:
+                        self._past.clear()
+                        raise self._unreadable(error, self._home.current().path) from error
+
+    @contextmanager
+    def catalog(self, as_of: AsOf) -> Iterator[tuple[View, LiveGraph]]:
+        """Give what a question sees, and beside it the index, which alone knows how things describe themselves."""
+        if as_of.as_of_us is None and as_of.known_at_us is None and not as_of.every:
+            with paused(), self._opened_index() as (live, rules):
+                yield _view(live, live.counted(), rules, as_of), live
+        else:
+            with self.look(as_of) as view, self._opened_index() as (live, _):
+                yield view, live
+
+    def now(self, question: Callable[[LiveGraph, UserRules], T]) -> T:
+        """Ask the index as it is now, of which a question may want more than lineage."""
+        with self._opened_index() as (live, rules):
+            return question(live, rules)
+
+    def bindings(self, name: Name, at_us: int | None) -> list[Step]:
+        """Return the steps from a canonical name to the dataset it means at a time, None: now."""
+        with self._opened_index() as (live, _):
+            naming = live.naming
+            time_us = EVER_US if at_us is None else at_us
+            bound = naming.bound(name, time_us)
+            found = naming.resolve(name, time_us)
+            steps = (
+                [Step("binding", "a symlink facet says so, newest up to then", name, bound)] if bound != name else []
+            )
+            return [*steps, Step("rename", "it was renamed later", bound, found)] if found != bound else steps
+
+    @contextmanager
+    def _opened_index(self) -> Iterator[tuple[LiveGraph, UserRules]]:
+        """Give the index as it is now, to one question at a time; a damaged one is reported to its writer."""
+        with self._lock:
+            rules = self._rules_files.current()
+            try:
+                yield self._live_graph(rules), rules
+            except _FAULTS as error:
+                path = self._opened[0].path if self._opened else self._home.current().path
+                self._close()
+                raise self._unreadable(error, path) from error
+            finally:
+                if self._live is not None:
+                    self._live.rest()
+
+    def _unreadable(self, error: Exception, path: Path) -> LakeUnavailable:
+        if is_damage(error):
+            self._home.report_damage(path)
+        return LakeUnavailable(f"The index cannot be read ({error}). Ask again in a moment.")
+
+    def _live_graph(self, rules: UserRules) -> LiveGraph:
+        masking = repr(rules.masking)
+        if self._live is not None and self._opened != (self._home.current(), masking):
+            self._close()
+        if self._live is None:
+            published, live = self._home.opened(lambda path: LiveGraph(path, partial(remasked, rules)))
+            self._live, self._opened = live, (published, masking)
+        self._live.refresh()
+        return self._live
+
+    def _close(self) -> None:
+        if self._live is not None:
+            self._live.close()
+        self._live, self._opened = None, None
+
+    def _past_snapshot(self, as_of: AsOf) -> tuple[SnapshotOfFacts, UserRules]:
+        """Derive the past anew from the parts that count then: costs about 50 us for each event before it."""
+        with self._opened_index() as (live, rules):
+            opened, held = self._opened, frozenset(read_progress(live.sql).items())
+        key = (opened, held, as_of.as_of_us, as_of.known_at_us, as_of.every)
+        found = self._past.get(key)
+        if found is None:
+            _, sql = self._home.opened(open_for_reading)
+            facts = RunFactsTable(sql, RunNumbers(sql)).until(
+                EVER_US if as_of.as_of_us is None else as_of.as_of_us,
+                EVER_US if as_of.known_at_us is None else as_of.known_at_us,
+            )
+            found = self._past[key] = SnapshotOfFacts(facts, SqliteContents(sql), partial(remasked, rules))
+            if as_of.every:
+                found.put_history()
+            while len(self._past) > _PAST_KEPT:
+                self._past.popitem(last=False)
+        self._past.move_to_end(key)
+        return found, rules
+
+
+def _view(snapshot: Snapshot, counted: CountedEdges, rules: UserRules, as_of: AsOf) -> View:
+    if as_of.seen_since_us is not None:
+        counted = counted.without(snapshot.older_than(as_of.seen_since_us))
+    return View(snapshot, counted, rules)

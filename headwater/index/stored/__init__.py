@@ -1,0 +1,1 @@
+"""The index's file, table by table."""

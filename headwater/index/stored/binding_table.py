@@ -1,0 +1,81 @@
+"""Names in time that outlive the process: what `names_in_time` learns is written as it is learnt."""
+
+import sqlite3
+from collections.abc import Iterable
+
+from headwater.index.stored.name_numbers import NameNumbers
+from headwater.lineage.names.dataset_generations import Change, Span
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.names_in_time import LocationAt, Naming
+
+
+class SqliteNaming(Naming):
+    """See `names_in_time.Naming`."""
+
+    def __init__(self, connection: sqlite3.Connection, names: NameNumbers):
+        """Learn again what the index's file holds."""
+        super().__init__()
+        self._sql = connection
+        self._numbers = names
+        self._read = (0, 0, 0)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read what another process has written since."""
+        counts = "SELECT (SELECT count(*) FROM bindings), (SELECT count(*) FROM lives), "
+        read = self._sql.execute(counts + "(SELECT coalesce(max(id), 0) FROM lives)").fetchone()
+        if read == self._read:
+            return
+        self._read = read
+        rows = self._sql.execute("SELECT alias, time_us, location FROM bindings ORDER BY time_us").fetchall()
+        for alias, time_us, location in rows:
+            super().bind(self._numbers.name(alias), (time_us, self._numbers.name(location)))
+        changes, writes = self._happened()
+        for run in {*self.generations.runs(), *changes, *writes}:
+            self.generations.set_changes(run, frozenset(changes.get(run, ())))
+        for run in {*self.generations.runs(), *writes}:
+            self.generations.set_writes(run, frozenset(writes.get(run, ())))
+        self.renamed(change for found in changes.values() for change in found)
+
+    def _happened(self) -> tuple[dict[str, list[Change]], dict[str, list[tuple[int, Name]]]]:
+        changes: dict[str, list[Change]] = {}
+        writes: dict[str, list[tuple[int, Name]]] = {}
+        name = self._numbers.name
+        rows = self._sql.execute("SELECT run, time_us, location, renamed, written FROM lives")
+        for run, time_us, location, renamed, written in rows:
+            if written:
+                writes.setdefault(run, []).append((time_us, name(location)))
+            else:
+                changes.setdefault(run, []).append(Change(time_us, name(location), name(renamed) if renamed else None))
+        return changes, writes
+
+    def bind(self, alias: Name, at_us: LocationAt) -> bool:
+        """Take one binding."""
+        row = (self._numbers.number(alias), at_us[0], self._numbers.number(at_us[1]))
+        self._sql.execute("INSERT OR IGNORE INTO bindings VALUES (?, ?, ?)", row)
+        return super().bind(alias, at_us)
+
+    def set_changes(self, run_key: str, sent: Iterable[Change]) -> list[Span]:
+        """Take what a run drops and renames now."""
+        before = self.generations.changes(run_key)
+        moved = super().set_changes(run_key, sent)
+        after = self.generations.changes(run_key)
+        if after != before:
+            self._write(run_key, [(each.time_us, each.location, each.to) for each in after], written=False)
+        return moved
+
+    def set_writes(self, run_key: str, sent: Iterable[tuple[int, Name]]) -> list[Span]:
+        """Take which names a run writes now."""
+        before = self.generations.writes(run_key)
+        moved = super().set_writes(run_key, sent)
+        after = self.generations.writes(run_key)
+        if after != before:
+            self._write(run_key, [(*each, None) for each in after], written=True)
+        return moved
+
+    def _write(self, run_key: str, happened: Iterable[tuple[int, Name, Name | None]], *, written: bool) -> None:
+        number = self._numbers.number
+        rows = [(run_key, at, number(name), number(to) if to else None, written) for at, name, to in happened]
+        self._sql.execute("DELETE FROM lives WHERE run = ? AND written = ?", (run_key, written))
+        insert = "INSERT INTO lives(run, time_us, location, renamed, written) VALUES (?, ?, ?, ?, ?)"
+        self._sql.executemany(insert, rows)

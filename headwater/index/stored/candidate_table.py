@@ -1,0 +1,187 @@
+"""Candidates in the index's file: which run says what about which dataset."""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from headwater.index.stored.database import chunks, marks
+from headwater.index.stored.edge_set_table import EdgeSetTable
+from headwater.index.stored.name_numbers import NameNumbers
+from headwater.index.stored.run_numbers import NEWEST_CANDIDATE, TIE, RunNumbers
+from headwater.index.writing.candidate_batch import CandidateBatch, Cells
+from headwater.lineage.edges.current_candidates import CARRIES, OPAQUE, SILENT, Candidate, JobOutput
+from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.run_derivation import Derived
+
+VOTE = f"v.time_us, {TIE}, v.run, v.execution, v.started_us, v.last_us, v.weight, v.landed, v.rewrites, v.edge_set"
+"""The columns of a `Candidate`, of candidates `v` and keys `k`; runs and executions by number."""
+
+
+class CandidateTable:
+    """What runs say, by group."""
+
+    def __init__(self, connection: sqlite3.Connection, names: NameNumbers, runs: RunNumbers, edge_sets: EdgeSetTable):
+        """Use the index's connection."""
+        self._sql = connection
+        self._runs = runs
+        self._edge_sets = edge_sets
+        self._names = names
+        self._job_outputs: dict[JobOutput, int] = {}
+        self._alone: dict[int, int] = {}
+        self._borrowing = {
+            row[0]
+            for row in connection.execute("SELECT g.output FROM votes v JOIN groups g ON g.id = v.grp WHERE v.borrowed")
+        }
+
+    def replace(self, derived: Sequence[Derived]) -> set[JobOutput]:
+        """Replace what runs say; returns the groups where that made a difference."""
+        executions = self._older(candidate.execution for one in derived for candidate in one.lineage.values())
+        batch = CandidateBatch(self._sql, self._older(one.run.key for one in derived), executions)
+        changed: set[int] = set()
+        for run, lineage, *_ in derived:
+            run_number = self._runs[run.key]
+            after = {
+                (number := self._job_output_number(job_output)): self._cells(number, candidate)
+                for job_output, candidate in lineage.items()
+            }
+            for number in batch.replace(run_number, after):
+                if not (batch.is_new(run_number, number) and self._repeats(batch, after[number])):
+                    changed.add(number)
+        batch.write(self._edge_sets)
+        return {self.job_output(number) for number in changed}
+
+    def _older(self, keys: Iterable[str]) -> list[int]:
+        """Return the numbers of runs that earlier batches knew."""
+        numbers = map(self._runs.__getitem__, set(keys))
+        return sorted(number for number in numbers if not self._runs.is_new(number))
+
+    def settle(self, number: int, alone: int | None) -> None:
+        """Remember that one edge set with column lineage is all that counts in a group; None: that it is not so."""
+        if alone is None:
+            self._alone.pop(number, None)
+        else:
+            self._alone[number] = alone
+
+    def _repeats(self, batch: CandidateBatch, cells: Cells) -> bool:
+        """Tell whether a new candidate says only what alone counts already, and its execution nothing else.
+
+        It is so for nearly every run of a job that runs again and again, and then nothing has to be counted anew.
+        """
+        number, execution, edge_set = cells[0], cells[3], cells[-1]
+        return self._alone.get(number) == edge_set and batch.says_only(execution, number, edge_set)
+
+    def _cells(self, number: int, candidate: Candidate[OutputLineage]) -> Cells:
+        lineage = candidate.lineage
+        if lineage.borrowed and lineage.output:
+            self._borrowing.add(self._names.number(lineage.output))
+        return (
+            number, candidate.time_us, None if candidate.tie == candidate.run_key else candidate.tie,
+            self._runs[candidate.execution], candidate.started_us, candidate.last_us, candidate.weight,
+            candidate.rows_confirmed, candidate.rewrites, lineage.borrowed,
+            self._edge_sets.number(number, lineage),
+        )  # fmt: skip
+
+    def borrowers(self, output: Name) -> list[str]:
+        """Return the runs that took the columns of this output from another run's schema."""
+        number = self._names.known(output)
+        if number not in self._borrowing:
+            return []
+        query = (
+            "SELECT k.key FROM groups g JOIN votes v ON v.grp = g.id AND v.borrowed JOIN run_keys k ON k.id = v.run "
+            "WHERE g.output = ?"
+        )
+        return [run for (run,) in self._sql.execute(query, (number,))]
+
+    def _job_output_number(self, job_output: JobOutput) -> int:
+        found = self._job_outputs.get(job_output)
+        if found is None:
+            key = (
+                job_output.layer,
+                self._names.number(job_output.job),
+                self._names.number(job_output.output) if job_output.output else 0,
+            )
+            self._sql.execute("INSERT OR IGNORE INTO groups(layer, job, output) VALUES (?, ?, ?)", key)
+            query = "SELECT id FROM groups WHERE layer = ? AND job = ? AND output = ?"
+            found = self._job_outputs[job_output] = int(self._sql.execute(query, key).fetchone()[0])
+        return found
+
+    def number(self, job_output: JobOutput) -> int:
+        """Return the number of a group."""
+        return self._job_output_number(job_output)
+
+    def job_output(self, number: int) -> JobOutput:
+        """Return a group by its number."""
+        layer, job, output = self._sql.execute(
+            "SELECT layer, job, output FROM groups WHERE id = ?", (number,)
+        ).fetchone()
+        return JobOutput(layer, self._names.name(job), self._names.name(output) if output else None)
+
+    def job_outputs_of(self, outputs: Iterable[Name]) -> list[int]:
+        """Return the groups that are about these datasets."""
+        numbers = [number for name in outputs if (number := self._names.known(name)) is not None]
+        query = "SELECT id FROM groups WHERE output IN ({})"
+        return [row[0] for some in chunks(numbers) for row in self._sql.execute(query.format(marks(some)), some)]
+
+    def that_can_count(self, job_outputs: Sequence[int]) -> dict[JobOutput, list[Candidate[int]]]:
+        """Return the candidates of the newest executions of each of these groups, and what those say in the others.
+
+        All that `edge_sets.outcome` looks at, however long the history.
+        """
+        newest = (
+            "SELECT v.execution FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.grp = ? AND v.weight = ? "
+            f"ORDER BY {NEWEST_CANDIDATE} LIMIT 1"
+        )
+        executions = {
+            row[0]
+            for job_output in job_outputs
+            for weight in (CARRIES, OPAQUE, SILENT)
+            for row in self._sql.execute(newest, (job_output, weight))
+        }
+        found: dict[JobOutput, list[Candidate[int]]] = {}
+        for some in chunks(sorted(executions)):
+            for job_output, *candidate in self._of(some, job_outputs):
+                found.setdefault(self.job_output(job_output), []).append(Candidate(*candidate))
+        return found
+
+    def touching(self, parents: Iterable[str], executions: Iterable[str]) -> set[JobOutput]:
+        """Return the groups whose opaque words these runs may explain: of runs above them, and of mere readers.
+
+        parents: of these runs. What runs and executions say that the batch brings is settled anyway.
+        """
+        above = (
+            "WITH RECURSIVE above(run) AS (SELECT run FROM runs WHERE run IN ({}) "
+            "UNION SELECT r.parent FROM above a JOIN runs r ON r.run = a.run WHERE r.parent IS NOT NULL) "
+            "SELECT DISTINCT v.grp FROM above a JOIN votes v ON v.run = a.run"
+        )
+        beside = (
+            "SELECT DISTINCT v.grp FROM votes v JOIN groups g ON g.id = v.grp "
+            "WHERE v.execution IN ({}) AND g.output = 0"
+        )
+        found = {
+            row[0]
+            for query, keys in ((above, self._older(parents)), (beside, self._older(executions)))
+            for some in chunks(keys)
+            for row in self._sql.execute(query.format(marks(some)), some)
+        }
+        return {self.job_output(number) for number in found}
+
+    def _of(self, executions: Sequence[int], job_outputs: Sequence[int]) -> list[tuple[Any, ...]]:
+        """Return what executions say in some groups.
+
+        Each pair of execution and group is looked up, or all that the executions say is looked through, whichever is
+        less: an execution may say something about thousands of outputs, and an output may have thousands of groups.
+        """
+        through = len(job_outputs) > 1 and self._says_less(executions, len(job_outputs) * len(executions))
+        query = (
+            f"SELECT v.grp, {VOTE} FROM votes v INDEXED BY votes_of_execution CROSS JOIN run_keys k ON k.id = v.run "
+            f"WHERE v.execution IN ({marks(executions)}) "
+            f"AND {'+' if through else ''}v.grp IN (SELECT value FROM json_each(?))"
+        )
+        return self._sql.execute(query, (*executions, msgspec.json.encode(job_outputs).decode())).fetchall()
+
+    def _says_less(self, executions: Sequence[int], than: int) -> bool:
+        query = f"SELECT count(*) FROM (SELECT 1 FROM votes WHERE execution IN ({marks(executions)}) LIMIT ?)"
+        return int(self._sql.execute(query, (*executions, than)).fetchone()[0]) < than

@@ -1,0 +1,58 @@
+"""Schema and lineage facets in the index's file, the ones in use in memory."""
+
+import sqlite3
+from collections.abc import Sequence
+
+from headwater.index.stored.index_packing import encode, lines_from, paths_from
+from headwater.lineage.edges.facet_contents import Path, SentEdge
+from headwater.lineage.runs.weighed import Weighed
+
+
+class SqliteContents:
+    """See `facet_contents.Contents`; a hash that is nowhere is a KeyError."""
+
+    def __init__(self, connection: sqlite3.Connection):
+        """Use the index's connection; what is added is part of its transaction."""
+        self._connection = connection
+        self._lineage: Weighed[str, Sequence[SentEdge]] = Weighed()
+        self._schemas: Weighed[str, Sequence[Path]] = Weighed()
+
+    def __contains__(self, content_hash: object) -> bool:
+        if content_hash in self._lineage or content_hash in self._schemas:
+            return True
+        return bool(self._connection.execute("SELECT 1 FROM contents WHERE hash = ?", (content_hash,)).fetchone())
+
+    def add_schema(self, content_hash: str, columns: Sequence[Path]) -> None:
+        """Take a schema's columns."""
+        self._put(content_hash, "schema", encode(columns))
+
+    def add_lineage(self, content_hash: str, edges: Sequence[SentEdge]) -> None:
+        """Take the lines of a lineage facet."""
+        self._put(content_hash, "lineage", encode(edges))
+        self._lineage.keep(content_hash, edges, len(edges))
+
+    def lineage(self, content_hash: str) -> Sequence[SentEdge]:
+        """Return the lines of a lineage facet."""
+        found = self._lineage.get(content_hash)
+        if found is None:
+            lines = lines_from(self._value(content_hash))
+            found = self._lineage.keep(content_hash, lines, len(lines))
+        return found
+
+    def schema(self, content_hash: str) -> Sequence[Path]:
+        """Return the columns of a schema."""
+        found = self._schemas.get(content_hash)
+        if found is None:
+            paths = paths_from(self._value(content_hash))
+            found = self._schemas.keep(content_hash, paths, len(paths))
+        return found
+
+    def _put(self, content_hash: str, kind: str, value: bytes) -> None:
+        self._connection.execute("INSERT OR IGNORE INTO contents VALUES (?, ?, ?)", (content_hash, kind, value))
+
+    def _value(self, content_hash: str) -> bytes:
+        row = self._connection.execute("SELECT value FROM contents WHERE hash = ?", (content_hash,)).fetchone()
+        if row is None:
+            raise KeyError(content_hash)
+        value: bytes = row[0]
+        return value

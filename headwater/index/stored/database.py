@@ -1,0 +1,182 @@
+"""The index's file: one SQLite database for each version of the rules; whoever loses it builds it again from bronze."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from headwater.errors import LakeUnavailable, WrongSetting
+from headwater.index.stored.catalog_tables import CATALOG
+from headwater.index.stored.older_file import show_todays_tables
+from headwater.lineage.rules.rule_code import code_hash
+
+FORMAT = 9
+OLDEST = 5
+"""Files from this format on are read, though never written, until one of today's rules is built beside them."""
+
+T = TypeVar("T")
+
+_AT_ONCE = 500
+
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+
+SCHEMA = """
+CREATE TABLE positions(incarnation TEXT, part TEXT, sequence INTEGER NOT NULL, PRIMARY KEY(incarnation, part));
+CREATE TABLE names(
+  id INTEGER PRIMARY KEY, namespace TEXT, name TEXT, generation TEXT NOT NULL DEFAULT '',
+  UNIQUE(namespace, name, generation));
+CREATE TABLE contents(hash TEXT PRIMARY KEY, kind TEXT NOT NULL, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE run_keys(id INTEGER PRIMARY KEY, key TEXT UNIQUE);
+CREATE TABLE mentions(id INTEGER PRIMARY KEY, digest BLOB UNIQUE, value BLOB NOT NULL);
+CREATE TABLE sayings(id INTEGER PRIMARY KEY, digest BLOB UNIQUE, value BLOB NOT NULL);
+CREATE TABLE parts(
+  run INTEGER, event BLOB, saying INTEGER, versions BLOB, time_us INTEGER, received_us INTEGER, execution INTEGER,
+  parent INTEGER, place INTEGER, sequence INTEGER, told INTEGER, PRIMARY KEY(run, event)) WITHOUT ROWID;
+CREATE TABLE facet_names(id INTEGER PRIMARY KEY, value BLOB UNIQUE);
+CREATE TABLE runs(
+  run INTEGER PRIMARY KEY, kind TEXT, job INTEGER, job_key INTEGER, execution INTEGER, parent INTEGER, state TEXT,
+  processing TEXT, started_us INTEGER, ended_us INTEGER, last_us INTEGER, time_us INTEGER, said BLOB);
+CREATE INDEX runs_of_job ON runs(job_key, time_us);
+CREATE INDEX runs_of_time ON runs(time_us);
+CREATE INDEX runs_of_execution ON runs(execution, time_us) WHERE execution <> run;
+CREATE INDEX runs_of_parent ON runs(parent) WHERE parent IS NOT NULL;
+CREATE INDEX runs_open ON runs(time_us) WHERE state = 'RUNNING';
+CREATE TABLE groups(id INTEGER PRIMARY KEY, layer TEXT, job INTEGER, output INTEGER, UNIQUE(layer, job, output));
+CREATE INDEX groups_of_output ON groups(output);
+CREATE TABLE votes(
+  run INTEGER, grp INTEGER, time_us INTEGER, tie TEXT, execution INTEGER, started_us INTEGER, last_us INTEGER,
+  weight INTEGER, landed INTEGER, rewrites INTEGER, borrowed INTEGER, edge_set INTEGER, PRIMARY KEY(run, grp))
+  WITHOUT ROWID;
+CREATE INDEX votes_newest ON votes(grp, weight, time_us);
+CREATE INDEX votes_of_execution ON votes(execution, grp);
+CREATE INDEX votes_of_set ON votes(edge_set, time_us);
+CREATE INDEX votes_borrowed ON votes(grp) WHERE borrowed;
+CREATE INDEX votes_rewrite ON votes(grp, time_us) WHERE rewrites;
+CREATE TABLE edge_sets(
+  number INTEGER PRIMARY KEY, grp INTEGER, digest BLOB, runs INTEGER NOT NULL DEFAULT 0,
+  first_us INTEGER, last_us INTEGER, live INTEGER NOT NULL DEFAULT 0, latest INTEGER NOT NULL DEFAULT 0,
+  reading INTEGER NOT NULL DEFAULT 0, explained BLOB, accounted BLOB,
+  generation INTEGER NOT NULL DEFAULT 0, UNIQUE(grp, digest));
+CREATE TABLE edges(edge_set INTEGER PRIMARY KEY, value BLOB NOT NULL);
+CREATE INDEX edge_sets_changed ON edge_sets(generation);
+CREATE INDEX edge_sets_unsaid ON edge_sets(generation) WHERE runs = 0;
+CREATE TABLE reads(name INTEGER, edge_set INTEGER, PRIMARY KEY(name, edge_set)) WITHOUT ROWID;
+CREATE TABLE uses(name INTEGER, job_key INTEGER, PRIMARY KEY(name, job_key)) WITHOUT ROWID;
+CREATE TABLE seen(
+  name INTEGER, credible INTEGER, time_us INTEGER, rank INTEGER, event_id TEXT, place INTEGER, schema TEXT,
+  PRIMARY KEY(name, credible, time_us, rank, event_id, place, schema)) WITHOUT ROWID;
+CREATE TABLE seen_whole(name INTEGER PRIMARY KEY);
+CREATE TABLE bindings(alias INTEGER, time_us INTEGER, location INTEGER, PRIMARY KEY(alias, time_us, location))
+  WITHOUT ROWID;
+CREATE TABLE lives(
+  id INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT, time_us INTEGER, location INTEGER, renamed INTEGER, written INTEGER);
+CREATE INDEX lives_of_run ON lives(run, written);
+CREATE TABLE tags(
+  name INTEGER, producer TEXT, credible INTEGER, time_us INTEGER, rank INTEGER, event_id TEXT, place INTEGER,
+  value BLOB, PRIMARY KEY(name, producer, credible, time_us, rank, event_id, place)) WITHOUT ROWID;
+CREATE TABLE datasets(
+  name INTEGER PRIMARY KEY, schema TEXT, nests INTEGER NOT NULL DEFAULT 0, shown TEXT,
+  dropped INTEGER NOT NULL DEFAULT 0,
+  generation INTEGER NOT NULL DEFAULT 0);
+CREATE INDEX datasets_changed ON datasets(generation);
+CREATE TABLE things(
+  id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name INTEGER NOT NULL, part TEXT NOT NULL, owner TEXT NOT NULL,
+  own TEXT NOT NULL, parent TEXT NOT NULL, last TEXT NOT NULL, UNIQUE(name, kind, owner, part, own));
+CREATE INDEX things_last ON things(kind, last);
+CREATE TABLE words(kind TEXT, word TEXT, thing INTEGER, PRIMARY KEY(kind, word, thing)) WITHOUT ROWID;
+CREATE TABLE vocabulary(id INTEGER PRIMARY KEY, word TEXT UNIQUE);
+CREATE TABLE weights(name INTEGER, kind TEXT, uses INTEGER NOT NULL, time_us INTEGER, PRIMARY KEY(name, kind))
+  WITHOUT ROWID;
+CREATE TABLE feed(
+  id INTEGER PRIMARY KEY AUTOINCREMENT, generation INTEGER NOT NULL, kind TEXT NOT NULL, number INTEGER, value BLOB);
+CREATE VIRTUAL TABLE trigrams USING fts5(own, content='', columnsize=0, tokenize='trigram');
+"""
+
+
+def open_for_writing(path: Path) -> sqlite3.Connection:
+    """Open the index for the one process that writes it; a missing or foreign file is made anew."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        connection = _connect(path)
+        if connection.execute("PRAGMA user_version").fetchone()[0] == FORMAT:
+            return connection
+        connection.close()
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise LakeUnavailable(
+                f"Cannot open the index {path}: {error}. End what else has it open, or restore its disk."
+            ) from error
+        # damaged: it holds nothing that bronze does not hold
+    remove(path)
+    connection = _connect(path)
+    try:
+        connection.executescript(
+            f"BEGIN;{SCHEMA}{CATALOG}PRAGMA application_id={_code()};PRAGMA user_version={FORMAT};COMMIT;"
+        )
+    except sqlite3.OperationalError as error:
+        if not any(word in str(error) for word in ("fts5", "tokenizer")):
+            raise
+        raise WrongSetting(
+            f"The SQLite {sqlite3.sqlite_version} of this Python cannot search ({error}). "
+            "Use a Python whose SQLite is 3.34 or newer and has FTS5, as those of python.org and Debian."
+        ) from error
+    return connection
+
+
+def open_for_reading(path: Path) -> sqlite3.Connection:
+    """Open the index beside its writer, also one of older rules; raises LakeUnavailable while there is none."""
+    try:
+        connection = sqlite3.connect(
+            f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=5, check_same_thread=False
+        )
+        if OLDEST <= connection.execute("PRAGMA user_version").fetchone()[0] <= FORMAT:
+            if connection.execute("PRAGMA application_id").fetchone()[0] != _code():
+                show_todays_tables(connection, SCHEMA + CATALOG)
+            return connection
+        connection.close()
+    except sqlite3.Error as error:
+        if is_damage(error):
+            raise
+    raise LakeUnavailable("The index of the lake is still being built. Ask again in a moment.")
+
+
+def is_damage(error: BaseException) -> bool:
+    """Tell whether an error means that the file is not as it was written; a full disk and a lock do not.
+
+    SQL of ours fails (SQLITE_ERROR) only where tables are missing.
+    """
+    if isinstance(error, sqlite3.Error):
+        return error.sqlite_errorcode & 0xFF in _DAMAGE if hasattr(error, "sqlite_errorcode") else False
+    return type(error) is msgspec.DecodeError  # a value that was cut or overwritten
+
+
+def remove(path: Path) -> None:
+    """Delete an index file and its side files."""
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
+def _code() -> int:
+    """Return the code of the rules as a file notes it."""
+    return int(code_hash()[:7], 16)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, cached_statements=256)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=OFF")  # what a power cut takes is built again
+    connection.execute("PRAGMA cache_size=-16384")
+    connection.execute("PRAGMA journal_size_limit=4194304")  # a large batch's log does not stay on disk
+    return connection
+
+
+def chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Cut values into pieces that fit one statement."""
+    return (values[at : at + _AT_ONCE] for at in range(0, len(values), _AT_ONCE))
+
+
+def marks(values: Sequence[object]) -> str:
+    """Return a question mark for each value."""
+    return ",".join("?" * len(values))

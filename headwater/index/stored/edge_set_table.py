@@ -1,0 +1,134 @@
+"""Edge sets, what candidates stand for, in the index's file: numbered, equal ones of a group are one."""
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from headwater.index.stored.database import chunks, marks
+from headwater.index.stored.index_packing import encode, pack_edges, unpack_edges
+from headwater.index.stored.name_numbers import NameNumbers
+from headwater.lineage.edges.run_edges import OutputLineage, others_read
+from headwater.lineage.runs.weighed import Weighed
+
+_ADD = (
+    "UPDATE edge_sets SET runs = max(runs, 0) + ?1, first_us = min(coalesce(first_us, ?2), ?2), "
+    "last_us = max(coalesce(last_us, ?3), ?3) WHERE number = ?4"
+)
+_RECOUNT = (
+    "UPDATE edge_sets SET (runs, first_us, last_us) = "
+    "(SELECT count(*), min(time_us), max(time_us) FROM votes WHERE edge_set = ?1) WHERE number = ?1"
+)
+
+
+_AT_ONCE = 1_000
+_KEPT = 1_000
+"""Generations for which a reader may still ask for an edge set that no run says any more."""
+
+_FORGOTTEN = -1
+"""Runs of an edge set whose edges were deleted; its row stays, for readers that still have it in their graph."""
+
+
+class CountedEdgeSet(NamedTuple):
+    """How an edge set counts; see `edge_sets.EdgeSet`, names as `index_packing.encode` writes them."""
+
+    live: int = 0
+    latest: int = 0
+    reading: int = 0
+    explained: bytes = encode([])
+    accounted: bytes = encode([])
+
+
+class EdgeSetTable:
+    """Takes what runs say about a dataset."""
+
+    def __init__(self, connection: sqlite3.Connection, names: NameNumbers):
+        """Use the index's connection."""
+        self._sql = connection
+        self._names = names
+        self._numbers: dict[tuple[int, bytes], int] = {}
+        self._contents: Weighed[int, OutputLineage] = Weighed()
+        self._digests: Weighed[int, tuple[OutputLineage, bytes]] = Weighed()
+        self._packed: tuple[OutputLineage | None, bytes] = (None, b"")
+
+    def number(self, job_output: int, lineage: OutputLineage) -> int:
+        """Return the number of an edge set, a new one where it has none."""
+        digest = self._digest(lineage)
+        found = self._numbers.get((job_output, digest))
+        if found is None:
+            self._sql.execute("INSERT OR IGNORE INTO edge_sets(grp, digest) VALUES (?, ?)", (job_output, digest))
+            query = "SELECT number FROM edge_sets WHERE grp = ? AND digest = ?"
+            found = self._numbers[job_output, digest] = int(
+                self._sql.execute(query, (job_output, digest)).fetchone()[0]
+            )
+            self._sql.execute("INSERT OR IGNORE INTO edges VALUES (?, ?)", (found, self._pack(lineage)))
+            self._sql.executemany("INSERT OR IGNORE INTO reads VALUES (?, ?)", self._reads(found, lineage))
+        return found
+
+    def edges(self, number: int) -> OutputLineage:
+        """Return an edge set."""
+        found = self._contents.get(number)
+        if found is None:
+            query = "SELECT value FROM edges WHERE edge_set = ?"
+            lineage = unpack_edges(self._sql.execute(query, (number,)).fetchone()[0])
+            found = self._contents.keep(number, lineage, len(lineage.edges))
+        return found
+
+    def counted(self, job_outputs: Sequence[int]) -> dict[int, CountedEdgeSet]:
+        """Return how the edge sets of some groups counted so far, those that did."""
+        query = (
+            "SELECT number, live, latest, reading, explained, accounted FROM edge_sets "
+            "WHERE grp IN ({}) AND (live OR latest OR reading)"
+        )
+        return {
+            row[0]: CountedEdgeSet(*row[1:])
+            for some in chunks(job_outputs)
+            for row in self._sql.execute(query.format(marks(some)), some)
+        }
+
+    def count(self, number: int, counted: CountedEdgeSet, generation: int) -> None:
+        """Note how an edge set counts from now on."""
+        self._sql.execute(
+            "UPDATE edge_sets SET live = ?, latest = ?, reading = ?, explained = ?, accounted = ?, generation = ? "
+            "WHERE number = ?",
+            (*counted, generation, number),
+        )
+
+    def add_runs(self, times: Mapping[int, Sequence[int]]) -> None:
+        """Count runs that say these edge sets, at these times (us)."""
+        self._sql.executemany(_ADD, [(len(at), min(at), max(at), number) for number, at in times.items()])
+
+    def recount(self, numbers: Iterable[int]) -> None:
+        """Count the runs anew: some say something else now."""
+        self._sql.executemany(_RECOUNT, [(number,) for number in numbers])
+
+    def collect(self, generation: int) -> None:
+        """Delete the edges of sets that no run says any more, and did not a while ago."""
+        query = (
+            "SELECT number FROM edge_sets WHERE runs = 0 AND generation < ? AND NOT (live OR latest OR reading) LIMIT ?"
+        )
+        unsaid = [row[0] for row in self._sql.execute(query, (generation - _KEPT, _AT_ONCE)).fetchall()]
+        for number in unsaid:
+            read = self._reads(number, self.edges(number))
+            self._sql.executemany("DELETE FROM reads WHERE name = ? AND edge_set = ?", read)
+            self._sql.execute("DELETE FROM edges WHERE edge_set = ?", (number,))
+            self._sql.execute(f"UPDATE edge_sets SET runs = {_FORGOTTEN} WHERE number = ?", (number,))
+        if unsaid:
+            self._numbers.clear()
+
+    def _reads(self, number: int, lineage: OutputLineage) -> list[tuple[int, int]]:
+        return [(self._names.number(name), number) for name in {name.plain for name in others_read(lineage)}]
+
+    def _digest(self, lineage: OutputLineage) -> bytes:
+        """Digest an edge set; the same object, as the memory of contributions gives it, costs nothing."""
+        known = self._digests.get(id(lineage))
+        if known is None or known[0] is not lineage:
+            digest = hashlib.sha256(self._pack(lineage)).digest()[:16]
+            known = self._digests.keep(id(lineage), (lineage, digest), len(lineage.edges))
+        return known[1]
+
+    def _pack(self, lineage: OutputLineage) -> bytes:
+        """Encode an edge set: the last one once, for its digest and to keep it."""
+        if self._packed[0] is not lineage:
+            self._packed = (lineage, pack_edges(lineage))
+        return self._packed[1]

@@ -1,0 +1,143 @@
+"""Values of the index as bytes: sayings that share their mentions, edge sets that name each dataset once."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct, msgpack
+
+from headwater.lineage.edges.facet_contents import SentEdge, Transformation
+from headwater.lineage.edges.run_edges import Edge, OutputLineage
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.run_facts import DatasetUse, EventContent, Tag
+
+
+class PackedFacts(Struct, array_like=True, gc=False):
+    """A saying, its mentions by number; before format 8 a part without run and event id.
+
+    time_us, received_us, execution, parent: of a saying nothing.
+    """
+
+    kind: str
+    type: str
+    time_us: int
+    received_us: int
+    job: Name
+    artifact: str | None
+    execution: str | None
+    processing: str | None
+    snapshot: bool
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    declared: tuple[tuple[str, str], ...]
+    producer: str
+    parent: str | None = None
+    leads_to: tuple[Name, ...] = ()
+
+
+class PackedEdges(Struct, array_like=True, gc=False):
+    """A contribution; datasets, columns and transformations by their place in `names`, `said` and `transformations`.
+
+    edges: four numbers each, as in `Edge`.
+    """
+
+    names: list[Name]
+    said: list[str | None]
+    transformations: list[Transformation]
+    output: int | None
+    edges: list[int]
+    columns: tuple[str, ...]
+    bare: tuple[str, ...]
+    tables: list[int]
+    named: list[int]
+    also_read: list[int]
+    carries: bool
+    borrowed: bool
+    opaque: list[int] | None = None
+    shows: bool = True
+
+
+encode = msgpack.Encoder().encode
+_edges = msgpack.Decoder(PackedEdges)
+packed_facts_from = msgpack.Decoder(PackedFacts).decode
+use_from = msgpack.Decoder(DatasetUse).decode
+tags_from = msgpack.Decoder(tuple[Tag, ...]).decode
+versions_from = msgpack.Decoder(dict[int, str]).decode
+names_from = msgpack.Decoder(list[Name]).decode
+lines_from = msgpack.Decoder(tuple[SentEdge, ...]).decode
+paths_from = msgpack.Decoder(tuple[tuple[str, ...], ...]).decode
+
+
+def pack_content(said: EventContent, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
+    """Encode what an event says, whose mentions have these numbers; equal ones give equal bytes."""
+    return encode(
+        PackedFacts(
+            said.kind, said.type, 0, 0, said.job, said.artifact, None, said.processing, said.snapshot, tuple(inputs),
+            tuple(outputs), said.declared, said.producer, None, said.leads_to,
+        )
+    )  # fmt: skip
+
+
+def pack_edges(said: OutputLineage) -> bytes:
+    """Encode what a run says of an output; equal ones give equal bytes: nothing of them is a run's own."""
+    names: dict[Name, int] = {}
+    columns: dict[str | None, int] = {}
+    transformations: dict[Transformation, int] = {}
+    edges: list[int] = []
+
+    def place(name: Name) -> int:
+        return names.setdefault(name, len(names))
+
+    output = place(said.output) if said.output else None
+    for edge in said.edges:
+        edges += (
+            place(edge.source), columns.setdefault(edge.column, len(columns)),
+            columns.setdefault(edge.target, len(columns)),
+            transformations.setdefault(edge.transformation, len(transformations)),
+        )  # fmt: skip
+    packed: dict[str, Any] = {
+        "output": output,
+        "edges": edges,
+        "tables": [place(name) for name in said.tables],
+        "named": [place(name) for name in said.named],
+        "also_read": [place(name) for name in said.also_read],
+        "opaque": [place(name) for name in said.opaque],
+    }
+    return encode(
+        PackedEdges(
+            list(names), list(columns), list(transformations), columns=said.columns, bare=said.bare,
+            carries=said.carries, shows=said.shows, borrowed=said.borrowed, **packed,
+        )
+    )  # fmt: skip
+
+
+def unpack_edges(value: bytes) -> OutputLineage:
+    """Decode a contribution."""
+    packed = _edges.decode(value)
+    names, said, transformations = packed.names, packed.said, packed.transformations
+    numbers = iter(packed.edges)
+    edges = zip(numbers, numbers, numbers, numbers, strict=True)
+    return OutputLineage(
+        output=None if packed.output is None else names[packed.output],
+        edges=tuple(
+            [
+                Edge(names[source], said[column] or "", said[target], transformations[transformation])
+                for source, column, target, transformation in edges
+            ]
+        ),
+        columns=packed.columns,
+        bare=packed.bare,
+        tables=tuple(names[number] for number in packed.tables),
+        named=tuple(names[number] for number in packed.named),
+        also_read=tuple(names[number] for number in packed.also_read),
+        opaque=tuple(names[number] for number in _opaque(packed)),
+        carries=packed.carries,
+        shows=packed.shows,
+        borrowed=packed.borrowed,
+    )
+
+
+def _opaque(packed: PackedEdges) -> list[int]:
+    """Return opaque inputs; files from before they were kept had them in outputs without column lineage alone."""
+    if packed.opaque is not None:
+        return packed.opaque
+    return [] if packed.carries else [*packed.tables, *packed.also_read]

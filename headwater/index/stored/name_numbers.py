@@ -1,0 +1,53 @@
+"""Names by number: what an index repeats most."""
+
+import sqlite3
+
+from headwater.lineage.names.dataset_name import Name
+
+
+class NameNumbers:
+    """Names and their numbers, all of them in memory."""
+
+    def __init__(self, connection: sqlite3.Connection):
+        """Read the names that are there."""
+        self._connection = connection
+        self._numbers: dict[Name, int] = {}
+        self._names: dict[int, Name] = {}
+        self._generations: dict[Name, list[Name]] = {}
+        self._newest = 0
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read the names that were written since."""
+        rows = self._connection.execute(
+            "SELECT id, namespace, name, generation FROM names WHERE id > ?", (self._newest,)
+        )
+        for number, *parts in rows:
+            self._newest = max(self._newest, number)
+            self._keep(Name(*parts), number)
+
+    def number(self, name: Name) -> int:
+        """Return the number of a name, a new one where it has none."""
+        found = self._numbers.get(name)
+        if found is None:
+            cursor = self._connection.execute("INSERT INTO names(namespace, name, generation) VALUES (?, ?, ?)", name)
+            found = int(cursor.lastrowid or 0)
+            self._keep(name, found)
+        return found
+
+    def generations(self, name: Name) -> list[Name]:
+        """Return a name in all its generations that have a number."""
+        return self._generations.get(name.plain, [])
+
+    def _keep(self, name: Name, number: int) -> None:
+        self._numbers[name] = number
+        self._names[number] = name
+        self._generations.setdefault(name.plain, []).append(name)
+
+    def known(self, name: Name) -> int | None:
+        """Return the number of a name, None where it has none."""
+        return self._numbers.get(name)
+
+    def name(self, number: int) -> Name:
+        """Return the name of a number."""
+        return self._names[number]

@@ -1,0 +1,130 @@
+"""Outputs that are made anew again and again: where a job last wrote one, without a look at every generation of it.
+
+A table that is rebuilt every night has a group of each job for each night. What counts is asked of the generation that
+changed, of those where its jobs wrote last, and of those that counted as such until now (rule 6, current readers).
+"""
+
+import sqlite3
+from bisect import bisect_left, insort
+from collections.abc import Iterable
+from typing import Any
+
+from headwater.index.stored.candidate_table import CandidateTable
+from headwater.index.stored.database import marks
+from headwater.index.stored.name_numbers import NameNumbers
+from headwater.index.stored.run_numbers import NEWEST_CANDIDATE, TIE
+from headwater.lineage.edges.current_candidates import CARRIES, OPAQUE, SILENT, JobOutput
+from headwater.lineage.names.dataset_name import Name
+
+_FEW = 100
+_NEWEST = (
+    f"FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.grp = ? AND v.weight = ? ORDER BY {NEWEST_CANDIDATE} LIMIT 1"
+)
+
+_Newest = tuple[int, str, int]
+"""Time and tie of the newest candidate of a weight in a group, and the group's number."""
+
+
+class _Everywhere:
+    """The groups of a job about one output in all its generations; reading: those that count over all of them."""
+
+    def __init__(self) -> None:
+        self.numbers: set[int] = set()
+        self.reading: set[int] = set()
+        self._newest: dict[int, list[_Newest]] = {weight: [] for weight in (CARRIES, OPAQUE, SILENT)}
+        self._known: dict[tuple[int, int], _Newest] = {}
+
+    def set_newest(self, number: int, weight: int, newest: _Newest | None) -> None:
+        """Take the newest candidate of a weight in a group."""
+        known, ordered = self._known.pop((number, weight), None), self._newest[weight]
+        if known is not None:
+            del ordered[bisect_left(ordered, known)]
+        if newest is not None:
+            insort(ordered, newest)
+            self._known[number, weight] = newest
+
+    def newest(self) -> list[tuple[int, int]]:
+        """Return (group, weight) of the newest candidate of each weight."""
+        return [(ordered[-1][2], weight) for weight, ordered in self._newest.items() if ordered]
+
+
+class Recreated:
+    """What is remembered of outputs with more than one generation; read when such an output first changes."""
+
+    def __init__(self, connection: sqlite3.Connection, names: NameNumbers, candidates: CandidateTable):
+        """Use the index's connection."""
+        self._sql = connection
+        self._names = names
+        self._candidates = candidates
+        self._loaded: set[Name] = set()
+        self._jobs: dict[JobOutput, _Everywhere] = {}
+        self._job_of: dict[int, _Everywhere] = {}
+
+    def around(self, changed: Iterable[JobOutput]) -> list[int]:
+        """Return the groups about one output that must be looked at together when these have changed."""
+        changed = list(changed)
+        output = changed[0].output
+        if output is None:
+            return [self._candidates.number(job_output) for job_output in changed]
+        if len(self._names.generations(output)) < 2:
+            return self._candidates.job_outputs_of([output])
+        self._load(output.plain, changed)
+        found: set[int] = set()
+        seen, todo = set[Name](), {job_output.output for job_output in changed if job_output.output}
+        while todo:
+            generation = todo.pop()
+            seen.add(generation)
+            own = self._candidates.job_outputs_of([generation])
+            found.update(own)
+            todo |= {name for number in own for name in self._elsewhere(self._job_of[number])} - seen
+        return sorted(found)
+
+    def settle(self, numbers: Iterable[int], reading: Iterable[JobOutput]) -> None:
+        """Note which of these groups count over all generations together."""
+        for number in numbers:
+            if job := self._job_of.get(number):
+                job.reading.discard(number)
+        for job_output in reading:
+            number = self._candidates.number(job_output)
+            if job := self._job_of.get(number):
+                job.reading.add(number)
+
+    def _load(self, output: Name, changed: Iterable[JobOutput]) -> None:
+        fresh = {self._candidates.number(job_output) for job_output in changed}
+        if output not in self._loaded:
+            self._loaded.add(output)
+            fresh.update(self._candidates.job_outputs_of(self._names.generations(output)))
+        for number in fresh:
+            self._look(number)
+
+    def _look(self, number: int) -> None:
+        job = self._job_of.get(number) or self._take(number)
+        query = f"SELECT v.time_us, {TIE} {_NEWEST}"
+        for weight in (CARRIES, OPAQUE, SILENT):
+            row = self._sql.execute(query, (number, weight)).fetchone()
+            job.set_newest(number, weight, (*row, number) if row else None)
+
+    def _take(self, number: int) -> _Everywhere:
+        job_output = self._candidates.job_output(number)
+        key = job_output._replace(output=job_output.output and job_output.output.plain)
+        job = self._job_of[number] = self._jobs.setdefault(key, _Everywhere())
+        job.numbers.add(number)
+        if self._sql.execute("SELECT 1 FROM edge_sets WHERE grp = ? AND reading LIMIT 1", (number,)).fetchone():
+            job.reading.add(number)
+        return job
+
+    def _elsewhere(self, job: _Everywhere) -> Iterable[Name]:
+        """Yield the generations in which a job's newest executions wrote an output, and those that counted so far."""
+        job_outputs = {number for newest in job.newest() for number in self._together(job, *newest)}
+        for number in job_outputs | job.reading:
+            if (output := self._candidates.job_output(number).output) is not None:
+                yield output
+
+    def _together(self, job: _Everywhere, number: int, weight: int) -> set[int]:
+        """Return the groups of a job about an output in which its newest candidate's execution says something."""
+        query = f"SELECT DISTINCT grp FROM votes WHERE execution = (SELECT v.execution {_NEWEST})"
+        found = {row[0] for row in self._sql.execute(f"{query} LIMIT {_FEW}", (number, weight))}
+        if len(found) == _FEW:
+            own: list[Any] = sorted(job.numbers)
+            found = {row[0] for row in self._sql.execute(f"{query} AND grp IN ({marks(own)})", (number, weight, *own))}
+        return found & job.numbers

@@ -1,0 +1,154 @@
+"""Parts in the index's file: by run when what was said, each saying and mention, which recur, once."""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from hashlib import blake2b
+from typing import Any, Generic, TypeVar
+
+from headwater.index.stored.database import chunks, marks
+from headwater.index.stored.index_packing import encode, pack_content, packed_facts_from, use_from, versions_from
+from headwater.index.stored.run_numbers import RunNumbers
+from headwater.lineage.runs.newest_first import order_of
+from headwater.lineage.runs.run_facts import DatasetUse, EventContent, RunFacts
+
+T = TypeVar("T")
+
+_KEEP = 50_000
+
+Places = Mapping[str, tuple[int, int]]
+"""Event id → number of its partition, sequence in it."""
+
+Told = Mapping[str, int]
+"""Event id → number of the names of its facets (`ToldTable`)."""
+
+_PARTS = (
+    "SELECT k.key, p.event, p.saying, p.versions, p.time_us, p.received_us, e.key, a.key FROM parts p "
+    "JOIN run_keys k ON k.id = p.run LEFT JOIN run_keys e ON e.id = p.execution LEFT JOIN run_keys a ON a.id = p.parent"
+)
+
+
+class RunFactsTable:
+    """What single events said, by run."""
+
+    def __init__(self, connection: sqlite3.Connection, runs: RunNumbers):
+        """Use the index's connection."""
+        self._sql = connection
+        self._runs = runs
+        self._known_contents = _Numbered[EventContent](connection, "sayings", self._pack, self._unpack)
+        self._uses = _Numbered[DatasetUse](connection, "mentions", encode, use_from)
+        self._whole: dict[str, list[RunFacts]] = {}
+
+    def add(self, facts: Sequence[RunFacts], places: Places, told: Told) -> Sequence[RunFacts]:
+        """Keep parts, each with the place of its event in bronze and what it told; returns those that are new."""
+        self._runs.begin()
+        self._runs.take(key for fact in facts for key in (fact.run_key, fact.execution, fact.parent))
+        number = self._runs
+        by_key = {(number[fact.run_key], bytes.fromhex(fact.order.event_id)): fact for fact in facts}
+        known = {
+            row
+            for some in chunks(list({run for run, _ in by_key if not self._runs.is_new(run)}))
+            for row in self._sql.execute(f"SELECT run, event FROM parts WHERE run IN ({marks(some)})", some)
+        }
+        fresh = {key: fact for key, fact in by_key.items() if key not in known}
+        rows = [
+            (
+                *key, self._known_contents.number(fact.content), _packed(fact.versions), fact.order.time_us,
+                fact.received_us,
+                fact.execution and number[fact.execution], fact.parent and number[fact.parent],
+                *places[fact.order.event_id], told[fact.order.event_id],
+            )
+            for key, fact in fresh.items()
+        ]  # fmt: skip
+        self._sql.executemany("INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        older = {run for run, _ in known}
+        self._whole = {}
+        for (run, _), fact in fresh.items():
+            if run not in older:
+                self._whole.setdefault(fact.run_key, []).append(fact)
+        return list(fresh.values())
+
+    def new_runs(self) -> Set[str]:
+        """Return the runs of which all that is known came with the last `add`."""
+        return self._whole.keys()
+
+    def facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
+        """Return all parts of each of these runs."""
+        asked = list(run_keys)
+        found = {run: facts for run in asked if (facts := self._whole.get(run))}  # new ones need not be read back
+        for some in chunks([run for run in asked if run not in found]):
+            for fact in self._unpacked(f"{_PARTS} WHERE k.key IN ({marks(some)})", some):
+                found.setdefault(fact.run_key, []).append(fact)
+        return found
+
+    def until(self, as_of_us: int, known_at_us: int) -> list[RunFacts]:
+        """Return the parts of events with a time and a receipt up to these moments."""
+        facts = self._unpacked(_PARTS, ())
+        return [fact for fact in facts if fact.time_us <= as_of_us and fact.received_us <= known_at_us]
+
+    def _pack(self, said: EventContent) -> bytes:
+        inputs, outputs = ([self._uses.number(each) for each in side] for side in (said.inputs, said.outputs))
+        return pack_content(said, inputs, outputs)
+
+    def _unpack(self, value: bytes) -> EventContent:
+        said = packed_facts_from(value)
+        inputs, outputs = (tuple(map(self._uses.value, side)) for side in (said.inputs, said.outputs))
+        return EventContent(
+            said.kind, said.type, said.job, said.artifact, said.processing, said.snapshot, inputs, outputs,
+            said.declared, said.leads_to, said.producer,
+        )  # fmt: skip
+
+    def _unpacked(self, query: str, values: Sequence[str]) -> Iterator[RunFacts]:
+        for run, event, content, versions, *rest in self._sql.execute(query, values):
+            if isinstance(content, bytes):  # before format 8
+                said, packed = self._unpack(content), packed_facts_from(content)
+                rest = [packed.time_us, packed.received_us, packed.execution, packed.parent]  # noqa: PLW2901
+            else:
+                said = self._known_contents.value(content)
+            time_us, received_us, execution, parent = rest
+            order = order_of(event.hex(), said.type, time_us, received_us)
+            yield RunFacts(
+                order, received_us, run, execution, parent, said, versions_from(versions) if versions else {}
+            )
+
+
+def _packed(versions: dict[int, str]) -> bytes | None:
+    return encode(versions) if versions else None
+
+
+class _Numbered(Generic[T]):
+    """A table of values that recur, found by their digest."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, table: str, pack: Callable[[T], bytes], unpack: Callable[[bytes], T]
+    ):
+        self._sql = connection
+        self._table = table
+        self._pack = pack
+        self._unpack = unpack
+        self._numbers: dict[T, int] = {}
+        self._values: dict[int, T] = {}
+
+    def number(self, value: T) -> int:
+        """Return the number of a value, a new one where it has none."""
+        found = self._numbers.get(value)
+        if found is None:
+            if len(self._numbers) > _KEEP:
+                self._numbers.clear()
+            packed = self._pack(value)
+            digest = blake2b(packed, digest_size=16).digest()
+            row: Any = self._sql.execute(f"SELECT id FROM {self._table} WHERE digest = ?", (digest,)).fetchone()
+            found = self._numbers[value] = int(row[0]) if row else self._add(digest, packed)
+        return found
+
+    def value(self, number: int) -> T:
+        """Return the value of a number."""
+        found = self._values.get(number)
+        if found is None:
+            if len(self._values) > _KEEP:
+                self._values.clear()
+            row = self._sql.execute(f"SELECT value FROM {self._table} WHERE id = ?", (number,)).fetchone()
+            found = self._values[number] = self._unpack(row[0])
+        return found
+
+    def _add(self, digest: bytes, packed: bytes) -> int:
+        return int(self._sql.execute(f"INSERT INTO {self._table} VALUES (NULL, ?, ?)", (digest, packed)).lastrowid or 0)

@@ -1,0 +1,127 @@
+"""Every schema ever mentioned, in the index's file: of mentions in a row that say the same, the first and the last.
+
+What lies between two that say the same is read again from what runs said, once it matters: where another schema comes
+to stand between them, or where a name means several datasets. Such a name keeps every mention from then on.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby, pairwise
+
+from headwater.index.stored.name_numbers import NameNumbers
+from headwater.lineage.edges.schema_history import SeenSchema
+from headwater.lineage.names.dataset_generations import Span
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.newest_first import newest_first
+from headwater.lineage.runs.weighed import Weighed
+
+_NEWEST_FIRST = newest_first(SeenSchema._fields)
+_ROWS = f"SELECT {', '.join(SeenSchema._fields)} FROM seen WHERE name = ?"
+
+Mentions = Callable[[Name], Iterable[SeenSchema]]
+"""All schemas mentioned under a name by runs of earlier batches."""
+
+
+class SchemaUseTable:
+    """See `schema_history.SeenSchemas`; nothing is written before `flush`."""
+
+    def __init__(self, connection: sqlite3.Connection, names: NameNumbers, uses: Mentions):
+        """Use the index's connection."""
+        self._sql = connection
+        self._names = names
+        self._uses = uses
+        self._whole = {row[0] for row in connection.execute("SELECT name FROM seen_whole")}
+        self._kept: Weighed[Name, list[SeenSchema]] = Weighed()
+        self._waiting: dict[Name, list[SeenSchema]] = {}
+        self._fresh: dict[Name, list[SeenSchema]] = {}
+
+    def begin(self) -> None:
+        """Begin a batch: its runs are not among those of `uses` yet."""
+        self._fresh.clear()
+
+    def see(self, name: Name, uses: Sequence[SeenSchema]) -> None:
+        """Keep mentions."""
+        self._waiting.setdefault(name, []).extend(uses)
+
+    def keep_whole(self, names: Iterable[Name]) -> None:
+        """Keep every mention under these names, those of the past, too."""
+        self.flush()
+        for name in names:
+            if self._names.number(name) not in self._whole:
+                self._make_whole(name)
+
+    def newest_first(self, span: Span) -> Iterator[SeenSchema]:
+        """Return the schemas mentioned under a name in a span of time, newest first."""
+        self.flush()
+        if self._names.number(span.name) in self._whole:
+            return self._in_time(span)
+        return (seen for seen in reversed(self._rows(span.name)) if span.since_us <= seen.time_us < span.until_us)
+
+    def _in_time(self, span: Span) -> Iterator[SeenSchema]:
+        for credible in (True, False):  # apart: then the table's order is that of time
+            query = f"{_ROWS} AND credible = ? AND time_us >= ? AND time_us < ? ORDER BY {_NEWEST_FIRST}"
+            cells = (self._names.number(span.name), credible, span.since_us, span.until_us)
+            yield from (SeenSchema(credible, *row[1:]) for row in self._sql.execute(query, cells))
+
+    def flush(self) -> None:
+        """Write what was seen."""
+        waiting, self._waiting = self._waiting, {}
+        for name, seen in waiting.items():
+            self._fresh.setdefault(name, []).extend(seen)
+            if self._names.number(name) in self._whole:
+                self._add(name, seen)
+            else:
+                self._merge(name, sorted(set(seen)))
+
+    def _merge(self, name: Name, seen: Sequence[SeenSchema]) -> None:
+        before = self._rows(name)
+        both = sorted({*before, *seen})
+        if _divides(before, both):
+            self._make_whole(name)
+            return
+        after = [row for stretch in _stretches(both) for row in dict.fromkeys((stretch[0], stretch[-1]))]
+        gone = set(before).difference(after)
+        number = self._names.number(name)
+        self._sql.executemany(
+            f"DELETE FROM seen WHERE name = ? AND {' AND '.join(f'{field} = ?' for field in SeenSchema._fields)}",
+            [(number, *row) for row in gone],
+        )
+        self._add(name, [row for row in after if row not in before])
+        self._kept.keep(name, after, len(after))
+
+    def _make_whole(self, name: Name) -> None:
+        self._whole.add(self._names.number(name))
+        self._sql.execute("INSERT INTO seen_whole VALUES (?)", (self._names.number(name),))
+        self._add(name, [*self._fresh.get(name, ()), *self._uses(name)])
+
+    def _add(self, name: Name, seen: Iterable[SeenSchema]) -> None:
+        number = self._names.number(name)
+        rows = [(number, *row) for row in seen]
+        self._sql.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        self._kept.pop(name, None)
+
+    def _rows(self, name: Name) -> list[SeenSchema]:
+        """Return what is kept under a name of which mentions are left out, oldest first."""
+        found = self._kept.get(name)
+        if found is None:
+            rows = self._sql.execute(_ROWS, (self._names.number(name),))
+            found = sorted(SeenSchema(bool(row[0]), *row[1:]) for row in rows)
+            self._kept.keep(name, found, len(found))
+        return found
+
+
+def _says(seen: SeenSchema) -> tuple[bool, str]:
+    return seen.credible, seen.schema
+
+
+def _stretches(ordered: Iterable[SeenSchema]) -> Iterator[list[SeenSchema]]:
+    return (list(stretch) for _, stretch in groupby(ordered, _says))
+
+
+def _divides(before: Sequence[SeenSchema], both: Sequence[SeenSchema]) -> bool:
+    """Tell whether another schema comes to stand between two that said the same, and so between what was left out."""
+    places = {row: at for at, row in enumerate(both)}
+    return any(
+        _says(first) == _says(last) and any(_says(row) != _says(first) for row in both[places[first] : places[last]])
+        for first, last in pairwise(before)
+    )

@@ -1,0 +1,150 @@
+"""What can be searched for, in the index's file: jobs, datasets, columns and tags, kept up with each batch."""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from headwater.index.reading.spelling import words_of
+from headwater.index.stored.index_packing import tags_from
+from headwater.index.stored.name_numbers import NameNumbers
+from headwater.lineage.edges.facet_contents import Path
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.tags import tags_facets
+from headwater.lineage.runs.newest_first import newest_first
+from headwater.lineage.runs.run_facts import RunFacts
+
+_PARTING = "/.:"
+_KNOWN = 200_000
+_KINDS = ("job", "dataset", "column", "tag")
+
+
+class Thing(NamedTuple):
+    """Something to find. name: number of the job or dataset; part: its column; owner: the producer of a tag."""
+
+    kind: str
+    name: int
+    part: str
+    owner: str
+    own: str
+    parent: str
+
+
+class SearchTable:
+    """Takes what batches mention; the same again changes nothing."""
+
+    def __init__(self, connection: sqlite3.Connection, names: NameNumbers):
+        """Use the index's connection; the caller holds its transaction."""
+        self._sql = connection
+        self._names = names
+        self._known: set[tuple[str, int]] = set()
+        self._newest: dict[str, int] = {}
+        self._weights: dict[tuple[int, str], tuple[int, int]] = {}
+        self._vocabulary: set[str] = set()
+        self._new: list[tuple[int, Thing]] = []
+
+    def use(self, kind: str, name: Name, time_us: int, *, partners: int) -> None:
+        """Note a job or dataset in use at a time, by so many datasets or jobs that it was not used with before."""
+        number = self._names.number(name)
+        if (kind, number) not in self._known:
+            if len(self._known) > _KNOWN:
+                self._known.clear()
+            self._known.add((kind, number))
+            known = "SELECT 1 FROM things WHERE name = ? AND kind = ? AND owner = ''"
+            if not self._sql.execute(known, (number, kind)).fetchone():
+                self._put([Thing(kind, number, "", "", name.name, name.namespace)])
+        uses, newest = self._weights.get((number, kind), (0, time_us))
+        self._weights[number, kind] = (uses + partners, max(newest, time_us))
+
+    def flush(self) -> None:
+        """Write what was gathered."""
+        self._sql.executemany(
+            "INSERT INTO weights VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET uses = uses + excluded.uses, "
+            "time_us = max(time_us, excluded.time_us)",
+            [(*key, *weight) for key, weight in self._weights.items()],
+        )
+        self._weights.clear()
+        self._write_new()
+
+    def set_columns(self, dataset: Name, columns: Sequence[Path]) -> None:
+        """Let a dataset have these columns and no others; once between two `flush`."""
+        number, parent = self._names.number(dataset), "/".join(dataset)
+        names = dict.fromkeys(".".join(path) for path in columns)
+        self._replace("column", number, "", [Thing("column", number, name, "", name, parent) for name in names])
+
+    def add(self, linked: Sequence[RunFacts], tagged: Sequence[RunFacts]) -> None:
+        """Take the other names of datasets, and the newest tags, that a batch has; once between two `flush`."""
+        for part in linked:
+            for use in (*part.inputs, *part.outputs):
+                for symlink in use.symlinks:
+                    self.use("dataset", symlink.name, part.time_us, partners=0)
+        self._set_tags(tagged)
+
+    def _set_tags(self, parts: Sequence[RunFacts]) -> None:
+        for name, producer in {(facet.name, facet.producer) for part in parts for facet in tags_facets(part)}:
+            number, parent = self._names.number(name), "/".join(name)
+            row = self._sql.execute(
+                f"SELECT value FROM tags WHERE name = ? AND producer = ? ORDER BY {newest_first()} LIMIT 1",
+                (number, producer),
+            ).fetchone()
+            tags = [tag for tag in tags_from(row[0]) if tag.value.casefold() != "false"]
+            things = {Thing("tag", number, tag.column or "", producer, tag.key, parent) for tag in tags}
+            self._replace("tag", number, producer, sorted(things))
+
+    def _replace(self, kind: str, name: int, owner: str, things: Sequence[Thing]) -> None:
+        rows = self._sql.execute(
+            "SELECT id, kind, name, part, owner, own, parent FROM things WHERE name = ? AND kind = ? AND owner = ?",
+            (name, kind, owner),
+        ).fetchall()
+        before = {Thing(*row[1:]): int(row[0]) for row in rows}
+        for thing in before.keys() - set(things):
+            self._remove(before[thing], thing)
+        self._put(thing for thing in things if thing not in before)
+
+    def _put(self, things: Iterable[Thing]) -> None:
+        for thing in things:
+            self._newest[thing.kind] = number = self._next(thing.kind)
+            self._new.append((number, thing))
+
+    def _write_new(self) -> None:
+        if not self._new:
+            return
+        write = self._sql.executemany
+        rows = [(number, *thing, last_of(thing.own).casefold()) for number, thing in self._new]
+        write("INSERT INTO things VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        words = [(thing.kind, word, number) for number, thing in self._new for word in set(words_of(thing.own))]
+        write("INSERT INTO words VALUES (?, ?, ?)", sorted(words))
+        unknown = {word for _, word, _ in words} - self._vocabulary
+        write("INSERT OR IGNORE INTO vocabulary(word) VALUES (?)", [(word,) for word in unknown])
+        if len(self._vocabulary) > _KNOWN:
+            self._vocabulary.clear()
+        self._vocabulary |= unknown
+        trigrams = [(number, thing.own.casefold()) for number, thing in self._new]
+        write("INSERT INTO trigrams(rowid, own) VALUES (?, ?)", trigrams)
+        self._new.clear()
+
+    def _next(self, kind: str) -> int:
+        if kind not in self._newest:
+            query = "SELECT coalesce(max(id), ?1) FROM things WHERE id BETWEEN ?1 AND ?2"
+            self._newest[kind] = int(self._sql.execute(query, numbers_of(kind)).fetchone()[0])
+        return self._newest[kind] + 1
+
+    def _remove(self, number: int, thing: Thing) -> None:
+        self._sql.execute("DELETE FROM things WHERE id = ?", (number,))
+        self._sql.executemany(
+            "DELETE FROM words WHERE kind = ? AND word = ? AND thing = ?",
+            [(thing.kind, word, number) for word in set(words_of(thing.own))],
+        )
+        forget = "INSERT INTO trigrams(trigrams, rowid, own) VALUES ('delete', ?, ?)"
+        self._sql.execute(forget, (number, thing.own.casefold()))
+
+
+def last_of(name: str) -> str:
+    """Return the last part of a name, behind / . or :."""
+    whole = name.rstrip(_PARTING)
+    return whole[max(map(whole.rfind, _PARTING)) + 1 :]
+
+
+def numbers_of(kind: str) -> tuple[int, int]:
+    """Return the first and last number of things of a kind: the words of one are found without those of others."""
+    start = _KINDS.index(kind) << 40
+    return start, start + (1 << 40) - 1

@@ -1,0 +1,1 @@
+"""Bronze to index: one writer, a batch in a transaction."""

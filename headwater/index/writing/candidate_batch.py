@@ -1,0 +1,65 @@
+"""What a batch of runs says, held against what they said before, and written at once."""
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headwater.index.stored.database import chunks, marks
+from headwater.index.stored.edge_set_table import EdgeSetTable
+
+COLUMNS = "time_us, tie, execution, started_us, last_us, weight, landed, rewrites, borrowed, edge_set"
+
+Cells = tuple[Any, ...]
+"""The columns of a candidate but its run: `grp`, then `COLUMNS`."""
+
+
+class CandidateBatch:
+    """The candidates of some runs; nothing is written before `write`."""
+
+    def __init__(self, connection: sqlite3.Connection, runs: Sequence[int], executions: Sequence[int]):
+        """Read what these runs have said so far, and what all runs of these executions have."""
+        self._sql = connection
+        self._before: dict[int, dict[int, Cells]] = defaultdict(dict)
+        self._lineage: dict[tuple[int, int], set[int]] = defaultdict(set)
+        self._gone: list[tuple[int, int]] = []
+        self._new: list[tuple[Any, ...]] = []
+        for some in chunks(runs):
+            query = f"SELECT run, grp, {COLUMNS} FROM votes WHERE run IN ({marks(some)})"
+            for run, *cells in connection.execute(query, some):
+                self._before[run][cells[0]] = tuple(cells)
+        for some in chunks(executions):
+            query = f"SELECT DISTINCT execution, grp, edge_set FROM votes WHERE execution IN ({marks(some)})"
+            for execution, job_output, edge_set in connection.execute(query, some):
+                self._lineage[execution, job_output].add(edge_set)
+
+    def replace(self, run: int, after: Mapping[int, Cells]) -> list[int]:
+        """Replace what a run says, once in a batch; returns the groups where that is something else."""
+        before = self._before.get(run, {})
+        changed = [number for number in before.keys() | after.keys() if before.get(number) != after.get(number)]
+        for number in changed:
+            if number in before:
+                self._gone.append((run, number))
+            if number in after:
+                self._new.append((run, *after[number]))
+                self._lineage[after[number][3], number].add(after[number][-1])
+        return changed
+
+    def is_new(self, run: int, number: int) -> bool:
+        """Tell whether a run had said nothing in a group."""
+        return number not in self._before.get(run, ())
+
+    def says_only(self, execution: int, number: int, edge_set: int) -> bool:
+        """Tell whether an execution says nothing else in a group, and has not said so before in this batch."""
+        return self._lineage[execution, number] <= {edge_set}
+
+    def write(self, edge_sets: EdgeSetTable) -> None:
+        """Write the candidates, then the runs of each edge set."""
+        lost = {self._before[run][number][-1] for run, number in self._gone}
+        times: dict[int, list[int]] = defaultdict(list)
+        for candidate in self._new:
+            times[candidate[-1]].append(candidate[2])
+        self._sql.executemany("DELETE FROM votes WHERE run = ? AND grp = ?", self._gone)
+        self._sql.executemany("INSERT INTO votes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._new)
+        edge_sets.add_runs({number: found for number, found in times.items() if number not in lost})
+        edge_sets.recount(lost)

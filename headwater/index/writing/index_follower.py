@@ -1,0 +1,134 @@
+"""Keeps the index up with bronze; builds it again when rules for names or their code change, or its file is damaged."""
+
+import logging
+import time
+from collections.abc import Mapping
+from functools import partial
+
+from headwater.errors import LakeUnavailable
+from headwater.events.position import Source
+from headwater.events.times import iso
+from headwater.index.home import IndexHome
+from headwater.index.stored.database import is_damage
+from headwater.index.writing.indexer import Indexer
+from headwater.lake.bronze_follower import sources_ahead, stored_bodies, stored_events
+from headwater.lake.bronze_tables import Bronze
+from headwater.lineage.names.canonical_names import NameRules
+from headwater.tables import REJECTED
+
+log = logging.getLogger(__name__)
+
+_TOLD = 100
+NOT_TOLD: Mapping[Source, int] = {}
+AT_ONCE = 2_000
+"""Sequence numbers read at once: bodies of 15 KB make 30 MB of them."""
+
+
+class IndexFollower:
+    """One consumer of bronze; `step` until it has nothing to do."""
+
+    def __init__(self, home: IndexHome, bronze: Bronze):
+        """Open nothing yet."""
+        self._home = home
+        self._bronze = bronze
+        self._rules: NameRules | None = None
+        self._indexer: Indexer | None = None
+        self._version = -1
+        self._told_us = time.time_ns() // 1000
+        self._rejections = -1
+
+    def step(self, rules: NameRules, told: Mapping[Source, int] = NOT_TOLD) -> int:
+        """Take one batch from each partition that is ahead; returns the events taken, 0 when caught up.
+
+        told: how far partitions are known to be, which saves asking; wrong or missing, it only costs that.
+        The index of other rules, or of older code, stays in use until that of these rules has caught up for the first
+        time. A damaged file is deleted and the next step begins again.
+        Raises LakeUnavailable; then, as after any other error, the next step begins with an index read anew.
+        """
+        if not self._bronze.exists():
+            return 0
+        try:
+            indexer = self._open(rules)
+            return self._take_told(indexer, told) or self._step(indexer)
+        except BaseException as error:
+            self.close()
+            if not is_damage(error):
+                raise
+            self._home.discard(self._home.path_for(rules))
+            raise LakeUnavailable(
+                f"The index is damaged ({error}). It is built again from the lake: ask again."
+            ) from error
+
+    def close(self) -> None:
+        """Close the index's file."""
+        if self._indexer is not None:
+            self._indexer.close()
+        self._indexer, self._version = None, -1
+
+    def _open(self, rules: NameRules) -> Indexer:
+        if damaged := self._home.damaged():
+            log.warning("A question found %s of the index damaged. It is built again from the lake.", damaged.name)
+            self.close()
+            self._home.discard(damaged)
+        if self._indexer is None or self._rules is None or self._rules.rules_hash != rules.rules_hash:
+            self.close()
+            path = self._home.path_for(rules)
+            self._rules, self._indexer = rules, Indexer(path, rules)
+            if not self._indexer.progress():
+                self._home.withdraw(path)
+        return self._indexer
+
+    def _take_told(self, indexer: Indexer, told: Mapping[Source, int]) -> int:
+        """Take what was just committed, if that is all there is; the place moves on by what was seen alone."""
+        if not told:
+            return 0
+        taken, progress = 0, indexer.progress()
+        for source, head in told.items():
+            after = progress.get((source.epoch, source.partition))
+            if after is None or not after < head <= after + AT_ONCE:
+                continue
+            if events := stored_events(self._bronze, source, after, head):
+                indexer.add(source, events[-1].sequence, events, partial(stored_bodies, self._bronze, source))
+            taken += len(events)
+        return taken
+
+    def _step(self, indexer: Indexer) -> int:
+        version = self._bronze.events.handle().version()
+        if version == self._version:
+            return 0
+        taken = 0
+        progress = indexer.progress()
+        for source, head in sources_ahead(self._bronze, progress).items():
+            after = progress.get((source.epoch, source.partition), 0)
+            until = min(head, after + AT_ONCE)
+            events = stored_events(self._bronze, source, after, until)
+            indexer.add(source, until, events, partial(stored_bodies, self._bronze, source))
+            taken += len(events) or 1
+        if not taken:
+            self._version = version
+            self._publish()
+            self._tell_rejected(indexer)
+        return taken
+
+    def _tell_rejected(self, indexer: Indexer) -> None:
+        """Put what was rejected since this process began into the feed: every batch of bronze ends with `events`."""
+        table = self._bronze.tables[REJECTED.name]
+        version = table.handle().version()
+        if version == self._rejections:
+            return
+        rows = table.query(
+            "SELECT cast(received_at AS bigint) AS received_us, reason, field, message FROM t "
+            f"WHERE received_at > to_timestamp_micros({self._told_us}) ORDER BY received_at DESC LIMIT {_TOLD}"
+        ).to_pylist()
+        for row in reversed(rows):
+            self._told_us = max(self._told_us, row["received_us"])
+            row["received_at"] = iso(row.pop("received_us"))
+        if rows:
+            indexer.tell_rejected(rows[::-1])
+        self._rejections = version
+
+    def _publish(self) -> None:
+        if self._rules is not None:
+            path = self._home.path_for(self._rules)
+            if not self._home.is_current(path):
+                self._home.switch(path)

@@ -1,0 +1,174 @@
+"""The store of `lineage.runs.derivation` in the index's file: what events said and what follows outlive the process."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any, NamedTuple
+
+from headwater.index.stored.candidate_table import CandidateTable
+from headwater.index.stored.database import chunks, marks
+from headwater.index.stored.edge_set_table import EdgeSetTable
+from headwater.index.stored.event_table import EventTable
+from headwater.index.stored.feed_table import FeedTable
+from headwater.index.stored.name_numbers import NameNumbers
+from headwater.index.stored.run_facts_table import Places, RunFactsTable, Told
+from headwater.index.stored.run_numbers import RunNumbers
+from headwater.index.stored.schema_use_table import SchemaUseTable
+from headwater.index.stored.search_table import SearchTable
+from headwater.index.stored.version_table import VersionTable
+from headwater.lineage.edges.current_candidates import JobOutput
+from headwater.lineage.edges.schema_history import SeenSchema, seen_schemas
+from headwater.lineage.names.dataset_generations import Span
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.job_identity import job_key as shown_job
+from headwater.lineage.runs.run_derivation import Derived
+from headwater.lineage.runs.run_facts import RunFacts
+
+
+class _Before(NamedTuple):
+    """What the index says of a run until now."""
+
+    state: str | None
+    job_key: int
+    lineage: bytes
+
+
+_NEW = _Before(None, 0, b"")
+
+
+class SqliteStore:
+    """See `derivation.Store`."""
+
+    def __init__(self, connection: sqlite3.Connection, names: NameNumbers, runs: RunNumbers):
+        """Use the index's connection; the caller holds its transaction."""
+        self._sql = connection
+        self._names = names
+        self.places: Places = {}
+        self.told: Told = {}
+        self._numbers = runs
+        self._seen = SchemaUseTable(connection, names, self._uses)
+        self._runs: list[tuple[Any, ...]] = []
+        self._used: set[tuple[int, int]] = set()
+        self._in_use: dict[tuple[object, Name], tuple[Derived, int]] = {}
+        self._facts = RunFactsTable(connection, self._numbers)
+        self.feed = FeedTable(connection)
+        self._happened = EventTable(connection)
+        self._history = VersionTable(connection, names)
+        self.search = SearchTable(connection, names)
+        self.edge_sets = EdgeSetTable(connection, names)
+        self.candidates = CandidateTable(connection, names, self._numbers, self.edge_sets)
+
+    def add(self, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
+        """Keep parts, whose places in bronze `places` has, what they told `told`; returns those that are new."""
+        self._seen.begin()
+        fresh = self._facts.add(facts, self.places, self.told)
+        self._happened.add(fresh, self.places)
+        return fresh
+
+    def facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
+        """Return all parts of each of these runs."""
+        return self._facts.facts(run_keys)
+
+    def new_runs(self) -> Set[str]:
+        """Return the runs of which all that is known came with the last `add`."""
+        return self._facts.new_runs()
+
+    def put(self, derived: Sequence[Derived]) -> set[JobOutput]:
+        """Replace what runs say; returns the groups where that made a difference."""
+        new = self.new_runs()
+        older = [one.run for one in derived if one.run.key not in new]
+        self._numbers.take(key for run in older for key in (run.key, run.execution, run.parent))
+        before = self._before([run.key for run in older])
+        for one in derived:
+            self._put_run(one, before.get(one.run.key, _NEW))
+        for one, time_us in self._in_use.values():
+            self._use(one, time_us)
+        self._in_use.clear()
+        changed = self.candidates.replace(derived)
+        self.flush()
+        executions = {candidate.execution for one in derived for candidate in one.lineage.values() if candidate.carries}
+        return changed | self.candidates.touching({one.run.parent for one in derived if one.run.parent}, executions)
+
+    def _before(self, run_keys: Sequence[str]) -> dict[str, _Before]:
+        found: dict[str, _Before] = {}
+        for some in chunks(run_keys):
+            query = (
+                "SELECT k.key, r.state, r.job_key, r.said FROM run_keys k JOIN runs r ON r.run = k.id "
+                f"WHERE k.key IN ({marks(some)})"
+            )
+            found.update((run, _Before(*row)) for run, *row in self._sql.execute(query, some))
+        return found
+
+    def users(self, spans: Iterable[Span]) -> Iterable[str]:
+        """Return the runs, at such a time, of jobs that use one of these names, and what they declare."""
+        self._flush_runs()
+        query = (
+            "SELECT k.key FROM uses u JOIN runs r ON r.job_key = u.job_key JOIN run_keys k ON k.id = r.run "
+            "WHERE u.name = ? AND ((r.started_us <= ? AND r.last_us >= ?) OR r.kind <> 'RUN')"
+        )
+        found: set[str] = set()
+        for span in spans:
+            row = (self._names.known(span.name), span.until_us, span.since_us)
+            found.update(run for (run,) in self._sql.execute(query, row))
+        return found
+
+    def borrowers(self, dataset: Name) -> Iterable[str]:
+        """Return the runs that took the columns of this output from another run's schema."""
+        return self.candidates.borrowers(dataset)
+
+    def see(self, name: Name, uses: Sequence[SeenSchema]) -> None:
+        """Keep mentions of schemas."""
+        self._seen.see(name, uses)
+
+    def newest_first(self, span: Span) -> Iterator[SeenSchema]:
+        """Return the schemas mentioned under a name in a span of time, newest first."""
+        return self._seen.newest_first(span)
+
+    def keep_whole(self, names: Iterable[Name]) -> None:
+        """Keep every mention under these names from now on, and those of the past."""
+        self._seen.keep_whole(names)
+
+    def flush(self) -> None:
+        """Write what `see` and `put` have gathered."""
+        self._seen.flush()
+        self._flush_runs()
+
+    def _flush_runs(self) -> None:
+        self._sql.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._runs)
+        self._runs.clear()
+        self.search.flush()
+        self._history.flush()
+
+    def _uses(self, name: Name) -> Iterator[SeenSchema]:
+        """Yield the schemas that runs of earlier batches mention under a name."""
+        for facts in self.facts(self.users([Span(name)])).values():
+            for fact in facts:
+                yield from (seen for under, seen in seen_schemas(fact) if under == name)
+
+    def _put_run(self, derived: Derived, before: _Before) -> None:
+        run = derived.run
+        job, job_key = self._names.number(run.job), self._names.number(run.job_key)
+        number = self._numbers
+        self._runs.append((
+            number[run.key], run.kind, job, job_key, number[run.execution], run.parent and number[run.parent],
+            run.state, run.processing, run.started_us, run.ended_us, run.last_us, run.time_us,
+            self._history.take(derived, job_key, (before.job_key, before.lineage)),
+        ))  # fmt: skip
+        if run.state != before.state:
+            self.feed.run_state(run.key, run.state)
+        known = self._in_use.get((derived.alike, run.job))
+        if known is None or known[1] < run.time_us:
+            self._in_use[derived.alike, run.job] = derived, run.time_us
+
+    def _use(self, derived: Derived, time_us: int) -> None:
+        """Note what a run uses, once for all runs of a batch that say the same."""
+        run, partners = derived.run, 0
+        job_key = self._names.number(run.job_key)
+        for name in derived.used:
+            pair, new = (self._names.number(name), job_key), 0
+            if pair not in self._used:
+                self._used.add(pair)
+                new = self._sql.execute("INSERT OR IGNORE INTO uses VALUES (?, ?)", pair).rowcount
+            partners += new
+            self.search.use("dataset", name, time_us, partners=new)
+        if run.kind != "DATASET":
+            self.search.use("job", shown_job(run.job, None), time_us, partners=partners)

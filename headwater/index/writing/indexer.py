@@ -1,0 +1,226 @@
+"""Bronze to index, a batch in a transaction: the position moves with what was derived from it, or not at all."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Raw
+
+from headwater.collector import paused
+from headwater.events.event import Sent
+from headwater.events.position import Source
+from headwater.index.reading.indexed_relations import SqliteRelatedRuns
+from headwater.index.stored.binding_table import SqliteNaming
+from headwater.index.stored.content_table import SqliteContents
+from headwater.index.stored.database import open_for_writing
+from headwater.index.stored.edge_set_table import CountedEdgeSet, EdgeSetTable
+from headwater.index.stored.event_table import places_of
+from headwater.index.stored.facet_table import Bodies, FacetTable
+from headwater.index.stored.index_packing import encode
+from headwater.index.stored.name_numbers import NameNumbers
+from headwater.index.stored.progress import read_progress
+from headwater.index.stored.recent_facets import RecentFacets
+from headwater.index.stored.recreated import Recreated
+from headwater.index.stored.run_numbers import RunNumbers
+from headwater.index.stored.tag_table import TagTable
+from headwater.index.writing.index_store import SqliteStore
+from headwater.lake.bronze_follower import BronzeEvent, Progress
+from headwater.lineage.edges.current_candidates import JobOutput
+from headwater.lineage.edges.edge_sets import EdgeSet, outcome
+from headwater.lineage.names.canonical_names import NameRules
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.derivation import Derivation
+from headwater.lineage.runs.event_reading import FactsReader, ReadShape
+from headwater.lineage.runs.run_facts import RunFacts
+from headwater.lineage.runs.sent_facets import members
+
+
+class Indexer:
+    """The index's only writer."""
+
+    def __init__(self, path: Path, rules: NameRules):
+        """Open or create the file; it belongs to these rules for names alone."""
+        self._sql = open_for_writing(path)
+        self._names = NameNumbers(self._sql)
+        self._contents = SqliteContents(self._sql)
+        runs = RunNumbers(self._sql)
+        self._store = SqliteStore(self._sql, self._names, runs)
+        self._relations = SqliteRelatedRuns(self._sql, self._store.edge_sets)
+        self._recreated = Recreated(self._sql, self._names, self._store.candidates)
+        self._tags = TagTable(self._sql, self._names)
+        self._derivation = Derivation(self._store, self._contents, SqliteNaming(self._sql, self._names))
+        self._facets = FacetTable(self._sql, self._names, runs)
+        self._recent = RecentFacets(self._sql, runs)
+        self._reader = FactsReader(rules.canonical, self._contents)
+        newest = "SELECT max(generation) FROM (SELECT generation FROM edge_sets UNION SELECT generation FROM datasets)"
+        self._generation = int(self._sql.execute(newest).fetchone()[0] or 0)
+
+    def progress(self) -> Progress:
+        """Return how far the index is."""
+        return read_progress(self._sql)
+
+    def add(self, source: Source, sequence: int, events: Sequence[BronzeEvent], bodies: Bodies) -> None:
+        """Take the events of a partition up to a sequence number; the same ones again change nothing.
+
+        bodies: are asked for only where an event says what no other has said before it.
+        """
+        self._sql.execute("BEGIN IMMEDIATE")
+        try:
+            self._generation += 1
+            with paused():
+                self._store.places, self._store.told = places_of(self._sql, source, events), self._facets.told
+                self._apply(self._read(events, bodies), bodies)
+            self._store.feed.write(self._generation)
+            self._store.edge_sets.collect(self._generation)
+            row = (source.epoch, source.partition, sequence)
+            self._sql.execute("INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", row)
+            self._sql.execute("COMMIT")
+        except BaseException:
+            self._sql.execute("ROLLBACK")
+            raise
+
+    def tell_rejected(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Let who follows the feed know of rejections."""
+        self._generation += 1
+        self._sql.execute("BEGIN IMMEDIATE")
+        self._store.feed.rejected(rows)
+        self._store.feed.write(self._generation)
+        self._sql.execute("COMMIT")
+
+    def shape_lookups(self) -> tuple[int, int]:
+        """Return how many runs were looked up by what their events say, and how many were known."""
+        return self._derivation.shapes.lookups, self._derivation.shapes.hits
+
+    def close(self) -> None:
+        """Close the file."""
+        self._sql.close()
+
+    def _read(self, events: Sequence[BronzeEvent], bodies: Bodies) -> list[RunFacts]:
+        """Read a batch; of events of a shape that is new the first one is read from its body."""
+        if self._facets.is_full():
+            self._facets.forget()
+            self._reader.forget()
+        shapes = self._known(events)
+        read = {at: self._reader.read_body(body) for at, body in bodies(_untold(events, shapes)).items()}
+        for event in read.values():
+            if event.shape not in shapes:
+                shapes[event.shape] = self._reader.learn(event.said, event.contents)
+                self._facets.learn(event, shapes[event.shape])
+        facts = []
+        for event_id, received_us, sequence, sent in events:
+            told = sent if sent and sequence not in read else read[sequence]
+            fact = self._reader.fact(event_id, received_us, told, shapes[told.shape])
+            of_run = members(Raw(told.run_facets.encode())) if told.run_facets else {}
+            self._facets.take(sequence, told, fact, of_run)
+            self._recent.take(fact, of_run)
+            facts.append(fact)
+        return facts
+
+    def _known(self, events: Sequence[BronzeEvent]) -> dict[str, ReadShape]:
+        shapes = {event.sent.shape for event in events if event.sent}
+        return {shape: read for shape in shapes if (read := self._reader.known(shape))}
+
+    def _apply(self, facts: Sequence[RunFacts], bodies: Bodies) -> None:
+        changed = self._derivation.add(facts)
+        told = [(fact, self._derivation.shapes.traits(fact)) for fact in facts]
+        tagged = [fact for fact, each in told if each.tagged]
+        self._tags.add(tagged)
+        self._store.search.add([fact for fact, each in told if each.links], tagged)
+        self._store.flush()
+        self._facets.flush(bodies)
+        self._recent.flush(self._store.new_runs())
+        looked_at = self._derivation.looked_at
+        for of_output in _by_output(changed):
+            self._settle(self._recreated.around(of_output))
+        for dataset in looked_at:
+            self._set_schema(dataset)
+        names_of = self._derivation.naming.names_of
+        concerned = {name for dataset in looked_at for name in names_of(dataset)}  # a name shows what it meant before
+        for dataset in concerned | {job_output.output.plain for job_output in changed if job_output.output}:
+            self._set_shown(dataset)
+        self._store.search.flush()
+
+    def _settle(self, job_outputs: Sequence[int]) -> None:
+        """Mark which edge sets of the groups about one output count now."""
+        candidates, edge_sets = self._store.candidates, self._store.edge_sets
+        counting_sets = outcome(candidates.that_can_count(job_outputs), edge_sets.edges, self._relations)
+        before = edge_sets.counted(job_outputs)
+        after = {counting.lineage: _counted(counting) for own_sets in counting_sets.values() for counting in own_sets}
+        for number in before.keys() | after.keys():
+            self._mark(number, before.get(number, CountedEdgeSet()), after.get(number, CountedEdgeSet()))
+        alone = {
+            candidates.number(job_output): own[0].lineage
+            for job_output, own in counting_sets.items()
+            if _stands_alone(own, edge_sets)
+        }
+        for number in job_outputs:
+            candidates.settle(number, alone.get(number))
+        self._recreated.settle(
+            job_outputs,
+            [job_output for job_output, own in counting_sets.items() if any(counting.reading for counting in own)],
+        )
+
+    def _mark(self, number: int, before: CountedEdgeSet, after: CountedEdgeSet) -> None:
+        if before.live != after.live:
+            self._store.feed.counts(number, live=bool(after.live))
+        if before != after:
+            self._store.edge_sets.count(number, after, self._generation)
+
+    def _set_schema(self, dataset: Name) -> None:
+        schema = self._derivation.schemas.newest(dataset)
+        if self._set_dataset(dataset, "schema", schema):
+            self._set_dataset(dataset, "nests", self._derivation.schemas.columns(dataset).nests)
+
+    def _set_shown(self, dataset: Name) -> None:
+        """Note what a dataset has as columns, by the newest generation that says so, and whether it is gone."""
+        generations, schemas = self._derivation.naming.generations, self._derivation.schemas
+        every = generations.meanings(dataset)
+        schema = next((found for each in every if (found := schemas.newest(each))), None)
+        if self._set_dataset(dataset, "shown", schema):
+            self._store.search.set_columns(dataset, self._contents.schema(schema) if schema else ())
+        self._set_dataset(dataset, "dropped", not generations.is_there(dataset))
+
+    def _set_dataset(self, name: Name, column: str, value: object) -> bool:
+        """Set what is known of a dataset; tells whether that is new."""
+        number = self._names.number(name)
+        self._sql.execute("INSERT OR IGNORE INTO datasets(name) VALUES (?)", (number,))
+        changed = self._sql.execute(
+            f"UPDATE datasets SET {column} = ?1, generation = ?2 WHERE name = ?3 AND {column} IS NOT ?1",
+            (value, self._generation, number),
+        )
+        return bool(changed.rowcount)
+
+
+def _by_output(job_outputs: Iterable[JobOutput]) -> Iterable[Sequence[JobOutput]]:
+    """Put groups about one output, in whatever generation, together; of what is written nowhere each job alone."""
+    found: dict[object, list[JobOutput]] = {}
+    for job_output in job_outputs:
+        found.setdefault(job_output.output.plain if job_output.output else job_output, []).append(job_output)
+    return found.values()
+
+
+def _untold(events: Sequence[BronzeEvent], shapes: Mapping[str, ReadShape]) -> set[int]:
+    """Return the sequences of events whose bodies must be read; of those of a new shape the first."""
+    found = {event.sequence for event in events if event.sent is None or _is_cut(event.sent, shapes)}
+    first = {event.sent.shape: event.sequence for event in reversed(events) if event.sent}
+    return found | {sequence for shape, sequence in first.items() if shape not in shapes}
+
+
+def _is_cut(sent: Sent, shapes: Mapping[str, ReadShape]) -> bool:
+    """Tell whether the body alone has the facets of a run."""
+    if sent.run_facets is not None or sent.kind != "RUN":
+        return False
+    return sent.shape not in shapes or shapes[sent.shape].has_run_facets
+
+
+def _counted(counting: EdgeSet[int]) -> CountedEdgeSet:
+    names = (encode(sorted(counting.explained)), encode(sorted(counting.accounted)))
+    return CountedEdgeSet(int(counting.live), int(counting.latest), int(counting.reading), *names)
+
+
+def _stands_alone(counting_sets: Sequence[EdgeSet[int]], edge_sets: EdgeSetTable) -> bool:
+    """Tell whether one edge set is all that a group says, with column lineage and without anything to be explained."""
+    if len(counting_sets) > 1 or not (counting_sets[0].live and counting_sets[0].latest and counting_sets[0].reading):
+        return False
+    lineage = edge_sets.edges(counting_sets[0].lineage)
+    return lineage.carries and not lineage.opaque

@@ -1,0 +1,164 @@
+"""The bronze tables as one thing: who owns them, how far they are, what they hold."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from headwater.events.position import Source
+from headwater.events.rows import Row
+from headwater.failpoints import reach
+from headwater.lake.delta_table import LakeTable
+from headwater.lake.ownership import EPOCH, OWNER, PAST, check_owner, creation_properties
+from headwater.tables import BRONZE, DUPLICATES, EVENTS, HASHED, REFUSED, REJECTED, SHAPES, Table, stored_key
+
+Rows = Mapping[str, Sequence[tuple[int, Row]]]
+"""Table name to rows, each beside its sequence number."""
+
+_ONE_ROW_EACH = frozenset({REJECTED.name, DUPLICATES.name, REFUSED.name})
+
+Life = tuple[str, int, int]
+"""An ended incarnation: name, events in the lake that the present one does not count, when it ended (us)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Rows of the lake up to the watermark; a gap counts by its length, refused requests one by one.
+
+    notes: records of the log's present life that only note refused requests; earlier: what its lives before received;
+    watermarks: by partition.
+    """
+
+    stored: int
+    duplicates: int
+    rejected: int
+    refused: int
+    notes: int
+    earlier: int
+    watermarks: Mapping[str, int]
+
+
+class Bronze:
+    """Bronze at a folder or URI; one parser writes, anybody reads."""
+
+    def __init__(self, root: str, storage_options: Mapping[str, str] | None = None):
+        """Touch nothing yet. root: holds one folder per table."""
+        self.tables = {table.name: LakeTable(f"{root}/{table.name}", table, storage_options) for table in BRONZE}
+        self.events = self.tables[EVENTS.name]
+        self._created = False
+
+    def exists(self) -> bool:
+        """Tell whether a parser has created the tables; `events` is the last of them."""
+        self._created = self._created or self.events.exists()
+        return self._created
+
+    def create(self, owner: str, epoch: str) -> None:
+        """Create the tables that are missing, owned by one ingest route."""
+        for table in self.tables.values():
+            table.create(creation_properties(table.table, owner, epoch))
+
+    def check_owner(self, owner: str) -> None:
+        """Raise WrongSetting if another ingest route owns these tables: two would store every event twice."""
+        check_owner(self.properties(), owner)
+
+    def properties(self) -> Mapping[str, str]:
+        """Return the properties of `events`, which decides."""
+        return self.events.properties()
+
+    def watermark(self, source: Source) -> int:
+        """Return the newest sequence number that is in the lake, 0 before the first."""
+        return (self.events.watermark(source.app_id) or 0) if self.exists() else 0
+
+    def watermarks(self, sources: Sequence[Source]) -> dict[Source, int]:
+        """Return the newest sequence number of each partition that is in the lake, all of one moment."""
+        found = self.events.watermarks([source.app_id for source in sources]) if self.exists() else [0] * len(sources)
+        return dict(zip(sources, found, strict=True))
+
+    def commit(self, source: Source, rows: Rows, last: int) -> None:
+        """Commit a batch, the tables side by side, `shapes` behind them, `events` last: its transaction counts as done.
+
+        Raises ValueError or TypeError if a value fits no column; then nothing of the batch has been committed.
+        """
+        ready = {
+            name: table.prepare(rows.get(name, ()))
+            for name, table in self.tables.items()
+            if rows.get(name) or name == EVENTS.name
+        }
+
+        def append(name: str) -> None:
+            table = self.tables[name]
+            (table.append_missing if name in _ONE_ROW_EACH else table.append_once)(source.app_id, ready[name], last)
+            reach(f"parser.after_{name}")
+
+        if beside := [name for name in ready if name not in (SHAPES.name, EVENTS.name)]:
+            with ThreadPoolExecutor(len(beside)) as pool:
+                list(pool.map(append, beside))
+        if SHAPES.name in ready:
+            append(SHAPES.name)
+        append(EVENTS.name)
+
+    def recent_ids(self, source: Source, since_us: int, limit: int) -> Iterator[tuple[int, bytes]]:
+        """Return the newest event ids of a partition, oldest first, with the time each was received (us)."""
+        found = self.events.query(
+            "SELECT event_id, cast(received_at as bigint) AS received_us FROM t "
+            f"WHERE log = '{source.log}' AND partition = '{source.partition}' "
+            f"AND received_at >= to_timestamp_micros({since_us}) ORDER BY received_at DESC, sequence DESC LIMIT {limit}"
+        )
+        times, ids = found.column("received_us").to_pylist(), found.column("event_id").to_pylist()
+        return zip(reversed(times), map(bytes.fromhex, reversed(ids)), strict=True)
+
+    def known_hashes(self, limit: int) -> set[bytes]:
+        """Return hashes whose rows are stored, at most `limit` of each table."""
+        known: set[bytes] = set()
+        for table, column in HASHED:
+            found = self.tables[table.name].query(f"SELECT DISTINCT {column} AS hash FROM t LIMIT {limit}")
+            known.update(stored_key(table.name, each) for each in found.column("hash").to_pylist())
+        return known
+
+    def decided(self, source: Source, watermark: int) -> set[int]:
+        """Return the sequences beyond the watermark that a batch cut off before its last commit has put in a table."""
+        found: set[int] = set()
+        for name in (REJECTED.name, DUPLICATES.name):
+            if (self.tables[name].watermark(source.app_id) or 0) > watermark:
+                rows = self.tables[name].query(
+                    f"SELECT sequence FROM t WHERE log = '{source.log}' AND incarnation = '{source.epoch}' "
+                    f"AND partition = '{source.partition}' AND sequence > {watermark}"
+                )
+                found.update(rows.column("sequence").to_pylist())
+        return found
+
+    def past(self) -> list[Life]:
+        """List the ended lives of the log that feeds this lake."""
+        if not self.exists():
+            return []
+        return [(name, received, ended) for name, received, ended in json.loads(self.properties().get(PAST, "[]"))]
+
+    def begin_life(self, owner: str, epoch: str, past: Sequence[Life]) -> None:
+        """Expect another life of the log, fed by `owner`; `events`, which decides, comes last."""
+        for table in self.tables.values():
+            table.set_properties({OWNER: owner, EPOCH: epoch, PAST: json.dumps(past)})
+
+    def counts(self, sources: Sequence[Source]) -> Counts:
+        """Count what the lake holds up to its watermarks, all of one moment; sources: the partitions of one log."""
+        if not self.exists():
+            return Counts(0, 0, 0, 0, 0, 0, {source.partition: 0 for source in sources})
+        stored, watermarks = self.events.rows_and_watermarks(source.app_id for source in sources)
+        epoch = sources[0].epoch
+        beyond = " OR ".join(
+            f"(partition = '{source.partition}' AND sequence > {watermark})"
+            for source, watermark in zip(sources, watermarks, strict=True)
+        )
+        done = f"NOT (incarnation = '{epoch}' AND ({beyond}))"
+        return Counts(
+            stored=stored,
+            duplicates=self._number(DUPLICATES, "count(*)", done),
+            rejected=self._number(REJECTED, "sum(to_sequence - sequence + 1)", done),
+            refused=self._number(REFUSED, "sum(count)", done),
+            notes=self._number(REFUSED, "count(*)", f"incarnation = '{epoch}' AND {done}"),
+            earlier=sum(received for _, received, _ in self.past()),
+            watermarks={source.partition: mark for source, mark in zip(sources, watermarks, strict=True)},
+        )
+
+    def _number(self, table: Table, expression: str, condition: str) -> int:
+        found = self.tables[table.name].query(f"SELECT {expression} AS n FROM t WHERE {condition}")
+        return found.column("n")[0].as_py() or 0

@@ -1,0 +1,77 @@
+"""Rule 6: which of the runs that write a dataset say what feeds it now."""
+
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+from typing import Generic, NamedTuple, TypeVar
+
+from headwater.lineage.names.dataset_name import Name
+
+T = TypeVar("T")
+
+
+class JobOutput(NamedTuple):
+    """A job and one dataset that it writes; `layer` keeps what is declared apart from what was observed."""
+
+    layer: str
+    job: Name
+    output: Name | None
+
+
+class Candidate(NamedTuple, Generic[T]):
+    """One run's word in a group; of two at one instant the greater `tie` is newer.
+
+    started_us, last_us: of the run's first and last event.
+    weight: CARRIES column lineage, is OPAQUE about inputs, or SILENT, as an ALTER is.
+    rows_confirmed: rows are known to have been written. rewrites: it is COMPLETE and replaced all rows there were.
+    lineage: stands for its edges.
+    """
+
+    time_us: int
+    tie: str
+    run_key: str
+    execution: str
+    started_us: int
+    last_us: int
+    weight: int
+    rows_confirmed: bool
+    rewrites: bool
+    lineage: T
+
+    @property
+    def carries(self) -> bool:
+        """Whether it has column lineage."""
+        return self.weight == CARRIES
+
+
+SILENT, OPAQUE, CARRIES = 0, 1, 2
+
+
+class Standing(NamedTuple, Generic[T]):
+    """What a group says: by the candidates that count, and by its newest execution whatever that carries."""
+
+    live: list[Candidate[T]]
+    latest: list[Candidate[T]]
+
+
+def standing(job_output: JobOutput, candidates: Sequence[Candidate[T]]) -> Standing[T]:
+    """Count candidates: those of the newest execution among the ones with column lineage, else of the newest.
+
+    A declaration replaces the one before, whatever either carries.
+    """
+    if job_output.layer != "observed":
+        newest = _of_newest(candidates, candidates)
+        return Standing(newest, newest)
+    speaking = [candidate for candidate in candidates if candidate.weight > SILENT] or candidates
+    carrying = [candidate for candidate in speaking if candidate.carries]
+    return Standing(_of_newest(carrying or speaking, speaking), _of_newest(speaking, speaking))
+
+
+def _of_newest(pool: Iterable[Candidate[T]], candidates: Sequence[Candidate[T]]) -> list[Candidate[T]]:
+    newest = max(pool, key=newness, default=None)
+    return [candidate for candidate in candidates if newest and candidate.execution == newest.execution]
+
+
+CANDIDATE_ORDER = ("time_us", "tie")
+"""What orders the candidates of a group, in tables, too; the greatest is the newest."""
+
+newness = attrgetter(*CANDIDATE_ORDER)

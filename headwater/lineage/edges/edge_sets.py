@@ -1,0 +1,195 @@
+"""What all jobs together say about one dataset they write: which words count, and what explains the opaque ones."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from headwater.lineage.edges.current_candidates import Candidate, JobOutput, standing
+from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.names.dataset_name import Name
+
+T = TypeVar("T")
+
+Candidates = Mapping[JobOutput, Sequence[Candidate[T]]]
+"""The candidates about one dataset, in all its generations."""
+
+Names = frozenset[Name]
+
+
+class EdgeSet(NamedTuple, Generic[T]):
+    """One edge set of one group, and how it counts.
+
+    live: it is current in its generation; latest: the newest there. reading: either, over all generations together.
+    explained: opaque inputs of which other runs say what is read; accounted: and, too, what the output is made of.
+    """
+
+    lineage: T
+    live: bool
+    latest: bool
+    reading: bool
+    explained: Names
+    accounted: Names
+
+
+class Reported(NamedTuple):
+    """Which datasets runs report columns of, and for which they carry column lineage."""
+
+    covered: Names
+    carried: Names
+
+
+class RelatedRuns(Protocol):
+    """What other runs say; a run is below another if a chain of parents leads up to it."""
+
+    def below(self, run_key: str) -> Reported:
+        """Return what the runs below a run report."""
+
+    def beside(self, execution: str) -> Reported:
+        """Return what the runs of an execution report."""
+
+
+ContentOf = Callable[[T], OutputLineage]
+
+
+def outcome(
+    candidates: Candidates[T], content_of: ContentOf[T], relations: RelatedRuns
+) -> dict[JobOutput, list[EdgeSet[T]]]:
+    """Return the words that count of all groups of one output."""
+    reading = _reading(candidates)
+    return {
+        job_output: _edge_sets(job_output, own, candidates, _Explains(content_of, relations), reading)
+        for job_output, own in candidates.items()
+    }
+
+
+def _reading(candidates: Candidates[T]) -> set[tuple[JobOutput, str]]:
+    """Return (group, run) of the candidates that count for a job and an output over all generations together."""
+    together: dict[JobOutput, list[Candidate[T]]] = defaultdict(list)
+    job_outputs: dict[tuple[JobOutput, str], list[JobOutput]] = defaultdict(list)
+    for job_output, own in candidates.items():
+        whole = job_output._replace(output=job_output.output and job_output.output.plain)
+        together[whole] += own
+        for candidate in own:
+            job_outputs[whole, candidate.run_key].append(job_output)
+    return {
+        (job_output, candidate.run_key)
+        for whole, every in together.items()
+        for part in standing(whole, every)
+        for candidate in part
+        for job_output in job_outputs[whole, candidate.run_key]
+    }
+
+
+def _edge_sets(
+    job_output: JobOutput,
+    own: Sequence[Candidate[T]],
+    candidates: Candidates[T],
+    explains: "_Explains[T]",
+    reading: set[tuple[JobOutput, str]],
+) -> list[EdgeSet[T]]:
+    counted = standing(job_output, own)
+    live, latest = ({candidate.run_key for candidate in part} for part in counted)
+    edge_sets: dict[T, EdgeSet[T]] = {}
+    for candidate in own:
+        reads = (job_output, candidate.run_key) in reading
+        if not (reads or candidate.run_key in live or candidate.run_key in latest):
+            continue
+        explained, accounted = explains.of(job_output, candidate, candidates)
+        before = edge_sets.get(candidate.lineage) or EdgeSet(
+            candidate.lineage, False, False, False, explained, accounted
+        )
+        edge_sets[candidate.lineage] = EdgeSet(
+            candidate.lineage,
+            before.live or candidate.run_key in live,
+            before.latest or candidate.run_key in latest,
+            before.reading or reads,
+            before.explained & explained,
+            before.accounted & accounted,
+        )
+    return list(edge_sets.values())
+
+
+class _Explains(Generic[T]):
+    """Rule 4: what other runs say of the opaque inputs of a run."""
+
+    def __init__(self, content_of: ContentOf[T], relations: RelatedRuns):
+        self._content_of = content_of
+        self._relations = relations
+
+    def of(self, job_output: JobOutput, candidate: Candidate[T], candidates: Candidates[T]) -> tuple[Names, Names]:
+        """Return opaque inputs that are explained, and those for which the output is accounted for, too."""
+        lineage = self._content_of(candidate.lineage)
+        if lineage.output is None and not lineage.opaque:
+            return self._relations.beside(candidate.execution).covered.intersection(lineage.tables), frozenset()
+        if not lineage.opaque:
+            return frozenset(), frozenset()
+        halves = self._halves(job_output, candidate, candidates)
+        below = self._relations.below(candidate.run_key)
+        explained = below.covered.intersection(lineage.opaque)
+        made = lineage.output in below.carried
+        return explained | halves, (explained if made else frozenset()) | halves
+
+    def _halves(self, job_output: JobOutput, candidate: Candidate[T], candidates: Candidates[T]) -> Names:
+        """Return what the other half of a CREATE or REPLACE TABLE AS SELECT covers."""
+        if not _is_statement(job_output):
+            return frozenset()
+        same = [(other, each) for other, own in candidates.items() if other.output == job_output.output for each in own]
+        beside = [(other, each) for other, each in same if each.execution == candidate.execution]
+        instants = sorted(each.last_us for other, each in beside if _is_statement(other) and _is_instant(each))
+        return frozenset(
+            name
+            for other, each in beside
+            if each.carries and each.run_key != candidate.run_key and _is_half(candidate, other, each, instants)
+            for name in self._content_of(each.lineage).named
+        )
+
+
+_STATEMENT = re.compile(r"(?:^|\.)(?:atomic_)?(?:create|replace)\w*_table_as_select(?:_command|_exec)?(?:\.|$)")
+_HALVES = ("append_data", "overwrite_by_expression", "overwrite_partitions")
+
+
+def _is_statement(job_output: JobOutput) -> bool:
+    return _STATEMENT.search(job_output.job.name) is not None
+
+
+def _is_instant(candidate: Candidate[T]) -> bool:
+    return candidate.started_us == candidate.last_us
+
+
+def _is_half(statement: Candidate[T], job_output: JobOutput, other: Candidate[T], instants: Sequence[int]) -> bool:
+    """Tell whether a run is the half of a statement that knows the columns: it ended while the statement ran.
+
+    Of statements of one instant it is that of the next one, else of the last.
+    """
+    if not _is_instant(statement):
+        return statement.started_us <= other.last_us <= statement.last_us
+    if not any(part.startswith(_HALVES) for part in job_output.job.name.split(".")):
+        return False
+    return statement.last_us == next((at for at in instants if at >= other.last_us), instants[-1])
+
+
+def that_matter(candidates: Candidates[T]) -> set[tuple[JobOutput, str]]:
+    """Return (group, run key) of the candidates that `outcome` needs: all others make no difference.
+
+    They are those that count, and of executions with an opaque one among them what may explain it, or is explained
+    by the same: halves, and statements.
+    """
+    counting = (standing(job_output, own) for job_output, own in candidates.items())
+    found = _reading(candidates) | {
+        (job_output, candidate.run_key)
+        for job_output, counted in zip(candidates, counting, strict=True)
+        for part in counted
+        for candidate in part
+    }
+    every = [(job_output, candidate) for job_output, own in candidates.items() for candidate in own]
+    opaque = {
+        candidate.execution
+        for job_output, candidate in every
+        if not candidate.carries and (job_output, candidate.run_key) in found
+    }
+    return found | {
+        (job_output, candidate.run_key)
+        for job_output, candidate in every
+        if candidate.execution in opaque and (candidate.carries or _is_statement(job_output))
+    }

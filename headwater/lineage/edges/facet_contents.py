@@ -1,0 +1,145 @@
+"""What schema and lineage facets say, by the hash of their content; names in canonical form, columns as sent."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from msgspec import Struct
+
+from headwater.events.rows import Row
+from headwater.lineage.names.dataset_name import Name
+
+Canonical = Callable[[str, str], Name]
+
+Path = tuple[str, ...]
+"""A column of a schema: its name, behind the names of the structs it is nested in."""
+
+
+class Transformation(NamedTuple):
+    """What happened to a value on one edge: a transformation as the facet says."""
+
+    direct: bool
+    masked: bool
+    subtype: str | None
+    description: str | None
+
+
+class SentEdge(Struct, frozen=True, gc=False, array_like=True):
+    """One line of a lineage facet.
+
+    target: the dataset that an entry of a `lineage` facet names, None for the dataset that carries the facet.
+    output: None for what concerns the whole target.
+    source, column: None where nothing feeds the output, or a dataset as a whole does.
+    stated: it has a transformation, so that its producer can show filters and joins (rule 9).
+    """
+
+    target: Name | None
+    output: str | None
+    source: Name | None
+    column: str | None
+    transformation: Transformation
+    stated: bool = True
+
+
+class Contents(Protocol):
+    """Holds facets by content hash; a hash that it does not hold is a KeyError, never no edges."""
+
+    def __contains__(self, content_hash: object) -> bool:
+        """Tell whether this hash is held."""
+
+    def add_schema(self, content_hash: str, columns: Sequence[Path]) -> None:
+        """Take a schema's columns, nested ones after their parents."""
+
+    def add_lineage(self, content_hash: str, edges: Sequence[SentEdge]) -> None:
+        """Take the lines of a lineage facet."""
+
+    def lineage(self, content_hash: str) -> Sequence[SentEdge]:
+        """Return the lines of a lineage facet."""
+
+    def schema(self, content_hash: str) -> Sequence[Path]:
+        """Return the columns of a schema."""
+
+
+class ContentsInMemory:
+    """Contents in dictionaries."""
+
+    def __init__(self) -> None:
+        """Hold nothing yet."""
+        self._lineage: dict[str, Sequence[SentEdge]] = {}
+        self._schemas: dict[str, Sequence[Path]] = {}
+
+    def __contains__(self, content_hash: object) -> bool:
+        return content_hash in self._lineage or content_hash in self._schemas
+
+    def add_schema(self, content_hash: str, columns: Sequence[Path]) -> None:
+        """Take a schema's columns."""
+        self._schemas[content_hash] = columns
+
+    def add_lineage(self, content_hash: str, edges: Sequence[SentEdge]) -> None:
+        """Take the lines of a lineage facet."""
+        self._lineage[content_hash] = edges
+
+    def lineage(self, content_hash: str) -> Sequence[SentEdge]:
+        """Return the lines of a lineage facet."""
+        return self._lineage[content_hash]
+
+    def schema(self, content_hash: str) -> Sequence[Path]:
+        """Return the columns of a schema."""
+        return self._schemas[content_hash]
+
+
+def schema_columns(rows: Sequence[Row]) -> tuple[Path, ...]:
+    """Return the columns of a schema's rows in table `schemas`."""
+    return tuple(tuple(row[2]) for row in rows)
+
+
+def sent_edges(rows: Sequence[Row], canonical: Canonical) -> tuple[SentEdge, ...]:
+    """Return what a facet's rows in table `column_lineage` say of datasets; what they say of jobs is left out."""
+    edges = tuple(_sent_edges(rows, canonical))
+    noise = {source for source in {edge.source for edge in edges} if source and is_noise(source)}
+    return tuple(edge for edge in edges if edge.source not in noise) if noise else edges
+
+
+def _sent_edges(rows: Sequence[Row], canonical: Canonical) -> Iterator[SentEdge]:
+    forms: dict[tuple[str | None, str | None], Name | None] = {}
+    transformations: dict[tuple[bool, Row], Transformation] = {}
+
+    def form(namespace: str | None, name: str | None) -> Name | None:
+        found = canonical(namespace or "", name) if name else None
+        return forms.setdefault((namespace, name), found)
+
+    for row in rows:  # a facet says the same names and steps hundreds of times
+        to_type, to_namespace, to_name, _, output, from_type, from_namespace, from_name, column = row[3:12]
+        if to_type == "JOB" or from_type == "JOB":
+            continue
+        place, step = (from_namespace, from_name), (output is None, row[13:17])
+        source = forms[place] if place in forms else form(*place)
+        transformation = transformations.get(step) or transformations.setdefault(
+            step, _transformation(*row[13:17], dataset_wide=output is None)
+        )
+        target = form(to_namespace, to_name) if to_name else None
+        yield SentEdge(target, output, source, column, transformation, _is_stated(*row[13:17]))
+
+
+def _transformation(
+    kind: str | None, subtype: str | None, text: str | None, masking: bool | None, *, dataset_wide: bool
+) -> Transformation:
+    """Read a transformation, also in its form before facet 1-1-0, where `type` said IDENTITY or MASKED."""
+    old = (kind or "").upper()
+    if subtype is None and masking is None and old not in ("", "DIRECT", "INDIRECT"):
+        known = "IDENTITY" if old == "IDENTITY" else "TRANSFORMATION"
+        return Transformation(not dataset_wide, old == "MASKED", known, text or None)
+    return Transformation(not dataset_wide and old != "INDIRECT", bool(masking), subtype, text or None)
+
+
+def _is_stated(kind: str | None, subtype: str | None, _: str | None, masking: bool | None) -> bool:
+    """Tell a transformation from none at all, and from a `transformationType` of before facet 1-1-0."""
+    return subtype is not None or masking is not None or (kind or "").upper() in ("DIRECT", "INDIRECT")
+
+
+_NOISE = ("delta_source_snapshot_", "delta_table_state_")
+
+
+def is_noise(name: Name) -> bool:
+    """Rule 11: what Delta reads of itself is no dataset."""
+    last = name.name.rpartition("/")[2]
+    return last == "_delta_log" or last.startswith(_NOISE)

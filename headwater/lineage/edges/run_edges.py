@@ -1,0 +1,203 @@
+"""Rules 4, 5 and 11: what one run says about each dataset it writes."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from headwater.lineage.edges.facet_contents import Contents, SentEdge, Transformation
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.runs.merged_run import Run, RunDataset
+
+ColumnKey = Callable[[Name, str], str]
+"""(dataset, column as sent) → the key that equal columns share (rule 12)."""
+
+SchemaAt = Callable[[Name, int], str | None]
+"""(dataset, time) → hash of its newest schema up to then, else of its earliest later one."""
+
+Dated = tuple[SentEdge, int]
+"""A line of a facet, and the time of the event that brought it (us): names mean what they meant then."""
+
+
+class Edge(Struct, frozen=True, gc=False):
+    """One input column to one output column; to all of them where `target` is None (always INDIRECT)."""
+
+    source: Name
+    column: str
+    target: str | None
+    transformation: Transformation
+
+
+class OutputLineage(Struct, frozen=True, gc=False):
+    """What one run says about one dataset it writes.
+
+    output: None for what is read and, as far as reported, written nowhere; opaque then is what streams in.
+    columns: keys of the columns that dataset-wide edges lead to; empty without such edges.
+    bare: keys of columns that it names without saying what feeds them.
+    tables: datasets that feed it, by `named` its column lineage or as mere inputs; also_read: other inputs of the run.
+    opaque: inputs of which the run reports no column, or which feed an output without column lineage.
+    carries: it has column lineage; shows: and its run has a transformation, so that filters and joins would be in it.
+    borrowed: `columns` come from a schema of another run, so another schema may change them.
+    """
+
+    output: Name | None
+    edges: tuple[Edge, ...] = ()
+    columns: tuple[str, ...] = ()
+    bare: tuple[str, ...] = ()
+    tables: tuple[Name, ...] = ()
+    named: tuple[Name, ...] = ()
+    also_read: tuple[Name, ...] = ()
+    opaque: tuple[Name, ...] = ()
+    carries: bool = False
+    shows: bool = True
+    rows_confirmed: bool = False
+    borrowed: bool = False
+
+
+class EdgeRules(NamedTuple):
+    """What reading edges needs to know beside the run."""
+
+    contents: Contents
+    naming: Naming
+    column_key: ColumnKey
+    schema_at: SchemaAt
+
+
+def contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
+    """Return what a run says, one for each dataset that it writes or that its `lineage` facet leads to."""
+    if not run.makes_edges:
+        return []
+    explicit = _explicit_lines(run, rules)
+    if explicit is not None:
+        every = {**dict.fromkeys(run.outputs, ()), **explicit}
+        return _settled(
+            run, [_read(run, output, lines, (), rules) for output, lines in every.items()], explicit.values()
+        )
+    lines = {name: _observed_lines(dataset, rules) for name, dataset in run.outputs.items()}
+    if run.inputs and run.inputs.keys() == run.outputs.keys() and not any(lines.values()):
+        return []  # rule 11: RDD jobs report what they read as written, too
+    if not run.outputs:
+        return _only_reads(run)
+    alone = len(run.outputs) == 1
+    found = [_read(run, output, own, run.inputs if alone or not own else (), rules) for output, own in lines.items()]
+    return _settled(run, found, lines.values())
+
+
+def _only_reads(run: Run) -> list[OutputLineage]:
+    """Return what is read to be written nowhere: hidden for a stream, only shown to somebody by a batch run."""
+    if not run.inputs or run.drops or run.kind != "RUN":
+        return []
+    read = tuple(sorted(run.inputs))
+    return [OutputLineage(None, tables=read, opaque=read if run.processing != "BATCH" else ())]
+
+
+def _settled(run: Run, found: Sequence[OutputLineage], lines: Iterable[Sequence[Dated]]) -> list[OutputLineage]:
+    """Say of each contribution what only the whole run tells: which inputs are opaque, whether it shows its steps."""
+    covered = {name for each in found for name in each.named}
+    shows = any(line.stated for own in lines for line, _ in own if line.column is not None) or not covered
+    return [replace(each, opaque=_opaque(run, each, covered), shows=shows) for each in found]
+
+
+def _opaque(run: Run, lineage: OutputLineage, covered: Set[Name]) -> tuple[Name, ...]:
+    """Rule 4: an input of which no column is in any lineage of the run; all of an output without column lineage."""
+    if lineage.carries:
+        hidden = {*run.inputs, *lineage.tables} - covered - {lineage.output}
+    else:
+        hidden = {*lineage.tables, *(name for name in run.inputs if name not in covered or name == lineage.output)}
+    return tuple(sorted(hidden))
+
+
+def _observed_lines(dataset: RunDataset, rules: EdgeRules) -> list[Dated]:
+    return [(line, dataset.lineage_us) for line in rules.contents.lineage(dataset.lineage)] if dataset.lineage else []
+
+
+def _explicit_lines(run: Run, rules: EdgeRules) -> dict[Name, list[Dated]] | None:
+    """Return the lines of all `lineage` facets by the dataset they lead to; None without such a facet."""
+    own = [(dataset.name, *declared) for dataset in run.outputs.values() for declared in dataset.declared]
+    if not run.declared and not own:
+        return None
+    found: dict[Name, list[Dated]] = {}
+    for content_hash, time_us in run.declared:
+        for line in rules.contents.lineage(content_hash):
+            if line.target:
+                target = rules.naming.output(run.speaker, line.target, time_us)
+                found.setdefault(target, []).append((line, time_us))
+    for name, content_hash, time_us in own:
+        found.setdefault(name, []).extend((line, time_us) for line in rules.contents.lineage(content_hash))
+    return found
+
+
+def _read(
+    run: Run, output: Name, lines: Sequence[Dated], inputs: Sequence[Name] | dict[Name, RunDataset], rules: EdgeRules
+) -> OutputLineage:
+    edges = tuple(dict.fromkeys(_edges(run, output, lines, rules)))
+    named = dict.fromkeys(edge.source for edge in edges)
+    who, source_of = run.speaker, rules.naming.input
+    whole = {source_of(who, line.source, at): None for line, at in lines if line.source and line.column is None}
+    tables = named | {name: None for name in (*whole, *inputs) if name != output}
+    sent = dict.fromkeys(line.output for line, _ in lines)
+    fields = {rules.column_key(output, column): None for column in sent if column is not None}
+    columns, borrowed = _columns(run, output, edges, fields, rules)
+    return OutputLineage(
+        output,
+        edges,
+        columns,
+        bare=tuple(sorted(fields.keys() - {edge.target for edge in edges})),
+        tables=tuple(sorted(tables)),
+        named=tuple(sorted(named)),
+        also_read=tuple(sorted(run.inputs.keys() - tables.keys())),
+        carries=bool(edges or fields),
+        rows_confirmed=output in run.outputs and run.outputs[output].rows_confirmed,
+        borrowed=borrowed,
+    )
+
+
+def _edges(run: Run, output: Name, lines: Sequence[Dated], rules: EdgeRules) -> Iterator[Edge]:
+    targets, who = _Keys(output, rules), run.speaker
+    sources: dict[tuple[int, int], _Keys] = {}
+    for line, time_us in lines:
+        name = line.source
+        if name and line.column is not None:
+            keys = sources.get((id(name), time_us))  # by identity: hashing two long texts costs more than all the rest
+            if keys is None:
+                keys = sources[id(name), time_us] = _Keys(rules.naming.input(who, name, time_us), rules)
+            yield Edge(
+                keys.dataset,
+                keys[line.column],
+                None if line.output is None else targets[line.output],
+                line.transformation,
+            )
+
+
+class _Keys(dict[str, str]):
+    """The keys of a dataset's columns, each worked out once: a facet of 400 lines says 150 columns."""
+
+    def __init__(self, dataset: Name, rules: EdgeRules):
+        super().__init__()
+        self.dataset = dataset
+        self._key = rules.column_key
+
+    def __missing__(self, column: str) -> str:
+        return self.setdefault(column, self._key(self.dataset, column))
+
+
+def _columns(
+    run: Run, output: Name, edges: Sequence[Edge], fields: Iterable[str], rules: EdgeRules
+) -> tuple[tuple[str, ...], bool]:
+    """Return the columns that dataset-wide edges lead to, and whether another run's schema says so."""
+    if all(edge.target is not None for edge in edges):
+        return (), False
+    own = run.outputs[output].schema if output in run.outputs else None
+    schema = own or rules.schema_at(output, run.time_us)
+    known = rules.contents.schema(schema) if schema else ()
+    keys = dict.fromkeys(rules.column_key(output, ".".join(path)) for path in known)
+    keys.update(dict.fromkeys(fields))
+    return tuple(keys), own is None
+
+
+def others_read(lineage: OutputLineage) -> Iterable[Name]:
+    """Return what a run reads to write something else: a MERGE into itself shows no reader."""
+    own = lineage.output.plain if lineage.output is not None else None
+    return (name for name in (*lineage.tables, *lineage.also_read) if own is not None and name.plain != own)

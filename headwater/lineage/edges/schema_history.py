@@ -1,0 +1,164 @@
+"""Rule 12: what columns a dataset has, when, and which spellings are one column."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple, Protocol
+
+from headwater.lineage.edges.facet_contents import Contents
+from headwater.lineage.edges.schema_columns import Columns
+from headwater.lineage.names.dataset_generations import Span
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.runs.run_facts import DELETED, RunFacts
+
+_BEFORE = 1 << 30
+
+
+class SeenSchema(NamedTuple):
+    """A schema as one event mentioned it; in the order in which the last one is the newest.
+
+    place: among inputs, then outputs; beyond 1 << 30 of what a DROP or a RENAME says, which is of the moment before.
+    """
+
+    credible: bool
+    time_us: int
+    rank: int
+    event_id: str
+    place: int
+    schema: str
+
+    def dataset(self, name: Name, naming: Naming) -> Name:
+        """Return the dataset that it is about, seen under a name as sent."""
+        return naming.generations.meaning(naming.bound(name, self.time_us), self.time_us - (self.place >= _BEFORE))
+
+
+class SeenSchemas(Protocol):
+    """Keeps the schemas that were ever mentioned, under the name as sent."""
+
+    def see(self, name: Name, uses: Sequence[SeenSchema]) -> None:
+        """Keep mentions; the same ones again change nothing."""
+
+    def newest_first(self, span: Span) -> Iterable[SeenSchema]:
+        """Return the schemas mentioned under a name in a span of time, newest first.
+
+        Of several in a row that say the same, those between the first and the last may be left out.
+        """
+
+    def keep_whole(self, names: Iterable[Name]) -> None:
+        """Leave out no mention under these names from now on: they mean several datasets, or several mean one."""
+
+
+class Schemas:
+    """The schemas of datasets in time."""
+
+    def __init__(self, contents: Contents, seen: SeenSchemas, naming: Naming):
+        """`contents` holds the columns of schemas; `naming` knows what names mean now."""
+        self._contents = contents
+        self._kept = seen
+        self._naming = naming
+        self._newest: dict[Name, SeenSchema | None] = {}
+        self._columns: dict[Name, Columns] = {}
+
+    def see(self, name: Name, uses: Sequence[SeenSchema]) -> set[Name]:
+        """Take mentions under a name; returns the datasets that may have another newest schema now."""
+        newest = self.newest_of(name, uses)
+        before = {dataset: self._newest_seen(dataset) for dataset in newest}
+        for dataset in newest:
+            self.columns(dataset)  # as they are before it changes
+        self._kept.see(name, uses)
+        return {dataset for dataset, seen in newest.items() if self._renew(dataset, before[dataset], seen)}
+
+    def newest_of(self, name: Name, uses: Sequence[SeenSchema]) -> dict[Name, SeenSchema]:
+        """Return the datasets that are mentioned under a name, each with the newest of these mentions."""
+        newest: dict[Name, SeenSchema] = {}
+        for seen in (max(uses),) if self._naming.is_constant(name) else uses:
+            dataset = seen.dataset(name, self._naming)
+            newest[dataset] = max(newest.get(dataset, seen), seen)
+        return newest
+
+    def _renew(self, dataset: Name, before: SeenSchema | None, seen: SeenSchema) -> bool:
+        if before is not None and seen <= before:
+            return False
+        self._newest[dataset] = seen
+        return before is None or before.schema != seen.schema
+
+    def forget(self, begun: Iterable[Name]) -> None:
+        """Names mean something else: look again; begun: generations that were not there before, nor their columns."""
+        self._newest.clear()
+        for dataset in begun:
+            self._columns.setdefault(dataset, Columns(()))
+
+    def newest(self, dataset: Name) -> str | None:
+        """Return the hash of the newest schema."""
+        seen = self._newest_seen(dataset)
+        return seen.schema if seen else None
+
+    def at(self, dataset: Name, time_us: int) -> str | None:
+        """Return the hash of the newest schema up to a time, else of the earliest later one."""
+        names = self._naming.names_of(dataset)
+        if len(names) > 1:
+            self._kept.keep_whole(names)
+        return schema_at(sorted(chain.from_iterable(self._histories(dataset))), time_us)
+
+    def columns(self, dataset: Name) -> Columns:
+        """Return the columns of the newest schema."""
+        found = self._columns.get(dataset)
+        return found if found is not None else self._look(dataset)
+
+    def key(self, dataset: Name, column: str) -> str:
+        """Return what equal columns of a dataset share (`Columns.key`)."""
+        return self.columns(dataset).key(column)
+
+    def settle(self, datasets: Iterable[Name]) -> set[Name]:
+        """Look at the newest schemas of datasets; returns those whose columns match differently from now on."""
+        changed = set()
+        for dataset in datasets:
+            before, now = self._columns.get(dataset), self._look(dataset)
+            if before is None or not now.matches_like(before):
+                changed.add(dataset)
+        return changed
+
+    def _look(self, dataset: Name) -> Columns:
+        newest = self.newest(dataset)
+        self._columns[dataset] = Columns(self._contents.schema(newest) if newest else ())
+        return self._columns[dataset]
+
+    def _newest_seen(self, dataset: Name) -> SeenSchema | None:
+        if dataset not in self._newest:
+            newest = (next(history, None) for history in self._histories(dataset))
+            self._newest[dataset] = max((seen for seen in newest if seen), default=None)
+        return self._newest[dataset]
+
+    def _histories(self, dataset: Name) -> Iterator[Iterator[SeenSchema]]:
+        """Yield what each name that means a dataset mentioned, newest first; what ends it speaks of it, too."""
+        for span in self._naming.uses(dataset):
+            upto_its_end = span._replace(until_us=span.until_us + 1)
+            yield (
+                seen
+                for seen in self._kept.newest_first(upto_its_end)
+                if seen.dataset(span.name, self._naming) == dataset
+            )
+
+
+def schema_at(history: Sequence[SeenSchema], time_us: int) -> str | None:
+    """Return the hash of the newest schema of a history, oldest first, up to a time, else of the earliest later one."""
+    known = [seen for seen in history if seen.time_us <= time_us]
+    chosen = known[-1:] or history[:1]
+    return chosen[0].schema if chosen else None
+
+
+def seen_schemas(fact: RunFacts) -> Iterator[tuple[Name, SeenSchema]]:
+    """Yield (name as sent, schema as seen) of the datasets of an event.
+
+    What a DROP or a RENAME says of its dataset is of the moment before (rule 10).
+    """
+    order = fact.order
+    for place, use in enumerate((*fact.inputs, *fact.outputs)):
+        if use.schema and use.schema != DELETED:
+            seen = SeenSchema(*order, place, use.schema)
+            changes = use.lifecycle == "DROP" or (use.lifecycle == "RENAME" and use.previous)
+            if place >= len(fact.inputs) and changes:
+                name = use.previous if use.lifecycle == "RENAME" else None
+                yield name or use.name, seen._replace(place=place + _BEFORE)
+            else:
+                yield use.name, seen

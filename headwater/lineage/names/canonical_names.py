@@ -1,0 +1,139 @@
+"""Rule 2, form: one canonical name for the many ways to write it; stateless: the same name, the same form, always."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, cached_property
+from hashlib import sha256
+from importlib.resources import files
+
+from headwater.lineage.names.dataset_name import Name, Step
+from headwater.lineage.names.name_metadata import MetadataRow, check_row, of_kind
+from headwater.lineage.names.name_operations import OPERATIONS
+from headwater.lineage.names.name_places import Links, OneLake, link_source
+from headwater.lineage.names.name_rules_text import STAGES, NameFile, NameRule, read_name_rules
+from headwater.lineage.rules.rule_code import code_hash
+from headwater.lineage.runs.weighed import Weighed
+
+_ROUNDS = 8
+_REMEMBERED_LENGTH = 1000
+
+
+class NameRules:
+    """The rules for names in force: the user's before the shipped ones, and the metadata table.
+
+    In every stage the first rule that fits and changes the name counts; the stages repeat until nothing changes. A
+    name that does not settle within eight rounds (a rule of the user's that grows or circles) stays as it was sent:
+    so the form of a form is that form, whatever the rules.
+    """
+
+    def __init__(self, texts: Iterable[tuple[str, str]] = (), metadata_rows: Iterable[MetadataRow] = ()) -> None:
+        """Read rules from (file, YAML) and rows; raises WrongSetting naming file, line and rule."""
+        self._sources = (tuple(texts), tuple(metadata_rows))
+        rows = self._sources[1]
+        own = [read_name_rules(text, file) for file, text in self._sources[0]]
+        rules = [rule for file in (*own, _shipped()) for rule in file.rules]
+        self._stages = tuple(tuple(rule for rule in rules if rule.stage == stage) for stage in STAGES)
+        self._by_scheme: dict[str, tuple[tuple[NameRule, ...], ...]] = {}
+        self._memo: Weighed[tuple[str, str], Name] = Weighed()
+        self._operations = dict(OPERATIONS)
+        self._place(rows)
+        self.aliases = _aliases(own, rows, self.canonical)
+        self._said = (rules, [row.key() for row in rows], sorted(self.aliases.items()))
+
+    @cached_property
+    def rules_hash(self) -> str:
+        """The version of the rules for names: what they say, and the code that derives rows by them."""
+        return _hash(code_hash(), *self._said)
+
+    def canonical(self, namespace: str, name: str) -> Name:
+        """Return the canonical form of a name as sent. Takes every text and never fails."""
+        found = self._memo.get((namespace, name))
+        return found if found is not None else self._remember(namespace, name)
+
+    def explain(self, namespace: str, name: str) -> list[Step]:
+        """Return the steps from a name as sent to its canonical form, in order; none where it is canonical."""
+        return self._settle(Name(namespace, name))[1]
+
+    def __reduce__(self) -> tuple[type["NameRules"], tuple[object, ...]]:
+        """Travel to Spark's workers as the sources, without what is remembered."""
+        return NameRules, self._sources
+
+    def _remember(self, namespace: str, name: str) -> Name:
+        found = self._settle(Name(namespace, name))[0]
+        if len(namespace) + len(name) <= _REMEMBERED_LENGTH:
+            self._memo.keep((namespace, name), found, 0)
+        return found
+
+    def _settle(self, sent: Name) -> tuple[Name, list[Step]]:
+        steps: list[Step] = []
+        name = sent
+        for _ in range(_ROUNDS):
+            before = name
+            for stage in range(len(STAGES)):
+                for rule in self._candidates(name.namespace)[stage]:
+                    after = rule.apply(name, self._operations)
+                    if after is not None and (rule.keep or after != name):
+                        steps += [Step(rule.id, rule.why, name, after)] * (after != name)
+                        name = after
+                        break
+            if name == before:
+                return name, steps
+        return sent, [*steps, Step("unsettled", "the rules never come to rest: the name stays as sent", name, sent)]
+
+    def _candidates(self, namespace: str) -> tuple[tuple[NameRule, ...], ...]:
+        """Return the rules worth trying, by stage. Schemes come from events: what is remembered is bounded."""
+        scheme = namespace.partition(":")[0]
+        found = self._by_scheme.get(scheme)
+        if found is None:
+            idle = {do for do, operation in self._operations.items() if operation is _stay}
+            found = tuple(tuple(r for r in rules if r.may_fit(scheme) and r.do not in idle) for rules in self._stages)
+            if len(self._by_scheme) < 256 and len(scheme) < 100:
+                self._by_scheme[scheme] = found
+        return found
+
+    def _place(self, rows: Sequence[MetadataRow]) -> None:
+        for row in rows:
+            check_row(row)
+        lake = OneLake(rows)
+        self._operations |= {"onelake": lake.by_id, "warehouse": lake.by_endpoint, "link": _stay}
+        links = Links(rows, self.canonical)
+        if links:
+            self._operations["link"] = links.follow
+        self._memo.clear()  # what was remembered did not know the links
+        self._by_scheme.clear()
+        for row in rows:
+            if row.kind in ("shortcut", "mount"):
+                self._check_rest(row)
+
+    def _check_rest(self, row: MetadataRow) -> None:
+        if any(step.rule == "unsettled" for step in self.explain(*link_source(row).parts)):
+            raise row.wrong("leads in a circle", "let it lead to a place outside itself")
+
+
+@cache
+def default_rules() -> NameRules:
+    """Return the shipped rules alone."""
+    return NameRules()
+
+
+@cache
+def _shipped() -> NameFile:
+    return read_name_rules(
+        files("headwater.lineage.names").joinpath("names.yaml").read_text("utf-8"), "shipped names.yaml"
+    )
+
+
+def _stay(name: Name) -> Name:
+    return name
+
+
+def _aliases(
+    own: Iterable[NameFile], rows: Sequence[MetadataRow], canonical: Callable[[str, str], Name]
+) -> dict[str, Name]:
+    """Return business names, casefolded, with the datasets they mean."""
+    given = [alias for file in own for alias in file.aliases]
+    given += [(row.name, Name(row.parent, row.target)) for row in of_kind(rows, "alias")]
+    return {alias.casefold(): canonical(*name.parts) for alias, name in reversed(given)}
+
+
+def _hash(*parts: object) -> str:
+    return sha256(repr(parts).encode("utf-8", "backslashreplace")).hexdigest()[:32]

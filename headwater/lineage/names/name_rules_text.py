@@ -1,0 +1,127 @@
+"""Rules for names, read from YAML. What each key means is in `docs/names.md`."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.name_operations import OPERATIONS, with_database, without_port
+from headwater.lineage.names.name_patterns import Pattern, Template, first_fit, read_pattern, read_template
+from headwater.lineage.rules.rule_text import Entry, read_entries
+
+STAGES = ("rewrite", "uri", "system", "case", "path", "fold", "place")
+PLACES = ("onelake", "warehouse", "link")
+"""Operations that ask the metadata table."""
+
+_KEYS = ("id", "why", "stage", "namespace", "name", "to_namespace", "to_name", "levels", "default_port", "do", "keep")
+_ALIAS_KEYS = ("alias", "namespace", "name")
+
+
+@dataclass(frozen=True)
+class NameRule:
+    """One rule: where it applies (every pattern that is given must fit) and what it does, in this order."""
+
+    id: str
+    why: str
+    stage: str
+    namespaces: tuple[Pattern, ...]
+    name: Pattern | None
+    to_namespace: Template | None
+    to_name: Template | None
+    levels: int | None
+    default_port: int | None
+    do: str | None
+    keep: bool
+
+    def apply(self, name: Name, operations: Mapping[str, Callable[[Name], Name]]) -> Name | None:
+        """Return what becomes of the name, None where the rule does not fit."""
+        after = self._rewritten(name)
+        if after is None:
+            return None
+        if self.levels is not None:
+            after = with_database(after, self.levels)
+        if self.default_port is not None:
+            after = without_port(after, self.default_port)
+        return operations[self.do](after) if self.do else after
+
+    def may_fit(self, scheme: str) -> bool:
+        """Tell whether a namespace that begins with `scheme:`, or is it, can fit at all."""
+        return not self.namespaces or any(one.schemes is None or scheme in one.schemes for one in self.namespaces)
+
+    def _rewritten(self, name: Name) -> Name | None:
+        found = first_fit(self.namespaces, name.namespace)
+        if found is None and self.namespaces:
+            return None
+        named = self.name.compiled.fullmatch(name.name) if self.name else None
+        if named is None and self.name:
+            return None
+        if self.to_namespace is None and self.to_name is None:
+            return name
+        values = (found.groupdict() if found else {}) | (named.groupdict() if named else {})
+        namespace = self.to_namespace.fill(values) if self.to_namespace else name.namespace
+        return Name(namespace, self.to_name.fill(values) if self.to_name else name.name)
+
+
+@dataclass(frozen=True)
+class NameFile:
+    """A file of rules for names: its rules in order, and business names of datasets."""
+
+    rules: tuple[NameRule, ...] = ()
+    aliases: tuple[tuple[str, Name], ...] = ()
+
+
+def read_name_rules(text: str, file: str) -> NameFile:
+    """Read `names.yaml`; raises WrongSetting naming file, line and rule, and what fits."""
+    entries = read_entries(text, file, {"rules": _KEYS, "aliases": _ALIAS_KEYS})
+    rules = tuple(_rule(entry) for entry in entries["rules"])
+    aliases = ((one.text("alias"), Name(one.text("namespace"), one.text("name"))) for one in entries["aliases"])
+    return NameFile(rules, tuple(aliases))
+
+
+def _rule(entry: Entry) -> NameRule:
+    namespaces = tuple(_pattern(entry, text) for text in entry.texts("namespace"))
+    name = _pattern(entry, text) if (text := entry.optional("name")) is not None else None
+    holes = set.intersection(*(set(one.compiled.groupindex) for one in namespaces)) if namespaces else set()
+    named = set(name.compiled.groupindex) if name else set()
+    if holes & named:
+        raise entry.error(f"namespace and name share the hole {min(holes & named)!r}", "rename one")
+    rule = NameRule(
+        id=entry.text("id"),
+        why=entry.optional("why") or "",
+        stage=entry.optional("stage") or STAGES[0],
+        namespaces=namespaces,
+        name=name,
+        to_namespace=_template(entry, "to_namespace", holes | named),
+        to_name=_template(entry, "to_name", holes | named),
+        levels=entry.integer("levels"),
+        default_port=entry.integer("default_port"),
+        do=entry.optional("do"),
+        keep=entry.flag("keep") or False,
+    )
+    _check(entry, rule)
+    return rule
+
+
+def _check(entry: Entry, rule: NameRule) -> None:
+    if rule.stage not in STAGES:
+        raise entry.error(f"unknown stage {rule.stage!r}", f"stages: {', '.join(STAGES)}")
+    known = (*OPERATIONS, *PLACES)
+    if rule.do is not None and rule.do not in known:
+        raise entry.error(f"unknown operation {rule.do!r}", f"do: {', '.join(known)}")
+    changes = (rule.to_namespace, rule.to_name, rule.levels, rule.default_port, rule.do)
+    if rule.keep != all(change is None for change in changes):
+        raise entry.error("either it changes something or it keeps", "give to_namespace, to_name …, or `keep: true`")
+
+
+def _pattern(entry: Entry, text: str) -> Pattern:
+    try:
+        return read_pattern(text)
+    except ValueError as error:
+        raise entry.error(str(error), "see docs/names.md") from error
+
+
+def _template(entry: Entry, key: str, known: set[str]) -> Template | None:
+    text = entry.optional(key)
+    try:
+        return None if text is None else read_template(text, known)
+    except ValueError as error:
+        raise entry.error(str(error), "see docs/names.md") from error

@@ -1,0 +1,143 @@
+"""Rules 2 and 10 in time: which dataset a name means at a moment, by symlinks and renames, and in which generation."""
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from headwater.lineage.names.dataset_generations import Change, Generations, Span
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.run_facts import DatasetUse, RunFacts
+
+LocationAt = tuple[int, Name]
+
+
+class Speaker(NamedTuple):
+    """Whose mention it is: a run, or what is declared; started_us: time of its first event."""
+
+    key: str
+    declares: bool
+    started_us: int
+
+
+class Naming:
+    """Resolves canonical names; what it learns may come in any order and again."""
+
+    def __init__(self) -> None:
+        """Know no binding, and nothing that happened to a dataset."""
+        self.bindings: dict[Name, list[LocationAt]] = {}
+        self.generations = Generations()
+        self._names: dict[Name, set[Name]] = {}
+
+    def resolve(self, name: Name, time_us: int) -> Name:
+        """Return the dataset, in its generation, that any mention of this time means by a name."""
+        return self.generations.meaning(self.bound(name, time_us), time_us)
+
+    def input(self, who: Speaker, name: Name, time_us: int) -> Name:
+        """Return what a run means by an input, or by a source in lineage."""
+        if who.declares:
+            return self._declared(name, time_us)
+        return self.generations.read(self.bound(name, time_us), who.started_us, time_us, who.key)
+
+    def output(self, who: Speaker, name: Name, time_us: int, lifecycle: str | None = None) -> Name:
+        """Return what a run means by an output that it says this of, or by a target in lineage."""
+        if who.declares:
+            return self._declared(name, time_us)
+        location = self.bound(name, time_us)
+        changes = lifecycle in ("DROP", "RENAME")
+        at_us = self.generations.changed_by(who.key, location, lifecycle or "") if changes else None
+        if at_us is None:
+            return self.generations.meaning(location, time_us)
+        return self.generations.meaning(location, at_us - 1 if lifecycle == "DROP" else at_us)
+
+    def bound(self, name: Name, time_us: int) -> Name:
+        """Return the location that a name is bound to: newest binding up to the time, else the earliest later one."""
+        locations = self.bindings.get(name)
+        if not locations:
+            return name
+        index = bisect_right(locations, time_us, key=lambda at_us: at_us[0])
+        if index == 0:
+            return locations[0][1]
+        return min(location for at_us, location in locations[:index] if at_us == locations[index - 1][0])
+
+    def set_changes(self, run_key: str, sent: Iterable[Change]) -> list[Span]:
+        """Take what a run drops and renames now, oldest first; returns names that mean something else now, and when."""
+        newest: dict[tuple[Name, Name | None], Change] = {}
+        for time_us, old, new in sent:
+            change = Change(time_us, self.bound(old, time_us), new and self.bound(new, time_us))
+            newest[change[1:]] = change
+        self.renamed(newest.values())
+        moved = self.generations.set_changes(run_key, frozenset(newest.values()))
+        return list(self._with_aliases(moved))
+
+    def renamed(self, changes: Iterable[Change]) -> None:
+        """Remember which names lead to which by renames."""
+        for change in changes:
+            if change.to:
+                self._names.setdefault(change.to, set()).add(change.location)
+
+    def set_writes(self, run_key: str, sent: Iterable[tuple[int, Name]]) -> list[Span]:
+        """Take which names a run writes, and when; returns as `set_changes`."""
+        found = frozenset((time_us, self.bound(name, time_us)) for time_us, name in sent)
+        return list(self._with_aliases(self.generations.set_writes(run_key, found)))
+
+    def moves(self, name: Name) -> bool:
+        """Tell whether a name means different datasets at different times, or another than itself."""
+        return name in self.bindings or self.generations.touches(name)
+
+    def is_constant(self, name: Name) -> bool:
+        """Tell whether a name means one dataset at any time and to any run, be it another than itself."""
+        locations = {location for _, location in self.bindings.get(name, ())} or {name}
+        return len(locations) == 1 and not self.generations.touches(*locations)
+
+    def datasets_in(self, span: Span) -> set[Name]:
+        """Return every dataset that a name may mean in a span of time."""
+        locations = {span.name, *(location for _, location in self.bindings.get(span.name, ()))}
+        return {found for each in locations for found in self.generations.meanings_in(span._replace(name=each))}
+
+    def uses(self, dataset: Name) -> Iterator[Span]:
+        """Yield the names, and the times, by which a generation can be meant; a symlink may lead elsewhere at some."""
+        return self._with_aliases(self.generations.uses(dataset))
+
+    def names_of(self, dataset: Name) -> set[Name]:
+        """Return every name that may mean a dataset at some time, itself included."""
+        found, todo = {dataset.plain}, [dataset.plain]
+        while todo:
+            more = self._names.get(todo.pop(), set()) - found
+            found |= more
+            todo.extend(more)
+        return found
+
+    def aliases(self) -> set[Name]:
+        """Return the names that are bound to another or were renamed."""
+        return {*self.bindings, *self.generations.renamed}
+
+    def bind(self, alias: Name, at_us: LocationAt) -> bool:
+        """Keep every binding, also one that repeats the last: another may yet come to stand between the two."""
+        time_us, location = at_us
+        known = self.bound(alias, time_us) == location if alias in self.bindings else False
+        locations = self.bindings.setdefault(alias, [])
+        self._names.setdefault(location, set()).add(alias)
+        if at_us not in locations[bisect_left(locations, at_us) :][:1]:
+            insort(locations, at_us)
+        return not known
+
+    def _declared(self, name: Name, time_us: int) -> Name:
+        return self.generations.newest_lived(self.resolve(name, time_us))
+
+    def _with_aliases(self, moved: Iterable[Span]) -> Iterator[Span]:
+        for span in moved:
+            yield span
+            yield from (span._replace(name=alias) for alias in self._names.get(span.name, ()) if alias in self.bindings)
+
+
+def bindings_of(use: DatasetUse) -> Iterable[tuple[Name, Name]]:
+    """Yield (name, location) for each symlink of a dataset."""
+    for link in use.symlinks:
+        yield (use.name, link.name) if link.location else (link.name, use.name)
+
+
+def links_of(fact: RunFacts) -> Iterator[tuple[Name, LocationAt]]:
+    """Yield (name, when it stands for which location) for each symlink of an event."""
+    for use in (*fact.inputs, *fact.outputs):
+        for alias, location in bindings_of(use):
+            yield alias, (fact.time_us, location)

@@ -1,0 +1,1 @@
+"""What users declare beside the events, and the version of all rules."""

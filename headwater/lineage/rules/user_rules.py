@@ -1,0 +1,107 @@
+"""What users declare beside the events: names, tags, masking, consumers. One frozen value of pure questions."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from typing import NamedTuple
+
+from headwater.lineage.names.canonical_names import NameRules, default_rules
+from headwater.lineage.rules.selectors import Selected, SelectedColumn, Selector, fits
+
+
+class TagRule(NamedTuple):
+    """A tag on datasets, or on columns where the selector names one."""
+
+    selector: Selector
+    key: str
+    value: str
+
+
+class MaskingRule(NamedTuple):
+    """A step declared to mask or not to mask; what is left out fits every step."""
+
+    masked: bool
+    job: str | None
+    output: Selector
+    input: Selector
+    description: str | None
+
+    def fits(self, job: str, output: SelectedColumn, source: SelectedColumn, description: str) -> bool:
+        """Tell whether the rule speaks of a step into an output dataset that already fits."""
+        return (
+            self.output.fits_column(output.column)
+            and self.input.fits_column(source.column)
+            and fits(self.job, job)
+            and fits(self.description, description)
+        )
+
+
+class Consumer(NamedTuple):
+    """A declared reader of columns of a dataset; without columns it reads them all."""
+
+    consumer: str
+    measure: str | None
+    selector: Selector
+    columns: tuple[str, ...]
+
+    def reads(self, column: str) -> bool:
+        """Tell whether it reads a column."""
+        return not self.columns or any(fits(glob.casefold(), column.casefold()) for glob in self.columns)
+
+
+@dataclass(frozen=True)
+class UserRules:
+    """All that users declare. Datasets are asked for by canonical name; exact names in rules may be any alias."""
+
+    names: NameRules = field(default_factory=default_rules)
+    tags: tuple[TagRule, ...] = ()
+    masking: tuple[MaskingRule, ...] = ()
+    consumers: tuple[Consumer, ...] = ()
+
+    @cached_property
+    def rules_hash(self) -> str:
+        """The version of the rules in index, silver and gold: what changes with any rule or their code."""
+        parts = (self.names.rules_hash, self.tags, self.masking, self.consumers)
+        return sha256(repr(parts).encode("utf-8", "backslashreplace")).hexdigest()[:32]
+
+    def tags_of(self, namespace: str, name: str, column: str | None) -> frozenset[tuple[str, str]]:
+        """Return (key, value) of the tags on a column, or with None on the dataset itself."""
+        rules = self._tags.of(namespace, name)
+        if column is None:
+            return frozenset((rule.key, rule.value) for rule in rules if rule.selector.column is None)
+        fitting = (rule for rule in rules if rule.selector.column is not None and rule.selector.fits_column(column))
+        return frozenset((rule.key, rule.value) for rule in fitting)
+
+    def masking_of(
+        self, job: str, output: SelectedColumn, source: SelectedColumn, description: str = ""
+    ) -> bool | None:
+        """Tell whether a step was declared masked or not masked: the first rule that fits counts, None without one.
+
+        job: the job's name; description: the transformation's own, where the producer gave one.
+        """
+        if not self.masking:
+            return None
+        rules = self._masking_by_output.of(output.namespace, output.name)
+        from_here = self._masking_by_input.of(source.namespace, source.name) if rules else ()
+        both = (rule for rule in rules if rule in from_here and rule.fits(job, output, source, description))
+        return next((rule.masked for rule in both), None)
+
+    def consumers_of(self, namespace: str, name: str) -> tuple[Consumer, ...]:
+        """Return the declared readers of a dataset."""
+        return self._consumers.of(namespace, name)
+
+    @cached_property
+    def _tags(self) -> Selected[TagRule]:
+        return Selected(((rule.selector, rule) for rule in self.tags), self.names.canonical)
+
+    @cached_property
+    def _masking_by_output(self) -> Selected[MaskingRule]:
+        return Selected(((rule.output, rule) for rule in self.masking), self.names.canonical)
+
+    @cached_property
+    def _masking_by_input(self) -> Selected[MaskingRule]:
+        return Selected(((rule.input, rule) for rule in self.masking), self.names.canonical)
+
+    @cached_property
+    def _consumers(self) -> Selected[Consumer]:
+        return Selected(((one.selector, one) for one in self.consumers), self.names.canonical)

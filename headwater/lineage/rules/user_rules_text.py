@@ -1,0 +1,54 @@
+"""The user's files of tags, masking and consumers, read from YAML. Errors name file, line and rule, and what fits."""
+
+from headwater.lineage.rules.rule_text import Entry, read_entries
+from headwater.lineage.rules.selectors import Selector
+from headwater.lineage.rules.user_rules import Consumer, MaskingRule, TagRule
+
+_COLUMN = ("namespace", "dataset", "column")
+_TAG = (*_COLUMN, "tag", "value")
+_MASKING = ("masked", "job", "output", "input", "description")
+_CONSUMER = ("consumer", "measure", "namespace", "dataset", "columns")
+
+
+def read_tags(text: str, file: str) -> tuple[TagRule, ...]:
+    """Read `tags.yaml`."""
+    return tuple(_tag(entry) for entry in read_entries(text, file, {"tags": _TAG})["tags"])
+
+
+def read_masking(text: str, file: str) -> tuple[MaskingRule, ...]:
+    """Read `masking.yaml`."""
+    return tuple(_masking(entry) for entry in read_entries(text, file, {"masking": _MASKING})["masking"])
+
+
+def read_consumers(text: str, file: str) -> tuple[Consumer, ...]:
+    """Read `consumers.yaml`."""
+    return tuple(_consumer(entry) for entry in read_entries(text, file, {"consumers": _CONSUMER})["consumers"])
+
+
+def _tag(entry: Entry) -> TagRule:
+    entry.text("dataset")
+    return TagRule(_selector(entry), entry.text("tag"), entry.optional("value") or "true")
+
+
+def _masking(entry: Entry) -> MaskingRule:
+    masked = entry.flag("masked")
+    if masked is None:
+        raise entry.error("masked is missing", "add `masked: true` or `masked: false`")
+    if len(entry.values) == 1:
+        raise entry.error("it would fit every step", "add job, output, input or description")
+    output, source = (_end(entry, key) for key in ("output", "input"))
+    return MaskingRule(masked, entry.optional("job"), output, source, entry.optional("description"))
+
+
+def _end(entry: Entry, key: str) -> Selector:
+    part = entry.part(key, _COLUMN)
+    return Selector() if part is None else _selector(part)
+
+
+def _consumer(entry: Entry) -> Consumer:
+    entry.text("dataset")
+    return Consumer(entry.text("consumer"), entry.optional("measure"), _selector(entry), entry.texts("columns"))
+
+
+def _selector(entry: Entry) -> Selector:
+    return Selector(*(entry.optional(key) for key in _COLUMN))

@@ -1,0 +1,129 @@
+"""Parts to edges, a batch at a time: what a new event changes is worked out anew, and nothing else."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from typing import Protocol
+
+from headwater.lineage.edges.current_candidates import JobOutput
+from headwater.lineage.edges.facet_contents import Contents
+from headwater.lineage.edges.run_edges import EdgeRules
+from headwater.lineage.edges.schema_history import Schemas, SeenSchema, SeenSchemas, seen_schemas
+from headwater.lineage.names.dataset_generations import Change, Span
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.names_in_time import Naming, links_of
+from headwater.lineage.runs.changed_runs import concerned
+from headwater.lineage.runs.merged_run import sent_changes, sent_writes
+from headwater.lineage.runs.recurring_runs import ShapeMemo
+from headwater.lineage.runs.run_derivation import Derived, RunDerivation
+from headwater.lineage.runs.run_facts import RunFacts
+
+Runs = Mapping[str, Sequence[RunFacts]]
+"""By key all parts of each of these runs."""
+
+
+class Store(SeenSchemas, Protocol):
+    """Where parts and what follows from them are kept: in memory, or in a file that outlives the process."""
+
+    def add(self, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
+        """Keep parts; returns those that are new."""
+
+    def facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
+        """Return all parts of each of these runs."""
+
+    def users(self, spans: Iterable[Span]) -> Iterable[str]:
+        """Return the runs that use one of these names, as sent, for a dataset or in a lineage facet, at such a time.
+
+        Those of which an event lies at each end of a span or between two events of which a span lies, and all
+        that is declared.
+        """
+
+    def borrowers(self, dataset: Name) -> Iterable[str]:
+        """Return the runs that took the columns of this output from another run's schema."""
+
+    def put(self, derived: Sequence[Derived]) -> set[JobOutput]:
+        """Replace what these runs say, each of them once; returns the groups where that made a difference."""
+
+
+class Derivation:
+    """Keeps a store true to its parts, whatever order they come in."""
+
+    def __init__(self, store: Store, contents: Contents, naming: Naming):
+        """`naming` is what the store's parts have taught so far.
+
+        looked_at: datasets that may have another newest schema since the last batch.
+        """
+        self.naming = naming
+        self.looked_at: set[Name] = set()
+        self.schemas = Schemas(contents, store, naming)
+        self._store = store
+        self._fresh: Sequence[RunFacts] = ()
+        self.runs = RunDerivation(EdgeRules(contents, naming, self.schemas.key, self.schemas.at))
+
+    @property
+    def shapes(self) -> ShapeMemo:
+        """What is remembered of what runs say."""
+        return self.runs.shapes
+
+    def add(self, facts: Sequence[RunFacts]) -> set[JobOutput]:
+        """Take a batch; returns the groups that changed."""
+        self._fresh = self._store.add(facts)
+        linked = (fact for fact in self._fresh if self.shapes.traits(fact).links)
+        links = (link for fact in linked for link in links_of(fact))
+        runs = concerned(self, self.naming, self._store.facts({fact.run_key for fact in self._fresh}), links)
+        return self._store.put([self.runs.derive(facts_of_run) for facts_of_run in runs.values()])
+
+    # What `concerned` asks
+
+    def changes(self, runs: Runs) -> Iterator[tuple[str, Sequence[Change]]]:
+        """Yield what runs drop and rename."""
+        for run_key, facts in runs.items():
+            if any(self.shapes.traits(fact).changes for fact in facts):
+                yield run_key, sent_changes(facts)
+            elif self.naming.generations.changes(run_key):
+                yield run_key, ()
+
+    def writes(self, runs: Runs) -> Iterator[tuple[str, Iterable[tuple[int, Name]]]]:
+        """Yield when runs write which names."""
+        for run_key, facts in runs.items():
+            written = (
+                name for fact in facts for name in (*(each.name for each in fact.outputs), *fact.content.leads_to)
+            )
+            if any(map(self.naming.moves, written)):
+                yield run_key, sent_writes(facts)
+            elif self.naming.generations.writes(run_key):
+                yield run_key, ()
+
+    def with_users(self, runs: Runs, moved: Iterable[Span]) -> Runs:
+        """Return runs with those that use names."""
+        return self._with(runs, self._store.users(moved)) if moved else runs
+
+    def see(self, runs: Runs, moved: Set[Span]) -> Runs:
+        """Take the schemas of new parts; returns runs with those whose columns they may change."""
+        looked_at = self.looked_at = {dataset for span in moved for dataset in self.naming.datasets_in(span)}
+        looked_at |= self.naming.generations.taken_back()
+        found: set[str] = set()
+        if moved:
+            names = {name for span in moved for name in (span.name, *self._names_in(span))}
+            self._store.keep_whole(name for name in names if not self.naming.is_constant(name))
+            self.schemas.forget({dataset for dataset in looked_at if dataset.generation in runs})
+            found.update(key for dataset in looked_at for key in self._store.borrowers(dataset))
+        uses: dict[Name, list[SeenSchema]] = {}
+        for fact in self._fresh:
+            for name, seen in seen_schemas(fact):
+                uses.setdefault(name, []).append(seen)
+        for name, seen_here in uses.items():
+            for dataset in self.schemas.newest_of(name, seen_here):
+                found.update(self._store.borrowers(dataset))
+            looked_at |= self.schemas.see(name, seen_here)
+        changed = self.schemas.settle(looked_at)
+        names = {name for dataset in changed for name in self.naming.names_of(dataset)}
+        if changed or moved:
+            self.shapes.forget(names.union(span.name for span in moved))
+        if changed:
+            found.update(self._store.users(map(Span, names)))
+        return self._with(runs, found)
+
+    def _with(self, runs: Runs, others: Iterable[str]) -> Runs:
+        return {**runs, **self._store.facts(set(others) - runs.keys())}
+
+    def _names_in(self, span: Span) -> set[Name]:
+        return {name for dataset in self.naming.datasets_in(span) for name in self.naming.names_of(dataset)}

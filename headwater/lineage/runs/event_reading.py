@@ -1,0 +1,217 @@
+"""A stored event to a part: names in canonical form, facets by their content; what recurs is worked out once.
+
+Bronze has beside each event all that is read here. Rows of versions that did not keep it are read from their bodies, by
+what the parser reads them with.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import chain
+
+import msgspec
+from msgspec import Struct
+
+from headwater.events.body_reader import BodyReader
+from headwater.events.event import Content, Event, EventShape, Sent, UsedDataset
+from headwater.events.rows import content_rows
+from headwater.lineage.edges.facet_contents import Canonical, Contents, is_noise, schema_columns, sent_edges
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.job_identity import job_key, run_key
+from headwater.lineage.runs.newest_first import order_of
+from headwater.lineage.runs.run_facts import DELETED, DatasetUse, EventContent, RunFacts, Symlink, Tag
+from headwater.lineage.runs.weighed import Weighed
+from headwater.tables import COLUMN_LINEAGE, SCHEMAS
+
+
+class ReadShape(Struct, frozen=True, gc=False):
+    """A shape as the rules take it.
+
+    places: of its inputs and outputs in turn, those that are datasets to the rules; inputs: how many of them are read.
+    uses: of these, without versions; has_run_facets: of its run, if perhaps only in the body.
+    """
+
+    artifact: str | None
+    processing: str | None
+    snapshot: bool
+    declared: tuple[tuple[str, str], ...]
+    leads_to: tuple[Name, ...]
+    places: tuple[int, ...]
+    inputs: int
+    uses: tuple[DatasetUse, ...]
+    has_run_facets: bool
+
+    def content(self, sent: Sent) -> EventContent:
+        """Return what an event of this shape says."""
+        return EventContent(
+            kind=sent.kind,
+            type=sent.event_type or "OTHER",
+            job=Name(sent.job_namespace or "", sent.job_name or ""),
+            artifact=self.artifact,
+            processing=self.processing,
+            snapshot=self.snapshot,
+            inputs=self.uses[: self.inputs],
+            outputs=self.uses[self.inputs :],
+            declared=self.declared,
+            leads_to=self.leads_to,
+            producer=sent.producer,
+        )
+
+
+class FactsReader:
+    """Reads events into parts and keeps the contents of their schemas and lineage facets. Not thread-safe."""
+
+    def __init__(self, canonical: Canonical, contents: Contents):
+        """canonical: the form of a name (rule 2); contents: takes what is new."""
+        self._canonical = canonical
+        self._contents = contents
+        self._bodies = BodyReader()
+        self._shapes: Weighed[str, ReadShape] = Weighed()
+        self._uses: Weighed[UsedDataset, DatasetUse] = Weighed()
+        self._known_contents: Weighed[Hashable, EventContent] = Weighed()
+
+    def read(self, event_id: str, received_us: int, body: str) -> RunFacts:
+        """Read an event from its body; raises InvalidEvent if the body is no event, which bronze never holds."""
+        event = self.read_body(body)
+        return self.fact(event_id, received_us, event, self.learn(event.said, event.contents))
+
+    def read_body(self, body: str) -> Event:
+        """Read a body as the parser does."""
+        return self._bodies.read(body.encode())
+
+    def known(self, shape: str) -> ReadShape | None:
+        """Return a shape that was learnt."""
+        return self._shapes.get(shape)
+
+    def learn(self, shape: EventShape, contents: Iterable[Content] = ()) -> ReadShape:
+        """Learn a shape; contents: its schema and lineage facets, unless all that it names are held already."""
+        found = self._shapes.get(shape.shape)
+        if found is not None:
+            return found
+        self._keep(contents)
+        uses = [self._use(each) for each in (*shape.inputs, *shape.outputs)]
+        places = tuple(place for place, use in enumerate(uses) if not is_noise(use.name))
+        declared = tuple(self._declared(shape))
+        said = ReadShape(
+            shape.artifact,
+            *_job_type(shape),
+            declared=declared,
+            leads_to=tuple(sorted(self._targets(declared))),
+            places=places,
+            inputs=sum(place < len(shape.inputs) for place in places),
+            uses=tuple(uses[place] for place in places),
+            has_run_facets=bool(shape.run_facets),
+        )
+        return self._shapes.keep(shape.shape, said, 10 * len(uses))
+
+    def forget(self) -> None:
+        """Learn every shape anew from now on."""
+        self._shapes.clear()
+        self._uses.clear()
+        self._known_contents.clear()
+
+    def fact(self, event_id: str, received_us: int, sent: Sent, said: ReadShape) -> RunFacts:
+        """Put an event together."""
+        who = (sent.shape, sent.kind, sent.event_type, sent.job_namespace, sent.job_name, sent.producer)
+        content = self._known_contents.get(who) or self._known_contents.keep(who, said.content(sent), 0)
+        time_us = received_us if sent.event_time_us is None else sent.event_time_us
+        parent = _run_of(sent.parent_run_id, sent.parent_job_namespace, sent.parent_job_name)
+        return RunFacts(
+            order=order_of(event_id, content.type, time_us, received_us),
+            received_us=received_us,
+            run_key=_key(sent, content),
+            execution=_run_of(sent.root_run_id, sent.root_job_namespace, sent.root_job_name) or parent,
+            parent=parent,
+            content=content,
+            versions={} if sent.versions is None else _versions(said, sent.versions),
+        )
+
+    def _keep(self, contents: Iterable[Content]) -> None:
+        for content in contents:
+            if content.table == SCHEMAS.name and not _holds(self._contents, self._contents.schema, content):
+                self._contents.add_schema(content.content_hash, schema_columns(content_rows(content)))
+            elif content.table == COLUMN_LINEAGE.name and not _holds(self._contents, self._contents.lineage, content):
+                edges = sent_edges(content_rows(content), self._canonical)
+                self._contents.add_lineage(content.content_hash, edges)
+
+    def _declared(self, shape: EventShape) -> Iterator[tuple[str, str]]:
+        """Yield by whom a `lineage` facet is, run or job, and its hash."""
+        for layer, told in (("run", shape.run_lineage), ("job", shape.job_lineage)):
+            content_hash = self._lineage(told)
+            if content_hash is not None:
+                yield layer, content_hash
+
+    def _targets(self, declared: Iterable[tuple[str, str]]) -> set[Name]:
+        lines = (line for _, found in declared if found != DELETED for line in self._contents.lineage(found))
+        return {line.target for line in lines if line.target and not is_noise(line.target)}
+
+    def _use(self, of: UsedDataset) -> DatasetUse:
+        found = self._uses.get(of)
+        return found if found is not None else self._uses.keep(of, self._read_use(of), 10)
+
+    def _read_use(self, of: UsedDataset) -> DatasetUse:
+        name = self._canonical(of.namespace, of.name)
+        is_renamed = of.previous_namespace is not None and of.previous_name is not None
+        return DatasetUse(
+            name=name,
+            schema=self._schema(of.schema),
+            lineage=self._lineage(of.lineage),
+            declared=self._lineage(of.declared),
+            symlinks=tuple(self._symlinks(of, name)),
+            tags=None if of.tags is None else tuple(Tag(field, key, value or "") for field, key, value in of.tags),
+            lifecycle=of.lifecycle and of.lifecycle.upper(),
+            previous=self._canonical(of.previous_namespace or "", of.previous_name or "") if is_renamed else None,
+            rows_confirmed=of.landed,
+        )
+
+    def _schema(self, content_hash: str | None) -> str | None:
+        """Return a hash; none where the facet says nothing, so that it cannot displace one that does."""
+        return content_hash if not content_hash or self._contents.schema(content_hash) else None
+
+    def _lineage(self, content_hash: str | None) -> str | None:
+        if not content_hash:
+            return content_hash
+        lines = self._contents.lineage(content_hash)
+        return content_hash if any(line.source or line.output is not None for line in lines) else None
+
+    def _symlinks(self, of: UsedDataset, name: Name) -> Iterator[Symlink]:
+        for link in of.symlinks:
+            other = self._canonical(link.namespace, link.name)
+            if other != name:
+                yield Symlink(other, (link.type or "").upper() == "LOCATION")
+
+
+def _holds(contents: Contents, read: Callable[[str], object], content: Content) -> bool:
+    """Tell whether contents hold a facet as what it is: one that says nothing is equal as schema and as lineage."""
+    try:
+        return content.content_hash in contents and read(content.content_hash) is not None
+    except KeyError:
+        return False
+
+
+def _versions(said: ReadShape, sent: Sequence[str | None]) -> dict[int, str]:
+    """Return the versions that one event says of the mentions of its shape."""
+    return {at: text for at, place in enumerate(said.places) if (text := sent[place]) is not None}
+
+
+def _run_of(run_id: str | None, namespace: str | None, name: str | None) -> str | None:
+    """Return the key of the run that a facet names."""
+    return run_key(run_id, Name(namespace or "", name or "")) if run_id else None
+
+
+def _key(sent: Sent, said: EventContent) -> str:
+    """Return the run's key; for declarations the layer that a newer one replaces."""
+    if said.kind == "RUN":
+        return run_key(sent.run_id or "", said.job)
+    if said.kind == "JOB":
+        return msgspec.json.encode(["job", *job_key(said.job, None)]).decode()
+    names = chain.from_iterable(output.name for output in said.outputs)
+    return msgspec.json.encode(["dataset", sent.producer, *names]).decode()
+
+
+def _job_type(shape: EventShape) -> tuple[str | None, bool]:
+    """Return how a job processes, None where it does not say, and whether each event is a whole snapshot."""
+    if not any(facet.name == "jobType" for facet in shape.job_facets):
+        return None, False
+    processing = (shape.processing_type or "").upper()
+    if processing not in ("STREAMING", "SERVICE"):
+        processing = "STREAMING" if (shape.integration or "").upper() == "FLINK" else "BATCH"
+    return processing, (shape.emission or "").upper() == "COMPLETE_SNAPSHOT"

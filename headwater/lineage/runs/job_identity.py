@@ -1,0 +1,40 @@
+"""Rule 3: which job an event's job is, whatever session ran it."""
+
+import re
+from functools import lru_cache
+
+import msgspec
+
+from headwater.lineage.names.dataset_name import Name
+
+_GUID = r"[0-9a-fA-F]{8}([-_])[0-9a-fA-F]{4}\2[0-9a-fA-F]{4}\2[0-9a-fA-F]{4}\2[0-9a-fA-F]{12}"
+_SESSION = re.compile(rf"([^.]*[^.\-_])[-_]+{_GUID}(?=\.|\Z)")
+
+
+@lru_cache(100_000)
+def job_key(job: Name, artifact: str | None) -> Name:
+    """Return the identity of a job: stable over sessions, apart for each statement of a notebook.
+
+    artifact: Fabric's `trident.artifact.id`, which stays when a notebook is renamed.
+    """
+    found = _SESSION.match(job.name)
+    name = job.name[: found.end(1)] + job.name[found.end() :] if found else job.name
+    if artifact is None:
+        return Name(job.namespace, name)
+    _, dot, statement = name.partition(".")
+    return Name(job.namespace, f"{artifact}{dot}{statement}")
+
+
+def run_key(run_id: str, job: Name) -> str:
+    """Return the identity of a run: producers that do not use UUIDs repeat their ids from job to job."""
+    if _UUID.fullmatch(run_id):
+        return run_id.lower()
+    return msgspec.json.encode([run_id, job.namespace, job.name]).decode()
+
+
+def run_id_of(key: str) -> str:
+    """Return a run's id as its producer sent it, a UUID in lower case."""
+    return str(msgspec.json.decode(key)[0]) if key.startswith("[") else key
+
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")

@@ -1,0 +1,94 @@
+"""A store in memory: for a moment in the past, for two files side by side, for tests."""
+
+from bisect import bisect_left, insort
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from headwater.lineage.edges.current_candidates import Candidate, JobOutput
+from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.edges.schema_history import SeenSchema
+from headwater.lineage.names.dataset_generations import Span
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.merged_run import Run
+from headwater.lineage.runs.run_derivation import Derived, Said
+from headwater.lineage.runs.run_facts import RunFacts
+
+
+class MemoryStore:
+    """Everything in dictionaries; see `derivation.Store`."""
+
+    def __init__(self) -> None:
+        """Hold nothing yet."""
+        self.runs: dict[str, Run] = {}
+        self.candidates: dict[JobOutput, dict[str, Candidate[OutputLineage]]] = defaultdict(dict)
+        self._facts: dict[str, dict[str, RunFacts]] = defaultdict(dict)
+        self._users: dict[Name, set[str]] = defaultdict(set)
+        self._job_outputs: dict[str, Said] = {}
+        self._seen: dict[Name, list[SeenSchema]] = defaultdict(list)
+
+    def add(self, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
+        """Keep parts; returns those that are new."""
+        fresh = []
+        for fact in facts:
+            known = self._facts[fact.run_key]
+            if fact.event_id not in known:
+                known[fact.event_id] = fact
+                fresh.append(fact)
+        return fresh
+
+    def facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
+        """Return all parts of each of these runs."""
+        return {key: list(self._facts[key].values()) for key in run_keys}
+
+    def users(self, spans: Iterable[Span]) -> Iterable[str]:
+        """Return the runs that use one of these names at such a time, and what is declared."""
+        return {key for span in spans for key in self._users.get(span.name, ()) if self._is_in(span, self.runs[key])}
+
+    @staticmethod
+    def _is_in(span: Span, run: Run) -> bool:
+        return run.kind != "RUN" or (run.started_us <= span.until_us and run.last_us >= span.since_us)
+
+    def borrowers(self, dataset: Name) -> Iterable[str]:
+        """Return the runs that took the columns of this output from another run's schema."""
+        return {
+            key
+            for key, lineage in self._job_outputs.items()
+            for job_output, candidate in lineage.items()
+            if candidate.lineage.borrowed and dataset == job_output.output
+        }
+
+    def put(self, derived: Sequence[Derived]) -> set[JobOutput]:
+        """Replace what runs say; returns the groups where that made a difference."""
+        return {job_output for one in derived for job_output in self._put(one)}
+
+    def _put(self, derived: Derived) -> set[JobOutput]:
+        run, lineage, used, _ = derived
+        before = self._job_outputs.get(run.key, {})
+        for job_output in before.keys() - lineage.keys():
+            del self.candidates[job_output][run.key]
+        for job_output, candidate in lineage.items():
+            self.candidates[job_output][run.key] = candidate
+        self.runs[run.key] = run
+        self._job_outputs[run.key] = lineage
+        for name in used:
+            self._users[name].add(run.key)
+        return {
+            job_output
+            for job_output in before.keys() | lineage.keys()
+            if before.get(job_output) != lineage.get(job_output)
+        }
+
+    def see(self, name: Name, uses: Sequence[SeenSchema]) -> None:
+        """Keep mentions of schemas."""
+        history = self._seen[name]
+        for seen in uses:
+            if history[bisect_left(history, seen) :][:1] != [seen]:
+                insort(history, seen)
+
+    def keep_whole(self, names: Iterable[Name]) -> None:
+        """Do nothing: every mention is kept."""
+
+    def newest_first(self, span: Span) -> Iterable[SeenSchema]:
+        """Return the schemas mentioned under a name in a span of time, newest first."""
+        every = reversed(self._seen.get(span.name, ()))
+        return (seen for seen in every if span.since_us <= seen.time_us < span.until_us)

@@ -1,0 +1,230 @@
+"""Rule 1: the parts of a run, in any order and number, as one run."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
+from typing import Any
+
+from msgspec import Struct
+
+from headwater.lineage.names.dataset_generations import Change
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.names_in_time import Naming, Speaker
+from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.run_facts import DELETED, NO_COLUMN_LINEAGE, DatasetUse, EventContent, RunFacts, end_of
+
+Declared = tuple[str, int]
+"""A `lineage` facet: its content hash, the time of its event."""
+
+
+class RunDataset(Struct, gc=False):
+    """A dataset as a whole run mentions it; `lineage_us` is the time of the event that its lineage came with."""
+
+    name: Name
+    schema: str | None = None
+    lineage: str | None = None
+    lineage_us: int = 0
+    declared: tuple[Declared, ...] = ()
+    lifecycle: str | None = None
+    rows_confirmed: bool = False
+    version: str | None = None
+
+
+class Run(Struct):
+    """A run as its events say together.
+
+    started_us, last_us: of its first and its last event.
+    time_us: what it is ordered by: its end, or its newest event with lineage where it has no end to wait for.
+    outputs: without those that it drops; drops: whether there are such.
+    declared: (hash, time) of the `lineage` facets of run and job, all that ever came.
+    newest: what orders runs of equal time.
+    """
+
+    key: str
+    kind: str
+    job: Name
+    job_key: Name
+    execution: str
+    parent: str | None
+    state: str
+    processing: str
+    started_us: int
+    ended_us: int | None
+    last_us: int
+    time_us: int
+    inputs: dict[Name, RunDataset]
+    outputs: dict[Name, RunDataset]
+    declared: tuple[Declared, ...]
+    drops: bool
+    producer: str
+    newest: str
+
+    @property
+    def speaker(self) -> Speaker:
+        """Whose mentions its own are."""
+        return Speaker(self.key, self.kind != "RUN", self.started_us)
+
+    @property
+    def makes_edges(self) -> bool:
+        """Rule 6: batch runs once they are COMPLETE, others from their first event on; declarations always."""
+        return self.kind != "RUN" or self.processing != "BATCH" or self.state == "COMPLETE"
+
+
+def fold(facts: Iterable[RunFacts], naming: Naming) -> Run:
+    """Merge the parts of one run, at least one; the order and repetition of parts make no difference."""
+    ordered = in_order(facts)
+    newest, said = ordered[-1], [fact.content for fact in ordered]
+    processing = newest_of(said, "processing") or "BATCH"
+    speaking = _speaking(ordered, processing)
+    end = end_of(ordered)
+    started_us = min(fact.time_us for fact in ordered)
+    who = Speaker(newest.run_key, newest.kind != "RUN", started_us)
+    outputs = _datasets(_outputs(speaking, who, naming))
+    written = {name: dataset for name, dataset in outputs.items() if dataset.lifecycle != "DROP"}
+    return Run(
+        key=newest.run_key,
+        kind=newest.kind,
+        job=newest.content.job,
+        job_key=job_key(newest.content.job, newest_of(said, "artifact")),
+        execution=newest_of(ordered, "execution") or newest.run_key,
+        parent=newest_of(ordered, "parent"),
+        state="DECLARED" if newest.kind != "RUN" else end.type if end else "RUNNING",
+        processing=processing,
+        started_us=started_us,
+        ended_us=end.time_us if end else None,
+        last_us=max(fact.time_us for fact in ordered),
+        time_us=_time(ordered, processing, end),
+        inputs=_datasets(_inputs(speaking, who, naming)),
+        outputs=written,
+        declared=_declared(speaking),
+        drops=len(written) < len(outputs),
+        producer=newest.content.producer,
+        newest=newest.run_key if newest.kind == "RUN" else newest.event_id,
+    )
+
+
+def sent_changes(facts: Iterable[RunFacts]) -> list[Change]:
+    """Return what a run drops and renames by the names as sent, oldest first; nothing unless it is COMPLETE."""
+    found: list[tuple[Any, Change]] = []
+    for fact in facts:
+        for each in fact.outputs if fact.kind == "RUN" else ():
+            if each.lifecycle == "DROP":
+                found.append((fact.order, Change(fact.time_us, each.name, None)))
+            elif each.lifecycle == "RENAME" and each.previous:
+                found.append((fact.order, Change(fact.time_us, each.previous, each.name)))
+    end = end_of(facts) if found else None
+    ordered = sorted(found, key=lambda each: each[0])
+    return [change for _, change in ordered] if end and end.type == "COMPLETE" else []
+
+
+def sent_writes(facts: Iterable[RunFacts]) -> Iterator[tuple[int, Name]]:
+    """Yield (time, name as sent) of the outputs of a run that counts, other than those it drops last, or renames."""
+    ordered = in_order(facts)
+    said = [fact.content for fact in ordered]
+    processing = newest_of(said, "processing") or "BATCH"
+    end = end_of(ordered)
+    complete = end is not None and end.type == "COMPLETE"
+    if ordered[-1].kind == "RUN" and (processing != "BATCH" or complete):
+        lifecycles = {each.name: each.lifecycle for fact in ordered for each in fact.outputs if each.lifecycle}
+        for fact in _speaking(ordered, processing):
+            for each in fact.outputs:
+                renames = complete and each.lifecycle == "RENAME" and each.previous
+                if lifecycles.get(each.name) != "DROP" and not renames:
+                    yield fact.time_us, each.name
+            yield from ((fact.time_us, name) for name in fact.content.leads_to)
+
+
+def in_order(facts: Iterable[RunFacts]) -> list[RunFacts]:
+    """Return what counts of the parts of one run, each once, the newest last."""
+    ordered = sorted({fact.event_id: fact for fact in facts}.values(), key=attrgetter("order"))
+    return ordered if ordered[-1].kind == "RUN" else ordered[-1:]  # a declaration replaces the one before
+
+
+def _speaking(ordered: Sequence[RunFacts], processing: str) -> Sequence[RunFacts]:
+    """Return the events that say what a run reads and writes."""
+    return _snapshot(ordered) if processing != "BATCH" and any(fact.content.snapshot for fact in ordered) else ordered
+
+
+def newest_of(ordered: Sequence[RunFacts] | Sequence[EventContent], name: str) -> str | None:
+    """Return the newest value of a field that is not None."""
+    return next((value for each in reversed(ordered) if (value := getattr(each, name)) is not None), None)
+
+
+def _carries(fact: RunFacts) -> bool:
+    return any(content_hash != DELETED for _, content_hash in fact.content.declared) or any(
+        use.declared or use.lineage not in NO_COLUMN_LINEAGE for use in fact.outputs
+    )
+
+
+def _snapshot(ordered: Sequence[RunFacts]) -> Sequence[RunFacts]:
+    """Return the one event that says all: the newest with lineage, else with datasets."""
+    for says in (_carries, lambda fact: bool(fact.inputs or fact.outputs)):
+        found = [fact for fact in ordered if says(fact)]
+        if found:
+            return found[-1:]
+    return ordered[-1:]
+
+
+def _time(ordered: Sequence[RunFacts], processing: str, end: RunFacts | None) -> int:
+    if ordered[-1].kind != "RUN" and not ordered[-1].order.credible:
+        return 0
+    if processing == "BATCH":
+        return (end or ordered[-1]).time_us
+    return _snapshot(ordered)[-1].time_us
+
+
+def _declared(ordered: Sequence[RunFacts]) -> tuple[Declared, ...]:
+    found: dict[str, tuple[Declared, ...]] = {}
+    for fact in ordered:
+        for entity, content_hash in fact.content.declared:
+            found[entity] = _accumulated(found.get(entity, ()), content_hash, fact.time_us)
+    return tuple(declared for of_entity in found.values() for declared in of_entity)
+
+
+def _accumulated(before: tuple[Declared, ...], content_hash: str, time_us: int) -> tuple[Declared, ...]:
+    """Add up `lineage` facets of one entity; a deletion ends what was said before."""
+    if content_hash == DELETED:
+        return ()
+    return before if (content_hash, time_us) in before else (*before, (content_hash, time_us))
+
+
+Meant = tuple[Name, DatasetUse, int]
+"""The dataset that a mention means, and the time of its event (us)."""
+
+
+def _inputs(ordered: Sequence[RunFacts], who: Speaker, naming: Naming) -> Iterator[Meant]:
+    for fact in ordered:
+        for each in fact.inputs:
+            yield naming.input(who, each.name, fact.time_us), each, fact.time_us
+
+
+def _outputs(ordered: Sequence[RunFacts], who: Speaker, naming: Naming) -> Iterator[Meant]:
+    """Yield the outputs; whatever is said of what is dropped last is about what the DROP ends."""
+    told = [(naming.bound(each.name, fact.time_us), each, fact.time_us) for fact in ordered for each in fact.outputs]
+    lifecycles = {location: each.lifecycle for location, each, _ in told if each.lifecycle}
+    for location, each, time_us in told:
+        lifecycle = "DROP" if lifecycles.get(location) == "DROP" else each.lifecycle
+        yield naming.output(who, each.name, time_us, lifecycle), each, time_us
+
+
+def _datasets(meant: Iterable[Meant]) -> dict[Name, RunDataset]:
+    found: dict[Name, RunDataset] = {}
+    for name, use, time_us in meant:
+        dataset = found.get(name) or found.setdefault(name, RunDataset(name))
+        _add(dataset, use, time_us)
+    for dataset in found.values():
+        dataset.schema = None if dataset.schema == DELETED else dataset.schema
+        dataset.lineage = None if dataset.lineage == DELETED else dataset.lineage
+    return found
+
+
+def _add(dataset: RunDataset, use: DatasetUse, time_us: int) -> None:
+    """Let a facet's newest value win; parts come in order."""
+    if use.schema is not None:
+        dataset.schema = use.schema
+    if use.lineage is not None:
+        dataset.lineage, dataset.lineage_us = use.lineage, time_us
+    if use.declared is not None:
+        dataset.declared = _accumulated(dataset.declared, use.declared, time_us)
+    dataset.lifecycle = use.lifecycle or dataset.lifecycle
+    dataset.version = use.version or dataset.version
+    dataset.rows_confirmed = dataset.rows_confirmed or use.rows_confirmed

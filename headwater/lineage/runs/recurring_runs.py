@@ -1,0 +1,169 @@
+"""What runs of one job say again and again, worked out once.
+
+The key is what the events of a run say, in their order; where no name in it ever means something else, nothing is
+decoded, folded or derived.
+"""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from headwater.lineage.edges.current_candidates import JobOutput
+from headwater.lineage.edges.facet_contents import Contents
+from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.runs.merged_run import Run, RunDataset
+from headwater.lineage.runs.run_facts import NO_COLUMN_LINEAGE, TERMINAL, EventContent, RunFacts, end_of
+from headwater.lineage.runs.weighed import Weighed
+
+_KEEP = 20_000
+_EVENTS = 16
+"""Events of a run up to which it is looked up whole: a stream that sends a thousand updates never recurs."""
+
+
+class RecurringCandidate(NamedTuple):
+    """A `Vote` without what differs from run to run."""
+
+    job_output: JobOutput
+    weight: int
+    rows_confirmed: bool
+    rewrites: bool
+    said: OutputLineage
+
+
+class RunShape(Struct, eq=False):
+    """What runs come to whose events say the same.
+
+    run: the first of them, its datasets of no version; ended: place of the event that ends it, -1 where none does.
+    """
+
+    run: Run
+    ended: int
+    candidates: Sequence[RecurringCandidate]
+    used: frozenset[Name]
+
+
+class ContentTraits(Struct, eq=False):
+    """What follows from a saying alone.
+
+    number: stands for it; used: names in it, also those in lineage facets; links: it has symlinks; tagged: it has tags
+    facets; changes: it may drop or rename.
+    """
+
+    number: int
+    used: frozenset[Name]
+    links: bool
+    tagged: bool
+    changes: bool
+
+
+class ShapeMemo:
+    """Remembers runs by what their events say; `lookups` and `hits` count those that were asked for and known."""
+
+    def __init__(self, contents: Contents, naming: Naming):
+        """Remember nothing yet."""
+        self._contents = contents
+        self._naming = naming
+        self._known_contents: dict[EventContent, ContentTraits] = {}
+        self._facets: Weighed[str, frozenset[Name]] = Weighed()
+        self._shapes: dict[Hashable, RunShape] = {}
+        self._users: dict[Name, set[Hashable]] = defaultdict(set)
+        self._count = 0
+        self.lookups = self.hits = 0
+
+    def traits(self, fact: RunFacts) -> ContentTraits:
+        """Return what follows from what an event says."""
+        found = self._known_contents.get(fact.content)
+        if found is None:
+            if len(self._known_contents) > _KEEP:
+                self._known_contents.clear()
+            self._count += 1
+            found = self._known_contents[fact.content] = self._read(fact.content)
+        return found
+
+    def key(self, ordered: Sequence[RunFacts]) -> tuple[int, ...] | None:
+        """Return what makes two runs alike: which of their events ends them, what these say in order.
+
+        None for what is declared, and for a run of too many events.
+        """
+        if len(ordered) > _EVENTS or ordered[-1].kind != "RUN":
+            return None
+        ends = [fact for fact in ordered if fact.type in TERMINAL]
+        end = ends[0] if len(ends) == 1 else end_of(ends)
+        return (_place(ordered, end), *[self.traits(fact).number for fact in ordered])
+
+    def find(self, key: Hashable) -> RunShape | None:
+        """Return what runs of a key come to; None is the key of none."""
+        found = self._shapes.get(key)
+        self.lookups += 1
+        self.hits += found is not None
+        return found
+
+    def keep(
+        self, key: tuple[int, ...] | None, facts: Sequence[RunFacts], run: Run, candidates: Sequence[RecurringCandidate]
+    ) -> RunShape:
+        """Return what a run comes to.
+
+        It is remembered unless its names mean different things in time, columns come from another run's schema, lines
+        count by when they came (`lineage` facets), or its last event says all (streams): such runs hardly recur.
+        """
+        used = frozenset[Name]().union(*(self.traits(fact).used for fact in facts))
+        plain = replace(run, inputs=_of_no_version(run.inputs), outputs=_of_no_version(run.outputs))
+        shape = RunShape(plain, key[0] if key else -1, candidates, used)
+        explicit = run.declared or any(dataset.declared for dataset in run.outputs.values())
+        own = not explicit and not any(candidate.said.borrowed for candidate in candidates)
+        if key is not None and run.processing == "BATCH" and own and all(map(self._naming.is_constant, used)):
+            self._remember(key, shape)
+        return shape
+
+    def _remember(self, key: Hashable, shape: RunShape) -> None:
+        if len(self._shapes) > _KEEP:
+            self._shapes.clear()
+            self._users.clear()
+        self._shapes[key] = shape
+        for name in shape.used:
+            self._users[name].add(key)
+
+    def forget(self, names: Iterable[Name]) -> None:
+        """Forget the runs that use these names: they, or the columns behind them, mean something else."""
+        for name in names:
+            for key in self._users.pop(name, ()):
+                self._shapes.pop(key, None)
+
+    def _read(self, content: EventContent) -> ContentTraits:
+        used: set[Name] = set()
+        uses = (*content.inputs, *content.outputs)
+        for use in uses:
+            used.add(use.name)
+            used |= self._in_facet(use.lineage) | self._in_facet(use.declared)
+            if use.previous:
+                used.add(use.previous)
+        for _, content_hash in content.declared:
+            used |= self._in_facet(content_hash)
+        links = any(use.symlinks for use in uses)
+        tagged = any(use.tags is not None for use in uses)
+        changes = any(use.lifecycle in ("DROP", "RENAME") for use in content.outputs)
+        return ContentTraits(self._count, frozenset(used), links, tagged, changes)
+
+    def _in_facet(self, content_hash: str | None) -> frozenset[Name]:
+        """Return the names in a lineage facet."""
+        if content_hash is None or content_hash in NO_COLUMN_LINEAGE:
+            return frozenset()
+        found = self._facets.get(content_hash)
+        if found is None:
+            lines = self._contents.lineage(content_hash)
+            names = frozenset(name for line in lines for name in (line.source, line.target) if name)
+            found = self._facets.keep(content_hash, names, len(names))
+        return found
+
+
+def _place(ordered: Sequence[RunFacts], fact: RunFacts | None) -> int:
+    return next((place for place, each in enumerate(ordered) if each is fact), -1)
+
+
+def _of_no_version(datasets: Mapping[Name, RunDataset]) -> dict[Name, RunDataset]:
+    return {name: replace(dataset, version=None) for name, dataset in datasets.items()}

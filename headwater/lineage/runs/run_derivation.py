@@ -1,0 +1,120 @@
+"""The parts of one run to what it says; what runs say again is worked out once."""
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from headwater.lineage.edges.current_candidates import CARRIES, OPAQUE, SILENT, Candidate, JobOutput
+from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, contributions
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.merged_run import Run, RunDataset, fold, in_order, newest_of
+from headwater.lineage.runs.recurring_runs import RecurringCandidate, RunShape, ShapeMemo
+from headwater.lineage.runs.run_facts import DatasetUse, RunFacts
+
+Said = Mapping[JobOutput, Candidate[OutputLineage]]
+
+
+class Derived(NamedTuple):
+    """What follows from the parts of one run; used: names as sent, for datasets or in lineage facets.
+
+    alike: the same object for runs that say the same of the same datasets, but for their versions.
+    """
+
+    run: Run
+    lineage: Said
+    used: Set[Name]
+    alike: object
+
+
+class RunDerivation:
+    """Derives runs one at a time; shapes: what it remembers, to be told when names or columns mean something else."""
+
+    def __init__(self, rules: EdgeRules):
+        """Remember nothing yet."""
+        self.shapes = ShapeMemo(rules.contents, rules.naming)
+        self._rules = rules
+
+    def derive(self, facts: Sequence[RunFacts]) -> Derived:
+        """Take all parts of a run, at least one."""
+        ordered = in_order(facts)
+        key = self.shapes.key(ordered)
+        shape = self.shapes.find(key)
+        if shape is not None:
+            run = self._like(shape, ordered)
+        else:
+            run = fold(facts, self._rules.naming)
+            candidates = [recurring_candidate(run, found) for found in contributions(run, self._rules)]
+            shape = self.shapes.keep(key, facts, run, candidates)
+        return Derived(
+            run, {candidate.job_output: _candidate(run, candidate) for candidate in shape.candidates}, shape.used, shape
+        )
+
+    def _like(self, shape: RunShape, ordered: Sequence[RunFacts]) -> Run:
+        """Return what `fold` returns of a batch run whose events say what those of another said."""
+        newest, times = ordered[-1], [fact.time_us for fact in ordered]
+        end = ordered[shape.ended] if shape.ended >= 0 else None
+        return replace(
+            shape.run,
+            key=newest.run_key,
+            execution=newest_of(ordered, "execution") or newest.run_key,
+            parent=newest_of(ordered, "parent"),
+            started_us=min(times),
+            ended_us=end and end.time_us,
+            last_us=max(times),
+            time_us=(end or newest).time_us,
+            inputs=self._dated(shape.run.inputs, ((fact, each) for fact in ordered for each in fact.inputs)),
+            outputs=self._dated(shape.run.outputs, ((fact, each) for fact in ordered for each in fact.outputs)),
+            newest=newest.run_key,
+        )
+
+    def _dated(
+        self, datasets: dict[Name, RunDataset], uses: Iterable[tuple[RunFacts, DatasetUse]]
+    ) -> dict[Name, RunDataset]:
+        """Say of datasets which versions they are, and when their lineage came."""
+        told = [(fact, each) for fact, each in uses if each.lineage is not None or each.version]
+        found = dict(datasets) if told else datasets
+        for fact, each in told:
+            name = self._rules.naming.resolve(each.name, fact.time_us)
+            if dataset := found.get(name):
+                at_us = dataset.lineage_us if each.lineage is None else fact.time_us
+                found[name] = replace(dataset, version=each.version or dataset.version, lineage_us=at_us)
+        return found
+
+
+def job_output_of(run: Run, found: OutputLineage) -> JobOutput:
+    """Return where a run's word counts: with its job, or in the layer of what is declared."""
+    if run.kind == "RUN":
+        return JobOutput("observed", run.job_key, found.output)
+    return JobOutput("declared", run.job_key if run.kind == "JOB" else Name("", run.producer), found.output)
+
+
+def recurring_candidate(run: Run, found: OutputLineage) -> RecurringCandidate:
+    """Return what a run says in the group of one of its outputs, without what differs from run to run."""
+    written = run.outputs.get(found.output) if found.output else None
+    rewrites = run.state == "COMPLETE" and written is not None and written.lifecycle in _REWRITES
+    return RecurringCandidate(job_output_of(run, found), weight_of(found), found.rows_confirmed, rewrites, found)
+
+
+def _candidate(run: Run, candidate: RecurringCandidate) -> Candidate[OutputLineage]:
+    _, weight, rows_confirmed, rewrites, lineage = candidate
+    return Candidate(
+        run.time_us,
+        run.newest,
+        run.key,
+        run.execution,
+        run.started_us,
+        run.last_us,
+        weight,
+        rows_confirmed,
+        rewrites,
+        lineage,
+    )
+
+
+def weight_of(found: OutputLineage) -> int:
+    """Return how much a run says of an output: see `Candidate`."""
+    return CARRIES if found.carries else OPAQUE if {*found.opaque, *found.tables} - {found.output} else SILENT
+
+
+_REWRITES = ("OVERWRITE", "TRUNCATE", "CREATE")

@@ -1,0 +1,139 @@
+"""What one event adds to what is known: a run is the set of its parts, so order and repetition make no difference."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.newest_first import Order
+
+DELETED = ""
+"""Stands for a facet that was removed by `_deleted`."""
+
+NO_COLUMN_LINEAGE = frozenset({None, DELETED})
+
+
+class Symlink(NamedTuple):
+    """Another name of a dataset; `location` where it is the dataset's physical place."""
+
+    name: Name
+    location: bool
+
+
+class Tag(NamedTuple):
+    """A tag on a dataset, or on one of its columns."""
+
+    column: str | None
+    key: str
+    value: str
+
+
+class DatasetUse(Struct, frozen=True, gc=False, array_like=True, cache_hash=True):
+    """A dataset in one event.
+
+    schema, lineage: content hashes, None where the facet is absent or (lineage) holds no edge, `DELETED` where removed.
+    declared: hash of its own `lineage` facet.
+    tags: None where there is no tags facet.
+    previous: the name before a RENAME, in canonical form.
+    rows_confirmed: output statistics or a version prove that rows were written.
+    version: what its producer calls this state of the dataset.
+    """
+
+    name: Name
+    schema: str | None = None
+    lineage: str | None = None
+    declared: str | None = None
+    symlinks: tuple[Symlink, ...] = ()
+    tags: tuple[Tag, ...] | None = None
+    lifecycle: str | None = None
+    previous: Name | None = None
+    rows_confirmed: bool = False
+    version: str | None = None
+
+
+class EventContent(Struct, frozen=True, gc=False, array_like=True, cache_hash=True):
+    """What an event says, but for when, by which run and of which versions: a job that recurs says it a million times.
+
+    processing: BATCH, STREAMING or SERVICE; None where the event does not say.
+    inputs, outputs: without versions.
+    declared: (`run` or `job`, hash of its `lineage` facet); leads_to: the datasets that these name as written.
+    """
+
+    kind: str
+    type: str
+    job: Name
+    artifact: str | None
+    processing: str | None
+    snapshot: bool
+    inputs: tuple[DatasetUse, ...]
+    outputs: tuple[DatasetUse, ...]
+    declared: tuple[tuple[str, str], ...]
+    leads_to: tuple[Name, ...]
+    producer: str
+
+
+class RunFacts(Struct, frozen=True, gc=False, array_like=True):
+    """One event, as far as lineage asks; times are microseconds since 1970-01-01 UTC.
+
+    order: its place among the events of one run, and wherever the newest is wanted.
+    run_key: of the run; of a declaration (JobEvent, DatasetEvent) the key of its layer.
+    execution: root run of its `parent` facet, else the parent; None without that facet.
+    parent: the parent run itself, likewise.
+    versions: of datasets, by their place among inputs, then outputs.
+    """
+
+    order: Order
+    received_us: int
+    run_key: str
+    execution: str | None
+    parent: str | None
+    content: EventContent
+    versions: dict[int, str] = {}
+
+    @property
+    def event_id(self) -> str:
+        """Which event it is."""
+        return self.order.event_id
+
+    @property
+    def time_us(self) -> int:
+        """When the event happened."""
+        return self.order.time_us
+
+    @property
+    def kind(self) -> str:
+        """RUN, JOB or DATASET."""
+        return self.content.kind
+
+    @property
+    def type(self) -> str:
+        """START, COMPLETE …; OTHER where the event has none."""
+        return self.content.type
+
+    @property
+    def inputs(self) -> Sequence[DatasetUse]:
+        """What it reads, versions included."""
+        return _of_version(self.content.inputs, self.versions, 0)
+
+    @property
+    def outputs(self) -> Sequence[DatasetUse]:
+        """What it writes, versions included."""
+        return _of_version(self.content.outputs, self.versions, len(self.content.inputs))
+
+
+def _of_version(uses: Sequence[DatasetUse], versions: Mapping[int, str], first: int) -> Sequence[DatasetUse]:
+    if not versions:
+        return uses
+    return [replace(each, version=versions.get(place)) for place, each in enumerate(uses, first)]
+
+
+def end_of(facts: Iterable[RunFacts]) -> RunFacts | None:
+    """Rule 1: the newest terminal event of a run; at one instant FAIL before ABORT before COMPLETE."""
+    ends = [fact for fact in facts if fact.type in TERMINAL]
+    return max(ends, key=lambda fact: (*fact.order[:2], TERMINAL.index(fact.type)), default=None)
+
+
+TERMINAL = ("COMPLETE", "ABORT", "FAIL")
+"""From the weakest to the strongest at one instant."""

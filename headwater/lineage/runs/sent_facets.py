@@ -1,0 +1,105 @@
+"""The facets of one event as they were sent, each with what it is about and with what makes it the newest."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from headwater.events.decode import repair_surrogates
+from headwater.events.event import EventShape, Facet
+from headwater.events.facet_digests import is_deleted
+from headwater.events.times import parse_time
+from headwater.events.wire import NULL, WireDataset, WireEvent, read_wire_dataset, read_wire_event
+from headwater.lineage.edges.facet_contents import Canonical
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.job_identity import job_key, run_key
+from headwater.lineage.runs.newest_first import order_of, order_text, placed
+
+Facets = dict[str, Raw]
+
+RUN_PLACE = 1
+"""Where the run stands among what an event is about: behind its job."""
+
+_members = msgspec.json.Decoder(dict[str, Raw])
+
+
+class SentFacet(NamedTuple):
+    """A facet that is not null.
+
+    entity: run, job or dataset; name: of a run its key without a namespace, of a job the name people see, of a dataset
+    its canonical form; order: of texts of one entity and facet the greatest is the newest.
+    """
+
+    entity: str
+    name: Name
+    facet: str
+    order: str
+    time_us: int
+    value: Raw
+
+    @property
+    def is_deleted(self) -> bool:
+        """Tell whether it takes back what older events said."""
+        return is_deleted(bytes(self.value))
+
+
+def read_stored(body: str) -> WireEvent:
+    """Take apart the body of one row of table `events`; raises InvalidEvent if it is no event."""
+    return read_wire_event(repair_surrogates(body.encode()))[0]
+
+
+def sent_facets(event_id: str, received_us: int, wire: WireEvent, canonical: Canonical) -> Iterator[SentFacet]:
+    """Yield the facets of an event; canonical: the form of a dataset's name (rule 2)."""
+    sent_us, _ = parse_time(wire.eventTime)
+    time_us = received_us if sent_us is None else sent_us
+    order = order_text(order_of(event_id, wire.eventType or "OTHER", time_us, received_us))
+    for place, (entity, name, facets) in enumerate(_entities(wire, canonical)):
+        text = placed(order, place)
+        for facet, value in facets.items():
+            if value != NULL:
+                yield SentFacet(entity, name, facet, text, time_us, value)
+
+
+def sent_datasets(wire: WireEvent) -> list[WireDataset]:
+    """Return the datasets of an event that have a name, inputs before outputs: in the order of `BodyReader`."""
+    declares = wire.run is UNSET and wire.job is UNSET
+    raws = (*(wire.inputs or ()), *([wire.dataset] if declares else wire.outputs or ()))
+    return [read[0] for raw in raws if (read := read_wire_dataset(bytes(raw)))]
+
+
+def run_facets(wire: WireEvent) -> Facets:
+    """Return the facets of an event's run by name; none where it has no run."""
+    return members(wire.run.facets) if wire.run is not UNSET else {}
+
+
+def members(raw: Raw | None) -> Facets:
+    """Return the facets of an object by name, undecoded; none for what is no object."""
+    return _members.decode(raw) if raw and raw != NULL else {}
+
+
+def told_by_shape(
+    kind: str, job: Name, order: str, shape: EventShape, canonical: Canonical
+) -> Iterator[tuple[str, Name, str, Facet]]:
+    """Yield (entity, name, order, facet) of the job and the datasets of an event, in the order of `sent_facets`.
+
+    kind: of the event; order: its text.
+    """
+    place = 0
+    if kind != "DATASET":
+        yield from (("job", job_key(job, None), placed(order, 0), facet) for facet in shape.job_facets)
+        place = RUN_PLACE + 1 if kind == "RUN" else 1
+    for at, of in enumerate((*shape.inputs, *shape.outputs), place):
+        name, text = canonical(of.namespace, of.name), placed(order, at)
+        yield from (("dataset", name, text, facet) for facet in of.facets)
+
+
+def _entities(wire: WireEvent, canonical: Canonical) -> Iterator[tuple[str, Name, Facets]]:
+    job = wire.job if wire.job is not UNSET else None
+    if job:
+        name = Name(job.namespace, job.name)
+        yield "job", job_key(name, None), members(job.facets)
+        if wire.run is not UNSET:
+            yield "run", Name("", run_key(wire.run.runId, name)), run_facets(wire)
+    for dataset in sent_datasets(wire):
+        yield "dataset", canonical(dataset.namespace, dataset.name), members(dataset.facets)

@@ -1,0 +1,1 @@
+"""What counted when: validity of edges, and snapshots that questions ask."""

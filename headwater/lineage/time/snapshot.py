@@ -1,0 +1,148 @@
+"""What is known at one moment: the graph, what of it counts, which datasets there are, which columns they have."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from typing import NamedTuple
+
+from headwater.lineage.edges.current_candidates import JobOutput
+from headwater.lineage.edges.edge_sets import EdgeSet
+from headwater.lineage.edges.nesting import Nesting
+from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
+from headwater.lineage.names.dataset_generations import EVER_US
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.runs.run_facts import Tag
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.lifetimes import Lifetimes
+from headwater.lineage.walks.column_graph import Graph
+from headwater.lineage.walks.exposed_until import Written
+
+Remask = Callable[[JobOutput, OutputLineage], OutputLineage]
+"""What a masking file makes of an edge set."""
+
+
+def as_said(_: JobOutput, lineage: OutputLineage) -> OutputLineage:
+    """Leave every step as its producer says."""
+    return lineage
+
+
+class Stats(NamedTuple):
+    """What is known of the runs behind an edge set; times of runs in microseconds, UTC."""
+
+    runs: int
+    first_us: int
+    last_us: int
+    rows_confirmed: bool
+
+
+class Snapshot(ABC):
+    """All that questions ask. What it is made of differs (parts, an index, Spark's rows), what follows does not."""
+
+    def __init__(self, naming: Naming, remask: Remask):
+        """Hold no edge yet; `naming` knows what names mean at that moment."""
+        self.graph = Graph()
+        self.naming = naming
+        self._remask = remask
+        self._masks = (bytearray(), bytearray(), bytearray())
+        self._counted: CountedEdges | None = None
+
+    # What follows
+
+    def counted(self) -> CountedEdges:
+        """Return what counts."""
+        if self._counted is None:
+            graph = self.graph
+            lifetimes = Lifetimes(graph, self.naming.generations)
+            nested = [number for name in self.nesting() if (number := graph.dataset(name)) is not None]
+            nesting = Nesting(graph, lambda number: self.columns(graph.names[number]), nested)
+            self._counted = CountedEdges(*self._masks, lifetimes.hidden, lifetimes, nesting)
+        return self._counted
+
+    def shown_columns(self, dataset: Name) -> Columns:
+        """Return the columns of a dataset by its newest generation that says so."""
+        every = self.naming.generations.meanings(dataset.plain)
+        return next((columns for each in every if (columns := self.columns(each)).names), NO_COLUMNS)
+
+    def resolve(self, name: Name) -> Name:
+        """Return the dataset that a canonical name means in the end, whatever its generation."""
+        return self.naming.resolve(name, EVER_US).plain
+
+    def aliases(self) -> Mapping[Name, Name]:
+        """Return the names that are bound to another or were renamed, with the datasets they mean."""
+        return {name: self.resolve(name) for name in self.naming.aliases()}
+
+    def stands(self, dataset: Name) -> bool:
+        """Tell whether a dataset is there: it was not dropped, or was made again."""
+        return self.naming.generations.is_there(dataset)
+
+    def knows(self, dataset: Name) -> bool:
+        """Tell whether a schema or an edge is known of a dataset."""
+        return self.graph.uses(dataset) or bool(self.shown_columns(dataset).names)
+
+    def datasets(self) -> Iterable[Name]:
+        """Return every dataset that a schema or an edge is known of, be it under a name from before a rename."""
+        shown = names_shown({*self.described()}, self.naming)
+        return shown.union(name for name in self.graph.generations.keys() - shown if self.graph.uses(name))
+
+    def nesting(self) -> Iterable[Name]:
+        """Return the datasets with columns that are nested in others by their newest schema."""
+        return (dataset for dataset in self.described() if self.columns(dataset).nests)
+
+    def _put(self, number: int, job_output: JobOutput, edge_set: EdgeSet[OutputLineage]) -> None:
+        """Add an edge set under a number that the graph has not."""
+        self.graph.put(
+            number, job_output, self._remask(job_output, edge_set.lineage), edge_set.explained, edge_set.accounted
+        )
+        self._count(number, edge_set.live, edge_set.latest, edge_set.reading)
+
+    def _count(self, number: int, *counts: int) -> None:
+        for mask, count in zip(self._masks, counts, strict=True):
+            mask.extend(bytes(max(0, number + 1 - len(mask))))
+            mask[number] = count
+        self._counted = None
+
+    # What it is made of
+
+    @abstractmethod
+    def columns(self, dataset: Name) -> Columns:
+        """Return the columns of the newest schema of a dataset in its generation."""
+
+    @abstractmethod
+    def described(self) -> Iterable[Name]:
+        """Return the datasets, each in its generation, of which a schema is known."""
+
+    @abstractmethod
+    def tags(self) -> Mapping[Name, Sequence[Tag]]:
+        """Return the tags that hold, by dataset."""
+
+    @abstractmethod
+    def was_read(self, dataset: Name) -> bool:
+        """Tell whether some run, be it long ago, read a dataset to write another."""
+
+    @abstractmethod
+    def job(self, key: Name) -> Name:
+        """Return what people call a job: where it is known by an artifact's id, the name it has at that moment."""
+
+    @abstractmethod
+    def stats(self, number: int) -> Stats:
+        """Return what is known of the runs behind an edge set."""
+
+    @abstractmethod
+    def newest_run(self, number: int) -> str | None:
+        """Return the newest run behind an edge set."""
+
+    @abstractmethod
+    def older_than(self, time_us: int) -> Iterator[int]:
+        """Yield the edge sets whose newest run is older than a time."""
+
+    @abstractmethod
+    def written(self, dataset: Name) -> Written:
+        """Return who ever wrote a generation of a dataset."""
+
+
+def names_shown(described: Set[Name], naming: Naming) -> set[Name]:
+    """Return the names under which datasets with a schema are shown: their own, and those from before a rename."""
+    generations = naming.generations
+    renamed = (name for name in generations.renamed if not described.isdisjoint(generations.meanings(name)))
+    return {*(each.plain for each in described), *renamed}

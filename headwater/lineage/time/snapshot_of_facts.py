@@ -1,0 +1,51 @@
+"""A snapshot that is derived from events in one go: of the past, of a file, of a test."""
+
+from collections.abc import Mapping, Sequence
+
+from headwater.lineage.edges.current_candidates import Candidate, JobOutput
+from headwater.lineage.edges.facet_contents import Contents
+from headwater.lineage.edges.run_edges import OutputLineage, others_read
+from headwater.lineage.edges.schema_history import seen_schemas
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.rules.tags import newest_tags, tags_facets
+from headwater.lineage.runs.derivation import Derivation
+from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.memory_store import MemoryStore
+from headwater.lineage.runs.related_runs import RelatedRunsInMemory
+from headwater.lineage.runs.run_facts import RunFacts
+from headwater.lineage.time.snapshot import Remask, as_said
+from headwater.lineage.time.snapshot_of_candidates import SnapshotOfCandidates
+
+
+class SnapshotOfFacts(SnapshotOfCandidates):
+    """What follows from the parts of some events, as if there were no others."""
+
+    def __init__(self, facts: Sequence[RunFacts], contents: Contents, remask: Remask = as_said):
+        """Derive everything; `contents` holds what the parts refer to."""
+        self.store, naming = MemoryStore(), Naming()
+        super().__init__(naming, remask)
+        derivation = Derivation(self.store, contents, naming)
+        derivation.add(facts)
+        seen = (each for fact in facts for each in seen_schemas(fact))
+        described = {schema.dataset(name, naming) for name, schema in seen}
+        self.schemas = {dataset: derivation.schemas.columns(dataset) for dataset in described}
+        self.tagged = newest_tags((facet for fact in facts for facet in tags_facets(fact)), naming)
+        runs = sorted(self.store.runs.values(), key=lambda run: (run.time_us, run.key))
+        self.jobs = {run.job_key: job_key(run.job, None) for run in runs}
+        relations = RelatedRunsInMemory(runs, self.store.candidates)
+        for candidates in by_output(self.store.candidates).values():
+            self.take(candidates, relations)
+            lineage = (candidate.lineage for own in candidates.values() for candidate in own)
+            self.ever_read.update(name.plain for each in lineage for name in others_read(each))
+
+
+def by_output(
+    candidates: Mapping[JobOutput, Mapping[str, Candidate[OutputLineage]]],
+) -> dict[Name | None, dict[JobOutput, list[Candidate[OutputLineage]]]]:
+    """Sort candidates by the dataset they are about, its generations together."""
+    found: dict[Name | None, dict[JobOutput, list[Candidate[OutputLineage]]]] = {}
+    for job_output, by_run in candidates.items():
+        if by_run:
+            found.setdefault(job_output.output and job_output.output.plain, {})[job_output] = list(by_run.values())
+    return found

@@ -1,0 +1,214 @@
+"""Rule 9: may this column be dropped? Used, unused, or not provable; never a guess."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from headwater.lineage.edges.nesting import parents
+from headwater.lineage.edges.schema_columns import Columns
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.walks.adjacency import NO_EDGES, triples
+from headwater.lineage.walks.column_graph import Graph
+
+Verdict = Literal["used", "unused", "unknown"]
+
+READ = "read by a job"
+DECLARED = "read as declared"
+NESTED_READ = "a column nested in it is read"
+NESTED = "a column that it is nested in is read as a whole"
+OPAQUE = "a reader reports no column lineage"
+NO_STEPS = "a reader reports no transformation, so that its filters and joins are not seen"
+NO_READER = "no reader of this dataset reports"
+SHOWN = "a job read this dataset to show it, and does not say which columns"
+UNUSED = "every reader reports its columns, and none reads this one"
+
+
+class VerdictSubject(NamedTuple):
+    """The dataset that is judged.
+
+    numbers: its generations in the graph, the newest first, none where no job that counts mentions it; newest:
+    the first of them is the newest one there is.
+    columns: of its newest schema.
+    consumers: column key (None: the whole dataset) → who reads it, as the consumers file declares.
+    ever_read: some job read it and wrote another dataset, be it long ago: its readers report.
+    strict: to be shown to somebody is to be used, perhaps.
+    """
+
+    numbers: Sequence[int]
+    newest: int | None
+    columns: Columns
+    consumers: Mapping[str | None, Collection[str]]
+    ever_read: bool
+    strict: bool = False
+
+
+class ColumnVerdict(NamedTuple):
+    """A column's verdict; `edge_sets` and `consumers` are the readers behind it.
+
+    recreated: all that use it read a generation before the newest; shown: batch jobs that read the dataset and wrote
+    nothing.
+    """
+
+    key: str
+    verdict: Verdict
+    reason: str
+    edge_sets: tuple[int, ...]
+    consumers: tuple[str, ...]
+    recreated: bool = False
+    shown: tuple[int, ...] = ()
+
+
+def column_verdicts(graph: Graph, subject: VerdictSubject, counted: CountedEdges) -> list[ColumnVerdict]:
+    """Return a verdict for each column of a dataset, in their order."""
+    return _VerdictRules(graph, subject, counted).verdicts()
+
+
+_Uses = dict[str, dict[int, bool]]
+"""By column, the edge sets in which it feeds another, and whether one does so from the newest generation."""
+
+
+class _Spelling:
+    """The columns that are judged, told apart and nested as one schema has it: names do not settle which one counts."""
+
+    def __init__(self, columns: Columns, asked: Iterable[str]):
+        self._columns = columns
+        self._same: dict[str, list[str]] = {}
+        self._within: dict[str, list[str]] = {}
+        for key in asked:
+            own = columns.key(key)
+            self._same.setdefault(own, []).append(key)
+            for parent in parents(own, columns.top_level):
+                self._within.setdefault(parent, []).append(key)
+
+    def same(self, read: str) -> Sequence[str]:
+        """Return the columns that may be the one that is read."""
+        return self._same.get(self._columns.key(read), ())
+
+    def around(self, read: str) -> Sequence[str]:
+        """Return the columns that the one that is read is nested in."""
+        above = parents(self._columns.key(read), self._columns.top_level)
+        return [key for parent in above for key in self._same.get(parent, ())]
+
+    def within(self, read: str) -> Sequence[str]:
+        """Return the columns that are nested in the one that is read."""
+        return self._within.get(self._columns.key(read), ())
+
+
+class _VerdictRules:
+    def __init__(self, graph: Graph, subject: VerdictSubject, counted: CountedEdges):
+        self._graph = graph
+        self._subject = subject
+        self._counted = counted
+        self._uses: _Uses = {}
+        self._inside: _Uses = {}
+        self._whole: _Uses = {}
+        for dataset in subject.numbers:
+            self._read(dataset)
+        readers = [(number, dataset) for dataset in subject.numbers for number in self._readers(dataset)]
+        self._opaque = _sets(each for each in readers if graph.is_opaque(*each))
+        self._silent = _sets(each for each in readers if self._hides_steps(*each))
+        self._shown = _sets(each for each in readers if self._only_shows(*each))
+        self._reading = _sets(readers)
+
+    def verdicts(self) -> list[ColumnVerdict]:
+        return [self._verdict(key) for key in self._subject.columns.by_key]
+
+    def _verdict(self, key: str) -> ColumnVerdict:
+        subject = self._subject
+        declared = tuple(sorted({*subject.consumers.get(key, ()), *subject.consumers.get(None, ())}))
+        uses, inside = self._uses.get(key, {}), self._inside.get(key, {})
+        used = {number: uses.get(number, False) or inside.get(number, False) for number in {*uses, *inside}}
+        if used or declared:
+            reason = READ if uses else NESTED_READ if inside else DECLARED
+            recreated = not declared and not any(used.values())
+            return ColumnVerdict(key, "used", reason, tuple(sorted(used)), declared, recreated)
+        whole = tuple(sorted(self._whole.get(key, {})))
+        for why, numbers in ((NESTED, whole), (OPAQUE, self._opaque), (NO_STEPS, self._silent)):
+            if numbers:
+                return ColumnVerdict(key, "unknown", why, numbers, ())
+        if not subject.ever_read:
+            return ColumnVerdict(key, "unknown", NO_READER, (), ())
+        if self._shown and subject.strict:
+            return ColumnVerdict(key, "unknown", SHOWN, self._shown, (), shown=self._shown)
+        return ColumnVerdict(key, "unused", UNUSED, self._reading, (), shown=self._shown)
+
+    def _read(self, dataset: int) -> None:
+        """Take the edge sets in which columns of a generation feed others, for the columns that they are about."""
+        subject, newest = self._subject, dataset == self._subject.newest
+        spelt = dict.fromkeys((self._counted.nesting.columns_of(dataset), subject.columns))
+        spellings = [_Spelling(columns, subject.columns.by_key) for columns in spelt]
+        for node in self._graph.nodes_of(dataset):
+            numbers = list(self._used_in(node, newest=newest))
+            read = self._graph.columns[node].key or ""
+            for spelling in spellings if numbers else ():
+                for found, keys in (
+                    (self._uses, spelling.same(read)),
+                    (self._inside, spelling.around(read)),
+                    (self._whole, spelling.within(read)),
+                ):
+                    _note(found, keys, numbers, newest=newest)
+
+    def _used_in(self, node: int, *, newest: bool) -> Iterator[int]:
+        counted = self._counted
+        for far, _, number in triples(self._graph.out.get(node, NO_EDGES)):
+            counts = counted.live[number] if newest else counted.reading[number]
+            if counts and far != node and self._leads_on(far, node, anywhere=bool(counted.reading[number])):
+                yield number
+
+    def _leads_on(self, far: int, node: int, *, anywhere: bool) -> bool:
+        """Tell whether an edge leads to another column; anywhere: also to what is gone and leads no further."""
+        dataset_of = self._graph.dataset_of
+        if dataset_of[far] >= 0:
+            return anywhere or self._arrives(dataset_of[far])
+        onward = (each for each, _, _ in triples(self._graph.out.get(far, NO_EDGES)))
+        return any(each != node and (anywhere or self._arrives(dataset_of[each])) for each in onward)
+
+    def _arrives(self, dataset: int) -> bool:
+        """Tell whether a dataset is there, or something that is there came of it."""
+        todo, seen = [dataset], {dataset}
+        while todo:
+            at = todo.pop()
+            if at not in self._counted.hidden:
+                return True
+            for number in self._graph.feeds.get(at, ()):
+                output = self._output(number)
+                if self._counted.says(number) and output is not None and output not in seen:
+                    seen.add(output)
+                    todo.append(output)
+        return False
+
+    def _output(self, number: int) -> int | None:
+        output = self._graph.sets[number][1].output
+        return None if output is None else self._graph.dataset(output)
+
+    def _readers(self, dataset: int) -> list[int]:
+        counted = self._counted
+        feeds = self._graph.feeds.get(dataset, ())
+        newest = dataset == self._subject.newest
+        return [
+            each for each in feeds if counted.reading[each] or (newest and counted.says(each) and self._counts(each))
+        ]
+
+    def _counts(self, number: int) -> bool:
+        """Tell whether an edge set is about a dataset that is there, or that something which is there came of."""
+        output = self._output(number)
+        return output is None or self._arrives(output)
+
+    def _hides_steps(self, number: int, dataset: int) -> bool:
+        lineage, name = self._graph.sets[number][1], self._graph.names[dataset]
+        return not lineage.shows and (name in lineage.named or (name == lineage.output and name in lineage.also_read))
+
+    def _only_shows(self, number: int, dataset: int) -> bool:
+        lineage = self._graph.sets[number][1]
+        name = self._graph.names[dataset]
+        return lineage.output is None and name not in lineage.opaque and name not in self._graph.explained[number]
+
+
+def _note(found: _Uses, keys: Iterable[str], numbers: Iterable[int], *, newest: bool) -> None:
+    for key in keys:
+        for number in numbers:
+            known = found.setdefault(key, {})
+            known[number] = known.get(number, False) or newest
+
+
+def _sets(readers: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+    return tuple(sorted({number for number, _ in readers}))

@@ -1,0 +1,171 @@
+"""Rule 8: where tagged columns end up readable, masked, or nobody can say. Exposed before unknown before masked."""
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Literal, NamedTuple
+
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.walks.column_graph import Graph
+from headwater.lineage.walks.walk import allowed_transformations
+from headwater.lineage.walks.wave import Hit, Wave
+
+Exposure = Literal["exposed", "masked", "unknown"]
+
+
+class Surfaced(NamedTuple):
+    """A column of the masking surface; `key` None stands for a dataset whose columns are not known.
+
+    hit: how it was reached, None where no column edge says; opaque: the edge set that hides how.
+    """
+
+    dataset: int
+    key: str | None
+    exposure: Exposure
+    hit: Hit | None
+    opaque: int | None
+
+
+class MaskingSurface(NamedTuple):
+    """A whole masking surface.
+
+    columns: what is reached, the tagged columns and what is gone left out; ways: all hits by node, also in what is
+    gone; clear: nodes whose values can be read, the tagged ones included.
+    """
+
+    columns: list[Surfaced]
+    ways: dict[int, Hit]
+    clear: set[int]
+
+
+def surface(graph: Graph, tagged: Collection[int], whole: Collection[int], counted: CountedEdges) -> MaskingSurface:
+    """Return every column that a tagged column's values reach or may reach.
+
+    tagged: nodes; whole: datasets tagged as such whose columns nobody knows.
+    """
+    sources = counted.nesting.whole(set(tagged))
+    clearly = Wave(
+        graph,
+        sources,
+        counted,
+        forward=True,
+        allowed=allowed_transformations(graph, "value", masked=False),
+        perhaps=False,
+    )
+    exposed = _all(clearly)
+    direct = _all(
+        Wave(graph, sources, counted, forward=True, allowed=allowed_transformations(graph, "value", masked=True))
+    )
+    unknown = _Unknown(graph, counted, {*exposed, *sources}, frozenset(whole))
+    unsettled = [hit for hit in clearly.unsettled if hit.node not in exposed]
+    found = unknown.spread(direct, {*exposed, *sources}, unsettled)
+    columns = [_of_node(graph, hit, "exposed") for hit in exposed.values()]
+    columns += found.values()
+    columns += (
+        _of_node(graph, hit, "masked")
+        for hit in direct.values()
+        if hit.node not in exposed and graph.columns[hit.node] not in found
+    )
+    shown = [each for each in columns if each.dataset not in counted.hidden]
+    return MaskingSurface(shown, direct | exposed, {*exposed, *sources})
+
+
+def _all(wave: Wave) -> dict[int, Hit]:
+    found: dict[int, Hit] = {}
+    while wave.front:
+        found.update((hit.node, hit) for hit in wave.advance())
+    return found
+
+
+def _of_node(graph: Graph, hit: Hit, exposure: Exposure) -> Surfaced:
+    dataset, key = graph.columns[hit.node]
+    return Surfaced(dataset, key, exposure, hit, None)
+
+
+Place = tuple[int, str | None]
+"""Dataset and key of a column, None for one whose columns are not known."""
+
+
+class _Unknown:
+    """Spreads from datasets whose columns nobody accounts for."""
+
+    def __init__(self, graph: Graph, counted: CountedEdges, known: set[int], whole: frozenset[int]):
+        self._graph = graph
+        self._counted = counted
+        self._known = known
+        self._whole = whole
+        self._found: dict[Place, Surfaced] = {}
+        self._behind_of: set[int] = set()
+
+    def spread(
+        self, reached: Collection[int], clear: Collection[int], unsettled: Iterable[Hit]
+    ) -> dict[Place, Surfaced]:
+        """reached: nodes with or without a mask on the way; clear: readable ones, tagged ones included."""
+        dataset_of = self._graph.dataset_of
+        for hit in unsettled:
+            self._reach(hit)
+        for dataset in {dataset_of[node] for node in reached}:
+            self._add(dataset, self._unmentioned(dataset), None)
+        for dataset in {*self._whole, *(dataset_of[node] for node in clear)}:
+            self._behind(dataset)
+        done: set[Place] = set()
+        while len(done) < len(self._found):
+            for column in [column for column in self._found if column not in done]:
+                done.add(column)
+                self._onward(*column)
+        return self._found
+
+    def _unmentioned(self, dataset: int) -> Iterator[str]:
+        """Yield columns of the newest schema that no current writer names, be it by what is around or in them."""
+        graph = self._graph
+        named: set[str | None] = set()
+        for number in graph.fed_by.get(dataset, ()):
+            if self._counted.live[number]:
+                lineage = graph.sets[number][1]
+                named.update(lineage.bare, (edge.target for edge in lineage.edges))
+        above = self._counted.nesting.above
+        around = {parent for key in named if key for parent in above(dataset, key)}
+        return (
+            key
+            for key in self._counted.nesting.columns_of(dataset).by_key
+            if key not in named and key not in around and named.isdisjoint(above(dataset, key))
+        )
+
+    def _behind(self, dataset: int) -> None:
+        """Take what is written from a dataset and nobody says how."""
+        if dataset in self._behind_of:
+            return
+        self._behind_of.add(dataset)
+        graph = self._graph
+        for number in graph.feeds.get(dataset, ()):
+            _, lineage = graph.sets[number]
+            output = graph.dataset(lineage.output) if lineage.output is not None else None
+            if output is None or not self._counted.says(number):
+                continue
+            if graph.is_opaquely_written(number, dataset):
+                self._add(output, self._counted.nesting.columns_of(output).by_key or (None,), number)
+            elif lineage.carries and graph.is_opaque(number, dataset):
+                self._add(output, self._unmentioned(output), number)
+
+    def _add(self, dataset: int, keys: Iterable[str | None], number: int | None) -> None:
+        for key in keys:
+            if key is None and dataset in self._whole:
+                continue
+            node = None if key is None else self._graph.node(dataset, key)
+            if node not in self._known and (dataset, key) not in self._found:
+                self._found[dataset, key] = Surfaced(dataset, key, "unknown", None, number)
+
+    def _reach(self, hit: Hit) -> None:
+        place = self._graph.columns[hit.node]
+        if hit.node not in self._known and place not in self._found:
+            self._found[place] = Surfaced(*place, "unknown", hit, None)
+
+    def _onward(self, dataset: int, key: str | None) -> None:
+        self._behind(dataset)
+        self._add(dataset, self._unmentioned(dataset), None)
+        graph = self._graph
+        nodes = graph.nodes_of(dataset) if key is None else [graph.node_for(dataset, key)]
+        starts = [node for node in nodes if node is not None]
+        wave = Wave(
+            graph, starts, self._counted, forward=True, allowed=allowed_transformations(graph, "value", masked=False)
+        )
+        for hit in wave.advance():
+            self._reach(hit)

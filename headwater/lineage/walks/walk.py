@@ -1,0 +1,92 @@
+"""Rule 7: impact and upstream. Breadth first over every edge; what came over a mask once more, without those."""
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Literal, NamedTuple
+
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.walks.column_graph import Graph
+from headwater.lineage.walks.wave import Hit, Wave
+
+Mode = Literal["value", "any"]
+
+
+class Walked(NamedTuple):
+    """Hits in order of (distance, namespace, dataset, column); truncated: there are more than asked for.
+
+    ways: all that was reached, also what is gone, by node.
+    """
+
+    hits: list[Hit]
+    ways: dict[int, Hit]
+    truncated: bool
+
+
+def walk(
+    graph: Graph, starts: Collection[int], counted: CountedEdges, *, forward: bool, mode: Mode, depth: int, limit: int
+) -> Walked:
+    """Return the columns reached from `starts`, which are left out: at most `limit`, at most `depth` edges away."""
+
+    def wave(*, masked: bool, readers: bool) -> Wave:
+        return Wave(
+            graph,
+            starts,
+            counted,
+            forward=forward,
+            allowed=allowed_transformations(graph, mode, masked=masked),
+            readers=readers,
+        )
+
+    every = wave(masked=True, readers=forward)
+    hits: list[Hit] = []
+    ways: dict[int, Hit] = {}
+    while every.front and every.distance < depth and len(hits) <= limit:
+        found = every.advance(None if counted.hidden else limit + 1 - len(hits))
+        ways.update((hit.node, hit) for hit in found)
+        hits += _shown(graph, found, counted)
+    truncated = len(hits) > limit or _goes_on(graph, every, counted)
+    masked = _over_a_mask(graph, ways.values())
+    _take_out(masked, lambda: wave(masked=False, readers=forward))  # another way, perhaps longer, may be without a mask
+    again = set(ways) if every.reread else set()
+    _take_out(again, lambda: wave(masked=True, readers=False))
+    kept = (hit._replace(masked=hit.node in masked, recreated=hit.node in again) for hit in hits[:limit])
+    return Walked(list(kept) if masked or again else hits[:limit], ways, truncated)
+
+
+def _shown(graph: Graph, hits: Iterable[Hit], counted: CountedEdges) -> Iterable[Hit]:
+    return (hit for hit in hits if graph.dataset_of[hit.node] not in counted.hidden) if counted.hidden else hits
+
+
+def _goes_on(graph: Graph, wave: Wave, counted: CountedEdges) -> bool:
+    """Tell whether a walk that was cut off would reach more than what is gone."""
+    while wave.front:
+        if any(_shown(graph, wave.advance(None if counted.hidden else 1), counted)):
+            return True
+    return False
+
+
+def _over_a_mask(graph: Graph, hits: Iterable[Hit]) -> set[int]:
+    """Return the nodes that were reached over a step that masks; nearer hits come first."""
+    masks = [transformation.masked for transformation in graph.transformations]
+    found: set[int] = set()
+    if any(masks):
+        for hit in hits:
+            if masks[hit.transformation] or hit.parent in found:
+                found.add(hit.node)
+    return found
+
+
+def _take_out(nodes: set[int], begin: Callable[[], Wave]) -> None:
+    """Take out the nodes that another walk reaches."""
+    if nodes:
+        wave = begin()
+        while nodes and wave.front:
+            nodes.difference_update(hit.node for hit in wave.advance())
+
+
+def allowed_transformations(graph: Graph, mode: Mode, *, masked: bool) -> bytes:
+    """Return by `How` number, 1 where a walk may go: `value` follows DIRECT edges, `any` all."""
+    passes = bytes(
+        (mode == "any" or transformation.direct) and (masked or not transformation.masked)
+        for transformation in graph.transformations
+    )
+    return b"\1" + passes[1:]

@@ -1,0 +1,181 @@
+"""A breadth-first search over the edges that count, one distance at a time."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from headwater.lineage.edges.nesting import CONTAINS, MAY, SURE, StepTarget
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.walks.adjacency import NO_EDGES, triples
+from headwater.lineage.walks.column_graph import Graph
+
+_AGAIN = 3
+"""A column that was listed already, as what another lies in, and is reached itself now."""
+
+Step = tuple[int, int, int, int, int]
+"""To which node, from which, by which `How`, of which edge set, how (`nesting`)."""
+
+
+class Hit(NamedTuple):
+    """A reached column: how far, from which column by which edge.
+
+    masked: every way to it masks; recreated: every way to it is over a reader of another generation.
+    """
+
+    node: int
+    distance: int
+    masked: bool
+    parent: int
+    transformation: int
+    edge_set: int
+    recreated: bool = False
+
+
+class Wave:
+    """Goes on from the columns it reached last; what is gone is reached like all else."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        starts: Collection[int],
+        counted: CountedEdges,
+        *,
+        forward: bool,
+        allowed: bytes,
+        readers: bool = False,
+        perhaps: bool = True,
+    ):
+        """Begin at `starts`.
+
+        readers: go on from a column also where current readers met it in other generations of its dataset.
+        perhaps: follow steps that names do not settle; else they are only kept, in `unsettled`.
+        """
+        self.reached = set(starts)
+        self.distance = 0
+        self.reread = False
+        self.unsettled: list[Hit] = []
+        self._graph = graph
+        self._counted = counted
+        self._edges = graph.out if forward else graph.into
+        self._forward, self._readers, self._perhaps = forward, readers, perhaps
+        self._allowed = allowed
+        self._others: dict[int, Sequence[int]] = {}
+        self._crossed: set[int] = set()
+        self._contained: set[int] = set()
+        self.front = [step[0] for step in self._in_order([(node, node, 0, 0, SURE) for node in starts], None)]
+
+    def advance(self, most: int | None = None) -> list[Hit]:
+        """Go one edge further; returns what is new there, in order of (namespace, dataset, column).
+
+        most: of more than these the first are returned, and there the search ends.
+        """
+        self.distance += 1
+        found: list[Step] = []
+        for parent in self.front:
+            self._follow(parent, found)
+        steps = self._in_order(found, most)
+        self.front = [step[0] for step in steps if step[4] != CONTAINS]
+        return [
+            Hit(node, self.distance, False, parent, transformation, number)
+            for node, parent, transformation, number, kind in steps
+            if kind != _AGAIN
+        ]
+
+    def _in_order(self, steps: Iterable[Step], most: int | None) -> list[Step]:
+        """Sort dataset by dataset, which is cheaper than comparing long names for each column."""
+        names, keys, dataset_of = self._graph.names, self._graph.keys, self._graph.dataset_of
+        by_dataset: dict[int, list[Step]] = {}
+        for step in steps:
+            by_dataset.setdefault(dataset_of[step[0]], []).append(step)
+        ordered: list[Step] = []
+        for dataset in sorted(by_dataset, key=names.__getitem__):
+            ordered += sorted(by_dataset[dataset], key=lambda step: keys[step[0]])
+            if most is not None and len(ordered) >= most:
+                return ordered[:most]
+        return ordered
+
+    def _follow(self, parent: int, found: list[Step]) -> None:
+        """Find what one node leads to."""
+        self._from(parent, parent, self._counted.live, found)
+        for other in self._others_of(self._graph.dataset_of[parent]) if self._readers else ():
+            before = len(found)
+            for node in self._counted.nesting.again(parent, other):
+                self._from(parent, node, self._counted.reading, found)
+            self.reread = self.reread or len(found) > before
+
+    def _others_of(self, dataset: int) -> Sequence[int]:
+        found = self._others.get(dataset)
+        if found is None:
+            found = self._others[dataset] = self._counted.lifetimes.others(dataset)
+        return found
+
+    def _from(self, parent: int, at: int, counts: bytearray, found: list[Step]) -> None:
+        """Follow the edges of a column, and of what it lies in; `parent` is what stands for it on the way."""
+        self._over(parent, at, (at, ""), counts, found)
+        if self._graph.dataset_of[at] in self._counted.nesting.active:
+            for place in self._counted.nesting.lies_in(at):
+                self._over(parent, at, place, counts, found)
+
+    def _over(self, parent: int, at: int, place: tuple[int, str], counts: bytearray, found: list[Step]) -> None:
+        """Follow the edges of a node for a column at some place in it."""
+        node = place[0]
+        edges = self._edges.get(node)
+        if edges is None:
+            return
+        dataset_of, reached, allowed = self._graph.dataset_of, self.reached, self._allowed
+        active = self._counted.nesting.active
+        plain = dataset_of[node] not in active
+        for far, transformation, number in triples(edges):
+            if not counts[number] or not allowed[transformation]:
+                continue
+            dataset = dataset_of[far]
+            if dataset < 0:
+                found += self._cross(parent, far, transformation, number)
+            elif plain and dataset not in active:
+                if far not in reached:
+                    reached.add(far)
+                    found.append((far, parent, transformation, number, SURE))
+            else:
+                found += self._nested(parent, at, place, (far, transformation, number))
+
+    def _nested(self, parent: int, at: int, place: tuple[int, str], edge: tuple[int, int, int]) -> Iterator[Step]:
+        """Follow an edge between datasets with nested columns (rule 12)."""
+        (node, rest), (far, transformation, number) = place, edge
+        nesting, direct = self._counted.nesting, self._graph.transformations[transformation].direct
+        ways: Iterable[StepTarget]
+        if self._forward:
+            onward = nesting.onward_from_within(at, node, rest, far, direct=direct) if rest else None
+            ways = onward or nesting.onward(node, far, direct=direct)
+        else:
+            back = nesting.back_from_within(at, node, rest, far, direct=direct) if rest else None
+            ways = back or nesting.back(node, far, direct=direct)
+        for reach in ways:
+            yield from self._take((reach.node, parent, transformation, number, reach.kind))
+
+    def _take(self, step: Step) -> Iterator[Step]:
+        """Take a step unless it leads to what was reached; what is only contained may be reached later."""
+        node, parent, transformation, number, kind = step
+        if node in self.reached:
+            return
+        if kind == CONTAINS:
+            if node not in self._contained:
+                self._contained.add(node)
+                yield step
+        elif kind == MAY and not self._perhaps:
+            self.unsettled.append(Hit(node, self.distance, False, parent, transformation, number))
+        else:
+            self.reached.add(node)
+            yield (node, parent, transformation, number, _AGAIN if node in self._contained else SURE)
+
+    def _cross(self, parent: int, middle: int, transformation: int, number: int) -> Iterator[Step]:
+        """Go through the meeting point of dataset-wide edges, which is no distance; once, for all that come later."""
+        if middle in self._crossed:
+            return
+        self._crossed.add(middle)
+        active = self._counted.nesting.active
+        for far, onward, _ in triples(self._edges.get(middle, NO_EDGES)):
+            if not self._allowed[transformation or onward]:
+                continue
+            yield from self._take((far, parent, transformation or onward, number, SURE))
+            if self._graph.dataset_of[far] in active:
+                for each in self._counted.nesting.within(far).values():
+                    yield from self._take((each, parent, transformation or onward, number, SURE))

@@ -1,0 +1,147 @@
+"""The process `parser`: log to lake when something comes, at most once a tick; the lake's maintenance in between."""
+
+import logging
+import sys
+import threading
+import time
+from pathlib import Path
+
+from headwater.errors import HeadwaterError, LogUnavailable, Retry
+from headwater.eventlog import each
+from headwater.lake.bronze_tables import Bronze
+from headwater.lake.delta_table import REOPEN_AFTER
+from headwater.lake.lake_maintenance import compact, vacuum
+from headwater.local.lifeline import read_settings, when_parent_ends
+from headwater.local.wake import Wake, reached_note
+from headwater.parser.attempts import Attempts
+from headwater.parser.log_ingest import Parser
+from headwater.parser.partitions import Partition
+from headwater.runtime.folders import folder_lock, prepare_folder
+from headwater.runtime.logs import is_log_made, log_readers
+from headwater.runtime.storage import OWNER, is_lake_remote, open_bronze, open_claims
+from headwater.settings import Settings
+
+log = logging.getLogger(__name__)
+
+VACUUM_EVERY_S = 3600.0
+MAX_PAUSE_S = 30.0
+SAY_AGAIN_S = 60.0
+
+
+class Loop:
+    """A parser for each partition, and the lake's maintenance, until told to stop."""
+
+    def __init__(self, settings: Settings, folder: Path, stop: threading.Event, wake: Wake, index: Wake):
+        """Open nothing that may not be there yet: the log is made by `serve`.
+
+        wake: rung when something has come, and after `stop` was set; index: rung with each commit.
+        """
+        self._settings = settings
+        self._folder = folder
+        self._stop = stop
+        self._wake = wake
+        self._index = index
+        self._bronze: Bronze = open_bronze(settings)
+        self._readers = log_readers(settings, folder)
+        self._partitions: list[Partition] = []
+        self._commits = 0
+        self._not_before = 0.0  # of the next commit to a remote lake: one a tick, all partitions together
+        self._vacuumed = time.monotonic()
+        self._said = "", 0.0
+
+    def run(self) -> None:
+        """Parse until stopped; faults of log or lake are tried again, ever more slowly."""
+        while not (is_log_made(self._settings, self._folder) or self._stop.wait(0.05)):
+            pass
+        pause = 0.0
+        while not self._stop.is_set():
+            started = time.monotonic()
+            self._wake.take()  # before the look: a wake that comes meanwhile leads to another
+            taken = 0
+            try:
+                taken = self._look()
+                self._maintain()
+                pause = 0.0
+            except Retry as error:
+                self._say(str(error))
+                self._close()
+                pause = min(MAX_PAUSE_S, max(0.2, pause * 2))
+            if not any(partition.parser.filled for partition in self._partitions):
+                self._rest(taken, pause, time.monotonic() - started)
+        self._close()
+
+    def _rest(self, taken: int, pause: float, spent_s: float) -> None:
+        """Keep a tick between two commits; after a look that found nothing, wait for a wake, at most a tick."""
+        left_s = max(0.0, self._settings.tick_s - spent_s)
+        if pause or taken or is_lake_remote(self._settings):
+            self._stop.wait(pause or left_s)
+        else:
+            self._wake.wait(left_s)
+
+    def _look(self) -> int:
+        if not self._partitions:
+            self._open()
+        waits: LogUnavailable | None = None
+        done = self._commits
+        for partition in self._partitions:
+            if self._stop.wait(max(0.0, self._not_before - time.monotonic())):
+                break
+            try:
+                taken = bool(partition.step())
+            except LogUnavailable as error:
+                waits = error  # of one partition: the others need not wait
+                continue
+            if taken:
+                self._commits += 1
+                self._index.ring(reached_note(partition.reader.source, partition.parser.committed))
+                if is_lake_remote(self._settings):
+                    self._not_before = time.monotonic() + self._settings.tick_s
+        if waits:
+            raise waits
+        return self._commits - done
+
+    def _maintain(self) -> None:
+        if self._commits >= REOPEN_AFTER:
+            self._commits = 0
+            compact(self._bronze)
+        if time.monotonic() - self._vacuumed > VACUUM_EVERY_S:
+            self._vacuumed = time.monotonic()
+            vacuum(self._bronze, self._settings.vacuum_hours)
+
+    def _open(self) -> None:
+        claims = open_claims(self._settings)
+        for reader in self._readers():
+            attempts = Attempts(self._folder / "run" / f"attempts-{reader.source.partition}.json")
+            self._partitions.append(Partition(reader, Parser(reader, self._bronze, claims, OWNER), attempts))
+
+    def _say(self, trouble: str) -> None:
+        """Say what is wrong when it begins, and then once a minute."""
+        said, at = self._said
+        if trouble != said or time.monotonic() - at >= SAY_AGAIN_S:
+            log.warning("%s", trouble)
+            self._said = trouble, time.monotonic()
+
+    def _close(self) -> None:
+        """Look at the log anew next time: a service may have replaced it meanwhile."""
+        each([partition.reader for partition in self._partitions], lambda reader: reader.close())
+        self._partitions.clear()
+
+
+def main() -> None:
+    """Run as a child of `headwater up`."""
+    logging.basicConfig(level=logging.INFO, format="parser: %(message)s", stream=sys.stderr)
+    settings = read_settings()
+    stop = threading.Event()
+    wake, index = Wake(*map(int, sys.argv[1:3])), Wake(*map(int, sys.argv[3:5]))
+    when_parent_ends(stop.set, wake.ring)
+    try:
+        folder = prepare_folder(settings)
+        with folder_lock(folder, "parser", wait_s=15):
+            Loop(settings, folder, stop, wake, index).run()
+    except HeadwaterError as error:
+        log.error("%s", error)
+        sys.exit(1 if isinstance(error, Retry) else 3)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,210 @@
+"""The process `serve`: receiver and reading API on one port, writer of the event log."""
+
+import asyncio
+import gc
+import logging
+import socket
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import uvicorn
+import uvloop
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from headwater.access import Access
+from headwater.api.app import ReadApi, ReadFrom
+from headwater.api.live_feed import Live
+from headwater.api.marquez.marquez_routes import MarquezApi
+from headwater.errors import HeadwaterError, LogUnavailable, Retry
+from headwater.eventlog import Log
+from headwater.eventlog.folder_claims import ClaimCheck
+from headwater.index.reading.index_search import Search
+from headwater.index.reading.view_opener import ViewOpener
+from headwater.local.connection import connection_class
+from headwater.local.health import Health
+from headwater.local.intake import Take
+from headwater.local.lifeline import read_settings, when_parent_ends
+from headwater.local.wake import Wake
+from headwater.receiver import Refusal, Request
+from headwater.receiver.station import Receiver, RequestLimits
+from headwater.runtime.folders import folder_lock, prepare_folder
+from headwater.runtime.indexes import open_freshness, open_index_home, open_rules
+from headwater.runtime.logs import log_readers, open_log
+from headwater.runtime.storage import claim_limit, open_bronze, open_claims
+from headwater.settings import Settings, settings_shown
+from headwater.web.pages import Web
+
+log = logging.getLogger(__name__)
+
+FLUSH_REFUSALS_S = 0.5
+RETENTION_S = 30.0
+_AT_ONCE = 100
+
+
+class Serve:
+    """The ASGI application: hot paths first, everything else goes to the reading API."""
+
+    def __init__(self, settings: Settings, folder: Path, event_log: Log):
+        """Wire the stations of this process."""
+        self._settings = settings
+        self._log = event_log
+        access = Access(settings.keys)
+        claims = ClaimCheck(event_log, open_claims(settings), claim_limit(settings))
+        self.receiver = Receiver(claims, access, RequestLimits(max_body_bytes=settings.max_body_bytes))
+        self.timeout_s = settings.request_timeout_s
+        self._intake: dict[str, Take] = {
+            "/api/v1/lineage": self.receiver.one,
+            "/api/v1/lineage/batch": self.receiver.batch,
+        }
+        bronze, readers = open_bronze(settings), log_readers(settings, folder)
+        freshness = open_freshness(settings, folder, log_readers(settings, folder))
+        self._health = Health(event_log, readers, bronze, freshness, folder)
+        home = open_index_home(folder)
+        open_views, search = ViewOpener(home, open_rules(settings)), Search(home, open_rules(settings))
+        shown = settings_shown(settings)
+        self.live = Live(home)
+        reading = ReadFrom(readers, bronze, access, open_views, search, freshness, shown, self._send_again, self.live)
+        self._read = ReadApi(reading).app()
+        self._read.routes.extend(MarquezApi(open_views, search, bronze, access, freshness, post=self._post).routes())
+        self._read.routes.extend(self._health.routes())
+        self._read.routes.extend(Web().routes())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer what is asked; what is posted goes its own way from the connection to the receiver."""
+        if scope["type"] == "http" and not self._is_ours(Headers(scope=scope)):
+            self.refuse(_FOREIGN_HOST)
+            answer = _FOREIGN_HOST.answer()
+            await Response(answer.body, answer.status, media_type="application/json")(scope, receive, send)
+        else:
+            await self._read(scope, receive, send)
+
+    async def _post(self, body: bytes, headers: Mapping[str, str], query: str) -> tuple[int, bytes]:
+        """Take an event that the reading API makes of a change, with the credentials of who asked for it."""
+        answer = await self.receiver.one(Request("POST", headers, query, body))
+        return answer.status, answer.body
+
+    def find(self, method: str, path: str, headers: Mapping[str, str]) -> Take | None:
+        """Return the receiver's route of a path, None if the reading API has it or the Host header is foreign."""
+        take = self._intake.get(path) if method != "GET" or path not in _READ_TOO else None
+        return take if take and self._is_ours(headers) else None
+
+    def _is_ours(self, headers: Mapping[str, str]) -> bool:
+        """Check Host and Origin while there are no keys.
+
+        A web page must neither reach us under a name of its own (DNS rebinding) nor post to us from another site.
+        """
+        if self._settings.keys:
+            return True
+        origin = headers.get("origin", "")
+        return self._is_allowed(headers.get("host", "")) and (not origin or self._is_allowed(origin.partition("//")[2]))
+
+    def _is_allowed(self, host: str) -> bool:
+        name = host.rpartition("]")[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
+        return name.lower() in self._settings.allowed_hosts
+
+    async def _send_again(
+        self, bodies: Sequence[bytes], headers: Mapping[str, str], query: str
+    ) -> Sequence[str | None]:
+        """Take events again as if they were posted anew, with the key of who asks for it."""
+        own = {name: value for name, value in headers.items() if not name.startswith("content-")}
+        own["content-type"] = "application/json"
+        answers = [
+            await asyncio.gather(*(self.receiver.one(Request("POST", own, query, body)) for body in some))
+            for some in (bodies[at : at + _AT_ONCE] for at in range(0, len(bodies), _AT_ONCE))
+        ]
+        return [
+            None if answer.status == 200 else msgspec.json.decode(answer.body)["error"]
+            for some in answers
+            for answer in some
+        ]
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Count a refusal of the connection, before any station sees the request."""
+        self.receiver.refusals.add(refusal, "connection", None, None)
+
+    async def housekeeping(self) -> None:
+        """Flush notes of refusals and let retention look at the log; ends only when the log's writer has died."""
+        looked = 0.0
+        while self._log.is_writing():
+            await asyncio.sleep(FLUSH_REFUSALS_S)
+            await self.receiver.flush_refusals()
+            if time.monotonic() - looked > RETENTION_S:
+                looked = time.monotonic()
+                await asyncio.to_thread(self._retain)
+
+    def _retain(self) -> None:
+        try:
+            self._log.retain(self._health.watermarks)
+        except LogUnavailable as error:
+            log.warning("Retention is put off, nothing is deleted: %s", error)
+        except HeadwaterError:
+            pass  # no lake yet, or not now
+
+
+_READ_TOO = ("/api/v1/lineage",)
+"""Marquez has two things at this address: posted events, and the lineage of a node."""
+
+_FOREIGN_HOST = Refusal(
+    403,
+    "host",
+    "This Host or Origin header is not on the list.",
+    "Use localhost, add the name to `allowed_hosts`, or set keys.",
+)
+
+
+async def run(settings: Settings, folder: Path, listener: socket.socket, parser: Wake) -> None:
+    """Serve until the supervisor ends; what was received is then answered and the log closed."""
+    event_log = open_log(settings, folder, open_claims(settings), parser.ring)
+    serve = Serve(settings, folder, event_log)
+    config = uvicorn.Config(
+        serve, http=connection_class(serve), loop="uvloop", lifespan="off", ws="none", proxy_headers=False,
+        access_log=False, log_level="warning",
+        timeout_keep_alive=75, timeout_graceful_shutdown=10, server_header=False, date_header=False, backlog=2048,
+    )  # fmt: skip
+    server = uvicorn.Server(config)
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        server.should_exit = True
+        serve.live.close()  # streams have no end of their own, and the server waits for answers to end
+
+    def stop_soon() -> None:
+        loop.call_soon_threadsafe(stop)
+
+    when_parent_ends(stop_soon)
+    housekeeping = asyncio.create_task(serve.housekeeping())
+    housekeeping.add_done_callback(lambda _: stop())  # a fault of ours: start anew
+    gc.collect()
+    gc.freeze()  # what start-up made stays: the collector need not look at it again and again
+    try:
+        await server.serve(sockets=[listener])
+    finally:
+        housekeeping.cancel()
+        await serve.receiver.flush_refusals()
+        await event_log.aclose()
+
+
+def main() -> None:
+    """Run as a child of `headwater up`; the arguments: listening socket, and the pipe that wakes the parser."""
+    logging.basicConfig(level=logging.INFO, format="serve: %(message)s", stream=sys.stderr)
+    settings = read_settings()
+    listener, *parser = map(int, sys.argv[1:])
+    try:
+        folder = prepare_folder(settings)
+        with (
+            folder_lock(folder, "serve", wait_s=15),
+            asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+        ):
+            runner.run(run(settings, folder, socket.socket(fileno=listener), Wake(*parser)))
+    except HeadwaterError as error:
+        log.error("%s", error)
+        sys.exit(1 if isinstance(error, Retry) else 3)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""Which events were seen lately: the dedupe window of one partition."""
+
+from collections import deque
+from collections.abc import Iterable
+
+MAX_IDS = 1_000_000
+MAX_AGE_US = 2 * 24 * 3600 * 1_000_000
+
+
+class DedupeWindow:
+    """The newest million ids of the last two days; forgets whole batches, oldest first. About 130 bytes an id."""
+
+    def __init__(self, ids: Iterable[tuple[int, bytes]] = ()):
+        """Start from ids with the time each was received (us), oldest first."""
+        self._ids: set[bytes] = set()
+        self._batches: deque[tuple[int, list[bytes]]] = deque()
+        for received_us, event_id in ids:
+            if not self._batches or len(self._batches[-1][1]) >= 1000:
+                self._batches.append((received_us, []))
+            self._batches[-1][1].append(event_id)
+            self._ids.add(event_id)
+
+    def __contains__(self, event_id: object) -> bool:
+        return event_id in self._ids
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def add(self, received_us: int, ids: list[bytes]) -> None:
+        """Remember a committed batch and forget what is too old or too much."""
+        if ids:
+            self._batches.append((received_us, ids))
+            self._ids.update(ids)
+        while self._batches and (len(self._ids) > MAX_IDS or self._batches[0][0] < received_us - MAX_AGE_US):
+            self._ids.difference_update(self._batches.popleft()[1])

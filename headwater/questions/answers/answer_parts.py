@@ -1,0 +1,88 @@
+"""Parts of many answers, and what a refusal looks like."""
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+
+class AnswerStruct(Struct, forbid_unknown_fields=True):
+    """An answer, or a part of one, has these members and no others."""
+
+
+Mode = Literal["value", "any"]
+Count = Annotated[int, Meta(ge=0)]
+Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+MaskedOnTheWay = Annotated[bool, Meta(description="Every way between it and the asked column has a step that masks.")]
+"""Of the way, never of the column: upstream a plaintext source may be behind a step that masks."""
+
+
+class Dataset(AnswerStruct):
+    """A dataset by its canonical name."""
+
+    namespace: str
+    dataset: str
+
+
+class Job(AnswerStruct):
+    """A job."""
+
+    namespace: str
+    name: str
+
+
+class Column(AnswerStruct):
+    """A column; null stands for the whole dataset."""
+
+    namespace: str
+    dataset: str
+    column: str | None
+
+
+class StepTransformation(AnswerStruct):
+    """What a step does to a value."""
+
+    type: Literal["DIRECT", "INDIRECT"]
+    subtype: str | None
+    masking: bool
+    description: str | None
+
+
+class Via(AnswerStruct):
+    """The last step to a column: from where, by which job, how."""
+
+    namespace: str
+    dataset: str
+    column: str | None
+    job: Job
+    transformation: StepTransformation
+
+
+class PathStep(AnswerStruct):
+    """A column on a way, and how it was reached."""
+
+    namespace: str
+    dataset: str
+    column: str | None
+    via: Via
+
+
+class Stop(AnswerStruct):
+    """A dataset from which only lineage of whole tables goes on."""
+
+    namespace: str
+    dataset: str
+    onward: list[Dataset]
+    jobs: list[Job]
+
+
+class Error(AnswerStruct):
+    """Why a request was not answered: what, where, what to do; for a name nobody knows the nearest ones.
+
+    behind: events wait that may know the name; the age of the oldest in seconds.
+    """
+
+    error: str
+    field: str | None
+    fix: str
+    nearest: list[str] | UnsetType = UNSET
+    behind: Annotated[float, Meta(gt=0)] | UnsetType = UNSET

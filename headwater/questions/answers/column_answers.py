@@ -1,0 +1,160 @@
+"""Answers about single columns: who may read them, who needs them, and what they are called."""
+
+from typing import Literal
+
+from msgspec import UNSET, UnsetType
+
+from headwater.questions.answers.answer_parts import AnswerStruct, Column, Count, Dataset, Job, StepTransformation, Time
+
+
+class SurfaceVia(AnswerStruct, kw_only=True):
+    """The last step to a column; only its job where it was written without column lineage."""
+
+    namespace: str | UnsetType = UNSET
+    dataset: str | UnsetType = UNSET
+    column: str | UnsetType | None = UNSET
+    job: Job
+    transformation: StepTransformation | UnsetType = UNSET
+
+
+class SurfaceItem(AnswerStruct):
+    """A column that may hold a tagged value; `how` is a reason in words where nobody says.
+
+    exposed_until: it is masked now, and rows written in the clear up to then may still be there.
+    """
+
+    namespace: str
+    dataset: str
+    column: str | None
+    exposure: Literal["exposed", "unknown", "masked"]
+    exposed_until: Time | None
+    how: StepTransformation | str
+    source: Column | None
+    via: SurfaceVia | None
+
+
+class Exposures(AnswerStruct):
+    """How many columns there are of each exposure."""
+
+    exposed: Count
+    unknown: Count
+    masked: Count
+
+
+class Surface(AnswerStruct):
+    """The masking surface."""
+
+    tag: str
+    sources: list[Column]
+    items: list[SurfaceItem]
+    exposures: Exposures
+    totalCount: Count  # noqa: N815 - as the answer has it
+    truncated: bool
+
+
+class Showing(AnswerStruct):
+    """A batch job that read a dataset and wrote nothing, and when it last did."""
+
+    job: Job
+    time: Time | None
+
+
+Word = Literal["used", "unused", "unknown"]
+
+
+class Verdict(AnswerStruct):
+    """Whether a column may be dropped.
+
+    read_before_recreation: its readers read the dataset before it was last made anew, none since.
+    """
+
+    namespace: str
+    dataset: str
+    column: str | None
+    verdict: Word
+    reason: str | None
+    caveats: list[str]
+    read_by: list[Job]
+    read_before_recreation: bool
+    shown_by: list[Showing]
+    consumers: list[str]
+    also_read_by: list[Job]
+    observed_since: Time | None
+    last_used: Time | None
+
+
+class Verdicts(AnswerStruct):
+    """How many columns there are of each verdict."""
+
+    used: Count
+    unused: Count
+    unknown: Count
+
+
+class Reason(AnswerStruct):
+    """How many columns have a verdict for one reason."""
+
+    verdict: Word
+    reason: str
+    count: Count
+
+
+class Unused(AnswerStruct):
+    """Columns with verdicts; reasons: the most frequent first."""
+
+    items: list[Verdict]
+    verdicts: Verdicts
+    reasons: list[Reason]
+    totalCount: Count  # noqa: N815
+    truncated: bool
+
+
+class NameStep(AnswerStruct):
+    """What one rule made of a name."""
+
+    rule: str
+    namespace: str
+    name: str
+    why: str
+
+
+class Names(AnswerStruct):
+    """Which dataset a name means."""
+
+    canonical: Job
+    rules_hash: str
+    items: list[NameStep]
+
+
+class Rules(AnswerStruct):
+    """Which rules are in force."""
+
+    rules_hash: str
+    names_hash: str
+    indexed: bool
+    tags: Count
+    masking: Count
+    consumers: Count
+    problems: list[str]
+
+
+class Found(AnswerStruct):
+    """Something that is called so."""
+
+    kind: Literal["job", "dataset", "alias", "column", "tag"]
+    namespace: str
+    name: str
+    column: str | None
+    tag: str | None
+    means: Dataset | None
+    match: Literal["exact", "prefix", "word", "part", "parent", "similar"]
+    uses: Count
+    last_seen: Time | None
+
+
+class SearchAnswer(AnswerStruct):
+    """What was found, best first."""
+
+    items: list[Found]
+    totalCount: Count  # noqa: N815
+    truncated: bool

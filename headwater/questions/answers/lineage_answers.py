@@ -1,0 +1,189 @@
+"""Answers about edges: what reaches what, why, since when, and what of it is not known."""
+
+from typing import Literal
+
+from msgspec import UNSET, UnsetType, field
+
+from headwater.questions.answers.answer_parts import (
+    AnswerStruct,
+    Column,
+    Count,
+    Dataset,
+    Job,
+    MaskedOnTheWay,
+    Mode,
+    PathStep,
+    StepTransformation,
+    Stop,
+    Time,
+    Via,
+)
+
+
+class ReachedColumn(AnswerStruct):
+    """A column that lineage reaches; `path` only if asked for."""
+
+    namespace: str
+    dataset: str
+    column: str | None
+    distance: int
+    masked: MaskedOnTheWay
+    read_before_recreation: bool
+    via: Via
+    in_schema: bool
+    path: list[PathStep] | UnsetType = UNSET
+
+
+class Reach(AnswerStruct):
+    """What a column ends up in, or is made of."""
+
+    column: Column
+    mode: Mode
+    columns: list[ReachedColumn]
+    stops: list[Stop]
+    truncated: bool
+
+
+class PathAnswer(AnswerStruct):
+    """Whether one column reaches another, and how."""
+
+    from_: Column = field(name="from")
+    to: Column
+    mode: Mode
+    reaches: bool
+    path: list[PathStep]
+    stops: list[Stop]
+
+
+class EdgeReason(AnswerStruct):
+    """A job that makes an edge."""
+
+    job: Job
+    origin: str
+    transformations: list[StepTransformation]
+    runs: Count
+    first_seen: Time | None
+    last_seen: Time | None
+    rows_confirmed: bool
+    newest_run: str | None
+    sql: str | UnsetType | None = UNSET
+
+
+class EdgeAnswer(AnswerStruct):
+    """Why an edge is there."""
+
+    from_: Column = field(name="from")
+    to: Column
+    items: list[EdgeReason]
+
+
+class DiffItem(AnswerStruct):
+    """An edge that came, went, or changed in being masked."""
+
+    change: Literal["added", "removed", "changed"]
+    from_: Column = field(name="from")
+    to: Column
+    type: Literal["DIRECT", "INDIRECT"]
+    masked: bool
+    job: Job
+
+
+class Diff(AnswerStruct):
+    """What changed between two moments."""
+
+    added: Count
+    removed: Count
+    changed: Count
+    items: list[DiffItem]
+    totalCount: Count  # noqa: N815
+    truncated: bool
+
+
+class TimelineItem(AnswerStruct):
+    """An edge that appeared or ended, or a drop of the dataset."""
+
+    time: Time
+    change: Literal["appeared", "ended", "dropped"]
+    job: Job
+    from_: Column | None = field(name="from")
+    to: Column
+
+
+class Timeline(AnswerStruct):
+    """When the lineage of a dataset changed."""
+
+    dataset: Dataset
+    items: list[TimelineItem]
+    totalCount: Count  # noqa: N815
+    truncated: bool
+
+
+class CoverageItem(AnswerStruct, kw_only=True):
+    """A dataset or a job without column lineage."""
+
+    kind: Literal["dataset", "job"]
+    namespace: str
+    dataset: str | UnsetType = UNSET
+    name: str | UnsetType = UNSET
+    reason: str
+
+
+class Coverage(AnswerStruct):
+    """What lineage does not cover."""
+
+    datasets: dict[str, int]
+    jobs: dict[str, int]
+    items: list[CoverageItem]
+    totalCount: Count  # noqa: N815
+    truncated: bool
+
+
+class AskedRun(AnswerStruct):
+    """A run, and the run that it is part of: itself where it is part of none."""
+
+    id: str
+    job: Job
+    state: str
+    execution: str
+    started: Time | None
+    ended: Time | None
+
+
+class OtherRun(AnswerStruct):
+    """A run beside the asked one; time: of its newest event."""
+
+    id: str
+    time: Time | None
+    job: Job
+
+
+class ChildRun(OtherRun):
+    """A run that is part of the asked one."""
+
+    state: str
+
+
+class ReadByRun(AnswerStruct):
+    """What a run read, and the run that had written it."""
+
+    namespace: str
+    dataset: str
+    written_by: OtherRun | None
+
+
+class WrittenByRun(AnswerStruct):
+    """What a run wrote, and the runs that read it before the next write."""
+
+    namespace: str
+    dataset: str
+    read_by: list[OtherRun]
+
+
+class RunLineage(AnswerStruct):
+    """What a run read and wrote, and the runs that are part of it."""
+
+    run: AskedRun
+    reads: list[ReadByRun]
+    writes: list[WrittenByRun]
+    children: list[ChildRun]
+    truncated: bool

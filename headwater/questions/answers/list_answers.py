@@ -1,0 +1,98 @@
+"""Answers that list what the lake holds: events, rejections, refusals, facets; newest first."""
+
+from typing import Any, Literal
+
+from msgspec import UNSET, UnsetType
+
+from headwater.questions.answers.answer_parts import AnswerStruct, Count, Time
+
+
+class StoredEvent(AnswerStruct):
+    """A stored event; `body` as it was sent, without secrets, None where the lake has it no more."""
+
+    event_id: str
+    epoch: str
+    partition: str
+    sequence: Count
+    received_at: Time
+    event_time: Time | None
+    event_kind: Literal["RUN", "JOB", "DATASET"]
+    event_type: str | None
+    run_id: str | None
+    job_namespace: str | None
+    job_name: str | None
+    producer: str | None
+    flags: list[str] | None
+    body: str | None
+
+
+class Events(AnswerStruct):
+    """Stored events."""
+
+    items: list[StoredEvent]
+    totalCount: Count  # noqa: N815
+    truncated: bool
+
+
+class RejectedEvent(AnswerStruct):
+    """What was acknowledged but is no event; a gap or hole goes up to `to_sequence` and has no body."""
+
+    epoch: str
+    partition: str
+    sequence: Count
+    to_sequence: Count
+    received_at: Time
+    reason: str
+    field: str | None
+    message: str | None
+    http: str | None
+    body: str | None
+
+
+class RejectedEvents(AnswerStruct):
+    """Quarantined events, gaps and holes."""
+
+    items: list[RejectedEvent]
+    totalCount: Count  # noqa: N815
+    truncated: bool
+
+
+class RefusedRequest(AnswerStruct):
+    """Refusals of one kind within half a second."""
+
+    received_at: Time
+    status: int
+    reason: str
+    route: str
+    key: str | None
+    field: str | None
+    message: str | None
+    user_agent: str | None
+    first_at: Time | None
+    count: Count
+
+
+class RefusedRequests(AnswerStruct):
+    """Requests and items that were not taken."""
+
+    items: list[RefusedRequest]
+    totalCount: Count  # noqa: N815
+    truncated: bool
+
+
+class FacetItem(AnswerStruct, kw_only=True):
+    """A facet, as its producer sent it, of a run (`runId`), or of a job or dataset (`namespace`, `name`)."""
+
+    runId: str | UnsetType = UNSET  # noqa: N815
+    namespace: str | UnsetType = UNSET
+    name: str | UnsetType = UNSET
+    eventTime: Time | None  # noqa: N815
+    facet: Any
+
+
+class Facets(AnswerStruct):
+    """The newest value of a facet for each run, job or dataset."""
+
+    items: list[FacetItem]
+    totalCount: Count  # noqa: N815
+    truncated: bool

@@ -1,0 +1,38 @@
+"""Which dataset a name means: the steps of its form, then of its binding in time; and the rules in force."""
+
+from collections.abc import Callable, Iterable
+
+from headwater.index.reading.view_opener import RulesInForce
+from headwater.lineage.names.canonical_names import NameRules
+from headwater.lineage.names.dataset_name import Name, Step
+from headwater.questions.answers.answer_parts import Job
+from headwater.questions.answers.column_answers import Names, NameStep, Rules
+
+Bind = Callable[[Name, int | None], Iterable[Step]]
+"""From a canonical name and a time (microseconds, None: now) to the steps of its binding; none where it has none."""
+
+
+def unbound(_name: Name, _at_us: int | None) -> Iterable[Step]:
+    """Know no binding: what holds where nothing was observed."""
+    return ()
+
+
+def explain_name(
+    rules: NameRules, namespace: str, name: str, *, at_us: int | None = None, bind: Bind = unbound
+) -> Names:
+    """Return what a name becomes: the name as sent first, then what each rule made of it, and why."""
+    sent = Name(namespace, name)
+    steps = [Step("as-sent", "", sent, sent), *rules.explain(namespace, name)]
+    steps += bind(steps[-1].after, at_us)
+    items = [NameStep(step.rule, *step.after.parts, step.why) for step in steps]
+    return Names(Job(*steps[-1].after.parts), rules.rules_hash, items)
+
+
+def rules_in_force(found: RulesInForce) -> Rules:
+    """Return which rules are in force, and what is wrong with the files of the user's rules.
+
+    indexed: lineage is derived by these rules for names already; false while the index is built again.
+    """
+    rules = found.rules
+    declared = len(rules.tags), len(rules.masking), len(rules.consumers)
+    return Rules(rules.rules_hash, rules.names.rules_hash, found.indexed, *declared, found.problems)

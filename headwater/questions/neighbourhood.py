@@ -1,0 +1,213 @@
+"""What lies around a dataset or a column: tables, columns and the edges between them, enough to draw it."""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from headwater.lineage.edges.facet_contents import Transformation
+from headwater.lineage.names.canonical_names import NameRules
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.snapshot import Snapshot
+from headwater.lineage.walks.walk import Mode, walk
+from headwater.questions.answers.answer_parts import Job
+from headwater.questions.answers.picture_answers import (
+    ColumnEdge,
+    LineageColumn,
+    LineageTable,
+    Neighbourhood,
+    TableEdge,
+)
+from headwater.questions.feeds import feeds
+from headwater.questions.showing import shown_column, shown_transformation
+from headwater.questions.subjects import Subject, find_column, find_dataset, nodes_of
+
+COLUMNS_NAMED = 200
+"""Columns of a table that are named; `columnCount` counts all."""
+
+Ends = tuple[int, int]
+
+
+class PictureBounds(NamedTuple):
+    """How far to look: edges towards what feeds it, edges towards what it feeds; limit: columns, or tables."""
+
+    up: int
+    down: int
+    limit: int
+
+
+class _Found(NamedTuple):
+    """distances: by dataset, below 0 upstream; columns: (node, distance, masked) in the order of the answer."""
+
+    distances: dict[int, int]
+    columns: list[tuple[int, int, bool]]
+    truncated: bool
+
+
+def neighbourhood(
+    snapshot: Snapshot, rules: NameRules, asked: Subject, counted: CountedEdges, *, mode: Mode, reach: PictureBounds
+) -> Neighbourhood:
+    """Answer the tables around a dataset; with a column only the columns related to it, and what may hide behind them.
+
+    `masked` of a column: every way there has a step that masks; of an edge: it has no clear DIRECT transformation.
+    """
+    dataset = find_dataset(snapshot, rules, asked)
+    key = None if asked.column is None else find_column(snapshot, dataset, asked.column)
+    number = counted.lifetimes.newest(dataset)
+    links = _Links(snapshot, counted)
+    if number is None:
+        found = _Found({}, [], truncated=False)
+    elif key is None:
+        found = _tables_around(links, number, reach)
+    else:
+        found = _columns_around(
+            snapshot, links, number, nodes_of(snapshot, counted, dataset, key), counted, mode=mode, reach=reach
+        )
+    order = sorted(found.distances, key=lambda each: (found.distances[each], snapshot.graph.names[each]))
+    place = {each: at for at, each in enumerate(order)}
+    return Neighbourhood(
+        shown_column(snapshot, dataset, key),
+        mode,
+        [_table(snapshot, links, each, found.distances) for each in order]
+        or [LineageTable(*_named(snapshot, dataset), 0, False, 0, 0)],
+        [_column(snapshot, place, *each) for each in found.columns],
+        list(_column_edges(snapshot, counted, mode, [node for node, _, _ in found.columns])),
+        list(_table_edges(snapshot, links, place)),
+        found.truncated,
+    )
+
+
+class _Links:
+    """Which tables lead to which: sets of edges by (source, output)."""
+
+    def __init__(self, snapshot: Snapshot, counted: CountedEdges):
+        self._graph, self._counted = snapshot.graph, counted
+
+    def beside(self, number: int, *, forward: bool) -> dict[int, list[int]]:
+        """Return the neighbours of a table on one side, each with its edge sets; what is gone is passed through.
+
+        A reader of another generation of a table reads that table, too (rule 10).
+        """
+        found: dict[int, list[int]] = {}
+        todo, seen = [number, *(self._counted.lifetimes.others(number) if forward else ())], {number}
+        while todo:
+            for far, edge_set in self._next(todo.pop(0), forward=forward):
+                if far not in self._counted.hidden:
+                    found.setdefault(far, []).append(edge_set)
+                elif far not in seen:
+                    todo.append(far)
+                seen.add(far)
+        found.pop(number, None)
+        return found
+
+    def _next(self, number: int, *, forward: bool) -> Iterator[tuple[int, int]]:
+        graph = self._graph
+        for edge_set in sorted((graph.feeds if forward else graph.fed_by).get(number, ())):
+            _, lineage = graph.sets[edge_set]
+            if not self._counted.says(edge_set) or lineage.output is None:
+                continue
+            if forward and graph.names[number] not in lineage.tables:
+                continue
+            for name in (lineage.output,) if forward else lineage.tables:
+                far = graph.dataset(name)
+                if far is not None:
+                    yield far, edge_set
+
+
+def _tables_around(links: _Links, start: int, reach: PictureBounds) -> _Found:
+    distances = {start: 0}
+    truncated = False
+    for forward, depth, sign in ((False, reach.up, -1), (True, reach.down, 1)):
+        queue = deque([(start, 0)])
+        seen = {start}
+        while queue:
+            number, far = queue.popleft()
+            for each in links.beside(number, forward=forward) if far < depth else ():
+                if each not in seen:
+                    seen.add(each)
+                    truncated = truncated or len(distances) >= reach.limit
+                    if len(distances) < reach.limit:
+                        distances.setdefault(each, sign * (far + 1))
+                        queue.append((each, far + 1))
+    return _Found(distances, [], truncated)
+
+
+def _columns_around(
+    snapshot: Snapshot,
+    links: _Links,
+    dataset: int,
+    starts: list[int],
+    counted: CountedEdges,
+    *,
+    mode: Mode,
+    reach: PictureBounds,
+) -> _Found:
+    columns = [(node, 0, False) for node in starts]
+    known, truncated = set(starts), False
+    for forward, depth, sign in ((False, reach.up, -1), (True, reach.down, 1)):
+        walked = walk(
+            snapshot.graph, starts, counted, forward=forward, mode=mode, depth=max(1, depth), limit=reach.limit
+        )  # fmt: skip
+        fresh = [hit for hit in walked.hits if hit.node not in known] if depth else []
+        known.update(hit.node for hit in fresh)
+        columns += [(hit.node, sign * hit.distance, hit.masked) for hit in fresh]
+        truncated = truncated or (len(walked.hits) >= reach.limit and walked.truncated)
+    distances = {dataset: 0}
+    for node, distance, _ in columns:
+        distances.setdefault(snapshot.graph.dataset_of[node], distance)
+    for number, far in [*distances.items()]:
+        if 0 <= far < reach.down:
+            for each, edge_sets in links.beside(number, forward=True).items():
+                if any(snapshot.graph.is_opaque(edge_set, number) for edge_set in edge_sets):
+                    distances.setdefault(each, far + 1)
+        if -reach.up < far <= 0:
+            for each, edge_sets in links.beside(number, forward=False).items():
+                if not all(snapshot.graph.sets[edge_set][1].carries for edge_set in edge_sets):
+                    distances.setdefault(each, far - 1)
+    return _Found(distances, columns, truncated)
+
+
+def _table(snapshot: Snapshot, links: _Links, number: int, shown: dict[int, int]) -> LineageTable:
+    fed_by, feeding = links.beside(number, forward=False), links.beside(number, forward=True)
+    sets = snapshot.graph.sets
+    return LineageTable(
+        *_named(snapshot, snapshot.graph.names[number]),
+        shown[number],
+        any(sets[each][1].carries for edge_sets in fed_by.values() for each in edge_sets),
+        sum(each not in shown for each in fed_by),
+        sum(each not in shown for each in feeding),
+    )
+
+
+def _named(snapshot: Snapshot, name: Name) -> tuple[str, str, list[str], int]:
+    names = snapshot.columns(name).names
+    return *name.parts, list(names[:COLUMNS_NAMED]), len(names)
+
+
+def _column(snapshot: Snapshot, place: dict[int, int], node: int, distance: int, masked: bool) -> LineageColumn:
+    dataset, key = snapshot.graph.columns[node]
+    shown = snapshot.columns(snapshot.graph.names[dataset]).shown(key or "")
+    return LineageColumn(place[dataset], shown, distance, masked)
+
+
+def _column_edges(snapshot: Snapshot, counted: CountedEdges, mode: Mode, nodes: list[int]) -> Iterator[ColumnEdge]:
+    place = {node: at for at, node in enumerate(nodes)}
+    for node, at in place.items():
+        transformations: dict[int, list[Transformation]] = {}
+        for feed in feeds(snapshot.graph, node, counted):
+            if feed.node in place and (mode == "any" or feed.transformation.direct):
+                transformations.setdefault(feed.node, []).append(feed.transformation)
+        for source, found in sorted(transformations.items()):
+            telling = min(found, key=lambda transformation: (not transformation.direct, transformation.masked))
+            transformation = shown_transformation(telling)
+            yield ColumnEdge(place[source], at, transformation.type, transformation.subtype, transformation.masking)
+
+
+def _table_edges(snapshot: Snapshot, links: _Links, place: dict[int, int]) -> Iterator[TableEdge]:
+    sets = snapshot.graph.sets
+    for number, at in place.items():
+        for far, edge_sets in links.beside(number, forward=True).items():
+            if far in place:
+                jobs = sorted({sets[each][0].job for each in edge_sets})
+                told = not any(snapshot.graph.is_opaque(each, number) for each in edge_sets)
+                yield TableEdge(at, place[far], told, [Job(*snapshot.job(job).parts) for job in jobs])

@@ -1,0 +1,127 @@
+"""What a question's words mean: datasets by any alias or unique suffix, columns, or the nearest ones there are."""
+
+import difflib
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from headwater.errors import NotKnown, WrongQuestion
+from headwater.lineage.names.canonical_names import NameRules
+from headwater.lineage.names.dataset_name import Name, split_location
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.snapshot import Snapshot
+
+_NEAREST = 5
+
+
+class Subject(NamedTuple):
+    """What is asked about: a dataset as its producers or users name it, and a column, None for all of them."""
+
+    namespace: str | None
+    dataset: str
+    column: str | None = None
+
+
+class Bounds(NamedTuple):
+    """How far an answer goes: edges, and items."""
+
+    depth: int
+    limit: int
+
+
+def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject) -> Name:
+    """Return the dataset that is meant; raises NotKnown, or WrongQuestion where several may be meant."""
+    for name in _candidates(rules, asked):
+        dataset = snapshot.resolve(name)
+        if snapshot.knows(dataset):
+            return dataset
+    known = snapshot.datasets()
+    text = asked.dataset.strip("/")
+    namespaces = _namespaces(rules, asked)
+    fitting = {name: name for name in known if _ends_with(name, text) and _is_in(name, namespaces)}
+    fitting = fitting or {
+        alias: dataset
+        for alias, dataset in snapshot.aliases().items()
+        if _ends_with(alias, text) and _is_in(alias, namespaces) and snapshot.knows(dataset)
+    }
+    found = sorted(set(fitting.values()))
+    if len(found) > 1:
+        shown = ", ".join(repr("/".join(name.parts)) for name in found[:_NEAREST])
+        raise WrongQuestion(f"{text[:200]!r} may be {len(found)} datasets: {shown}. Name the namespace, or more.")
+    if found:
+        return found[0]
+    whole = f"{asked.namespace}/{asked.dataset}" if asked.namespace else asked.dataset
+    raise NotKnown("dataset", whole, _nearest_names(asked.dataset, known))
+
+
+def _candidates(rules: NameRules, asked: Subject) -> Iterable[Name]:
+    if asked.namespace is not None:
+        yield rules.canonical(asked.namespace, asked.dataset)
+        return
+    alias = rules.aliases.get(asked.dataset.casefold())
+    if alias:
+        yield alias
+    location = split_location(asked.dataset)
+    if location:
+        yield rules.canonical(*location.parts)
+
+
+def _namespaces(rules: NameRules, asked: Subject) -> tuple[str, ...]:
+    """Return the ways to write the namespace that was asked for; none means any."""
+    if asked.namespace is None:
+        return ()
+    return asked.namespace, rules.canonical(asked.namespace, asked.dataset).namespace
+
+
+def _is_in(name: Name, namespaces: tuple[str, ...]) -> bool:
+    return not namespaces or name.namespace in namespaces
+
+
+def _ends_with(name: Name, text: str) -> bool:
+    whole = f"{name.namespace}/{name.name.lstrip('/')}"
+    if not text or not whole.endswith(text):
+        return False
+    before = whole[: -len(text)]
+    return not before or before[-1] in "/.:"
+
+
+def _nearest_names(asked: str, known: Iterable[Name]) -> list[str]:
+    by_text = {"/".join(name.parts): name for name in known}
+    by_end: dict[str, str] = {}
+    for whole in sorted(by_text):
+        by_end.setdefault(_end(whole), whole)
+    near = difflib.get_close_matches(_end(asked), list(by_end), _NEAREST, 0.5)
+    return [by_end[end] for end in near]
+
+
+def _end(text: str) -> str:
+    return "/".join(text.casefold().replace(".", "/").rstrip("/").split("/")[-2:])
+
+
+def find_column(snapshot: Snapshot, dataset: Name, column: str) -> str:
+    """Return the key of a column; raises NotKnown with the nearest ones."""
+    columns, graph = snapshot.shown_columns(dataset), snapshot.graph
+    key = columns.key(column)
+    numbers = graph.generations.get(dataset, ())
+    if key in columns.by_key or any(graph.node(number, key) is not None for number in numbers):
+        return key
+    mentioned = [graph.columns[node].key or "" for number in numbers for node in graph.nodes_of(number)]
+    known = {each.casefold(): columns.shown(each) for each in (*mentioned, *columns.by_key)}
+    near = difflib.get_close_matches(column.casefold(), list(known), _NEAREST, 0.4)
+    raise NotKnown(f"column of {'/'.join(dataset.parts)!r} named", column, [known[each] for each in near])
+
+
+def nodes_of(snapshot: Snapshot, counted: CountedEdges, dataset: Name, key: str | None) -> list[int]:
+    """Return the nodes of a column and of what is nested in it, or with None of all columns of a dataset.
+
+    In its newest generation that lived: what a dropped dataset was is still answered.
+    """
+    number = counted.lifetimes.newest(dataset)
+    return [] if number is None else nodes_in(snapshot, counted, number, key)
+
+
+def nodes_in(snapshot: Snapshot, counted: CountedEdges, number: int, key: str | None) -> list[int]:
+    """Return the same of one generation of a dataset, by its number in the graph; it may tell names apart itself."""
+    if key is None:
+        return list(snapshot.graph.nodes_of(number))
+    own = counted.nesting.columns_of(number).key(key)
+    return sorted(counted.nesting.whole({snapshot.graph.node_for(number, own)}))

@@ -1,0 +1,165 @@
+"""Structured Streaming from Kafka, or an event hub at its Kafka endpoint, into bronze: where one parser is too few.
+
+The checkpoint of a stream decides what a batch is, so that an attempt that was cut off is made again over the same
+records; the lake decides what of it is done. A range that the lake lacks is read from the topic before the batch.
+"""
+
+import json
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from headwater.errors import HeadwaterError, Retry
+from headwater.eventlog import Readers
+from headwater.eventlog.kafka_clients import KafkaAddress
+from headwater.eventlog.kafka_reader import KafkaReaders
+from headwater.eventlog.kafka_records import offset_behind
+from headwater.lake.ownership import ROUTES, check_life
+from headwater.parser.dedupe_window import MAX_AGE_US
+from headwater.spark.bronze.bronze_writer import SparkBronze
+from headwater.spark.bronze.kafka_options import source_options
+from headwater.spark.bronze.spark_ingest import Ingest, Range, ranges_of
+from headwater.tables import EVENTS
+
+log = logging.getLogger(__name__)
+
+OWNER = ROUTES["spark"]
+BATCH_EVENTS = 50_000
+MAX_PAUSE_S = 60.0
+
+_RECORDS = (
+    "cast(partition as string) AS partition",
+    "offset + 1 AS sequence",
+    "unix_micros(timestamp) AS received_us",
+    "coalesce(try_cast(cast(try_element_at(filter(headers, h -> h.key = 'k'), -1).value as string) as int), 0) AS kind",
+    "coalesce(try_element_at(filter(headers, h -> h.key = 'h'), -1).value, cast('{}' as binary)) AS http",
+    "value AS body",
+)
+
+
+@dataclass(frozen=True)
+class TopicStream:
+    """A stream to be: which topic, which lake.
+
+    lake: folder or URI that holds `bronze`; claims: folder or URI of large bodies; batch_events: most of a batch;
+    every_s: seconds between two batches, None for: until caught up; epoch: the name of the log's life, where
+    the rest of Headwater reads it by another adapter (an event hub, as `headwater log show` names it).
+    """
+
+    address: KafkaAddress
+    lake: str
+    claims: str | None = None
+    batch_events: int = BATCH_EVENTS
+    every_s: float | None = None
+    epoch: str | None = None
+
+
+def run(spark: SparkSession, stream: TopicStream) -> None:
+    """Stream until caught up, or with `every_s` for good: then what may pass is waited for, ever more slowly.
+
+    Raises WrongSetting if another route owns the lake or the topic is another one now; else Retry: run it again.
+    """
+    pause_s = 1.0
+    while True:
+        try:
+            return _run(spark, stream)
+        except Retry as error:
+            if stream.every_s is None:
+                raise
+            log.warning("%s", error)
+            time.sleep(pause_s)
+            pause_s = min(MAX_PAUSE_S, pause_s * 2)
+
+
+def _run(spark: SparkSession, stream: TopicStream) -> None:
+    bronze, readers = SparkBronze(spark, f"{stream.lake}/bronze"), KafkaReaders(stream.address)
+    batches = _Batches(spark, stream, bronze, readers)
+    records = spark.readStream.format("kafka").options(**batches.options(), maxOffsetsPerTrigger=stream.batch_events)
+    writer = records.option("startingOffsets", batches.starting()).load().selectExpr(*_RECORDS).writeStream
+    source = batches.ingest.source("")
+    writer = writer.option("checkpointLocation", f"{stream.lake}/stream/{source.log}-{source.epoch}")
+    once = {"availableNow": True} if stream.every_s is None else {"processingTime": f"{stream.every_s} seconds"}
+    try:
+        writer.trigger(**once).foreachBatch(batches.take).start().awaitTermination()
+    except StreamingQueryException as error:
+        raise batches.error or Retry(f"The stream has ended: {str(error).splitlines()[0]}. Start it again.") from error
+
+
+class _Batches:
+    """Takes the batches of one query."""
+
+    def __init__(self, spark: SparkSession, stream: TopicStream, bronze: SparkBronze, readers: Readers):
+        self._spark = spark
+        self._stream = stream
+        self._bronze = bronze
+        self._readers = readers
+        epoch = stream.epoch or readers()[0].source.epoch
+        self.ingest = Ingest(spark, bronze, stream.address.topic, epoch, stream.claims)
+        self.error: HeadwaterError | None = None
+        bronze.create(OWNER, epoch)
+        bronze.check_owner(OWNER)
+
+    def options(self) -> dict[str, str]:
+        return source_options(self._stream.address)
+
+    def starting(self) -> str:
+        """Check that log and lake belong together, and return where the lake is."""
+        properties, offsets = self._bronze.properties(), {}
+        readers = {self.ingest.source(reader.source.partition): reader for reader in self._readers()}
+        for source, watermark in self._bronze.watermarks(list(readers)).items():
+            reader = readers[source]
+            check_life(properties, source, tail=reader.tail(), watermark=watermark)
+            offsets[source.partition] = max(offset_behind(watermark), offset_behind(reader.head() - 1))
+        return json.dumps({self._stream.address.topic: offsets})
+
+    def take(self, batch: DataFrame, _: int) -> None:
+        """Bring a batch into the lake, after what the lake lacks before it; Spark would hide the kind of an error."""
+        try:
+            self._bronze.check_owner(OWNER)
+            ranges = ranges_of(batch)
+            if lacking := self._lacking(ranges):
+                self._take(self._read(lacking))
+            self._take(batch, ranges)
+        except HeadwaterError as error:
+            self.error = error
+            raise
+
+    def _take(self, records: DataFrame, ranges: Mapping[str, Range] | None = None) -> None:
+        self.ingest.take(records, ranges or ranges_of(records), self._heads, self._stored)
+
+    def _heads(self) -> Mapping[str, int]:
+        return {reader.source.partition: reader.head() for reader in self._readers()}
+
+    def _stored(self, oldest_us: int) -> DataFrame:
+        """Give the events that count as seen: of this log, of the two days before a batch."""
+        since = F.timestamp_micros(F.lit(oldest_us - MAX_AGE_US))
+        seen = (F.col("received_at") >= since) & (F.col("received_date") >= F.to_date(since))
+        events = self._bronze.read(EVENTS).where((F.col("log") == self._stream.address.topic) & seen)
+        return events.select(F.col("partition").alias("place"), "event_id")
+
+    def _lacking(self, ranges: Mapping[str, Range]) -> dict[str, tuple[int, int]]:
+        """Return which offsets, the second left out, are neither in the lake nor in a batch, but still in the topic."""
+        found = {}
+        heads = self._heads() if ranges else {}
+        for source, watermark in self._bronze.watermarks([self.ingest.source(name) for name in ranges]).items():
+            name, begin = source.partition, max(watermark, heads[source.partition] - 1)
+            if begin < (here := ranges[name]).first - 1:
+                found[name] = (offset_behind(begin), offset_behind(here.first - 1))
+        return found
+
+    def _read(self, offsets: Mapping[str, tuple[int, int]]) -> DataFrame:
+        topic = self._stream.address.topic
+        begin, end = ({topic: {name: pair[place] for name, pair in offsets.items()}} for place in (0, 1))
+        names = json.dumps({topic: [int(name) for name in offsets]})
+        options = {key: value for key, value in self.options().items() if key != "subscribe"}
+        reader = self._spark.read.format("kafka").options(**options, assign=names)
+        return (
+            reader.options(startingOffsets=json.dumps(begin), endingOffsets=json.dumps(end))
+            .load()
+            .selectExpr(*_RECORDS)
+        )

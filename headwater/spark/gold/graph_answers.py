@@ -1,0 +1,80 @@
+"""Masking surface and unused columns: questions about the whole graph as it is now, asked in one Python worker."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from headwater.events.times import iso
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.rules.user_rules import UserRules
+from headwater.lineage.walks.masking_surface import Surfaced, surface
+from headwater.questions.exposure import all_tags, tagged_sources
+from headwater.questions.verdicts import dataset_verdicts
+from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
+from headwater.spark.silver.texts import text_of
+from headwater.spark.storage.arrow_rows import Row
+from headwater.tables import MASKING_SURFACE, UNUSED_COLUMNS, Table
+
+ANSWERS = Table(
+    "answers",
+    {
+        name: kind
+        for table in (MASKING_SURFACE, UNUSED_COLUMNS)
+        for name, kind in table.columns.items()
+        if name != "rules_hash"
+    },
+)
+"""Rows of both tables; `tag` is null in those of `unused_columns`."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers for all tags and all datasets."""
+
+    rules: UserRules
+    naming: Naming
+
+    def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
+        """Take rows in the columns `VOTE_COLUMNS`, sorted; yield rows of `ANSWERS`."""
+        now = SnapshotOfRows(self.rules, self.naming, rows)
+        tags = {key.casefold() for *_, (key, value) in all_tags(now, self.rules) if value.casefold() != "false"}
+        for tag in sorted(tags):
+            yield from self._surface(now, tag)
+        for dataset in sorted({each.plain for each in now.described()}):
+            yield from self._unused(now, dataset)
+
+    def _surface(self, now: SnapshotOfRows, tag: str) -> Iterator[Row]:
+        found = surface(now.graph, *tagged_sources(now, self.rules, now.counted(), tag), now.counted())
+        for each in found.columns:
+            yield (tag, *_shown(now, each.dataset, each.key), each.exposure, *_via(now, each), *_NO_VERDICT)
+
+    def _unused(self, now: SnapshotOfRows, dataset: Name) -> Iterator[Row]:
+        columns = now.shown_columns(dataset)
+        for each in dataset_verdicts(now, self.rules, now.counted(), dataset):
+            shown = (*dataset.parts, columns.shown(each.key))
+            readers = text_of(sorted({_job(now, number) for number in each.edge_sets}))
+            shown_by = [f"{_job(now, number)} at {iso(now.stats(number).last_us)}" for number in each.shown]
+            verdict = (each.verdict, each.reason, readers, text_of(each.consumers))
+            yield (None, *shown, *_NO_EXPOSURE, *verdict, each.recreated, text_of(sorted(shown_by)))
+
+
+_NO_EXPOSURE = (None,) * 7
+_NO_VERDICT = (None,) * 6
+
+
+def _via(now: SnapshotOfRows, each: Surfaced) -> Row:
+    hit = each.hit
+    if hit is not None:
+        parent = now.graph.columns[hit.parent]
+        return hit.distance, *_shown(now, parent.dataset, parent.key), *now.graph.sets[hit.edge_set][0].job.parts
+    job = (None, None) if each.opaque is None else now.graph.sets[each.opaque][0].job.parts
+    return None, None, None, None, *job
+
+
+def _shown(now: SnapshotOfRows, dataset: int, key: str | None) -> Row:
+    name = now.graph.names[dataset]
+    return (*name.parts, None if key is None else now.columns(name).shown(key))
+
+
+def _job(now: SnapshotOfRows, number: int) -> str:
+    return "/".join(now.graph.sets[number][0].job.parts)

@@ -1,0 +1,86 @@
+"""The graph of what counts now, made of open candidates: of all of them, or of those around a question."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import partial
+from itertools import groupby
+from operator import attrgetter
+
+from headwater.lineage.edges.current_candidates import Candidate, JobOutput
+from headwater.lineage.edges.declared_masking import remasked
+from headwater.lineage.edges.edge_sets import Reported
+from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.edges.schema_columns import Columns
+from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.rules.user_rules import UserRules
+from headwater.lineage.runs.run_derivation import weight_of
+from headwater.lineage.runs.run_facts import Tag
+from headwater.lineage.time.snapshot_of_candidates import SnapshotOfCandidates
+from headwater.spark.silver.candidate_rows import COLUMNS, CandidateRow
+from headwater.spark.silver.content_texts import read_columns
+from headwater.spark.silver.texts import Reading, read_contribution, read_reported
+from headwater.spark.storage.arrow_rows import Row
+
+VOTE_COLUMNS = (*COLUMNS, "columns", "tags", "ever_read")
+"""Open candidates sorted by output, datasets first: rows without `output_key`."""
+
+read_tags = Reading(list[str])
+_read_facet = Reading(list[Tag])
+
+
+class _CandidateCells(CandidateRow):
+    columns: str | None
+    tags: str | None
+    ever_read: bool | None
+
+
+class SnapshotOfRows(SnapshotOfCandidates):
+    """The graph as it is now, and what is known of its datasets; silver names jobs as people do."""
+
+    def __init__(self, rules: UserRules, naming: Naming, rows: Iterable[Row] = ()):
+        """Take rows as `take_rows` does."""
+        super().__init__(naming, partial(remasked, rules))
+        self.take_rows(rows)
+
+    def take_rows(self, rows: Iterable[Row]) -> None:
+        """Take rows in the columns `VOTE_COLUMNS`, sorted."""
+        for output_key, same in groupby((_CandidateCells(*row) for row in rows), key=attrgetter("output_key")):
+            if output_key is None:
+                for row in same:
+                    self._describe(row)
+            else:
+                reported = list(same)
+                candidates: dict[JobOutput, list[Candidate[OutputLineage]]] = defaultdict(list)
+                for each in reported:
+                    lineage = read_contribution(each.content)
+                    candidates[each.job_output].append(each.candidate(lineage)._replace(weight=weight_of(lineage)))
+                self.take(candidates, _FoundRelations(reported))
+
+    def _describe(self, row: _CandidateCells) -> None:
+        dataset = row.dataset
+        if dataset and row.columns:
+            self.schemas[dataset] = Columns(read_columns(row.columns))
+        if dataset and row.tags:
+            self.tagged[dataset] = [tag for text in read_tags(row.tags) for tag in _read_facet(text)]
+        if dataset and row.ever_read:
+            self.ever_read.add(dataset)
+
+
+class _FoundRelations:
+    """What silver found that other runs report; see `edge_sets.RelatedRuns`."""
+
+    def __init__(self, rows: Iterable[CandidateRow]):
+        self._told = {key: row.relations for row in rows for key in (row.run_key, row.execution) if row.relations}
+
+    def below(self, run_key: str) -> Reported:
+        return self._reported(run_key)
+
+    def beside(self, execution: str) -> Reported:
+        return self._reported(execution)
+
+    def _reported(self, key: str) -> Reported:
+        told = self._told.get(key)
+        return read_reported(told) if told else _NOTHING
+
+
+_NOTHING = Reported(frozenset(), frozenset())

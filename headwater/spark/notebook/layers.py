@@ -1,0 +1,123 @@
+"""Silver and gold for questions: the generation in force, each table in one version, names looked up once."""
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from headwater.errors import WrongSetting
+from headwater.lineage.edges.schema_columns import Columns
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.rules.user_rules import UserRules
+from headwater.lineage.time.snapshot import names_shown
+from headwater.spark.gold.gold_answers import counting
+from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
+from headwater.spark.layer_generations import generation, in_force
+from headwater.spark.layer_positions import read_position
+from headwater.spark.silver.silver_names import LearntNames
+from headwater.spark.storage.spark_delta import TableFolder, keep
+from headwater.tables import BINDINGS, DATASETS, EDGE_SETS, POSITIONS, STATE, Table
+
+COUNTS = "part = 'open' AND current"
+"""Rows of `column_edges` and `table_edges` that count now."""
+
+READ = ["read_namespace", "read_name"]
+OUTPUT = ["dataset_namespace", "dataset_name"]
+"""Columns of `Layers.feeds`."""
+
+_READS = "STRUCT<tables: ARRAY<ARRAY<STRING>>, also_read: ARRAY<ARRAY<STRING>>>"
+
+
+class Layers:
+    """Silver and gold as they were when this was made."""
+
+    def __init__(self, silver: TableFolder, gold: TableFolder):
+        """Read nothing yet."""
+        self.folders = {"silver": silver, "gold": gold}
+        self.spark = silver.spark
+        self._frames: dict[str, DataFrame] = {}
+
+    def silver(self, table: Table) -> DataFrame:
+        """Return a table of silver; a second call returns the same version."""
+        return self._frame("silver", table)
+
+    def gold(self, table: Table) -> DataFrame:
+        """Return a table of gold; a second call returns the same version."""
+        return self._frame("gold", table)
+
+    @cached_property
+    def candidates(self) -> DataFrame:
+        """What may count now."""
+        silver = self.folders["silver"]
+        if silver.exists(STATE):
+            return self.silver(STATE).where("part = 'vote'")
+        return self.silver(EDGE_SETS).where("part = 'open' AND NOT retracted")  # of a release without `state`
+
+    @cached_property
+    def positions(self) -> DataFrame:
+        """How far these are, in the columns of `POSITIONS`."""
+        if self.folders["silver"].exists(STATE):
+            return self.silver(STATE).where("part = 'position'").select(*POSITIONS.columns)
+        return self.silver(POSITIONS)
+
+    @cached_property
+    def naming(self) -> Naming:
+        """What names mean."""
+        return LearntNames(self.silver(BINDINGS).collect()).naming
+
+    @cached_property
+    def rules(self) -> UserRules:
+        """What silver's rules declare of steps that mask."""
+        return UserRules(masking=read_position(self.positions.collect()).masking)
+
+    @cached_property
+    def feeds(self) -> DataFrame:
+        """Return (`output_key`, `OUTPUT`, `READ`) of all tables that count now, whatever their generation."""
+        candidates = self.candidates
+        said = candidates.select("output_key", *OUTPUT, F.from_json("content", _READS).alias("said"))
+        read = said.select(
+            "output_key", *OUTPUT, F.explode_outer(F.expr("concat(said.tables, said.also_read)")).alias("of")
+        )
+        return keep(
+            read.select(
+                "output_key", *OUTPUT, F.expr("of[0]").alias(READ[0]), F.expr("of[1]").alias(READ[1])
+            ).distinct()
+        )
+
+    @cached_property
+    def datasets(self) -> frozenset[Name]:
+        """Every dataset that a schema or an edge is known of, whatever its generation."""
+        described = self.silver(DATASETS).where("columns IS NOT NULL")
+        known = described.select(*OUTPUT, F.expr("coalesce(generation, '')")).collect()
+        edges = self.feeds.select(*READ).union(self.feeds.select(*OUTPUT)).distinct().collect()
+        shown = names_shown({Name(*row) for row in known}, self.naming)
+        return frozenset(shown.union(Name(*row) for row in edges if row[0] is not None))
+
+    def shown_columns(self, datasets: Iterable[Name]) -> Mapping[Name, Columns]:
+        """Return the columns of datasets by their newest generations that say so."""
+        names = {found.plain for name in datasets for found in (name, *self.naming.generations.meanings(name))}
+        wanted = self.spark.createDataFrame(
+            sorted(name.parts for name in names), "dataset_namespace string, dataset_name string"
+        )
+        rows = counting(self.candidates.limit(0), self.silver(DATASETS).join(F.broadcast(wanted), OUTPUT))
+        now = SnapshotOfRows(self.rules, self.naming, (tuple(row) for row in rows.collect()))
+        return {name: now.shown_columns(name) for name in datasets}
+
+    def _frame(self, layer: str, table: Table) -> DataFrame:
+        key = f"{layer}/{table.name}"
+        if key not in self._frames:
+            self._frames[key] = self.folders[layer].read(table)
+        return self._frames[key]
+
+
+def open_layers(spark: SparkSession, lake: str) -> Layers:
+    """Open gold of a lake and the silver that it was made from; raises WrongSetting where there is none."""
+    found = in_force(spark, lake, "gold")
+    if found is None:
+        raise WrongSetting(
+            f"There is no silver and gold in {lake}. Run the notebook Refresh, or `headwater spark refresh`."
+        )
+    made_from = found.rules_hash.rpartition("/")[2]  # silver may have gone over to other rules already
+    return Layers(generation(spark, lake, "silver", made_from), generation(spark, lake, "gold", found.generation))

@@ -1,0 +1,190 @@
+"""The five questions, asked of gold in a notebook: pandas frames of at most `limit` rows, made for `display`."""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import pandas as pd
+from msgspec.structs import astuple
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.user_rules import UserRules
+from headwater.questions.answers.answer_parts import Stop
+from headwater.questions.answers.lineage_answers import ReachedColumn
+from headwater.questions.declaring import read_as
+from headwater.questions.parameters import Depth, Limit, Mode
+from headwater.questions.reach import reach
+from headwater.questions.subjects import Bounds, Subject, find_dataset
+from headwater.spark.notebook.layers import COUNTS, Layers, open_layers
+from headwater.spark.notebook.snapshot_around import SnapshotAround
+from headwater.tables import COLUMN_EDGES, MASKING_SURFACE, TABLE_EDGES, UNUSED_COLUMNS
+
+LIMIT = 10_000
+
+_ENDS = ["source_namespace", "source_dataset", "source_column", "target_namespace", "target_dataset", "target_column"]
+_DATASETS = [name for name in _ENDS if not name.endswith("_column")]
+
+
+class Reached(NamedTuple):
+    """What a column reaches, or is reached by.
+
+    asked: namespace, dataset, column; columns: one row a column, nearest first, with the step that led there (`via_…`);
+    stops: datasets from which lineage goes on by jobs that name no columns; truncated: there is more than was asked.
+    """
+
+    asked: tuple[str, str, str | None]
+    columns: pd.DataFrame
+    stops: pd.DataFrame
+    truncated: bool
+
+
+class Questions:
+    """Questions to silver and gold as they are when this is made; another generation needs another one."""
+
+    def __init__(self, spark: SparkSession, lake: str, rules: UserRules | None = None):
+        """Open a lake; rules: whose names silver was built by. Raises WrongSetting where there is no gold."""
+        self._layers = open_layers(spark, lake)
+        self._rules = replace(self._layers.rules, names=(rules or UserRules()).names)
+
+    def impact(self, dataset: str, column: str | None = None, **how: Any) -> Reached:
+        """Return the columns that a column, or a whole dataset, ends up in; `how` as in `upstream`."""
+        return self._reach(dataset, column, forward=True, **how)
+
+    def upstream(self, dataset: str, column: str | None = None, **how: Any) -> Reached:
+        """Return the columns that a column, or a whole dataset, is made of.
+
+        dataset: a name, any alias, or a unique end of the name; namespace: where that is not enough;
+        mode: `value`, or `any` for what also filters, joins, groups or sorts; depth, limit: how far, how many.
+        `masked_on_the_way`: every way up to `depth` long has a step that masks. Raises NotKnown, naming what is near.
+        """
+        return self._reach(dataset, column, forward=False, **how)
+
+    def surface(self, tag: str = "pii", limit: int = LIMIT) -> pd.DataFrame:
+        """Return where columns with a tag end up, worst first: `exposure` exposed, unknown or masked."""
+        found = self._layers.gold(MASKING_SURFACE).where(F.col("tag") == tag.casefold())
+        worst = F.expr("array_position(array('exposed', 'unknown', 'masked'), exposure)")
+        rows = found.orderBy(worst, "namespace", "dataset", "column").limit(limit)
+        return _pandas(rows.select(*(name for name in MASKING_SURFACE.columns if name not in ("tag", "rules_hash"))))
+
+    def unused(self, dataset: str | None = None, namespace: str | None = None, limit: int = LIMIT) -> pd.DataFrame:
+        """Return the `verdict` of each column, of one dataset or of all: used, unused, or unknown where none can tell.
+
+        `reason` says why; `readers` and `consumers` are JSON lists.
+        """
+        found = self._layers.gold(UNUSED_COLUMNS)
+        if dataset is not None:
+            name = find_dataset(
+                SnapshotAround(self._layers, self._rules), self._rules.names, Subject(namespace, dataset)
+            )
+            found = found.where((F.col("namespace") == name.namespace) & (F.col("dataset") == name.name))
+        rows = found.orderBy("namespace", "dataset", "column").limit(limit)
+        return _pandas(rows.select(*(name for name in UNUSED_COLUMNS.columns if name != "rules_hash")))
+
+    def diff(self, since: datetime, until: datetime | None = None, limit: int = LIMIT) -> pd.DataFrame:
+        """Return the edges that came, went, or only changed in being masked, between two moments with a time zone.
+
+        `change`: added, removed, changed. Columns are null between tables whose columns nobody reports; lineage of a
+        whole table that gives way to lineage of its columns is not lost. until: default now.
+        """
+        was, now = (_plain(self._layers, snapshot) for snapshot in (since, until))
+        both = was.withColumn("maker", F.col("made")).withColumn("side", F.lit("was"))
+        both = both.unionByName(now.withColumn("maker", F.col("made")).withColumn("side", F.lit("now")))
+        side = {name: F.first(F.expr(f"CASE WHEN side = '{name}' THEN made END"), ignorenulls=True).alias(name)
+                for name in ("was", "now")}  # fmt: skip
+        edges = both.groupBy(*_ENDS, "direct").agg(*side.values())
+        changed = F.expr(
+            "CASE WHEN was IS NULL THEN 'added' WHEN now IS NULL THEN 'removed'"
+            " WHEN was.masked <> now.masked THEN 'changed' END"
+        )
+        told = now.select(*_DATASETS).distinct().withColumn("told", F.lit(True))
+        found = edges.withColumn("change", changed).join(told, _DATASETS, "left")
+        found = found.where(
+            "change IS NOT NULL AND NOT (change = 'removed' AND source_column IS NULL AND told <=> true)"
+        )
+        maker = F.coalesce("now", "was")
+        rows = found.select(
+            "change", *_ENDS, "direct", maker["masked"].alias("masked"),
+            maker["job_namespace"].alias("job_namespace"), maker["job_name"].alias("job_name"),
+        ).orderBy(*_ENDS[3:], *_ENDS[:3], "change")  # fmt: skip
+        return self._spelt(_pandas(rows.limit(limit)))
+
+    def _reach(
+        self,
+        dataset: str,
+        column: str | None,
+        *,
+        forward: bool,
+        namespace: str | None = None,
+        mode: str = "value",
+        depth: int = 25,
+        limit: int = 1_000,
+    ) -> Reached:
+        asked, how = Subject(namespace, dataset, column), read_as(Mode, "mode", mode)
+        bounds = Bounds(read_as(Depth, "depth", depth), read_as(Limit, "limit", limit))
+        around = SnapshotAround(self._layers, self._rules)
+        around.fetch(asked, forward=forward, bounds=bounds)
+        found = reach(around, self._rules.names, asked, around.counted(), forward=forward, mode=how, bounds=bounds)
+        return Reached(
+            astuple(found.column),
+            pd.DataFrame([_flat(item) for item in found.columns], columns=_REACHED),
+            pd.DataFrame([row for stop in found.stops for row in _ways(stop)], columns=_STOPS),
+            found.truncated,
+        )
+
+    def _spelt(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Return edges with their columns as the newest schemas interval them."""
+        for side in ("source", "target"):
+            names = [Name(*name) for name in zip(rows[f"{side}_namespace"], rows[f"{side}_dataset"], strict=True)]
+            columns, keys = self._layers.shown_columns(names), rows[f"{side}_column"]
+            shown = [None if key is None else columns[name].shown(key) for name, key in zip(names, keys, strict=True)]
+            rows[f"{side}_column"] = pd.Series(shown, dtype=object)
+        return rows
+
+
+_REACHED = [
+    "namespace", "dataset", "column", "distance", "masked_on_the_way", "read_before_recreation", "in_schema",
+    "via_namespace", "via_dataset", "via_column", "type", "subtype", "job_namespace", "job_name",
+]  # fmt: skip
+_STOPS = ["namespace", "dataset", "onward_namespace", "onward_dataset", "jobs"]
+
+
+def _flat(item: ReachedColumn) -> tuple[Any, ...]:
+    via, how = item.via, item.via.transformation
+    told = (item.distance, item.masked, item.read_before_recreation, item.in_schema)
+    step = (via.namespace, via.dataset, via.column, how.type, how.subtype, via.job.namespace, via.job.name)
+    return item.namespace, item.dataset, item.column, *told, *step
+
+
+def _ways(stop: Stop) -> list[tuple[str, ...]]:
+    jobs = ", ".join(f"{job.namespace}/{job.name}" for job in stop.jobs)
+    return [(stop.namespace, stop.dataset, way.namespace, way.dataset, jobs) for way in stop.onward]
+
+
+def _plain(layers: Layers, snapshot: datetime | None) -> DataFrame:
+    """Return every edge that counted at a moment, with the first job that makes it, one without a mask first."""
+    columns, tables = (layers.gold(table).where(_at(snapshot)) for table in (COLUMN_EDGES, TABLE_EDGES))
+    nothing = F.lit(None).cast("string")
+    whole = {"source_column": nothing, "target_column": nothing, "direct": F.lit(True), "masked": F.lit(False)}
+    every = columns.unionByName(tables.where("opaque").withColumns(whole), allowMissingColumns=True)
+    made = F.min(F.struct("masked", "job_namespace", "job_name")).alias("made")
+    return every.groupBy(*_ENDS, "direct").agg(made)
+
+
+def _at(snapshot: datetime | None) -> Any:
+    if snapshot is None:
+        return F.expr(COUNTS)
+    at = F.lit(snapshot)
+    return (F.col("valid_from") <= at) & (F.col("valid_to").isNull() | (F.col("valid_to") > at))
+
+
+def _pandas(rows: DataFrame) -> pd.DataFrame:
+    """Return rows with None where there is nothing, whatever the type of the column."""
+    return pd.DataFrame([tuple(row) for row in rows.collect()], columns=rows.columns, dtype=object)
+
+
+def overview(spark: SparkSession, lake: str) -> pd.DataFrame:
+    """Return how far silver and gold are: by partition the newest sequence they hold, and their last batch."""
+    columns = ["log", "incarnation", "partition", "sequence", "batch"]
+    return _pandas(open_layers(spark, lake).positions.select(*columns).orderBy(*columns))

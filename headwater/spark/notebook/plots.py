@@ -1,0 +1,134 @@
+"""Plots of the five answers: figures without a window, and `as_html` for `displayHTML` of Fabric and Databricks."""
+
+import base64
+import io
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from headwater.spark.notebook.notebook_questions import Reached
+
+CLEAR, MASKED, UNKNOWN, REACHED, ASKED = "#c0392b", "#2e86ab", "#8d99ae", "#5c677d", "#2b2d42"
+"""Colours: values can be read, are masked, nobody can tell, what was reached, and what was asked for."""
+
+COLUMNS = 60
+DATASETS = 25
+"""At most so many are drawn; the title says how many there are."""
+
+_Point = tuple[float, float]
+_Node = tuple[str, str, str | None]
+
+
+def draw_reach(found: Reached, title: str) -> Figure:
+    """Draw columns by distance, each with the step that led there; its colour tells whether the way masks.
+
+    Dashed: columns of datasets from which only lineage of whole tables goes on.
+    """
+    shown = found.columns.head(COLUMNS)
+    places = _places(found.asked, shown)
+    height = max(2.5, 0.45 * max(len(column) for column in _levels(shown).values()) + 1.5) if len(shown) else 2.5
+    figure = Figure(figsize=(3.6 * (1 + max(shown["distance"], default=0)) + 1.5, height))
+    axes = figure.add_subplot()
+    for row in shown.itertuples():
+        here, there = places[_node(row)], places.get((row.via_namespace, row.via_dataset, row.via_column), (0.0, 0.0))
+        axes.plot(
+            [there[0], here[0]],
+            [there[1], here[1]],
+            color=MASKED if row.masked_on_the_way else CLEAR,
+            linewidth=1.2,
+            zorder=1,
+        )
+    reached = {_node(row) for row in shown.itertuples()}
+    stops = {(row.namespace, row.dataset) for row in found.stops.itertuples()}
+    for node, (x, y) in places.items():
+        edge = {"edgecolor": UNKNOWN, "linestyle": "--"} if node[:2] in stops else {"edgecolor": "none"}
+        box = {"boxstyle": "round", "facecolor": REACHED if node in reached else ASKED, **edge}
+        axes.text(x, y, _label(node), color="white", fontsize=7, ha="center", va="center", bbox=box)
+    axes.set_xlim(-0.6, max((x for x, _ in places.values()), default=0) + 0.6)
+    axes.axis("off")
+    _title(axes, title, len(shown), len(found.columns), "columns or more" if found.truncated else "columns")
+    return figure
+
+
+def draw_surface(found: pd.DataFrame) -> Figure:
+    """Draw how many columns of each dataset are exposed, unknown or masked."""
+    return _bars(found, "exposure", {"exposed": CLEAR, "unknown": UNKNOWN, "masked": MASKED}, "Masking surface")
+
+
+def draw_unused(found: pd.DataFrame) -> Figure:
+    """Draw how many columns of each dataset are used, unused, or neither provably."""
+    return _bars(found, "verdict", {"used": MASKED, "unknown": UNKNOWN, "unused": CLEAR}, "Columns by verdict")
+
+
+def draw_diff(found: pd.DataFrame) -> Figure:
+    """Draw how many edges into each dataset came, changed in being masked, or went."""
+    changes = found.rename(columns={"target_namespace": "namespace", "target_dataset": "dataset"})
+    return _bars(changes, "change", {"added": MASKED, "changed": UNKNOWN, "removed": CLEAR}, "Edges that changed")
+
+
+def as_html(figure: Figure) -> str:
+    """Return a figure as an image inside HTML."""
+    image = io.BytesIO()
+    figure.savefig(image, format="png", dpi=110, bbox_inches="tight")
+    return f'<img src="data:image/png;base64,{base64.b64encode(image.getvalue()).decode()}"/>'
+
+
+def _bars(found: pd.DataFrame, word: str, colours: Mapping[str, str], title: str) -> Figure:
+    counts: dict[tuple[str, str], dict[str, int]] = defaultdict(lambda: dict.fromkeys(colours, 0))
+    for namespace, dataset, kind in found[["namespace", "dataset", word]].itertuples(index=False):
+        counts[namespace, dataset][kind] += 1
+    shown = sorted(counts, key=lambda name: -sum(counts[name].values()))[:DATASETS]
+    figure = Figure(figsize=(8, max(2.5, 0.35 * len(shown) + 1.5)))
+    axes = figure.add_subplot()
+    rows, left = range(len(shown)), [0] * len(shown)
+    for kind, colour in colours.items():
+        widths = [counts[name][kind] for name in shown]
+        axes.barh(rows, widths, left=left, color=colour, label=kind)
+        left = [sum(both) for both in zip(left, widths, strict=True)]
+    axes.set_yticks(rows, [_safe(dataset) for _, dataset in shown])
+    axes.invert_yaxis()
+    axes.set_xlabel("edges" if word == "change" else "columns")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.legend(loc="lower right", fontsize=7)
+    _title(axes, title, len(shown), len(counts), "datasets")
+    return figure
+
+
+def _places(asked: _Node, shown: pd.DataFrame) -> dict[_Node, _Point]:
+    """Return where columns stand: their distance to the right, those of one distance below each other."""
+    found: dict[_Node, _Point] = {asked: (0.0, 0.0)}
+    for distance, nodes in _levels(shown).items():
+        for number, node in enumerate(nodes):
+            found.setdefault(node, (float(distance), (len(nodes) - 1) / 2 - number))
+    return found
+
+
+def _levels(shown: pd.DataFrame) -> Mapping[int, Sequence[_Node]]:
+    levels: dict[int, list[_Node]] = defaultdict(list)
+    for row in shown.itertuples():
+        levels[row.distance].append(_node(row))
+    return levels
+
+
+def _node(row: object) -> _Node:
+    return row.namespace, row.dataset, row.column  # type: ignore[attr-defined]
+
+
+def _label(node: _Node) -> str:
+    table = "/".join(node[1].rstrip("/").split("/")[-2:])
+    return _safe(f"{table}\n{node[2]}" if node[2] else table)
+
+
+def _safe(text: str) -> str:
+    """Show a name as it is: `$` would be read as mathematics, and some characters have no shape."""
+    plain = "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
+    return plain.encode("latin-1", "backslashreplace").decode("latin-1").replace("$", r"\$")
+
+
+def _title(axes: Axes, title: str, shown: int, total: int, unit: str) -> None:
+    count = f"{total} {unit}"
+    axes.set_title(f"{_safe(title)}: {count}" + (f", {shown} of them drawn" if shown < total else ""), fontsize=9)

@@ -1,0 +1,74 @@
+"""What a question about one dataset walks: the candidates around it, fetched table by table, as a graph."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.user_rules import UserRules
+from headwater.questions.subjects import Bounds, Subject, find_dataset
+from headwater.spark.gold.gold_answers import counting
+from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
+from headwater.spark.notebook.layers import OUTPUT, READ, Layers
+from headwater.spark.storage.arrow_rows import Row
+from headwater.tables import DATASETS
+
+_PLACE = "namespace string, name string"
+
+
+class SnapshotAround(SnapshotOfRows):
+    """What is around a dataset; it holds what tables lead to, never the whole graph, and knows every dataset."""
+
+    def __init__(self, layers: Layers, rules: UserRules):
+        """Hold nothing yet."""
+        super().__init__(rules, layers.naming)
+        self._layers, self._rules = layers, rules
+
+    def fetch(self, asked: Subject, *, forward: bool, bounds: Bounds) -> None:
+        """Fetch what is said about tables up to `depth` steps away, and one more, so that it is known what goes on.
+
+        Raises NotKnown, or WrongQuestion where the name is not one's.
+        """
+        dataset = find_dataset(self, self._rules.names, asked)
+        near, far = (READ, OUTPUT) if forward else (OUTPUT, READ)
+        reached = front = self._generations([dataset])
+        keys = self._steps(front, far, near)[0]
+        for _ in range(bounds.depth + 1):
+            found, onward = self._steps(front, near, far)
+            keys |= found
+            front = self._generations(onward) - reached
+            reached |= front
+            if not front:
+                break
+        self.take_rows(self._read(keys, reached))
+
+    def knows(self, dataset: Name) -> bool:
+        """Tell whether a schema or an edge is known of a dataset."""
+        return dataset in self._layers.datasets
+
+    def datasets(self) -> Iterable[Name]:
+        """Return every dataset that a schema or an edge is known of."""
+        return self._layers.datasets
+
+    def _generations(self, names: Iterable[Name]) -> set[Name]:
+        """Return names with those under which their generations go by now."""
+        meanings = self._layers.naming.generations.meanings
+        return {found for name in names for found in (name, *(each.plain for each in meanings(name)))}
+
+    def _steps(self, names: Iterable[Name], near: Sequence[str], far: Sequence[str]) -> tuple[set[str], set[Name]]:
+        """Return the keys of the outputs that are one step from tables, and the tables at the other end."""
+        front = F.broadcast(self._frame(names)).toDF(*near)
+        rows = self._layers.feeds.join(front, list(near)).select("output_key", *far).distinct().collect()
+        return {row[0] for row in rows}, {Name(row[1], row[2]) for row in rows if row[1] is not None}
+
+    def _read(self, keys: Iterable[str], datasets: Iterable[Name]) -> Iterator[Row]:
+        spark, names = self._layers.spark, ["dataset_namespace", "dataset_name"]
+        wanted = F.broadcast(spark.createDataFrame([(key,) for key in sorted(keys)], "output_key string"))
+        candidates = self._layers.candidates.join(wanted, "output_key", "left_semi")
+        places = F.broadcast(self._frame(datasets)).toDF(*names)
+        rows = counting(candidates, self._layers.silver(DATASETS).join(places, names, "left_semi"))
+        return (tuple(row) for row in rows.collect())
+
+    def _frame(self, names: Iterable[Name]) -> DataFrame:
+        return self._layers.spark.createDataFrame(sorted({name.parts for name in names}), _PLACE)

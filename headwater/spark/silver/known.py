@@ -1,0 +1,108 @@
+"""What is known beyond a single run: what names mean, which columns differ in case only, older schemas of outputs."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from headwater.lineage.edges.facet_contents import Path
+from headwater.lineage.edges.schema_columns import column_key
+from headwater.lineage.edges.schema_history import SeenSchema, schema_at, seen_schemas
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.rules.tags import tagged, tags_facets
+from headwater.spark.silver.content_texts import SCHEMA
+from headwater.spark.silver.texts import read_facts, text_of
+from headwater.spark.storage.arrow_rows import Row
+from headwater.tables import LATEST_FACETS, Table, without
+
+LATEST = Table("latest", without(LATEST_FACETS, "batch", "rules_hash"))
+
+
+@dataclass(frozen=True)
+class Known:
+    """Goes to every worker: small beside the events.
+
+    exact: by dataset, the keys that its newest schema tells apart; none for nearly every dataset.
+    histories: schemas of datasets whose columns a run must borrow, oldest first; columns: those of their hashes.
+    """
+
+    naming: Naming
+    exact: Mapping[Name, frozenset[str]] = field(default_factory=dict)
+    histories: Mapping[Name, Sequence[SeenSchema]] = field(default_factory=dict)
+    columns: Mapping[str, Sequence[Path]] = field(default_factory=dict)
+
+    def key(self, dataset: Name, column: str) -> str:
+        """Return the key that equal columns of a dataset share."""
+        return column_key(column, self.exact.get(dataset, ()))
+
+    def schema_at(self, missing: set[Name]) -> Callable[[Name, int], str | None]:
+        """Return the rule that borrows a schema; datasets of unknown history are added to `missing`."""
+
+        def at(dataset: Name, time_us: int) -> str | None:
+            if dataset not in self.histories:
+                missing.add(dataset)
+            return schema_at(self.histories.get(dataset, ()), time_us)
+
+        return at
+
+
+@dataclass(frozen=True)
+class Latest:
+    """Of each name the newest schema and, of each producer, the newest tags, by what the name means now."""
+
+    naming: Naming
+
+    def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
+        """Read texts of parts; yield rows of `LATEST`, one for each name, dataset, facet and producer.
+
+        What a schema says is not in them.
+        """
+        found: dict[tuple[Name, Name, str, str], tuple[SeenSchema, str | None]] = {}
+        for (facts,) in rows:
+            for fact in read_facts(facts):
+                for name, seen in seen_schemas(fact):
+                    key = (name, seen.dataset(name, self.naming), "schema", "")
+                    if key not in found or found[key][0] < seen:
+                        found[key] = seen, None
+                for sent in tags_facets(fact):
+                    seen = SeenSchema(*sent.order, sent.place, "")
+                    for dataset in tagged(sent.name, fact.time_us, self.naming):
+                        key = (sent.name, dataset, "tags", sent.producer)
+                        if key not in found or found[key][0] < seen:
+                            found[key] = seen, text_of(sent.tags)
+        for (name, dataset, facet, producer), (seen, text) in found.items():
+            yield (*name.parts, *dataset, facet, producer, *seen, False, text)
+
+
+@dataclass(frozen=True)
+class SchemaHistory:
+    """Every mention of the schemas of some datasets."""
+
+    naming: Naming
+    datasets: frozenset[Name]
+
+    def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
+        """Read texts of parts; yield rows of `LATEST`, without what the schemas say."""
+        for (facts,) in rows:
+            for fact in read_facts(facts):
+                for name, seen in seen_schemas(fact):
+                    dataset = seen.dataset(name, self.naming)
+                    if dataset in self.datasets:
+                        yield (*name.parts, *dataset, "schema", "", *seen, False, None)
+
+
+def with_columns(latest: DataFrame, contents: DataFrame) -> DataFrame:
+    """Return rows of `LATEST` with what the schemas say; contents: rows of `content_texts.CONTENT`."""
+    said = contents.select("ref", F.col("value").alias("columns"), F.col("twins").alias("differ"))
+    ref = F.when(F.col("facet") == "schema", F.concat(F.lit(SCHEMA), "content_hash"))
+    found = latest.withColumn("ref", ref).join(said, "ref", "left")
+    filled = {"value": F.coalesce("value", "columns"), "twins": F.coalesce("differ", "twins")}
+    return found.withColumns(filled).select(*LATEST.columns)
+
+
+def seen_of(rows: Iterable[Row]) -> Iterator[tuple[Name, SeenSchema, str]]:
+    """Yield (dataset, schema as seen, columns) of rows of `LATEST`."""
+    for row in rows:
+        yield Name(*row[2:5]), SeenSchema(*row[7:13]), row[14]

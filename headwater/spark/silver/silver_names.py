@@ -1,0 +1,149 @@
+"""What names mean, learnt from a batch: symlinks, drops, renames, and writes where something was dropped or renamed.
+
+It is small beside the events, so it lives on the driver and goes to every worker.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence, Set
+from typing import Any
+
+from pyspark.sql import Row as SqlRow
+from pyspark.sql import functions as F  # noqa: N812
+
+from headwater.lineage.names.dataset_generations import Change, Span
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.names_in_time import LocationAt, Naming, links_of
+from headwater.spark.silver.dataset_changes import BINDING, CHANGES, DROP, HAPPENED, KEYS, WRITE, happened
+from headwater.spark.silver.stored_runs import StoredRuns
+from headwater.spark.silver.texts import read_facts
+from headwater.spark.storage.arrow_rows import map_groups
+
+Row = tuple[Any, ...]
+ByRun = dict[str, list[Row]]
+
+_SIDES = ["namespace", "name", "to_namespace", "to_name"]
+
+
+class LearntNames:
+    """What silver knows of names (`naming`), and what a batch tells of them: see `changed_runs.ChangedRuns`."""
+
+    def __init__(self, known: Iterable[SqlRow]):
+        """Take the rows of `bindings` as they are before the batch."""
+        rows = [tuple(row[name] for name in KEYS) for row in known]
+        self._known = _by_alias(row for row in rows if row[0] == BINDING)
+        self._before = _by_run(row for row in rows if row[0] != BINDING)
+        self._after = dict(self._before)
+        self._links: Sequence[tuple[Name, LocationAt]] = ()
+        self.naming = Naming()
+        for alias, locations in self._known.items():
+            for at_us in locations:
+                self.naming.bind(alias, at_us)
+        for run_key, changes in _changes(self._before):
+            self.naming.set_changes(run_key, changes)
+        for run_key, writes in _writes(self._before):
+            self.naming.set_writes(run_key, writes)
+
+    def links(self, stored: StoredRuns) -> Sequence[tuple[Name, LocationAt]]:
+        """Return the symlinks that have to be learnt.
+
+        A name of one location needs one moment only; one of several needs every moment, so that latecomers find their
+        place.
+        """
+        told = stored.parsed.select(F.explode("bindings").alias("link")).select("link.*")
+        found = _by_alias((BINDING, *row) for row in told.groupBy(*_SIDES).agg(F.min("time_us")).collect())
+        known = self._known
+        several = {name for name, at in found.items() if len({to for _, to in (*at, *known.get(name, ()))}) > 1}
+        fresh = {
+            (name, at) for name, locations in found.items() if name not in several | known.keys() for at in locations
+        }
+        if several:
+            same = told.join(F.broadcast(stored.named(several)), ["namespace", "name"])
+            every = _by_alias((BINDING, *row) for row in same.select(*_SIDES, "time_us").distinct().collect())
+            fresh |= {(name, at) for name, locations in every.items() for at in locations}
+        newly = {name for name in several & known.keys() if len({to for _, to in known[name]}) == 1}
+        if newly:
+            rows = stored.facts_of(stored.users(map(Span, newly))).select("parts").collect()
+            facts = (fact for row in rows for fact in read_facts(row.parts))
+            fresh |= {link for fact in facts for link in links_of(fact) if link[0] in newly}
+        self._links = sorted(fresh)
+        return self._links
+
+    def changes(self, stored: StoredRuns, *, told: bool) -> Iterator[tuple[str, Sequence[Change]]]:
+        """Yield what runs drop and rename, all that is known; told: the batch says DROP or RENAME."""
+        if told or self._before:
+            keys = stored.parsed.where("changes").select("run_key")
+            if self._before:
+                again = stored.parsed.select("run_key").join(F.broadcast(stored.keyed(self._before)), "run_key")
+                keys = keys.unionByName(again)
+            self._after |= _happened(stored, {row.run_key for row in keys.distinct().collect()})
+        return _changes(self._after)
+
+    def writes(self, stored: StoredRuns, moved: Set[Span]) -> Iterator[tuple[str, Iterable[tuple[int, Name]]]]:
+        """Yield when runs write where something was dropped or renamed: of the batch, and those that use `moved`."""
+        generations, found = self.naming.generations, set[str]()
+        names = {*self.naming.bindings, *generations.touched(), *generations.renamed}
+        if names := {name for name in names if self._is_touched(name)}:
+            outputs = F.explode(F.from_json("written", "ARRAY<ARRAY<STRING>>")).alias("of")
+            written = stored.parsed.select("run_key", outputs)
+            written = written.selectExpr("run_key", "of[0] AS namespace", "of[1] AS name")
+            written = written.join(F.broadcast(stored.named(names)), ["namespace", "name"], "left_semi")
+            found.update(row.run_key for row in written.select("run_key").distinct().collect())
+        if moved:
+            found.update(row.run_key for row in stored.users(moved).collect())
+        self._after |= _happened(stored, found - self._after.keys())
+        return _writes(self._after)
+
+    def news(self) -> list[Row]:
+        """Return rows of `bindings` that are new, and those that are `gone`, in the columns `KEYS` and this."""
+        links = [(BINDING, *name.parts, *to.parts, at, None, None, False) for name, (at, to) in self._links]
+        before = {row for rows in self._before.values() for row in rows}
+        after = {row for rows in self._after.values() for row in rows if self._is_kept(row)}
+        return [*links, *((*row, False) for row in after - before), *((*row, True) for row in before - after)]
+
+    def _is_kept(self, row: Row) -> bool:
+        """Tell whether a row matters: of what is written only where something was dropped or renamed."""
+        name = Name(row[1], row[2])
+        if row[0] == WRITE:
+            return self.naming.generations.touches(self.naming.bound(name, row[5]))
+        return row[0] in CHANGES or row[7] is not None or self._is_touched(name)
+
+    def _is_touched(self, name: Name) -> bool:
+        """Tell whether something was dropped or renamed under a name."""
+        locations = (location for _, location in self.naming.bindings.get(name, ()))
+        return any(map(self.naming.generations.touches, (name, *locations)))
+
+
+def _changes(by_run: ByRun) -> Iterator[tuple[str, Sequence[Change]]]:
+    for run_key, rows in by_run.items():
+        ordered = sorted((row for row in rows if row[0] in CHANGES), key=lambda row: int(row[7]))
+        yield run_key, [_change(row) for row in ordered]
+
+
+def _change(row: Row) -> Change:
+    return Change(row[5], Name(row[1], row[2]), None if row[0] == DROP else Name(row[3], row[4]))
+
+
+def _writes(by_run: ByRun) -> Iterator[tuple[str, Iterable[tuple[int, Name]]]]:
+    for run_key, rows in by_run.items():
+        yield run_key, [(row[5], Name(row[1], row[2])) for row in rows if row[0] == WRITE]
+
+
+def _by_alias(rows: Iterable[Row]) -> dict[Name, list[LocationAt]]:
+    found: dict[Name, list[LocationAt]] = {}
+    for row in rows:
+        found.setdefault(Name(row[1], row[2]), []).append((row[5], Name(row[3], row[4])))
+    return found
+
+
+def _by_run(rows: Iterable[Row]) -> ByRun:
+    found: ByRun = {}
+    for row in rows:
+        found.setdefault(row[6], []).append(row)
+    return found
+
+
+def _happened(stored: StoredRuns, run_keys: Set[str]) -> ByRun:
+    """Return what runs drop, rename and write, all that is known of them now."""
+    if not run_keys:  # else table `runs` would be read for nothing
+        return {}
+    rows = map_groups(stored.facts_of(stored.keyed(run_keys)), "run_key", happened, HAPPENED)
+    return {**{run_key: [] for run_key in run_keys}, **_by_run(tuple(row) for row in rows.collect())}

@@ -1,0 +1,198 @@
+"""The parts of a run to what silver keeps of it: its state, the datasets it names, and what it says of each output."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+
+from msgspec.structs import asdict
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from headwater.lineage.edges.run_edges import EdgeRules
+from headwater.lineage.names.dataset_generations import EVER_US
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.names_in_time import Speaker, bindings_of
+from headwater.lineage.runs.merged_run import Run
+from headwater.lineage.runs.run_derivation import RunDerivation
+from headwater.lineage.runs.run_facts import RunFacts
+from headwater.lineage.runs.weighed import Weighed
+from headwater.spark.silver.candidate_rows import CANDIDATE, CandidateRow, row_of
+from headwater.spark.silver.content_texts import TextContents, joined, lineage_of, refs_in
+from headwater.spark.silver.known import Known
+from headwater.spark.silver.texts import digest_of, read_facts, read_said, text_of
+from headwater.spark.storage.arrow_rows import Row, map_rows
+from headwater.tables import RUN_DATASETS, RUNS, ListOf, StructOf, Table, without
+
+_USE = StructOf(without(RUN_DATASETS, "run_key", "batch", "rules_hash"))
+
+DERIVED = Table(
+    "derived",
+    {
+        **without(RUNS, "batch", "rules_hash"),
+        "datasets": ListOf(_USE),
+        "changes": ListOf(CANDIDATE),
+        "missing": "string",
+        "stored": "boolean",
+    },
+)
+"""changes: candidates that are new or other than before, and those that are `gone`.
+
+missing: datasets whose older schemas are needed first; stored: the run has a row already.
+"""
+
+GROUP = ("run_key", "parts", "contents", "said")
+"""What is read of a run: rows of new events and its row of table `runs`."""
+
+Mark = tuple[str, str, str]
+"""Of a candidate the keys of its output and its execution, and a hash of all that it says."""
+
+Now = Mapping[str, tuple[CandidateRow, Mark]]
+"""What a run says now, by the keys of groups."""
+
+_BUCKETS = 16
+"""Runs are put into so many, each behind what its runs refer to: a task holds the contents of one at a time."""
+
+
+def derive(rows: DataFrame, contents: DataFrame, known: Known, *, small: bool) -> DataFrame:
+    """Return rows of `DERIVED`; rows: in the columns `GROUP`; contents: rows of `CONTENT`, all that these refer to."""
+    rows = rows.withColumn("bucket", F.pmod(F.hash("run_key"), F.lit(1 if small else _BUCKETS)))
+    held = refs_in(rows, "bucket").join(contents, "ref", "left").select("bucket", "ref", "value")
+    every = held.unionByName(rows, allowMissingColumns=True).select("bucket", "ref", "value", *GROUP)
+    every = every.coalesce(1) if small else every.repartition("bucket")
+    return map_rows(every.sortWithinPartitions("bucket", "run_key"), Derive(known), DERIVED)
+
+
+@dataclass(frozen=True)
+class Derive:
+    """The rules, applied to one run at a time."""
+
+    known: Known
+
+    def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
+        """Take (bucket, ref, value, *`GROUP`): of each bucket first its contents; yield rows of `DERIVED`."""
+        task = _Task(self.known)
+        for (_, run_key), group in groupby(rows, key=itemgetter(0, 3)):
+            if run_key is None:
+                task.hold((ref, value) for _, ref, value, *_ in group)
+            else:
+                yield task.derive([tuple(row) for _, _, _, *row in group])
+
+
+class _Task:
+    """Derives the runs of a bucket; remembers what follows from what runs say again."""
+
+    def __init__(self, known: Known):
+        self._known = known
+        self._contents = TextContents()
+        self._missing: set[Name] = set()
+        self._runs = RunDerivation(EdgeRules(self._contents, known.naming, known.key, known.schema_at(self._missing)))
+        self._names: Weighed[str, Sequence[tuple[str, Name]]] = Weighed()
+
+    def hold(self, contents: Iterable[tuple[str, str | None]]) -> None:
+        """Begin a bucket."""
+        self._contents.forget()
+        for name, columns in self._known.columns.items():
+            self._contents.add_schema(name, columns)
+        for ref, value in contents:
+            self._contents.hold(ref, value)
+
+    def derive(self, rows: Sequence[Row]) -> Row:
+        """Take the rows of one run, in the columns `GROUP`; returns its row of `DERIVED`."""
+        facts = {fact.event_id: fact for row in rows for fact in read_facts(row[1])}
+        before = next((row[3] for row in rows if row[3] is not None), None)
+        self._missing.clear()
+        run, candidates, *_ = self._runs.derive(list(facts.values()))
+        ordered = sorted(facts.values(), key=lambda fact: fact.order)
+        now = {row.group_key: (row, _mark(row)) for row in (row_of(*each) for each in candidates.items())}
+        known: dict[str, Mark] = {told[0]: told[1:] for told in (read_said(before) if before else ())}
+        return (
+            *_run_row(run, ordered),
+            text_of([(key, *mark) for key, (_, mark) in now.items()]),
+            text_of(ordered),
+            joined({ref for row in rows for ref in row[2].split()}),
+            list(self._uses(run, ordered)),
+            [*_changed(now, known), *_gone(run, now, known)],
+            text_of(sorted(self._missing)) if self._missing else None,
+            before is not None,
+        )
+
+    def _uses(self, run: Run, facts: Sequence[RunFacts]) -> Iterator[dict[str, object]]:
+        """Yield each name that the run uses, as sent, what it means, and the times of the run's events.
+
+        What is declared is about names at any time.
+        """
+        found: dict[tuple[str, Name], Name] = {}
+        who = run.speaker
+        for fact in facts:
+            for role, name, lifecycle in _used(fact, self._in_facet):
+                found[role, name] = self._meant(who, role, name, fact.time_us, lifecycle)
+        times = (run.started_us, run.last_us) if run.kind == "RUN" else (-EVER_US, EVER_US)
+        for (role, name), dataset in found.items():
+            yield dict(zip(_USE.fields, (role, *name.parts, *dataset, *times), strict=True))
+
+    def _in_facet(self, content_hash: str) -> Sequence[tuple[str, Name]]:
+        """Return the names in a lineage facet, each once, and whether it is a source or a target."""
+        found = self._names.get(content_hash)
+        if found is None:
+            lines = self._contents.lineage(content_hash)
+            every = (each for line in lines for each in (("source", line.source), ("target", line.target)))
+            names = tuple(dict.fromkeys((role, name) for role, name in every if name))
+            found = self._names.keep(content_hash, names, len(names))
+        return found
+
+    def _meant(self, who: Speaker, role: str, name: Name, time_us: int, lifecycle: str | None) -> Name:
+        naming = self._known.naming
+        if role in ("input", "source"):
+            return naming.input(who, name, time_us)
+        if role in ("output", "target"):
+            return naming.output(who, name, time_us, lifecycle)
+        return naming.resolve(name, time_us)
+
+
+def _mark(row: CandidateRow) -> Mark:
+    return row.output_key, row.execution, digest_of(row)
+
+
+def _changed(now: Now, known: Mapping[str, Mark]) -> Iterator[dict[str, object]]:
+    for key, (row, mark) in now.items():
+        if mark != known.get(key):
+            yield {**asdict(row), "gone": False, "replaced": key in known}
+
+
+def _gone(run: Run, now: Now, known: Mapping[str, Mark]) -> Iterator[dict[str, object]]:
+    for key, (output_key, execution, _) in known.items():
+        if key not in now:
+            empty: dict[str, object] = dict.fromkeys(CANDIDATE.fields)
+            named = {"group_key": key, "output_key": output_key, "run_key": run.key, "execution": execution}
+            yield {**empty, **named, "gone": True, "replaced": True}
+
+
+def _used(
+    fact: RunFacts, in_facet: Callable[[str], Sequence[tuple[str, Name]]]
+) -> Iterator[tuple[str, Name, str | None]]:
+    """Yield (role, name as sent, what is said to happen to the dataset)."""
+    for role, uses in (("input", fact.inputs), ("output", fact.outputs)):
+        for use in uses:
+            yield role, use.name, use.lifecycle
+            if use.previous:
+                yield "previous", use.previous, None
+            for alias, _ in bindings_of(use):
+                yield "symlink", alias, None
+    for content_hash in lineage_of(fact):
+        for role, name in in_facet(content_hash):
+            yield role, name, None
+
+
+def _run_row(run: Run, facts: Sequence[RunFacts]) -> Iterable[object]:
+    last_us, received_us = max(_credible(facts)), max(fact.received_us for fact in facts)
+    late_us = max(fact.received_us - fact.time_us for fact in facts)
+    return (
+        run.key, run.kind, run.state, run.processing, *run.job.parts, *run.job_key.parts, run.execution, run.parent,
+        run.producer, run.started_us, run.ended_us, last_us, received_us, max(0, late_us) // 1_000_000, len(facts),
+        any(dataset.rows_confirmed for dataset in run.outputs.values()),
+    )  # fmt: skip
+
+
+def _credible(facts: Sequence[RunFacts]) -> list[int]:
+    return [fact.time_us for fact in facts if fact.order.credible] or [facts[-1].time_us]

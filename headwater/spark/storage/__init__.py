@@ -1,0 +1,1 @@
+"""Delta tables under Spark: reading, writing, taking back, keeping small."""

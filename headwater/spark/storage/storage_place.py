@@ -1,0 +1,80 @@
+"""A folder as Spark's own storage layer sees it, whichever that is: looking there is no Spark job."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+
+class StoragePlace:
+    """A folder, there or not; local: its path where it is on a disk, else empty."""
+
+    def __init__(self, spark: SparkSession, folder: str):
+        """Touch nothing yet; folder: a path or a URI that Spark reads."""
+        context: Any = spark.sparkContext
+        self._jvm = context._jvm
+        self._folder = self._path(folder)
+        self._system = self._folder.getFileSystem(context._jsc.hadoopConfiguration())
+        qualified = self._system.makeQualified(self._folder).toUri()
+        self.local = str(qualified.getPath()) if qualified.getScheme() == "file" else ""
+
+    def names(self) -> Sequence[str]:
+        """Return the names of what is in it."""
+        try:
+            found = self._system.listStatus(self._folder)
+        except Py4JJavaError as error:
+            if "FileNotFound" not in str(error):
+                raise
+            return []
+        return [str(file.getPath().getName()) for file in found]
+
+    def has(self, name: str) -> bool:
+        """Tell whether something is there."""
+        return bool(self._system.exists(self._at(name)))
+
+    def read(self, name: str) -> str:
+        """Return a file as text."""
+        file = self._system.open(self._at(name))
+        try:
+            return str(self._jvm.org.apache.commons.io.IOUtils.toString(file, "UTF-8"))
+        finally:
+            file.close()
+
+    def create(self, name: str, text: str) -> bool:
+        """Write a file that is not there; tells whether it was not."""
+        try:
+            self._write(name, text, over=False)
+        except Py4JJavaError as error:
+            if "FileAlreadyExists" not in str(error):
+                raise
+            return False
+        return True
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file, there or not."""
+        self._write(name, text, over=True)
+
+    def remove(self, name: str) -> None:
+        """Remove a file, or a folder with all that is in it, there or not."""
+        self._system.delete(self._at(name), True)
+
+    def changed_s(self, name: str) -> float:
+        """Return when a file was written, in seconds since 1970 by the storage's clock; 0 for one that is gone."""
+        try:
+            return float(self._system.getFileStatus(self._at(name)).getModificationTime()) / 1000
+        except Py4JJavaError as error:
+            if "FileNotFound" not in str(error):
+                raise
+            return 0.0
+
+    def _write(self, name: str, text: str, *, over: bool) -> None:
+        file = self._system.create(self._at(name), over)
+        file.write(bytearray(text.encode()))
+        file.close()
+
+    def _at(self, name: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(self._folder, name)
+
+    def _path(self, text: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(text)

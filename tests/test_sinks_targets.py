@@ -1,6 +1,7 @@
 """Targets that are no HTTP: a folder, a real Kafka broker; and who we are at those over HTTP."""
 
 import json
+import textwrap
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from confluent_kafka import Consumer, TopicPartition
 from headwater.errors import Retry, WrongSetting
 from headwater.sinks.sink_options import Reference
 from headwater.sinks.sink_secrets import Secrets
-from headwater.sinks.target_registry import open_sink
+from headwater.sinks.target_registry import TARGETS, open_sink
 from tests.kafka_broker import PASSWORD, USER, Broker
 from tests.made_events import job_event, run_event
 from tests.sink_server import Said, eventually, sink_server
@@ -189,3 +190,25 @@ def test_a_check_of_a_topic_says_that_it_is_not_there_or_that_we_are_not_known(k
     with pytest.raises(Retry) as caught:
         check("wrong-password-9", topic)
     assert "wrong-password-9" not in str(caught.value)
+
+
+def test_the_catalog_that_contributing_md_adds_is_one_module_and_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (Path(__file__).parents[1] / "docs" / "contributing.md").read_text()
+    section = text.split("### A sink for a new catalog")[1]
+    (tmp_path / "mycatalog.py").write_text(textwrap.dedent(section.split("```python\n")[1].split("```")[0]))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(TARGETS, "mycatalog", "mycatalog")
+    world = SinkWorld(tmp_path / "data")
+    made, job = events(3), job_event()
+    world.store(*bodies([*made, job]))
+    with sink_server() as server:
+        out = sink(type="mycatalog", url=server.url, workspace="one")
+        world.settle(out)
+        assert server.taken == made
+        assert server.asked[0].path == "/workspaces/one"
+        with closing(open_sink(out, Secrets(no_token, {}).reveal)) as target:
+            assert target.check() == "the workspace is there"
+    (letter,) = world.ledger.failures("out", 10)
+    assert letter["reason"] == "it takes runs only"

@@ -93,10 +93,11 @@ def _handler(server: SinkServer) -> type[BaseHTTPRequestHandler]:
                 self.close_connection = True
                 return
             self.send_response(said.status)
-            for name, text in {**said.headers, "content-length": str(len(said.body))}.items():
+            for name, text in {"content-length": str(len(said.body)), **said.headers}.items():
                 self.send_header(name, text)
             self.end_headers()
             self.wfile.write(said.body)
+            self.close_connection = "content-length" in said.headers  # it said more than comes
 
         def log_message(self, *_: Any) -> None:
             pass

@@ -1,5 +1,6 @@
 """A sink between a real lake and a real HTTP server: what arrives, in which order, what is kept, what is waited for."""
 
+import itertools
 import json
 import threading
 from collections.abc import Iterator
@@ -115,11 +116,35 @@ def test_a_target_that_takes_nothing_is_waited_for_and_then_gets_all_in_order(
     assert world.ledger.counts("out") == (6, 0, 0)
 
 
+def test_a_target_that_answers_too_late_or_is_cut_off_gets_the_event_again(
+    world: SinkWorld, server: SinkServer
+) -> None:
+    (made,) = events(1)
+    world.store(body(made))
+    late, numbers = threading.Event(), itertools.count()
+
+    def answer(_: Asked) -> Said:
+        number = next(numbers)
+        if number == 1:
+            late.wait(60)
+        return Said(200, b"{", headers={"content-length": "100"}) if number == 0 else Said(hang_up=number == 1)
+
+    server.answer = answer
+    with world.running(sink(type="openlineage", url=server.url, timeout="300ms")) as runner:
+        eventually(partial(says, runner, "peer closed"))
+        eventually(partial(says, runner, "timed out"))
+        eventually(lambda: world.ledger.counts("out") == (1, 0, 0))
+        late.set()
+    assert {*runs(server.taken)} == {*runs([made])}
+
+
 def test_an_address_where_nobody_listens_and_a_certificate_that_is_wrong_are_named(
     world: SinkWorld, server: SinkServer
 ) -> None:
     world.store(*bodies(events(1)))
-    for url, word in (("http://127.0.0.1:1", "refused"), (server.url.replace("http:", "https:"), "SSL")):
+    nowhere = "http://nowhere.invalid"
+    https = server.url.replace("http:", "https:")
+    for url, word in (("http://127.0.0.1:1", "refused"), (https, "SSL"), (nowhere, f"No answer from {nowhere}")):
         with world.running(sink(type="openlineage", url=url)) as runner:
             eventually(partial(says, runner, word))
     assert world.ledger.counts("out") == (0, 0, 0)
@@ -302,3 +327,17 @@ def test_the_ledger_stays_small_and_keeps_what_it_says(world: SinkWorld, server:
     assert [*world.dead()] == [runs(made)[0]]
     world.settle(out)
     assert len(server.asked) == 2
+
+
+def test_two_runners_of_one_sink_lose_nothing_and_do_not_go_back(world: SinkWorld, server: SinkServer) -> None:
+    made = events(300)
+    out = sink(type="openlineage", url=server.url, batch=7)
+    with world.running(out), world.running(out):
+        for first in range(0, 300, 60):
+            world.store(*bodies(made[first : first + 60]))
+        server.wait(lambda: {*runs(made)} <= {*runs(server.taken)})
+    world.settle(out)
+    taken = len(server.taken)
+    world.settle(out)
+    assert len(server.taken) == taken
+    assert world.dead() == {}

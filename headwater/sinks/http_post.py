@@ -65,7 +65,7 @@ class Poster:
             with self._client.stream(method, self._url + path, content=body, headers=headers) as answer:
                 return HttpAnswer(answer.status_code, answer.headers, _begin_of(answer))
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise Retry(f"No answer from {self._url}: {_told(error)}") from error
+            raise Retry(f"No answer from {self._url}: {str(error) or type(error).__name__}") from error
 
     def close(self) -> None:
         """Close the connection."""
@@ -79,10 +79,6 @@ def _begin_of(answer: httpx.Response) -> bytes:
         if len(read) >= _READ_BYTES:
             break
     return bytes(read)
-
-
-def _told(error: Exception) -> str:
-    return str(error) or {"ReadTimeout": "it did not answer in time"}.get(type(error).__name__, type(error).__name__)
 
 
 def _failed(answer: HttpAnswer, count: int) -> Outcome:

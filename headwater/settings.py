@@ -33,6 +33,7 @@ class GeneralSettings(BaseModel):
     host: str = Field("127.0.0.1", description="Address to listen on; any but loopback needs `keys`.")
     port: int = Field(5000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
     rules: Path | None = Field(None, description="Folder of your rules; default is `rules` in the data folder.")
+    sinks: Path | None = Field(None, description="File of your sinks; default is `sinks.yml` in the data folder.")
     tick_s: float = Field(
         1.0,
         gt=0,

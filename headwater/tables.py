@@ -202,6 +202,20 @@ REFUSED = Table(
     },
 )
 
+SINK_FAILURES = Table(
+    "sink_failures",
+    {
+        "sink": "string",
+        **_POSITION,
+        "event_id": "string",
+        "run_id": "string",
+        "reason": "string",
+        "attempts": "int",
+        "failed_at": "timestamp",
+    },
+)
+"""Events that a sink's target refuses for good; its commits carry the position of each sink as transactions."""
+
 BRONZE = (COLUMN_LINEAGE, SCHEMAS, VALUES, SHAPES, REJECTED, DUPLICATES, REFUSED, EVENTS)
 """In the order in which a batch commits them: the transaction of `events`, the last one, is the watermark."""
 

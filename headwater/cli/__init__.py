@@ -10,7 +10,7 @@ import typer
 from msgspec import to_builtins
 
 from headwater.api import api_routes
-from headwater.cli import fabric_command, lineage_commands, spark_commands
+from headwater.cli import fabric_command, lineage_commands, sinks_commands, spark_commands
 from headwater.cli.printing import Given, listed, pairs, show, table
 from headwater.cli.question_commands import Data, DataFolder, Json, command, option, other_commands
 from headwater.durations import seconds
@@ -34,6 +34,7 @@ app.add_typer(log_app, name="log")
 app.add_typer(lineage_commands.app)
 app.add_typer(spark_commands.app, name="spark")
 app.add_typer(fabric_command.app, name="fabric")
+app.add_typer(sinks_commands.app, name="sinks")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

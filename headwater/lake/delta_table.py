@@ -55,6 +55,9 @@ class _NoTable(GiveUp):
     """There is no table at this address."""
 
 
+_Absent = Callable[[DeltaTable, int], list[bool]]
+"""Tells which rows of a batch the version lacks that the handle is at, given the watermark of its commits."""
+
 NumberedRows = Sequence[tuple[int, tuple[Any, ...]]]
 """Rows, each beside its sequence number."""
 
@@ -82,12 +85,12 @@ class _Transactions:
             self._found[app_id] = read()
         return self._found[app_id]
 
-    def committed(self, before: int, after: int, transaction: Transaction) -> None:
+    def committed(self, before: int, after: int, transactions: Sequence[Transaction]) -> None:
         """Note a commit of ours; it failed if another of its app came between, but commits of others may have."""
         if after != before + 1 or before != self._version:
             self._found = {}
         self._version = after
-        self._found[transaction.app_id] = transaction.version
+        self._found |= {each.app_id: each.version for each in transactions}
 
 
 class LakeTable:
@@ -175,14 +178,17 @@ class LakeTable:
 
         return Prepared([sequence for sequence, _ in rows], arrow_batch(self.table, [row for _, row in rows]))
 
-    def append_once(self, app_id: str, rows: Prepared, last: int) -> int:
+    def append_once(self, app_id: str, rows: Prepared, last: int, beside: Sequence[tuple[str, int]] = ()) -> int:
         """Append rows, each with its sequence number, in one commit that moves the watermark to `last`.
+
+        beside: transactions that the same commit sets; nobody but the caller writes under their names.
 
         Rows at or below the table's watermark are left out: they are there. Returns the number of rows written.
         A racing commit under the same `app_id` conflicts; then the watermark is read again, on a new handle.
         Raises LakeUnavailable; sending the same rows again is safe.
         """
-        return self._append(app_id, rows.batch, last, lambda _, done: [number > done for number in rows.sequences])
+        fresh: _Absent = lambda _, done: [number > done for number in rows.sequences]  # noqa: E731
+        return self._append(app_id, rows.batch, last, fresh, beside)
 
     def append_missing(self, app_id: str, rows: Prepared, last: int) -> int:
         """Append like `append_once`, but look rows at or below the watermark up instead of taking them for granted.
@@ -197,6 +203,19 @@ class LakeTable:
             return [sequence not in present for sequence in rows.sequences]
 
         return self._append(app_id, rows.batch, last, absent)
+
+    def delete(self, condition: str) -> None:
+        """Delete the rows that fulfil a condition in SQL."""
+        for _ in range(_RACES):
+            handle = self.reopen()
+            try:
+                handle.delete(condition, writer_properties=WRITER, post_commithook_properties=_HOOKS)
+            except CommitFailedError:
+                continue
+            except (DeltaError, OSError) as error:
+                raise self._unavailable(error) from error
+            return
+        raise self._overtaken()
 
     def query(self, sql: str) -> QueryRows:
         """Run SQL over the table, named `t`, at its newest version."""
@@ -228,7 +247,7 @@ class LakeTable:
         self._guarded(lambda: handle.alter.set_table_properties(dict(properties), raise_if_not_exists=False))
 
     def _append(
-        self, app_id: str, batch: "pa.RecordBatch", last: int, absent: Callable[[DeltaTable, int], list[bool]]
+        self, app_id: str, batch: "pa.RecordBatch", last: int, absent: _Absent, beside: Sequence[tuple[str, int]] = ()
     ) -> int:
         from headwater.lake.arrow_batches import rows_where  # noqa: PLC0415 - see the module
 
@@ -238,7 +257,8 @@ class LakeTable:
             fresh = batch if done is None else rows_where(batch, absent(handle, done))
             if done is not None and done >= last and not fresh.num_rows:
                 return 0
-            if self._commit(handle, fresh, Transaction(app_id, max(last, done or 0))):
+            moved = [Transaction(app_id, max(last, done or 0)), *(Transaction(*each) for each in beside)]
+            if self._commit(handle, fresh, moved):
                 return int(fresh.num_rows)
             handle = self.reopen()
         raise self._overtaken()
@@ -251,12 +271,12 @@ class LakeTable:
         found = self._guarded(lambda: query(handle, sql))
         return set(found.column("sequence").to_pylist())
 
-    def _commit(self, handle: DeltaTable, batch: "pa.RecordBatch", transaction: Transaction) -> bool:
+    def _commit(self, handle: DeltaTable, batch: "pa.RecordBatch", transactions: list[Transaction]) -> bool:
         """Commit one append; False if another commit was faster.
 
         A table that has columns of a newer version gets null in them, one that lacks ours gets them.
         """
-        properties, version = CommitProperties(app_transactions=[transaction]), handle.version()
+        properties, version = CommitProperties(app_transactions=transactions), handle.version()
         same = columns(handle) == set(self.table.columns)
         try:
             write_deltalake(
@@ -273,7 +293,7 @@ class LakeTable:
         except (DeltaError, OSError) as error:
             raise self._unavailable(error) from error
         self.commits += 1
-        self._known.committed(version, handle.version(), transaction)
+        self._known.committed(version, handle.version(), transactions)
         return True
 
     def _transaction(self, handle: DeltaTable, app_id: str) -> int | None:

@@ -1,14 +1,14 @@
 """Keeping tables small and quick: few large files, young handles, short logs."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Protocol
 
 from deltalake.exceptions import DeltaError
 
 from headwater.errors import LakeUnavailable
 from headwater.failpoints import reach
-from headwater.lake.bronze_tables import Bronze
 from headwater.lake.delta_table import WRITER, LakeTable
 from headwater.storage_faults import explain
 
@@ -18,20 +18,28 @@ FILE_BYTES = 32 << 20
 """Size at which a file is left alone; until then each compaction reads and writes it again."""
 
 
-def compact(bronze: Bronze) -> None:
+class TableGroup(Protocol):
+    """Bronze, or other tables that are kept together."""
+
+    @property
+    def tables(self) -> Mapping[str, LakeTable]:
+        """The tables by name."""
+
+
+def compact(kept: TableGroup) -> None:
     """Join small files of every table and write a checkpoint; content and watermarks stay as they are.
 
     Another writer's commit in between makes it a no-op for that table; the next round comes to it.
     """
-    _each_table("Compaction", bronze, _compact)
+    _each_table("Compaction", kept, _compact)
 
 
-def vacuum(bronze: Bronze, hours: int) -> None:
+def vacuum(kept: TableGroup, hours: int) -> None:
     """Delete files that no version younger than `hours` uses, and log entries past their retention.
 
     hours: at least 24: a reader that began before a compaction still needs the files it replaced.
     """
-    _each_table("Vacuum", bronze, partial(_vacuum, hours=max(24, hours)))
+    _each_table("Vacuum", kept, partial(_vacuum, hours=max(24, hours)))
 
 
 def _compact(table: LakeTable) -> None:
@@ -47,9 +55,9 @@ def _vacuum(table: LakeTable, hours: int) -> None:
     handle.cleanup_metadata()
 
 
-def _each_table(what: str, bronze: Bronze, work: Callable[[LakeTable], None]) -> None:
+def _each_table(what: str, kept: TableGroup, work: Callable[[LakeTable], None]) -> None:
     """Do one table after the other; a storage that fails ends the round, or each table would wait for it."""
-    for name, table in bronze.tables.items():
+    for name, table in kept.tables.items():
         try:
             work(table)
         except DeltaError as error:

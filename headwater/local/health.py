@@ -2,7 +2,9 @@
 
 import asyncio
 import threading
+from collections.abc import Mapping
 from math import nan
+from pathlib import Path
 from typing import NamedTuple
 
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, Gauge, generate_latest
@@ -16,6 +18,7 @@ from headwater.api.shapes.operations import Freshness
 from headwater.errors import HeadwaterError
 from headwater.eventlog import LogWriter, Readers, each
 from headwater.lake.bronze_tables import Bronze
+from headwater.local.sink_metrics import measure_sinks
 
 PENDING = Gauge("headwater_pending_events", "Acknowledged events that are not in the lake yet.")
 FRESHNESS = Gauge("headwater_freshness_seconds", "Age of the oldest event that questions cannot see yet.")
@@ -27,8 +30,9 @@ LOG_BYTES = Gauge("headwater_log_bytes", "Bytes of the event log on disk.")
 class Health:
     """Answers health checks and scrapes; the log alone decides whether requests can be acknowledged."""
 
-    def __init__(self, log: LogWriter, readers: Readers, bronze: Bronze, freshness: FreshnessMeter):
-        """Open nothing."""
+    def __init__(self, log: LogWriter, readers: Readers, bronze: Bronze, freshness: FreshnessMeter, folder: Path):
+        """Open nothing. folder: of data, where other processes say how they are."""
+        self._folder = folder
         self._log = log
         self._readers = readers
         self._bronze = bronze
@@ -73,6 +77,7 @@ class Health:
         return _ServingState(_told(found.log, "lake"), _told(found.bronze, "index"), found)
 
     def _measure(self) -> None:
+        measure_sinks(self._folder)
         try:
             with self._one_at_a_time:
                 readers = self._readers()

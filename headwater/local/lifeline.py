@@ -33,9 +33,14 @@ def when_parent_ends(*calls: Callable[[], None]) -> None:
 
 def write_pid(folder: Path, name: str, pid: int) -> None:
     """Say which process plays a role, for people and tests."""
-    path = folder / "run" / f"{name}.pid"
+    write_role(folder, f"{name}.pid", b"%d\n" % pid)
+
+
+def write_role(folder: Path, name: str, text: bytes) -> None:
+    """Write a file of the folder `run` whole: who reads it finds this text or the one before."""
+    path = folder / "run" / name
     fresh = path.with_suffix(".new")
-    fresh.write_text(f"{pid}\n")
+    fresh.write_bytes(text)
     fresh.replace(path)
 
 

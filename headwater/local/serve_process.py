@@ -55,7 +55,7 @@ class Serve:
             "/api/v1/lineage": self.receiver.one,
             "/api/v1/lineage/batch": self.receiver.batch,
         }
-        self._health = Health(event_log, reading.readers, reading.bronze, reading.freshness)
+        self._health = Health(event_log, reading.readers, reading.bronze, reading.freshness, folder)
         self.live = reading.live()
         self._read = reading.app(self._send_again, self.live, self._post, self._health.routes())
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from headwater.failpoints import VARIABLE as FAILPOINT
 from headwater.local.lifeline import settings_line, write_pid
 from headwater.local.wake import Wake
 from headwater.runtime.folders import folder_lock, prepare_folder
+from headwater.runtime.sink_opening import sinks_path
 from headwater.settings import Settings
 
 GIVE_UP = 3
@@ -28,6 +30,7 @@ _ALLOCATOR = {"_RJEM_MALLOC_CONF": "background_thread:true,narenas:2,dirty_decay
 _BACK_OFF_S = (0.0, 0.2, 0.5, 1.0)
 _CALM_S = 30.0
 _STOP_S = 15.0
+_LOOK_S = 1.0
 
 
 @dataclass(slots=True)
@@ -43,13 +46,15 @@ class _Child:
 
 
 class Supervisor:
-    """Starts `serve`, `parser` and `index`, restarts a dead one within 2 s, ends with all."""
+    """Starts `serve`, `parser`, `index`, and `sinks` where any is named; restarts a dead one within 2 s."""
 
     def __init__(self, settings: Settings, folder: Path, listener: socket.socket):
         """`serve` inherits the listening socket: requests wait in it while it starts anew."""
         self._settings = settings
         self._folder = folder
         self._listener = listener
+        self._sinks = sinks_path(settings)
+        self._sinks_seen: int | None = None
         self._parser, self._index = Wake.make(), Wake.make()
         self._ended: queue.Queue[_Child | None] = queue.Queue()
         self._children: dict[str, _Child] = {}
@@ -66,10 +71,13 @@ class Supervisor:
         self._start("parser", "headwater.local.parser_process", (*parser, *index), 0)
         self._start("index", "headwater.local.index_process", index, 0)
         status = 0
-        while (child := self._ended.get()) is not None:
+        while (child := self._next_ended()) is not None:
             if child.process.returncode == GIVE_UP:
                 status = GIVE_UP
                 break
+            if child.name == "sinks" and child.process.returncode == 0:
+                del self._children["sinks"]  # none is named any more
+                continue
             deaths = child.deaths + 1 if time.monotonic() - child.started < _CALM_S else 1
             say(f"headwater: {child.name} ended with status {child.process.returncode}; it starts again.")
             os.environ.pop(FAILPOINT, None)  # a fail point kills a child once
@@ -77,6 +85,21 @@ class Supervisor:
             self._start(child.name, child.module, child.inherited, deaths)
         self._end_children()
         return status
+
+    def _next_ended(self) -> _Child | None:
+        """Wait for the next child that ends, None when asked to stop; look at the file of sinks meanwhile."""
+        while True:
+            self._look_for_sinks()
+            with suppress(queue.Empty):
+                return self._ended.get(timeout=_LOOK_S)
+
+    def _look_for_sinks(self) -> None:
+        """Start `sinks` where its file is there, and has changed since the last start if that one found none in it."""
+        with suppress(OSError):
+            changed = self._sinks.stat().st_mtime_ns
+            if "sinks" not in self._children and changed != self._sinks_seen:
+                self._sinks_seen = changed
+                self._start("sinks", "headwater.local.sinks_process", (), 0)
 
     def _start(self, name: str, module: str, inherited: tuple[int, ...], deaths: int) -> None:
         command = [sys.executable, "-m", module, *map(str, inherited)]

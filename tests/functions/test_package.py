@@ -14,7 +14,7 @@ from pathspec import GitIgnoreSpec
 from tools.function_zip import ROOT, shipped, write_package
 
 SHIPPED = shipped()
-NEVER_OPENED = ("headwater.eventlog.kafka", "headwater.fabric.")
+NEVER_OPENED = ("headwater.eventlog.kafka", "headwater.fabric.", "headwater.sinks.")
 """Named in `runtime/`, which opens them for the command line and for a log that the app does not have."""
 HASHED = "headwater/spark/"
 """Shipped for the version of the rules, never imported."""

@@ -56,10 +56,10 @@ class Entry:
             raise self.error(f"{key} is no whole number", f"write it like `{key}: 3`", node)
         return None if node is None else int(node.value)
 
-    def part(self, key: str, allowed: tuple[str, ...]) -> "Entry | None":
-        """Return a mapping inside this one, None where the key is absent."""
+    def part(self, key: str, allowed: tuple[str, ...] | None) -> "Entry | None":
+        """Return a mapping inside this one, None where the key is absent; allowed: None for any keys."""
         node = self.values.get(key)
-        return None if node is None else _entry(node, self.file, f"{self.rule}, {key}", allowed)
+        return None if node is None else _entry(node, self.file, f"{self.rule}, {key}".removeprefix(", "), allowed)
 
     def error(self, what: str, fits: str, node: yaml.Node | None = None) -> WrongSetting:
         """Make the error that names file, line and rule, what is wrong and what fits."""
@@ -76,6 +76,12 @@ def read_entries(text: str, file: str, sections: Mapping[str, tuple[str, ...]]) 
 
     Raises WrongSetting naming file, line and rule, and what fits.
     """
+    whole = read_whole(text, file, tuple(sections))
+    return {section: _list(whole, section, allowed) if whole else [] for section, allowed in sections.items()}
+
+
+def read_whole(text: str, file: str, sections: tuple[str, ...]) -> Entry | None:
+    """Read a file that begins with `version: 1`, None where nothing is in it; raises like `read_entries`."""
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
@@ -84,11 +90,11 @@ def read_entries(text: str, file: str, sections: Mapping[str, tuple[str, ...]]) 
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise _wrong(file, 1, None, f"no YAML: {str(error).splitlines()[0]}", "correct it") from error
     if root is None:
-        return {section: [] for section in sections}
+        return None
     whole = _entry(root, file, "", ("version", *sections))
     if whole.integer("version") != VERSION:
         raise whole.error("the version of the file is missing or unknown", f"begin with `version: {VERSION}`")
-    return {section: _list(whole, section, allowed) for section, allowed in sections.items()}
+    return whole
 
 
 def _list(whole: Entry, section: str, allowed: tuple[str, ...]) -> list[Entry]:
@@ -101,14 +107,14 @@ def _list(whole: Entry, section: str, allowed: tuple[str, ...]) -> list[Entry]:
     return [_entry(item, whole.file, f"{word} {number}", allowed) for number, item in enumerate(node.value, 1)]
 
 
-def _entry(node: yaml.Node, file: str, rule: str, allowed: tuple[str, ...]) -> Entry:
+def _entry(node: yaml.Node, file: str, rule: str, allowed: tuple[str, ...] | None) -> Entry:
     line = node.start_mark.line + 1
-    known = f"known keys: {', '.join(allowed)}"
+    known = f"known keys: {', '.join(allowed)}" if allowed else "write `name: value`"
     if not isinstance(node, yaml.MappingNode):
         raise _wrong(file, line, rule, "no mapping of keys to values", known)
     values: dict[str, yaml.Node] = {}
     for key, value in node.value:
-        if key.value not in allowed or not isinstance(key, yaml.ScalarNode):
+        if not isinstance(key, yaml.ScalarNode) or (allowed is not None and key.value not in allowed):
             raise _wrong(file, key.start_mark.line + 1, rule, f"unknown key {str(key.value)[:60]!r}", known)
         if key.value in values:
             raise _wrong(file, key.start_mark.line + 1, rule, f"{key.value} is given twice", "keep one of them")

@@ -1,0 +1,131 @@
+"""Sinks on one core: from the lake to a folder, and to a local server that only answers; the floor is reading alone."""
+
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bench.figures import QUICK_ROUNDS, ROUNDS, Figure, middle, show
+from bench.generate import generate
+from bench.parser import fill_log
+from headwater.eventlog.folder_claims import FolderClaims
+from headwater.lake.bronze_tables import Bronze
+from headwater.parser.log_ingest import Parser
+from headwater.sinks.sink_feed import SinkFeed
+from headwater.sinks.sink_ledger import Ledger
+from headwater.sinks.sink_runner import Runner
+from headwater.sinks.sink_secrets import Secrets
+from headwater.sinks.sinks_file import read_sinks
+
+EVENTS = 20_000
+KILOBYTES = 2
+
+
+def run(rounds: int = ROUNDS) -> list[Figure]:
+    """Measure 20,000 events of 2 KB to each target, and reading them as the floor."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(cores)})
+    try:
+        with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder, _no_op() as url:
+            bronze = f"{folder}/bronze"
+            _fill(Path(folder), bronze)
+            floor = [_timed(lambda: _read(bronze)) for _ in range(rounds)]
+            http = {"type": "openlineage", "url": url}
+            return [
+                Figure("read the lake", *_rate(floor), cpu_us=_cpu_us(floor)),
+                _measure("file", rounds, folder, {"type": "file", "folder": f"{folder}/out"}, 20_000),
+                _measure("openlineage, 500 a request", rounds, folder, {**http, "batch": 500}, 2_000),
+                _measure("openlineage, one a request", rounds, folder, http, None),
+            ]
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
+def _measure(name: str, rounds: int, folder: str, options: dict[str, Any], goal: float | None) -> Figure:
+    text = msgspec.json.encode({"version": 1, "sinks": {"out": options | {"every": "1ms"}}}).decode()
+    times = [_timed(partial(_drain, f"{folder}/{name}-{number}", folder, text)) for number in range(rounds)]
+    value, unit = _rate(times)
+    return Figure(name, value, unit, goal=goal, sense=">=", cpu_us=_cpu_us(times))
+
+
+def _rate(times: list[tuple[float, float]]) -> tuple[float, str]:
+    return EVENTS / middle([wall for wall, _ in times]), "events/s"
+
+
+def _cpu_us(times: list[tuple[float, float]]) -> float:
+    return middle([cpu for _, cpu in times]) / EVENTS * 1e6
+
+
+def _timed(work: Callable[[], None]) -> tuple[float, float]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - wall, time.process_time() - cpu
+
+
+def _fill(folder: Path, bronze: str) -> None:
+    log = fill_log(folder / "log", generate(EVENTS, KILOBYTES))
+    parser = Parser(log, Bronze(bronze), FolderClaims(folder / "claims"), "bench")
+    while parser.step():
+        pass
+
+
+def _read(bronze: str) -> None:
+    feed, progress = SinkFeed(Bronze(bronze), lambda _: True), dict[tuple[str, str], int]()
+    while batch := feed.next(progress):
+        progress[batch.source.epoch, batch.source.partition] = batch.until
+
+
+def _drain(ledger: str, folder: str, text: str) -> None:
+    """Run the sink until it has taken all."""
+    stop = threading.Event()
+    runner = Runner(
+        read_sinks(text, "bench")["out"], secrets=Secrets(lambda _: ""), bronze=Bronze(f"{folder}/bronze"),
+        ledger=Ledger(ledger), stop=stop, look_s=0.01,
+    )  # fmt: skip
+    thread = threading.Thread(target=runner.run)
+    thread.start()
+    while runner.status.delivered < EVENTS:
+        time.sleep(0.005)
+    stop.set()
+    thread.join()
+
+
+@contextmanager
+def _no_op() -> Iterator[str]:
+    """Run a server of another process that answers 200 to everything."""
+    context = get_context("spawn")
+    mine, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs,), daemon=True)
+    process.start()
+    yield f"http://127.0.0.1:{mine.recv()}"
+    process.kill()
+
+
+def _serve(ready: Connection) -> None:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            self.wfile.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    ready.send(server.server_port)
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    show("Sinks", run(QUICK_ROUNDS))

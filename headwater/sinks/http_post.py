@@ -1,0 +1,102 @@
+"""One POST to a target, and what its answer means: delivered, to be tried again, or never."""
+
+import email.utils
+import gzip
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import httpx
+
+from headwater.errors import Retry, WrongSetting
+from headwater.sinks.sink_shape import Outcome, whole_again
+
+_READ_BYTES = 1 << 20
+"""Of an answer; the rest is not read."""
+_AWAY = frozenset({401, 403, 404, 405, 407, 408, 421, 423, 425, 429, 502, 503, 504})
+"""What says nothing about an event: credentials, address, load. It is waited for until somebody has put it right."""
+
+Headers = Callable[[], Mapping[str, str]]
+"""Returns the headers that say who we are, at each attempt anew: a token may have ended."""
+
+
+class HttpAnswer(NamedTuple):
+    """What came back: status, headers, and the beginning of the body."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Poster:
+    """A connection to one target. Its address comes from the configuration alone, never from an event."""
+
+    def __init__(self, url: str, headers: Headers, *, timeout_s: float, ca: str | None, compress: bool) -> None:
+        """Connect to nothing yet. ca: file of certificates to trust; compress: send bodies as gzip."""
+        self._url = url.rstrip("/")
+        self._headers = headers
+        self._compress = compress
+        limits = httpx.Timeout(timeout_s, connect=min(10.0, timeout_s))
+        try:
+            context = httpx.create_ssl_context(verify=ca or True)
+        except OSError as error:
+            raise WrongSetting(f"Cannot use the certificates in {ca}: {error.strerror}. Correct `ca`.") from error
+        self._client = httpx.Client(timeout=limits, verify=context, follow_redirects=False)
+
+    def post(self, path: str, body: bytes, count: int) -> HttpAnswer | Outcome:
+        """Post one body that stands for `count` payloads: an answer 2xx, or the outcome of what failed."""
+        try:
+            answer = self.ask("POST", path, body)
+        except (Retry, WrongSetting) as error:
+            return whole_again(count, str(error))
+        if 200 <= answer.status < 300:
+            return answer
+        return _failed(answer, count)
+
+    def ask(self, method: str, path: str, body: bytes | None = None) -> HttpAnswer:
+        """Make one request; raises Retry where no answer came."""
+        headers = dict(self._headers())
+        if body is not None:
+            headers["content-type"] = "application/json"
+            if self._compress:
+                headers["content-encoding"] = "gzip"
+                body = gzip.compress(body, 1)
+        try:
+            with self._client.stream(method, self._url + path, content=body, headers=headers) as answer:
+                return HttpAnswer(answer.status_code, answer.headers, _begin_of(answer))
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise Retry(f"No answer from {self._url}: {str(error) or type(error).__name__}") from error
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()
+
+
+def _begin_of(answer: httpx.Response) -> bytes:
+    read = bytearray()
+    for part in answer.iter_bytes():
+        read += part
+        if len(read) >= _READ_BYTES:
+            break
+    return bytes(read)
+
+
+def _failed(answer: HttpAnswer, count: int) -> Outcome:
+    text = answer.body[:300].decode("utf-8", "replace").strip()
+    said = f"status {answer.status}" + (f": {text}" if text else "")
+    if answer.status in _AWAY or 300 <= answer.status < 400:
+        return whole_again(count, said, after_s=retry_after(answer.headers))
+    if answer.status < 500 and count == 1:
+        return Outcome(refused={0: said})
+    return whole_again(count, said, after_s=retry_after(answer.headers), blames_event=True)
+
+
+def retry_after(headers: Mapping[str, str]) -> float:
+    """Return the seconds that an answer's Retry-After asks for (RFC 9110: seconds or a date), 0 where it asks none."""
+    text = headers.get("retry-after", "").strip()
+    if text.isdecimal() and len(text) < 10:
+        return float(text)
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return 0.0

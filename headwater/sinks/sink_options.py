@@ -1,0 +1,100 @@
+"""What `sinks.yml` says of every sink, whatever its target; each target adds options of its own."""
+
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from headwater.durations import seconds
+from headwater.errors import WrongSetting
+from headwater.lake.bronze_follower import StoredHead
+
+
+class Part(BaseModel):
+    """A mapping of the file; a key it does not know is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Reference(Part):
+    """A secret by where it lies: it is never in the file itself."""
+
+    env: str | None = Field(None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="Variable that holds it.")
+    vault: str | None = Field(
+        None, pattern=r"^https://[^/?#@]+/secrets/[\w-]+(/\w+)?$", description="Address of a secret in Azure Key Vault."
+    )
+
+
+def _reference(value: Any) -> Any:
+    if not isinstance(value, dict):
+        raise ValueError("a secret is not written into this file; write `{env: VARIABLE}` or `{vault: ADDRESS}`")
+    if len(value) != 1:
+        raise ValueError("name one place of the secret, `env` or `vault`")
+    if str(value.get("env", "")).startswith("HEADWATER_"):
+        raise ValueError("variables `HEADWATER_…` are settings; name the secret's variable otherwise")
+    return value
+
+
+SecretReference = Annotated[Reference, BeforeValidator(_reference)]
+Patterns = tuple[str, ...]
+
+
+def _seconds(value: Any) -> float:
+    try:
+        return seconds(str(value))
+    except WrongSetting as error:
+        raise ValueError(str(error)) from error
+
+
+Seconds = Annotated[float, BeforeValidator(_seconds)]
+
+
+class Only(Part):
+    """Which events a sink takes; patterns are exact names or have `*`, `?` and `[…]`. What is left out says nothing."""
+
+    namespaces: Patterns = Field((), description="Namespaces of jobs.")
+    jobs: Patterns = Field((), description="Names of jobs.")
+    kinds: tuple[Literal["RUN", "JOB", "DATASET"], ...] = Field((), description="What events are about.")
+    states: tuple[Literal["START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"], ...] = Field(
+        (), description="States that run events report; events of jobs and datasets have none and stay."
+    )
+
+    def wants(self, head: StoredHead) -> bool:
+        """Tell whether an event is one of these."""
+        return (
+            (not self.kinds or head.kind in self.kinds)
+            and (not self.states or head.kind != "RUN" or head.state in self.states)
+            and _fits(head.job_namespace, self.namespaces)
+            and _fits(head.job_name, self.jobs)
+        )
+
+
+def _fits(name: str | None, patterns: Patterns) -> bool:
+    return not patterns or (name is not None and any(fnmatchcase(name, pattern) for pattern in patterns))
+
+
+class Options(Part):
+    """Every sink's options."""
+
+    type: str = Field(description="Kind of target.")
+    only: Only = Field(
+        default_factory=lambda: Only.model_validate({}),
+        description="Which events it takes: `namespaces`, `jobs`, `kinds`, `states`.",
+    )
+    begin: Literal["start", "now"] = Field(
+        "start", description="Where a new sink begins: with the lake's history or now."
+    )
+    rate: float | None = Field(None, gt=0, description="Most events a second.")
+    every: Seconds = Field(0.0, description="Least time between two batches, such as `1m`: larger batches.")
+
+
+class Sink(NamedTuple):
+    """One sink of the file."""
+
+    name: str
+    options: Options
+
+
+Reveal = Callable[[Reference], str]
+"""Returns a secret; raises WrongSetting naming the variable or the address where there is none."""

@@ -1,0 +1,197 @@
+"""One sink at work: follow, convert, deliver, and keep what became of it; for ever, whatever the target does."""
+
+import logging
+import threading
+import time
+from collections.abc import Mapping
+
+import msgspec
+
+from headwater.errors import HeadwaterError, LakeUnavailable
+from headwater.failpoints import reach
+from headwater.lake.bronze_follower import Progress, sources_ahead
+from headwater.lake.bronze_tables import Bronze
+from headwater.lake.delta_table import REOPEN_AFTER
+from headwater.lake.lake_maintenance import compact
+from headwater.sinks.delivery import Delivery
+from headwater.sinks.retry_pace import Pace
+from headwater.sinks.sink_feed import Batch, SinkFeed
+from headwater.sinks.sink_ledger import Ledger, Orders, SinkCounts
+from headwater.sinks.sink_options import Sink
+from headwater.sinks.sink_secrets import Secrets
+from headwater.sinks.sink_shape import Target
+from headwater.sinks.target_registry import open_sink
+
+log = logging.getLogger(__name__)
+
+
+class Status(msgspec.Struct):
+    """What a sink is doing. next_try_us: when the next attempt is made (us, UTC), None where none waits.
+
+    behind: events in the lake that it has not taken; behind_us: when the oldest of them was received, None if none.
+    """
+
+    state: str = "starting"
+    trouble: str | None = None
+    next_try_us: int | None = None
+    delivered: int = 0
+    failed: int = 0
+    behind: int = 0
+    behind_us: int | None = None
+
+
+class Runner:
+    """The task of one sink: its own reader of bronze, its own connection. `run` until `stop` is set."""
+
+    def __init__(
+        self,
+        sink: Sink,
+        *,
+        secrets: Secrets,
+        bronze: Bronze,
+        ledger: Ledger,
+        stop: threading.Event,
+        look_s: float,
+    ) -> None:
+        """Touch nothing yet. look_s: between two looks at lake and orders."""
+        self.sink = sink
+        self.status = Status()
+        self._secrets = secrets
+        self._bronze = bronze
+        self._ledger = ledger
+        self._stop = stop
+        self._look_s = look_s
+        self._feed = SinkFeed(bronze, sink.options.only.wants)
+        self._pace = Pace(sink.options.rate)
+        self._width: int | None = None
+        self._target: Target | None = None
+        self._orders: Orders | None = None
+        self.progress: Progress | None = None
+        """How far the sink is, None before it has looked."""
+        self._counts = SinkCounts(0, 0, 0)
+        self._not_before = 0.0
+
+    def run(self) -> None:
+        """Work until stopped; faults of lake, target and our own are said and tried again, ever more slowly."""
+        while not self._stop.is_set():
+            try:
+                self._look()
+            except Exception as error:
+                if not isinstance(error, HeadwaterError):
+                    log.exception("Sink %s failed at something unforeseen. Report this.", self.sink.name)
+                self._orders = None  # read anew what is kept: a commit may have arrived whose answer did not
+                self._say("waiting", str(error) or type(error).__name__)
+                self._wait(self._pace.after_fault(0.0))
+        self._close()
+
+    def _look(self) -> None:
+        if self._changed():
+            self._begin()
+        assert self._orders is not None  # noqa: S101 - just read
+        if self._orders.paused:
+            self._say("paused", None)
+            self._stop.wait(self._look_s)
+            return
+        batch = self._feed.next(self._taken) if time.monotonic() >= self._not_before else None
+        if batch is None:
+            self._say("caught up" if self._not_before <= time.monotonic() else "collecting", None)
+            self._stop.wait(self._look_s)
+            return
+        if self._deliver(batch):
+            self._not_before = time.monotonic() + self.sink.options.every
+
+    def _changed(self) -> bool:
+        return self._orders is None or self._ledger.orders(self.sink.name) != self._orders
+
+    def _begin(self) -> None:
+        """Read orders and position anew."""
+        self._ledger.create()
+        name = self.sink.name
+        sources = sources_ahead(self._bronze, {}) if self._bronze.exists() else {}
+        orders = self._ledger.orders(name)
+        if orders.resets == 0 and self.sink.options.begin == "now":
+            heads = {f"{each.epoch}/{each.partition}": head for each, head in sources.items()}
+            orders = Orders(orders.paused, 1, heads)
+            self._ledger.order(name, orders)
+        self.progress = self._ledger.progress(name, orders, sources)
+        self._count(self._ledger.counts(name))
+        self._orders = orders
+
+    def _deliver(self, batch: Batch) -> bool:
+        """Settle a batch and keep what became of it; False where it was broken off, to be read again."""
+        target = self._target = self._target or open_sink(self.sink, self._secrets.reveal)
+        delivery = Delivery(target, self._pace, self._width)
+        delivery.add(target.convert(batch.events))
+        until, left_out = batch.until, batch.left_out
+        while not delivery.is_done:
+            wait_s = delivery.attempt()
+            more = self._feed.next({**self._taken, **_at(batch, until)}) if delivery.needs_another else None
+            if more and more.source == batch.source:
+                delivery.add(target.convert(more.events))
+                until, left_out = more.until, left_out + more.left_out
+            self._tell(delivery.trouble)
+            if wait_s and not self._wait(wait_s):
+                return False
+        self._width = delivery.width
+        reach("sinks.delivered")
+        self._keep(batch, until, left_out, delivery)
+        return True
+
+    def _keep(self, batch: Batch, until: int, left_out: int, delivery: Delivery) -> None:
+        assert self._orders is not None  # noqa: S101 - read before the batch
+        was = self._counts
+        refused = [each._replace(reason=self._secrets.hide(each.reason)) for each in delivery.refused]
+        counts = was._replace(
+            delivered=was.delivered + delivery.delivered,
+            failed=was.failed + len(refused),
+            left_out=was.left_out + left_out,
+        )
+        self._ledger.commit(self.sink.name, self._orders, batch.source, until, refused=refused, counts=counts)
+        reach("sinks.committed")
+        self._count(counts)
+        self.progress = {**self._taken, **_at(batch, until)}
+        if self._ledger.commits >= REOPEN_AFTER:
+            compact(self._ledger)
+
+    @property
+    def _taken(self) -> Progress:
+        return self.progress or {}
+
+    def _count(self, counts: SinkCounts) -> None:
+        self._counts = counts
+        self.status.delivered, self.status.failed = counts.delivered, counts.failed
+
+    def _wait(self, seconds: float) -> bool:
+        """Wait, unless stopped or ordered something else meanwhile; tells whether it waited to the end."""
+        ends = time.monotonic() + seconds
+        self.status.next_try_us = (time.time_ns() // 1000) + int(seconds * 1e6)
+        while (left := ends - time.monotonic()) > 0:
+            if self._stop.wait(min(left, self._look_s)):
+                return False
+            try:
+                if self._orders is not None and self._changed():
+                    return False
+            except LakeUnavailable:
+                continue
+        self.status.next_try_us = None
+        return True
+
+    def _tell(self, trouble: str | None) -> None:
+        self._say(("open" if self._pace.is_open else "waiting") if trouble else "delivering", trouble)
+
+    def _say(self, state: str, trouble: str | None) -> None:
+        """Keep what is going on; a new trouble, and its end, are a line in the log."""
+        trouble = self._secrets.hide(trouble) if trouble else None
+        if trouble and trouble != self.status.trouble:
+            log.warning("Sink %s: %s", self.sink.name, trouble)
+        elif self.status.trouble and not trouble:
+            log.info("Sink %s goes on.", self.sink.name)
+        self.status.trouble, self.status.state = trouble, state
+
+    def _close(self) -> None:
+        if self._target:
+            self._target.close()
+
+
+def _at(batch: Batch, until: int) -> Mapping[tuple[str, str], int]:
+    return {(batch.source.epoch, batch.source.partition): until}

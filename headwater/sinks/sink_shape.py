@@ -1,0 +1,72 @@
+"""What all sinks share: an event on its way out, what it becomes, and what became of one attempt to hand it over.
+
+A target is one module: its options, how events become payloads (pure), and one attempt to deliver some.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from headwater.events.position import Source
+from headwater.lake.bronze_follower import StoredHead
+
+
+class SinkEvent(NamedTuple):
+    """An event as the lake has it: without duplicates, redacted."""
+
+    source: Source
+    head: StoredHead
+    body: bytes
+
+
+class Payload(NamedTuple):
+    """What is sent of one event. unfit: why this target can never take it; then nothing of it is sent."""
+
+    event: SinkEvent
+    body: bytes
+    unfit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one attempt; payloads that are neither refused nor to be tried again were delivered.
+
+    refused: why the target will never take a payload, by its place in the attempt.
+    again: places to be tried again, because of `trouble`, at the earliest after `after_s` seconds.
+    blames_event: the target answered, and failed; another payload may go through.
+    """
+
+    refused: Mapping[int, str] = field(default_factory=dict)
+    again: Sequence[int] = ()
+    trouble: str = ""
+    after_s: float = 0.0
+    blames_event: bool = False
+
+
+class Target(Protocol):
+    """Where events go. Used by one thread; its connection is its own."""
+
+    largest: int
+    """Payloads that one attempt takes."""
+
+    def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
+        """Return what is sent of events, in the order in which it is sent; touches nothing outside."""
+
+    def deliver(self, payloads: Sequence[Payload]) -> Outcome:
+        """Make one attempt; faults of the target are an outcome, no error."""
+
+    def check(self) -> str:
+        """Connect and authenticate, send no event; return what was found, raise HeadwaterError where it is amiss."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+def whole_again(count: int, trouble: str, *, after_s: float = 0.0, blames_event: bool = False) -> Outcome:
+    """Return the outcome of an attempt of which nothing is known to have arrived."""
+    return Outcome(again=range(count), trouble=trouble, after_s=after_s, blames_event=blames_event)
+
+
+def verbatim(events: Sequence[SinkEvent]) -> list[Payload]:
+    """Convert for targets that take events as they are."""
+    return [Payload(event, event.body) for event in events]

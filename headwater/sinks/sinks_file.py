@@ -1,0 +1,101 @@
+"""`sinks.yml`: which sinks there are. Errors name file, line and sink, and what fits."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from headwater.errors import WrongSetting
+from headwater.lineage.rules.rule_text import Entry, read_whole
+from headwater.sinks.sink_options import Sink
+from headwater.sinks.target_registry import TARGETS, target_module
+
+_NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
+
+
+def read_sinks(text: str, file: str) -> dict[str, Sink]:
+    """Read the sinks of a file by name; raises WrongSetting."""
+    whole = read_whole(text, file, ("sinks",))
+    named = whole.part("sinks", None) if whole else None
+    if named is None:
+        return {}
+    return {name: _sink(name, named) for name in named.values}
+
+
+def _sink(name: str, named: Entry) -> Sink:
+    if not name or len(name) > 60 or not _NAME.issuperset(name):
+        raise named.error(f"{name[:60]!r} is no name of a sink", "take lower-case letters, digits, `-` and `_`")
+    entry = named.part(name, None)
+    assert entry  # noqa: S101 - its key was just seen
+    kind = entry.text("type")
+    if kind not in TARGETS:
+        raise entry.error(f"unknown type {kind[:60]!r}", f"known types: {', '.join(TARGETS)}", entry.values["type"])
+    node = named.values[name]
+    try:
+        value = yaml.constructor.SafeConstructor().construct_document(node)
+        return Sink(name, target_module(kind).OPTIONS.model_validate(value))
+    except yaml.MarkedYAMLError as error:
+        raise entry.error(f"no YAML that can be read: {error.problem}", "correct it") from error
+    except ValidationError as error:
+        raise _wrong(entry, node, error) from error
+
+
+def _wrong(entry: Entry, node: yaml.Node, error: ValidationError) -> WrongSetting:
+    found = error.errors(include_input=False, include_url=False)
+    first = min(found, key=lambda each: each["type"] != "extra_forbidden")  # a misspelt key is also a missing one
+    where = [str(part) for part in first["loc"]]
+    if first["type"] == "missing":
+        return entry.error(f"{'.'.join(where)} is missing", f"add `{where[-1]}: …`", _at(node, where[:-1]))
+    if first["type"] == "extra_forbidden":
+        known = ", ".join(target_module(entry.text("type")).OPTIONS.model_fields) if len(where) == 1 else "see sinks.md"
+        return entry.error(f"unknown key {where[-1][:60]!r}", f"known keys: {known}", _at(node, where))
+    what = first["msg"].removeprefix("Value error, ")
+    return entry.error(f"{'.'.join(where)}: {what}", "see sinks.md", _at(node, where))
+
+
+def _at(node: yaml.Node, where: Sequence[str]) -> yaml.Node:
+    """Return the innermost node on a way of keys and places."""
+    for step in where:
+        inner: Any = None
+        if isinstance(node, yaml.MappingNode):
+            inner = next((value for key, value in node.value if key.value == step), None)
+        elif isinstance(node, yaml.SequenceNode) and step.isdecimal() and int(step) < len(node.value):
+            inner = node.value[int(step)]
+        if inner is None:
+            return node
+        node = inner
+    return node
+
+
+class SinksFile:
+    """The file as it is now; a broken one leaves its last good sinks in force. Not for several threads at once."""
+
+    def __init__(self, path: Path) -> None:
+        """Read nothing yet."""
+        self._path = path
+        self._stamp: tuple[int, int, int] | None = (0, 0, 0)
+        self._sinks: dict[str, Sink] = {}
+        self.problem: str | None = None
+
+    def current(self) -> dict[str, Sink]:
+        """Return the sinks in force; a file that changed is read first."""
+        if (stamp := file_stamp(self._path)) != self._stamp:
+            self._stamp = stamp
+            try:
+                self._sinks = read_sinks(self._path.read_text("utf-8"), self._path.name) if stamp else {}
+                self.problem = None
+            except (OSError, UnicodeDecodeError, WrongSetting) as error:
+                said = error if isinstance(error, WrongSetting) else f"{self._path.name}: cannot be read: {error}."
+                self.problem = f"{said} Its last good sinks stay in force."
+        return self._sinks
+
+
+def file_stamp(path: Path) -> tuple[int, int, int] | None:
+    """Return what changes with a file, None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

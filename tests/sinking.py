@@ -1,0 +1,95 @@
+"""A sink at work on a lake of its own: events in, what its target and its ledger hold out."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from headwater.events.position import Source
+from headwater.lake.bronze_follower import StoredHead
+from headwater.runtime.sink_opening import open_ledger
+from headwater.runtime.storage import open_bronze
+from headwater.sinks.sink_ledger import Ledger
+from headwater.sinks.sink_options import Sink
+from headwater.sinks.sink_runner import Runner
+from headwater.sinks.sink_secrets import Secrets
+from headwater.sinks.sink_shape import Payload, SinkEvent, verbatim
+from headwater.sinks.sinks_file import read_sinks
+from tests.made_events import body, run_event
+from tests.parsing import World
+from tests.sink_server import eventually
+
+
+def no_token(scope: str) -> str:
+    raise AssertionError(f"nobody asks for {scope} here")
+
+
+class SinkWorld(World):
+    """A log, a lake and a parser, and a sink that is called `out`."""
+
+    def __init__(self, folder: Path, **more: Any) -> None:
+        super().__init__(folder, **more)
+        self.ledger: Ledger = open_ledger(self.settings)
+
+    def store(self, *bodies: bytes) -> None:
+        """Let events come into the lake."""
+        self.append(*bodies)
+        while self.parser().step():
+            pass
+
+    def runner(self, sink: Sink, stop: threading.Event, environment: dict[str, str] | None = None) -> Runner:
+        return Runner(
+            sink, secrets=Secrets(no_token, environment or {}), bronze=open_bronze(self.settings),
+            ledger=open_ledger(self.settings), stop=stop, look_s=0.05,
+        )  # fmt: skip
+
+    @contextmanager
+    def running(self, sink: Sink, environment: dict[str, str] | None = None) -> Iterator[Runner]:
+        """Let the sink work; when the block ends it is stopped."""
+        stop = threading.Event()
+        runner = self.runner(sink, stop, environment)
+        thread = threading.Thread(target=runner.run, daemon=True)
+        thread.start()
+        try:
+            yield runner
+        finally:
+            stop.set()
+            thread.join(60)
+            assert not thread.is_alive()
+
+    def settle(self, sink: Sink, environment: dict[str, str] | None = None) -> None:
+        """Let the sink work until it has nothing to do."""
+        with self.running(sink, environment) as runner:
+            eventually(lambda: runner.status.state == "caught up")
+
+    def dead(self) -> dict[str, str]:
+        """Return why each dead letter is one, by its event's run."""
+        return {row["run_id"]: row["reason"] for row in self.ledger.failures("out", 1000)}
+
+
+def sink(**options: Any) -> Sink:
+    """Read a sink of these options as from its file."""
+    text = msgspec.json.encode({"version": 1, "sinks": {"out": options}}).decode()
+    return read_sinks(text, "sinks.yml")["out"]
+
+
+def events(count: int, **members: Any) -> list[dict[str, Any]]:
+    return [run_event(**members) for _ in range(count)]
+
+
+def bodies(made: Sequence[dict[str, Any]]) -> list[bytes]:
+    return [body(event) for event in made]
+
+
+def runs(taken: Sequence[dict[str, Any]]) -> list[str]:
+    return [event["run"]["runId"] for event in taken]
+
+
+def payloads(names: Sequence[str], size: int = 2) -> list[Payload]:
+    """Return payloads of events that never saw a lake, each with a name for its run."""
+    source = Source("test", "life", "0")
+    heads = [StoredHead(place, name, 0, "RUN", "START", name, "n", "j", size) for place, name in enumerate(names, 1)]
+    return verbatim([SinkEvent(source, head, b"x" * size) for head in heads])

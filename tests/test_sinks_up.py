@@ -1,0 +1,166 @@
+"""Sinks of a running Headwater: started by the file, taken up as it changes, killed and started again, shown."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headwater.runtime.sink_opening import open_ledger
+from headwater.settings import load_settings
+from tests.made_events import run_event
+from tests.reference.world_events import at
+from tests.running import Running, headwater
+from tests.shop import EVENTS, MAILING, Asker
+from tests.sink_server import SinkServer, eventually, sink_server
+from tests.sinking import events, runs
+
+pytestmark = pytest.mark.slow
+
+TICK = ["--tick", "50ms"]
+
+
+@pytest.fixture
+def server() -> Iterator[SinkServer]:
+    with sink_server() as server:
+        yield server
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    (tmp_path / "data").mkdir(mode=0o700)
+    return tmp_path / "data"
+
+
+def write(data: Path, **sinks: Any) -> None:
+    (data / "sinks.yml").write_text(json.dumps({"version": 1, "sinks": sinks}))
+
+
+def started(data: Path, environment: dict[str, str] | None = None) -> Running:
+    return Running(data, options=TICK, cwd=data.parent, environment=environment or {})
+
+
+def post(running: Running, made: list[Any]) -> None:
+    with Asker(running.url) as asker:
+        assert asker.client.post("/api/v1/lineage/batch", json=made).status_code == 204
+
+
+def shown(data: Path) -> dict[str, Any]:
+    found = headwater("sinks", "--data", data, "--json", cwd=data.parent)
+    assert found.returncode == 0, found.stderr
+    return {item["name"]: item for item in json.loads(found.stdout)["items"]}
+
+
+def test_sinks_come_and_go_with_the_file_and_cost_no_process_where_there_are_none(
+    data: Path, server: SinkServer
+) -> None:
+    made = events(4)
+    with started(data) as running, sink_server() as other:
+        post(running, made[:2])
+        assert len(running.children()) == 3
+        write(data, one={"type": "openlineage", "url": server.url})
+        server.wait(lambda: len(server.taken) == 2)
+        write(data, one={"type": "openlineage", "url": server.url}, two={"type": "openlineage", "url": other.url})
+        other.wait(lambda: len(other.taken) == 2)
+        write(data, two={"type": "openlineage", "url": other.url})
+        eventually(lambda: [*json.loads((data / "run" / "sinks.json").read_text())["sinks"]] == ["two"])
+        post(running, made[2:])
+        other.wait(lambda: len(other.taken) == 4)
+        (data / "sinks.yml").write_text("version: 1\nsinks: {two: {type: openlinage}}")
+        eventually(lambda: "sinks.yml, line 2" in running.stderr)
+        post(running, more := events(1))
+        other.wait(lambda: other.taken == made + more)
+        write(data)
+        eventually(lambda: len(running.children()) == 3)
+    assert server.taken == made[:2]
+    assert runs(other.taken) == runs(made + more)
+
+
+@pytest.mark.parametrize(("point", "repeated"), [("sinks.delivered", True), ("sinks.committed", False)])
+def test_a_kill_repeats_one_batch_at_most(data: Path, server: SinkServer, point: str, *, repeated: bool) -> None:
+    write(data, out={"type": "openlineage", "url": server.url})
+    made = events(6)
+    with started(data, {"HEADWATER_FAILPOINT": f"{point}:2"}) as running:
+        post(running, made[:3])
+        server.wait(lambda: len(server.taken) == 3)
+        post(running, made[3:])
+        running.wait_line("sinks ended with status -9")
+        server.wait(lambda: len(server.taken) >= 6)
+        eventually(lambda: shown(data)["out"]["delivered"] == 6)
+        assert shown(data)["out"]["behind"] == {"events": 0, "seconds": 0.0}
+    again = [run for run in runs(made) if runs(server.taken).count(run) > 1]
+    assert again == (runs(made[3:]) if repeated else [])
+
+
+def test_another_headwater_gives_the_same_answers(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "second").mkdir(mode=0o700)
+    with started(tmp_path / "second") as second, started(data) as first:
+        write(data, second={"type": "openlineage", "url": second.url, "batch": 500, "compress": True})
+        asked: list[tuple[str, dict[str, str]]] = [
+            ("coverage", {}), ("unused", {}), ("surface", {}), ("diff", {"from": at(25)}),
+            ("impact", {"dataset": "landing/customers", "mode": "any", "paths": "true"}),
+            ("upstream", {"dataset": MAILING[1], "view": "all"}),
+        ]  # fmt: skip
+        with Asker(first.url) as mine, Asker(second.url) as theirs:
+            mine.post(*EVENTS)
+            theirs.wait_for(f"runs/{EVENTS[-1]['run']['runId']}/lineage")
+            eventually(lambda: theirs.ask("freshness")["seconds"] == 0)
+            for question, parameters in asked:
+                assert theirs.ask(question, **parameters) == mine.ask(question, **parameters), question
+            ids = [item["event_id"] for item in mine.ask("events", limit=100)["items"]]
+            assert sorted(item["event_id"] for item in theirs.ask("events", limit=100)["items"]) == sorted(ids)
+
+
+def test_commands_show_and_order_what_a_running_headwater_does(data: Path, server: SinkServer) -> None:
+    write(data, out={"type": "openlineage", "url": server.url})
+    with started(data) as running:
+        post(running, [run_event()])
+        server.wait(lambda: len(server.taken) == 1)
+        assert headwater("sinks", "pause", "out", "--data", data, cwd=data.parent).returncode == 0
+        eventually(lambda: shown(data)["out"]["state"] == "paused")
+        post(running, [run_event()])
+        with Asker(running.url) as asker:
+            eventually(lambda: 'headwater_sink_behind_events{sink="out"} 1.0' in asker.client.get("/metrics").text)
+        eventually(lambda: shown(data)["out"]["behind"]["events"] == 1)
+        assert len(server.taken) == 1
+        assert headwater("sinks", "resume", "out", "--data", data, cwd=data.parent).returncode == 0
+        server.wait(lambda: len(server.taken) == 2)
+        assert headwater("sinks", "reset", "out", "--to", "start", "--data", data, cwd=data.parent).returncode == 0
+        server.wait(lambda: len(server.taken) == 4)
+    item = shown(data)["out"]
+    assert (item["state"], item["delivered"], item["failed"], item["trouble"]) == ("not running", 4, 0, None)
+    wrong = headwater("sinks", "reset", "out", "--to", "0:x", "--data", data, cwd=data.parent)
+    assert (wrong.returncode, "a position such as 0:2" in wrong.stderr) == (3, True)
+    unknown = headwater("sinks", "check", "outt", "--data", data, cwd=data.parent)
+    assert (unknown.returncode, "No sink 'outt'" in unknown.stderr) == (3, True)
+
+
+def test_killed_again_and_again_under_load_each_event_arrives_and_a_second_headwater_equals_the_first(
+    data: Path, tmp_path: Path, server: SinkServer
+) -> None:
+    (tmp_path / "second").mkdir(mode=0o700)
+    made = [run_event(eventType=state, run=start["run"]) for start in events(60) for state in ("START", "COMPLETE")]
+    with started(tmp_path / "second") as second, started(data) as running:
+        write(
+            data,
+            out={"type": "openlineage", "url": server.url, "rate": 200},
+            second={"type": "openlineage", "url": second.url, "batch": 10, "rate": 200},
+        )
+        pid = running.wait_pid("sinks")
+        for number in range(6):
+            post(running, made[number * 20 : number * 20 + 20])
+            server.wait(lambda number=number: len({*map(str, server.taken)}) > number * 20)  # type: ignore[misc]
+            os.kill(pid, signal.SIGKILL)
+            pid = running.wait_pid("sinks", other_than=pid)
+        server.wait(lambda: len({*map(str, server.taken)}) == len(made))
+        ledger = open_ledger(load_settings({"data": data}, folder=data, environment={})[0])
+        eventually(lambda: ledger.counts("second").delivered >= len(made))
+        with Asker(second.url) as asker:
+            eventually(lambda: asker.ask("audit")["stored"] == len(made))
+            assert asker.ask("audit")["rejected"] == 0
+    for run in {*runs(made)}:
+        states = [event["eventType"] for event in server.taken if event["run"]["runId"] == run]
+        assert states.index("START") < states.index("COMPLETE")

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import Mapping
 from math import nan
 from pathlib import Path
 from typing import NamedTuple

@@ -70,7 +70,7 @@ class _FoundRelations:
     """What silver found that other runs report; see `edge_sets.RelatedRuns`."""
 
     def __init__(self, rows: Iterable[CandidateRow]):
-        self._told = {key: row.relations for row in rows for key in (row.run_key, row.execution) if row.relations}
+        self._told = {key: row.kin for row in rows for key in (row.run_key, row.execution) if row.kin}
 
     def below(self, run_key: str) -> Reported:
         return self._reported(run_key)

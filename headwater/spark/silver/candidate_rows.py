@@ -40,7 +40,7 @@ class CandidateRow(Struct):
     rewrites: bool
     borrowed: bool
     asks: str | None
-    relations: str | None
+    kin: str | None
     content: str
 
     @property

@@ -10,13 +10,14 @@ _KINDS = {"postgres": "POSTGRESQL", "abfss": "ABFS", "s3": "S3", "gs": "GCS"}
 
 
 def _namespace_json(row: HeardOf) -> Answer:
+    name, _, first_us, last_us = row
     return {
-        "name": row.name,
-        "createdAt": iso(row.first_us or 0),
-        "updatedAt": iso(row.last_us or 0),
+        "name": name,
+        "createdAt": iso(first_us or 0),
+        "updatedAt": iso(last_us or 0),
         "ownerName": "anonymous",
         "description": None,
-        "isHidden": row.name == NAMESPACE,
+        "isHidden": name == NAMESPACE,
     }
 
 
@@ -30,7 +31,7 @@ def list_namespaces(asked: Asked) -> Answer:
 def get_namespace(asked: Asked) -> Answer:
     """GET /namespaces/{namespace}."""
     name = asked.namespace()
-    return _namespace_json(asked.catalog.lists.namespace(name) or HeardOf(name, "", None, None))
+    return _namespace_json(asked.catalog.lists.namespace(name) or (name, "", None, None))
 
 
 def _source_json(row: HeardOf) -> Answer:

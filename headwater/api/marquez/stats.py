@@ -39,7 +39,7 @@ def lineage_events(asked: Asked) -> list[dict[str, Any]]:
 
 
 def _by_type(asked: Asked, span: Interval) -> dict[str, int]:
-    return {_COUNTED[kind]: events for kind, events in asked.catalog.events.by_type(*span).items() if kind in _COUNTED}
+    return {_COUNTED[kind]: events for kind, events in asked.catalog.events.by_type(*span) if kind in _COUNTED}
 
 
 def cumulative(count: Callable[[CatalogLists, int], int]) -> Callable[[Asked], list[dict[str, Any]]]:

@@ -1,6 +1,7 @@
 """Events by the time in which they happened: where bronze has them, and how many there were."""
 
 import sqlite3
+from collections.abc import Iterable
 
 from headwater.index.stored.event_table import QUARTER_US
 from headwater.index.stored.facet_names_table import Place
@@ -47,10 +48,10 @@ class CatalogEvents:
         ).fetchall()
         return rows, int(self._sql.execute(f"SELECT count(*) FROM {tables}", (namespace,)).fetchone()[0])
 
-    def by_type(self, after_us: int, before_us: int) -> dict[str, int]:
+    def by_type(self, after_us: int, before_us: int) -> Iterable[tuple[str, int]]:
         """Count events by type between two times that begin a quarter of an hour."""
         query = "SELECT type, sum(events) FROM quarters WHERE quarter >= ? AND quarter < ? GROUP BY type"
-        return dict(self._sql.execute(query, (after_us // QUARTER_US, before_us // QUARTER_US)).fetchall())
+        return self._sql.execute(query, (after_us // QUARTER_US, before_us // QUARTER_US))
 
     def _count(self, after_us: int, before_us: int) -> int:
         """Count run events: whole quarters of an hour by their counters, what is left one by one."""

@@ -8,17 +8,17 @@ from headwater.index.stored.database import marks
 from headwater.index.writing.announced_changes import NAMESPACE
 
 _NAMESPACES = (
-    "(SELECT name, first_us, last_us FROM namespaces "
-    "UNION ALL SELECT 'default', NULL, NULL WHERE NOT EXISTS (SELECT 1 FROM namespaces WHERE name = 'default'))"
+    "SELECT name, '' AS uri, first_us, last_us FROM namespaces "
+    "UNION ALL SELECT 'default', '', NULL, NULL WHERE NOT EXISTS (SELECT 1 FROM namespaces WHERE name = 'default')"
 )
 _SOURCES = (
-    "(SELECT name, uri, first_us, last_us FROM data_sources UNION ALL "
+    "SELECT name, uri, first_us, last_us FROM data_sources UNION ALL "
     "SELECT n.namespace AS name, n.namespace AS uri, min(e.first_us) AS first_us, max(e.last_us) AS last_us "
     "FROM entities e JOIN names n ON n.id = e.name WHERE e.kind = 0 "
-    "AND NOT EXISTS (SELECT 1 FROM data_sources s WHERE s.name = n.namespace) GROUP BY n.namespace)"
+    "AND NOT EXISTS (SELECT 1 FROM data_sources s WHERE s.name = n.namespace) GROUP BY n.namespace"
 )
 _DATASETS = (
-    "names n CROSS JOIN entities e ON e.kind = 0 AND e.name = n.id WHERE n.namespace = ? "
+    "SELECT n.name FROM names n CROSS JOIN entities e ON e.kind = 0 AND e.name = n.id WHERE n.namespace = ? "
     "AND NOT EXISTS (SELECT 1 FROM bindings b WHERE b.alias = n.id) "
     "AND n.id NOT IN (SELECT location FROM lives WHERE renamed IS NOT NULL) "
     "AND NOT EXISTS (SELECT 1 FROM datasets d JOIN changes c ON c.name = d.name AND c.mark = 'deleted' "
@@ -31,13 +31,8 @@ _DELETED_JOBS = (
 )
 
 
-class HeardOf(NamedTuple):
-    """A namespace, or the URI of a source, and between when it was heard of (us, UTC); no times where nothing was."""
-
-    name: str
-    uri: str
-    first_us: int | None
-    last_us: int | None
+HeardOf = tuple[str, str, int | None, int | None]
+"""Name of a namespace or source, a source's URI, first and last time of it (us, UTC); no times where nothing was."""
 
 
 class JobRow(NamedTuple):
@@ -60,24 +55,22 @@ class CatalogLists:
 
     def namespaces(self, limit: int, offset: int) -> tuple[list[HeardOf], int]:
         """List namespaces of jobs and datasets, and `default`, by name."""
-        rows, total = self._page("name, '', first_us, last_us", _NAMESPACES, "name", (), (limit, offset))
-        return [HeardOf(*row) for row in rows], total
+        return self._page(_NAMESPACES, "name", (), limit, offset)
 
     def namespace(self, name: str) -> HeardOf | None:
         """Return a namespace; None where nothing is in it, and it is not `default`."""
         query = "SELECT name, '', first_us, last_us FROM namespaces WHERE name = ?"
-        row = self._sql.execute(query, (name,)).fetchone() or ((name, "", None, None) if name == "default" else None)
-        return HeardOf(*row) if row else None
+        row: HeardOf | None = self._sql.execute(query, (name,)).fetchone()
+        return row or ((name, "", None, None) if name == "default" else None)
 
     def sources(self, limit: int, offset: int) -> tuple[list[HeardOf], int]:
         """List what dataSource facets name, and for datasets without one their namespace, by name."""
-        rows, total = self._page("name, uri, first_us, last_us", _SOURCES, "name", (), (limit, offset))
-        return [HeardOf(*row) for row in rows], total
+        return self._page(_SOURCES, "name", (), limit, offset)
 
     def source(self, name: str) -> HeardOf | None:
         """Return a source."""
-        row = self._sql.execute(f"SELECT * FROM {_SOURCES} WHERE name = ?", (name,)).fetchone()
-        return HeardOf(*row) if row else None
+        row: HeardOf | None = self._sql.execute(f"SELECT * FROM ({_SOURCES}) WHERE name = ?", (name,)).fetchone()
+        return row
 
     def tags(self) -> tuple[set[str], dict[str, str]]:
         """Return the tags in use, and the descriptions of those that were described by hand."""
@@ -92,7 +85,7 @@ class CatalogLists:
 
     def datasets(self, namespace: str, limit: int, offset: int) -> tuple[list[str], int]:
         """List the datasets of a namespace by the names they go by now; no deleted one until it is written again."""
-        rows, total = self._page("n.name", _DATASETS, "n.name", (namespace,), (limit, offset))
+        rows, total = self._page(_DATASETS, "n.name", (namespace,), limit, offset)
         return [name for (name,) in rows], total
 
     def jobs(
@@ -105,12 +98,12 @@ class CatalogLists:
         where, values = ("n.namespace <> ?", [NAMESPACE]) if namespace is None else ("n.namespace = ?", [namespace])
         if states:
             where, values = f"{where} AND j.state IN ({marks(states)})", [*values, *states]
-        tables = (
-            "entities e JOIN jobs j ON j.key = e.name JOIN names n ON n.id = j.shown WHERE e.kind = 1 "
-            f"AND {where} AND e.name NOT IN ({_DELETED_JOBS})"
+        query = (
+            "SELECT j.key, j.shown, j.state, j.parent, e.first_us, e.last_us FROM entities e "
+            "JOIN jobs j ON j.key = e.name JOIN names n ON n.id = j.shown "
+            f"WHERE e.kind = 1 AND {where} AND e.name NOT IN ({_DELETED_JOBS})"
         )
-        shown, order = "j.key, j.shown, j.state, j.parent, e.first_us, e.last_us", "e.last_us DESC, e.name DESC"
-        rows, total = self._page(shown, tables, order, values, (limit, offset))
+        rows, total = self._page(query, "e.last_us DESC, e.name DESC", values, limit, offset)
         return [JobRow(*row) for row in rows], total
 
     def count(self, kind: int, before_us: int) -> int:
@@ -120,12 +113,9 @@ class CatalogLists:
 
     def count_sources(self, before_us: int) -> int:
         """Count the sources that were heard of before a time."""
-        return int(self._sql.execute(f"SELECT count(*) FROM {_SOURCES} WHERE first_us < ?", (before_us,)).fetchone()[0])
+        query = f"SELECT count(*) FROM ({_SOURCES}) WHERE first_us < ?"
+        return int(self._sql.execute(query, (before_us,)).fetchone()[0])
 
-    def _page(
-        self, shown: str, tables: str, order: str, values: Sequence[str], page: tuple[int, int]
-    ) -> tuple[list[tuple[Any, ...]], int]:
-        """page: limit and offset."""
-        query = f"SELECT {shown} FROM {tables} ORDER BY {order} LIMIT ? OFFSET ?"
-        rows = self._sql.execute(query, (*values, *page)).fetchall()
-        return rows, int(self._sql.execute(f"SELECT count(*) FROM {tables}", values).fetchone()[0])
+    def _page(self, query: str, order: str, values: Sequence[str], limit: int, offset: int) -> tuple[list[Any], int]:
+        rows = self._sql.execute(f"{query} ORDER BY {order} LIMIT ? OFFSET ?", (*values, limit, offset)).fetchall()
+        return rows, int(self._sql.execute(f"SELECT count(*) FROM ({query})", values).fetchone()[0])

@@ -12,7 +12,7 @@ WEB := headwater/web/assets/index.html
 WEB_PACKAGES := web/node_modules/.package-lock.json
 WEB_TYPES := web/src/api/schema.d.ts
 
-.PHONY: help setup setup-test demo test test-fast test-page test-spark4 check check-code check-page bench torture wheel fabric web screenshots
+.PHONY: help setup setup-test demo test test-fast test-page test-spark4 test-runtimes check check-code check-page bench torture wheel fabric web screenshots
 
 help:  ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -79,6 +79,10 @@ screenshots: setup-test  ## the pictures of docs/dashboard.md, from the recorded
 test-spark4: setup  ## the Spark tests on Spark 4.1, in an environment of its own
 	@$(BIN)/python -m tools.spark4
 	PYTHONPATH=. .cache/spark4/venv/bin/python -m pytest -m "slow and not long" $(SPARK_TESTS)
+
+test-runtimes: setup  ## the wheel beside what Fabric and Databricks ship
+	@$(BIN)/python -m tools.runtimes
+	$(BIN)/pytest -m long tests/test_runtimes.py
 
 bench: setup-test  ## every figure beside its goal and its floor, about an hour
 	$(BIN)/python -m bench

@@ -12,10 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from headwater.access import Key, Secret
 from headwater.errors import WrongSetting
-from headwater.eventlog.event_hub_kind import EventHubSettings
-from headwater.eventlog.kafka_kind import KafkaSettings
-from headwater.eventlog.log_registry import KINDS
-from headwater.eventlog.sqlite_kind import SqliteSettings
+from headwater.eventlog.log_registry import KINDS, SettingsOfLogs
 from headwater.variables import PREFIX, read_variables, variable_of
 
 FILE = "headwater.toml"
@@ -75,7 +72,7 @@ class GeneralSettings(BaseModel):
     )
 
 
-class Settings(SqliteSettings, EventHubSettings, KafkaSettings, GeneralSettings):
+class Settings(SettingsOfLogs, GeneralSettings):
     """Everything that can be set. Unknown names are errors: a misspelt setting must not be silently ignored."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

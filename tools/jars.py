@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 CACHE = ROOT / ".cache" / "jars"
 JVM = ROOT / "jvm"
 BASE = "jars"
-_SIZES_MB = {BASE: 135, "spark4": 20}
+_SIZES_MB = {BASE: 135, "spark4": 20, "runtimes": 6}
 DEMO_FS_SOURCE = ROOT / "jvm" / "demo-fs" / "OneLakeOnDisk.java"
 DEMO_FS = CACHE / "demo-fs" / "headwater-demo-fs.jar"
 

@@ -54,10 +54,10 @@ class QuestionSources(Protocol):
 
 @composed
 def as_of_of(
-    counted: p.View = "current", as_of: p.AsOf = None, known_at: p.KnownAt = None, seen_since: p.SeenSince = None
+    view: p.View = "current", as_of: p.AsOf = None, known_at: p.KnownAt = None, seen_since: p.SeenSince = None
 ) -> AsOf:
     """Return which lineage is looked at."""
-    return AsOf(as_of, known_at, seen_since, counted == "all")
+    return AsOf(as_of, known_at, seen_since, view == "all")
 
 
 class Walk(NamedTuple):

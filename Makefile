@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # three at once on two cores: tests wait for processes, too; what shares a Spark or a Headwater stays in one (tests/conftest.py)
-SPREAD := --numprocesses 3 --dist loadgroup --no-loadscope-reorder
+SPREAD := --dist loadgroup --no-loadscope-reorder --numprocesses
 AT_ONCE := $(MAKE) --no-print-directory --jobs 2 --output-sync=target
 SPARK_TESTS := $(foreach of,backfill stream silver_gold upgrade,tests/test_spark_$(of).py) tests/test_notebooks.py
 
@@ -68,10 +68,10 @@ test-page:
 
 test: setup-test  ## check, then every test
 	@$(AT_ONCE) check-code check-page test-page
-	$(BIN)/pytest -m "not long" $(SPREAD) --durations=15
+	$(BIN)/pytest -m "not long" $(SPREAD) 3 --durations=15
 
 test-fast: setup-test  ## the quick tests, under a minute
-	$(BIN)/pytest -m "not slow and not long" $(SPREAD)
+	$(BIN)/pytest -m "not slow and not long" $(SPREAD) 2
 
 screenshots: setup-test  ## the pictures of docs/dashboard.md, from the recorded pipeline
 	cd web && npm run --silent tools bench/screenshots.ts

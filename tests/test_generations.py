@@ -57,12 +57,14 @@ def covered(spans: set[Span]) -> set[tuple[Name, int]]:
 Story = Callable[..., list[Json]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("story", [rebuilt, dance])
 def test_a_night_costs_as_much_after_two_hundred_others_as_after_fifty(tmp_path: Path, story: Story) -> None:
     early, late = (calls_of_the_last_night(tmp_path / str(nights), story, nights) for nights in (50, 200))
     assert late < early * 1.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("story", [rebuilt, dance])
 def test_a_batch_of_nights_costs_four_times_as_much_for_four_times_the_nights(tmp_path: Path, story: Story) -> None:
     few, many = (

@@ -10,20 +10,21 @@ from tests.killing import COMPACTED, PARSER_POINTS, SERVE_POINTS, Siege, points_
 from tests.parsing import World, event
 from tests.running import headwater
 
-SESSIONS = 10
+SESSIONS = (*range(6), 9)
+"""Every fail point once, as `points_of` deals them out; `make torture` goes on to 500 kills."""
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_nothing_acknowledged_is_lost_or_doubled_by_40_kills(tmp_path: Path) -> None:
+def test_nothing_acknowledged_is_lost_or_doubled_by_28_kills(tmp_path: Path) -> None:
     siege = Siege(tmp_path, seed=20260301)
-    for session in range(SESSIONS):
+    for session in SESSIONS:
         siege.run(*points_of(session))
     found, rate = siege.reckon()
     kills = siege.kills
     print(f"{kills.total()} kills: {dict(kills.places)}; at least {min(kills.in_flight)} events in flight")  # noqa: T201 - shown with -s
     print(f"{rate:.0f} acknowledged/s; slowest restart {max(kills.restarts_s):.1f} s; {len(found.positions)} records")  # noqa: T201
-    assert kills.total() == 4 * SESSIONS
+    assert kills.total() == 4 * len(SESSIONS)
     assert kills.at_random() == kills.total() / 2
     assert kills.places.keys() >= {*SERVE_POINTS, *PARSER_POINTS, COMPACTED}
     assert rate >= 200
@@ -33,6 +34,7 @@ def test_nothing_acknowledged_is_lost_or_doubled_by_40_kills(tmp_path: Path) -> 
         siege.check()  # the reckoning itself notices one missing event among tens of thousands
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["a row deleted", "a row doubled"])
 def test_a_tampered_bronze_row_makes_the_audit_red(tmp_path: Path, change: str) -> None:
     world = World(tmp_path)

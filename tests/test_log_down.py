@@ -24,6 +24,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
         yield started
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_nearly_full_is_503_in_time_and_nothing_is_appended(full: Gateway) -> None:
     large = with_raw(run_event(), b'"' + b"x" * (2 << 20) + b'"')
     with httpx.Client(base_url=full.url, timeout=IN_TIME_S) as client:
@@ -39,6 +40,7 @@ def test_a_disk_that_is_nearly_full_is_503_in_time_and_nothing_is_appended(full:
     assert list((full.folder / "claims").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_nearly_full_is_alive_but_not_ready_and_says_why(full: Gateway) -> None:
     with full.client() as client:
         assert client.get("/health/live").status_code == 200

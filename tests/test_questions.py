@@ -35,6 +35,8 @@ from tests.shop import (
     up,
 )
 
+pytestmark = pytest.mark.slow  # a Headwater
+
 DOCS = (Path(__file__).parents[1] / "docs" / "questions.md").read_text()
 WIDE = ("s3://wide", "source")
 MANY = 10_000
@@ -449,7 +451,6 @@ def test_a_value_of_100_kb_is_too_large_for_a_url(shop: Asker) -> None:
     connection.close()
 
 
-@pytest.mark.slow
 def test_a_table_of_10_000_columns(shop: Asker) -> None:
     names = [f"c{number}" for number in range(MANY)]
     fields = {name: [source(WIDE, name, CLEAR)] for name in names}
@@ -518,7 +519,6 @@ def test_what_is_only_shown_is_a_caveat_or_with_strict_unknown(shop: Asker) -> N
     assert "strict" in shop.refused("unused", 400, strict="perhaps")["error"]
 
 
-@pytest.mark.slow
 def test_eight_askers_while_events_come_in(shop: Asker) -> None:
     """Every answer is of one moment: what a chain has so far, never a hole in it."""
     chain = [

@@ -217,6 +217,7 @@ def test_a_megabyte_built_to_be_slow_is_settled_all_the_same(seed: str, size: in
     assert settled is text or suspicious([text.encode()]) == [True]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("seed", ["-", "--a", "a--"])
 def test_time_is_linear_in_the_length_of_a_command_line(seed: str) -> None:

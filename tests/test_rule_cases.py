@@ -15,7 +15,7 @@ from tests.rule_cases.judges import Judge, Memory, Oracle
 
 CASES = [case for part in (generations, opaque, airflow, nested, masking, unused, settled) for case in part.CASES]
 JUDGES = [
-    pytest.param(Oracle, id="oracle"),
+    pytest.param(Oracle, id="oracle", marks=pytest.mark.slow),
     pytest.param(Memory, id="memory"),
     pytest.param(Index, id="index", marks=pytest.mark.slow),
 ]

@@ -11,6 +11,8 @@ from tests.reference.world_events import dataset, schema, source
 from tests.running import headwater
 from tests.shop import ALIAS, DROPPED, EVENTS, LAKE, Asker, up
 
+pytestmark = pytest.mark.slow  # a Headwater
+
 WORKS = ("s3://lake", "works/dimCustomerAddress")
 
 

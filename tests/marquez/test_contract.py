@@ -27,6 +27,8 @@ from tests.marquez.lake import (
 from tests.reference.world_events import at
 from tests.shop import ALIAS, LAKE, ODD, SILVER
 
+pytestmark = pytest.mark.slow  # a Headwater
+
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 RUN_FIELDS = {
     "id", "createdAt", "updatedAt", "nominalStartTime", "nominalEndTime", "state", "startedAt", "endedAt",

@@ -13,6 +13,7 @@ import pytest
 
 from headwater.lake.bronze_follower import sources_ahead, sources_before
 from headwater.lake.lake_maintenance import compact, vacuum
+from headwater.local.log_epochs import begin_epoch
 from headwater.sinks.sink_feed import AT_ONCE
 from headwater.sinks.sink_operations import paused, position, preview, redrive, reset
 from headwater.sinks.sink_runner import Runner
@@ -171,6 +172,22 @@ def test_what_is_refused_for_good_is_kept_with_its_reason_and_redriven(world: Si
         assert redrive(world.bronze, world.ledger, "out", target) == {"delivered": 1, "refused": 0, "gone": 0}
     assert (world.dead(), world.ledger.failed("out")) == ({}, 0)
     assert sorted(runs(server.taken)) == sorted(runs(made))
+
+
+def test_what_fails_for_ever_at_the_end_of_a_partition_holds_up_no_other_one(
+    world: SinkWorld, server: SinkServer
+) -> None:
+    (poison,), later = events(1), events(3)
+    world.store(body(poison))
+    server.answer = refuse(*runs([poison]), status=500)
+    with world.running(sink(type="openlineage", url=server.url)) as runner:
+        eventually(partial(says, runner, "status 500"))
+        begin_epoch(world.settings)
+        world.store(*bodies(later))
+        server.wait(lambda: server.taken == later)
+        eventually(lambda: runner.status.state == "caught up")
+    assert [*world.dead()] == runs([poison])
+    assert world.ledger.counts("out") == (3, 1, 0)
 
 
 def test_what_a_batchs_answer_names_is_refused_or_sent_again_alone(world: SinkWorld, server: SinkServer) -> None:

@@ -251,6 +251,22 @@ def test_a_paused_sink_stands_still_also_while_it_waits_for_its_target(world: Si
         assert len(server.asked) == asked + 3
 
 
+def test_what_was_delivered_before_a_stop_is_not_delivered_again(world: SinkWorld, server: SinkServer) -> None:
+    made = events(8)
+    world.store(*bodies(made))
+    bad = runs(made)[1]
+    server.answer = lambda asked: refuse(bad, status=400)(asked) if len(server.asked) < 5 else Said(503)
+    out = sink(type="openlineage", url=server.url)
+    with world.running(out):
+        server.wait(lambda: len(server.asked) > 5)
+    assert world.ledger.counts("out")[:2] == (4, 1)
+    assert [*world.dead()] == [bad]
+    server.answer = lambda _: Said()
+    world.settle(out)
+    assert server.taken == [event for event in made if event["run"]["runId"] != bad]
+    assert world.ledger.counts("out") == (7, 1, 0)
+
+
 def test_a_reset_sink_sends_again_from_there_and_counts_go_on(world: SinkWorld, server: SinkServer) -> None:
     made = events(6)
     world.store(*bodies(made))

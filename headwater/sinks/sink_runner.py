@@ -26,6 +26,10 @@ from headwater.sinks.target_registry import open_sink
 log = logging.getLogger(__name__)
 
 
+KEEP_EVERY_S = 2.0
+"""A batch that takes longer is kept piece by piece: whoever is killed often goes on all the same."""
+
+
 class Status(msgspec.Struct):
     """What a sink is doing. next_try_us: when the next attempt is made (us, UTC), None where none waits.
 
@@ -124,13 +128,19 @@ class Runner:
         delivery = Delivery(target, self._pace, self._width)
         delivery.add(target.convert(batch.events))
         reached, left_out = {batch.source: batch.until}, batch.left_out
+        keep_at = time.monotonic() + KEEP_EVERY_S
         while not delivery.is_done:
             wait_s = delivery.attempt()
             if delivery.needs_another and (more := self._feed.next(self._behind(reached))):
                 delivery.add(target.convert(more.events))
                 reached, left_out = reached | {more.source: more.until}, left_out + more.left_out
             self._tell(delivery.trouble)
-            if wait_s and not self._wait(wait_s):
+            goes_on = not self._stop.is_set() and (not wait_s or self._wait(wait_s))
+            if not goes_on or time.monotonic() >= keep_at:
+                self._keep(delivery.settled(reached), 0, delivery)
+                keep_at = time.monotonic() + KEEP_EVERY_S
+                goes_on = goes_on and not self._changed()
+            if not goes_on and not delivery.is_done:
                 return False
         self._width = delivery.width
         reach("sinks.delivered")
@@ -138,20 +148,19 @@ class Runner:
         return True
 
     def _keep(self, reached: Mapping[Source, int], left_out: int, delivery: Delivery) -> None:
-        """Commit what became of a batch, for each partition by itself where it has events of several."""
+        """Commit what became of a batch so far, for each partition by itself where it has events of several."""
         assert self._orders is not None  # noqa: S101 - read before the batch
-        was = self._counts
-        refused = [each._replace(reason=self._secrets.hide(each.reason)) for each in delivery.refused]
-        counts = was._replace(
-            delivered=was.delivered + delivery.delivered,
-            failed=was.failed + len(refused),
-            left_out=was.left_out + left_out,
-        )
         for source, until in reached.items():
-            letters = [each for each in refused if each.payload.event.source == source]
+            letters = delivery.take_refused(source, until)
+            letters = [each._replace(reason=self._secrets.hide(each.reason)) for each in letters]
+            was = self._counts
+            counts = SinkCounts(
+                was.delivered + delivery.take_delivered(), was.failed + len(letters), was.left_out + left_out
+            )
             self._ledger.commit(self.sink.name, self._orders, source, until, refused=letters, counts=counts)
+            self._count(counts)
+            left_out = 0
         reach("sinks.committed")
-        self._count(counts)
         self.progress = self._behind(reached)
         if self._ledger.commits >= REOPEN_AFTER:
             compact(self._ledger)

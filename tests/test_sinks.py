@@ -13,6 +13,7 @@ import pytest
 
 from headwater.lake.bronze_follower import sources_ahead, sources_before
 from headwater.lake.lake_maintenance import compact, vacuum
+from headwater.local.log_epochs import begin_epoch
 from headwater.sinks.sink_feed import AT_ONCE
 from headwater.sinks.sink_operations import paused, position, preview, redrive, reset
 from headwater.sinks.sink_runner import Runner
@@ -173,6 +174,22 @@ def test_what_is_refused_for_good_is_kept_with_its_reason_and_redriven(world: Si
     assert sorted(runs(server.taken)) == sorted(runs(made))
 
 
+def test_what_fails_for_ever_at_the_end_of_a_partition_holds_up_no_other_one(
+    world: SinkWorld, server: SinkServer
+) -> None:
+    (poison,), later = events(1), events(3)
+    world.store(body(poison))
+    server.answer = refuse(*runs([poison]), status=500)
+    with world.running(sink(type="openlineage", url=server.url)) as runner:
+        eventually(partial(says, runner, "status 500"))
+        begin_epoch(world.settings)
+        world.store(*bodies(later))
+        server.wait(lambda: server.taken == later)
+        eventually(lambda: runner.status.state == "caught up")
+    assert [*world.dead()] == runs([poison])
+    assert world.ledger.counts("out") == (3, 1, 0)
+
+
 def test_what_a_batchs_answer_names_is_refused_or_sent_again_alone(world: SinkWorld, server: SinkServer) -> None:
     made = events(5)
     world.store(*bodies(made))
@@ -232,6 +249,22 @@ def test_a_paused_sink_stands_still_also_while_it_waits_for_its_target(world: Si
         paused(world.ledger, "out", is_paused=False)
         server.wait(lambda: len(server.taken) == 3)
         assert len(server.asked) == asked + 3
+
+
+def test_what_was_delivered_before_a_stop_is_not_delivered_again(world: SinkWorld, server: SinkServer) -> None:
+    made = events(8)
+    world.store(*bodies(made))
+    bad = runs(made)[1]
+    server.answer = lambda asked: refuse(bad, status=400)(asked) if len(server.asked) < 5 else Said(503)
+    out = sink(type="openlineage", url=server.url)
+    with world.running(out):
+        server.wait(lambda: len(server.asked) > 5)
+    assert world.ledger.counts("out")[:2] == (4, 1)
+    assert [*world.dead()] == [bad]
+    server.answer = lambda _: Said()
+    world.settle(out)
+    assert server.taken == [event for event in made if event["run"]["runId"] != bad]
+    assert world.ledger.counts("out") == (7, 1, 0)
 
 
 def test_a_reset_sink_sends_again_from_there_and_counts_go_on(world: SinkWorld, server: SinkServer) -> None:

@@ -40,13 +40,9 @@ class _Sinks:
 
     @cached_property
     def named(self) -> "dict[str, Sink]":
-        from headwater.sinks.sinks_file import SinksFile
+        from headwater.sinks.sinks_file import sinks_of
 
-        file = SinksFile(sinks_path(self._settings))
-        found = file.current()
-        if file.problem:
-            raise WrongSetting(file.problem)
-        return found
+        return sinks_of(sinks_path(self._settings))
 
     @cached_property
     def bronze(self) -> "Bronze":

@@ -6,9 +6,10 @@ An event is given up only if the target refuses it by name, or fails at it again
 
 import sys
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from headwater.events.position import Source
 from headwater.sinks.retry_pace import Pace
 from headwater.sinks.sink_shape import Outcome, Payload, Target
 
@@ -67,6 +68,24 @@ class Delivery:
         """Tell whether the target fails at all that is left, so that only another one could show that it works."""
         return self.tries >= TRIES - 1 and self._mute >= len(self._left) - 1
 
+    def settled(self, reached: Mapping[Source, int]) -> dict[Source, int]:
+        """Return how far each partition is settled whose events reach so far."""
+        found = dict(reached)
+        for source, head, _ in (payload.event for payload in self._left):
+            found[source] = min(found[source], head.sequence - 1)
+        return found
+
+    def take_delivered(self) -> int:
+        """Hand over how many were delivered since the last time."""
+        taken, self.delivered = self.delivered, 0
+        return taken
+
+    def take_refused(self, source: Source, until: int) -> list[DeadLetter]:
+        """Hand over what was given up of a partition up to there."""
+        taken = [each for each in self.refused if _is_within(each.payload, source, until)]
+        self.refused = [each for each in self.refused if not _is_within(each.payload, source, until)]
+        return taken
+
     def attempt(self) -> float:
         """Make one attempt; returns how long to wait before the next (s)."""
         as_witness = self.tries >= TRIES and not self._works and len(self._left) > 1
@@ -119,3 +138,7 @@ class Delivery:
         reason = f"The target fails at this event while it takes another one: {self.trouble}"
         self.refused.append(DeadLetter(self._left.popleft(), reason, self.tries))
         self._begin()
+
+
+def _is_within(payload: Payload, source: Source, until: int) -> bool:
+    return payload.event.source == source and payload.event.head.sequence <= until

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from headwater.errors import HeadwaterError, LakeUnavailable
+from headwater.events.position import Source
 from headwater.failpoints import reach
 from headwater.lake.bronze_follower import Progress, sources_ahead
 from headwater.lake.bronze_tables import Bronze
@@ -23,6 +24,10 @@ from headwater.sinks.sink_shape import Target
 from headwater.sinks.target_registry import open_sink
 
 log = logging.getLogger(__name__)
+
+
+KEEP_EVERY_S = 2.0
+"""A batch that takes longer is kept piece by piece: whoever is killed often goes on all the same."""
 
 
 class Status(msgspec.Struct):
@@ -92,7 +97,7 @@ class Runner:
             self._say("paused", None)
             self._stop.wait(self._look_s)
             return
-        batch = self._feed.next(self._taken) if time.monotonic() >= self._not_before else None
+        batch = self._feed.next(self._behind({})) if time.monotonic() >= self._not_before else None
         if batch is None:
             self._say("caught up" if self._not_before <= time.monotonic() else "collecting", None)
             self._stop.wait(self._look_s)
@@ -122,40 +127,47 @@ class Runner:
         target = self._target = self._target or open_sink(self.sink, self._secrets.reveal)
         delivery = Delivery(target, self._pace, self._width)
         delivery.add(target.convert(batch.events))
-        until, left_out = batch.until, batch.left_out
+        reached, left_out = {batch.source: batch.until}, batch.left_out
+        keep_at = time.monotonic() + KEEP_EVERY_S
         while not delivery.is_done:
             wait_s = delivery.attempt()
-            more = self._feed.next({**self._taken, **_at(batch, until)}) if delivery.needs_another else None
-            if more and more.source == batch.source:
+            if delivery.needs_another and (more := self._feed.next(self._behind(reached))):
                 delivery.add(target.convert(more.events))
-                until, left_out = more.until, left_out + more.left_out
+                reached, left_out = reached | {more.source: more.until}, left_out + more.left_out
             self._tell(delivery.trouble)
-            if wait_s and not self._wait(wait_s):
+            goes_on = not self._stop.is_set() and (not wait_s or self._wait(wait_s))
+            if not goes_on or time.monotonic() >= keep_at:
+                self._keep(delivery.settled(reached), 0, delivery)
+                keep_at = time.monotonic() + KEEP_EVERY_S
+                goes_on = goes_on and not self._changed()
+            if not goes_on and not delivery.is_done:
                 return False
         self._width = delivery.width
         reach("sinks.delivered")
-        self._keep(batch, until, left_out, delivery)
+        self._keep(reached, left_out, delivery)
         return True
 
-    def _keep(self, batch: Batch, until: int, left_out: int, delivery: Delivery) -> None:
+    def _keep(self, reached: Mapping[Source, int], left_out: int, delivery: Delivery) -> None:
+        """Commit what became of a batch so far, for each partition by itself where it has events of several."""
         assert self._orders is not None  # noqa: S101 - read before the batch
-        was = self._counts
-        refused = [each._replace(reason=self._secrets.hide(each.reason)) for each in delivery.refused]
-        counts = was._replace(
-            delivered=was.delivered + delivery.delivered,
-            failed=was.failed + len(refused),
-            left_out=was.left_out + left_out,
-        )
-        self._ledger.commit(self.sink.name, self._orders, batch.source, until, refused=refused, counts=counts)
+        for source, until in reached.items():
+            letters = delivery.take_refused(source, until)
+            letters = [each._replace(reason=self._secrets.hide(each.reason)) for each in letters]
+            was = self._counts
+            counts = SinkCounts(
+                was.delivered + delivery.take_delivered(), was.failed + len(letters), was.left_out + left_out
+            )
+            self._ledger.commit(self.sink.name, self._orders, source, until, refused=letters, counts=counts)
+            self._count(counts)
+            left_out = 0
         reach("sinks.committed")
-        self._count(counts)
-        self.progress = {**self._taken, **_at(batch, until)}
+        self.progress = self._behind(reached)
         if self._ledger.commits >= REOPEN_AFTER:
             compact(self._ledger)
 
-    @property
-    def _taken(self) -> Progress:
-        return self.progress or {}
+    def _behind(self, reached: Mapping[Source, int]) -> Progress:
+        """Return how far the sink is once all up to there is settled."""
+        return {**(self.progress or {}), **{(each.epoch, each.partition): until for each, until in reached.items()}}
 
     def _count(self, counts: SinkCounts) -> None:
         self._counts = counts
@@ -191,7 +203,3 @@ class Runner:
     def _close(self) -> None:
         if self._target:
             self._target.close()
-
-
-def _at(batch: Batch, until: int) -> Mapping[tuple[str, str], int]:
-    return {(batch.source.epoch, batch.source.partition): until}

@@ -69,6 +69,16 @@ def _at(node: yaml.Node, where: Sequence[str]) -> yaml.Node:
     return node
 
 
+def sinks_of(path: Path) -> dict[str, Sink]:
+    """Read the sinks of a file, none where there is no file; raises WrongSetting."""
+    try:
+        return read_sinks(path.read_text("utf-8"), path.name)
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise WrongSetting(f"{path.name}: cannot be read: {error}; correct or remove it.") from error
+
+
 class SinksFile:
     """The file as it is now; a broken one leaves its last good sinks in force. Not for several threads at once."""
 
@@ -84,11 +94,11 @@ class SinksFile:
         if (stamp := file_stamp(self._path)) != self._stamp:
             self._stamp = stamp
             try:
-                self._sinks = read_sinks(self._path.read_text("utf-8"), self._path.name) if stamp else {}
+                self._sinks = sinks_of(self._path)
                 self.problem = None
-            except (OSError, UnicodeDecodeError, WrongSetting) as error:
-                said = error if isinstance(error, WrongSetting) else f"{self._path.name}: cannot be read: {error}."
-                self.problem = f"{said} Its last good sinks stay in force."
+            except WrongSetting as error:
+                stays = "Its last good sinks stay in force." if self._sinks else "None of its sinks is in force."
+                self.problem = f"{error} {stays}"
         return self._sinks
 
 

@@ -1,12 +1,16 @@
 """A skipped test fails the run: nothing here may be left out silently."""
 
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from xdist.remote import Producer
+    from xdist.scheduler import LoadScopeScheduling
 
     from tests.azurite import Storage
     from tests.kafka_broker import Broker
@@ -14,26 +18,35 @@ if TYPE_CHECKING:
 
 
 SHARED = ("spark", "shop_to_read", "marquez_to_read")
-"""What is started once, for all tests that ask for it: they run in one process."""
+"""What is started once, for all tests that ask for it: their files run in one process."""
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> "LoadScopeScheduling":
+    """Give a process whole files, and files that share what is started once together.
+
+    Scheduling of pytest-xdist 3.8 by marks (`loadgroup`) does nothing under pytest 9.2: a test's id cannot be changed.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+        def _split_scope(self, nodeid: str) -> str:
+            return _group(config.rootpath / nodeid.split("::", 1)[0])
+
+    return Together(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say which tests one process takes together, and which begin first.
-
-    A file's tests share what they started, and so do all that ask for one of SHARED. Spark's take longest, so they
-    begin at once; files of slow tests follow, and the quick ones fill what is left at the end.
-    """
-    groups = {item: _group(item) for item in items}
+    """Say which tests begin first: Spark's, which take longest; then files of slow ones; quick ones fill the end."""
+    groups = {item: _group(item.path) for item in items}
     slow = {group for item, group in groups.items() if item.get_closest_marker("slow")}
-    for item, group in groups.items():
-        item.add_marker(pytest.mark.xdist_group(group))
     items.sort(key=lambda item: 0 if groups[item] == "spark" else 1 if groups[item] in slow else 2)
 
 
-def _group(item: pytest.Item) -> str:
-    asked = getattr(item, "fixturenames", ())
-    return next((shared for shared in SHARED if shared in asked), item.path.stem)
+@cache
+def _group(file: Path) -> str:
+    text = file.read_text("utf-8")
+    return next((shared for shared in SHARED if f"{shared}: " in text), file.stem)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from headwater.lineage.edges.facet_contents import Contents, SentEdge, Transformation
@@ -27,7 +27,7 @@ class Edge(Struct, frozen=True, gc=False):
     source: Name
     column: str
     target: str | None
-    transformation: Transformation
+    transformation: Transformation = field(name="how")  # as lakes of before have it
 
 
 class OutputLineage(Struct, frozen=True, gc=False):
@@ -52,7 +52,7 @@ class OutputLineage(Struct, frozen=True, gc=False):
     opaque: tuple[Name, ...] = ()
     carries: bool = False
     shows: bool = True
-    rows_confirmed: bool = False
+    rows_confirmed: bool = field(default=False, name="landed")
     borrowed: bool = False
 
 

@@ -1,14 +1,17 @@
 """The sinks that the settings name: their file, what they keep in the lake, where their secrets come from."""
 
+import json
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headwater.errors import WrongSetting
-from headwater.runtime.folders import data_folder
-from headwater.runtime.storage import lake_place
+from headwater.runtime.folders import data_folder, folder_lock
+from headwater.runtime.storage import lake_place, open_bronze
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
+    from headwater.sinks.sink_desk import SinkDesk
     from headwater.sinks.sink_ledger import Ledger
     from headwater.sinks.sink_secrets import Secrets
 
@@ -36,3 +39,30 @@ def open_secrets(settings: Settings) -> "Secrets":
     from headwater.sinks.sink_secrets import Secrets, entra_token
 
     return Secrets(entra_token(settings.identity_client_id))
+
+
+def open_sink_desk(settings: Settings, folder: Path) -> "SinkDesk":
+    """Return where the sinks of a data folder are asked about and ordered."""
+    from headwater.sinks.sink_desk import SinkDesk
+
+    return SinkDesk(
+        partial(sinks_path, settings), partial(open_bronze, settings), partial(open_ledger, settings),
+        partial(open_secrets, settings), partial(_status, folder),
+    )  # fmt: skip
+
+
+def _status(folder: Path) -> dict[str, Any]:
+    """Return what the process `sinks` says of itself, nothing where none runs or it has not said anything yet."""
+    try:
+        with folder_lock(folder, "sinks", wait_s=0):
+            return {}
+    except WrongSetting:
+        return _read(folder / "run" / "sinks.json")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(path.read_text())
+    except FileNotFoundError:
+        return {}
+    return found

@@ -48,6 +48,10 @@ class NotKnown(GiveUp):
         self.nearest = list(nearest)
 
 
+class NotConfigured(NotKnown):
+    """Nothing of this name is in a file of the user's: no event can bring it."""
+
+
 class Behind(Retry):
     """Nothing of this name is known yet, and events wait that may know it: the same question may be answered soon.
 

@@ -20,7 +20,7 @@ from tests.shop import EVENTS, LAKE, ONCE_CLEAR, REMADE, SHOWN, Asker, up
 pytestmark = pytest.mark.slow
 
 WIDE = [f"c{number:03d}" for number in range(70)]
-TOOLS = {each.called for each in questions_in(vars(declared)) if each.called} | {"describe"}
+TOOLS = {each.called for each in questions_in(vars(declared)) if each.called} | {"describe", "sinks"}
 ASKED: list[tuple[str, dict[str, Any]]] = [
     ("search", {"text": "custmer", "kinds": "dataset"}),
     ("impact", {"dataset": "landing/customers", "column": "email"}),

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Protocol, TypeVar
 
 import msgspec
 
-from headwater.api import operation_lists
+from headwater.api import operation_lists, sink_routes
 from headwater.api.freshness import FreshnessMeter
 from headwater.api.overview import overview_of, window_of
 from headwater.api.shapes import operations
@@ -124,4 +124,5 @@ def _shown(cell: Any) -> Any:
     return cell.astimezone(UTC).isoformat().replace("+00:00", "Z") if isinstance(cell, datetime) else cell
 
 
-ROUTES = (*questions_in(vars(declared)), *questions_in(globals()))
+SINK_ROUTES = questions_in(vars(sink_routes))
+ROUTES = (*questions_in(vars(declared)), *questions_in(globals()), *SINK_ROUTES)

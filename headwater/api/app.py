@@ -5,7 +5,7 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -14,7 +14,7 @@ from starlette.routing import Route as HttpRoute
 
 from headwater.access import Access
 from headwater.api import api_routes
-from headwater.api.api_routes import BASE, ROUTES
+from headwater.api.api_routes import BASE, ROUTES, SINK_ROUTES
 from headwater.api.docs import Docs
 from headwater.api.freshness import FreshnessMeter
 from headwater.api.live_feed import MAX_CLIENTS, Live, LiveStream, last_id
@@ -28,12 +28,15 @@ from headwater.lake.bronze_tables import Bronze
 from headwater.questions.answers.list_answers import RejectedEvents
 from headwater.questions.declaring import Question
 
+if TYPE_CHECKING:
+    from headwater.sinks.sink_desk import SinkDesk  # the Function App does not ship sinks
+
 SendAgain = Callable[[Sequence[bytes], Mapping[str, str], str], Awaitable[Sequence[str | None]]]
 """Takes bodies, headers and query of a request, and gives for each body None, or why it was refused."""
 
 
 class ReadFrom(NamedTuple):
-    """What the API answers from; settings are shown as they are; send_again and live only where one process serves."""
+    """What the API answers from; settings are shown as they are; the last three only where one process serves."""
 
     readers: Readers
     bronze: Bronze
@@ -44,6 +47,7 @@ class ReadFrom(NamedTuple):
     settings: Sequence[Mapping[str, Any]]
     send_again: SendAgain | None = None
     live: Live | None = None
+    sinks: "SinkDesk | None" = None
 
     def rules(self) -> RulesInForce:
         """Return the user's rules."""
@@ -73,7 +77,8 @@ class ReadApi:
 
     def routes(self) -> list[Question]:
         """Return the routes that this process serves."""
-        served = {"rejected-retry": self._from.send_again, "live": self._from.live}
+        served: dict[str, object] = {"rejected-retry": self._from.send_again, "live": self._from.live}
+        served |= {route.name: self._from.sinks for route in SINK_ROUTES}
         return [route for route in ROUTES if served.get(route.name, True)]
 
     async def _endpoint(self, route: Question, request: Request) -> Response:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from headwater.api.shapes.operations import Freshness, GoldFreshness
-from headwater.errors import Behind, HeadwaterError, NotKnown
+from headwater.errors import Behind, HeadwaterError, NotConfigured, NotKnown
 from headwater.eventlog import Readers, each
 from headwater.events.times import iso
 from headwater.index.home import IndexHome
@@ -66,6 +66,8 @@ class FreshnessMeter:
         """
         try:
             return ask()
+        except NotConfigured:
+            raise
         except unknown as error:
             waiting = self.waiting()
             if waiting.worst_s:

@@ -70,7 +70,7 @@ def _operation(route: Question) -> dict[str, Any]:
     return {
         "operationId": route.name,
         "summary": route.summary,
-        "tags": ["lineage" if not route.reads_lake else "operations"],
+        "tags": ["sinks" if route.name.startswith("sinks") else "operations" if route.reads_lake else "lineage"],
         "description": f"Needs the role `{route.role}`.",
         "parameters": [_parameter(each) for each in route.parameters],
         "responses": {"200": {"description": "Answered", **said}, **_refusals(*_REFUSALS)},

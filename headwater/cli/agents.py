@@ -15,6 +15,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
+from headwater.api import sink_routes
 from headwater.cli import agent_answers as short
 from headwater.questions import declared
 from headwater.questions.answers.column_answers import Word
@@ -74,7 +75,11 @@ class AgentTools:
         """Return the functions of all tools: of one question each, and those that put more together."""
         own: list[Callable[..., str]] = [self.unused, self.describe]
         named = {tool.__name__ for tool in own}
-        others = (each for each in questions_in(vars(declared)) if each.called and each.called not in named)
+        others = (
+            each
+            for each in (*questions_in(vars(declared)), sink_routes.sinks)
+            if each.called and each.called not in named
+        )
         return [*map(self._tool, others), *own]
 
     def _tool(self, question: Question) -> Callable[..., str]:

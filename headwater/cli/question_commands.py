@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from headwater.index.reading.index_search import Search
     from headwater.index.reading.view_opener import RulesInForce, ViewOpener
     from headwater.lake.bronze_tables import Bronze
+    from headwater.sinks.sink_desk import SinkDesk
 
 Data = Annotated[Path | None, typer.Option("--data", help="Data folder; default headwater-data.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
@@ -77,6 +78,13 @@ class DataFolder:
         made = is_log_made(self._settings, self._folder)
         return open_freshness(self._settings, self._folder, self.readers if made else tuple)
 
+    @cached_property
+    def sinks(self) -> "SinkDesk":
+        """Sinks."""
+        from headwater.runtime.sink_opening import open_sink_desk
+
+        return open_sink_desk(self._settings, self._folder)
+
     def rules(self) -> "RulesInForce":
         """Return the user's rules; the index is not brought up to date for that."""
         from headwater.index.reading.view_opener import ViewOpener
@@ -91,12 +99,13 @@ class DataFolder:
 
 def command(
     app: typer.Typer, question: Question, shown: Shown | None = None, *,
-    also: str = "", arguments: Sequence[str] = (), joined: Sequence[str] = (),
+    also: str = "", arguments: Sequence[str] = (), options: Sequence[str] = (), joined: Sequence[str] = (),
 ) -> None:  # fmt: skip
     """Add the command that asks a question.
 
     shown: None to print it by its shape; also: what `--help` adds to what the question says; arguments: parameters that
-    go by their places; joined: those of several words. Both ends of a way are written `DATASET#COLUMN`.
+    go by their places, as required ones do but for `options`; joined: those of several words. Both ends of a way are
+    written `DATASET#COLUMN`.
     """
     printed = shown or any_answer(str(question.called).capitalize())
     asked = [each for each in question.parameters if each.key not in _ENDS]
@@ -113,7 +122,10 @@ def command(
     taken = {end: _taken(end, End) for end in ends}
     order = sorted(asked, key=lambda each: (not each.required, each.key not in arguments))
     taken |= {
-        each.key: _parameter(each, as_argument=each.key in arguments or each.required, joined=joined) for each in order
+        each.key: _parameter(
+            each, as_argument=each.key in arguments or (each.required and each.key not in options), joined=joined
+        )
+        for each in order
     }
     taken |= {"data": _taken("data", Data, None), "as_json": _taken("as_json", Json, False)}
     run.__annotations__ = {key: each.annotation for key, each in taken.items()}
@@ -126,7 +138,8 @@ def other_commands(app: typer.Typer, questions: Sequence[Question]) -> None:
     """Add the commands of questions that have none yet: they take and print what the declaration says."""
     groups = [app, *(group.typer_instance for group in app.registered_groups if group.typer_instance)]
     commands = [each for group in groups for each in group.registered_commands]
-    known = {each.name or getattr(each.callback, "__name__", "") for each in commands}
+    known = {group.name for group in app.registered_groups}
+    known |= {each.name or getattr(each.callback, "__name__", "") for each in commands}
     for question in questions:
         if question.called and question.called not in known:
             command(app, question)

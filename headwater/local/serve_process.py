@@ -30,6 +30,7 @@ from headwater.receiver.station import Receiver, RequestLimits
 from headwater.runtime.folders import folder_lock, prepare_folder
 from headwater.runtime.logs import log_readers, open_log
 from headwater.runtime.read_side import ReadSide
+from headwater.runtime.sink_opening import open_sink_desk
 from headwater.runtime.storage import claim_limit, open_claims
 from headwater.settings import Settings
 
@@ -57,7 +58,8 @@ class Serve:
         }
         self._health = Health(event_log, reading.readers, reading.bronze, reading.freshness, folder)
         self.live = reading.live()
-        self._read = reading.app(self._send_again, self.live, self._post, self._health.routes())
+        sinks = open_sink_desk(settings, folder)
+        self._read = reading.app(self._send_again, self.live, self._post, sinks, self._health.routes())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer what is asked; what is posted goes its own way from the connection to the receiver."""

@@ -4,6 +4,7 @@ Routes of HTTP, the OpenAPI document, commands, and tools for agents are made of
 """
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from types import NoneType
@@ -165,7 +166,7 @@ class Question(NamedTuple):
     @property
     def name(self) -> str:
         """What the OpenAPI document calls it."""
-        return self.path.replace("/{run}", "").replace("/", "-")
+        return re.sub(r"/\{\w+\}", "", self.path).replace("/", "-")
 
     @property
     def summary(self) -> str:

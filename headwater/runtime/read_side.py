@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.routing import Route
@@ -17,6 +18,9 @@ from headwater.runtime.indexes import open_freshness, open_index_home, open_rule
 from headwater.runtime.storage import open_bronze
 from headwater.settings import Settings, settings_shown
 from headwater.web.pages import Web
+
+if TYPE_CHECKING:
+    from headwater.sinks.sink_desk import SinkDesk
 
 
 class ReadSide:
@@ -42,12 +46,13 @@ class ReadSide:
         send_again: SendAgain | None = None,
         live: Live | None = None,
         post: Post | None = None,
+        sinks: "SinkDesk | None" = None,
         more: Sequence[Route] = (),
     ) -> Starlette:
-        """Build the application. Without send_again, live and post it changes nothing; more: routes before the page."""
+        """Build the application. Without send_again, post, sinks it changes nothing; more: routes before the page."""
         open_views, search, freshness = self._open_views, self._search, self.freshness
         answers_from = ReadFrom(
-            self.readers, self.bronze, self.access, open_views, search, freshness, self._shown, send_again, live
+            self.readers, self.bronze, self.access, open_views, search, freshness, self._shown, send_again, live, sinks
         )
         app = ReadApi(answers_from).app()
         marquez = MarquezApi(open_views, search, self.bronze, self.access, freshness, post=post)

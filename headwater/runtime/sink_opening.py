@@ -1,16 +1,24 @@
 """The sinks that the settings name: their file, what they keep in the lake, where their secrets come from."""
 
+import json
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headwater.errors import WrongSetting
-from headwater.runtime.folders import data_folder
-from headwater.runtime.storage import lake_place
+from headwater.runtime.folders import data_folder, folder_lock
+from headwater.runtime.storage import lake_place, open_bronze
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
+    from headwater.sinks.sink_desk import SinkDesk
     from headwater.sinks.sink_ledger import Ledger
+    from headwater.sinks.sink_options import Options
+    from headwater.sinks.sink_replay import Replay, ReplaySpan
     from headwater.sinks.sink_secrets import Secrets
+
+_KEY = "KEY"
+"""What a key that was given by command is called among a replay's secrets."""
 
 
 def sinks_path(settings: Settings) -> Path:
@@ -36,3 +44,66 @@ def open_secrets(settings: Settings) -> "Secrets":
     from headwater.sinks.sink_secrets import Secrets, entra_token
 
     return Secrets(entra_token(settings.identity_client_id))
+
+
+def open_sink_desk(settings: Settings, folder: Path) -> "SinkDesk":
+    """Return where the sinks of a data folder are asked about and ordered."""
+    from headwater.sinks.sink_desk import SinkDesk
+
+    return SinkDesk(
+        partial(sinks_path, settings), partial(open_bronze, settings), partial(open_ledger, settings),
+        partial(open_secrets, settings), partial(_status, folder),
+    )  # fmt: skip
+
+
+def _status(folder: Path) -> dict[str, Any]:
+    """Return what the process `sinks` says of itself, nothing where none runs or it has not said anything yet."""
+    try:
+        with folder_lock(folder, "sinks", wait_s=0):
+            return {}
+    except WrongSetting:
+        return _read(folder / "run" / "sinks.json")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(path.read_text())
+    except FileNotFoundError:
+        return {}
+    return found
+
+
+def open_replay(
+    settings: Settings, folder: Path, span: "ReplaySpan", to: str, *, rate: float | None, batch: int, key: str | None
+) -> "Replay":
+    """Return a replay of what the lake has of a span: to a sink of the file, or to an OpenLineage API at an address.
+
+    rate: most events a second; batch: events of a request; key: what the address wants to be shown.
+    Raises WrongSetting, NotConfigured.
+    """
+    from headwater.sinks.sink_replay import Replay
+    from headwater.sinks.sink_secrets import Secrets, entra_token
+
+    if "://" in to:
+        options, secrets = _address(to, batch, key), Secrets(entra_token(None), {_KEY: key or ""})
+    else:
+        options, secrets = open_sink_desk(settings, folder).sink(to).options, open_secrets(settings)
+    if options.type == "file":
+        raise WrongSetting(f"{to!r} writes files named by places in the lake: use `headwater sinks reset {to} --to …`.")
+    return Replay(
+        span.of(options, rate), span, bronze=open_bronze(settings), ledger=open_ledger(settings), secrets=secrets
+    )
+
+
+def _address(url: str, batch: int, key: str | None) -> "Options":
+    from pydantic import ValidationError
+
+    from headwater.sinks.openlineage_target import OpenLineageOptions
+
+    given = {"type": "openlineage", "url": url, "batch": batch, "key": {"env": _KEY} if key else None}
+    try:
+        return OpenLineageOptions.model_validate(given)
+    except ValidationError:
+        raise WrongSetting(
+            "--to is neither a sink of sinks.yml nor an address such as http://127.0.0.1:5000, without credentials."
+        ) from None

@@ -2,17 +2,16 @@
 
 import email.utils
 import gzip
+import ssl
 import time
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 import httpx
 
 from headwater.errors import Retry, WrongSetting
+from headwater.sinks.kept_connection import HttpAnswer, KeptConnection
 from headwater.sinks.sink_shape import Outcome, whole_again
 
-_READ_BYTES = 1 << 20
-"""Of an answer; the rest is not read."""
 _AWAY = frozenset({401, 403, 404, 405, 407, 408, 421, 423, 425, 429, 502, 503, 504})
 """What says nothing about an event: credentials, address, load. It is waited for until somebody has put it right."""
 
@@ -20,28 +19,19 @@ Headers = Callable[[], Mapping[str, str]]
 """Returns the headers that say who we are, at each attempt anew: a token may have ended."""
 
 
-class HttpAnswer(NamedTuple):
-    """What came back: status, headers, and the beginning of the body."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-
 class Poster:
     """A connection to one target. Its address comes from the configuration alone, never from an event."""
 
     def __init__(self, url: str, headers: Headers, *, timeout_s: float, ca: str | None, compress: bool) -> None:
         """Connect to nothing yet. ca: file of certificates to trust; compress: send bodies as gzip."""
-        self._url = url.rstrip("/")
         self._headers = headers
         self._compress = compress
-        limits = httpx.Timeout(timeout_s, connect=min(10.0, timeout_s))
         try:
-            context = httpx.create_ssl_context(verify=ca or True)
+            context = ssl.create_default_context(cafile=ca) if ca else httpx.create_ssl_context()
         except OSError as error:
             raise WrongSetting(f"Cannot use the certificates in {ca}: {error.strerror}. Correct `ca`.") from error
-        self._client = httpx.Client(timeout=limits, verify=context, follow_redirects=False)
+        context.set_alpn_protocols(["http/1.1"])
+        self._connection = KeptConnection(url.rstrip("/"), timeout_s=timeout_s, context=context)
 
     def post(self, path: str, body: bytes, count: int) -> HttpAnswer | Outcome:
         """Post one body that stands for `count` payloads: an answer 2xx, or the outcome of what failed."""
@@ -61,24 +51,11 @@ class Poster:
             if self._compress:
                 headers["content-encoding"] = "gzip"
                 body = gzip.compress(body, 1)
-        try:
-            with self._client.stream(method, self._url + path, content=body, headers=headers) as answer:
-                return HttpAnswer(answer.status_code, answer.headers, _begin_of(answer))
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise Retry(f"No answer from {self._url}: {str(error) or type(error).__name__}") from error
+        return self._connection.ask(method, path, body, headers)
 
     def close(self) -> None:
         """Close the connection."""
-        self._client.close()
-
-
-def _begin_of(answer: httpx.Response) -> bytes:
-    read = bytearray()
-    for part in answer.iter_bytes():
-        read += part
-        if len(read) >= _READ_BYTES:
-            break
-    return bytes(read)
+        self._connection.close()
 
 
 def _failed(answer: HttpAnswer, count: int) -> Outcome:

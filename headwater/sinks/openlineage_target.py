@@ -8,7 +8,8 @@ from pydantic import Field
 
 from headwater.errors import WrongSetting
 from headwater.sinks.http_options import HttpOptions, open_poster
-from headwater.sinks.http_post import HttpAnswer, Poster
+from headwater.sinks.http_post import Poster
+from headwater.sinks.kept_connection import HttpAnswer
 from headwater.sinks.sink_options import Options, Reveal
 from headwater.sinks.sink_shape import Outcome, Payload, SinkEvent, verbatim
 

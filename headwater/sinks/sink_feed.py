@@ -26,10 +26,13 @@ class Batch(NamedTuple):
 class SinkFeed:
     """One reader of bronze."""
 
-    def __init__(self, bronze: Bronze, wants: Callable[[StoredHead], bool]) -> None:
-        """Open nothing. wants: the sink's filter."""
+    def __init__(
+        self, bronze: Bronze, wants: Callable[[StoredHead], bool], until: Mapping[Source, int] | None = None
+    ) -> None:
+        """Open nothing. wants: the sink's filter; until: where each partition ends for it, None where it has no end."""
         self._bronze = bronze
         self._wants = wants
+        self._until = until
         self._heads: dict[Source, int] = {}
         self._seen: tuple[int, Mapping[tuple[str, str], int]] | None = None
 
@@ -43,6 +46,8 @@ class SinkFeed:
         if seen == self._seen:
             return None
         self._heads = sources_ahead(self._bronze, progress)
+        if self._until is not None:
+            self._heads = {each: min(head, self._until.get(each, 0)) for each, head in self._heads.items()}
         if not self._heads:
             self._seen = seen
         return self._within(progress)

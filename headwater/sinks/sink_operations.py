@@ -1,5 +1,6 @@
 """What people ask of sinks and order them: a list, a preview, a pause, another position, dead letters once more."""
 
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -88,15 +89,18 @@ def preview(bronze: Bronze, target: Target, name: str) -> list[dict[str, Any]]:
     ]
 
 
-def redrive(bronze: Bronze, ledger: Ledger, sink: str, target: Target) -> dict[str, Any]:
-    """Send a sink's dead letters again, one by one; those that go through are dead no more.
+def redrive(bronze: Bronze, ledger: Ledger, sink: str, target: Target, most: int = sys.maxsize) -> dict[str, int]:
+    """Send a sink's dead letters again, one by one, the oldest first; those that go through are dead no more.
 
     Returns `delivered`, `refused` and `gone` (their events are no longer in the lake).
     Raises Retry where the target is not there; what was delivered until then counts.
     """
     outcome = {"delivered": 0, "refused": 0, "gone": 0}
     skip: set[str] = set()
-    while letters := [row for row in ledger.failures(sink, _AT_ONCE + len(skip)) if row["event_id"] not in skip]:
+    while left := min(_AT_ONCE, most - sum(outcome.values())):
+        letters = [row for row in ledger.failures(sink, left + len(skip)) if row["event_id"] not in skip]
+        if not letters:
+            break
         settled: list[str] = []
         try:
             for row in letters:

@@ -55,6 +55,7 @@ class Only(Part):
 
     namespaces: Patterns = Field((), description="Namespaces of jobs.")
     jobs: Patterns = Field((), description="Names of jobs.")
+    runs: Patterns = Field((), description="Ids of runs.")
     kinds: tuple[Literal["RUN", "JOB", "DATASET"], ...] = Field((), description="What events are about.")
     states: tuple[Literal["START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"], ...] = Field(
         (), description="States that run events report; events of jobs and datasets have none and stay."
@@ -67,6 +68,7 @@ class Only(Part):
             and (not self.states or head.kind != "RUN" or head.state in self.states)
             and _fits(head.job_namespace, self.namespaces)
             and _fits(head.job_name, self.jobs)
+            and _fits(head.run_id, self.runs)
         )
 
 
@@ -80,7 +82,7 @@ class Options(Part):
     type: str = Field(description="Kind of target.")
     only: Only = Field(
         default_factory=lambda: Only.model_validate({}),
-        description="Which events it takes: `namespaces`, `jobs`, `kinds`, `states`.",
+        description="Which events it takes: `namespaces`, `jobs`, `runs`, `kinds`, `states`.",
     )
     begin: Literal["start", "now"] = Field(
         "start", description="Where a new sink begins: with the lake's history or now."

@@ -41,6 +41,7 @@ class Status(msgspec.Struct):
     next_try_us: int | None = None
     delivered: int = 0
     failed: int = 0
+    left_out: int = 0
     behind: int = 0
     behind_us: int | None = None
 
@@ -57,8 +58,9 @@ class Runner:
         ledger: Ledger,
         stop: threading.Event,
         look_s: float,
+        until: Mapping[Source, int] | None = None,
     ) -> None:
-        """Touch nothing yet. look_s: between two looks at lake and orders."""
+        """Touch nothing yet. look_s: between two looks at lake and orders; until: where it is caught up for ever."""
         self.sink = sink
         self.status = Status()
         self._secrets = secrets
@@ -66,7 +68,7 @@ class Runner:
         self._ledger = ledger
         self._stop = stop
         self._look_s = look_s
-        self._feed = SinkFeed(bronze, sink.options.only.wants)
+        self._feed = SinkFeed(bronze, sink.options.only.wants, until)
         self._pace = Pace(sink.options.rate)
         self._width: int | None = None
         self._target: Target | None = None
@@ -171,7 +173,7 @@ class Runner:
 
     def _count(self, counts: SinkCounts) -> None:
         self._counts = counts
-        self.status.delivered, self.status.failed = counts.delivered, counts.failed
+        self.status.delivered, self.status.failed, self.status.left_out = counts
 
     def _wait(self, seconds: float) -> bool:
         """Wait, unless stopped or ordered something else meanwhile; tells whether it waited to the end."""

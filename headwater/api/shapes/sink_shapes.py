@@ -1,0 +1,94 @@
+"""Answers about sinks: what each does, what it gave up, what became of an order."""
+
+from typing import Annotated
+
+from msgspec import Meta, field
+
+from headwater.questions.answers.answer_parts import AnswerStruct, Count, Time
+
+
+class SinkLag(AnswerStruct):
+    """What the lake has and a sink has not taken: events, and the age of the oldest in seconds."""
+
+    events: Count
+    seconds: Annotated[float, Meta(ge=0)]
+
+
+class SinkItem(AnswerStruct):
+    """A sink: what it does, what became of its events; `failed` are its dead letters now."""
+
+    name: str
+    type: str
+    state: str
+    behind: SinkLag
+    delivered: Count
+    left_out: Count
+    failed: Count
+    trouble: str | None
+    next_try: Time | None
+
+
+class SinksAnswer(AnswerStruct):
+    """Every sink."""
+
+    items: list[SinkItem]
+
+
+class SinkFailure(AnswerStruct):
+    """An event that a sink's target refused for good."""
+
+    sink: str
+    log: str
+    epoch: str = field(name="incarnation")
+    partition: str
+    sequence: Count
+    received_at: Time
+    event_id: str
+    run_id: str | None
+    reason: str
+    attempts: Count
+    failed_at: Time
+
+
+class SinkFailures(AnswerStruct):
+    """Dead letters, oldest first."""
+
+    items: list[SinkFailure]
+    totalCount: Count  # noqa: N815
+    truncated: bool
+
+
+class SinkReset(AnswerStruct):
+    """Where a sink goes on: behind these sequence numbers, by partition; those not named begin at their start."""
+
+    sink: str
+    begins_behind: dict[str, Count]
+
+
+class SinkRedriven(AnswerStruct):
+    """What became of dead letters; `gone`: their events are no longer in the lake."""
+
+    delivered: Count
+    refused: Count
+    gone: Count
+
+
+class SinkChecked(AnswerStruct):
+    """What a target says to who connects."""
+
+    sink: str
+    found: str
+
+
+class SinkPayload(AnswerStruct):
+    """What would be sent of an event; `unfit`: why nothing is."""
+
+    event_id: str
+    unfit: str | None
+    payload: str
+
+
+class SinkPreview(AnswerStruct):
+    """What would be sent."""
+
+    items: list[SinkPayload]

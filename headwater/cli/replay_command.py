@@ -1,0 +1,76 @@
+"""`headwater replay`: history once more, from the lake to a sink of the file or to an address."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headwater.cli.printing import pairs, show
+from headwater.cli.question_commands import Data, Json
+from headwater.errors import WrongSetting
+from headwater.questions import parameters as p
+from headwater.questions.declaring import read_as
+from headwater.runtime.folders import existing_folder, folder_lock
+from headwater.runtime.sink_opening import open_replay
+from headwater.settings import load_settings
+
+if TYPE_CHECKING:
+    from headwater.sinks.sink_replay import Replay
+
+app = typer.Typer()
+
+_Patterns = Annotated[list[str] | None, typer.Option(help="Only these; exact, or with * ? [...]; several times.")]
+
+
+@app.command()
+def replay(
+    to: Annotated[str, typer.Option("--to", help="Name of a sink in sinks.yml, or the address of an OpenLineage API.")],
+    since: Annotated[str | None, typer.Option(help="Received from this moment on.", metavar="TIME")] = None,
+    until: Annotated[str | None, typer.Option(help="Received before this moment; now.", metavar="TIME")] = None,
+    namespace: _Patterns = None,
+    job: _Patterns = None,
+    run: _Patterns = None,
+    rate: Annotated[float | None, typer.Option(help="Most events a second.", min=0.001)] = None,
+    batch: Annotated[int, typer.Option(help="Of an address: events of a request.", min=1, max=2000)] = 1,
+    key: Annotated[str | None, typer.Option(envvar="HEADWATER_KEY", help="Of an address: its key.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be sent; send nothing.")] = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Send what the lake has of a span of time once more, in the order in which it came. Status 1 if any was refused.
+
+    Works while Headwater runs and while it does not. Killed, the same command goes on where it stood.
+    """
+    from headwater.sinks.sink_replay import ReplaySpan
+
+    settings = load_settings({"data": data})[0]
+    folder = existing_folder(settings)
+    since_us, until_us = read_as(p.Since, "since", since), read_as(p.Since, "until", until)
+    span = ReplaySpan(since_us, until_us, namespace or (), job or (), run or ())
+    with folder_lock(folder, "replay", wait_s=0):
+        found = open_replay(settings, folder, span, to, rate=rate, batch=batch, key=key)
+        if dry_run:
+            outcome = found.look()
+            show(outcome, as_json, lambda: pairs("Would be sent", outcome))
+        else:
+            _run(found, as_json=as_json)
+
+
+def _run(replay: "Replay", *, as_json: bool) -> None:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from headwater.sinks.sink_runner import Status
+
+    with Progress(console=Console(stderr=True), disable=as_json) as bar:
+        task = bar.add_task("replaying", total=replay.total)
+
+        def seen(settled: int, total: int, status: Status) -> None:
+            bar.update(task, completed=settled, total=total, description=f"replaying, {status.state}")
+
+        try:
+            outcome = replay.run(seen)
+        except KeyboardInterrupt:
+            raise WrongSetting("Stopped. The same command goes on where this one stood.") from None
+    show(outcome, as_json, lambda: pairs("Replayed", outcome))
+    sys.exit(1 if outcome["refused"] else 0)

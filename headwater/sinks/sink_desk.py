@@ -1,0 +1,112 @@
+"""Where sinks are asked about and ordered, by command and over HTTP, whether Headwater runs or not."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headwater.errors import NotConfigured, NotKnown, Retry, WrongSetting
+from headwater.events.times import iso, parse_time
+from headwater.lake.bronze_follower import sources_ahead, sources_before
+from headwater.lake.bronze_tables import Bronze
+from headwater.sinks import sink_operations
+from headwater.sinks.sink_ledger import Ledger
+from headwater.sinks.sink_options import Sink
+from headwater.sinks.sink_secrets import Secrets
+from headwater.sinks.sink_shape import Target
+from headwater.sinks.sinks_file import sinks_of
+from headwater.sinks.target_registry import open_sink
+
+
+@dataclass(frozen=True)
+class SinkDesk:
+    """The sinks of a file, and what they keep in the lake.
+
+    Each question opens what it needs for itself, so they come from any thread, and a long one holds up no other.
+    status: returns what the process that runs the sinks says, nothing where none runs.
+    """
+
+    file: Callable[[], Path]
+    bronze: Callable[[], Bronze]
+    ledger: Callable[[], Ledger]
+    secrets: Callable[[], Secrets]
+    status: Callable[[], Mapping[str, Any]]
+
+    def sink(self, name: str) -> Sink:
+        """Return a sink of the file; raises NotConfigured."""
+        named = sinks_of(self.file())
+        if name not in named:
+            raise NotConfigured("sink", name, sorted(named), "Name one in sinks.yml.")
+        return named[name]
+
+    def listed(self) -> dict[str, Any]:
+        """Return each sink; raises WrongSetting naming the line where the file is broken."""
+        return {"items": self._items(sinks_of(self.file()).values())}
+
+    def _items(self, sinks: Iterable[Sink]) -> list[dict[str, Any]]:
+        said = self.status().get("sinks", {})
+        return sink_operations.listed(sinks, self.bronze(), self.ledger(), said, time.time_ns() // 1000)
+
+    def paused(self, name: str, *, is_paused: bool) -> dict[str, Any]:
+        """Let a sink stand still, or go on; returns it."""
+        sink = self.sink(name)
+        sink_operations.paused(self.ledger(), name, is_paused=is_paused)
+        return self._items([sink])[0]
+
+    def reset(self, name: str, to: str) -> dict[str, Any]:
+        """Let a sink go on from another place; raises WrongQuestion where `to` is none."""
+        self.sink(name)
+        bronze, ledger = self.bronze(), self.ledger()
+        moment_us, _ = parse_time(to)
+        match to:
+            case "start":
+                start = {}
+            case "now":
+                start = sources_ahead(bronze, {})
+            case _ if moment_us is not None:
+                start = sources_before(bronze, moment_us)
+            case _:
+                start = sink_operations.position(bronze, ledger, name, to)
+        sink_operations.reset(ledger, name, start)
+        return {"sink": name, "begins_behind": {each.partition: sequence for each, sequence in start.items()}}
+
+    def failures(self, name: str, limit: int) -> dict[str, Any]:
+        """List what was given up, oldest first."""
+        self.sink(name)
+        ledger = self.ledger()
+        rows = ledger.failures(name, limit)
+        items = [{**row, **{key: iso(row[key]) for key in ("received_at", "failed_at")}} for row in rows]
+        total = ledger.failed(name)
+        return {"items": items, "totalCount": total, "truncated": total > len(items)}
+
+    def redrive(self, name: str, most: int) -> dict[str, int]:
+        """Send what was given up once more; raises Retry where the target is not there."""
+        with self._target(name) as (target, _):
+            return sink_operations.redrive(self.bronze(), self.ledger(), name, target, most)
+
+    def check(self, name: str) -> dict[str, Any]:
+        """Connect and authenticate; raises Retry or WrongSetting, which says what is missing."""
+        with self._target(name) as (target, secrets):
+            return {"sink": name, "found": secrets.hide(target.check())}
+
+    def preview(self, name: str, of: str) -> dict[str, Any]:
+        """Return exactly what would be sent of an event or a run; raises NotKnown."""
+        with self._target(name) as (target, _):
+            items = sink_operations.preview(self.bronze(), target, of)
+        if not items:
+            raise NotKnown("event or run", of, (), "See `headwater events`.")
+        return {"items": items}
+
+    @contextmanager
+    def _target(self, name: str) -> Iterator[tuple[Target, Secrets]]:
+        """Open a sink's target, and close it; whatever it says is said without secrets."""
+        secrets = self.secrets()
+        try:
+            with closing(open_sink(self.sink(name), secrets.reveal)) as target:
+                yield target, secrets
+        except Retry as error:
+            raise Retry(secrets.hide(str(error))) from None
+        except WrongSetting as error:
+            raise WrongSetting(secrets.hide(str(error))) from None

@@ -1,0 +1,189 @@
+"""The connection of HTTP targets: kept, made anew where the server has ended it, through proxies, by certificates."""
+
+import socket
+import ssl
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from headwater.errors import Retry, WrongSetting
+from headwater.sinks.http_post import Poster
+from headwater.sinks.kept_connection import KeptConnection
+from headwater.sinks.sink_shape import Outcome
+from tests.sink_server import Asked, Said, sink_server
+
+OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
+PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+
+
+@pytest.fixture(autouse=True)
+def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in PROXIES:
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+def poster(url: str, ca: str | None = None, timeout_s: float = 30.0) -> Poster:
+    return Poster(url, lambda: {"authorization": "Bearer x"}, timeout_s=timeout_s, ca=ca, compress=False)
+
+
+@contextmanager
+def speaking(*says: Callable[[socket.socket], None], tls: ssl.SSLContext | None = None) -> Iterator[str]:
+    """Accept one connection after the other, each for one of these, and close it."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        for say in says:
+            try:
+                plain, _ = listener.accept()
+                with tls.wrap_socket(plain, server_side=True) if tls else plain as connection:
+                    say(connection)
+            except OSError:
+                continue
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    with closing(listener):
+        yield f"http{'s' if tls else ''}://127.0.0.1:{listener.getsockname()[1]}"
+        thread.join(10)
+
+
+def answer_once(connection: socket.socket) -> None:
+    """Answer a request with the body `{}`, once all of it is there."""
+    heard = b""
+    while not heard.endswith(b"\r\n\r\n{}"):
+        heard += connection.recv(65536) or b"\r\n\r\n{}"
+    connection.sendall(OK)
+
+
+def test_a_body_that_is_not_read_to_its_end_is_not_taken_for_the_next_answer() -> None:
+    with sink_server() as server, closing(poster(server.url)) as out:
+        large = b"x" * (3 << 20)
+        server.answer = lambda _: Said(200, large if len(server.asked) == 2 else b"{}")
+        assert [len(out.ask("POST", "/", b"{}").body) for _ in range(5)] == [2, 2, 1 << 20, 2, 2]
+
+
+def test_one_connection_carries_all_requests() -> None:
+    def answer_thrice(connection: socket.socket) -> None:
+        for _ in range(3):
+            answer_once(connection)
+
+    with speaking(answer_thrice) as url, closing(poster(url)) as out:
+        assert [out.ask("POST", "/", b"{}").status for _ in range(3)] == [200] * 3  # nobody takes a second connection
+
+
+def test_a_connection_that_the_server_closed_meanwhile_is_made_anew() -> None:
+    gone = threading.Event()
+
+    def answer_and_go(connection: socket.socket) -> None:
+        answer_once(connection)
+        connection.shutdown(socket.SHUT_WR)
+        connection.recv(1)  # returns once the other side has let go as well
+        gone.set()
+
+    with speaking(answer_and_go, answer_once) as url, closing(poster(url)) as out:
+        assert out.ask("POST", "/", b"{}").status == 200
+        assert out.ask("POST", "/", b"{}").status == 200
+        assert gone.wait(10)
+
+
+def test_a_refusal_before_all_was_sent_is_heard() -> None:
+    def refuse(connection: socket.socket) -> None:
+        connection.recv(100)
+        connection.sendall(b"HTTP/1.1 413 No\r\ncontent-length: 0\r\n\r\n")
+
+    with speaking(refuse) as url, closing(poster(url)) as out:
+        answer = out.post("/", b"x" * (64 << 20), 1)
+        assert isinstance(answer, Outcome)
+        assert answer.refused == {0: "status 413"}
+
+
+def test_nothing_is_sent_twice_by_itself() -> None:
+    asked: list[Asked] = []
+
+    def hang_up(seen: Asked) -> Said:
+        asked.append(seen)
+        return Said(hang_up=True)
+
+    with sink_server() as server, closing(poster(server.url)) as out:
+        server.answer = hang_up
+        with pytest.raises(Retry, match="No answer from http://127"):
+            out.ask("POST", "/", b"{}")
+        assert len(asked) == 1
+
+
+def test_a_header_that_is_none_is_a_wrong_setting_not_a_fault_of_ours() -> None:
+    with sink_server() as server:
+        made = Poster(server.url, lambda: {"x-key": "a\r\nb"}, timeout_s=5, ca=None, compress=False)
+        with closing(made) as out, pytest.raises(WrongSetting, match="Correct `url` or `headers`"):
+            out.ask("POST", "/", b"{}")
+        assert server.asked == []
+
+
+def test_a_proxy_of_the_environment_is_used_with_its_credentials_unless_the_host_is_exempt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with sink_server() as proxy, sink_server() as server:
+        monkeypatch.setenv("http_proxy", proxy.url.replace("//", "//me:pass%21@"))
+        with closing(poster("http://nowhere.invalid/api")) as out:
+            assert out.ask("POST", "/v1/lineage", b"{}").status == 200
+        (asked,) = proxy.asked
+        assert asked.path == "http://nowhere.invalid/api/v1/lineage"
+        assert asked.headers["host"] == "nowhere.invalid"
+        assert asked.headers["proxy-authorization"] == "Basic bWU6cGFzcyE="
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        with closing(poster(server.url)) as out:
+            assert out.ask("POST", "/v1/lineage", b"{}").status == 200
+        assert (len(proxy.asked), [each.path for each in server.asked]) == (1, ["/v1/lineage"])
+    monkeypatch.setenv("http_proxy", "socks5://127.0.0.1:1")
+    with pytest.raises(WrongSetting, match="Correct HTTP_PROXY"):
+        poster("http://nowhere.invalid")
+
+
+def test_https_goes_through_a_tunnel(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[bytes] = []
+
+    def refuse(connection: socket.socket) -> None:
+        heard.append(connection.recv(65536))
+        connection.sendall(b"HTTP/1.1 407 Who are you\r\n\r\n")
+
+    with speaking(refuse) as proxy:
+        monkeypatch.setenv("https_proxy", proxy)
+        with closing(poster("https://nowhere.invalid")) as out, pytest.raises(Retry, match="407"):
+            out.ask("POST", "/", b"{}")
+    assert heard[0].startswith(b"CONNECT nowhere.invalid:443 ")
+
+
+def test_a_certificate_counts_if_the_file_of_the_setting_has_it(tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "ca.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
+    made += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(made, check=True, capture_output=True)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate, key)
+    with speaking(answer_once, answer_once, tls=tls) as url:
+        with closing(poster(url)) as out, pytest.raises(Retry, match="CERTIFICATE_VERIFY_FAILED"):
+            out.ask("POST", "/", b"{}")
+        with closing(poster(url, ca=str(certificate))) as out:
+            assert out.ask("POST", "/", b"{}").body == b"{}"
+
+
+def test_a_silence_ends_after_its_timeout_and_the_next_request_is_answered() -> None:
+    silent = threading.Event()
+
+    def keep_silent(connection: socket.socket) -> None:
+        connection.recv(65536)
+        silent.wait(30)
+
+    with speaking(keep_silent, answer_once) as url:
+        context = httpx.create_ssl_context()
+        with closing(KeptConnection(url, timeout_s=1.0, context=context)) as connection:
+            with pytest.raises(Retry, match="timed out"):
+                connection.ask("POST", "/", b"{}", {})
+            silent.set()
+            assert connection.ask("POST", "/", b"{}", {}).status == 200

@@ -1,0 +1,169 @@
+"""Replay: what the lake has of a span arrives once more, goes on after a kill, and begins anew once it has ended."""
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headwater.errors import WrongSetting
+from headwater.runtime.sink_opening import open_replay
+from headwater.sinks.sink_replay import Replay, ReplaySpan
+from tests.lake_check import rows
+from tests.made_events import run_event
+from tests.running import Running, headwater, started
+from tests.shop import EVENTS, MAILING, Asker
+from tests.sink_server import Asked, Said, SinkServer, eventually, sink_server
+from tests.sinking import SinkWorld, bodies, events, runs
+
+
+@pytest.fixture
+def server() -> Iterator[SinkServer]:
+    with sink_server() as server:
+        yield server
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> SinkWorld:
+    return SinkWorld(tmp_path)
+
+
+def opened(world: SinkWorld, to: str, span: ReplaySpan | None = None, batch: int = 1, key: str | None = None) -> Replay:
+    return open_replay(world.settings, world.folder, span or ReplaySpan(), to, rate=None, batch=batch, key=key)
+
+
+def run(replay: Replay) -> tuple[int, int, int]:
+    found = replay.run(lambda *_: None)
+    return found["delivered"], found["refused"], found["left_out"]
+
+
+def received_us(world: SinkWorld, made: Any) -> int:
+    """Return when an event was received."""
+    found = [row for row in rows(world.folder, "events", ["run_id", "received_at"]) if row["run_id"] in runs([made])]
+    return int(found[0]["received_at"].timestamp() * 1e6)
+
+
+def test_all_of_it_arrives_in_order_with_the_key_each_time_it_is_asked_for(
+    world: SinkWorld, server: SinkServer
+) -> None:
+    made = events(30)
+    world.store(*bodies(made), *bodies(made[:5]))
+    for times in (1, 2):
+        replay = opened(world, server.url, batch=7, key="a-very-secret-key")
+        assert (replay.total, replay.goes_on) == (30, False)
+        assert run(replay) == (30, 0, 0)
+        assert server.taken == made * times
+    assert server.asked[-1].headers["authorization"] == "Bearer a-very-secret-key"
+
+
+def test_a_span_is_cut_at_both_ends_and_by_whom(world: SinkWorld, server: SinkServer) -> None:
+    made = [run_event(job={"namespace": space, "name": "load"}) for space in ("prod", "test", "prod", "prod")]
+    for each in made:
+        world.store(*bodies([each]))
+    since, until = (received_us(world, made[place]) for place in (1, 3))
+    assert run(opened(world, server.url, ReplaySpan(since, until))) == (2, 0, 0)
+    assert server.taken == made[1:3]
+    assert run(opened(world, server.url, ReplaySpan(namespaces=["pr*"], jobs=["load"]))) == (3, 0, 1)
+    assert run(opened(world, server.url, ReplaySpan(runs=runs(made[1:2])))) == (1, 0, 3)
+    assert server.taken[2:] == [made[0], *made[2:], made[1]]
+    assert run(opened(world, server.url, ReplaySpan(since_us=1 << 60))) == (0, 0, 0)
+
+
+def test_a_look_counts_and_sends_nothing(world: SinkWorld, server: SinkServer) -> None:
+    made = events(3)
+    world.store(*bodies(made))
+    found = opened(world, server.url, ReplaySpan(runs=runs(made[:2]))).look()
+    sent = sum(len(body) for body in bodies(made[:2]))
+    assert (found["would_send"], found["bytes"], found["left_out"], found["goes_on"]) == (2, sent, 1, False)
+    assert found["first"] <= found["last"]
+    assert server.asked == []
+
+
+def test_what_is_refused_is_named_and_left_behind(world: SinkWorld, server: SinkServer) -> None:
+    made = events(4)
+    world.store(*bodies(made))
+    server.answer = lambda asked: Said(422, b"no") if runs(made)[2] in str(asked.events) else Said()
+    found = opened(world, server.url).run(lambda *_: None)
+    assert (found["delivered"], found["refused"]) == (3, 1)
+    assert [reason.partition(": ")[2] for reason in found["reasons"]] == ["status 422: no"]
+    server.answer = lambda _: Said()
+    assert run(opened(world, server.url)) == (4, 0, 0)
+
+
+def test_one_that_was_broken_off_goes_on_and_what_came_meanwhile_follows(world: SinkWorld, server: SinkServer) -> None:
+    made = events(10)
+    world.store(*bodies(made))
+    server.answer = lambda _: Said() if len(server.asked) < 4 else Said(503)
+
+    def stop(settled: int, total: int, status: Any) -> None:
+        if status.trouble:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        opened(world, server.url).run(stop)
+    server.answer = lambda _: Said()
+    more = events(2)
+    world.store(*bodies(more))
+    replay = opened(world, server.url)
+    assert (replay.goes_on, replay.total) == (True, 8)
+    assert run(replay) == (8, 0, 0)
+    assert server.taken == made + more
+    assert not opened(world, server.url).goes_on
+    assert not opened(world, server.url, ReplaySpan(jobs=["other"])).goes_on
+
+
+def test_a_sink_of_the_file_is_a_target_and_keeps_its_own_place(world: SinkWorld, server: SinkServer) -> None:
+    made = [*events(2, eventType="START"), *events(1, eventType="FAIL")]
+    world.store(*bodies(made))
+    out = {"type": "marquez", "url": server.url, "only": {"states": ["START"]}}
+    named = {"out": out, "folder": {"type": "file", "folder": str(world.folder / "out")}}
+    (world.folder / "sinks.yml").write_text(json.dumps({"version": 1, "sinks": named}))
+    assert run(opened(world, "out")) == (2, 0, 1)
+    assert world.ledger.counts("out") == (0, 0, 0)
+    with pytest.raises(WrongSetting, match="sinks reset folder"):
+        opened(world, "folder")
+    with pytest.raises(WrongSetting, match="without credentials"):
+        opened(world, "http://me:secret@host")
+
+
+@pytest.mark.slow
+def test_killed_a_replay_of_a_running_headwater_goes_on_and_the_second_answers_as_the_first(
+    tmp_path: Path, server: SinkServer
+) -> None:
+    data, second = tmp_path / "data", tmp_path / "second"
+    for folder in (data, second):
+        folder.mkdir(mode=0o700)
+    hold = threading.Event()
+
+    def answer(_: Asked) -> Said:
+        if len(server.asked) >= 5:
+            hold.wait(60)
+        return Said()
+
+    server.answer = answer
+    with (
+        Running(second, options=["--tick", "50ms"], cwd=tmp_path) as other,
+        Running(data, options=["--tick", "50ms"], cwd=tmp_path) as running,
+        Asker(running.url) as mine,
+        Asker(other.url) as theirs,
+    ):
+        mine.post(*EVENTS)
+        cut = started("replay", "--to", server.url, "--data", data, "--json")
+        server.wait(lambda: len(server.asked) == 5)
+        os.kill(cut.pid, signal.SIGKILL)
+        cut.communicate()
+        hold.set()
+        done = headwater("replay", "--to", server.url, "--data", data, "--json", cwd=tmp_path)
+        assert (done.returncode, json.loads(done.stdout)["refused"]) == (0, 0), done.stderr
+        assert {*map(str, server.taken)} == {*map(str, EVENTS)}
+
+        done = headwater("replay", "--to", other.url, "--batch", "50", "--data", data, "--json", cwd=tmp_path)
+        assert json.loads(done.stdout)["delivered"] == len(EVENTS), done.stderr
+        theirs.wait_for(f"runs/{EVENTS[-1]['run']['runId']}/lineage")
+        eventually(lambda: theirs.ask("freshness")["seconds"] == 0)
+        for question, asked in (("coverage", {}), ("surface", {}), ("upstream", {"dataset": MAILING[1]})):
+            assert theirs.ask(question, **asked) == mine.ask(question, **asked), question

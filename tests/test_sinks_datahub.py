@@ -470,6 +470,30 @@ def test_a_wrong_option_is_named(options: dict[str, Any], words: str) -> None:
         sink(**PLAIN | options)
 
 
+ODD: list[dict[str, Any]] = [
+    {"symlinks": {"identifiers": [{"namespace": "x", "name": 5, "type": "TABLE"}, 3]}},
+    {"schema": {"fields": [{"name": 1}, {"name": "a", "type": {"x": 1}, "fields": "q"}]}},
+    {"tags": {"tags": [1, {"key": 3}, {"key": "k", "field": ["x"]}]}},
+    {"columnLineage": {"fields": {"a": {"inputFields": [{"namespace": "n", "name": "m"}, {"field": "x"}, 7]}}}},
+]
+
+
+@pytest.mark.parametrize("facets", ODD, ids=lambda each: next(iter(each)))
+def test_facets_that_are_not_as_specified_stop_nothing(facets: dict[str, Any]) -> None:
+    odd = {"jobType": 5, "ownership": {"owners": "x"}, "tags": {"tags": [1]}, "documentation": {"description": {}}}
+    event = run(outputs=[dataset("t") | {"facets": facets}], of_job=odd, facets={"parent": {"run": 5}})
+    assert written(event, **DATASETS) == [urn("postgres", "t")]
+
+
+def test_of_a_stream_of_whole_snapshots_the_newest_one_says_all() -> None:
+    pattern = {"emissionPattern": {"eventContentMode": "COMPLETE_SNAPSHOT"}, "processingType": "STREAMING"}
+    first = run(of_job={"jobType": FACET | pattern}, eventType="RUNNING", outputs=[dataset("old")])
+    later = first | {"outputs": [dataset("new")], "eventTime": "2026-03-01T13:00:00Z"}
+    quiet = first | {"outputs": [], "eventTime": "2026-03-01T14:00:00Z"}
+    (found,) = aspects([first, later, quiet], "dataJobInputOutput").values()
+    assert [edge["destinationUrn"] for edge in found["outputDatasetEdges"]] == [urn("postgres", "new")]
+
+
 def samples() -> list[SinkEvent]:
     """Return all sample events that the parser takes."""
     lines = [line.strip() for path in sorted(EVENTS.glob("*.ndjson")) for line in path.read_bytes().splitlines()]

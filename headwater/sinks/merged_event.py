@@ -10,6 +10,7 @@ from msgspec import UNSET, Raw
 from headwater.events.decode import decode, repair_surrogates
 from headwater.events.event import SentSymlink
 from headwater.events.facet_digests import is_deleted
+from headwater.events.rule_facets import text_at
 from headwater.events.times import parse_time
 from headwater.events.wire import NULL, WireEvent, read_wire_dataset, read_wire_event
 from headwater.lineage.edges.facet_contents import is_noise
@@ -43,9 +44,12 @@ class MergedEvent(msgspec.Struct):
     @property
     def is_streaming(self) -> bool:
         """Tell whether no end is to be waited for."""
-        told = facet(self.of_job, "jobType")
-        kind, by = (str(told.get(name) or "").upper() for name in ("processingType", "integration"))
+        kind, by = (self.job_type(name) for name in ("processingType", "integration"))
         return kind in ("STREAMING", "SERVICE") or by == "FLINK"
+
+    def job_type(self, *path: str) -> str:
+        """Return what the facet `jobType` says at a path, in upper case; empty where it says nothing."""
+        return (text_at(facet(self.of_job, "jobType"), *path) or "").upper()
 
     @property
     def counts(self) -> bool:
@@ -92,8 +96,8 @@ def dicts(value: Any) -> list[Mapping[str, Any]]:
 def symlinks(facets: Facets) -> list[SentSymlink]:
     """Return the other names of a dataset."""
     told = dicts(facet(facets, "symlinks").get("identifiers"))
-    names = [(each.get("namespace"), each.get("name"), each.get("type")) for each in told]
-    return [SentSymlink(space, name, kind) for space, name, kind in names if isinstance(space, str) and name]
+    named = [SentSymlink(*(text_at(each, key) or "" for key in ("namespace", "name", "type"))) for each in told]
+    return [each for each in named if each.namespace and each.name]
 
 
 def _read(events: Iterable[SinkEvent]) -> list[tuple[SinkEvent, WireEvent]]:
@@ -144,9 +148,8 @@ def _take_datasets(kept: dict[Name, Facets], raws: Iterable[Raw]) -> None:
 
 def _speaking(found: MergedEvent, wires: Sequence[WireEvent]) -> Sequence[WireEvent]:
     """Return the events whose datasets count: all, but of a stream of whole snapshots the newest with datasets."""
-    told = facet(found.of_job, "jobType").get("emissionPattern")
-    mode = told.get("eventContentMode") if isinstance(told, dict) else None
-    if not (found.is_streaming and str(mode or "").upper() == "COMPLETE_SNAPSHOT"):
+    mode = found.job_type("emissionPattern", "eventContentMode")
+    if not (found.is_streaming and mode == "COMPLETE_SNAPSHOT"):
         return wires
     with_lineage = [wire for wire in wires if any(b'"columnLineage"' in bytes(raw) for raw in wire.outputs or ())]
     return (with_lineage or [wire for wire in wires if wire.inputs or wire.outputs] or wires)[-1:]

@@ -36,8 +36,8 @@ $(WEB_TYPES): $(READY) $(WEB_PACKAGES) tools/openapi.py $(shell find headwater/a
 	@$(BIN)/python -m tools.openapi
 	@cd web && npm run --silent types >/dev/null
 
-setup-test: setup  ## what only tests need: storage emulator, Functions worker, policy linter, Chromium
-	@printf 'tools.%s\n' azurite functions_env policy chromium | xargs -P 4 -n 1 $(BIN)/python -m
+setup-test: setup  ## what only tests need: storage emulator, Functions worker, policy linter, Chromium, a judge of what DataHub gets
+	@printf 'tools.%s\n' azurite functions_env datahub_env policy chromium | xargs -P 4 -n 1 $(BIN)/python -m
 
 $(READY): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

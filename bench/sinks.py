@@ -25,7 +25,10 @@ from headwater.sinks.sink_feed import SinkFeed
 from headwater.sinks.sink_ledger import Ledger
 from headwater.sinks.sink_runner import Runner
 from headwater.sinks.sink_secrets import Secrets
+from headwater.sinks.sink_shape import Target
 from headwater.sinks.sinks_file import read_sinks
+from headwater.sinks.target_registry import open_sink
+from headwater.sinks.whole_runs import converted
 
 EVENTS = 20_000
 KILOBYTES = 2
@@ -40,9 +43,11 @@ def run(rounds: int = ROUNDS) -> list[Figure]:
             bronze = f"{folder}/bronze"
             _fill(Path(folder), bronze)
             floor = [_timed(lambda: _read(bronze)) for _ in range(rounds)]
+            whole = [_timed(partial(_read, bronze, _datahub(url))) for _ in range(rounds)]
             http = {"type": "openlineage", "url": url}
             return [
                 Figure("read the lake", *_rate(floor), cpu_us=_cpu_us(floor)),
+                Figure("read, and convert for datahub", *_rate(whole), goal=3_000, sense=">=", cpu_us=_cpu_us(whole)),
                 _measure("file", rounds, folder, {"type": "file", "folder": f"{folder}/out"}, 20_000),
                 _measure("openlineage, 500 a request", rounds, folder, {**http, "batch": 500}, 2_000),
                 _measure("openlineage, one a request", rounds, folder, http, None),
@@ -56,6 +61,11 @@ def _measure(name: str, rounds: int, folder: str, options: dict[str, Any], goal:
     times = [_timed(partial(_drain, f"{folder}/{name}-{number}", folder, text)) for number in range(rounds)]
     value, unit = _rate(times)
     return Figure(name, value, unit, goal=goal, sense=">=", cpu_us=_cpu_us(times))
+
+
+def _datahub(url: str) -> Target:
+    text = msgspec.json.encode({"version": 1, "sinks": {"out": {"type": "datahub", "url": url}}}).decode()
+    return open_sink(read_sinks(text, "bench")["out"], Secrets(lambda _: "").reveal)
 
 
 def _rate(times: list[tuple[float, float]]) -> tuple[float, str]:
@@ -79,9 +89,13 @@ def _fill(folder: Path, bronze: str) -> None:
         pass
 
 
-def _read(bronze: str) -> None:
-    feed, progress = SinkFeed(Bronze(bronze), lambda _: True), dict[tuple[str, str], int]()
+def _read(bronze: str, target: Target | None = None) -> None:
+    """Read all events, and convert them where there is a target; nothing is sent."""
+    lake = Bronze(bronze)
+    feed, progress = SinkFeed(lake, lambda _: True), dict[tuple[str, str], int]()
     while batch := feed.next(progress):
+        if target:
+            converted(lake, target, batch.events)
         progress[batch.source.epoch, batch.source.partition] = batch.until
 
 

@@ -122,12 +122,22 @@ def first_behind(bronze: Bronze, source: Source, after: int) -> int | None:
 
 def heads_of(bronze: Bronze, name: str, limit: int) -> list[tuple[Source, StoredHead]]:
     """Return the events that have this id, or are of this run, in the order in which they were received."""
-    found = bronze.events.query(
-        f"SELECT {_HEAD}, log, incarnation, partition FROM t WHERE event_id = '{_quoted(name)}' "
-        f"OR run_id = '{_quoted(name)}' ORDER BY received_at, sequence LIMIT {limit}"
-    )
+    is_it = f"event_id = '{_quoted(name)}' OR run_id = '{_quoted(name)}'"
+    return _placed_heads(bronze, f"{is_it} ORDER BY received_at, sequence LIMIT {limit}")
+
+
+def _placed_heads(bronze: Bronze, where: str) -> list[tuple[Source, StoredHead]]:
+    found = bronze.events.query(f"SELECT {_HEAD}, log, incarnation, partition FROM t WHERE {where}")
     sources = map(Source, *(found.column(each).to_pylist() for each in ("log", "incarnation", "partition")))
     return list(zip(sources, _stored_heads(found), strict=True))
+
+
+def heads_of_runs(bronze: Bronze, runs: Collection[str], since_us: int) -> list[tuple[Source, StoredHead]]:
+    """Return the events of these runs that were received since a moment (us), in the order in which they were."""
+    named = ", ".join(f"'{_quoted(run)}'" for run in sorted(runs))
+    return _placed_heads(
+        bronze, f"run_id IN ({named}) AND cast(received_at AS bigint) >= {since_us} ORDER BY received_at, sequence"
+    )
 
 
 def stored_bodies(bronze: Bronze, source: Source, sequences: Collection[int]) -> dict[int, str]:

@@ -35,6 +35,7 @@ class KafkaTarget:
     """One topic."""
 
     largest = 2_000
+    takes_runs = False
 
     def __init__(self, given: KafkaOptions, reveal: Reveal) -> None:
         """Connect to nothing yet."""

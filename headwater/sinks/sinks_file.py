@@ -49,7 +49,10 @@ def _wrong(entry: Entry, node: yaml.Node, error: ValidationError) -> WrongSettin
     if first["type"] == "missing":
         return entry.error(f"{'.'.join(where)} is missing", f"add `{where[-1]}: …`", _at(node, where[:-1]))
     if first["type"] == "extra_forbidden":
-        known = ", ".join(target_module(entry.text("type")).OPTIONS.model_fields) if len(where) == 1 else "see sinks.md"
+        options = target_module(entry.text("type")).OPTIONS.model_fields
+        known = (
+            ", ".join(option.alias or name for name, option in options.items()) if len(where) == 1 else "see sinks.md"
+        )
         return entry.error(f"unknown key {where[-1][:60]!r}", f"known keys: {known}", _at(node, where))
     what = first["msg"].removeprefix("Value error, ")
     return entry.error(f"{'.'.join(where)}: {what}", "see sinks.md", _at(node, where))

@@ -10,6 +10,7 @@ TARGETS = {
     "openlineage": "headwater.sinks.openlineage_target",
     "marquez": "headwater.sinks.marquez_target",
     "file": "headwater.sinks.file_target",
+    "datahub": "headwater.sinks.datahub_target",
     "kafka": "headwater.sinks.kafka_target",
 }
 

@@ -1,0 +1,47 @@
+"""DataHub's own package in an environment of its own: tests let it read what we would send.
+
+`make setup-test` installs it (`python -m tools.datahub_env`); it lies in `.cache/datahub/`. The lock file is made by
+`uv pip compile tools/datahub.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+-o requirements-datahub.lock`.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from tools.locked_environment import ROOT, Missing, locked_environment
+
+LOCK = ROOT / "requirements-datahub.lock"
+HOME = ROOT / ".cache" / "datahub"
+JUDGE = ROOT / "tools" / "datahub_judge.py"
+
+
+def environment() -> Path:
+    """Return the interpreter that has it, which is installed if it is not there or the lock has changed."""
+    return locked_environment(HOME, LOCK, sys.executable, "DataHub's own package")
+
+
+def judged(proposals: Iterable[Any]) -> tuple[int, list[dict[str, Any]]]:
+    """Return how many proposals it read, and those that it would not take, each with what is wrong; one process."""
+    lines = "".join(f"{json.dumps(proposal)}\n" for proposal in proposals)
+    command = [str(environment()), str(JUDGE)]
+    done = subprocess.run(command, check=True, input=lines, capture_output=True, text=True)
+    *wrong, last = [json.loads(line) for line in done.stdout.splitlines()]
+    return last["judged"], wrong
+
+
+def main() -> int:
+    """Bring the environment in order; does nothing when it already is."""
+    try:
+        print(f"DataHub's own package: {environment().relative_to(ROOT)}")
+    except Missing as error:
+        sys.stderr.write(f"datahub: {error}\n")
+        return 3
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -206,3 +206,20 @@ def preview(
         return
     for item in items:
         sys.stdout.write(f"{item['payload']}\n" if not item["unfit"] else f"# not sent: {item['unfit']}\n")
+
+
+@app.command()
+def names(
+    name: Name,
+    namespace: Annotated[str, typer.Argument(help="Namespace of a dataset, as a producer wrote it.")],
+    dataset: Annotated[str, typer.Argument(help="Name of the dataset.")],
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Explain which type and qualified name a dataset gets in Purview, and which rules did what."""
+    from headwater.sinks.purview_target import qualified_names
+
+    found = qualified_names(_Sinks(data).sink(name).options).explain(namespace, dataset)
+    steps = " → ".join(step["rule"] for step in found["items"])
+    shown = {**{key: value for key, value in found.items() if key != "items"}, "canonical by": steps or "as sent"}
+    show(found, as_json, lambda: pairs("Name", shown))

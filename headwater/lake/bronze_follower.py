@@ -1,6 +1,7 @@
 """Bronze as a stream: what stands behind a position, partition by partition."""
 
 from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from headwater.events.event import Sent
@@ -128,6 +129,23 @@ def heads_of(bronze: Bronze, name: str, limit: int) -> list[tuple[Source, Stored
     )
     sources = map(Source, *(found.column(each).to_pylist() for each in ("log", "incarnation", "partition")))
     return list(zip(sources, _stored_heads(found), strict=True))
+
+
+def heads_of_runs(
+    bronze: Bronze, source: Source, run_ids: Collection[str], before: int, since_us: int
+) -> list[StoredHead]:
+    """Return the events of runs in a partition that stand before a sequence and were received since, in order.
+
+    since_us: looked at by day; UTC.
+    """
+    named = ", ".join(f"'{_quoted(each)}'" for each in run_ids)
+    day = datetime.fromtimestamp(since_us / 1e6, UTC).date()
+    return _stored_heads(
+        bronze.events.query(
+            f"SELECT {_HEAD} FROM t WHERE {_of(source)} AND sequence < {before} AND received_date >= '{day}' "
+            f"AND run_id IN ({named}) ORDER BY sequence"
+        )
+    )
 
 
 def stored_bodies(bronze: Bronze, source: Source, sequences: Collection[int]) -> dict[int, str]:

@@ -9,6 +9,7 @@ from headwater.events.times import iso
 from headwater.lake.bronze_follower import ahead, heads_of, sources_ahead, stored_bodies
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.ownership import EPOCH
+from headwater.sinks.run_history import payloads_of
 from headwater.sinks.sink_ledger import Ledger, Orders
 from headwater.sinks.sink_options import Sink
 from headwater.sinks.sink_shape import SinkEvent, Target
@@ -84,7 +85,7 @@ def preview(bronze: Bronze, target: Target, name: str) -> list[dict[str, Any]]:
     ]
     return [
         {"event_id": each.event.head.event_id, "unfit": each.unfit, "payload": each.body.decode()}
-        for each in target.convert(events)
+        for each in payloads_of(target, bronze, events)
     ]
 
 
@@ -115,7 +116,7 @@ def _again(bronze: Bronze, target: Target, row: Mapping[str, Any]) -> str:
     if head is None:
         return "gone"
     body = stored_bodies(bronze, source, [head.sequence])[head.sequence].encode()
-    for payload in target.convert([SinkEvent(source, head, body)]):
+    for payload in payloads_of(target, bronze, [SinkEvent(source, head, body)]):
         if payload.unfit:
             return "refused"
         outcome = target.deliver([payload])

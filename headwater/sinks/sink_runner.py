@@ -16,6 +16,7 @@ from headwater.lake.delta_table import REOPEN_AFTER
 from headwater.lake.lake_maintenance import compact
 from headwater.sinks.delivery import Delivery
 from headwater.sinks.retry_pace import Pace
+from headwater.sinks.run_history import payloads_of
 from headwater.sinks.sink_feed import Batch, SinkFeed
 from headwater.sinks.sink_ledger import Ledger, Orders, SinkCounts
 from headwater.sinks.sink_options import Sink
@@ -126,13 +127,13 @@ class Runner:
         """Settle a batch and keep what became of it; False where it was broken off, to be read again."""
         target = self._target = self._target or open_sink(self.sink, self._secrets.reveal)
         delivery = Delivery(target, self._pace, self._width)
-        delivery.add(target.convert(batch.events))
+        delivery.add(payloads_of(target, self._bronze, batch.events))
         reached, left_out = {batch.source: batch.until}, batch.left_out
         keep_at = time.monotonic() + KEEP_EVERY_S
         while not delivery.is_done:
             wait_s = delivery.attempt()
             if delivery.needs_another and (more := self._feed.next(self._behind(reached))):
-                delivery.add(target.convert(more.events))
+                delivery.add(payloads_of(target, self._bronze, more.events))
                 reached, left_out = reached | {more.source: more.until}, left_out + more.left_out
             self._tell(delivery.trouble)
             goes_on = not self._stop.is_set() and (not wait_s or self._wait(wait_s))

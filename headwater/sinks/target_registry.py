@@ -11,6 +11,7 @@ TARGETS = {
     "marquez": "headwater.sinks.marquez_target",
     "file": "headwater.sinks.file_target",
     "kafka": "headwater.sinks.kafka_target",
+    "purview": "headwater.sinks.purview_target",
 }
 
 

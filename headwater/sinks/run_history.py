@@ -1,0 +1,66 @@
+"""Whole runs for targets that take no single events: what the lake had of a run before, beside its new events."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+from headwater.events.position import Source
+from headwater.lake.bronze_follower import StoredHead, heads_of_runs, stored_bodies
+from headwater.lake.bronze_tables import Bronze
+from headwater.sinks.sink_shape import Payload, SinkEvent, Target
+
+LOOKS_BACK_US = 7 * 24 * 3600 * 1_000_000
+"""Events of a run that came longer before are not looked for: reading all of history for each batch would cost more."""
+MOST = 200
+"""Events of a run before a batch: a stream has one a minute, for months. The first ones and the last ones are taken."""
+
+History = Mapping[str, Sequence[SinkEvent]]
+"""Run id → events of the run before those of a batch, in order."""
+
+
+@runtime_checkable
+class TakesRuns(Protocol):
+    """A target whose payloads follow from whole runs."""
+
+    def convert_runs(self, events: Sequence[SinkEvent], history: History) -> list[Payload]:
+        """Return what is sent of events, in the order in which it is sent; touches nothing outside."""
+
+
+def payloads_of(target: Target, bronze: Bronze, events: Sequence[SinkEvent]) -> list[Payload]:
+    """Convert events, for targets that take whole runs with what the lake had of these before."""
+    if isinstance(target, TakesRuns):
+        return target.convert_runs(events, _history(bronze, events))
+    return target.convert(events)
+
+
+def _history(bronze: Bronze, events: Sequence[SinkEvent]) -> History:
+    begun = {event.head.run_id for event in events if event.head.state == "START"}
+    first: dict[Source, dict[str, StoredHead]] = defaultdict(dict)
+    for event in events:
+        if event.head.run_id and event.head.run_id not in begun:
+            first[event.source].setdefault(event.head.run_id, event.head)
+    found: dict[str, Sequence[SinkEvent]] = {}
+    for source, runs in first.items():
+        found |= _of_source(bronze, source, runs)
+    return found
+
+
+def _of_source(bronze: Bronze, source: Source, runs: Mapping[str, StoredHead]) -> dict[str, Sequence[SinkEvent]]:
+    """Return what the lake has of runs before their first event of a batch."""
+    since_us = min(head.received_us for head in runs.values()) - LOOKS_BACK_US
+    before = max(head.sequence for head in runs.values())
+    heads: dict[str, list[StoredHead]] = defaultdict(list)
+    for head in heads_of_runs(bronze, source, runs.keys(), before, since_us):
+        if head.run_id and head.sequence < runs[head.run_id].sequence:
+            heads[head.run_id].append(head)
+    taken = {run_id: list(_some(of_run)) for run_id, of_run in heads.items()}
+    bodies = stored_bodies(bronze, source, [head.sequence for of_run in taken.values() for head in of_run])
+    return {
+        run_id: [SinkEvent(source, head, bodies[head.sequence].encode()) for head in of_run]
+        for run_id, of_run in taken.items()
+    }
+
+
+def _some(heads: Sequence[StoredHead]) -> Iterator[StoredHead]:
+    yield from heads[: MOST // 2]
+    yield from heads[max(MOST // 2, len(heads) - MOST // 2) :]

@@ -59,13 +59,23 @@ class Atlas:
     def _answer(self, path: str, given: dict[str, list[str]], posted: list[Any]) -> Said:
         if path.startswith("/types/entitydef/name/"):
             return Said(200 if path.rpartition("/")[2] in self.types else 404)
-        if path.startswith("/entity/uniqueAttribute/type/"):
-            key = (path.rpartition("/")[2], given["attr:qualifiedName"][0])
-            return Said(200 if key in self.entities else 404)
+        if path.startswith("/entity/bulk/uniqueAttribute/type/"):
+            return self._find(path.rpartition("/")[2], given)
         if path == "/types/typedefs":
             return self._define(posted[0]["entityDefs"])
         assert path == "/entity/bulk", path
         return self._upsert(posted[0]["entities"])
+
+    def _find(self, kind: str, given: dict[str, list[str]]) -> Said:
+        """Answer with those that are there; attributes are numbered, each number once."""
+        asked = {name: values for name, values in given.items() if name.startswith("attr_")}
+        if set(asked) != {f"attr_{number}:qualifiedName" for number in range(1, len(asked) + 1)} or not asked:
+            raise _Refused(400, "ATLAS-400-00-000", f"no attributes to find by: {[*asked]}")
+        if kind not in self.types:
+            raise _Refused(404, "ATLAS-404-00-001", f"Given typename {kind} was invalid")
+        keys = [(kind, name) for (name,) in asked.values()]
+        found = [{"typeName": kind, "attributes": self.entities[key]} for key in keys if key in self.entities]
+        return Said(200, json.dumps({"entities": found, "referredEntities": {}}).encode())
 
     def _define(self, definitions: list[dict[str, Any]]) -> Said:
         for each in definitions:

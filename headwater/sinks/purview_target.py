@@ -1,10 +1,10 @@
 """Microsoft Purview: runs as Atlas entities, by bulk upserts; assets that are there already are never changed."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, groupby
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 from urllib.parse import quote
 
 import msgspec
@@ -14,17 +14,19 @@ from headwater.errors import Retry, WrongQuestion, WrongSetting
 from headwater.index.rules_files import RulesFiles
 from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.runs.run_facts import RunFacts
+from headwater.sinks.earlier_events import History
 from headwater.sinks.http_options import EntraId, HttpOptions, open_poster
 from headwater.sinks.http_post import HttpAnswer, Poster, failure
 from headwater.sinks.purview_entities import Entity, EntityBuilder, entity_key, is_process, type_definitions, united
-from headwater.sinks.purview_names import QualifiedNameRule, QualifiedNames
-from headwater.sinks.run_history import History
+from headwater.sinks.purview_names import PLACEHOLDER, QualifiedNameRule, QualifiedNames
 from headwater.sinks.sink_options import Options, Reveal
 from headwater.sinks.sink_shape import Outcome, Payload, SinkEvent, whole_again
 
 SCOPE = "https://purview.azure.net/.default"
 _ATLAS = "/datamap/api/atlas/v2"
 _VERSION = "api-version=2023-09-01"
+_LONGEST = 4_000
+"""Characters of an address, unless a single name is longer."""
 _KNOWN = 100_000
 """Datasets that one connection remembers to be there."""
 
@@ -132,7 +134,7 @@ class PurviewTarget:
         if not processes:
             self._known.clear()  # or nothing at all would be asked, and nobody know whether the target is there
         datasets = [entity for entity in entities if not is_process(entity) and entity_key(entity) not in self._known]
-        for some in _parts([each for each in datasets if self._is_absent(each)], self._batch):
+        for some in _parts([*self._absent(datasets)], self._batch):
             self._post(some)
         if len(self._known) > _KNOWN:
             self._known.clear()
@@ -140,11 +142,29 @@ class PurviewTarget:
         for some in _parts(processes, self._batch):
             self._post(some)
 
-    def _is_absent(self, dataset: Entity) -> bool:
-        """Tell whether an asset is not there: an upsert of one that is would rename it and move its collection."""
-        kind, qualified_name = entity_key(dataset)
-        path = f"{_ATLAS}/entity/uniqueAttribute/type/{kind}?{_VERSION}&attr:qualifiedName={quote(qualified_name, '')}"
-        return self._ask("GET", path).status == 404
+    def _absent(self, datasets: Sequence[Entity]) -> Iterator[Entity]:
+        """Yield assets that are not there: an upsert of one that is would rename it and move it to our collection."""
+        for kind, own in groupby(sorted(datasets, key=entity_key), key=lambda each: str(each["typeName"])):
+            by_name = {entity_key(each)[1]: each for each in own}
+            there = set() if kind == PLACEHOLDER else self._there(kind, by_name)
+            yield from (each for name, each in by_name.items() if name not in there)
+
+    def _there(self, kind: str, names: Iterable[str]) -> set[str]:
+        """Return which of these assets are there."""
+        address = (
+            f"{_ATLAS}/entity/bulk/uniqueAttribute/type/{kind}?{_VERSION}&minExtInfo=true&ignoreRelationships=true"
+        )
+        found: set[str] = set()
+        for asked in _addresses(address, names):
+            answer = self._ask("GET", asked)
+            if answer.status == 404:
+                continue
+            try:
+                entities = msgspec.json.decode(answer.body, type=_FoundEntities).entities
+            except msgspec.DecodeError as error:
+                raise _NotTaken(f"Its answer about assets of type {kind} cannot be read: {error}.") from error
+            found |= {each.attributes.get("qualifiedName", "") for each in entities}
+        return found
 
     def _post(self, entities: Sequence[Entity]) -> None:
         numbered = [entity | {"guid": f"-{number}"} for number, entity in enumerate(entities, 1)]
@@ -159,6 +179,16 @@ class PurviewTarget:
         if not 200 <= answer.status < 300 and answer.status not in fine:
             raise _NotTaken(answer)
         return answer
+
+
+class _FoundEntity(msgspec.Struct):
+    attributes: dict[str, Any]
+
+
+class _FoundEntities(msgspec.Struct):
+    """Entities as Atlas gives them back."""
+
+    entities: list[_FoundEntity] = []
 
 
 class _NotTaken(Exception):
@@ -217,6 +247,19 @@ def _refusal(types: Sequence[str]) -> str:
 
 def _type_path(name: str) -> str:
     return f"{_ATLAS}/types/entitydef/name/{name}?{_VERSION}"
+
+
+def _addresses(address: str, names: Iterable[str]) -> Iterator[str]:
+    """Yield addresses that ask for assets by qualified name, as many in one as it may be long."""
+    asked, number = address, 0
+    for name in names:
+        text = quote(name, "")
+        if number and len(asked) + len(text) > _LONGEST:
+            yield asked
+            asked, number = address, 0
+        number += 1
+        asked += f"&attr_{number}:qualifiedName={text}"
+    yield asked
 
 
 def _parts(entities: Sequence[Entity], most: int) -> Iterator[Sequence[Entity]]:

@@ -9,7 +9,7 @@ from headwater.events.times import iso
 from headwater.lake.bronze_follower import ahead, heads_of, sources_ahead, stored_bodies
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.ownership import EPOCH
-from headwater.sinks.run_history import payloads_of
+from headwater.sinks.earlier_events import payloads_of
 from headwater.sinks.sink_ledger import Ledger, Orders
 from headwater.sinks.sink_options import Sink
 from headwater.sinks.sink_shape import SinkEvent, Target

@@ -15,8 +15,8 @@ from headwater.lake.bronze_tables import Bronze
 from headwater.lake.delta_table import REOPEN_AFTER
 from headwater.lake.lake_maintenance import compact
 from headwater.sinks.delivery import Delivery
+from headwater.sinks.earlier_events import payloads_of
 from headwater.sinks.retry_pace import Pace
-from headwater.sinks.run_history import payloads_of
 from headwater.sinks.sink_feed import Batch, SinkFeed
 from headwater.sinks.sink_ledger import Ledger, Orders, SinkCounts
 from headwater.sinks.sink_options import Sink

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from headwater.cli.sinks_commands import app
 from headwater.errors import WrongQuestion, WrongSetting
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.runtime.storage import open_bronze
@@ -441,3 +443,16 @@ def test_odd_names_are_sent_as_they_are_and_a_huge_event_is_one_process(tmp_path
         assert sum(len(each["ColumnMapping"]) for each in json.loads(found["columnMapping"])) == 5_000
         assert found["qualifiedName"].startswith("openlineage://https%3A%2F%2Fa%2Fb/nnn")
     assert world.dead() == {}
+
+
+def test_the_command_explains_the_name_of_a_dataset(tmp_path: Path) -> None:
+    world = SinkWorld(tmp_path)
+    out = {"type": "purview", "url": "http://localhost", "key": {"env": "NOT_SET"}}
+    (world.folder / "sinks.yml").write_text(json.dumps({"version": 1, "sinks": {"p": out}}))
+    asked = ["names", "p", "wasbs://lake@acme.blob.core.windows.net", "a/day=1", "--data", str(world.folder)]
+    found = json.loads(CliRunner().invoke(app, [*asked, "--json"]).stdout)
+    assert [step["rule"] for step in found["items"]] == ["azure-storage", "table-folder"]
+    assert (found["type"], found["qualified_name"]) == ("azure_datalake_gen2_path", f"{ADLS}/a")
+    shown = CliRunner().invoke(app, asked).stdout
+    assert f"{ADLS}/a" in shown
+    assert "azure-storage → table-folder" in shown

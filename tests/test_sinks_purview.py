@@ -280,6 +280,53 @@ def test_what_a_run_said_before_counts_in_the_batch_and_from_the_lake(tmp_path: 
     assert [each["payload"].count("/processes/") for each in shown] == [0, 1]
 
 
+def test_a_long_run_counts_from_its_start_also_where_a_filter_keeps_that_back(tmp_path: Path) -> None:
+    world = SinkWorld(tmp_path)
+    start = run_event(eventType="START", inputs=[table("a")])
+    steps = [
+        run_event(run=start["run"], eventType="RUNNING", eventTime=f"2026-03-01T12:{minute:02}:00Z")
+        for minute in range(1, 41)
+    ]
+    end = run_event(run=start["run"], eventTime="2026-03-01T13:00:00Z", outputs=[table("b")])
+    world.store(*bodies([start, *steps, end]))
+    with account(only={"states": ["COMPLETE"]}) as (atlas, _, out):
+        world.settle(out, SECRET)
+        assert [(inputs, outputs) for inputs, outputs, _ in lineages(atlas)] == [([f"{ADLS}/a"], [f"{ADLS}/b"])]
+
+
+def test_a_copy_of_one_name_between_two_stores_is_lineage_and_a_second_end_adds_up(tmp_path: Path) -> None:
+    """The forerunner compared names without namespaces, and lost a second COMPLETE within ten runs."""
+    world = SinkWorld(tmp_path)
+    other = "abfss://other@acme.dfs.core.windows.net"
+    copy = run_event(inputs=[table("t")], outputs=[table("t", other)])
+    more = run_event(run=copy["run"], eventTime="2026-03-01T12:00:01Z", inputs=[table("u")])
+    with account() as (atlas, _, out):
+        world.store(body(copy))
+        world.settle(out, SECRET)
+        (first,) = lineages(atlas)
+        assert first[:2] == ([f"{ADLS}/t"], ["https://acme.dfs.core.windows.net/other/t"])
+        world.store(body(more))
+        world.settle(out, SECRET)
+        assert sorted(inputs for inputs, _, _ in lineages(atlas)) == [[f"{ADLS}/t"], [f"{ADLS}/t", f"{ADLS}/u"]]
+
+
+def test_types_that_somebody_else_makes_meanwhile_are_no_fault(tmp_path: Path) -> None:
+    world = SinkWorld(tmp_path)
+    world.store(body(run_event(outputs=[table("a", "odd")])))
+    with account() as (atlas, server, out):
+
+        def answer(asked: Asked) -> Said:
+            if "/typedefs" in asked.path:
+                atlas.answer(asked)
+            return atlas.answer(asked)
+
+        server.answer = answer
+        world.settle(out, SECRET)
+        assert {"openlineage_process", "openlineage_dataset"} <= atlas.types.keys()
+        assert len(lineages(atlas)) == 1
+    assert world.dead() == {}
+
+
 def test_outputs_of_different_inputs_are_processes_of_their_own(tmp_path: Path) -> None:
     world = SinkWorld(tmp_path)
     outputs = [table("x", **columns({"v": [("a", "v")]})), table("y", **columns({"v": [("b", "v")]}))]

@@ -131,21 +131,24 @@ def heads_of(bronze: Bronze, name: str, limit: int) -> list[tuple[Source, Stored
     return list(zip(sources, _stored_heads(found), strict=True))
 
 
-def heads_of_runs(
-    bronze: Bronze, source: Source, run_ids: Collection[str], before: int, since_us: int
-) -> list[StoredHead]:
-    """Return the events of runs in a partition that stand before a sequence and were received since, in order.
+def events_of_runs(
+    bronze: Bronze, source: Source, run_ids: Collection[str], *, before: int, since_us: int, most: int
+) -> list[tuple[StoredHead, str]]:
+    """Return the events of runs in a partition, with bodies, that stand before a sequence, in order.
 
-    since_us: looked at by day; UTC.
+    since_us: received since that day (UTC); most: of each run the first ones and the last ones, half as many of each.
     """
     named = ", ".join(f"'{_quoted(each)}'" for each in run_ids)
     day = datetime.fromtimestamp(since_us / 1e6, UTC).date()
-    return _stored_heads(
-        bronze.events.query(
-            f"SELECT {_HEAD} FROM t WHERE {_of(source)} AND sequence < {before} AND received_date >= '{day}' "
-            f"AND run_id IN ({named}) ORDER BY sequence"
-        )
+    placed = ", ".join(
+        f"row_number() OVER (PARTITION BY run_id ORDER BY sequence {way}) AS from_{way}" for way in ("asc", "desc")
     )
+    found = bronze.events.query(
+        f"SELECT * FROM (SELECT {_HEAD}, body, {placed} FROM t WHERE {_of(source)} AND sequence < {before} "
+        f"AND received_date >= '{day}' AND run_id IN ({named})) "
+        f"WHERE from_asc <= {most // 2} OR from_desc <= {most // 2} ORDER BY sequence"
+    )
+    return list(zip(_stored_heads(found), found.column("body").to_pylist(), strict=True))
 
 
 def stored_bodies(bronze: Bronze, source: Source, sequences: Collection[int]) -> dict[int, str]:

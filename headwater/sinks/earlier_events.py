@@ -1,18 +1,18 @@
 """Whole runs for targets that take no single events: what the lake had of a run before, beside its new events."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from headwater.events.position import Source
-from headwater.lake.bronze_follower import StoredHead, heads_of_runs, stored_bodies
+from headwater.lake.bronze_follower import StoredHead, events_of_runs
 from headwater.lake.bronze_tables import Bronze
 from headwater.sinks.sink_shape import Payload, SinkEvent, Target
 
 LOOKS_BACK_US = 7 * 24 * 3600 * 1_000_000
 """Events of a run that came longer before are not looked for: reading all of history for each batch would cost more."""
-MOST = 200
-"""Events of a run before a batch: a stream has one a minute, for months. The first ones and the last ones are taken."""
+MOST = 20
+"""Events of a run before a batch, first ones and last ones: a batch has four, a stream one a minute, for months."""
 
 History = Mapping[str, Sequence[SinkEvent]]
 """Run id → events of the run before those of a batch, in order."""
@@ -45,22 +45,12 @@ def _history(bronze: Bronze, events: Sequence[SinkEvent]) -> History:
     return found
 
 
-def _of_source(bronze: Bronze, source: Source, runs: Mapping[str, StoredHead]) -> dict[str, Sequence[SinkEvent]]:
+def _of_source(bronze: Bronze, source: Source, runs: Mapping[str, StoredHead]) -> dict[str, list[SinkEvent]]:
     """Return what the lake has of runs before their first event of a batch."""
-    since_us = min(head.received_us for head in runs.values()) - LOOKS_BACK_US
+    since_us = max(0, min(head.received_us for head in runs.values()) - LOOKS_BACK_US)
     before = max(head.sequence for head in runs.values())
-    heads: dict[str, list[StoredHead]] = defaultdict(list)
-    for head in heads_of_runs(bronze, source, runs.keys(), before, since_us):
+    found: dict[str, list[SinkEvent]] = defaultdict(list)
+    for head, body in events_of_runs(bronze, source, runs.keys(), before=before, since_us=since_us, most=MOST):
         if head.run_id and head.sequence < runs[head.run_id].sequence:
-            heads[head.run_id].append(head)
-    taken = {run_id: list(_some(of_run)) for run_id, of_run in heads.items()}
-    bodies = stored_bodies(bronze, source, [head.sequence for of_run in taken.values() for head in of_run])
-    return {
-        run_id: [SinkEvent(source, head, bodies[head.sequence].encode()) for head in of_run]
-        for run_id, of_run in taken.items()
-    }
-
-
-def _some(heads: Sequence[StoredHead]) -> Iterator[StoredHead]:
-    yield from heads[: MOST // 2]
-    yield from heads[max(MOST // 2, len(heads) - MOST // 2) :]
+            found[head.run_id].append(SinkEvent(source, head, body.encode()))
+    return found

@@ -374,6 +374,30 @@ def test_an_asset_that_was_deleted_meanwhile_is_made_again(tmp_path: Path) -> No
         assert ("azure_datalake_gen2_path", f"{ADLS}/a") in atlas.entities
 
 
+def test_no_event_goes_through_without_a_question_to_the_target(tmp_path: Path) -> None:
+    """Another event going through is what shows that the target works."""
+    world = SinkWorld(tmp_path)
+    world.store(body(dataset_event(dataset=table("a"))))
+    with account() as (_, server, out), closing(open_sink(out, Secrets(no_token, SECRET).reveal)) as target:
+        batch = SinkFeed(open_bronze(world.settings), lambda _: True).next({})
+        assert batch
+        payloads = target.convert(batch.events)
+        assert not target.deliver(payloads).again
+        server.answer = lambda _: Said(503)
+        assert target.deliver(payloads).again == range(1)
+
+
+def test_a_catalogs_name_is_the_place_that_its_symlink_tells(tmp_path: Path) -> None:
+    world = SinkWorld(tmp_path)
+    place = {"namespace": LAKE, "name": "warehouse/orders", "type": "LOCATION"}
+    about = {"_producer": "https://example.org", "_schemaURL": "https://openlineage.io/spec/facets/1-0-1/S.json"}
+    orders = table("db.orders", "hive://metastore", symlinks={**about, "identifiers": [place]})
+    world.store(body(run_event(inputs=[orders], outputs=[table("b")])))
+    with account() as (atlas, _, out):
+        world.settle(out, SECRET)
+        assert [inputs for inputs, _, _ in lineages(atlas)] == [[f"{ADLS}/warehouse/orders"]]
+
+
 def test_batches_are_bounded_and_name_nothing_twice(tmp_path: Path) -> None:
     world = SinkWorld(tmp_path)
     world.store(*(body(run_event(

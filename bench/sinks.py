@@ -21,11 +21,13 @@ from bench.parser import fill_log
 from headwater.eventlog.folder_claims import FolderClaims
 from headwater.lake.bronze_tables import Bronze
 from headwater.parser.log_ingest import Parser
+from headwater.sinks.earlier_events import payloads_of
 from headwater.sinks.sink_feed import SinkFeed
 from headwater.sinks.sink_ledger import Ledger
 from headwater.sinks.sink_runner import Runner
 from headwater.sinks.sink_secrets import Secrets
 from headwater.sinks.sinks_file import read_sinks
+from headwater.sinks.target_registry import open_sink
 
 EVENTS = 20_000
 KILOBYTES = 2
@@ -40,9 +42,11 @@ def run(rounds: int = ROUNDS) -> list[Figure]:
             bronze = f"{folder}/bronze"
             _fill(Path(folder), bronze)
             floor = [_timed(lambda: _read(bronze)) for _ in range(rounds)]
+            built = [_timed(lambda: _build(bronze)) for _ in range(rounds)]
             http = {"type": "openlineage", "url": url}
             return [
                 Figure("read the lake", *_rate(floor), cpu_us=_cpu_us(floor)),
+                Figure("read and convert for purview", *_rate(built), goal=3_000, sense=">=", cpu_us=_cpu_us(built)),
                 _measure("file", rounds, folder, {"type": "file", "folder": f"{folder}/out"}, 20_000),
                 _measure("openlineage, 500 a request", rounds, folder, {**http, "batch": 500}, 2_000),
                 _measure("openlineage, one a request", rounds, folder, http, None),
@@ -83,6 +87,18 @@ def _read(bronze: str) -> None:
     feed, progress = SinkFeed(Bronze(bronze), lambda _: True), dict[tuple[str, str], int]()
     while batch := feed.next(progress):
         progress[batch.source.epoch, batch.source.partition] = batch.until
+
+
+def _build(bronze: str) -> None:
+    """Read the lake, runs as wholes, and make Atlas entities of it."""
+    text = "{version: 1, sinks: {out: {type: purview, url: 'http://localhost', key: {env: KEY}}}}"
+    target = open_sink(read_sinks(text, "bench")["out"], Secrets(lambda _: "", {"KEY": "k"}).reveal)
+    lake = Bronze(bronze)
+    feed, progress = SinkFeed(lake, lambda _: True), dict[tuple[str, str], int]()
+    while batch := feed.next(progress):
+        payloads_of(target, lake, batch.events)
+        progress[batch.source.epoch, batch.source.partition] = batch.until
+    target.close()
 
 
 def _drain(ledger: str, folder: str, text: str) -> None:

@@ -21,6 +21,7 @@ from bench.parser import fill_log
 from headwater.eventlog.folder_claims import FolderClaims
 from headwater.lake.bronze_tables import Bronze
 from headwater.parser.log_ingest import Parser
+from headwater.sinks.earlier_events import payloads_of
 from headwater.sinks.sink_feed import SinkFeed
 from headwater.sinks.sink_ledger import Ledger
 from headwater.sinks.sink_runner import Runner
@@ -28,7 +29,6 @@ from headwater.sinks.sink_secrets import Secrets
 from headwater.sinks.sink_shape import Target
 from headwater.sinks.sinks_file import read_sinks
 from headwater.sinks.target_registry import open_sink
-from headwater.sinks.whole_runs import converted
 
 EVENTS = 20_000
 KILOBYTES = 2
@@ -43,11 +43,13 @@ def run(rounds: int = ROUNDS) -> list[Figure]:
             bronze = f"{folder}/bronze"
             _fill(Path(folder), bronze)
             floor = [_timed(lambda: _read(bronze)) for _ in range(rounds)]
-            whole = [_timed(partial(_read, bronze, _datahub(url))) for _ in range(rounds)]
+            whole = [_timed(partial(_read, bronze, _catalog("datahub", url))) for _ in range(rounds)]
+            built = [_timed(partial(_read, bronze, _catalog("purview", url))) for _ in range(rounds)]
             http = {"type": "openlineage", "url": url}
             return [
                 Figure("read the lake", *_rate(floor), cpu_us=_cpu_us(floor)),
                 Figure("read, and convert for datahub", *_rate(whole), goal=3_000, sense=">=", cpu_us=_cpu_us(whole)),
+                Figure("read, and convert for purview", *_rate(built), goal=3_000, sense=">=", cpu_us=_cpu_us(built)),
                 _measure("file", rounds, folder, {"type": "file", "folder": f"{folder}/out"}, 20_000),
                 _measure("openlineage, 500 a request", rounds, folder, {**http, "batch": 500}, 2_000),
                 _measure("openlineage, one a request", rounds, folder, http, None),
@@ -63,9 +65,10 @@ def _measure(name: str, rounds: int, folder: str, options: dict[str, Any], goal:
     return Figure(name, value, unit, goal=goal, sense=">=", cpu_us=_cpu_us(times))
 
 
-def _datahub(url: str) -> Target:
-    text = msgspec.json.encode({"version": 1, "sinks": {"out": {"type": "datahub", "url": url}}}).decode()
-    return open_sink(read_sinks(text, "bench")["out"], Secrets(lambda _: "").reveal)
+def _catalog(kind: str, url: str) -> Target:
+    options = {"type": kind, "url": url, "key": {"env": "KEY"}}
+    text = msgspec.json.encode({"version": 1, "sinks": {"out": options}}).decode()
+    return open_sink(read_sinks(text, "bench")["out"], Secrets(lambda _: "", {"KEY": "k"}).reveal)
 
 
 def _rate(times: list[tuple[float, float]]) -> tuple[float, str]:
@@ -95,7 +98,7 @@ def _read(bronze: str, target: Target | None = None) -> None:
     feed, progress = SinkFeed(lake, lambda _: True), dict[tuple[str, str], int]()
     while batch := feed.next(progress):
         if target:
-            converted(lake, target, batch.events)
+            payloads_of(target, lake, batch.events)
         progress[batch.source.epoch, batch.source.partition] = batch.until
 
 

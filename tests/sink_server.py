@@ -75,6 +75,9 @@ def sink_server() -> Iterator[SinkServer]:
 def _handler(server: SinkServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = (
+            True  # head and body are two writes: the second would wait 40 ms for an acknowledgement
+        )
 
         def do_POST(self) -> None:
             text = self.rfile.read(int(self.headers["content-length"]))

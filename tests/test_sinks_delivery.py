@@ -17,8 +17,6 @@ Answers = Callable[[list[str]], Outcome]
 class Scripted:
     """A target that a test answers for; `attempts` are the names it was given."""
 
-    takes_runs = False
-
     def __init__(self, answers: Answers, largest: int = 8) -> None:
         self.largest = largest
         self.attempts: list[list[str]] = []

@@ -67,6 +67,7 @@ def test_the_examples_of_the_documentation_can_be_read() -> None:
         ["marquez", "openlineage", "kafka", "file"],
         ["openlineage", "openlineage"],
         ["datahub"],
+        ["purview"],
     ]
 
 

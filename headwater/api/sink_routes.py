@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 import msgspec
 
 from headwater.api.shapes import sink_shapes
+from headwater.questions import parameters as p
 from headwater.questions.declaring import Help, question
 
 if TYPE_CHECKING:
@@ -42,6 +43,12 @@ def failures(sources: SinkSources, *, sink: Name, limit: Oldest = 100) -> sink_s
 def preview(sources: SinkSources, *, sink: Name, of: EventOrRun) -> sink_shapes.SinkPreview:
     """Show exactly what would be sent of an event or a run; nothing is sent."""
     return msgspec.convert(sources.sinks.preview(sink, of), sink_shapes.SinkPreview)
+
+
+@question("sinks/{sink}/names", called="names")
+def names(sources: SinkSources, *, sink: Name, namespace: p.SentNamespace, name: p.SentName) -> sink_shapes.SinkNames:
+    """Explain which type and qualified name a dataset gets in Purview, and which rules did what."""
+    return msgspec.convert(sources.sinks.names(sink, namespace, name), sink_shapes.SinkNames)
 
 
 @question("sinks/{sink}/check", called="check", method="POST", role="admin")

@@ -26,6 +26,12 @@ def _checked(found: Any, as_json: bool, _: Given) -> None:
     show(found, as_json, lambda: pairs("Checked", found))
 
 
+def _named(found: Any, as_json: bool, _: Given) -> None:
+    steps = " → ".join(step["rule"] for step in found["items"])
+    shown = {**{key: value for key, value in found.items() if key != "items"}, "canonical by": steps or "as sent"}
+    show(found, as_json, lambda: pairs("Name", shown))
+
+
 def _reset(found: Any, as_json: bool, _: Given) -> None:
     show(found, as_json, lambda: pairs("Reset", found))
 
@@ -50,3 +56,4 @@ command(app, sink_routes.reset, _reset, options=("to",))
 command(app, sink_routes.failures, listed("Failures", ("received_at", "event_id", "run_id", "attempts", "reason")))
 command(app, sink_routes.redrive, _redriven, also="Status 1 if anything stays.")
 command(app, sink_routes.preview, _preview)
+command(app, sink_routes.names, _named)

@@ -1,6 +1,7 @@
 """Bronze as a stream: what stands behind a position, partition by partition."""
 
 from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from headwater.events.event import Sent
@@ -132,12 +133,24 @@ def _placed_heads(bronze: Bronze, where: str) -> list[tuple[Source, StoredHead]]
     return list(zip(sources, _stored_heads(found), strict=True))
 
 
-def heads_of_runs(bronze: Bronze, runs: Collection[str], since_us: int) -> list[tuple[Source, StoredHead]]:
-    """Return the events of these runs that were received since a moment (us), in the order in which they were."""
-    named = ", ".join(f"'{_quoted(run)}'" for run in sorted(runs))
-    return _placed_heads(
-        bronze, f"run_id IN ({named}) AND cast(received_at AS bigint) >= {since_us} ORDER BY received_at, sequence"
+def events_of_runs(
+    bronze: Bronze, source: Source, run_ids: Collection[str], *, before: int, since_us: int, most: int
+) -> list[tuple[StoredHead, str]]:
+    """Return the events of runs in a partition, with bodies, that stand before a sequence, in order.
+
+    since_us: received since that day (UTC); most: of each run the first ones and the last ones, half as many of each.
+    """
+    named = ", ".join(f"'{_quoted(each)}'" for each in run_ids)
+    day = datetime.fromtimestamp(since_us / 1e6, UTC).date()
+    placed = ", ".join(
+        f"row_number() OVER (PARTITION BY run_id ORDER BY sequence {way}) AS from_{way}" for way in ("asc", "desc")
     )
+    found = bronze.events.query(
+        f"SELECT * FROM (SELECT {_HEAD}, body, {placed} FROM t WHERE {_of(source)} AND sequence < {before} "
+        f"AND received_date >= '{day}' AND run_id IN ({named})) "
+        f"WHERE from_asc <= {most // 2} OR from_desc <= {most // 2} ORDER BY sequence"
+    )
+    return list(zip(_stored_heads(found), found.column("body").to_pylist(), strict=True))
 
 
 def stored_bodies(bronze: Bronze, source: Source, sequences: Collection[int]) -> dict[int, str]:

@@ -8,12 +8,12 @@ import msgspec
 from headwater.errors import WrongSetting
 from headwater.sinks.datahub_options import DataHubOptions
 from headwater.sinks.datahub_proposals import Proposals
+from headwater.sinks.earlier_events import History, run_of
 from headwater.sinks.http_options import open_poster
 from headwater.sinks.http_post import Poster
 from headwater.sinks.merged_event import merged
 from headwater.sinks.sink_options import Options, Reveal
 from headwater.sinks.sink_shape import Outcome, Payload, SinkEvent
-from headwater.sinks.whole_runs import run_of
 
 OPTIONS = DataHubOptions
 
@@ -27,7 +27,6 @@ class DataHubTarget:
     """One metadata service (GMS)."""
 
     largest = 20
-    takes_runs = True
 
     def __init__(self, poster: Poster, options: DataHubOptions) -> None:
         """Connect to nothing yet."""
@@ -36,11 +35,16 @@ class DataHubTarget:
         self._end = b'],"async":"true"}' if options.asynchronous else b'],"async":"false"}'
 
     def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
+        """Convert events of which nothing came before."""
+        return self.convert_runs(events, {})
+
+    def convert_runs(self, events: Sequence[SinkEvent], history: History) -> list[Payload]:
         """Return the proposals of each run, job and dataset, as a JSON list, at the place of its last event."""
         groups: dict[str, list[SinkEvent]] = {}
         for event in events:
             key = run_of(event.head) or event.head.event_id
-            groups[key] = group = groups.pop(key, [])  # behind the others: its last event is behind theirs
+            before = [each for each in history.get(event.head.run_id or "", ()) if run_of(each.head) == key]
+            groups[key] = group = groups.pop(key, before)  # behind the others: its last event is behind theirs
             group.append(event)
         return [payload for of_one in groups.values() if (payload := self._payload(of_one))]
 

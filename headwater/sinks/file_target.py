@@ -29,7 +29,6 @@ class FileTarget:
     """One folder."""
 
     largest = 1 << 20
-    takes_runs = False
 
     def __init__(self, folder: Path) -> None:
         """Touch nothing yet."""

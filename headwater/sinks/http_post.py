@@ -41,7 +41,7 @@ class Poster:
             return whole_again(count, str(error))
         if 200 <= answer.status < 300:
             return answer
-        return _failed(answer, count)
+        return failure(answer, count)
 
     def ask(self, method: str, path: str, body: bytes | None = None) -> HttpAnswer:
         """Make one request; raises Retry where no answer came."""
@@ -58,7 +58,8 @@ class Poster:
         self._connection.close()
 
 
-def _failed(answer: HttpAnswer, count: int) -> Outcome:
+def failure(answer: HttpAnswer, count: int) -> Outcome:
+    """Return what an answer that is no success means for `count` payloads."""
     text = answer.body[:300].decode("utf-8", "replace").strip()
     said = f"status {answer.status}" + (f": {text}" if text else "")
     if answer.status in _AWAY or 300 <= answer.status < 400:

@@ -35,7 +35,6 @@ class KafkaTarget:
     """One topic."""
 
     largest = 2_000
-    takes_runs = False
 
     def __init__(self, given: KafkaOptions, reveal: Reveal) -> None:
         """Connect to nothing yet."""

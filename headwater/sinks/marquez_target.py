@@ -25,7 +25,6 @@ class MarquezTarget:
     """One Marquez."""
 
     largest = 1
-    takes_runs = False
 
     def __init__(self, poster: Poster) -> None:
         """Connect to nothing yet."""

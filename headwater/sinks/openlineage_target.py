@@ -40,8 +40,6 @@ class _Answer(msgspec.Struct):
 class OpenLineageTarget:
     """One endpoint."""
 
-    takes_runs = False
-
     def __init__(self, poster: Poster, path: str, batch: int) -> None:
         """Connect to nothing yet. batch: events of a request, 1 for an endpoint that takes single events only."""
         self.largest = batch

@@ -12,6 +12,7 @@ from headwater.events.times import iso, parse_time
 from headwater.lake.bronze_follower import sources_ahead, sources_before
 from headwater.lake.bronze_tables import Bronze
 from headwater.sinks import sink_operations
+from headwater.sinks.purview_target import qualified_names
 from headwater.sinks.sink_ledger import Ledger
 from headwater.sinks.sink_options import Sink
 from headwater.sinks.sink_secrets import Secrets
@@ -98,6 +99,10 @@ class SinkDesk:
         if not items:
             raise NotKnown("event or run", of, (), "See `headwater events`.")
         return {"items": items}
+
+    def names(self, name: str, namespace: str, dataset: str) -> dict[str, Any]:
+        """Explain what a dataset is called in a sink's catalog; raises WrongQuestion where names go as they are."""
+        return qualified_names(self.sink(name).options).explain(namespace, dataset)
 
     @contextmanager
     def _target(self, name: str) -> Iterator[tuple[Target, Secrets]]:

@@ -10,10 +10,10 @@ from headwater.events.times import iso
 from headwater.lake.bronze_follower import ahead, heads_of, sources_ahead, stored_bodies
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.ownership import EPOCH
+from headwater.sinks.earlier_events import payloads_of
 from headwater.sinks.sink_ledger import Ledger, Orders
 from headwater.sinks.sink_options import Sink
 from headwater.sinks.sink_shape import SinkEvent, Target
-from headwater.sinks.whole_runs import converted
 
 _AT_ONCE = 200
 
@@ -86,7 +86,7 @@ def preview(bronze: Bronze, target: Target, name: str) -> list[dict[str, Any]]:
     ]
     return [
         {"event_id": each.event.head.event_id, "unfit": each.unfit, "payload": each.body.decode()}
-        for each in converted(bronze, target, events)
+        for each in payloads_of(target, bronze, events)
     ]
 
 
@@ -120,7 +120,7 @@ def _again(bronze: Bronze, target: Target, row: Mapping[str, Any]) -> str:
     if head is None:
         return "gone"
     body = stored_bodies(bronze, source, [head.sequence])[head.sequence].encode()
-    for payload in converted(bronze, target, [SinkEvent(source, head, body)]):
+    for payload in payloads_of(target, bronze, [SinkEvent(source, head, body)]):
         if payload.unfit:
             return "refused"
         outcome = target.deliver([payload])

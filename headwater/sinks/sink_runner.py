@@ -15,6 +15,7 @@ from headwater.lake.bronze_tables import Bronze
 from headwater.lake.delta_table import REOPEN_AFTER
 from headwater.lake.lake_maintenance import compact
 from headwater.sinks.delivery import Delivery
+from headwater.sinks.earlier_events import payloads_of
 from headwater.sinks.retry_pace import Pace
 from headwater.sinks.sink_feed import Batch, SinkFeed
 from headwater.sinks.sink_ledger import Ledger, Orders, SinkCounts
@@ -22,7 +23,6 @@ from headwater.sinks.sink_options import Sink
 from headwater.sinks.sink_secrets import Secrets
 from headwater.sinks.sink_shape import Target
 from headwater.sinks.target_registry import open_sink
-from headwater.sinks.whole_runs import converted
 
 log = logging.getLogger(__name__)
 
@@ -129,13 +129,13 @@ class Runner:
         """Settle a batch and keep what became of it; False where it was broken off, to be read again."""
         target = self._target = self._target or open_sink(self.sink, self._secrets.reveal)
         delivery = Delivery(target, self._pace, self._width)
-        delivery.add(converted(self._bronze, target, batch.events))
+        delivery.add(payloads_of(target, self._bronze, batch.events))
         reached, left_out = {batch.source: batch.until}, batch.left_out
         keep_at = time.monotonic() + KEEP_EVERY_S
         while not delivery.is_done:
             wait_s = delivery.attempt()
             if delivery.needs_another and (more := self._feed.next(self._behind(reached))):
-                delivery.add(converted(self._bronze, target, more.events))
+                delivery.add(payloads_of(target, self._bronze, more.events))
                 reached, left_out = reached | {more.source: more.until}, left_out + more.left_out
             self._tell(delivery.trouble)
             goes_on = not self._stop.is_set() and (not wait_s or self._wait(wait_s))

@@ -48,15 +48,9 @@ class Target(Protocol):
 
     largest: int
     """Payloads that one attempt takes."""
-    takes_runs: bool
-    """Whether it converts a run with all its events, not event by event."""
 
     def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
-        """Return what is sent of events, in the order in which it is sent; touches nothing outside.
-
-        Where the target takes runs, what the lake has of them besides stands in front, and a run is one payload: that
-        of its last event.
-        """
+        """Return what is sent of events, in the order in which it is sent; touches nothing outside."""
 
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:
         """Make one attempt; faults of the target are an outcome, no error."""

@@ -12,6 +12,7 @@ TARGETS = {
     "file": "headwater.sinks.file_target",
     "datahub": "headwater.sinks.datahub_target",
     "kafka": "headwater.sinks.kafka_target",
+    "purview": "headwater.sinks.purview_target",
 }
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import Meta, field
 
 from headwater.questions.answers.answer_parts import AnswerStruct, Count, Time
+from headwater.questions.answers.column_answers import NameStep
 
 
 class SinkLag(AnswerStruct):
@@ -92,3 +93,14 @@ class SinkPreview(AnswerStruct):
     """What would be sent."""
 
     items: list[SinkPayload]
+
+
+class SinkNames(AnswerStruct):
+    """What a dataset is called in a catalog; `items`: what led from its name as sent to its canonical one."""
+
+    type: str
+    qualified_name: str
+    shown: str
+    rule: str
+    why: str
+    items: list[NameStep]

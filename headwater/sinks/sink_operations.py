@@ -37,10 +37,11 @@ def listed(
 def _listed(sink: Sink, ledger: Ledger, status: Any) -> dict[str, Any]:
     counts = ledger.counts(sink.name)
     state = status["state"] if status else "not running"
+    ordered = "paused" if ledger.orders(sink.name).paused else "delivering"
     return {
         "name": sink.name,
         "type": sink.options.type,
-        "state": "paused" if ledger.orders(sink.name).paused else state,
+        "state": ordered if "paused" in (ordered, state) else state,  # its process may not have heard of the order yet
         "delivered": counts.delivered,
         "left_out": counts.left_out,
         "failed": ledger.failed(sink.name),

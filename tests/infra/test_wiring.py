@@ -44,6 +44,7 @@ NOT_IN_AZURE = {
     "kafka_options": "the hub is spoken to by AMQP",
     "lake_options": "the identity opens the lake",
     "claims_options": "the identity opens the claims",
+    "sinks": "the app runs no sinks",
 }
 DEFAULT_FITS = {"max_body_bytes", "claim_bytes", "queued_bytes", "rules", "flush_s"}
 """`flush_s` is the least distance of a process's commits, 1 s; how long events gather is the host's part."""

@@ -110,7 +110,9 @@ def open_target(options: Options, reveal: Reveal) -> PurviewTarget:
 def qualified_names(options: Options) -> QualifiedNames:
     """Return a sink's rules for names; raises WrongQuestion for a sink of another type, WrongSetting."""
     if not isinstance(options, PurviewOptions):
-        raise WrongQuestion(f"A sink of type {options.type} sends names as they are. Ask for one of type purview.")
+        raise WrongQuestion(
+            f"A sink of type {options.type} has no rules for qualified names. Ask for one of type purview."
+        )
     return QualifiedNames(options.names, _rules(options.rules))
 
 

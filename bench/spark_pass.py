@@ -29,6 +29,7 @@ from headwater.spark.session import LASTING, local_session
 HISTORY = 20_000
 SIZES = (200, 2_000, 10_000)
 ROUNDS = 3
+WARMING = 6
 CORES = 2
 KEEPS = "delta.deletedFileRetentionDuration"
 
@@ -103,7 +104,15 @@ class Lake:
 
     def store(self, events: int) -> None:
         """Let the parser take more events."""
-        log = fill_log(self._folder / "log", islice(self._bodies, events))
+        self._take(islice(self._bodies, events))
+
+    def store_late(self, run: int) -> None:
+        """Let it take one more event of an old run, after all that came since."""
+        start = next(islice(timed_bodies(2 * run + 1), 2 * run, None))
+        self._take(iter([start.replace(b'"eventType":"START"', b'"eventType":"OTHER"')]))
+
+    def _take(self, bodies: Iterator[bytes]) -> None:
+        log = fill_log(self._folder / "log", bodies)
         parser = Parser(log, Bronze(str(self.uri / "bronze")), FolderClaims(self._folder / "claims"), "bench")
         while parser.step(BATCH):
             pass
@@ -113,22 +122,32 @@ class Lake:
 def run(rounds: int = ROUNDS, history: int = HISTORY, sizes: tuple[int, ...] = SIZES) -> list[Figure]:
     """Measure passes of several sizes, each `rounds` times, warm; then as often in sessions of their own."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder:
-        lake = Lake(Path(folder), history + (2 * rounds + 1) * sum(sizes))
-        figures = []
+        lake = Lake(Path(folder), history + WARMING * sizes[0] + 2 * rounds * sum(sizes))
+        figures: list[tuple[str, list[Pass]]] = []
         lake.store(history)
-        with local_session(CORES) as spark:
+        with local_session(CORES, LASTING) as spark:
             refresh(spark, str(lake.uri), UserRules())
-            for size in (sizes[0], *sizes):
-                passes = [_warm(spark, lake, size) for _ in range(rounds)]
-                figures.append((f"{size:,} new events, warm", passes))
-        figures = figures[1:]  # the first ones warm up
-        for size in sizes:
-            figures.append((f"{size:,} new events, fresh session", [_fresh(lake, size) for _ in range(rounds)]))
+            for _ in range(WARMING):
+                _warm(spark, lake, sizes[0])
+            figures += [
+                (f"{size:,} new events, warm", [_warm(spark, lake, size) for _ in range(rounds)]) for size in sizes
+            ]
+            figures.append(("one event of an old run, warm", [_late(spark, lake, each) for each in range(rounds)]))
+        figures += [
+            (f"{size:,} new events, fresh session", [_fresh(lake, size) for _ in range(rounds)]) for size in sizes
+        ]
         return [figure for name, passes in figures for figure in _figures(name, passes)]
 
 
 def _warm(spark: SparkSession, lake: Lake, size: int) -> Pass:
     lake.store(size)
+    with measured(spark, lake.uri) as found:
+        refresh(spark, str(lake.uri), UserRules())
+    return found
+
+
+def _late(spark: SparkSession, lake: Lake, run: int) -> Pass:
+    lake.store_late(run)
     with measured(spark, lake.uri) as found:
         refresh(spark, str(lake.uri), UserRules())
     return found

@@ -26,6 +26,7 @@ from tests.gateway import Gateway, running
 from tests.made_events import body, run_event
 from tests.parsing import World, event
 from tests.spoiled import Spoil, damaged, displaced, emptied, locked
+from tests.until_end import until_end
 
 LOCKED = pytest.param(locked, marks=pytest.mark.slow)  # who waits for a lock waits a second or more
 WAYS = pytest.mark.parametrize("spoil", [LOCKED, damaged, displaced, emptied])
@@ -164,16 +165,16 @@ def test_records_in_the_side_file_of_a_segment_that_was_cut_to_nothing_are_not_d
         assert "side file" in (again.trouble() or "")
         again.close()
         with pytest.raises(LogUnavailable, match="side file"):
-            SqliteLogReader(tmp_path / "copy").tail()
+            until_end(SqliteLogReader(tmp_path / "copy")).tail()
         assert Path(f"{segment}-wal").read_bytes() == before
-    found = SqliteLogReader(tmp_path / "copy").read(0, limit=9, max_bytes=99)
+    found = until_end(SqliteLogReader(tmp_path / "copy")).read(0, limit=9, max_bytes=99)
     assert [record.body for record in found] == [b"only in the side file"]
 
 
 def test_a_log_folder_that_cannot_be_listed_is_not_an_empty_one(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(b"in its place")
     with pytest.raises(LogUnavailable, match="Cannot read the log folder"):
-        SqliteLogReader(tmp_path / "log").tail()
+        until_end(SqliteLogReader(tmp_path / "log")).tail()
 
 
 def test_large_bodies_whose_folder_vanished_are_waited_for(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from headwater.lineage.runs.derivation import Derivation
 from headwater.lineage.runs.event_reading import FactsReader, ReadShape
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.runs.sent_facets import members
+from headwater.opening import or_closed
 
 
 class Indexer:
@@ -40,7 +41,10 @@ class Indexer:
 
     def __init__(self, path: Path, rules: NameRules):
         """Open or create the file; it belongs to these rules for names alone."""
-        self._sql = open_for_writing(path)
+        with or_closed(open_for_writing(path)) as self._sql:
+            self._begin(rules)
+
+    def _begin(self, rules: NameRules) -> None:
         self._names = NameNumbers(self._sql)
         self._contents = SqliteContents(self._sql)
         runs = RunNumbers(self._sql)

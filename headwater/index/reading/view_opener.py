@@ -154,7 +154,7 @@ class ViewOpener:
         self._live, self._opened = None, None
 
     def _past_snapshot(self, as_of: AsOf) -> tuple[SnapshotOfFacts, UserRules]:
-        """Derive the past anew from the parts that count then: costs about 50 us for each event before it."""
+        """Derive the past anew from the facts that count then: costs about 50 us for each event before it."""
         with self._opened_index() as (live, rules):
             opened, held = self._opened, frozenset(read_progress(live.sql).items())
         key = (opened, held, as_of.as_of_us, as_of.known_at_us, as_of.every)

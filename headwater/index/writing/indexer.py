@@ -145,7 +145,7 @@ class Indexer:
         self._store.search.flush()
 
     def _settle(self, job_outputs: Sequence[int]) -> None:
-        """Mark which edge sets of the groups about one output count now."""
+        """Mark which edge sets of the job outputs about one output count now."""
         candidates, edge_sets = self._store.candidates, self._store.edge_sets
         counting_sets = outcome(candidates.that_can_count(job_outputs), edge_sets.edges, self._relations)
         before = edge_sets.counted(job_outputs)
@@ -196,7 +196,7 @@ class Indexer:
 
 
 def _by_output(job_outputs: Iterable[JobOutput]) -> Iterable[Sequence[JobOutput]]:
-    """Put groups about one output, in whatever generation, together; of what is written nowhere each job alone."""
+    """Put job outputs about one output, in whatever generation, together; of what is written nowhere each job alone."""
     found: dict[object, list[JobOutput]] = {}
     for job_output in job_outputs:
         found.setdefault(job_output.output.plain if job_output.output else job_output, []).append(job_output)
@@ -223,7 +223,7 @@ def _counted(counting: EdgeSet[int]) -> CountedEdgeSet:
 
 
 def _stands_alone(counting_sets: Sequence[EdgeSet[int]], edge_sets: EdgeSetTable) -> bool:
-    """Tell whether one edge set is all that a group says, with column lineage and without anything to be explained."""
+    """Tell whether a job output says one edge set alone, with column lineage and without anything to be explained."""
     if len(counting_sets) > 1 or not (counting_sets[0].live and counting_sets[0].latest and counting_sets[0].reading):
         return False
     lineage = edge_sets.edges(counting_sets[0].lineage)

@@ -78,7 +78,7 @@ def run(events: int = EVENTS) -> list[Figure]:
 def _build_by_other_code(folder: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name:
         shutil.copytree(_ROOT / "headwater", Path(name) / "headwater", ignore=shutil.ignore_patterns("__pycache__"))
-        with (Path(name) / "headwater" / "lineage" / "outcome.py").open("a") as rules:
+        with (Path(name) / "headwater" / "lineage" / "edges" / "run_edges.py").open("a") as rules:
             rules.write("\n_OTHER = True\n")
         environment = {**os.environ, "PYTHONPATH": name}
         subprocess.run([sys.executable, "-c", _BUILD, str(folder)], cwd=name, env=environment, check=True)

@@ -21,6 +21,7 @@ from headwater.runtime.folders import prepare_folder
 from headwater.runtime.storage import OWNER, open_bronze, open_claims
 from headwater.settings import load_settings
 from tests.lake_check import rows_at
+from tests.until_end import until_end
 
 _STEP = """
 import sys, time
@@ -76,7 +77,7 @@ class World:
         return self.folder / "claims" / key.decode()
 
     def reader(self) -> SqliteLogReader:
-        return SqliteLogReader(self.log)
+        return until_end(SqliteLogReader(self.log))
 
     def parser(self) -> Parser:
         return Parser(self.reader(), self.bronze, open_claims(self.settings), OWNER)

@@ -30,6 +30,7 @@ from tests.parsing import World
 from tests.reference.world_events import at, dataset, facet, run_event
 from tests.reference.worlds import random_world
 from tests.samples import EVENTS
+from tests.until_end import until_end
 
 CANONICAL = default_rules().canonical
 ODD: list[Any] = [None, 1, "x", "", [], {}, [1], True, 1e5, {"_deleted": True}, {"tags": [{"key": ""}, 7]}]
@@ -185,7 +186,7 @@ def indexed(
         known = [event if keep else event._replace(sent=None) for event in events]
         indexer.add(source, after + at_once, known, bodies)
     indexer.close()
-    return open_for_reading(path / "index.sqlite")
+    return until_end(open_for_reading(path / "index.sqlite"))
 
 
 def from_columns(bronze: Bronze) -> tuple[dict[str, RunFacts], Contents]:

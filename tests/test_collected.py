@@ -1,6 +1,7 @@
 """Edge sets that no run says any more: their edges go after a while, and come back with the next run that says them."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 from headwater.events.position import Source
@@ -33,7 +34,8 @@ class Writer:
 
     def kept(self) -> int:
         """Return how many edge sets have edges."""
-        return int(open_for_reading(self.path).execute("SELECT count(*) FROM edges").fetchone()[0])
+        with closing(open_for_reading(self.path)) as sql:
+            return int(sql.execute("SELECT count(*) FROM edges").fetchone()[0])
 
 
 def test_edges_that_no_run_says_any_more_are_deleted_and_come_back_with_one_that_does(tmp_path: Path) -> None:

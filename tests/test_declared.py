@@ -1,6 +1,7 @@
 """A question is declared once, as a function: route, document and command follow from it."""
 
 import json
+from collections import defaultdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any
@@ -9,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from headwater.api.api_routes import BASE
+from headwater.api.api_routes import BASE, ROUTES
 from headwater.api.openapi import document
 from headwater.cli.printing import show
 from headwater.cli.question_commands import command
@@ -80,6 +81,16 @@ def test_the_document_has_its_route_parameters_and_shape() -> None:
     assert size["description"] == "At least so many columns."
     assert {each["name"]: each["required"] for each in operation["parameters"]}["dataset"]
     assert set(found["components"]["schemas"]["Wide"]["properties"]) == {"dataset", "size", "strict", "since", "every"}
+
+
+def test_the_document_sorts_routes_by_what_they_ask() -> None:
+    groups = defaultdict(set)
+    for path, methods in document(ROUTES)["paths"].items():
+        for operation in methods.values():
+            groups[operation["tags"][0]].add(path.removeprefix(f"{BASE}/"))
+    assert {"impact", "coverage", "rules", "runs/{run}/lineage"} <= groups["lineage"]
+    assert {"live", "settings", "audit", "overview", "rejected/retry"} <= groups["operations"]
+    assert {path.split("/")[0] for path in groups["sinks"]} == {"sinks"}
 
 
 def test_the_command_takes_its_parameters_and_prints_its_answer(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from headwater.eventlog.sqlite_reader import SqliteLogReader
 from tests.gateway import Gateway, Wire, post, running
 from tests.lake_check import bronze_of
 from tests.made_events import body, run_event
+from tests.until_end import until_end
 
 pytestmark = pytest.mark.slow  # each stops a server under load
 
@@ -82,7 +83,7 @@ def _post_until_it_stops(
 
 def _runs(gateway: Gateway) -> set[str]:
     """Return the runs in the lake, and those still on the log behind it."""
-    bronze, reader = bronze_of(gateway.folder), SqliteLogReader(gateway.folder / "log")
+    bronze, reader = bronze_of(gateway.folder), until_end(SqliteLogReader(gateway.folder / "log"))
     found, watermark = set(), 0
     if bronze.events.exists():
         found = set(bronze.events.query("SELECT run_id FROM t").column("run_id").to_pylist())

@@ -15,6 +15,7 @@ from headwater.eventlog.folder_claims import ClaimCheck, FolderClaims, Leftovers
 from headwater.eventlog.segments import Header, create_segment, open_writable
 from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
 from headwater.eventlog.sqlite_reader import SqliteLogReader
+from tests.until_end import until_end
 
 FAR_FUTURE_US = 4e15
 
@@ -40,7 +41,7 @@ def test_what_was_appended_is_read_in_order_by_another_connection(tmp_path: Path
     with opened(tmp_path) as log:
         append(log, b"one", b"two")
         append(log, b"three")
-        reader = SqliteLogReader(tmp_path)
+        reader = until_end(SqliteLogReader(tmp_path))
         assert bodies(reader) == [b"one", b"two", b"three"]
         assert bodies(reader, after=2) == [b"three"]
         assert [record.sequence for record in reader.read(0, limit=2, max_bytes=1 << 20)] == [1, 2]
@@ -52,7 +53,7 @@ def test_requests_that_wait_together_share_a_commit_and_all_get_their_answer(tmp
 
     with opened(tmp_path) as log:
         asyncio.run(many(log))
-        assert sorted(map(int, bodies(SqliteLogReader(tmp_path)))) == list(range(500))
+        assert sorted(map(int, bodies(until_end(SqliteLogReader(tmp_path))))) == list(range(500))
 
 
 def test_sequence_numbers_and_incarnation_survive_a_restart(tmp_path: Path) -> None:
@@ -62,7 +63,7 @@ def test_sequence_numbers_and_incarnation_survive_a_restart(tmp_path: Path) -> N
     with opened(tmp_path) as log:
         append(log, b"two")
         assert log.epoch == life
-        assert SqliteLogReader(tmp_path).tail() == 2
+        assert until_end(SqliteLogReader(tmp_path)).tail() == 2
 
 
 def test_a_segment_whose_creation_was_cut_off_is_made_anew(tmp_path: Path) -> None:
@@ -71,7 +72,7 @@ def test_a_segment_whose_creation_was_cut_off_is_made_anew(tmp_path: Path) -> No
     open_writable(tmp_path / f"{2:020d}.sqlite").close()
     with opened(tmp_path) as log:
         append(log, b"two")
-        assert bodies(SqliteLogReader(tmp_path)) == [b"one", b"two"]
+        assert bodies(until_end(SqliteLogReader(tmp_path))) == [b"one", b"two"]
 
 
 def test_segments_follow_each_other_and_the_counts_go_on(tmp_path: Path) -> None:
@@ -79,7 +80,7 @@ def test_segments_follow_each_other_and_the_counts_go_on(tmp_path: Path) -> None
         for number in range(20):
             append(log, b"%03d" % number * 100)
             append(log, b"{}", kind=RecordKind.REFUSAL)
-        reader = SqliteLogReader(tmp_path)
+        reader = until_end(SqliteLogReader(tmp_path))
         assert len(list(tmp_path.glob("*.sqlite"))) > 3
         assert reader.pending(0) == 20
         assert reader.pending(reader.tail() - 4) == 2
@@ -90,7 +91,7 @@ def test_retention_never_takes_what_the_parser_has_not_passed(tmp_path: Path) ->
     with opened(tmp_path, LogLimits(segment_bytes=1000, min_free_bytes=0)) as log:
         for number in range(20):
             append(log, b"%03d" % number * 100)
-        reader = SqliteLogReader(tmp_path)
+        reader = until_end(SqliteLogReader(tmp_path))
         log.request_retention(passed=9, older_than_us=FAR_FUTURE_US, keep_bytes=0)
         append(log, b"after")  # the writer looks at retention between two groups
         append(log, b"and again")
@@ -103,7 +104,7 @@ def test_retention_by_size_keeps_the_newest_and_by_age_what_is_young(tmp_path: P
     with opened(tmp_path, LogLimits(segment_bytes=1000, min_free_bytes=0)) as log:
         for number in range(20):
             append(log, b"%03d" % number * 100)
-        reader = SqliteLogReader(tmp_path)
+        reader = until_end(SqliteLogReader(tmp_path))
         log.request_retention(passed=20, older_than_us=0, keep_bytes=1 << 40)
         append(log, b"after")
         append(log, b"and again")
@@ -122,7 +123,7 @@ def test_a_nearly_full_disk_refuses_before_anything_is_written(tmp_path: Path) -
         with pytest.raises(LogUnavailable, match="MiB are free"):
             append(log, b"one")
         assert "Free some space" in (log.trouble() or "")
-        assert SqliteLogReader(tmp_path).tail() == 0
+        assert until_end(SqliteLogReader(tmp_path)).tail() == 0
 
 
 def test_more_bodies_than_may_wait_are_refused_at_once(tmp_path: Path) -> None:
@@ -135,7 +136,7 @@ def test_more_bodies_than_may_wait_are_refused_at_once(tmp_path: Path) -> None:
         taken = sum(outcome is None for outcome in outcomes)
         assert all(isinstance(outcome, LogUnavailable) for outcome in outcomes if outcome is not None)
         assert 0 < taken < 200
-        assert SqliteLogReader(tmp_path).tail() == taken
+        assert until_end(SqliteLogReader(tmp_path)).tail() == taken
 
 
 def test_a_log_that_stands_still_answers_within_the_timeout_and_takes_the_rest_later(tmp_path: Path) -> None:
@@ -148,7 +149,7 @@ def test_a_log_that_stands_still_answers_within_the_timeout_and_takes_the_rest_l
         blocker.execute("ROLLBACK")
         blocker.close()
         append(log, b"three")
-        assert bodies(SqliteLogReader(tmp_path))[-1] == b"three"
+        assert bodies(until_end(SqliteLogReader(tmp_path)))[-1] == b"three"
 
 
 def test_a_log_of_a_newer_format_is_left_alone(tmp_path: Path) -> None:
@@ -169,7 +170,7 @@ def test_received_times_never_go_back(tmp_path: Path) -> None:
     connection.close()
     with opened(tmp_path) as log:
         append(log, b"two")
-        times = [record.received_us for record in SqliteLogReader(tmp_path).read(0, limit=9, max_bytes=99)]
+        times = [record.received_us for record in until_end(SqliteLogReader(tmp_path)).read(0, limit=9, max_bytes=99)]
         assert times == [ahead, ahead]
 
 
@@ -178,7 +179,7 @@ def test_a_large_body_waits_beside_the_log_until_retention_takes_its_record(tmp_
     log = SqliteLog(tmp_path / "log", LogLimits(segment_bytes=1000, min_free_bytes=0), on_remove=claims.remove)
     checked = ClaimCheck(log, claims, limit_bytes=100)
     append(checked, b"L" * 5000, b"small")
-    reader = SqliteLogReader(tmp_path / "log")
+    reader = until_end(SqliteLogReader(tmp_path / "log"))
     [claim, small] = reader.read(0, limit=9, max_bytes=1 << 20)
     assert (claim.kind, small.kind) == (RecordKind.CLAIM, RecordKind.EVENT)
     assert claims.get(claim.body) == b"L" * 5000

@@ -27,6 +27,7 @@ from tests.reference.small_events import CLEAR, made, run
 from tests.reference.world_events import at, source, uuid
 from tests.running import Running, headwater
 from tests.shop import LAKE, Asker, up
+from tests.until_end import until_end
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -126,9 +127,12 @@ class Place:
         settings = self.world.settings
         self.home = open_index_home(folder)
         self.rules = open_rules(settings)
-        self.open_views = ViewOpener(self.home, self.rules)
-        self.freshness: FreshnessMeter = open_freshness(settings, folder, log_readers(settings, folder))
-        self._follower = IndexFollower(self.home, self.world.bronze)
+        self.open_views = until_end(ViewOpener(self.home, self.rules))
+        readers = log_readers(settings, folder)
+        for reader in readers():
+            until_end(reader)
+        self.freshness: FreshnessMeter = open_freshness(settings, folder, readers)
+        self._follower = until_end(IndexFollower(self.home, self.world.bronze))
 
     def parse(self) -> None:
         parser = self.world.parser()

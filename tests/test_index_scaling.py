@@ -9,7 +9,7 @@ import pytest
 from headwater.events.position import Source
 from headwater.index.reading.search_file import SearchFile
 from headwater.index.stored.candidate_table import CandidateTable
-from headwater.index.stored.database import open_for_reading, open_for_writing
+from headwater.index.stored.database import open_for_writing
 from headwater.index.stored.edge_set_table import EdgeSetTable
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.run_numbers import RunNumbers
@@ -19,6 +19,7 @@ from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
 from tests.reference.small_events import A, Named, run, x_from
 from tests.reference.world_events import Json
+from tests.until_end import until_end
 
 FEW, MANY = 200, 1600
 
@@ -49,7 +50,9 @@ def test_a_name_of_a_million_characters_is_found_by_its_last_part(tmp_path: Path
     """Where a pattern looks for the last part from every character on, this takes an hour."""
     long = ("s3://lake", "a" * 1_000_000 + "/mailing")
     path = written(tmp_path, [run(1, 0, x_from(A, long), job="b" * 1_000_000 + ".load")])
-    found, _ = SearchFile(open_for_reading(path)).find(["mailing"], ["dataset"])
+    searched = SearchFile(path)
+    until_end(searched.sql)
+    found, _ = searched.find(["mailing"], ["dataset"])
     assert [(hit.whole, hit.match) for hit in found] == [(Name(*long), "exact")]
 
 

@@ -1,6 +1,9 @@
 """The commands that ask about lineage: tables and JSON, statuses, on a folder at rest and beside a running server."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -110,6 +113,28 @@ def test_every_command_as_a_table_and_as_json(
     assert machine.status == status
     assert keys <= set(machine.json)
     assert machine.out.count("\n") == 1
+
+
+ASKED = [
+    ("coverage",), ("surface",), ("unused",), ("diff", "--from", at(75)), ("impact", *EMAIL), ("upstream", MAILING[1]),
+    ("run", uuid(2)), ("facets", "job", "sql"), ("path", *ENDS), ("edge", "silver/customers#email", ENDS[1]),
+]  # fmt: skip
+
+
+def test_answers_are_the_same_text_whatever_the_hash_seed(data: Path, tmp_path: Path) -> None:
+    script = tmp_path / "ask.py"
+    script.write_text(
+        "from contextlib import suppress\nfrom headwater.cli import main\n"
+        f"for arguments in {ASKED}:\n    with suppress(SystemExit):\n"
+        f"        main([*arguments, '--data', {str(data)!r}, '--json'])\n"
+    )
+    first, second = (
+        subprocess.run([sys.executable, script], capture_output=True, text=True, check=True, env=os.environ | {
+            "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parents[1])
+        }).stdout.splitlines() for seed in ("1", "2")
+    )  # fmt: skip
+    assert len(first) == len(ASKED)
+    assert second == first
 
 
 def test_tables_show_clear_values_from_before_readers_from_before_and_mere_showing(

@@ -23,6 +23,7 @@ from tests.reference.small_events import CLEAR, made, run
 from tests.reference.world_events import dataset, source, uuid
 from tests.running import Running
 from tests.shop import API, EVENTS, LAKE, SILVER, Asker, up
+from tests.until_end import until_end
 
 pytestmark = pytest.mark.slow
 
@@ -129,7 +130,7 @@ def test_a_wrong_parameter_is_refused(shop: Asker) -> None:
 def test_rejections_are_told_once(tmp_path: Path) -> None:
     """Only what a log took before could be rejected: the receiver refuses the rest."""
     world, home = World(tmp_path), IndexHome(tmp_path / "index")
-    follower, reader = IndexFollower(home, world.bronze), FeedReader(home)
+    follower, reader = until_end(IndexFollower(home, world.bronze)), until_end(FeedReader(home))
     for number in range(3):
         world.append(b"{}", event(number))
         world.parser().step()

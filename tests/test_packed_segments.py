@@ -14,6 +14,7 @@ from headwater.eventlog.segments import segment_files
 from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
 from headwater.eventlog.sqlite_reader import SqliteLogReader
 from tests.parsing import World, event
+from tests.until_end import until_end
 
 CLAIM = b"0" * 32
 BEFORE_PACKING = """
@@ -47,7 +48,7 @@ def append(folder: Path, *groups: list[bytes]) -> int:
 
     log = SqliteLog(folder, LogLimits(min_free_bytes=0))
     asyncio.run(all_groups())
-    size = SqliteLogReader(folder).size_bytes()
+    size = until_end(SqliteLogReader(folder)).size_bytes()
     log.close()
     return size
 
@@ -59,19 +60,19 @@ def bodies(reader: SqliteLogReader) -> list[bytes]:
 @pytest.mark.parametrize("body", [b"", b"{", event(1), bytes(range(256)) * 9, b"[" * 5_000_000], ids=len)
 def test_whatever_was_appended_comes_back_byte_by_byte(tmp_path: Path, body: bytes) -> None:
     append(tmp_path, [body, body])
-    assert bodies(SqliteLogReader(tmp_path)) == [body, body]
+    assert bodies(until_end(SqliteLogReader(tmp_path))) == [body, body]
 
 
 def test_a_read_ends_at_its_bytes_as_the_bodies_have_them_not_as_the_disk_has(tmp_path: Path) -> None:
     append(tmp_path, [b"x" * 1000] * 10)
-    assert len(SqliteLogReader(tmp_path).read(0, limit=10, max_bytes=2500)) == 3
+    assert len(until_end(SqliteLogReader(tmp_path)).read(0, limit=10, max_bytes=2500)) == 3
 
 
 def test_events_of_two_kilobytes_take_at_most_six_tenths_of_their_bytes(tmp_path: Path) -> None:
     sent = [event(run, schema=[f"column_{run % 7}_{number}" for number in range(12)]) for run in range(4000)]
     append(tmp_path, sent)
     assert 1500 < len(sent[0]) < 2500
-    assert SqliteLogReader(tmp_path).size_bytes() < 0.6 * sum(map(len, sent))
+    assert until_end(SqliteLogReader(tmp_path)).size_bytes() < 0.6 * sum(map(len, sent))
 
 
 def test_commits_of_one_record_leave_a_side_file_no_longer_than_large_commits_do(tmp_path: Path) -> None:
@@ -86,7 +87,7 @@ def test_a_segment_of_before_packing_is_read_and_left_as_it_is_and_the_next_reco
     old = segment_of_before(
         tmp_path, (5, RecordKind.EVENT, b"five"), (6, RecordKind.CLAIM, CLAIM), (7, RecordKind.REFUSAL, b"{}")
     )
-    reader = SqliteLogReader(tmp_path)
+    reader = until_end(SqliteLogReader(tmp_path))
     assert bodies(reader) == [b"five", CLAIM, b"{}"]
     append(tmp_path, [b"eight"])
     append(tmp_path, [b"nine"])
@@ -100,7 +101,7 @@ def test_a_segment_of_before_packing_is_read_and_left_as_it_is_and_the_next_reco
 
 def test_an_empty_segment_of_before_packing_is_used_and_who_had_it_open_reads_what_came(tmp_path: Path) -> None:
     old = segment_of_before(tmp_path)
-    reader = SqliteLogReader(tmp_path)
+    reader = until_end(SqliteLogReader(tmp_path))
     assert reader.tail() == 4
     append(tmp_path, [b"five"])
     assert bodies(reader) == [b"five"]

@@ -20,6 +20,7 @@ from headwater.eventlog.sqlite_reader import SqliteLogReader
 from headwater.receiver import Answer, Request
 from headwater.receiver.station import Receiver, RequestLimits
 from tests.made_events import body, dataset_event, job_event, run_event, with_raw
+from tests.until_end import until_end
 
 WRITER = Key(name="writer", key=SecretStr("writer-key"))
 READER = Key(name="reader", key=SecretStr("reader-key"), roles=frozenset({"read"}))
@@ -64,7 +65,7 @@ async def _chunks(data: bytes, size: int) -> AsyncIterator[bytes]:
 
 def _station(folder: Path, *, min_free_bytes: int = 0) -> Iterator[Station]:
     log = SqliteLog(folder / "log", LogLimits(min_free_bytes=min_free_bytes))
-    reader = SqliteLogReader(folder / "log")
+    reader = until_end(SqliteLogReader(folder / "log"))
     claims = ClaimCheck(log, FolderClaims(folder / "claims"), 32 << 10)
     receiver = Receiver(claims, Access([WRITER, READER, ADMIN, FENCED]), RequestLimits(max_body_bytes=MAX_BODY))
     yield Station(receiver, log, reader)

@@ -12,6 +12,7 @@ from headwater.index.stored.schema_use_table import SchemaUseTable
 from headwater.lineage.edges.schema_history import SeenSchema, schema_at
 from headwater.lineage.names.dataset_generations import Span
 from headwater.lineage.names.dataset_name import Name
+from tests.until_end import until_end
 
 NAME = Name("n", "table")
 STEADY = settings(derandomize=True, deadline=None, database=None)
@@ -26,7 +27,7 @@ class Keeper:
     """A table beside the list of all that it was told, as the runs of earlier batches tell it again."""
 
     def __init__(self) -> None:
-        self.sql = sqlite3.connect(":memory:", isolation_level=None)
+        self.sql = until_end(sqlite3.connect(":memory:", isolation_level=None))
         self.sql.executescript(SCHEMA)
         self.earlier: list[SeenSchema] = []
         self.table = SchemaUseTable(self.sql, NameNumbers(self.sql), lambda _: self.earlier)

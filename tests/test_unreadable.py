@@ -2,12 +2,15 @@
 
 import asyncio
 import shutil
+import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from headwater.errors import GiveUp, LakeUnavailable, LogUnavailable
@@ -17,7 +20,12 @@ from headwater.eventlog.segments import PARTITION
 from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
 from headwater.eventlog.sqlite_reader import SqliteLogReader
 from headwater.events.position import Source
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.reading.search_file import SearchFile
 from headwater.index.stored.database import open_for_writing
+from headwater.index.writing.indexer import Indexer
+from headwater.lineage.names.canonical_names import default_rules
+from headwater.lineage.time.snapshot import as_said
 from headwater.local.log_epochs import begin_epoch
 from headwater.parser.log_ingest import Parser
 from headwater.runtime.logs import open_log
@@ -26,6 +34,7 @@ from tests.gateway import Gateway, running
 from tests.made_events import body, run_event
 from tests.parsing import World, event
 from tests.spoiled import Spoil, damaged, displaced, emptied, locked
+from tests.until_end import until_end
 
 LOCKED = pytest.param(locked, marks=pytest.mark.slow)  # who waits for a lock waits a second or more
 WAYS = pytest.mark.parametrize("spoil", [LOCKED, damaged, displaced, emptied])
@@ -164,16 +173,16 @@ def test_records_in_the_side_file_of_a_segment_that_was_cut_to_nothing_are_not_d
         assert "side file" in (again.trouble() or "")
         again.close()
         with pytest.raises(LogUnavailable, match="side file"):
-            SqliteLogReader(tmp_path / "copy").tail()
+            until_end(SqliteLogReader(tmp_path / "copy")).tail()
         assert Path(f"{segment}-wal").read_bytes() == before
-    found = SqliteLogReader(tmp_path / "copy").read(0, limit=9, max_bytes=99)
+    found = until_end(SqliteLogReader(tmp_path / "copy")).read(0, limit=9, max_bytes=99)
     assert [record.body for record in found] == [b"only in the side file"]
 
 
 def test_a_log_folder_that_cannot_be_listed_is_not_an_empty_one(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(b"in its place")
     with pytest.raises(LogUnavailable, match="Cannot read the log folder"):
-        SqliteLogReader(tmp_path / "log").tail()
+        until_end(SqliteLogReader(tmp_path / "log")).tail()
 
 
 def test_large_bodies_whose_folder_vanished_are_waited_for(tmp_path: Path) -> None:
@@ -211,6 +220,22 @@ def test_an_index_that_another_program_has_locked_is_not_taken_for_a_damaged_one
         open_for_writing(path)
     with closing(open_for_writing(path)) as index:
         assert index.execute("SELECT name FROM names").fetchall() == [("kept",)]
+
+
+@pytest.mark.parametrize(
+    "open_it", [SearchFile, partial(LiveGraph, remask=as_said), partial(Indexer, rules=default_rules())],
+    ids=["search", "graph", "writer"],
+)  # fmt: skip
+def test_an_index_whose_end_is_damaged_is_not_left_open(tmp_path: Path, open_it: Callable[[Path], object]) -> None:
+    path = tmp_path / "index.sqlite"
+    with closing(open_for_writing(path)) as index:
+        index.executemany("INSERT INTO names(namespace, name) VALUES (?, ?)", ((str(n), "x" * 500) for n in range(999)))
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2].ljust(len(whole), b"?"))
+    with pytest.raises(sqlite3.DatabaseError, match="malformed") as raised:
+        open_it(path)
+    assert raised.traceback, "what failed is still referred to: no collector closes it"
+    assert [each.path for each in psutil.Process().open_files() if str(path) in each.path] == []
 
 
 @pytest.mark.slow

@@ -22,6 +22,7 @@ from tests.reference.small_events import CLEAR, made, run
 from tests.reference.world_events import Json, source
 from tests.running import TIMEOUT_S, Running, headwater
 from tests.shop import LAKE, Asker
+from tests.until_end import until_end
 
 NEVER_S = 3600.0
 SOURCE = Source("local", "life", "0")
@@ -138,7 +139,7 @@ class Followed:
         self.world = World(folder)
         self._home = open_index_home(self.world.folder)
         self._names = open_rules(self.world.settings).current().names
-        self._follower = IndexFollower(self._home, self.world.bronze)
+        self._follower = until_end(IndexFollower(self._home, self.world.bronze))
 
     def store(self, *runs: object) -> Source:
         self.world.append(*map(event, runs))

@@ -124,5 +124,6 @@ def _shown(cell: Any) -> Any:
     return cell.astimezone(UTC).isoformat().replace("+00:00", "Z") if isinstance(cell, datetime) else cell
 
 
+LINEAGE_ROUTES = questions_in(vars(declared))
 SINK_ROUTES = questions_in(vars(sink_routes))
-ROUTES = (*questions_in(vars(declared)), *questions_in(globals()), *SINK_ROUTES)
+ROUTES = (*LINEAGE_ROUTES, *questions_in(globals()), *SINK_ROUTES)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from headwater.api.api_routes import BASE
+from headwater.api.api_routes import BASE, LINEAGE_ROUTES, SINK_ROUTES
 from headwater.api.shapes.happenings import HAPPENINGS
 from headwater.api.shapes.marquez_shapes import READ_BY_PAGE
 from headwater.questions.answers.answer_parts import Error
@@ -70,7 +70,7 @@ def _operation(route: Question) -> dict[str, Any]:
     return {
         "operationId": route.name,
         "summary": route.summary,
-        "tags": ["sinks" if route.name.startswith("sinks") else "operations" if route.reads_lake else "lineage"],
+        "tags": ["lineage" if route in LINEAGE_ROUTES else "sinks" if route in SINK_ROUTES else "operations"],
         "description": f"Needs the role `{route.role}`.",
         "parameters": [_parameter(each) for each in route.parameters],
         "responses": {"200": {"description": "Answered", **said}, **_refusals(*_REFUSALS)},

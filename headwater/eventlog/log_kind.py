@@ -61,7 +61,7 @@ class LogKind(Protocol):
         return True
 
     def renew(self, settings: Any, folder: Path) -> None:
-        """Let a log on our own disk, made if it is missing, go by another incarnation; a service's has its own."""
+        """Let a log on our own disk, made if it is missing, begin another epoch; a service's has its own."""
         return
 
     def claim_limit(self, settings: LogSettings) -> int:

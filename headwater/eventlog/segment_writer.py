@@ -4,6 +4,7 @@ import itertools
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from headwater.eventlog import Record, RecordKind
@@ -26,6 +27,7 @@ from headwater.eventlog.segments import (
     segment_path,
 )
 from headwater.failpoints import reach
+from headwater.opening import or_closed
 
 CHECKPOINT_BYTES = 2 << 20  # a longer pause would be seen at p99, more of them in CPU
 
@@ -114,15 +116,13 @@ class SegmentWriter:
 
     def _roll(self) -> None:
         header = Header(self.header.epoch, self._next)
-        old = self._connection
-        self._use(create_segment(self._folder, header), header, self._last_us)
-        old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        old.close()
+        with closing(self._connection) as old:
+            self._use(create_segment(self._folder, header), header, self._last_us)
+            old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _open_newest(self) -> None:
         for path in reversed(segment_files(self._folder)):
-            with using(path):
-                connection = open_writable(path)
+            with using(path), or_closed(open_writable(path)) as connection:
                 header = read_header(connection)
                 if header:
                     self._use(connection, header, _last_received_us(connection))
@@ -144,11 +144,12 @@ class SegmentWriter:
             self._connection.execute("UPDATE header SET format = ?", (FORMAT,))
 
     def _use(self, connection: sqlite3.Connection, header: Header, last_us: int) -> None:
+        with or_closed(connection):
+            self._next = last_sequence(connection, header) + 1
+            pages = connection.execute("PRAGMA page_count").fetchone()[0]
+            self._segment_bytes = pages * connection.execute("PRAGMA page_size").fetchone()[0]
         self._path, self._connection, self.header = segment_path(self._folder, header), connection, header
-        self._next = last_sequence(connection, header) + 1
         self._last_us = last_us
-        pages = connection.execute("PRAGMA page_count").fetchone()[0]
-        self._segment_bytes = pages * connection.execute("PRAGMA page_size").fetchone()[0]
         self._unchecked_bytes = 0
 
 
@@ -164,11 +165,8 @@ def _last_received_us(connection: sqlite3.Connection) -> int:
 
 def _claims_of(path: Path) -> list[bytes]:
     """List a closed segment's large bodies; who has it locked must not hold up the writer."""
-    connection = open_readonly(path, wait_s=0)
-    try:
+    with closing(open_readonly(path, wait_s=0)) as connection:
         return claim_keys(connection)
-    finally:
-        connection.close()
 
 
 def _chunks(values: list[_Row]) -> list[list[_Row]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from headwater.errors import LogUnavailable, WrongSetting
 from headwater.eventlog.segment_faults import NO_HEADER, check_not_cut, damaged, using
+from headwater.opening import or_closed
 
 FORMAT = 2
 PACKED_SINCE = 2  # the format of segments whose events are packed
@@ -61,10 +62,11 @@ def open_writable(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(
         path, timeout=BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=16
     )
-    connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA synchronous=FULL")
-    connection.execute("PRAGMA wal_autocheckpoint=0")  # the writer checkpoints between two groups, never inside one
+    with or_closed(connection):
+        connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA wal_autocheckpoint=0")  # the writer checkpoints between two groups, never inside one
     return connection
 
 
@@ -77,19 +79,20 @@ def open_readonly(path: Path, *, wait_s: float = BUSY_S) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=wait_s, check_same_thread=False
     )
-    connection.execute("PRAGMA query_only=1")
-    connection.execute("PRAGMA cache_size=-256")  # KiB: reading goes forward once; 2 MB a segment would add up
+    with or_closed(connection):
+        connection.execute("PRAGMA query_only=1")
+        connection.execute("PRAGMA cache_size=-256")  # KiB: reading goes forward once; 2 MB a segment would add up
     return connection
 
 
 def create_segment(folder: Path, header: Header) -> sqlite3.Connection:
     """Create the segment that starts at `header.first_sequence`; it exists on disk when this returns."""
-    connection = open_writable(segment_path(folder, header))
-    connection.executescript("BEGIN;" + _SCHEMA)
-    row = (FORMAT, header.epoch, header.first_sequence)
-    connection.execute("INSERT INTO header VALUES (?,?,?)", row)
-    connection.execute("COMMIT")
-    sync_folder(folder)
+    with or_closed(open_writable(segment_path(folder, header))) as connection:
+        connection.executescript("BEGIN;" + _SCHEMA)
+        row = (FORMAT, header.epoch, header.first_sequence)
+        connection.execute("INSERT INTO header VALUES (?,?,?)", row)
+        connection.execute("COMMIT")
+        sync_folder(folder)
     return connection
 
 

@@ -74,7 +74,7 @@ class SqliteKind(LogKind):
         return bool(segment_files(folder / "log"))
 
     def renew(self, settings: SqliteSettings, folder: Path) -> None:
-        """Give the log another incarnation; nothing may have it open."""
+        """Begin another epoch of the log; nothing may have it open."""
         from headwater.eventlog.segment_writer import SegmentWriter
         from headwater.eventlog.segments import rename
 

@@ -22,6 +22,7 @@ from headwater.eventlog.segments import (
     segment_files,
 )
 from headwater.events.position import Source
+from headwater.opening import or_closed
 
 T = TypeVar("T")
 
@@ -135,8 +136,8 @@ class SqliteLogReader:
             raise unusable(path, error) from error
 
     def _opened(self, path: Path) -> tuple[sqlite3.Connection, Header] | None:
-        connection = open_readonly(path)
-        header = read_header(connection)
+        with or_closed(open_readonly(path)) as connection:
+            header = read_header(connection)
         if header:
             self._open[path] = connection, header
             return self._open[path]

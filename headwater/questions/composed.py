@@ -10,7 +10,7 @@ from headwater.questions.subjects import Bounds, Subject
 
 
 @composed
-def as_of_of(
+def as_of_from(
     view: p.View = "current", as_of: p.AsOf = None, known_at: p.KnownAt = None, seen_since: p.SeenSince = None
 ) -> AsOf:
     """Return which lineage is looked at."""

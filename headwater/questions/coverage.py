@@ -1,5 +1,7 @@
 """What lineage does not cover: datasets and jobs without column lineage, and why."""
 
+from collections import Counter
+
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
@@ -35,11 +37,10 @@ def _dataset_reason(snapshot: Snapshot, counted: CountedEdges, name: Name) -> st
     feeding = [snapshot.graph.sets[each][1] for each in fed_by if counted.says(each)]
     if not feeding:
         return _SOURCE
-    if all(lineage.carries or not (lineage.tables or lineage.also_read) for lineage in feeding) and any(
-        s.carries for s in feeding
-    ):
-        return COVERED
-    return _PARTLY if any(lineage.carries for lineage in feeding) else _OPAQUE
+    if not any(lineage.carries for lineage in feeding):
+        return _OPAQUE
+    opaque = any(not lineage.carries and (lineage.tables or lineage.also_read) for lineage in feeding)
+    return _PARTLY if opaque else COVERED
 
 
 def _job_reasons(snapshot: Snapshot, counted: CountedEdges) -> dict[Name, str]:
@@ -62,7 +63,4 @@ _PARTLY_JOB = "reports column lineage for some of its outputs only"
 
 
 def _count(reasons: dict[Name, str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for reason in reasons.values():
-        found[reason] = found.get(reason, 0) + 1
-    return found
+    return dict(sorted(Counter(reasons.values()).items()))

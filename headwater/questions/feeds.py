@@ -1,4 +1,4 @@
-"""What leads into a column directly, or out of it; over what is gone the way is one step."""
+"""What leads into a column directly; over what is gone the way is one step."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -16,10 +16,10 @@ class Feed(NamedTuple):
     transformation: Transformation
 
 
-def feeds(graph: Graph, node: int, counted: CountedEdges, *, forward: bool = False) -> Iterator[Feed]:
-    """Yield what leads into a column (or out of it), through the meeting points of dataset-wide edges, each once."""
+def feeds(graph: Graph, node: int, counted: CountedEdges) -> Iterator[Feed]:
+    """Yield what leads into a column, through the meeting points of dataset-wide edges, each once."""
     seen: set[Feed] = set()
-    todo = list(_next(graph, node, counted, forward=forward))
+    todo = list(_next(graph, node, counted))
     while todo:
         feed = todo.pop(0)
         if feed in seen:
@@ -28,18 +28,19 @@ def feeds(graph: Graph, node: int, counted: CountedEdges, *, forward: bool = Fal
         if graph.dataset_of[feed.node] in counted.hidden:
             todo += (
                 Feed(each.node, _over(feed.transformation, each.transformation))
-                for each in _next(graph, feed.node, counted, forward=forward)
+                for each in _next(graph, feed.node, counted)
             )
         else:
             yield feed
 
 
-def _next(graph: Graph, node: int, counted: CountedEdges, *, forward: bool) -> Iterator[Feed]:
-    edges = graph.out if forward else graph.into
-    for far, transformation, number in triples(edges.get(node, NO_EDGES)):
+def _next(graph: Graph, node: int, counted: CountedEdges) -> Iterator[Feed]:
+    for far, transformation, number in triples(graph.into.get(node, NO_EDGES)):
         if not counted.live[number]:
             continue
-        beyond = triples(edges.get(far, NO_EDGES)) if graph.dataset_of[far] < 0 else ((far, transformation, number),)
+        beyond = (
+            triples(graph.into.get(far, NO_EDGES)) if graph.dataset_of[far] < 0 else ((far, transformation, number),)
+        )
         for source, onward, _ in beyond:
             yield Feed(source, graph.transformations[onward or transformation])
 

@@ -22,7 +22,7 @@ class Shown:
 
     def __init__(self, snapshot: Snapshot):
         """Show nothing yet."""
-        self._moment = snapshot
+        self._snapshot = snapshot
         self._graph = snapshot.graph
         self._datasets: dict[int, _ShownDataset] = {}
         self._jobs: dict[int, Job] = {}
@@ -71,11 +71,11 @@ class Shown:
 
     def _dataset(self, number: int) -> _ShownDataset:
         name = self._graph.names[number]
-        found = self._datasets[number] = _ShownDataset(*name.parts, self._moment.columns(name))
+        found = self._datasets[number] = _ShownDataset(*name.parts, self._snapshot.columns(name))
         return found
 
     def _job(self, edge_set: int) -> Job:
-        found = self._jobs[edge_set] = Job(*self._moment.job(self._graph.sets[edge_set][0].job).parts)
+        found = self._jobs[edge_set] = Job(*self._snapshot.job(self._graph.sets[edge_set][0].job).parts)
         return found
 
     def _transformation(self, transformation: int) -> StepTransformation:

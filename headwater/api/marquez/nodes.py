@@ -36,11 +36,6 @@ def job_id(name: Name) -> str:
     return f"job:{name.namespace}:{name.name}"
 
 
-def field_id(name: Name, column: str) -> str:
-    """Return the id of a column."""
-    return f"datasetField:{name.namespace}:{name.name}:{column}"
-
-
 @lru_cache(maxsize=1024)
 def version_text(version: bytes) -> str:
     """Return a version as the UUID that clients expect; never null, because Marquez's Java client takes no null."""

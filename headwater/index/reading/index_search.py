@@ -9,7 +9,7 @@ from headwater.errors import LakeUnavailable, WrongQuestion
 from headwater.index.home import IndexHome, Published
 from headwater.index.reading.search_file import KINDS, MATCHES, SearchFile, SearchHit, rank
 from headwater.index.rules_files import RulesFiles
-from headwater.index.stored.database import is_damage, open_for_reading
+from headwater.index.stored.database import is_damage
 from headwater.index.stored.search_table import last_of
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
@@ -62,7 +62,7 @@ class Search:
         current = self._home.current()
         if self._opened is None or self._opened[0] != current:
             self._close()
-            self._opened = self._home.opened(lambda path: SearchFile(open_for_reading(path)))
+            self._opened = self._home.opened(SearchFile)
         return self._opened[1]
 
     def _close(self) -> None:

@@ -24,6 +24,7 @@ from headwater.lineage.runs.run_facts import Tag
 from headwater.lineage.runs.weighed import Weighed
 from headwater.lineage.time.snapshot import Remask, Snapshot, Stats
 from headwater.lineage.walks.exposed_until import Writer, Written, Wrote
+from headwater.opening import or_closed
 
 _NEWEST_RUN = newest_first(("v.time_us", "k.key"))
 """ORDER BY of runs or candidates `v` and the keys `k` of runs, newest first."""
@@ -37,7 +38,12 @@ class LiveGraph(Snapshot):
 
     def __init__(self, path: Path, remask: Remask):
         """Read all that counts; raises LakeUnavailable while there is no index."""
-        self.path, self.sql = path, open_for_reading(path)
+        self.path = path
+        with or_closed(open_for_reading(path)) as self.sql:
+            self._begin(remask)
+        gc.freeze()  # the graph stays: no request waits until the collector has looked at all of it
+
+    def _begin(self, remask: Remask) -> None:
         self.names = NameNumbers(self.sql)
         self._names_in_time = SqliteNaming(self.sql, self.names)
         super().__init__(self._names_in_time, remask)
@@ -51,7 +57,6 @@ class LiveGraph(Snapshot):
         self.generation = 0
         self._seen = -1
         self.refresh()
-        gc.freeze()  # the graph stays: no request waits until the collector has looked at all of it
 
     def refresh(self) -> None:
         """Take what the writer has committed since; until `rest` all that is read belongs to that one generation."""

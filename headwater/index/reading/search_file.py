@@ -1,17 +1,18 @@
 """What search looks at in one file of the index: things by their names, words nearly typed, what names mean."""
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, product
+from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from headwater.index.reading.spelling import Vocabulary
 from headwater.index.stored.binding_table import SqliteNaming
-from headwater.index.stored.database import marks
+from headwater.index.stored.database import marks, open_for_reading
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.search_table import last_of, numbers_of
 from headwater.lineage.names.dataset_generations import EVER_US
 from headwater.lineage.names.dataset_name import Name
+from headwater.opening import or_closed
 
 SearchKind = Literal["job", "dataset", "alias", "column", "tag"]
 KINDS: tuple[SearchKind, ...] = get_args(SearchKind)
@@ -54,11 +55,11 @@ class SearchHit(NamedTuple):
 class SearchFile:
     """One file of the index, its words and bindings in memory."""
 
-    def __init__(self, sql: sqlite3.Connection):
-        """Take the file, open for reading."""
-        self.sql = sql
-        self._names = NameNumbers(sql)
-        self._naming = SqliteNaming(sql, self._names)
+    def __init__(self, path: Path):
+        """Open the file; raises LakeUnavailable while there is no index."""
+        with or_closed(open_for_reading(path)) as self.sql:
+            self._names = NameNumbers(self.sql)
+            self._naming = SqliteNaming(self.sql, self._names)
         self._vocabulary = Vocabulary()
         self._newest_word = 0
         self._cut = False

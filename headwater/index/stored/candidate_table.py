@@ -21,7 +21,7 @@ VOTE = f"v.time_us, {TIE}, v.run, v.execution, v.started_us, v.last_us, v.weight
 
 
 class CandidateTable:
-    """What runs say, by group."""
+    """What runs say, by job output."""
 
     def __init__(self, connection: sqlite3.Connection, names: NameNumbers, runs: RunNumbers, edge_sets: EdgeSetTable):
         """Use the index's connection."""
@@ -37,7 +37,7 @@ class CandidateTable:
         }
 
     def replace(self, derived: Sequence[Derived]) -> set[JobOutput]:
-        """Replace what runs say; returns the groups where that made a difference."""
+        """Replace what runs say; returns the job outputs where that made a difference."""
         executions = self._older(candidate.execution for one in derived for candidate in one.lineage.values())
         batch = CandidateBatch(self._sql, self._older(one.run.key for one in derived), executions)
         changed: set[int] = set()
@@ -59,7 +59,7 @@ class CandidateTable:
         return sorted(number for number in numbers if not self._runs.is_new(number))
 
     def settle(self, number: int, alone: int | None) -> None:
-        """Remember that one edge set with column lineage is all that counts in a group; None: that it is not so."""
+        """Remember that one edge set with column lineage is all that counts of a job output; None: it is not so."""
         if alone is None:
             self._alone.pop(number, None)
         else:
@@ -109,24 +109,24 @@ class CandidateTable:
         return found
 
     def number(self, job_output: JobOutput) -> int:
-        """Return the number of a group."""
+        """Return the number of a job output."""
         return self._job_output_number(job_output)
 
     def job_output(self, number: int) -> JobOutput:
-        """Return a group by its number."""
+        """Return a job output by its number."""
         layer, job, output = self._sql.execute(
             "SELECT layer, job, output FROM groups WHERE id = ?", (number,)
         ).fetchone()
         return JobOutput(layer, self._names.name(job), self._names.name(output) if output else None)
 
     def job_outputs_of(self, outputs: Iterable[Name]) -> list[int]:
-        """Return the groups that are about these datasets."""
+        """Return the job outputs that are about these datasets."""
         numbers = [number for name in outputs if (number := self._names.known(name)) is not None]
         query = "SELECT id FROM groups WHERE output IN ({})"
         return [row[0] for some in chunks(numbers) for row in self._sql.execute(query.format(marks(some)), some)]
 
     def that_can_count(self, job_outputs: Sequence[int]) -> dict[JobOutput, list[Candidate[int]]]:
-        """Return the candidates of the newest executions of each of these groups, and what those say in the others.
+        """Return the candidates of the newest executions of each job output, and what those say in the others.
 
         All that `edge_sets.outcome` looks at, however long the history.
         """
@@ -147,7 +147,7 @@ class CandidateTable:
         return found
 
     def touching(self, parents: Iterable[str], executions: Iterable[str]) -> set[JobOutput]:
-        """Return the groups whose opaque words these runs may explain: of runs above them, and of mere readers.
+        """Return the job outputs whose opaque edge sets these runs may explain: of runs above them, of mere readers.
 
         parents: of these runs. What runs and executions say that the batch brings is settled anyway.
         """
@@ -169,10 +169,10 @@ class CandidateTable:
         return {self.job_output(number) for number in found}
 
     def _of(self, executions: Sequence[int], job_outputs: Sequence[int]) -> list[tuple[Any, ...]]:
-        """Return what executions say in some groups.
+        """Return what executions say in some job outputs.
 
-        Each pair of execution and group is looked up, or all that the executions say is looked through, whichever is
-        less: an execution may say something about thousands of outputs, and an output may have thousands of groups.
+        Each pair of execution and job output is looked up, or all that the executions say is looked through, whichever
+        is less: an execution may say something about thousands of outputs, and many jobs may write one.
         """
         through = len(job_outputs) > 1 and self._says_less(executions, len(job_outputs) * len(executions))
         query = (

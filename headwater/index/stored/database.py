@@ -11,6 +11,7 @@ from headwater.errors import LakeUnavailable, WrongSetting
 from headwater.index.stored.catalog_tables import CATALOG
 from headwater.index.stored.older_file import show_todays_tables
 from headwater.lineage.rules.rule_code import code_hash
+from headwater.opening import or_closed
 
 FORMAT = 9
 OLDEST = 5
@@ -99,9 +100,9 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
     """Open the index for the one process that writes it; a missing or foreign file is made anew."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        connection = _connect(path)
-        if connection.execute("PRAGMA user_version").fetchone()[0] == FORMAT:
-            return connection
+        with or_closed(_connect(path)) as connection:
+            if connection.execute("PRAGMA user_version").fetchone()[0] == FORMAT:
+                return connection
         connection.close()
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
@@ -110,11 +111,11 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
             ) from error
         # damaged: it holds nothing that bronze does not hold
     remove(path)
-    connection = _connect(path)
     try:
-        connection.executescript(
-            f"BEGIN;{SCHEMA}{CATALOG}PRAGMA application_id={_code()};PRAGMA user_version={FORMAT};COMMIT;"
-        )
+        with or_closed(_connect(path)) as connection:
+            connection.executescript(
+                f"BEGIN;{SCHEMA}{CATALOG}PRAGMA application_id={_code()};PRAGMA user_version={FORMAT};COMMIT;"
+            )
     except sqlite3.OperationalError as error:
         if not any(word in str(error) for word in ("fts5", "tokenizer")):
             raise
@@ -131,10 +132,11 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
         connection = sqlite3.connect(
             f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=5, check_same_thread=False
         )
-        if OLDEST <= connection.execute("PRAGMA user_version").fetchone()[0] <= FORMAT:
-            if connection.execute("PRAGMA application_id").fetchone()[0] != _code():
-                show_todays_tables(connection, SCHEMA + CATALOG)
-            return connection
+        with or_closed(connection):
+            if OLDEST <= connection.execute("PRAGMA user_version").fetchone()[0] <= FORMAT:
+                if connection.execute("PRAGMA application_id").fetchone()[0] != _code():
+                    show_todays_tables(connection, SCHEMA + CATALOG)
+                return connection
         connection.close()
     except sqlite3.Error as error:
         if is_damage(error):
@@ -165,10 +167,11 @@ def _code() -> int:
 
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, cached_statements=256)
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA synchronous=OFF")  # what a power cut takes is built again
-    connection.execute("PRAGMA cache_size=-16384")
-    connection.execute("PRAGMA journal_size_limit=4194304")  # a large batch's log does not stay on disk
+    with or_closed(connection):
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=OFF")  # what a power cut takes is built again
+        connection.execute("PRAGMA cache_size=-16384")
+        connection.execute("PRAGMA journal_size_limit=4194304")  # a large batch's log does not stay on disk
     return connection
 
 

@@ -1,4 +1,4 @@
-"""Edge sets, what candidates stand for, in the index's file: numbered, equal ones of a group are one."""
+"""Edge sets, what candidates stand for, in the index's file: numbered, equal ones of a job output are one."""
 
 import hashlib
 import sqlite3
@@ -75,7 +75,7 @@ class EdgeSetTable:
         return found
 
     def counted(self, job_outputs: Sequence[int]) -> dict[int, CountedEdgeSet]:
-        """Return how the edge sets of some groups counted so far, those that did."""
+        """Return how the edge sets of some job outputs counted so far, those that did."""
         query = (
             "SELECT number, live, latest, reading, explained, accounted FROM edge_sets "
             "WHERE grp IN ({}) AND (live OR latest OR reading)"

@@ -1,4 +1,4 @@
-"""Values of the index as bytes: sayings that share their mentions, edge sets that name each dataset once."""
+"""Values of the index as bytes: event contents that share their dataset uses, edge sets that name each dataset once."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,9 +12,9 @@ from headwater.lineage.runs.run_facts import DatasetUse, EventContent, Tag
 
 
 class PackedFacts(Struct, array_like=True, gc=False):
-    """A saying, its mentions by number; before format 8 a part without run and event id.
+    """An event's content, its dataset uses by number; before format 8 run facts without run and event id.
 
-    time_us, received_us, execution, parent: of a saying nothing.
+    time_us, received_us, execution, parent: of an event's content nothing.
     """
 
     kind: str

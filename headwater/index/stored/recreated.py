@@ -1,7 +1,7 @@
 """Outputs that are made anew again and again: where a job last wrote one, without a look at every generation of it.
 
-A table that is rebuilt every night has a group of each job for each night. What counts is asked of the generation that
-changed, of those where its jobs wrote last, and of those that counted as such until now (rule 6, current readers).
+A table that is rebuilt every night has a job output of each job for each night. What counts is asked of the generation
+that changed, of those where its jobs wrote last, and of those that counted as such until now (rule 6, current readers).
 """
 
 import sqlite3
@@ -22,11 +22,11 @@ _NEWEST = (
 )
 
 _Newest = tuple[int, str, int]
-"""Time and tie of the newest candidate of a weight in a group, and the group's number."""
+"""Time and tie of the newest candidate of a weight in a job output, and the job output's number."""
 
 
 class _Everywhere:
-    """The groups of a job about one output in all its generations; reading: those that count over all of them."""
+    """The job outputs of a job about one output in all its generations; reading: those that count over all of them."""
 
     def __init__(self) -> None:
         self.numbers: set[int] = set()
@@ -35,7 +35,7 @@ class _Everywhere:
         self._known: dict[tuple[int, int], _Newest] = {}
 
     def set_newest(self, number: int, weight: int, newest: _Newest | None) -> None:
-        """Take the newest candidate of a weight in a group."""
+        """Take the newest candidate of a weight in a job output."""
         known, ordered = self._known.pop((number, weight), None), self._newest[weight]
         if known is not None:
             del ordered[bisect_left(ordered, known)]
@@ -44,7 +44,7 @@ class _Everywhere:
             self._known[number, weight] = newest
 
     def newest(self) -> list[tuple[int, int]]:
-        """Return (group, weight) of the newest candidate of each weight."""
+        """Return (job output, weight) of the newest candidate of each weight."""
         return [(ordered[-1][2], weight) for weight, ordered in self._newest.items() if ordered]
 
 
@@ -61,7 +61,7 @@ class Recreated:
         self._job_of: dict[int, _Everywhere] = {}
 
     def around(self, changed: Iterable[JobOutput]) -> list[int]:
-        """Return the groups about one output that must be looked at together when these have changed."""
+        """Return the job outputs about one output that must be looked at together when these have changed."""
         changed = list(changed)
         output = changed[0].output
         if output is None:
@@ -80,7 +80,7 @@ class Recreated:
         return sorted(found)
 
     def settle(self, numbers: Iterable[int], reading: Iterable[JobOutput]) -> None:
-        """Note which of these groups count over all generations together."""
+        """Note which of these job outputs count over all generations together."""
         for number in numbers:
             if job := self._job_of.get(number):
                 job.reading.discard(number)
@@ -121,7 +121,7 @@ class Recreated:
                 yield output
 
     def _together(self, job: _Everywhere, number: int, weight: int) -> set[int]:
-        """Return the groups of a job about an output in which its newest candidate's execution says something."""
+        """Return the job outputs of a job about an output in which its newest candidate's execution says something."""
         query = f"SELECT DISTINCT grp FROM votes WHERE execution = (SELECT v.execution {_NEWEST})"
         found = {row[0] for row in self._sql.execute(f"{query} LIMIT {_FEW}", (number, weight))}
         if len(found) == _FEW:

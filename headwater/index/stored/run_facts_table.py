@@ -1,4 +1,4 @@
-"""Parts in the index's file: by run when what was said, each saying and mention, which recur, once."""
+"""Run facts in the index's file: by run when what was said; event contents and dataset uses, which recur, once."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -39,7 +39,7 @@ class RunFactsTable:
         self._whole: dict[str, list[RunFacts]] = {}
 
     def add(self, facts: Sequence[RunFacts], places: Places, told: Told) -> Sequence[RunFacts]:
-        """Keep parts, each with the place of its event in bronze and what it told; returns those that are new."""
+        """Keep facts, each with the place of its event in bronze and what it told; returns those that are new."""
         self._runs.begin()
         self._runs.take(key for fact in facts for key in (fact.run_key, fact.execution, fact.parent))
         number = self._runs
@@ -72,7 +72,7 @@ class RunFactsTable:
         return self._whole.keys()
 
     def facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
-        """Return all parts of each of these runs."""
+        """Return all facts of each of these runs."""
         asked = list(run_keys)
         found = {run: facts for run in asked if (facts := self._whole.get(run))}  # new ones need not be read back
         for some in chunks([run for run in asked if run not in found]):
@@ -81,7 +81,7 @@ class RunFactsTable:
         return found
 
     def until(self, as_of_us: int, known_at_us: int) -> list[RunFacts]:
-        """Return the parts of events with a time and a receipt up to these moments."""
+        """Return the facts of events with a time and a receipt up to these moments."""
         facts = self._unpacked(_PARTS, ())
         return [fact for fact in facts if fact.time_us <= as_of_us and fact.received_us <= known_at_us]
 

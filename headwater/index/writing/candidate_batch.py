@@ -34,7 +34,7 @@ class CandidateBatch:
                 self._lineage[execution, job_output].add(edge_set)
 
     def replace(self, run: int, after: Mapping[int, Cells]) -> list[int]:
-        """Replace what a run says, once in a batch; returns the groups where that is something else."""
+        """Replace what a run says, once in a batch; returns the job outputs where that is something else."""
         before = self._before.get(run, {})
         changed = [number for number in before.keys() | after.keys() if before.get(number) != after.get(number)]
         for number in changed:
@@ -46,11 +46,11 @@ class CandidateBatch:
         return changed
 
     def is_new(self, run: int, number: int) -> bool:
-        """Tell whether a run had said nothing in a group."""
+        """Tell whether a run had said nothing in a job output."""
         return number not in self._before.get(run, ())
 
     def says_only(self, execution: int, number: int, edge_set: int) -> bool:
-        """Tell whether an execution says nothing else in a group, and has not said so before in this batch."""
+        """Tell whether an execution says nothing else in a job output, and has not said so before in this batch."""
         return self._lineage[execution, number] <= {edge_set}
 
     def write(self, edge_sets: EdgeSetTable) -> None:

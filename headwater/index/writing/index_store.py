@@ -58,14 +58,14 @@ class SqliteStore:
         self.candidates = CandidateTable(connection, names, self._numbers, self.edge_sets)
 
     def add(self, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
-        """Keep parts, whose places in bronze `places` has, what they told `told`; returns those that are new."""
+        """Keep facts, whose places in bronze `places` has, what they told `told`; returns those that are new."""
         self._seen.begin()
         fresh = self._facts.add(facts, self.places, self.told)
         self._happened.add(fresh, self.places)
         return fresh
 
     def facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
-        """Return all parts of each of these runs."""
+        """Return all facts of each of these runs."""
         return self._facts.facts(run_keys)
 
     def new_runs(self) -> Set[str]:
@@ -73,7 +73,7 @@ class SqliteStore:
         return self._facts.new_runs()
 
     def put(self, derived: Sequence[Derived]) -> set[JobOutput]:
-        """Replace what runs say; returns the groups where that made a difference."""
+        """Replace what runs say; returns the job outputs where that made a difference."""
         new = self.new_runs()
         older = [one.run for one in derived if one.run.key not in new]
         self._numbers.take(key for run in older for key in (run.key, run.execution, run.parent))

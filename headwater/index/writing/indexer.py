@@ -33,6 +33,7 @@ from headwater.lineage.runs.derivation import Derivation
 from headwater.lineage.runs.event_reading import FactsReader, ReadShape
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.runs.sent_facets import members
+from headwater.opening import or_closed
 
 
 class Indexer:
@@ -40,7 +41,10 @@ class Indexer:
 
     def __init__(self, path: Path, rules: NameRules):
         """Open or create the file; it belongs to these rules for names alone."""
-        self._sql = open_for_writing(path)
+        with or_closed(open_for_writing(path)) as self._sql:
+            self._begin(rules)
+
+    def _begin(self, rules: NameRules) -> None:
         self._names = NameNumbers(self._sql)
         self._contents = SqliteContents(self._sql)
         runs = RunNumbers(self._sql)
@@ -141,7 +145,7 @@ class Indexer:
         self._store.search.flush()
 
     def _settle(self, job_outputs: Sequence[int]) -> None:
-        """Mark which edge sets of the groups about one output count now."""
+        """Mark which edge sets of the job outputs about one output count now."""
         candidates, edge_sets = self._store.candidates, self._store.edge_sets
         counting_sets = outcome(candidates.that_can_count(job_outputs), edge_sets.edges, self._relations)
         before = edge_sets.counted(job_outputs)
@@ -192,7 +196,7 @@ class Indexer:
 
 
 def _by_output(job_outputs: Iterable[JobOutput]) -> Iterable[Sequence[JobOutput]]:
-    """Put groups about one output, in whatever generation, together; of what is written nowhere each job alone."""
+    """Put job outputs about one output, in whatever generation, together; of what is written nowhere each job alone."""
     found: dict[object, list[JobOutput]] = {}
     for job_output in job_outputs:
         found.setdefault(job_output.output.plain if job_output.output else job_output, []).append(job_output)
@@ -219,7 +223,7 @@ def _counted(counting: EdgeSet[int]) -> CountedEdgeSet:
 
 
 def _stands_alone(counting_sets: Sequence[EdgeSet[int]], edge_sets: EdgeSetTable) -> bool:
-    """Tell whether one edge set is all that a group says, with column lineage and without anything to be explained."""
+    """Tell whether a job output says one edge set alone, with column lineage and without anything to be explained."""
     if len(counting_sets) > 1 or not (counting_sets[0].live and counting_sets[0].latest and counting_sets[0].reading):
         return False
     lineage = edge_sets.edges(counting_sets[0].lineage)

@@ -18,7 +18,7 @@ class JobOutput(NamedTuple):
 
 
 class Candidate(NamedTuple, Generic[T]):
-    """One run's word in a group; of two at one instant the greater `tie` is newer.
+    """What one run says of a job output; of two at one instant the greater `tie` is newer.
 
     started_us, last_us: of the run's first and last event.
     weight: CARRIES column lineage, is OPAQUE about inputs, or SILENT, as an ALTER is.
@@ -47,7 +47,7 @@ SILENT, OPAQUE, CARRIES = 0, 1, 2
 
 
 class Standing(NamedTuple, Generic[T]):
-    """What a group says: by the candidates that count, and by its newest execution whatever that carries."""
+    """What a job output says: by the candidates that count, and by its newest execution whatever that carries."""
 
     live: list[Candidate[T]]
     latest: list[Candidate[T]]
@@ -72,6 +72,6 @@ def _of_newest(pool: Iterable[Candidate[T]], candidates: Sequence[Candidate[T]])
 
 
 CANDIDATE_ORDER = ("time_us", "tie")
-"""What orders the candidates of a group, in tables, too; the greatest is the newest."""
+"""What orders the candidates of a job output, in tables, too; the greatest is the newest."""
 
 newness = attrgetter(*CANDIDATE_ORDER)

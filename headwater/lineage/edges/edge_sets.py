@@ -1,4 +1,4 @@
-"""What all jobs together say about one dataset they write: which words count, and what explains the opaque ones."""
+"""What all jobs together say about one dataset they write: which edge sets count, and what explains the opaque ones."""
 
 import re
 from collections import defaultdict
@@ -18,7 +18,7 @@ Names = frozenset[Name]
 
 
 class EdgeSet(NamedTuple, Generic[T]):
-    """One edge set of one group, and how it counts.
+    """One edge set of one job output, and how it counts.
 
     live: it is current in its generation; latest: the newest there. reading: either, over all generations together.
     explained: opaque inputs of which other runs say what is read; accounted: and, too, what the output is made of.
@@ -55,7 +55,7 @@ ContentOf = Callable[[T], OutputLineage]
 def outcome(
     candidates: Candidates[T], content_of: ContentOf[T], relations: RelatedRuns
 ) -> dict[JobOutput, list[EdgeSet[T]]]:
-    """Return the words that count of all groups of one output."""
+    """Return the edge sets that count of all job outputs about one dataset."""
     reading = _reading(candidates)
     return {
         job_output: _edge_sets(job_output, own, candidates, _Explains(content_of, relations), reading)
@@ -64,7 +64,7 @@ def outcome(
 
 
 def _reading(candidates: Candidates[T]) -> set[tuple[JobOutput, str]]:
-    """Return (group, run) of the candidates that count for a job and an output over all generations together."""
+    """Return (job output, run) of the candidates that count for a job and an output over all generations together."""
     together: dict[JobOutput, list[Candidate[T]]] = defaultdict(list)
     job_outputs: dict[tuple[JobOutput, str], list[JobOutput]] = defaultdict(list)
     for job_output, own in candidates.items():
@@ -170,7 +170,7 @@ def _is_half(statement: Candidate[T], job_output: JobOutput, other: Candidate[T]
 
 
 def that_matter(candidates: Candidates[T]) -> set[tuple[JobOutput, str]]:
-    """Return (group, run key) of the candidates that `outcome` needs: all others make no difference.
+    """Return (job output, run key) of the candidates that `outcome` needs: all others make no difference.
 
     They are those that count, and of executions with an opaque one among them what may explain it, or is explained
     by the same: halves, and statements.

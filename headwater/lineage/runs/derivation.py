@@ -17,17 +17,17 @@ from headwater.lineage.runs.run_derivation import Derived, RunDerivation
 from headwater.lineage.runs.run_facts import RunFacts
 
 Runs = Mapping[str, Sequence[RunFacts]]
-"""By key all parts of each of these runs."""
+"""By key all that is known of each of these runs."""
 
 
 class Store(SeenSchemas, Protocol):
-    """Where parts and what follows from them are kept: in memory, or in a file that outlives the process."""
+    """Where facts and what follows from them are kept: in memory, or in a file that outlives the process."""
 
     def add(self, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
-        """Keep parts; returns those that are new."""
+        """Keep facts; returns those that are new."""
 
     def facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
-        """Return all parts of each of these runs."""
+        """Return all facts of each of these runs."""
 
     def users(self, spans: Iterable[Span]) -> Iterable[str]:
         """Return the runs that use one of these names, as sent, for a dataset or in a lineage facet, at such a time.
@@ -40,14 +40,14 @@ class Store(SeenSchemas, Protocol):
         """Return the runs that took the columns of this output from another run's schema."""
 
     def put(self, derived: Sequence[Derived]) -> set[JobOutput]:
-        """Replace what these runs say, each of them once; returns the groups where that made a difference."""
+        """Replace what these runs say, each of them once; returns the job outputs where that made a difference."""
 
 
 class Derivation:
-    """Keeps a store true to its parts, whatever order they come in."""
+    """Keeps a store true to its facts, whatever order they come in."""
 
     def __init__(self, store: Store, contents: Contents, naming: Naming):
-        """`naming` is what the store's parts have taught so far.
+        """`naming` is what the store's facts have taught so far.
 
         looked_at: datasets that may have another newest schema since the last batch.
         """
@@ -64,7 +64,7 @@ class Derivation:
         return self.runs.shapes
 
     def add(self, facts: Sequence[RunFacts]) -> set[JobOutput]:
-        """Take a batch; returns the groups that changed."""
+        """Take a batch; returns the job outputs that changed."""
         self._fresh = self._store.add(facts)
         linked = (fact for fact in self._fresh if self.shapes.traits(fact).links)
         links = (link for fact in linked for link in links_of(fact))
@@ -97,7 +97,7 @@ class Derivation:
         return self._with(runs, self._store.users(moved)) if moved else runs
 
     def see(self, runs: Runs, moved: Set[Span]) -> Runs:
-        """Take the schemas of new parts; returns runs with those whose columns they may change."""
+        """Take the schemas of new facts; returns runs with those whose columns they may change."""
         looked_at = self.looked_at = {dataset for span in moved for dataset in self.naming.datasets_in(span)}
         looked_at |= self.naming.generations.taken_back()
         found: set[str] = set()

@@ -57,7 +57,7 @@ class ReadShape(Struct, frozen=True, gc=False):
 
 
 class FactsReader:
-    """Reads events into parts and keeps the contents of their schemas and lineage facets. Not thread-safe."""
+    """Reads events into facts and keeps the contents of their schemas and lineage facets. Not thread-safe."""
 
     def __init__(self, canonical: Canonical, contents: Contents):
         """canonical: the form of a name (rule 2); contents: takes what is new."""

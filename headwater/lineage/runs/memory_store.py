@@ -27,7 +27,7 @@ class MemoryStore:
         self._seen: dict[Name, list[SeenSchema]] = defaultdict(list)
 
     def add(self, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
-        """Keep parts; returns those that are new."""
+        """Keep facts; returns those that are new."""
         fresh = []
         for fact in facts:
             known = self._facts[fact.run_key]
@@ -37,7 +37,7 @@ class MemoryStore:
         return fresh
 
     def facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
-        """Return all parts of each of these runs."""
+        """Return all facts of each of these runs."""
         return {key: list(self._facts[key].values()) for key in run_keys}
 
     def users(self, spans: Iterable[Span]) -> Iterable[str]:
@@ -58,7 +58,7 @@ class MemoryStore:
         }
 
     def put(self, derived: Sequence[Derived]) -> set[JobOutput]:
-        """Replace what runs say; returns the groups where that made a difference."""
+        """Replace what runs say; returns the job outputs where that made a difference."""
         return {job_output for one in derived for job_output in self._put(one)}
 
     def _put(self, derived: Derived) -> set[JobOutput]:

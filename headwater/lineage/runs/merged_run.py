@@ -1,4 +1,4 @@
-"""Rule 1: the parts of a run, in any order and number, as one run."""
+"""Rule 1: the facts of a run, in any order and number, as one run."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
@@ -70,7 +70,7 @@ class Run(Struct):
 
 
 def fold(facts: Iterable[RunFacts], naming: Naming) -> Run:
-    """Merge the parts of one run, at least one; the order and repetition of parts make no difference."""
+    """Merge the facts of one run, at least one; the order and repetition of facts make no difference."""
     ordered = in_order(facts)
     newest, said = ordered[-1], [fact.content for fact in ordered]
     processing = newest_of(said, "processing") or "BATCH"
@@ -134,7 +134,7 @@ def sent_writes(facts: Iterable[RunFacts]) -> Iterator[tuple[int, Name]]:
 
 
 def in_order(facts: Iterable[RunFacts]) -> list[RunFacts]:
-    """Return what counts of the parts of one run, each once, the newest last."""
+    """Return what counts of the facts of one run, each once, the newest last."""
     ordered = sorted({fact.event_id: fact for fact in facts}.values(), key=attrgetter("order"))
     return ordered if ordered[-1].kind == "RUN" else ordered[-1:]  # a declaration replaces the one before
 
@@ -218,7 +218,7 @@ def _datasets(meant: Iterable[Meant]) -> dict[Name, RunDataset]:
 
 
 def _add(dataset: RunDataset, use: DatasetUse, time_us: int) -> None:
-    """Let a facet's newest value win; parts come in order."""
+    """Let a facet's newest value win; facts come in order."""
     if use.schema is not None:
         dataset.schema = use.schema
     if use.lineage is not None:

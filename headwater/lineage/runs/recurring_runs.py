@@ -26,7 +26,7 @@ _EVENTS = 16
 
 
 class RecurringCandidate(NamedTuple):
-    """A `Vote` without what differs from run to run."""
+    """A `Candidate` without what differs from run to run."""
 
     job_output: JobOutput
     weight: int
@@ -48,7 +48,7 @@ class RunShape(Struct, eq=False):
 
 
 class ContentTraits(Struct, eq=False):
-    """What follows from a saying alone.
+    """What follows from an event's content alone.
 
     number: stands for it; used: names in it, also those in lineage facets; links: it has symlinks; tagged: it has tags
     facets; changes: it may drop or rename.

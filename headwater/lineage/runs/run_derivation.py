@@ -1,4 +1,4 @@
-"""The parts of one run to what it says; what runs say again is worked out once."""
+"""The facts of one run to what it says; what runs say again is worked out once."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
@@ -16,7 +16,7 @@ Said = Mapping[JobOutput, Candidate[OutputLineage]]
 
 
 class Derived(NamedTuple):
-    """What follows from the parts of one run; used: names as sent, for datasets or in lineage facets.
+    """What follows from the facts of one run; used: names as sent, for datasets or in lineage facets.
 
     alike: the same object for runs that say the same of the same datasets, but for their versions.
     """
@@ -36,7 +36,7 @@ class RunDerivation:
         self._rules = rules
 
     def derive(self, facts: Sequence[RunFacts]) -> Derived:
-        """Take all parts of a run, at least one."""
+        """Take all facts of a run, at least one."""
         ordered = in_order(facts)
         key = self.shapes.key(ordered)
         shape = self.shapes.find(key)
@@ -83,14 +83,14 @@ class RunDerivation:
 
 
 def job_output_of(run: Run, found: OutputLineage) -> JobOutput:
-    """Return where a run's word counts: with its job, or in the layer of what is declared."""
+    """Return where what a run says counts: with its job, or in the layer of what is declared."""
     if run.kind == "RUN":
         return JobOutput("observed", run.job_key, found.output)
     return JobOutput("declared", run.job_key if run.kind == "JOB" else Name("", run.producer), found.output)
 
 
 def recurring_candidate(run: Run, found: OutputLineage) -> RecurringCandidate:
-    """Return what a run says in the group of one of its outputs, without what differs from run to run."""
+    """Return what a run says of one of its outputs, without what differs from run to run."""
     written = run.outputs.get(found.output) if found.output else None
     rewrites = run.state == "COMPLETE" and written is not None and written.lifecycle in _REWRITES
     return RecurringCandidate(job_output_of(run, found), weight_of(found), found.rows_confirmed, rewrites, found)

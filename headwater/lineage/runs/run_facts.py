@@ -1,4 +1,4 @@
-"""What one event adds to what is known: a run is the set of its parts, so order and repetition make no difference."""
+"""What one event adds to what is known: a run is the set of its facts, so order and repetition make no difference."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple

@@ -10,7 +10,7 @@ from headwater.lineage.time.lifetimes import Lifetimes
 class CountedEdges(NamedTuple):
     """What of a graph counts.
 
-    live: by edge set, 1 where it counts; latest: 1 where it is the newest word of its group, whatever it carries;
+    live: by edge set, 1 where it counts; latest: 1 where it is the newest of its job output, whatever it carries;
     reading: 1 where it is either for its job and output over all generations together.
     hidden: datasets that are gone, which walks go through and answers leave out; shows_gone: none is left out.
     """
@@ -36,5 +36,5 @@ class CountedEdges(NamedTuple):
         return self._replace(live=masks[0], latest=masks[1], reading=masks[2])
 
     def says(self, number: int) -> bool:
-        """Tell whether an edge set counts, if only as the newest word about its output."""
+        """Tell whether an edge set counts, if only as the newest about its output."""
         return bool(self.live[number] or self.latest[number])

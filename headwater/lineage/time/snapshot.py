@@ -37,7 +37,7 @@ class Stats(NamedTuple):
 
 
 class Snapshot(ABC):
-    """All that questions ask. What it is made of differs (parts, an index, Spark's rows), what follows does not."""
+    """All that questions ask. What it is made of differs (facts, an index, Spark's rows), what follows does not."""
 
     def __init__(self, naming: Naming, remask: Remask):
         """Hold no edge yet; `naming` knows what names mean at that moment."""

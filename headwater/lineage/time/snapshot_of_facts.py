@@ -19,10 +19,10 @@ from headwater.lineage.time.snapshot_of_candidates import SnapshotOfCandidates
 
 
 class SnapshotOfFacts(SnapshotOfCandidates):
-    """What follows from the parts of some events, as if there were no others."""
+    """What follows from the facts of some events, as if there were no others."""
 
     def __init__(self, facts: Sequence[RunFacts], contents: Contents, remask: Remask = as_said):
-        """Derive everything; `contents` holds what the parts refer to."""
+        """Derive everything; `contents` holds what the facts refer to."""
         self.store, naming = MemoryStore(), Naming()
         super().__init__(naming, remask)
         derivation = Derivation(self.store, contents, naming)

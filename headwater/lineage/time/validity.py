@@ -1,4 +1,4 @@
-"""Since when and until when an edge counted: the candidates of one group, one moment after the other."""
+"""Since when and until when an edge counted: the candidates of one job output, one moment after the other."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby

@@ -1,0 +1,148 @@
+"""Rules 7, 8 and 9 without generations, executions or nesting: what reaches what, what shows it, what is used."""
+
+from tests.reference.small_events import CLEAR, FILTERED, HASHED, A, B, made
+from tests.reference.world_events import parent, source, uuid
+from tests.rule_cases.case import case, impact, surface, unused, upstream
+from tests.rule_cases.events import STREAM, declared, done, table, writes
+
+CHAIN = [
+    done(1, 1, writes("b", {"x": "a.x#", "y": "a.x?"})),
+    done(2, 2, writes("c", {"x": "b.x", "z": "b.y"})),
+    done(3, 3, writes("a", {"x": "c.x"})),
+]
+WALKS = [
+    case(
+        "P7 value follows DIRECT edges, any also INDIRECT ones; a cycle ends, and the asked column is left out",
+        CHAIN,
+        impact("a.x", {"b.x": "1 masked", "c.x": "2 masked"}),
+        impact("a.x", {"b.x": "1 masked", "b.y": "1", "c.x": "2 masked", "c.z": "2"}, "any"),
+        upstream("a.x", {"c.x": "1", "b.x": "2"}),
+        upstream("c.z", {"b.y": "1", "a.x": "2", "c.x": "3", "b.x": "4"}, "any"),
+    ),
+    case(
+        "P7 masked means that every path masks, however long the clear one is",
+        [*CHAIN, done(4, 4, writes("d", {"x": "a.x"})), done(5, 5, writes("b", {"x": "d.x"}))],
+        impact("a.x", {"b.x": "1", "c.x": "2", "d.x": "1"}),
+    ),
+    case(
+        "P7 what influences a whole dataset is one edge away",
+        [done(1, 1, writes("b", {}, "a.k- c.k-", columns="x y")), done(2, 2, writes("d", {"x": "b.x"}))],
+        impact("a.k", {"b.x": "1", "b.y": "1", "d.x": "2"}, "any"),
+        impact("a.k", {}),
+        upstream("d.x", {"b.x": "1", "a.k": "2", "c.k": "2"}, "any"),
+    ),
+]
+
+ALTERNATIVES = {"x": [source(A, "x", HASHED, CLEAR)], "h": [source(A, "x", HASHED, FILTERED)], "lit": []}
+CTAS, APPEND = "nb.atomic_create_table_as_select.b", "nb.append_data_exec_v1.b"
+SESSION = {"parent": parent(uuid(90), ("jobs", "app"), uuid(99))}
+
+SURFACES = [
+    case(
+        "P8 exposed, masked, unknown; of alternatives for one input any clear direct one makes it clear",
+        [
+            done(1, 1, made(B, ALTERNATIVES)),
+            done(2, 2, table("b", "x h lit gone")),
+            done(3, 3, table("c", "p q"), of="b"),
+            done(4, 4, writes("d", {"r": "c.p", "s": "c.q#"})),
+        ],
+        surface("a.x", {
+            "b.x": "exposed", "b.h": "masked", "b.gone": "unknown", "c.p": "unknown", "c.q": "unknown",
+            "d.r": "unknown",
+        }),
+    ),
+    case(
+        "P8 what a filter shows is nothing, what follows from a masked column is masked",
+        [
+            done(1, 1, writes("b", {"m": "a.x#", "x": "a.x", "f": "a.x?"}, columns="")),
+            done(2, 2, table("b", "m x f sha")),
+            done(3, 3, writes("d", {"n": "b.m", "o": "b.f"})),
+        ],
+        surface("a.x", {"b.x": "exposed", "b.m": "masked", "d.n": "masked", "b.sha": "unknown"}),
+    ),
+    case(
+        "P8 a column that its writer names without inputs is not unknown",
+        [done(1, 1, writes("b", {"x": "a.x", "constant": ""}, columns="x constant gone"))],
+        surface("a.x", {"b.x": "exposed", "b.gone": "unknown"}),
+    ),
+    case(
+        "P8 behind an opaque write all is unknown, from one to the next, until something masks",
+        [
+            done(1, 1, table("b", "p q"), of=[table("a", "x")]),
+            done(2, 2, writes("c", {"p": "b.p", "h": "b.q#"})),
+            done(3, 3, table("d", "r"), of="c"),
+        ],
+        surface("a.x", dict.fromkeys(("b.p", "b.q", "c.p", "d.r"), "unknown")),
+    ),
+    case(
+        "P8 an opaque write from a masked column leaks nothing",
+        [done(1, 1, writes("b", {"h": "a.x#"})), done(2, 2, table("c", "p"), of="b")],
+        surface("a.x", {"b.h": "masked"}),
+    ),
+    case(
+        "P8 the other run of a CTAS explains the opaque one",
+        [
+            done(1, 1, table("b", "x"), of=[table("a", "x y")], job=CTAS, run_facets=SESSION),
+            done(2, 2, writes("b", {"x": "a.y"}), job=APPEND, run_facets=SESSION),
+        ],
+        surface("a.x", {}),
+    ),
+]  # fmt: skip
+
+LOOK = done(1, 1, of=[table("a", "x y z")])
+USES = [LOOK, done(2, 2, writes("b", {"x": "a.x"}, "a.z?"))]
+NESTED = [done(1, 1, of=[table("a", "x y s s.t s.u")]), done(2, 2, writes("b", {"x": "a.x a.s.t"}), of="b")]
+SAME = {"x": "used", "y": "unused", "z": "used"}
+OPAQUE = SAME | {"y": "unknown: opaque"}
+NEVER = "unknown: never read"
+OPAQUE_3, OPAQUE_5 = (done(3, 3, table("c"), of="a"), done(5, 5, table("c"), of="a", job="job3"))
+REPORTED = done(4, 4, writes("c", {"x": "a.x"}), job="job3")
+BESIDE = [
+    done(4, 4, table("b"), of="a", job="job4", run_facets=SESSION),
+    done(5, 5, writes("b", {"x": "a.x"}), job="job4", run_facets=SESSION),
+]
+HALVES = [
+    done(4, 4, table("b"), of="a", job=CTAS, run_facets=SESSION),
+    done(5, 5, writes("b", {"x": "a.x"}), job=APPEND, run_facets=SESSION),
+]
+
+VERDICTS = [
+    case("P9 used, unused, and unknown where nobody who reads it reports", USES,
+         unused("a", SAME), unused("b", {"x": NEVER})),
+    case("P9 what is nested is used by itself", NESTED,
+         unused("a", {"x": "used", "y": "unused", "s": "used", "s.t": "used", "s.u": "unused"}),
+         unused("b", {"x": NEVER})),
+    case("P9 use of a parent leaves its children unknown", [*NESTED, done(3, 3, writes("c", {"x": "a.s"}))],
+         unused("a", {"x": "used", "y": "unused", "s": "used", "s.t": "used", "s.u": "unknown: nested"})),
+    case("P9 an opaque reader makes unknown", [*USES, OPAQUE_3], unused("a", OPAQUE)),
+    case("P9 a stream that only reads makes unknown", [*USES, done(3, 3, of="a", kind="RUNNING", job_facets=STREAM)],
+         unused("a", OPAQUE)),
+    case("P9 a declared reader makes unknown", [*USES, declared(3, table("c"), of="a")], unused("a", OPAQUE)),
+    case("P9 a run that failed reads nothing", [*USES, done(3, 3, table("c"), of="a", kind="FAIL")],
+         unused("a", SAME)),
+    case("P9 a loop to itself reads nothing", [*USES, done(3, 3, table("a"), of="a")], unused("a", SAME)),
+    case("P9 what is shown to somebody is unknown only where asked strictly", [*USES, done(3, 3, of="a")],
+         unused("a", SAME), unused("a", SAME | {"y": "unknown: shown"}, strict=True)),
+    case("P9 a reader without transformations cannot show filters", [LOOK, done(2, 2, writes("b", {"x": "a.x-"}))],
+         unused("a", {"x": "used"} | dict.fromkeys("yz", "unknown: no transformations"))),
+    case("P9 an opaque reader that reports its columns now is opaque no more", [*USES, OPAQUE_3, REPORTED],
+         unused("a", SAME)),
+    case("P9 a reader that reported its columns and is opaque now makes unknown", [*USES, REPORTED, OPAQUE_5],
+         unused("a", OPAQUE)),
+    case("P9 only the column itself is itself", [
+        done(3, 3, writes("a", {"x": "a.x", "y": "a.z"}, columns="x y z"), of="a"), USES[1],
+    ], unused("a", SAME)),
+    case("P9 a table of which only its own columns are made", [
+        done(3, 3, writes("a", {"x": "a.x", "y": "a.z"}, columns="x y z"), of="a"),
+    ], unused("a", {"x": NEVER, "y": NEVER, "z": "used"})),
+    case("P9 another of its own columns is a use",
+         [done(1, 1, writes("a", {"x": "a.x"}, "a.y?", columns="x y"), of="a")],
+         unused("a", {"x": NEVER, "y": "used"})),
+    case("P9 the columns of the newest schema are judged", [*USES, done(3, 3, table("a", "y w"))],
+         unused("a", {"y": "unused", "w": "unused"})),
+    case("P9 a CTAS that its other half explains is not opaque", [*USES, *HALVES], unused("a", SAME)),
+    case("P9 no other run of the session explains", [*USES, *BESIDE], unused("a", OPAQUE)),
+    case("P9 what nobody reads is unknown", [done(1, 1, table("a", "x"))], unused("a", {"x": NEVER})),
+]  # fmt: skip
+
+CASES = [*WALKS, *SURFACES, *VERDICTS]

@@ -84,8 +84,8 @@ class SinkDesk:
 
     def redrive(self, name: str, most: int) -> dict[str, int]:
         """Send what was given up once more; raises Retry where the target is not there."""
-        with self._target(name) as (target, _):
-            return sink_operations.redrive(self.bronze(), self.ledger(), name, target, most)
+        with self._target(name) as (target, secrets):
+            return sink_operations.redrive(self.bronze(), self.ledger(), name, target, most, hide=secrets.hide)
 
     def check(self, name: str) -> dict[str, Any]:
         """Connect and authenticate; raises Retry or WrongSetting, which says what is missing."""
@@ -94,8 +94,8 @@ class SinkDesk:
 
     def preview(self, name: str, of: str) -> dict[str, Any]:
         """Return exactly what would be sent of an event or a run; raises NotKnown."""
-        with self._target(name) as (target, _):
-            items = sink_operations.preview(self.bronze(), target, of)
+        with self._target(name) as (target, secrets):
+            items = sink_operations.preview(self.bronze(), target, of, secrets.hide)
         if not items:
             raise NotKnown("event or run", of, (), "See `headwater events`.")
         return {"items": items}

@@ -16,6 +16,7 @@ from headwater.lake.delta_table import REOPEN_AFTER
 from headwater.lake.lake_maintenance import compact
 from headwater.sinks.delivery import Delivery
 from headwater.sinks.earlier_events import payloads_of
+from headwater.sinks.guarding import say_unforeseen
 from headwater.sinks.retry_pace import Pace
 from headwater.sinks.sink_feed import Batch, SinkFeed
 from headwater.sinks.sink_ledger import Ledger, Orders, SinkCounts
@@ -85,10 +86,10 @@ class Runner:
             try:
                 self._look()
             except Exception as error:
-                if not isinstance(error, HeadwaterError):
-                    log.exception("Sink %s failed at something unforeseen. Report this.", self.sink.name)
+                is_known = isinstance(error, HeadwaterError)
+                said = str(error) if is_known else say_unforeseen(error, f"Sink {self.sink.name}", self._secrets.hide)
                 self._orders = None  # read anew what is kept: a commit may have arrived whose answer did not
-                self._say("waiting", str(error) or type(error).__name__)
+                self._say("waiting", said)
                 self._wait(self._pace.after_fault(0.0))
         self._close()
 
@@ -128,14 +129,15 @@ class Runner:
     def _deliver(self, batch: Batch) -> bool:
         """Settle a batch and keep what became of it; False where it was broken off, to be read again."""
         target = self._target = self._target or open_sink(self.sink, self._secrets.reveal)
-        delivery = Delivery(target, self._pace, self._width)
-        delivery.add(payloads_of(target, self._bronze, batch.events))
+        hide = self._secrets.hide
+        delivery = Delivery(target, self._pace, self._width, hide)
+        delivery.add(payloads_of(target, self._bronze, batch.events, hide))
         reached, left_out = {batch.source: batch.until}, batch.left_out
         keep_at = time.monotonic() + KEEP_EVERY_S
         while not delivery.is_done:
             wait_s = delivery.attempt()
             if delivery.needs_another and (more := self._feed.next(self._behind(reached))):
-                delivery.add(payloads_of(target, self._bronze, more.events))
+                delivery.add(payloads_of(target, self._bronze, more.events, hide))
                 reached, left_out = reached | {more.source: more.until}, left_out + more.left_out
             self._tell(delivery.trouble)
             goes_on = not self._stop.is_set() and (not wait_s or self._wait(wait_s))

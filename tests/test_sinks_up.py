@@ -72,6 +72,8 @@ def test_sinks_come_and_go_with_the_file_and_cost_no_process_where_there_are_non
         other.wait(lambda: len(other.taken) == 4)
         (data / "sinks.yml").write_text("version: 1\nsinks: {two: {type: openlinage}}")
         eventually(lambda: "sinks.yml, line 2" in running.stderr)
+        listed = headwater("sinks", "--data", data, cwd=data.parent)
+        assert (listed.returncode, "sinks.yml, line 2" in listed.stderr, " two " in listed.stdout) == (0, True, True)
         post(running, more := events(1))
         other.wait(lambda: other.taken == made + more)
         write(data)

@@ -1,7 +1,7 @@
 """What people ask of sinks and order them: a list, a preview, a pause, another position, dead letters once more."""
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from headwater.errors import Retry, WrongQuestion
@@ -13,39 +13,36 @@ from headwater.lake.ownership import EPOCH
 from headwater.sinks.earlier_events import payloads_of
 from headwater.sinks.guarding import Hide, deliver_guarded
 from headwater.sinks.sink_ledger import Ledger, Orders
-from headwater.sinks.sink_options import Sink
 from headwater.sinks.sink_shape import SinkEvent, Target
 
 _AT_ONCE = 200
 
 
 def listed(
-    sinks: Iterable[Sink], bronze: Bronze, ledger: Ledger, status: Mapping[str, Any], now_us: int
+    types: Mapping[str, str], bronze: Bronze, ledger: Ledger, status: Mapping[str, Any], now_us: int
 ) -> list[dict[str, Any]]:
     """Return each sink: what it does, how far it lags behind the lake, what became of its events.
 
-    status: of the process that runs them, by name; empty where none runs.
+    types: of the sinks' targets, by name; status: of the process that runs them, by name; empty where none runs.
     """
     sources = sources_ahead(bronze, {}) if bronze.exists() else {}
     found = []
-    for sink in sinks:
-        events, oldest_us = ahead(bronze, ledger.progress(sink.name, ledger.orders(sink.name), sources))
+    for name, kind in types.items():
+        events, oldest_us = ahead(bronze, ledger.progress(name, ledger.orders(name), sources))
         behind = {"events": events, "seconds": max(0.0, (now_us - oldest_us) / 1e6) if oldest_us else 0.0}
-        found.append(_listed(sink, ledger, status.get(sink.name)) | {"behind": behind})
+        found.append({"name": name, "type": kind} | _listed(name, ledger, status.get(name)) | {"behind": behind})
     return found
 
 
-def _listed(sink: Sink, ledger: Ledger, status: Any) -> dict[str, Any]:
-    counts = ledger.counts(sink.name)
+def _listed(sink: str, ledger: Ledger, status: Any) -> dict[str, Any]:
+    counts = ledger.counts(sink)
     state = status["state"] if status else "not running"
-    ordered = "paused" if ledger.orders(sink.name).paused else "delivering"
+    ordered = "paused" if ledger.orders(sink).paused else "delivering"
     return {
-        "name": sink.name,
-        "type": sink.options.type,
         "state": ordered if "paused" in (ordered, state) else state,  # its process may not have heard of the order yet
         "delivered": counts.delivered,
         "left_out": counts.left_out,
-        "failed": ledger.failed(sink.name),
+        "failed": ledger.failed(sink),
         "trouble": status["trouble"] if status else None,
         "next_try": iso(status["next_try_us"]) if status else None,
     }

@@ -28,16 +28,20 @@ from headwater.sinks.target_registry import open_sink
 log = logging.getLogger(__name__)
 
 
+GIVEN_UP = "Sink %s: %d events given up, see `headwater sinks failures`. The first: %s"
+"""An alert of infra/bicep/modules/alerts.bicep reads this line."""
+
 KEEP_EVERY_S = 2.0
 """A batch that takes longer is kept piece by piece: whoever is killed often goes on all the same."""
 
 
 class Status(msgspec.Struct):
-    """What a sink is doing. next_try_us: when the next attempt is made (us, UTC), None where none waits.
+    """What a sink of some type is doing. next_try_us: when the next attempt is made (us, UTC), None where none waits.
 
     behind: events in the lake that it has not taken; behind_us: when the oldest of them was received, None if none.
     """
 
+    type: str
     state: str = "starting"
     trouble: str | None = None
     next_try_us: int | None = None
@@ -64,7 +68,7 @@ class Runner:
     ) -> None:
         """Touch nothing yet. look_s: between two looks at lake and orders; until: where it is caught up for ever."""
         self.sink = sink
-        self.status = Status()
+        self.status = Status(sink.options.type)
         self._secrets = secrets
         self._bronze = bronze
         self._ledger = ledger
@@ -78,10 +82,17 @@ class Runner:
         self.progress: Progress | None = None
         """How far the sink is, None before it has looked."""
         self._counts = SinkCounts(0, 0, 0)
-        self._not_before = 0.0
+        self._not_before = self._waits_until = 0.0
 
     def run(self) -> None:
-        """Work until stopped; faults of lake, target and our own are said and tried again, ever more slowly."""
+        """Work until stopped; faults of lake, target and our own are said and tried again, ever more slowly.
+
+        Called again it goes on: whatever another one did meanwhile is read first, and a wait is waited to its end.
+        """
+        self._orders = None
+        if (left := self._waits_until - time.monotonic()) > 0:
+            self.status.state = "waiting"
+            self._wait(left)
         while not self._stop.is_set():
             try:
                 self._look()
@@ -164,6 +175,8 @@ class Runner:
             )
             self._ledger.commit(self.sink.name, self._orders, source, until, refused=letters, counts=counts)
             self._count(counts)
+            if letters:
+                log.warning(GIVEN_UP, self.sink.name, len(letters), letters[0].reason)
             left_out = 0
         reach("sinks.committed")
         self.progress = self._behind(reached)
@@ -180,13 +193,14 @@ class Runner:
 
     def _wait(self, seconds: float) -> bool:
         """Wait, unless stopped or ordered something else meanwhile; tells whether it waited to the end."""
-        ends = time.monotonic() + seconds
+        ends = self._waits_until = time.monotonic() + seconds
         self.status.next_try_us = (time.time_ns() // 1000) + int(seconds * 1e6)
         while (left := ends - time.monotonic()) > 0:
             if self._stop.wait(min(left, self._look_s)):
                 return False
             try:
                 if self._orders is not None and self._changed():
+                    self._waits_until = 0.0
                     return False
             except LakeUnavailable:
                 continue
@@ -208,3 +222,4 @@ class Runner:
     def _close(self) -> None:
         if self._target:
             self._target.close()
+            self._target = None

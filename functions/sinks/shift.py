@@ -40,7 +40,7 @@ class Shift:
         self._crew.look()
         if problem := self._crew.problem:
             log.error("%s", problem)
-        while time.monotonic() < until and any(map(_goes_on, self._crew.statuses().values())):
+        while time.monotonic() < until and any(map(_goes_on, self._crew.at_work())):
             time.sleep(LOOK_S)
         self._crew.end(self._stop_s)
         self._crew.measure()

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from headwater.errors import LakeUnavailable
 from headwater.lake.bronze_follower import ahead
-from headwater.lake.lake_maintenance import vacuum
+from headwater.lake.lake_maintenance import compact, vacuum
 from headwater.runtime.sink_opening import open_ledger, open_secrets, open_sinks_text
 from headwater.runtime.storage import is_lake_remote, open_bronze
 from headwater.settings import Settings
@@ -19,7 +19,7 @@ from headwater.sinks.sink_runner import Runner, Status
 from headwater.sinks.sinks_file import SinksFile
 
 LOOK_S = 0.5
-VACUUM_EVERY_S = 3600.0
+TEND_EVERY_S = 3600.0
 
 
 class _SinkTask:
@@ -51,7 +51,7 @@ class Crew:
         self._bronze = open_bronze(settings)
         self._ledger = open_ledger(settings)
         self._tasks: dict[str, _SinkTask] = {}
-        self._vacuumed = time.monotonic()
+        self._tended: float | None = None
 
     @property
     def problem(self) -> str | None:
@@ -78,6 +78,10 @@ class Crew:
         """Return what each sink does."""
         return {name: task.runner.status for name, task in self._tasks.items()}
 
+    def at_work(self) -> list[Status]:
+        """Return what those do that were not stopped; one that hangs in its target was, and works on by itself."""
+        return [task.runner.status for task in self._tasks.values() if not task.stop.is_set()]
+
     def measure(self) -> None:
         """Find out how far behind the lake each sink is: it reads what lies ahead of the sink."""
         for task in self._tasks.values():
@@ -87,9 +91,12 @@ class Crew:
                     status.behind, status.behind_us = ahead(self._bronze, progress)
 
     def tend(self) -> None:
-        """Delete files that what sinks keep no longer uses, once an hour."""
-        if time.monotonic() > self._vacuumed + VACUUM_EVERY_S:
-            self._vacuumed = time.monotonic()
+        """Keep small what sinks keep in the lake, once an hour: no runner of short turns comes to that."""
+        if self._tended is not None and time.monotonic() < self._tended + TEND_EVERY_S:
+            return
+        self._tended = time.monotonic()
+        if self._ledger.exists():
+            compact(self._ledger)
             vacuum(self._ledger, self._settings.vacuum_hours)
 
     def end(self, within_s: float) -> None:

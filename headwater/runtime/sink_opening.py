@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headwater.errors import WrongSetting
 from headwater.runtime.folders import data_folder, folder_lock
-from headwater.runtime.storage import address_options, lake_place, open_bronze
+from headwater.runtime.storage import lake_place, open_bronze, revealed
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
@@ -42,11 +42,14 @@ def open_sinks_text(settings: Settings, look_every_s: float = 0.0) -> "SinksText
 
     look_every_s: least time between two requests for one at an address.
     """
-    from headwater.lake.lake_file import LakeFile
+    from headwater.runtime.lake_file import LakeFile
     from headwater.sinks.sinks_file import FileOnDisk
 
     path = sinks_path(settings)
-    return FileOnDisk(path) if path else LakeFile(str(settings.sinks), address_options(settings), look_every_s)
+    if path:
+        return FileOnDisk(path)
+    options, client_id = revealed(settings.lake_options), settings.identity_client_id
+    return LakeFile(str(settings.sinks), options, client_id, look_every_s)
 
 
 def open_ledger(settings: Settings) -> "Ledger":

@@ -36,13 +36,9 @@ def open_bronze(settings: Settings) -> "Bronze":
 def lake_place(settings: Settings) -> tuple[str, dict[str, str]]:
     """Return the folder or address of the lake, without a slash at its end, and the storage options it takes."""
     if is_lake_remote(settings):
-        return str(settings.lake).rstrip("/"), address_options(settings)
+        options = {**STORAGE_OPTIONS, **_identity(settings), **revealed(settings.lake_options)}
+        return str(settings.lake).rstrip("/"), options
     return str(lake_folder(settings)), {}
-
-
-def address_options(settings: Settings) -> dict[str, str]:
-    """Return the storage options of what lies at an address, the lake or a file beside it."""
-    return {**STORAGE_OPTIONS, **_identity(settings), **revealed(settings.lake_options)}
 
 
 def lake_folder(settings: Settings) -> Path:

@@ -73,7 +73,7 @@ def _at(node: yaml.Node, where: Sequence[str]) -> yaml.Node:
 
 
 class SinksText(Protocol):
-    """Where the file lies: on a disk, or beside the lake (`lake/lake_file.py`)."""
+    """Where the file lies: on a disk, or beside the lake (`runtime/lake_file.py`)."""
 
     name: str
 

@@ -11,6 +11,7 @@ BLUEPRINTS = {
     "parser": "functions.parser",
     "maintenance": "functions.parser.maintenance",
     "api": "functions.api",
+    "sinks": "functions.sinks",
 }
 """Only the modules of the triggers that an app registers are imported: a receiver app loads no Delta."""
 

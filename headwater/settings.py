@@ -20,7 +20,7 @@ FILE = "headwater.toml"
 _ABFSS = re.compile(r"abfss://[^/@?#]+@[\w-]+\.dfs\.(core\.windows\.net|fabric\.microsoft\.com)(/[^?#]*)?")
 
 
-Trigger = Literal["receiver", "parser", "maintenance", "api"]
+Trigger = Literal["receiver", "parser", "maintenance", "api", "sinks"]
 
 
 class GeneralSettings(BaseModel):
@@ -30,7 +30,9 @@ class GeneralSettings(BaseModel):
     host: str = Field("127.0.0.1", description="Address to listen on; any but loopback needs `keys`.")
     port: int = Field(5000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
     rules: Path | None = Field(None, description="Folder of your rules; default is `rules` in the data folder.")
-    sinks: Path | None = Field(None, description="File of your sinks; default is `sinks.yml` in the data folder.")
+    sinks: str | None = Field(
+        None, description="File or `abfss://` address of your sinks; default is `sinks.yml` in the data folder."
+    )
     tick_s: float = Field(
         1.0,
         gt=0,
@@ -101,7 +103,7 @@ def load_settings(
         raise _wrong(error, sources) from error
     _check_open_to_others(settings)
     KINDS[settings.log].check(settings)
-    _check_lake(settings)
+    _check_addresses(settings)
     return settings, sources
 
 
@@ -130,12 +132,14 @@ def _check_open_to_others(settings: Settings) -> None:
         )
 
 
-def _check_lake(settings: Settings) -> None:
-    if "://" in (settings.lake or "") and not _ABFSS.fullmatch(settings.lake or ""):
-        raise WrongSetting(
-            f"lake = {(settings.lake or '').partition('?')[0]!r} is no address of a lake. Write it like "
-            "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH, or name a folder; credentials go into `lake_options`."
-        )
+def _check_addresses(settings: Settings) -> None:
+    for name, value in (("lake", settings.lake), ("sinks", settings.sinks)):
+        if value and "://" in value and not _ABFSS.fullmatch(value):
+            raise WrongSetting(
+                f"{name} = {value.partition('?')[0]!r} is no address in a lake. Write it like "
+                "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH, or name a place on this machine; credentials go "
+                "into `lake_options`."
+            )
 
 
 def settings_shown(settings: Settings) -> list[dict[str, Any]]:

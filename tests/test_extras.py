@@ -25,6 +25,7 @@ ROOMS: tuple[tuple[str, set[str]], ...] = (  # the first that fits: modules, and
     ("headwater.eventlog.event_hub*", {"azure"}),
     ("headwater.eventlog.blob_claims", {"azure"}),
     ("headwater.runtime.workspaces", {"azure"}),
+    ("headwater.runtime.lake_file", {"azure"}),
     ("headwater.sinks.kafka*", {"server", "kafka"}),
     ("headwater.sinks.sink_secrets", {"server", "azure"}),
     ("headwater.fabric.*", {"server", "azure"}),

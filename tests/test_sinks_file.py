@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from headwater.errors import WrongSetting
-from headwater.sinks.sinks_file import SinksFile, read_sinks
+from headwater.sinks.sinks_file import FileOnDisk, SinksFile, read_sinks
 
 GOOD = "version: 1\nsinks:\n  out: {type: openlineage, url: 'https://one.example.org'}\n"
 LINE = "  out: {type: openlineage, url: 'https://one.example.org', "
@@ -72,7 +72,7 @@ def test_the_examples_of_the_documentation_can_be_read() -> None:
 
 
 def test_a_change_is_seen_and_a_broken_file_leaves_the_last_good_sinks(tmp_path: Path) -> None:
-    file = SinksFile(tmp_path / "sinks.yml")
+    file = SinksFile(FileOnDisk(tmp_path / "sinks.yml"))
     assert (file.current(), file.problem) == ({}, None)
     (tmp_path / "sinks.yml").write_text(GOOD)
     good = file.current()

@@ -11,6 +11,7 @@ import pytest
 
 from headwater.runtime.sink_opening import open_ledger
 from headwater.settings import load_settings
+from tests.azurite import KEY, Storage
 from tests.lake_check import rows
 from tests.made_events import run_event
 from tests.reference.world_events import at
@@ -72,12 +73,31 @@ def test_sinks_come_and_go_with_the_file_and_cost_no_process_where_there_are_non
         other.wait(lambda: len(other.taken) == 4)
         (data / "sinks.yml").write_text("version: 1\nsinks: {two: {type: openlinage}}")
         eventually(lambda: "sinks.yml, line 2" in running.stderr)
+        listed = headwater("sinks", "--data", data, cwd=data.parent)
+        assert (listed.returncode, "sinks.yml, line 2" in listed.stderr, " two " in listed.stdout) == (0, True, True)
         post(running, more := events(1))
         other.wait(lambda: other.taken == made + more)
         write(data)
         eventually(lambda: len(running.children()) == 3)
     assert server.taken == made[:2]
     assert runs(other.taken) == runs(made + more)
+
+
+def test_a_file_at_an_address_is_looked_at_while_it_is_not_there_yet(
+    data: Path, server: SinkServer, storage: Storage
+) -> None:
+    container = storage.container()
+    options = storage.lake(container.container_name, account_key=KEY)["lake_options"]
+    address = f"abfss://{container.container_name}@devstoreaccount1.dfs.core.windows.net/sinks.yml"
+    environment = {"HEADWATER_SINKS": address, "HEADWATER_LAKE_OPTIONS": json.dumps(options)}
+    with started(data, environment) as running:
+        post(running, made := events(2))
+        running.wait_pid("sinks")
+        text = json.dumps({"version": 1, "sinks": {"out": {"type": "openlineage", "url": server.url}}})
+        container.get_blob_client("sinks.yml").upload_blob(text)
+        server.wait(lambda: server.taken == made)
+        listed = headwater("sinks", "--data", data, "--json", cwd=data.parent, environment=environment)
+        assert [item["delivered"] for item in json.loads(listed.stdout)["items"]] == [2]
 
 
 @pytest.mark.parametrize(("point", "repeated"), [("sinks.delivered", True), ("sinks.committed", False)])

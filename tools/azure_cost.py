@@ -59,6 +59,18 @@ LEASE_S = 10
 TRACE_KB = 5
 PARSER_GB = 2
 HUB_METRICS_GB_A_DAY = 0.015
+SINK_RUNS_A_DAY = 1440
+"""Of the timer of sinks."""
+SINK_RUN_S, SINK_EVENTS_A_SECOND = 2.0, 1000
+"""A run that delivers nothing, and what one sink delivers; neither was measured on Azure."""
+SINKS_GB = 2
+IDLE_LISTS, IDLE_READS = 6, 70
+SINK_LISTS, SINK_READS = 15, 130
+"""Requests to the storage of a run with one sink that finds nothing new, or delivers: counted against Azurite.
+
+Reads grow by three a commit (7 and 35 on a young table) until the hourly checkpoint: these are means over the hour.
+"""
+SINK_ALERTS = 3
 
 
 @dataclass(frozen=True)
@@ -200,6 +212,27 @@ def _watch(tier: Tier, events: int) -> Iterator[Line]:
     )
 
 
+def sinks_bill(tier: Tier, events: int) -> list[Line]:
+    """Add up a month of the app of sinks, with one sink that takes all events; no free grant is left for it."""
+    delivering = min(events, SINK_RUNS_A_DAY)
+    idle = SINK_RUNS_A_DAY - delivering
+    busy_s = (SINK_RUNS_A_DAY * SINK_RUN_S + events / SINK_EVENTS_A_SECOND) * DAYS
+    runs = SINK_RUNS_A_DAY * DAYS
+    usd = busy_s * SINKS_GB * USD["executing on demand, GB-s"] + runs / 1e6 * USD["executions, million"]
+    lists, reads = (DAYS * (idle * of_idle + delivering * of_one) for of_idle, of_one in _SINK_REQUESTS)
+    zones = 1.25 if tier.zones else 1
+    asked = (lists * USD["lake writes and lists, 10,000"] + reads * USD["lake reads, 10,000"]) / 1e4 * zones
+    logs = runs * TRACE_KB / 1e6
+    alerts = SINK_ALERTS * USD[f"log alert every {tier.alert_minutes} minutes"]
+    return [
+        Line("Runs", f"{runs:,.0f} runs, {busy_s:,.0f} s x {SINKS_GB} GB", usd),
+        Line("Requests to storage", f"{lists:,.0f} writes and lists, {reads:,.0f} reads", asked),
+        Line("Logs and alerts", f"{logs:.1f} GB of logs; {SINK_ALERTS} log alerts", logs * USD["logs, GB"] + alerts),
+    ]
+
+
+_SINK_REQUESTS = ((IDLE_LISTS, SINK_LISTS), (IDLE_READS, SINK_READS))
+
 CASES = (("small", 1_000), ("small", 100_000), ("standard", 10_000_000))
 
 
@@ -207,6 +240,7 @@ def tables() -> str:
     """Return the Markdown that docs/azure.md holds: the sums, each bill, the prices."""
     parts = [_summary()]
     parts += [_bill_table(*case) for case in CASES]
+    parts.append(_sinks_table())
     prices = [f"| {what} | {usd:.6f}".rstrip("0") + " |" for what, usd in USD.items()]
     parts.append("\n".join(["| price | US dollars |", "|---|---|", *prices]))
     return "\n\n".join(parts)
@@ -226,6 +260,16 @@ def _bill_table(name: str, events: int) -> str:
     rows += [f"| {line.what} | {line.how} | {line.usd:,.2f} |" for line in lines]
     euros = f"x {REGION} for West Europe x {EUR_PER_USD} € = € {total_eur(lines):,.2f}"
     rows.append(f"| sum | {euros} | {sum(line.usd for line in lines):,.2f} |")
+    return "\n".join(rows)
+
+
+def _sinks_table() -> str:
+    rows = ["| app of sinks, one sink | how it comes about | $ a month |", "|---|---|---|"]
+    for name, events in CASES:
+        lines = sinks_bill(Tier.read(name), events)
+        how = "; ".join(f"{line.what.lower()}: {line.how} (${line.usd:,.2f})" for line in lines)
+        sums = f"{sum(line.usd for line in lines):,.2f} (€ {total_eur(lines):,.2f})"
+        rows.append(f"| {name}, {events:,} events a day | {how} | {sums} |")
     return "\n".join(rows)
 
 

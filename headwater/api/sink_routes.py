@@ -9,7 +9,7 @@ from headwater.questions import parameters as p
 from headwater.questions.declaring import Help, question
 
 if TYPE_CHECKING:
-    from headwater.sinks.sink_desk import SinkDesk  # the Function App does not ship sinks
+    from headwater.sinks.sink_desk import SinkDesk
 
 
 class SinkSources(Protocol):

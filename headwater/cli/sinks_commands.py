@@ -19,6 +19,8 @@ def _list(context: typer.Context, data: Data = None, as_json: Json = False) -> N
     if context.invoked_subcommand:
         return
     found = DataFolder(data).ask(sink_routes.sinks, {})
+    if found["problem"] and not as_json:
+        sys.stderr.write(f"headwater: {found['problem']}\n")
     show(found, as_json, lambda: table("Sinks", found, _SHOWN))
 
 

@@ -82,20 +82,26 @@ class BlobClaims:
         from azure.storage.blob import ContainerClient  # noqa: PLC0415 - see the class
 
         silence_sdk()
-        return ContainerClient(self._place.account, self._place.container, credential=self._credential(), **_LIMITS)
-
-    def _credential(self) -> Any:
-        if "account_key" in self._options:
-            return dict(self._options)
-        if "sas_token" in self._options:
-            return self._options["sas_token"]
-        from azure.identity import DefaultAzureCredential, ManagedIdentityCredential  # noqa: PLC0415 - see the class
-
-        client_id = self._client_id
-        return ManagedIdentityCredential(client_id=client_id, **_LIMITS) if client_id else DefaultAzureCredential()
+        return ContainerClient(
+            self._place.account,
+            self._place.container,
+            credential=blob_credential(self._options, self._client_id),
+            **_LIMITS,
+        )
 
     def _unavailable(self, what: str, error: Exception) -> LogUnavailable:
         return LogUnavailable(f"Cannot {what} a large body in {self._url}: {explain(error, 'claims_url')}")
+
+
+def blob_credential(options: Mapping[str, str], client_id: str | None) -> Any:
+    """Return what opens a container: a key, a SAS, the identity of that id, or whatever identity is found."""
+    if "account_key" in options:
+        return {name: options[name] for name in ("account_name", "account_key")}
+    if "sas_token" in options:
+        return options["sas_token"]
+    from azure.identity import DefaultAzureCredential, ManagedIdentityCredential  # noqa: PLC0415 - see the class
+
+    return ManagedIdentityCredential(client_id=client_id, **_LIMITS) if client_id else DefaultAzureCredential()
 
 
 def place(url: str, account_name: str | None) -> ClaimPlace:

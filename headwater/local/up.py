@@ -94,9 +94,12 @@ class Supervisor:
                 return self._ended.get(timeout=_LOOK_S)
 
     def _look_for_sinks(self) -> None:
-        """Start `sinks` where its file is there, and has changed since the last start if that one found none in it."""
+        """Start `sinks` where its file is there, and has changed since the last start if that one found none in it.
+
+        A file at an address is looked at by `sinks` itself, which then runs whether any is named or not.
+        """
         with suppress(OSError):
-            changed = self._sinks.stat().st_mtime_ns
+            changed = self._sinks.stat().st_mtime_ns if self._sinks else 0
             if "sinks" not in self._children and changed != self._sinks_seen:
                 self._sinks_seen = changed
                 self._start("sinks", "headwater.local.sinks_process", (), 0)

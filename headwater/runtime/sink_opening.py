@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headwater.errors import WrongSetting
 from headwater.runtime.folders import data_folder, folder_lock
-from headwater.runtime.storage import lake_place, open_bronze
+from headwater.runtime.storage import lake_place, open_bronze, revealed
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
@@ -16,19 +16,40 @@ if TYPE_CHECKING:
     from headwater.sinks.sink_options import Options
     from headwater.sinks.sink_replay import Replay, ReplaySpan
     from headwater.sinks.sink_secrets import Secrets
+    from headwater.sinks.sinks_file import SinksText
 
 _KEY = "KEY"
 """What a key that was given by command is called among a replay's secrets."""
 
 
-def sinks_path(settings: Settings) -> Path:
-    """Return the file of the sinks, there or not; raises WrongSetting if one that was named is not there."""
+def sinks_path(settings: Settings) -> Path | None:
+    """Return the file of the sinks, there or not, None where it lies at an address.
+
+    Raises WrongSetting if one that was named is not there.
+    """
     if settings.sinks is None:
         return data_folder(settings) / "sinks.yml"
-    path = settings.sinks.expanduser().resolve()
+    if "://" in settings.sinks:
+        return None
+    path = Path(settings.sinks).expanduser().resolve()
     if not path.is_file():
         raise WrongSetting(f"No file {path}, which the setting `sinks` names. Create it or correct the setting.")
     return path
+
+
+def open_sinks_text(settings: Settings, look_every_s: float = 0.0) -> "SinksText":
+    """Return where the file of the sinks is read, with what opens the lake if it lies at an address.
+
+    look_every_s: least time between two requests for one at an address.
+    """
+    from headwater.runtime.lake_file import LakeFile
+    from headwater.sinks.sinks_file import FileOnDisk
+
+    path = sinks_path(settings)
+    if path:
+        return FileOnDisk(path)
+    options, client_id = revealed(settings.lake_options), settings.identity_client_id
+    return LakeFile(str(settings.sinks), options, client_id, look_every_s)
 
 
 def open_ledger(settings: Settings) -> "Ledger":
@@ -51,7 +72,7 @@ def open_sink_desk(settings: Settings, folder: Path) -> "SinkDesk":
     from headwater.sinks.sink_desk import SinkDesk
 
     return SinkDesk(
-        partial(sinks_path, settings), partial(open_bronze, settings), partial(open_ledger, settings),
+        partial(open_sinks_text, settings), partial(open_bronze, settings), partial(open_ledger, settings),
         partial(open_secrets, settings), partial(_status, folder),
     )  # fmt: skip
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from headwater.events.position import Source
+from headwater.sinks.guarding import Hide, deliver_guarded
 from headwater.sinks.retry_pace import Pace
 from headwater.sinks.sink_shape import Outcome, Payload, Target
 
@@ -30,13 +31,14 @@ class DeadLetter(NamedTuple):
 class Delivery:
     """What is left of a batch."""
 
-    def __init__(self, target: Target, pace: Pace, width: int | None = None) -> None:
-        """Begin empty. width: payloads of the first attempt."""
+    def __init__(self, target: Target, pace: Pace, width: int | None = None, hide: Hide = str) -> None:
+        """Begin empty. width: payloads of the first attempt; hide: takes secrets out of what goes wrong."""
         self.delivered = 0
         self.refused: list[DeadLetter] = []
         self.width = width or target.largest
         self._target = target
         self._pace = pace
+        self._hide = hide
         self._left: deque[Payload] = deque()
         self._begin()
 
@@ -91,7 +93,7 @@ class Delivery:
         as_witness = self.tries >= TRIES and not self._works and len(self._left) > 1
         passed = self._take(1 + self._mute % (len(self._left) - 1) if as_witness else 0, sys.maxsize)
         some = self._take(1 if as_witness else self.width, LARGEST_BYTES)
-        outcome = self._target.deliver(some)
+        outcome = deliver_guarded(self._target, some, self._hide)
         self.refused += [DeadLetter(some[place], why, self.tries + 1) for place, why in outcome.refused.items()]
         self.delivered += len(some) - len(outcome.refused) - len(outcome.again)
         self._left.extendleft(reversed([*passed, *(some[place] for place in sorted(outcome.again))]))

@@ -9,6 +9,7 @@ from headwater.lake.bronze_follower import StoredHead, events_of_runs
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_key
+from headwater.sinks.guarding import Hide, convert_guarded
 from headwater.sinks.sink_shape import Payload, SinkEvent, Target
 
 LOOKS_BACK_US = 7 * 24 * 3600 * 1_000_000
@@ -34,11 +35,24 @@ class TakesRuns(Protocol):
         """Return what is sent of events, in the order in which it is sent; touches nothing outside."""
 
 
-def payloads_of(target: Target, bronze: Bronze, events: Sequence[SinkEvent]) -> list[Payload]:
-    """Convert events, for targets that take whole runs with what the lake had of these before."""
-    if isinstance(target, TakesRuns):
-        return target.convert_runs(events, _history(bronze, events))
-    return target.convert(events)
+def payloads_of(target: Target, bronze: Bronze, events: Sequence[SinkEvent], hide: Hide = str) -> list[Payload]:
+    """Convert events, for targets that take whole runs with what the lake had of these before.
+
+    What the target fails at unforeseen is unfit: an event, or what a run has among these. hide: of what is said then.
+    """
+    if not isinstance(target, TakesRuns):
+        return convert_guarded(target.convert, events, _place, hide)
+    history = _history(bronze, events)
+
+    def convert(some: Sequence[SinkEvent]) -> list[Payload]:
+        known = {event.head.run_id for event in some}
+        return target.convert_runs(some, {run: before for run, before in history.items() if run in known})
+
+    return convert_guarded(convert, events, lambda event: run_of(event.head) or _place(event), hide)
+
+
+def _place(event: SinkEvent) -> tuple[Source, int]:
+    return event.source, event.head.sequence
 
 
 def _history(bronze: Bronze, events: Sequence[SinkEvent]) -> History:

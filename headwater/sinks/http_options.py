@@ -2,18 +2,22 @@
 
 import time
 from collections.abc import Mapping
+from contextlib import closing
+from urllib.parse import urlencode
 
-import httpx
+import msgspec
 from pydantic import Field
 
-from headwater.errors import Retry, WrongSetting
+from headwater.errors import WrongSetting
 from headwater.sinks.http_post import Headers, Poster
+from headwater.sinks.kept_connection import KeptConnection, trust
 from headwater.sinks.sink_options import Options, Part, Reference, Reveal, Seconds, SecretReference
 from headwater.sinks.sink_secrets import entra_token
 
 _BARE = r"^https?://[^/?#@\s]+(/[^?#@\s]*)?$"
 _HELD = 0.8
 """Part of a token's life for which it is used."""
+_FORM = {"content-type": "application/x-www-form-urlencoded"}
 
 
 class OAuth(Part):
@@ -89,14 +93,12 @@ class _OAuthToken:
 
     def _ask(self) -> tuple[str, float]:
         where = self._oauth.token_url
+        with closing(KeptConnection(where, timeout_s=self._timeout_s, context=trust())) as connection:
+            answer = connection.ask("POST", "", urlencode(self._form).encode(), _FORM)
         try:
-            answer = httpx.post(where, data=self._form, timeout=self._timeout_s)
-        except httpx.HTTPError as error:
-            raise Retry(f"No answer from {where}: {error or type(error).__name__}") from error
-        try:
-            said = answer.json()
+            said = msgspec.json.decode(answer.body)
             return str(said["access_token"]), float(said.get("expires_in", 300))
         except (ValueError, KeyError, TypeError, AttributeError):
             raise WrongSetting(
-                f"{where} gives no token, status {answer.status_code}. Correct `oauth`, or the client's rights."
+                f"{where} gives no token, status {answer.status}. Correct `oauth`, or the client's rights."
             ) from None

@@ -2,14 +2,11 @@
 
 import email.utils
 import gzip
-import ssl
 import time
 from collections.abc import Callable, Mapping
 
-import httpx
-
 from headwater.errors import Retry, WrongSetting
-from headwater.sinks.kept_connection import HttpAnswer, KeptConnection
+from headwater.sinks.kept_connection import HttpAnswer, KeptConnection, trust
 from headwater.sinks.sink_shape import Outcome, whole_again
 
 _AWAY = frozenset({401, 403, 404, 405, 407, 408, 421, 423, 425, 429, 502, 503, 504})
@@ -26,12 +23,7 @@ class Poster:
         """Connect to nothing yet. ca: file of certificates to trust; compress: send bodies as gzip."""
         self._headers = headers
         self._compress = compress
-        try:
-            context = ssl.create_default_context(cafile=ca) if ca else httpx.create_ssl_context()
-        except OSError as error:
-            raise WrongSetting(f"Cannot use the certificates in {ca}: {error.strerror}. Correct `ca`.") from error
-        context.set_alpn_protocols(["http/1.1"])
-        self._connection = KeptConnection(url.rstrip("/"), timeout_s=timeout_s, context=context)
+        self._connection = KeptConnection(url.rstrip("/"), timeout_s=timeout_s, context=trust(ca))
 
     def post(self, path: str, body: bytes, count: int) -> HttpAnswer | Outcome:
         """Post one body that stands for `count` payloads: an answer 2xx, or the outcome of what failed."""

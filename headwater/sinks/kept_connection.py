@@ -5,6 +5,7 @@ the environment, and no request on a connection that the server has closed meanw
 """
 
 import base64
+import os
 import select
 import ssl
 from collections.abc import Mapping
@@ -12,6 +13,8 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnec
 from typing import NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
+
+import certifi
 
 from headwater.errors import Retry, WrongSetting
 
@@ -94,6 +97,22 @@ class KeptConnection:
 
 
 _PORTS = {"http": 80, "https": 443}
+_OWN_TRUST = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+"""Variables by which people name certificates to trust, as OpenSSL reads them."""
+
+
+def trust(ca: str | None = None) -> ssl.SSLContext:
+    """Return what checks certificates: by a file, else by those of the environment, else by the public ones.
+
+    Raises WrongSetting where the file is none.
+    """
+    public = None if any(map(os.environ.get, _OWN_TRUST)) else certifi.where()
+    try:
+        context = ssl.create_default_context(cafile=ca or public)
+    except OSError as error:
+        raise WrongSetting(f"Cannot use the certificates in {ca or public}: {error.strerror}. Correct `ca`.") from error
+    context.set_alpn_protocols(["http/1.1"])
+    return context
 
 
 def _begin_of(answer: HTTPResponse) -> bytes:

@@ -1,10 +1,9 @@
 """Where sinks are asked about and ordered, by command and over HTTP, whether Headwater runs or not."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from headwater.errors import NotConfigured, NotKnown, Retry, WrongSetting
@@ -17,7 +16,7 @@ from headwater.sinks.sink_ledger import Ledger
 from headwater.sinks.sink_options import Sink
 from headwater.sinks.sink_secrets import Secrets
 from headwater.sinks.sink_shape import Target
-from headwater.sinks.sinks_file import sinks_of
+from headwater.sinks.sinks_file import SinksText, sinks_of
 from headwater.sinks.target_registry import open_sink
 
 
@@ -29,7 +28,7 @@ class SinkDesk:
     status: returns what the process that runs the sinks says, nothing where none runs.
     """
 
-    file: Callable[[], Path]
+    file: Callable[[], SinksText]
     bronze: Callable[[], Bronze]
     ledger: Callable[[], Ledger]
     secrets: Callable[[], Secrets]
@@ -43,18 +42,24 @@ class SinkDesk:
         return named[name]
 
     def listed(self) -> dict[str, Any]:
-        """Return each sink; raises WrongSetting naming the line where the file is broken."""
-        return {"items": self._items(sinks_of(self.file()).values())}
+        """Return each sink; where the file is broken, what is wrong with it and the sinks that run all the same."""
+        problem = None
+        try:
+            types = {name: sink.options.type for name, sink in sinks_of(self.file()).items()}
+        except WrongSetting as error:
+            problem = str(error)
+            types = {name: said["type"] for name, said in self.status().get("sinks", {}).items()}
+        return {"problem": problem, "items": self._items(types)}
 
-    def _items(self, sinks: Iterable[Sink]) -> list[dict[str, Any]]:
+    def _items(self, types: Mapping[str, str]) -> list[dict[str, Any]]:
         said = self.status().get("sinks", {})
-        return sink_operations.listed(sinks, self.bronze(), self.ledger(), said, time.time_ns() // 1000)
+        return sink_operations.listed(types, self.bronze(), self.ledger(), said, time.time_ns() // 1000)
 
     def paused(self, name: str, *, is_paused: bool) -> dict[str, Any]:
         """Let a sink stand still, or go on; returns it."""
         sink = self.sink(name)
         sink_operations.paused(self.ledger(), name, is_paused=is_paused)
-        return self._items([sink])[0]
+        return self._items({name: sink.options.type})[0]
 
     def reset(self, name: str, to: str) -> dict[str, Any]:
         """Let a sink go on from another place; raises WrongQuestion where `to` is none."""
@@ -84,8 +89,8 @@ class SinkDesk:
 
     def redrive(self, name: str, most: int) -> dict[str, int]:
         """Send what was given up once more; raises Retry where the target is not there."""
-        with self._target(name) as (target, _):
-            return sink_operations.redrive(self.bronze(), self.ledger(), name, target, most)
+        with self._target(name) as (target, secrets):
+            return sink_operations.redrive(self.bronze(), self.ledger(), name, target, most, hide=secrets.hide)
 
     def check(self, name: str) -> dict[str, Any]:
         """Connect and authenticate; raises Retry or WrongSetting, which says what is missing."""
@@ -94,8 +99,8 @@ class SinkDesk:
 
     def preview(self, name: str, of: str) -> dict[str, Any]:
         """Return exactly what would be sent of an event or a run; raises NotKnown."""
-        with self._target(name) as (target, _):
-            items = sink_operations.preview(self.bronze(), target, of)
+        with self._target(name) as (target, secrets):
+            items = sink_operations.preview(self.bronze(), target, of, secrets.hide)
         if not items:
             raise NotKnown("event or run", of, (), "See `headwater events`.")
         return {"items": items}

@@ -1,7 +1,7 @@
 """What people ask of sinks and order them: a list, a preview, a pause, another position, dead letters once more."""
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from headwater.errors import Retry, WrongQuestion
@@ -11,40 +11,38 @@ from headwater.lake.bronze_follower import ahead, heads_of, sources_ahead, store
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.ownership import EPOCH
 from headwater.sinks.earlier_events import payloads_of
+from headwater.sinks.guarding import Hide, deliver_guarded
 from headwater.sinks.sink_ledger import Ledger, Orders
-from headwater.sinks.sink_options import Sink
 from headwater.sinks.sink_shape import SinkEvent, Target
 
 _AT_ONCE = 200
 
 
 def listed(
-    sinks: Iterable[Sink], bronze: Bronze, ledger: Ledger, status: Mapping[str, Any], now_us: int
+    types: Mapping[str, str], bronze: Bronze, ledger: Ledger, status: Mapping[str, Any], now_us: int
 ) -> list[dict[str, Any]]:
     """Return each sink: what it does, how far it lags behind the lake, what became of its events.
 
-    status: of the process that runs them, by name; empty where none runs.
+    types: of the sinks' targets, by name; status: of the process that runs them, by name; empty where none runs.
     """
     sources = sources_ahead(bronze, {}) if bronze.exists() else {}
     found = []
-    for sink in sinks:
-        events, oldest_us = ahead(bronze, ledger.progress(sink.name, ledger.orders(sink.name), sources))
+    for name, kind in types.items():
+        events, oldest_us = ahead(bronze, ledger.progress(name, ledger.orders(name), sources))
         behind = {"events": events, "seconds": max(0.0, (now_us - oldest_us) / 1e6) if oldest_us else 0.0}
-        found.append(_listed(sink, ledger, status.get(sink.name)) | {"behind": behind})
+        found.append({"name": name, "type": kind} | _listed(name, ledger, status.get(name)) | {"behind": behind})
     return found
 
 
-def _listed(sink: Sink, ledger: Ledger, status: Any) -> dict[str, Any]:
-    counts = ledger.counts(sink.name)
+def _listed(sink: str, ledger: Ledger, status: Any) -> dict[str, Any]:
+    counts = ledger.counts(sink)
     state = status["state"] if status else "not running"
-    ordered = "paused" if ledger.orders(sink.name).paused else "delivering"
+    ordered = "paused" if ledger.orders(sink).paused else "delivering"
     return {
-        "name": sink.name,
-        "type": sink.options.type,
         "state": ordered if "paused" in (ordered, state) else state,  # its process may not have heard of the order yet
         "delivered": counts.delivered,
         "left_out": counts.left_out,
-        "failed": ledger.failed(sink.name),
+        "failed": ledger.failed(sink),
         "trouble": status["trouble"] if status else None,
         "next_try": iso(status["next_try_us"]) if status else None,
     }
@@ -79,7 +77,7 @@ def position(bronze: Bronze, ledger: Ledger, sink: str, text: str) -> dict[Sourc
     return {each: progress[each.epoch, each.partition] for each in sources} | {named: int(sequence)}
 
 
-def preview(bronze: Bronze, target: Target, name: str) -> list[dict[str, Any]]:
+def preview(bronze: Bronze, target: Target, name: str, hide: Hide = str) -> list[dict[str, Any]]:
     """Return what would be sent of an event, or of the events of a run; nothing is sent."""
     events = [
         SinkEvent(source, head, stored_bodies(bronze, source, [head.sequence])[head.sequence].encode())
@@ -87,11 +85,13 @@ def preview(bronze: Bronze, target: Target, name: str) -> list[dict[str, Any]]:
     ]
     return [
         {"event_id": each.event.head.event_id, "unfit": each.unfit, "payload": each.body.decode()}
-        for each in payloads_of(target, bronze, events)
+        for each in payloads_of(target, bronze, events, hide)
     ]
 
 
-def redrive(bronze: Bronze, ledger: Ledger, sink: str, target: Target, most: int = sys.maxsize) -> dict[str, int]:
+def redrive(
+    bronze: Bronze, ledger: Ledger, sink: str, target: Target, most: int = sys.maxsize, *, hide: Hide = str
+) -> dict[str, int]:
     """Send a sink's dead letters again, one by one, the oldest first; those that go through are dead no more.
 
     Returns `delivered`, `refused` and `gone` (their events are no longer in the lake).
@@ -106,7 +106,7 @@ def redrive(bronze: Bronze, ledger: Ledger, sink: str, target: Target, most: int
         settled: list[str] = []
         try:
             for row in letters:
-                kind = _again(bronze, target, row)
+                kind = _again(bronze, target, row, hide)
                 outcome[kind] += 1
                 (skip.add if kind == "refused" else settled.append)(row["event_id"])
         finally:
@@ -115,16 +115,16 @@ def redrive(bronze: Bronze, ledger: Ledger, sink: str, target: Target, most: int
     return outcome
 
 
-def _again(bronze: Bronze, target: Target, row: Mapping[str, Any]) -> str:
+def _again(bronze: Bronze, target: Target, row: Mapping[str, Any], hide: Hide) -> str:
     source = Source(row["log"], row["incarnation"], row["partition"])
     head = next((head for place, head in heads_of(bronze, row["event_id"], 1) if place == source), None)
     if head is None:
         return "gone"
     body = stored_bodies(bronze, source, [head.sequence])[head.sequence].encode()
-    for payload in payloads_of(target, bronze, [SinkEvent(source, head, body)]):
+    for payload in payloads_of(target, bronze, [SinkEvent(source, head, body)], hide):
         if payload.unfit:
             return "refused"
-        outcome = target.deliver([payload])
+        outcome = deliver_guarded(target, [payload], hide)
         if outcome.again and not outcome.blames_event:
             raise Retry(f"The target does not take events now: {outcome.trouble}")
         if outcome.again or outcome.refused:

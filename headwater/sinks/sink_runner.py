@@ -16,6 +16,7 @@ from headwater.lake.delta_table import REOPEN_AFTER
 from headwater.lake.lake_maintenance import compact
 from headwater.sinks.delivery import Delivery
 from headwater.sinks.earlier_events import payloads_of
+from headwater.sinks.guarding import say_unforeseen
 from headwater.sinks.retry_pace import Pace
 from headwater.sinks.sink_feed import Batch, SinkFeed
 from headwater.sinks.sink_ledger import Ledger, Orders, SinkCounts
@@ -27,16 +28,20 @@ from headwater.sinks.target_registry import open_sink
 log = logging.getLogger(__name__)
 
 
+GIVEN_UP = "Sink %s: %d events given up, see `headwater sinks failures`. The first: %s"
+"""An alert of infra/bicep/modules/alerts.bicep reads this line."""
+
 KEEP_EVERY_S = 2.0
 """A batch that takes longer is kept piece by piece: whoever is killed often goes on all the same."""
 
 
 class Status(msgspec.Struct):
-    """What a sink is doing. next_try_us: when the next attempt is made (us, UTC), None where none waits.
+    """What a sink of some type is doing. next_try_us: when the next attempt is made (us, UTC), None where none waits.
 
     behind: events in the lake that it has not taken; behind_us: when the oldest of them was received, None if none.
     """
 
+    type: str
     state: str = "starting"
     trouble: str | None = None
     next_try_us: int | None = None
@@ -63,7 +68,7 @@ class Runner:
     ) -> None:
         """Touch nothing yet. look_s: between two looks at lake and orders; until: where it is caught up for ever."""
         self.sink = sink
-        self.status = Status()
+        self.status = Status(sink.options.type)
         self._secrets = secrets
         self._bronze = bronze
         self._ledger = ledger
@@ -77,18 +82,25 @@ class Runner:
         self.progress: Progress | None = None
         """How far the sink is, None before it has looked."""
         self._counts = SinkCounts(0, 0, 0)
-        self._not_before = 0.0
+        self._not_before = self._waits_until = 0.0
 
     def run(self) -> None:
-        """Work until stopped; faults of lake, target and our own are said and tried again, ever more slowly."""
+        """Work until stopped; faults of lake, target and our own are said and tried again, ever more slowly.
+
+        Called again it goes on: whatever another one did meanwhile is read first, and a wait is waited to its end.
+        """
+        self._orders = None
+        if (left := self._waits_until - time.monotonic()) > 0:
+            self.status.state = "waiting"
+            self._wait(left)
         while not self._stop.is_set():
             try:
                 self._look()
             except Exception as error:
-                if not isinstance(error, HeadwaterError):
-                    log.exception("Sink %s failed at something unforeseen. Report this.", self.sink.name)
+                is_known = isinstance(error, HeadwaterError)
+                said = str(error) if is_known else say_unforeseen(error, f"Sink {self.sink.name}", self._secrets.hide)
                 self._orders = None  # read anew what is kept: a commit may have arrived whose answer did not
-                self._say("waiting", str(error) or type(error).__name__)
+                self._say("waiting", said)
                 self._wait(self._pace.after_fault(0.0))
         self._close()
 
@@ -128,14 +140,15 @@ class Runner:
     def _deliver(self, batch: Batch) -> bool:
         """Settle a batch and keep what became of it; False where it was broken off, to be read again."""
         target = self._target = self._target or open_sink(self.sink, self._secrets.reveal)
-        delivery = Delivery(target, self._pace, self._width)
-        delivery.add(payloads_of(target, self._bronze, batch.events))
+        hide = self._secrets.hide
+        delivery = Delivery(target, self._pace, self._width, hide)
+        delivery.add(payloads_of(target, self._bronze, batch.events, hide))
         reached, left_out = {batch.source: batch.until}, batch.left_out
         keep_at = time.monotonic() + KEEP_EVERY_S
         while not delivery.is_done:
             wait_s = delivery.attempt()
             if delivery.needs_another and (more := self._feed.next(self._behind(reached))):
-                delivery.add(payloads_of(target, self._bronze, more.events))
+                delivery.add(payloads_of(target, self._bronze, more.events, hide))
                 reached, left_out = reached | {more.source: more.until}, left_out + more.left_out
             self._tell(delivery.trouble)
             goes_on = not self._stop.is_set() and (not wait_s or self._wait(wait_s))
@@ -162,6 +175,8 @@ class Runner:
             )
             self._ledger.commit(self.sink.name, self._orders, source, until, refused=letters, counts=counts)
             self._count(counts)
+            if letters:
+                log.warning(GIVEN_UP, self.sink.name, len(letters), letters[0].reason)
             left_out = 0
         reach("sinks.committed")
         self.progress = self._behind(reached)
@@ -178,13 +193,14 @@ class Runner:
 
     def _wait(self, seconds: float) -> bool:
         """Wait, unless stopped or ordered something else meanwhile; tells whether it waited to the end."""
-        ends = time.monotonic() + seconds
+        ends = self._waits_until = time.monotonic() + seconds
         self.status.next_try_us = (time.time_ns() // 1000) + int(seconds * 1e6)
         while (left := ends - time.monotonic()) > 0:
             if self._stop.wait(min(left, self._look_s)):
                 return False
             try:
                 if self._orders is not None and self._changed():
+                    self._waits_until = 0.0
                     return False
             except LakeUnavailable:
                 continue
@@ -206,3 +222,4 @@ class Runner:
     def _close(self) -> None:
         if self._target:
             self._target.close()
+            self._target = None

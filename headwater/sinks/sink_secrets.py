@@ -2,19 +2,27 @@
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from typing import Any
 
-import httpx
+import msgspec
 
 from headwater.errors import LakeUnavailable, WrongSetting
+from headwater.sinks.kept_connection import KeptConnection, trust
 from headwater.sinks.sink_options import Reference
 
 _SCOPE = "https://vault.azure.net/.default"
 _SHORTEST = 4
 """Shorter values are no secrets, and would be found in every other word."""
 
+_VAULT_S = 15.0
+
 Token = Callable[[str], str]
 """Returns an access token of Entra ID for a scope."""
+
+
+class _VaultSecret(msgspec.Struct):
+    value: str
 
 
 class Secrets:
@@ -27,7 +35,7 @@ class Secrets:
         self._known: set[str] = set()
 
     def reveal(self, reference: Reference) -> str:
-        """Return a secret; raises WrongSetting, or LakeUnavailable while the vault does not answer."""
+        """Return a secret; raises WrongSetting, or Retry while the vault does not answer."""
         found = self._from_vault(reference.vault) if reference.vault else self._from_environment(reference.env or "")
         self._known.add(found)
         return found
@@ -46,17 +54,18 @@ class Secrets:
 
     def _from_vault(self, address: str) -> str:
         headers = {"authorization": f"Bearer {self._token(_SCOPE)}"}
+        with closing(KeptConnection(address, timeout_s=_VAULT_S, context=trust())) as connection:
+            answer = connection.ask("GET", "?api-version=7.4", None, headers)
         try:
-            answer = httpx.get(address, params={"api-version": "7.4"}, headers=headers, timeout=15)
-            value = answer.json()["value"] if answer.status_code == 200 else None
-        except (httpx.TransportError, ValueError, KeyError, TypeError) as error:
-            raise LakeUnavailable(f"The key vault did not answer for {address}: {type(error).__name__}.") from error
-        if not isinstance(value, str) or not value:
+            found = msgspec.json.decode(answer.body, type=_VaultSecret).value
+        except msgspec.DecodeError:
+            found = ""
+        if answer.status != 200 or not found:
             raise WrongSetting(
-                f"The key vault answers {answer.status_code} for {address}. Give this identity the role "
+                f"The key vault answers {answer.status} for {address}. Give this identity the role "
                 "`Key Vault Secrets User`, or correct the address."
             )
-        return value
+        return found
 
 
 def entra_token(client_id: str | None) -> Token:

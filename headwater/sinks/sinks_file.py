@@ -1,13 +1,13 @@
 """`sinks.yml`: which sinks there are. Errors name file, line and sink, and what fits."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import yaml
 from pydantic import ValidationError
 
-from headwater.errors import WrongSetting
+from headwater.errors import HeadwaterError, Retry, WrongSetting
 from headwater.lineage.rules.rule_text import Entry, read_whole
 from headwater.sinks.sink_options import Sink
 from headwater.sinks.target_registry import TARGETS, target_module
@@ -72,43 +72,70 @@ def _at(node: yaml.Node, where: Sequence[str]) -> yaml.Node:
     return node
 
 
-def sinks_of(path: Path) -> dict[str, Sink]:
-    """Read the sinks of a file, none where there is no file; raises WrongSetting."""
-    try:
-        return read_sinks(path.read_text("utf-8"), path.name)
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise WrongSetting(f"{path.name}: cannot be read: {error}; correct or remove it.") from error
+class SinksText(Protocol):
+    """Where the file lies: on a disk, or beside the lake (`runtime/lake_file.py`)."""
+
+    name: str
+
+    def stamp(self) -> Hashable | None:
+        """Return what changes with the file, None where there is none; raises LakeUnavailable."""
+
+    def text(self) -> str | None:
+        """Return the file, None where there is none; raises WrongSetting or LakeUnavailable."""
+
+
+class FileOnDisk:
+    """A file of this machine."""
+
+    def __init__(self, path: Path) -> None:
+        """Read nothing yet."""
+        self.name = path.name
+        self._path = path
+
+    def stamp(self) -> tuple[int, int, int] | None:
+        """Return the file's time, size and number, None where there is none."""
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+    def text(self) -> str | None:
+        """Return the file, None where there is none; raises WrongSetting."""
+        try:
+            return self._path.read_text("utf-8")
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise WrongSetting(f"{self.name}: cannot be read: {error}; correct or remove it.") from error
+
+
+def sinks_of(file: SinksText) -> dict[str, Sink]:
+    """Read the sinks of a file, none where there is no file; raises WrongSetting or LakeUnavailable."""
+    text = file.text()
+    return {} if text is None else read_sinks(text, file.name)
 
 
 class SinksFile:
     """The file as it is now; a broken one leaves its last good sinks in force. Not for several threads at once."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, file: SinksText) -> None:
         """Read nothing yet."""
-        self._path = path
-        self._stamp: tuple[int, int, int] | None = (0, 0, 0)
+        self._file = file
+        self._stamp: Hashable | None = object()
         self._sinks: dict[str, Sink] = {}
         self.problem: str | None = None
 
     def current(self) -> dict[str, Sink]:
         """Return the sinks in force; a file that changed is read first."""
-        if (stamp := file_stamp(self._path)) != self._stamp:
-            self._stamp = stamp
-            try:
-                self._sinks = sinks_of(self._path)
+        try:
+            if (stamp := self._file.stamp()) != self._stamp:
+                self._stamp = stamp
+                self._sinks = sinks_of(self._file)
                 self.problem = None
-            except WrongSetting as error:
-                stays = "Its last good sinks stay in force." if self._sinks else "None of its sinks is in force."
-                self.problem = f"{error} {stays}"
+        except HeadwaterError as error:
+            if isinstance(error, Retry):
+                self._stamp = object()  # the file itself may be as good as before: it is read again
+            stays = "Its last good sinks stay in force." if self._sinks else "None of its sinks is in force."
+            self.problem = f"{error} {stays}"
         return self._sinks
-
-
-def file_stamp(path: Path) -> tuple[int, int, int] | None:
-    """Return what changes with a file, None where there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,4 +1,5 @@
-// Headwater on Azure: receiver and pipeline as two function apps, the hub between them, the lake behind.
+// Headwater on Azure: receiver and pipeline as two function apps, the hub between them, the lake behind; if wanted, a third
+// app that hands what the lake has taken on to other systems.
 // Deploy with small.bicepparam or standard.bicepparam; docs/azure.md says how, and what it costs.
 targetScope = 'resourceGroup'
 
@@ -101,6 +102,16 @@ param alertEmail string = ''
 @description('Whether hub, lake, vault and the storage of the apps are reached through private endpoints only.')
 param privateNetwork bool = false
 
+@description('Whether the app of sinks is deployed: it hands on what the lake has taken, as sinks.yml beside the lake says.')
+param withSinks bool = false
+
+@description('Secrets of the vault that sinks.yml refers to, by name; only the app of sinks can read them. They must be there.')
+param sinkSecrets array = []
+
+@description('Seconds that an event may wait for a sink before an alert fires.')
+@minValue(120)
+param sinkLagSeconds int = 1800
+
 @description('Keys of producers, as JSON: docs/settings.md, Keys. Only the receiver can read them.')
 @secure()
 @minLength(2)
@@ -153,6 +164,16 @@ var pipelineSettings = {
   OTEL_TRACES_SAMPLER_ARG: '1.0'
 }
 
+// Neither hub nor claims nor keys: it reads the lake alone.
+var sinksSettings = {
+  HEADWATER_TRIGGERS: '["sinks"]'
+  HEADWATER_IDENTITY_CLIENT_ID: sinksIdentity.properties.clientId
+  HEADWATER_LAKE: 'abfss://${lakeContainer}@${lake.outputs.dfsHost}'
+  HEADWATER_SINKS: 'abfss://${lakeContainer}@${lake.outputs.dfsHost}/sinks.yml'
+  OTEL_TRACES_SAMPLER: 'microsoft.fixed_percentage'
+  OTEL_TRACES_SAMPLER_ARG: '1.0'
+}
+
 resource receiverIdentity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = {
   name: '${prefix}-receiver-${suffix}'
   location: location
@@ -160,6 +181,11 @@ resource receiverIdentity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024
 
 resource pipelineIdentity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = {
   name: '${prefix}-pipeline-${suffix}'
+  location: location
+}
+
+resource sinksIdentity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = if (withSinks) {
+  name: '${prefix}-sinks-${suffix}'
   location: location
 }
 
@@ -234,6 +260,18 @@ module access 'modules/access.bicep' = {
   }
 }
 
+module sinksAccess 'modules/sinks_access.bicep' = if (withSinks) {
+  name: 'sinks-access'
+  params: {
+    principal: sinksIdentity.properties.principalId
+    storageName: lake.outputs.name
+    lakeContainer: lakeContainer
+    vaultName: vault.outputs.name
+    sinkSecrets: sinkSecrets
+    insightsName: monitoring.outputs.insightsName
+  }
+}
+
 module receiver 'modules/app.bicep' = {
   name: 'receiver'
   dependsOn: [
@@ -282,6 +320,30 @@ module pipeline 'modules/app.bicep' = {
   }
 }
 
+module sinks 'modules/app.bicep' = if (withSinks) {
+  name: 'sinks'
+  dependsOn: [
+    sinksAccess
+  ]
+  params: {
+    name: '${prefix}-sinks-${suffix}'
+    service: 'sinks'
+    account: '${prefix}sink${suffix}'
+    location: location
+    identityId: sinksIdentity.id
+    clientId: sinksIdentity.properties.clientId
+    principalId: sinksIdentity.properties.principalId
+    insightsConnection: monitoring.outputs.insightsConnection
+    memory: 2048
+    alwaysReady: 0
+    httpConcurrency: 1 // it takes no requests
+    maxInstances: maxInstances
+    publicAccess: publicNetworkAccess
+    subnetId: subnetId
+    settings: sinksSettings
+  }
+}
+
 module alerts 'modules/alerts.bicep' = {
   name: 'alerts'
   params: {
@@ -290,6 +352,8 @@ module alerts 'modules/alerts.bicep' = {
     email: alertEmail
     minutes: alertMinutes
     flushSeconds: flushSeconds
+    withSinks: withSinks
+    sinkLagSeconds: sinkLagSeconds
     workspaceId: monitoring.outputs.workspaceId
     appIds: [
       receiver.outputs.id
@@ -319,6 +383,7 @@ module endpoints 'modules/endpoints.bicep' = if (privateNetwork) {
     vaultId: vault.outputs.id
     receiverStorageId: receiver.outputs.storageId
     pipelineStorageId: pipeline.outputs.storageId
+    sinksStorageId: withSinks ? sinks.outputs.storageId : ''
   }
 }
 
@@ -326,4 +391,5 @@ output receiverUrl string = 'https://${receiver.outputs.host}/api/v1/lineage'
 output receiverApp string = receiver.outputs.name
 output apiUrl string = 'https://${pipeline.outputs.host}'
 output pipelineApp string = pipeline.outputs.name
+output sinksApp string = withSinks ? sinks.outputs.name : ''
 output lakeUri string = pipelineSettings.HEADWATER_LAKE

@@ -16,6 +16,8 @@ BICEP = ROOT / "infra" / "bicep"
 MAIN = "main.bicep"
 PARAMETERS = ("small.bicepparam", "standard.bicepparam")
 APPS = ("receiver", "pipeline")
+SINKS = "sinks"
+"""The app that is deployed only if wanted; it knows no log."""
 
 
 @cache
@@ -73,7 +75,7 @@ def variable(name: str, file: str = MAIN) -> Any:
 
 def app_settings(app: str) -> dict[str, Any]:
     """Return the settings that main gives one app, without what every function app needs (modules/app.bicep)."""
-    return {**variable("commonSettings"), **variable(f"{app}Settings")}
+    return {**({} if app == SINKS else variable("commonSettings")), **variable(f"{app}Settings")}
 
 
 @dataclass(frozen=True)
@@ -119,5 +121,7 @@ def _grant(file: str, config: dict[str, Any]) -> Grant:
     role = properties["roleDefinitionId"]
     if "function" in role:
         role = role["function"]["parameters"]["resource_name_1"]
-    who = dotted(properties["principalId"]).partition(".")[0]
-    return Grant(f"{file}:{who}", dotted(role).removeprefix("roles.").removesuffix(".id"), config["scope"])
+    who, on = dotted(properties["principalId"]).partition(".")[0], config["scope"]
+    if isinstance(on, dict):  # each of a list
+        on = on["operator"]["operands"]["operand_1"]
+    return Grant(f"{file}:{who}", dotted(role).removeprefix("roles.").removesuffix(".id"), on)

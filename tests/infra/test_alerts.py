@@ -1,5 +1,6 @@
 """The alerts read two lines of the parser: as it really writes them, with the numbers that are in them."""
 
+import json
 import logging
 import re
 import sqlite3
@@ -7,18 +8,21 @@ from pathlib import Path
 
 import pytest
 
+from functions.sinks.shift import Shift
 from headwater.eventlog.segments import open_writable
 from tests.infra.templates import APPS, MAIN, source, template, variable
 from tests.parsing import World, event
+from tests.sink_server import Said, sink_server
+from tests.sinking import SinkWorld, bodies, events
 
 pytestmark = pytest.mark.slow
 
 ALERTS = "modules/alerts.bicep"
 
 
-def parsed(line: str) -> dict[str, int | str]:
+def parsed(line: str, of: str = "parserLine") -> dict[str, int | str]:
     """Apply the alerts' own `parse` expression to a line, as Kusto would: `*`, texts, `Name:long`, `Name`."""
-    pattern = variable("parserLine", ALERTS).partition("parse Message with ")[2]
+    pattern = variable(of, ALERTS).partition("parse Message with ")[2]
     parts = re.findall(r'\*|"[^"]*"|\w+(?::long)?', pattern)
     regex = "".join(
         ".*?" if part == "*"
@@ -93,9 +97,37 @@ def test_there_is_an_alert_for_each_thing_that_must_not_pass_unseen() -> None:
             re.findall(r"\b[A-Z][a-z]+\b", rule["query"].replace("${parserLine}", "").replace("${hubMessages}", ""))
         )
         assert asked <= columns | {"Came", "Said"}, rule["name"]
+    sinks = {rule["name"]: rule["query"] for rule in variable("sinkRules", ALERTS)}
+    assert set(sinks) == {"sink-lag", "sink-dead-letters", "sink-silence"}
+    assert sinks["sink-dead-letters"] == "givenUpLine"
+    assert "for rule in concat(rules, withSinks ? sinkRules : [])" in source(ALERTS)
     serrors = str(template(ALERTS)["resources"]["serverErrors"])
     assert "Http5xx" in serrors
     assert all(f"{app}.outputs.id" in source(MAIN) for app in APPS)
+
+
+def test_a_shift_says_of_each_sink_what_waits_and_since_when_and_a_runner_what_it_gave_up(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    world, made = SinkWorld(tmp_path), events(4)
+    world.store(*bodies(made))
+    with sink_server() as server, sink_server() as down:
+        server.answer = lambda asked: Said(422, b"no such thing") if asked.events == made[1:2] else Said()
+        down.answer = lambda _: Said(429, headers={"retry-after": "3000"})
+        named = {name: {"type": "openlineage", "url": each.url} for name, each in (("good", server), ("down", down))}
+        (tmp_path / "sinks.yml").write_text(json.dumps({"version": 1, "sinks": named}))
+        Shift(world.settings).run()
+    good, bad = (parsed(line, "sinkLine") for line in seen(caplog, "sinkLine"))
+    assert good == {"Sink": "good", "State": "caught up", "Waiting": 0, "Waited": 0}
+    assert (bad["Sink"], bad["State"], bad["Waiting"]) == ("down", "waiting", 4)
+    assert [line.partition(",")[0] for line in seen(caplog, "givenUpLine")] == ["Sink good: 1 events given up"]
+    asked = {
+        rule["name"]: set(re.findall(r"\b(Waited|State|Sink|Waiting)\b", rule["query"]))
+        for rule in variable("sinkRules", ALERTS)
+    }
+    assert asked["sink-lag"] == {"Waited", "State"}
+    assert 'State != "paused"' in source(ALERTS), "who lets a sink stand still knows that it lags"
 
 
 def _forget(world: World, *sequences: int) -> None:

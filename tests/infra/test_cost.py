@@ -12,6 +12,7 @@ from tools.azure_cost import (
     Tier,
     bill,
     deliveries,
+    sinks_bill,
     tables,
     throughput_units,
     total_eur,
@@ -49,6 +50,15 @@ def test_a_bill_by_hand() -> None:
     assert found["Requests to storage"] == pytest.approx(requests / 10_000)
     assert found["Logs and alerts"] == pytest.approx(4 * 0.50 + 2 * 0.10)
     assert total_eur(bill(SMALL, 1_000)) == pytest.approx(sum(found.values()) * REGION * EUR_PER_USD)
+
+
+def test_a_bill_of_sinks_by_hand() -> None:
+    """1,000 events a day in the small tier: 1,440 runs a day, of which 1,000 find an event."""
+    runs, storage, watch = (line.usd for line in sinks_bill(SMALL, 1_000))
+    assert runs == pytest.approx((1_440 * 2 + 1) * 30.4 * 2 * 0.000026 + 1_440 * 30.4 * 0.4 / 1e6)
+    lists, reads = (440 * 6 + 1_000 * 15) * 30.4, (440 * 70 + 1_000 * 130) * 30.4
+    assert storage == pytest.approx((lists * 0.065 + reads * 0.0052) / 10_000)
+    assert watch == pytest.approx(1_440 * 30.4 * 5 / 1e6 * 2.3 + 3 * 0.5)
 
 
 def test_every_price_but_the_optional_one_is_in_a_bill() -> None:

@@ -9,15 +9,18 @@ import pytest
 
 from functions import app_settings as load_app_settings
 from headwater.eventlog.blob_claims import place
-from headwater.settings import Settings
+from headwater.runtime.sink_opening import open_ledger
+from headwater.settings import Settings, load_settings
 from headwater.variables import PREFIX
 from tests.infra.templates import (
     APPS,
     MAIN,
     ROOT,
+    SINKS,
     Grant,
     app_settings,
     body,
+    default,
     dotted,
     grants,
     resources,
@@ -44,10 +47,10 @@ NOT_IN_AZURE = {
     "kafka_options": "the hub is spoken to by AMQP",
     "lake_options": "the identity opens the lake",
     "claims_options": "the identity opens the claims",
-    "sinks": "the app runs no sinks",
 }
 DEFAULT_FITS = {"max_body_bytes", "claim_bytes", "queued_bytes", "rules", "flush_s"}
 """`flush_s` is the least distance of a process's commits, 1 s; how long events gather is the host's part."""
+LAKE = "abfss://lake@hwlake1.dfs.core.windows.net"
 OF_THE_PLATFORM = {
     "AzureWebJobsStorage__accountName",
     "AzureWebJobsStorage__credential",
@@ -74,6 +77,11 @@ GRANTS = {
     Grant("pipeline", "monitoringMetricsPublisher", "insights"): "telemetryMode",
     Grant("pipeline", "storageBlobDataOwner", "storage"): "AzureWebJobsStorage",
     Grant("capture", "blobDataContributor", "captured"): "captureDescription",
+    Grant("sinks", "storageBlobDataReader", "lake"): "LakeFile",
+    Grant("sinks", "ledgerWriter", "lake"): "class Ledger",
+    Grant("sinks", "keyVaultSecretsUser", "sinkSecret"): "_from_vault",
+    Grant("sinks", "monitoringMetricsPublisher", "insights"): "telemetryMode",
+    Grant("sinks", "storageBlobDataOwner", "storage"): "AzureWebJobsStorage",
 }
 """Every right there is, and the name, in code or templates, of what needs it."""
 
@@ -90,7 +98,7 @@ ROLE_IDS = {
 
 
 def settings_in_templates() -> dict[str, set[str]]:
-    return {app: {name for name in app_settings(app) if name.startswith(PREFIX)} for app in APPS}
+    return {app: {name for name in app_settings(app) if name.startswith(PREFIX)} for app in (*APPS, SINKS)}
 
 
 def own_names(app: str) -> set[str]:
@@ -100,7 +108,7 @@ def own_names(app: str) -> set[str]:
 
 def test_every_setting_of_the_code_is_in_the_templates_or_has_a_reason_not_to_be() -> None:
     known = set(Settings.model_fields)
-    set_there = own_names("receiver") | own_names("pipeline")
+    set_there = own_names("receiver") | own_names("pipeline") | own_names(SINKS)
     assert set_there <= known, "the templates set what no code reads"
     assert known - set_there == set(NOT_IN_AZURE) | DEFAULT_FITS
 
@@ -109,7 +117,8 @@ def test_every_app_setting_is_ours_or_the_platforms() -> None:
     common = body(template("modules/app.bicep")["resources"]["appSettings"])["properties"]["function"]["parameters"][
         "arg_2"
     ]
-    found = {name for app in APPS for name in {**app_settings(app), **common} if not name.startswith(PREFIX)}
+    apps = (*APPS, SINKS)
+    found = {name for app in apps for name in {**app_settings(app), **common} if not name.startswith(PREFIX)}
     assert found == OF_THE_PLATFORM
 
 
@@ -123,7 +132,7 @@ def test_values_that_code_and_templates_share_are_the_same() -> None:
 
 
 def test_every_trigger_runs_in_one_app_and_the_receiver_alone() -> None:
-    triggers = [json.loads(app_settings(app)["HEADWATER_TRIGGERS"]) for app in APPS]
+    triggers = [json.loads(app_settings(app)["HEADWATER_TRIGGERS"]) for app in (*APPS, SINKS)]
     assert triggers[0] == ["receiver"]
     assert sorted(name for app in triggers for name in app) == sorted(
         re.findall(r'^    "(\w+)": "functions\.', function_app(), re.M)
@@ -163,8 +172,44 @@ def test_an_app_starts_with_the_settings_it_gets(app: str) -> None:
     assert found.hub_namespace == "hw-1.servicebus.windows.net"
     assert found.triggers == tuple(json.loads(app_settings(app)["HEADWATER_TRIGGERS"]))
     assert place(str(found.claims_url), None) == ("https://hwlake1.blob.core.windows.net", "claims", "")
-    assert found.lake == (None if app == "receiver" else "abfss://lake@hwlake1.dfs.core.windows.net")
+    assert found.lake == (None if app == "receiver" else LAKE)
     assert [key.name for key in found.keys] == ["spark"]
+
+
+def test_the_app_of_sinks_starts_with_the_lake_and_its_file_beside_it_and_knows_nothing_else() -> None:
+    found = load_app_settings({name: _resolved(value) for name, value in app_settings(SINKS).items()})
+    assert found.triggers == ("sinks",)
+    assert (found.lake, found.sinks) == (f"{LAKE}", f"{LAKE}/sinks.yml")
+    assert own_names(SINKS) == {"triggers", "identity_client_id", "lake", "sinks"}
+
+
+def test_only_who_wants_sinks_has_their_app_and_its_rights() -> None:
+    main = template(MAIN)
+    for found in (main["modules"]["sinks"], main["modules"]["sinksAccess"], main["resources"]["sinksIdentity"]):
+        assert found["config"]["condition"] == "withSinks"
+    assert default("withSinks") is False
+
+
+def test_the_app_of_sinks_writes_nowhere_but_where_its_ledger_lies() -> None:
+    """What a role allows without a condition, and what the condition takes away."""
+    (grant,) = (
+        body(found)["properties"]
+        for _, symbol, found in resources("Microsoft.Authorization/roleAssignments")
+        if symbol == "sinksWriteLedger"
+    )
+    condition = str(grant["condition"]).replace("\\'", "'")
+    written = [
+        found for _, symbol, found in resources("Microsoft.Authorization/roleDefinitions") if symbol == "ledgerWriter"
+    ]
+    (permission,) = body(written[0])["properties"]["permissions"]
+    assert permission["actions"] == []
+    assert re.findall(r"!\(ActionMatches\{'([^']+)'\}\)", condition) == permission["dataActions"]
+    assert condition.endswith(" OR (${belowSinks}))")
+    assert grant["conditionVersion"] == "'2.0'" or grant["conditionVersion"] == "2.0"
+    below = variable("belowSinks", "modules/sinks_access.bicep").replace("\\'", "'")
+    assert below == "@Resource[${blobType}:path] StringLike 'sinks/*'"
+    ledger = open_ledger(load_settings({"lake": LAKE}, environment={})[0])
+    assert [table.uri for table in ledger.tables.values()] == [f"{LAKE}/sinks/sink_failures"]
 
 
 def _resolved(value: Any) -> str:
@@ -201,7 +246,8 @@ def test_rights_are_exactly_these() -> None:
     owner = {
         "modules/access.bicep:receiverPrincipal": ["receiver"],
         "modules/access.bicep:pipelinePrincipal": ["pipeline"],
-        "modules/app.bicep:principalId": ["receiver", "pipeline"],
+        "modules/app.bicep:principalId": ["receiver", "pipeline", "sinks"],
+        "modules/sinks_access.bicep:principal": ["sinks"],
         "modules/hub.bicep:captureIdentity": ["capture"],
     }
     found = [Grant(who, grant.role, grant.on) for grant in grants() for who in owner[grant.who]]
@@ -229,6 +275,7 @@ def test_no_code_uses_a_service_without_a_right_to_it() -> None:
 @pytest.mark.parametrize("role", ROLE_IDS)
 def test_a_role_has_the_id_that_azure_documents(role: str) -> None:
     ids = {**variable("roles", "modules/access.bicep")}
+    assert variable("roles", "modules/sinks_access.bicep").items() <= ids.items()
     ids["storageBlobDataOwner"] = variable("storageBlobDataOwner", "modules/app.bicep")
     ids["blobDataContributor"] = variable("blobDataContributor", "modules/hub.bicep")
     assert set(ids) == set(ROLE_IDS)
@@ -236,9 +283,9 @@ def test_a_role_has_the_id_that_azure_documents(role: str) -> None:
 
 
 def test_the_role_of_our_own_writes_claims_and_nothing_else() -> None:
-    ((_, symbol, role),) = resources("Microsoft.Authorization/roleDefinitions")
-    (permission,) = body(role)["properties"]["permissions"]
-    assert symbol == "claimWriter"
+    made = {symbol: role for _, symbol, role in resources("Microsoft.Authorization/roleDefinitions")}
+    (permission,) = body(made["claimWriter"])["properties"]["permissions"]
+    assert made.keys() == {"claimWriter", "ledgerWriter"}
     assert permission == {
         "actions": [],
         "notActions": [],

@@ -30,8 +30,9 @@ class SinkItem(AnswerStruct):
 
 
 class SinksAnswer(AnswerStruct):
-    """Every sink."""
+    """Every sink; `problem`: what is wrong with the file of sinks. Then they are those that still run."""
 
+    problem: str | None
     items: list[SinkItem]
 
 

@@ -1,12 +1,17 @@
 // Alerts. All but `5xx` read two log lines of the parser (REPORT and GAP in headwater/parser/log_ingest.py):
 //   Partition 3: 250 records in the lake up to sequence 4711, 2 rejected; the oldest waited 12 s
 //   Partition 3: 40 of the records up to sequence 4711 are lost: the log let go of them before the parser came. …
-// tests/infra/test_alerts.py holds these texts and the parser's together.
+// The rules of sinks read two lines of their app (REPORT in functions/sinks/shift.py, GIVEN_UP in headwater/sinks/sink_runner.py):
+//   Sink catalog (open): 40 events of the lake wait for it, the oldest for 900 s
+//   Sink catalog: 2 events given up, see `headwater sinks failures`. The first: status 422: …
+// tests/infra/test_alerts.py holds these texts and the code's together.
 param prefix string
 param location string
 param email string
 param minutes int
 param flushSeconds int
+param withSinks bool
+param sinkLagSeconds int
 param workspaceId string
 param appIds array
 param hubName string
@@ -50,6 +55,32 @@ var rules = [
   }
 ]
 
+var sinkLine = 'AppTraces | where Message has "events of the lake wait for it" | parse Message with * "Sink " Sink " (" State "): " Waiting:long " events of the lake wait for it, the oldest for " Waited:long " s"'
+var givenUpLine = 'AppTraces | where Message has "events given up, see"'
+var sinkRules = [
+  {
+    name: 'sink-lag'
+    title: 'Events wait more than ${sinkLagSeconds} s for a sink: its target is down or slow. `headwater sinks` says what ails it.'
+    severity: 2
+    periods: 2
+    query: '${sinkLine} | where Waited > ${sinkLagSeconds} and State != "paused"'
+  }
+  {
+    name: 'sink-dead-letters'
+    title: 'The target of a sink refused events for good: `headwater sinks failures NAME` says which and why, `redrive` sends them again.'
+    severity: 2
+    periods: 1
+    query: givenUpLine
+  }
+  {
+    name: 'sink-silence'
+    title: 'No sink has reported for half an hour: sinks.yml names none or is broken, or its app does not run. Its last log line says why.'
+    severity: 2
+    periods: 2
+    query: '${sinkLine} | summarize Said = count() | where Said == 0'
+  }
+]
+
 resource group 'Microsoft.Insights/actionGroups@2023-01-01' = if (!empty(email)) {
   name: '${prefix}-alerts'
   location: 'global'
@@ -66,7 +97,7 @@ resource group 'Microsoft.Insights/actionGroups@2023-01-01' = if (!empty(email))
   }
 }
 
-resource lineAlerts 'Microsoft.Insights/scheduledQueryRules@2025-01-01-preview' = [for rule in rules: {
+resource lineAlerts 'Microsoft.Insights/scheduledQueryRules@2025-01-01-preview' = [for rule in concat(rules, withSinks ? sinkRules : []): {
   name: '${prefix}-${rule.name}'
   location: location
   kind: 'LogAlert'

@@ -8,6 +8,7 @@ param hubId string
 param vaultId string
 param receiverStorageId string
 param pipelineStorageId string
+param sinksStorageId string
 
 var storageSuffix = environment().suffixes.storage
 var zones = [
@@ -16,7 +17,15 @@ var zones = [
   'privatelink.servicebus.windows.net'
   'privatelink.vaultcore.azure.net'
 ]
-var endpoints = [
+var sinksEndpoints = empty(sinksStorageId) ? [] : [
+  {
+    name: 'sinks-blob'
+    id: sinksStorageId
+    group: 'blob'
+    zone: 0
+  }
+]
+var endpoints = concat(sinksEndpoints, [
   {
     name: 'lake-blob'
     id: lakeId
@@ -53,7 +62,7 @@ var endpoints = [
     group: 'vault'
     zone: 3
   }
-]
+])
 
 resource zone 'Microsoft.Network/privateDnsZones@2024-06-01' = [for name in zones: {
   name: name

@@ -1,0 +1,79 @@
+"""A small file beside the tables of a lake at an address, read by whoever may read the lake.
+
+By Azure's SDK: delta-rs reads files, too, but stops every thread of the process until the storage answers.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from headwater.errors import LakeUnavailable, WrongSetting
+from headwater.eventlog.azure_log_lines import silence_sdk
+from headwater.eventlog.blob_claims import blob_credential
+from headwater.extras import extra
+from headwater.storage_faults import explain
+
+if TYPE_CHECKING:
+    from azure.storage.blob import BlobClient
+
+_LIMITS: dict[str, Any] = {"connection_timeout": 5, "read_timeout": 15, "retry_total": 0}
+"""Seconds, and no second try: whoever looks looks again."""
+
+
+class LakeFile:
+    """One file at `abfss://container@account.dfs.core.windows.net/path`. Not for several threads at once."""
+
+    def __init__(
+        self, address: str, options: Mapping[str, str], client_id: str | None = None, look_every_s: float = 0.0
+    ) -> None:
+        """Ask for nothing yet.
+
+        options: storage options of delta-rs; client_id: of an identity; look_every_s: least time between two requests.
+        """
+        self.name = address.rpartition("/")[2]
+        self._address = address
+        self._options = options
+        self._client_id = client_id
+        self._look_every_s = look_every_s
+        self._client: BlobClient | None = None
+        self._looked: float | None = None
+        self._text: str | None = None
+
+    def stamp(self) -> str | None:
+        """Return what changes with the file, None where there is none: all of it, which is asked for now and then.
+
+        Raises LakeUnavailable, WrongSetting.
+        """
+        if self._looked is None or time.monotonic() >= self._looked + self._look_every_s:
+            self._text = self._read()
+            self._looked = time.monotonic()
+        return self._text
+
+    def text(self) -> str | None:
+        """Return the file's text as it was at the last look; raises as `stamp` does."""
+        return self.stamp() if self._looked is None else self._text
+
+    def _read(self) -> str | None:
+        self._client = self._client or self._open()
+        from azure.core.exceptions import AzureError
+
+        try:
+            return self._client.download_blob().readall().decode()
+        except UnicodeDecodeError as error:
+            raise WrongSetting(f"{self.name}: cannot be read: {error}; correct or remove it.") from error
+        except AzureError as error:
+            if getattr(error, "error_code", None) == "BlobNotFound":
+                return None
+            raise LakeUnavailable(f"Cannot read {self._address}: {explain(error, 'sinks')}") from error
+
+    def _open(self) -> "BlobClient":
+        with extra("azure"):
+            from azure.storage.blob import BlobClient
+        silence_sdk()
+        parts = urlsplit(self._address)
+        host = str(parts.hostname)
+        account = self._options.get("endpoint", f"https://{host.replace('.dfs.', '.blob.')}")
+        options = {"account_name": host.partition(".")[0], **self._options}
+        credential = blob_credential(options, self._client_id)
+        return BlobClient(account, str(parts.username), parts.path.strip("/"), credential=credential, **_LIMITS)

@@ -1,0 +1,93 @@
+"""Azure's own worker library runs the timer of sinks out of the deployment package: what targets get, what is said."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from functions.sinks.shift import REPORT
+from tests.azurite import KEY, PATIENT, Storage
+from tests.functions.host import App, running
+from tests.sink_server import Said, SinkServer, sink_server
+from tests.sinking import SinkWorld, bodies, events, runs
+
+pytestmark = pytest.mark.slow
+
+_LINE = re.compile(re.escape(REPORT).replace("%s", "(.*)").replace("%d", "([0-9]+)"))
+
+
+def file_of(**sinks: Any) -> str:
+    return json.dumps({"version": 1, "sinks": sinks})
+
+
+def reports(app: App) -> list[tuple[str, ...]]:
+    """List what was reported: sink, state, events that wait, age of the oldest (s)."""
+    return [found.groups() for found in map(_LINE.search, app.logged().splitlines()) if found]
+
+
+@pytest.fixture
+def server() -> Iterator[SinkServer]:
+    with sink_server() as server:
+        yield server
+
+
+@contextmanager
+def sinks_app(package: Path, folder: Path, **settings: Any) -> Iterator[App]:
+    with running(package, folder / "worker.log", triggers=["sinks"], data=folder, **settings) as app:
+        yield app
+
+
+def test_a_timer_lets_each_sink_deliver_what_waits_and_reports_what_is_left(
+    package: Path, tmp_path: Path, server: SinkServer
+) -> None:
+    world, made = SinkWorld(tmp_path), events(3)
+    world.store(*bodies(made))
+    with sinks_app(package, tmp_path) as app, sink_server() as down:
+        (timer,) = app.functions["sinks"]["bindings"]
+        assert [*app.functions] == ["sinks"]
+        assert (timer["type"], timer["schedule"]) == ("timerTrigger", "0 * * * * *")
+        assert app.tick("sinks") is None
+        assert (reports(app), world.ledger.exists()) == ([], False), "without a file nothing is done"
+
+        down.answer = lambda _: Said(429, headers={"retry-after": "3000"})
+        one, two = ({"type": "openlineage", "url": each.url} for each in (server, down))
+        (tmp_path / "sinks.yml").write_text(file_of(one=one, two=two))
+        assert app.tick("sinks") is None
+        assert server.taken == made
+        assert [line[:3] for line in reports(app)] == [("one", "caught up", "0"), ("two", "waiting", "3")]
+
+        world.store(*bodies(more := events(2)))
+        (tmp_path / "sinks.yml").write_text("version: 1\nsinks: {one: {type: openlinage}}")
+        assert app.tick("sinks") is None
+        assert server.taken == made + more, "a broken file leaves its last good sinks in force"
+        assert "sinks.yml, line 2" in app.logged()
+        assert len(down.asked) == 1, "Retry-After holds from run to run"
+
+
+def test_beside_the_lake_the_file_is_read_as_the_lake_is_and_changes_are_taken_up(
+    package: Path, tmp_path: Path, server: SinkServer, storage: Storage
+) -> None:
+    container = storage.container()
+    lake = storage.lake(container.container_name, account_key=KEY, **PATIENT)
+    address = f"{lake['lake']}/sinks.yml"
+    world, made = SinkWorld(tmp_path / "world", **lake), events(3)
+    world.store(*bodies(made))
+    (tmp_path / "app").mkdir()
+    with sinks_app(package, tmp_path / "app", sinks=address, **lake) as app, sink_server() as other:
+        assert app.tick("sinks") is None
+        assert reports(app) == []
+        blob = container.get_blob_client("a/lake/sinks.yml")
+        blob.upload_blob(file_of(one={"type": "openlineage", "url": server.url}))
+        assert app.tick("sinks") is None
+        assert server.taken == made
+        blob.upload_blob(file_of(two={"type": "openlineage", "url": other.url}), overwrite=True)
+        with storage.failing("broken", "sinks.yml"):
+            assert app.tick("sinks") is None
+        assert (other.taken, "it failed (5xx)" in app.logged()) == ([], True), "the last good sinks stay in force"
+        assert app.tick("sinks") is None
+        assert runs(other.taken) == runs(made)
+    assert world.ledger.counts("two") == (3, 0, 0)

@@ -41,6 +41,17 @@ def payloads_of(target: Target, bronze: Bronze, events: Sequence[SinkEvent]) -> 
     return target.convert(events)
 
 
+def by_run(events: Sequence[SinkEvent], history: History) -> list[list[SinkEvent]]:
+    """Return events by what they are of, of a run behind what came before; each group at the place of its last one."""
+    groups: dict[str, list[SinkEvent]] = {}
+    for event in events:
+        key = run_of(event.head) or event.head.event_id
+        before = [each for each in history.get(event.head.run_id or "", ()) if run_of(each.head) == key]
+        groups[key] = group = groups.pop(key, before)  # behind the others: its last event is behind theirs
+        group.append(event)
+    return [*groups.values()]
+
+
 def _history(bronze: Bronze, events: Sequence[SinkEvent]) -> History:
     begun = {event.head.run_id for event in events if event.head.state == "START"}
     first: dict[Source, dict[str, StoredHead]] = defaultdict(dict)

@@ -1,12 +1,13 @@
 """Whole runs for targets that take no single events: what the lake had of a run before, beside its new events."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from headwater.events.position import Source
 from headwater.lake.bronze_follower import StoredHead, events_of_runs
 from headwater.lake.bronze_tables import Bronze
+from headwater.lake.schema_changes import SchemaChange, schema_changes
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_key
 from headwater.sinks.sink_shape import Payload, SinkEvent, Target
@@ -34,11 +35,35 @@ class TakesRuns(Protocol):
         """Return what is sent of events, in the order in which it is sent; touches nothing outside."""
 
 
+SchemaChanges = Callable[[], Mapping[str, Sequence[SchemaChange]]]
+"""Looks up which schemas a batch changes, by the ids of its events."""
+
+
+@runtime_checkable
+class TakesSchemaChanges(Protocol):
+    """A target that tells of changed schemas."""
+
+    def convert_changes(self, events: Sequence[SinkEvent], changes: SchemaChanges) -> list[Payload]:
+        """Return what is sent of events, in the order in which it is sent; touches nothing outside but `changes`."""
+
+
 def payloads_of(target: Target, bronze: Bronze, events: Sequence[SinkEvent]) -> list[Payload]:
-    """Convert events, for targets that take whole runs with what the lake had of these before."""
+    """Convert events, with what the lake had before where a target asks for it: of runs, or of schemas."""
+    if isinstance(target, TakesSchemaChanges):
+        return target.convert_changes(events, lambda: _changes(bronze, events))
     if isinstance(target, TakesRuns):
         return target.convert_runs(events, _history(bronze, events))
     return target.convert(events)
+
+
+def _changes(bronze: Bronze, events: Sequence[SinkEvent]) -> dict[str, list[SchemaChange]]:
+    heads: dict[Source, list[StoredHead]] = defaultdict(list)
+    for event in events:
+        heads[event.source].append(event.head)
+    found: dict[str, list[SchemaChange]] = {}
+    for source, of_source in heads.items():
+        found |= schema_changes(bronze, source, of_source)
+    return found
 
 
 def by_run(events: Sequence[SinkEvent], history: History) -> list[list[SinkEvent]]:

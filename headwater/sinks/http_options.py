@@ -47,15 +47,19 @@ class HttpOptions(Options):
     compress: bool = Field(False, description="Send bodies as gzip.")
 
 
-def open_poster(options: HttpOptions, reveal: Reveal) -> Poster:
-    """Return the connection to a target; raises WrongSetting while a secret is missing."""
+def open_poster(options: HttpOptions, reveal: Reveal, sign: Headers = lambda *_: {}) -> Poster:
+    """Return the connection to a target; raises WrongSetting while a secret is missing.
+
+    sign: returns further headers, which follow from what is sent.
+    """
     headers = {
         name: reveal(value) if isinstance(value, Reference) else value for name, value in options.headers.items()
     }
     if options.key:
         headers["authorization"] = f"Bearer {reveal(options.key)}"
+    known = _identified(options, headers, reveal)
     return Poster(
-        options.url, _identified(options, headers, reveal),
+        options.url, lambda *request: {**known(*request), **sign(*request)},
         timeout_s=options.timeout, ca=options.ca, compress=options.compress,
     )  # fmt: skip
 
@@ -63,11 +67,11 @@ def open_poster(options: HttpOptions, reveal: Reveal) -> Poster:
 def _identified(options: HttpOptions, headers: Mapping[str, str], reveal: Reveal) -> Headers:
     if options.oauth:
         token = _OAuthToken(options.oauth, reveal(options.oauth.client_secret), options.timeout)
-        return lambda: {**headers, "authorization": f"Bearer {token.value()}"}
+        return lambda *_: {**headers, "authorization": f"Bearer {token.value()}"}
     if entra := options.entra:
         ask = entra_token(entra.client_id)
-        return lambda: {**headers, "authorization": f"Bearer {ask(entra.scope)}"}
-    return lambda: headers
+        return lambda *_: {**headers, "authorization": f"Bearer {ask(entra.scope)}"}
+    return lambda *_: headers
 
 
 class _OAuthToken:

@@ -21,13 +21,15 @@ def run_payloads(events: Sequence[SinkEvent], history: History) -> list[Payload]
 
     What comes behind a run's end makes it be sent again, whole.
     """
-    found = []
-    for group in by_run(events, history):
-        if group[-1].head.kind != "RUN":
-            found.append(Payload(group[-1], group[-1].body))
-        elif (said := merged(group)).is_due:
-            found.append(Payload(group[-1], run_event(said)))
-    return found
+    return [
+        Payload(last, run_event(said) if said.kind == "RUN" else last.body) for last, said in due_runs(events, history)
+    ]
+
+
+def due_runs(events: Sequence[SinkEvent], history: History) -> list[tuple[SinkEvent, MergedEvent]]:
+    """Return what a batch settles, each beside its last event: ended runs, streams as they stand, jobs and datasets."""
+    merging = ((group[-1], merged(group)) for group in by_run(events, history))
+    return [(last, said) for last, said in merging if said.is_due]
 
 
 def run_event(said: MergedEvent) -> bytes:

@@ -26,6 +26,7 @@ ROOMS: tuple[tuple[str, set[str]], ...] = (  # the first that fits: modules, and
     ("headwater.eventlog.blob_claims", {"azure"}),
     ("headwater.runtime.workspaces", {"azure"}),
     ("headwater.sinks.kafka*", {"server", "kafka"}),
+    ("headwater.sinks.blob_folder", {"server", "azure"}),
     ("headwater.sinks.sink_secrets", {"server", "azure"}),
     ("headwater.fabric.*", {"server", "azure"}),
     ("headwater.cli.agents", {"server", "agents"}),

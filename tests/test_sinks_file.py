@@ -68,6 +68,7 @@ def test_the_examples_of_the_documentation_can_be_read() -> None:
         ["openlineage", "openlineage"],
         ["datahub"],
         ["purview"],
+        ["file"],
         ["delta"],
         ["webhook"],
     ]

@@ -18,7 +18,7 @@ from headwater.lineage.runs.job_identity import run_key
 from headwater.sinks.earlier_events import History
 from headwater.sinks.merged_event import MergedEvent, facet
 from headwater.sinks.run_event import due_runs, run_event
-from headwater.sinks.sink_options import Options, Place, Reference, Reveal, Seconds, SecretReference
+from headwater.sinks.sink_options import Options, Place, Reveal, Seconds, SecretReference, revealed
 from headwater.sinks.sink_shape import Outcome, Payload, SinkEvent, whole_again
 from headwater.tables import SENT_RUNS
 
@@ -112,10 +112,9 @@ class DeltaTarget:
 def open_target(options: Options, reveal: Reveal) -> DeltaTarget:
     """Open a table; raises WrongSetting while a secret is missing."""
     given = cast("DeltaOptions", options)
-    known = {name: reveal(value) if isinstance(value, Reference) else value for name, value in given.options.items()}
     uri = given.table if "://" in given.table else str(Path(given.table).expanduser().resolve())
     app = f"headwater/{sha256(given.only.model_dump_json().encode()).hexdigest()[:16]}"
-    return DeltaTarget(LakeTable(uri, SENT_RUNS, known), app)
+    return DeltaTarget(LakeTable(uri, SENT_RUNS, revealed(given.options, reveal)), app)
 
 
 def _row(said: MergedEvent) -> SentRun:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from headwater.errors import Retry, WrongSetting
 from headwater.sinks.http_post import Headers, Poster
-from headwater.sinks.sink_options import Options, Part, Reference, Reveal, Seconds, SecretReference
+from headwater.sinks.sink_options import Options, Part, Reveal, Seconds, SecretReference, revealed
 from headwater.sinks.sink_secrets import entra_token
 
 _BARE = r"^https?://[^/?#@\s]+(/[^?#@\s]*)?$"
@@ -52,9 +52,7 @@ def open_poster(options: HttpOptions, reveal: Reveal, sign: Headers = lambda *_:
 
     sign: returns further headers, which follow from what is sent.
     """
-    headers = {
-        name: reveal(value) if isinstance(value, Reference) else value for name, value in options.headers.items()
-    }
+    headers = revealed(options.headers, reveal)
     if options.key:
         headers["authorization"] = f"Bearer {reveal(options.key)}"
     known = _identified(options, headers, reveal)

@@ -7,6 +7,7 @@ import httpx
 from pydantic import Field
 
 from headwater.errors import Retry, WrongSetting
+from headwater.sinks.cloud_signing import Aws, known_to_google, signed_for_aws
 from headwater.sinks.http_post import Headers, Poster
 from headwater.sinks.sink_options import Options, Part, Reveal, Seconds, SecretReference, revealed
 from headwater.sinks.sink_secrets import entra_token
@@ -42,6 +43,8 @@ class HttpOptions(Options):
         None, description="Client credentials: `token_url`, `client_id`, `client_secret`, `scope`."
     )
     entra: EntraId | None = Field(None, description="Token of Entra ID: `scope`, and `client_id` of an identity.")
+    aws: Aws | None = Field(None, description="Signature of AWS: `region`, `service` (`datazone`), `profile`.")
+    google: bool = Field(False, description="Token of Google, by its application default credentials.")
     timeout: Seconds = Field(30.0, description="Longest silence of the target.")
     ca: str | None = Field(None, description="File of certificates to trust, instead of the public ones.")
     compress: bool = Field(False, description="Send bodies as gzip.")
@@ -69,6 +72,9 @@ def _identified(options: HttpOptions, headers: Mapping[str, str], reveal: Reveal
     if entra := options.entra:
         ask = entra_token(entra.client_id)
         return lambda *_: {**headers, "authorization": f"Bearer {ask(entra.scope)}"}
+    if options.aws or options.google:
+        sign = signed_for_aws(options.aws) if options.aws else known_to_google()
+        return lambda *request: {**headers, **sign(*request)}
     return lambda *_: headers
 
 

@@ -13,6 +13,7 @@ from headwater.errors import WrongSetting
 from headwater.sinks.sink_operations import preview, reset
 from headwater.sinks.target_registry import open_sink
 from headwater.tables import SENT_RUNS
+from tests.azurite import KEY, Storage
 from tests.made_events import dataset_event, job_event, run_event
 from tests.sink_server import eventually
 from tests.sinking import SinkWorld, bodies, events, no_token, sink, stored
@@ -147,3 +148,19 @@ def test_preview_shows_a_row(tmp_path: Path) -> None:
 def test_an_address_that_is_none_is_named() -> None:
     with pytest.raises(WrongSetting, match="table"):
         sink(type="delta", table="s3://bucket/runs")
+
+
+@pytest.mark.slow
+def test_a_table_in_azures_storage_has_the_rows_and_its_key_stays_secret(tmp_path: Path, storage: Storage) -> None:
+    world, place = SinkWorld(tmp_path / "data"), storage.lake()
+    made = events(3)
+    world.store(*bodies(made))
+    options = place["lake_options"] | {"account_key": {"env": "KEY"}}
+    out = sink(type="delta", table=place["lake"], options=options, every="1ms")
+    with world.running(out, {"KEY": KEY}) as runner, storage.failing("busy") as fault:
+        fault.wait_met()
+        eventually(lambda: "throttles" in (runner.status.trouble or ""))
+        assert KEY not in str(runner.status)
+    world.settle(out, {"KEY": KEY})
+    found = DeltaTable(place["lake"], storage_options=place["lake_options"] | {"account_key": KEY})
+    assert found.to_pyarrow_table().column("run_id").to_pylist() == [event["run"]["runId"] for event in made]

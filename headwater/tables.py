@@ -216,6 +216,31 @@ SINK_FAILURES = Table(
 )
 """Events that a sink's target refuses for good; its commits carry the position of each sink as transactions."""
 
+_NAMED = StructOf({"namespace": "string", "name": "string"})
+
+SENT_RUNS = Table(
+    "sent_runs",
+    {
+        "run_key": "string",
+        "run_id": "string",
+        "job_namespace": "string",
+        "job_name": "string",
+        "state": "string",
+        "started_at": "timestamp",
+        "ended_at": "timestamp",
+        "last_event_at": "timestamp",
+        "producer": "string",
+        "parent_run_id": "string",
+        "inputs": ListOf(_NAMED),
+        "outputs": ListOf(_NAMED),
+        "event": "string",
+        **_POSITION,
+        "received_date": "date",
+    },
+    ("received_date",),
+)
+"""Whole runs that a sink of type `delta` appends to a table of somebody else's lake."""
+
 BRONZE = (COLUMN_LINEAGE, SCHEMAS, VALUES, SHAPES, REJECTED, DUPLICATES, REFUSED, EVENTS)
 """In the order in which a batch commits them: the transaction of `events`, the last one, is the watermark."""
 

@@ -1,13 +1,15 @@
 """A sink at work on a lake of its own: events in, what its target and its ledger hold out."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from headwater.errors import InvalidEvent
+from headwater.events.event_reader import EventReader
 from headwater.events.position import Source
 from headwater.lake.bronze_follower import StoredHead
 from headwater.runtime.sink_opening import open_ledger
@@ -20,6 +22,7 @@ from headwater.sinks.sink_shape import Payload, SinkEvent, verbatim
 from headwater.sinks.sinks_file import read_sinks
 from tests.made_events import body, run_event
 from tests.parsing import World
+from tests.samples import EVENTS
 from tests.sink_server import eventually
 
 
@@ -68,6 +71,29 @@ class SinkWorld(World):
     def dead(self) -> dict[str, str]:
         """Return why each dead letter is one, by its event's run."""
         return {row["run_id"]: row["reason"] for row in self.ledger.failures("out", 1000)}
+
+
+RECEIVED_US = 1_800_000_000_000_000
+
+
+def stored(raw: Iterable[bytes]) -> list[SinkEvent]:
+    """Return events as the lake would have them."""
+    reader, source, found = EventReader(), Source("test", "life", "0"), []
+    for place, event in enumerate(reader.read([*raw]), 1):
+        assert not isinstance(event, InvalidEvent), event
+        names = (event.kind, event.event_type, event.run_id, event.job_namespace, event.job_name)
+        head = StoredHead(place, event.id.hex(), RECEIVED_US, *names, len(event.body))
+        found.append(SinkEvent(source, head, event.body))
+    return found
+
+
+def samples() -> list[SinkEvent]:
+    """Return all sample events that the parser takes."""
+    lines = [line.strip() for path in sorted(EVENTS.glob("*.ndjson")) for line in path.read_bytes().splitlines()]
+    whole = [
+        line for line, read in zip(lines, EventReader().read(lines), strict=True) if not isinstance(read, InvalidEvent)
+    ]
+    return stored(whole)
 
 
 def sink(**options: Any) -> Sink:

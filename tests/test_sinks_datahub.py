@@ -8,37 +8,20 @@ from typing import Any
 
 import pytest
 
-from headwater.errors import InvalidEvent, WrongSetting
-from headwater.events.event_reader import EventReader
-from headwater.events.position import Source
-from headwater.lake.bronze_follower import StoredHead
+from headwater.errors import WrongSetting
 from headwater.runtime.storage import open_bronze
 from headwater.sinks.sink_operations import preview, redrive, reset
-from headwater.sinks.sink_shape import SinkEvent
 from headwater.sinks.target_registry import open_sink
 from tests.made_events import body, dataset_event, job_event, run_event
-from tests.samples import EVENTS
 from tests.sink_server import Asked, Said, sink_server
-from tests.sinking import SinkWorld, bodies, no_token, sink
+from tests.sinking import SinkWorld, bodies, no_token, samples, sink, stored
 from tools.datahub_env import judged
 
-RECEIVED_US = 1_800_000_000_000_000
 PLAIN = {"type": "datahub", "url": "http://127.0.0.1:1"}
 DATASETS = {"metadata.dataset.materialize": True, "metadata.dataset.include_schema_metadata": True}
 FACET = {"_producer": "https://example.org", "_schemaURL": "https://example.org/facet.json"}
 SPARK = {"facets": {"processing_engine": FACET | {"name": "Spark", "version": "3.5"}}}
 LAKE = "abfss://bronze@acct.dfs.core.windows.net"
-
-
-def stored(raw: Iterable[bytes]) -> list[SinkEvent]:
-    """Return events as the lake would have them."""
-    reader, source, found = EventReader(), Source("test", "life", "0"), []
-    for place, event in enumerate(reader.read([*raw]), 1):
-        assert not isinstance(event, InvalidEvent), event
-        names = (event.kind, event.event_type, event.run_id, event.job_namespace, event.job_name)
-        head = StoredHead(place, event.id.hex(), RECEIVED_US, *names, len(event.body))
-        found.append(SinkEvent(source, head, event.body))
-    return found
 
 
 def proposals(events: Iterable[dict[str, Any]], **options: Any) -> list[dict[str, Any]]:
@@ -492,15 +475,6 @@ def test_of_a_stream_of_whole_snapshots_the_newest_one_says_all() -> None:
     quiet = first | {"outputs": [], "eventTime": "2026-03-01T14:00:00Z"}
     (found,) = aspects([first, later, quiet], "dataJobInputOutput").values()
     assert [edge["destinationUrn"] for edge in found["outputDatasetEdges"]] == [urn("postgres", "new")]
-
-
-def samples() -> list[SinkEvent]:
-    """Return all sample events that the parser takes."""
-    lines = [line.strip() for path in sorted(EVENTS.glob("*.ndjson")) for line in path.read_bytes().splitlines()]
-    whole = [
-        line for line, read in zip(lines, EventReader().read(lines), strict=True) if not isinstance(read, InvalidEvent)
-    ]
-    return stored(whole)
 
 
 HOSTILE = [

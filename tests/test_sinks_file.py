@@ -66,8 +66,12 @@ def test_the_examples_of_the_documentation_can_be_read() -> None:
     assert [[each.options.type for each in sinks.values()] for sinks in found] == [
         ["marquez", "openlineage", "kafka", "file"],
         ["openlineage", "openlineage"],
+        ["openlineage", "openlineage"],
         ["datahub"],
         ["purview"],
+        ["file"],
+        ["delta"],
+        ["webhook"],
     ]
 
 

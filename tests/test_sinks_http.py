@@ -29,7 +29,7 @@ def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def poster(url: str, ca: str | None = None, timeout_s: float = 30.0) -> Poster:
-    return Poster(url, lambda: {"authorization": "Bearer x"}, timeout_s=timeout_s, ca=ca, compress=False)
+    return Poster(url, lambda *_: {"authorization": "Bearer x"}, timeout_s=timeout_s, ca=ca, compress=False)
 
 
 @contextmanager
@@ -119,7 +119,7 @@ def test_nothing_is_sent_twice_by_itself() -> None:
 
 def test_a_header_that_is_none_is_a_wrong_setting_not_a_fault_of_ours() -> None:
     with sink_server() as server:
-        made = Poster(server.url, lambda: {"x-key": "a\r\nb"}, timeout_s=5, ca=None, compress=False)
+        made = Poster(server.url, lambda *_: {"x-key": "a\r\nb"}, timeout_s=5, ca=None, compress=False)
         with closing(made) as out, pytest.raises(WrongSetting, match="Correct `url` or `headers`"):
             out.ask("POST", "/", b"{}")
         assert server.asked == []

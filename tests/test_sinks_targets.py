@@ -1,6 +1,7 @@
 """Targets that are no HTTP: a folder, a real Kafka broker; and who we are at those over HTTP."""
 
 import json
+import re
 import textwrap
 from contextlib import closing
 from pathlib import Path
@@ -10,9 +11,11 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from headwater.errors import Retry, WrongSetting
+from headwater.sinks.sink_operations import reset
 from headwater.sinks.sink_options import Reference
 from headwater.sinks.sink_secrets import Secrets
 from headwater.sinks.target_registry import TARGETS, open_sink
+from tests.azurite import ACCOUNT, KEY, Storage
 from tests.kafka_broker import PASSWORD, USER, Broker
 from tests.made_events import job_event, run_event
 from tests.sink_server import Said, eventually, sink_server
@@ -59,6 +62,34 @@ def test_a_folder_that_cannot_be_written_is_waited_for(tmp_path: Path) -> None:
         eventually(lambda: "Cannot write" in (runner.status.trouble or ""))
         (tmp_path / "out").unlink()
         eventually(lambda: lines(tmp_path / "out") == made)
+
+
+@pytest.mark.slow
+def test_a_folder_in_azures_storage_holds_the_same_files_and_is_waited_for(tmp_path: Path, storage: Storage) -> None:
+    world, container = SinkWorld(tmp_path / "data"), storage.container()
+    folder = f"{storage.url}/{container.container_name}/lineage/events"
+    options = {"account_name": ACCOUNT, "account_key": {"env": "KEY"}}
+    out, known = sink(type="file", folder=folder, options=options, every="10ms"), {"KEY": KEY}
+    made = events(5)
+    made[0]["job"]["name"] = "a name with ü"
+    world.store(json.dumps(made[0], indent=2).encode(), *bodies(made[1:3]))
+    world.settle(out, known)
+    world.store(*bodies(made[3:]))
+    with world.running(out, known) as runner, storage.failing("busy") as fault:
+        fault.wait_met()
+        eventually(lambda: "throttles" in (runner.status.trouble or ""))
+        assert KEY not in str(runner.status)
+    reset(world.ledger, "out", {})
+    world.settle(out, known)
+    names = sorted(blob.name for blob in container.list_blobs())
+    assert all(re.fullmatch(r"lineage/events/\d{4}-\d\d-\d\d/[^/]+\.ndjson", name) for name in names)
+    texts = [container.download_blob(name).readall() for name in names]
+    assert [json.loads(line) for text in texts[:1] for line in text.splitlines()] == made
+    with closing(open_sink(out, Secrets(no_token, known).reveal)) as target:
+        assert target.check() == f"{folder} can be written"
+        with storage.failing("wrong role"), pytest.raises(Retry, match="Storage Blob Data Contributor"):
+            target.check()
+    assert sorted(blob.name for blob in container.list_blobs()) == names
 
 
 def test_marquez_gets_a_runs_start_first_and_everything_else_where_it_was(tmp_path: Path) -> None:

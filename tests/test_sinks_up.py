@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 
 from headwater.runtime.sink_opening import open_ledger
 from headwater.settings import load_settings
@@ -114,6 +115,20 @@ def test_a_kill_repeats_one_batch_at_most(data: Path, server: SinkServer, point:
         assert shown(data)["out"]["behind"] == {"events": 0, "seconds": 0.0}
     again = [run for run in runs(made) if runs(server.taken).count(run) > 1]
     assert again == (runs(made[3:]) if repeated else [])
+
+
+@pytest.mark.parametrize("point", ["sinks.delivered", "sinks.committed"])
+def test_a_kill_repeats_nothing_in_a_delta_table(data: Path, tmp_path: Path, point: str) -> None:
+    table = str(tmp_path / "runs")
+    write(data, out={"type": "delta", "table": table, "every": "1ms"})
+    made = events(6)
+    with started(data, {"HEADWATER_FAILPOINT": f"{point}:2"}) as running:
+        post(running, made[:3])
+        eventually(lambda: shown(data)["out"]["delivered"] == 3)
+        post(running, made[3:])
+        running.wait_line("sinks ended with status -9")
+        eventually(lambda: shown(data)["out"]["behind"] == {"events": 0, "seconds": 0.0})
+    assert sorted(DeltaTable(table).to_pyarrow_table().column("run_id").to_pylist()) == sorted(runs(made))
 
 
 def test_another_headwater_gives_the_same_answers(data: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import msgspec
 from headwater.errors import WrongSetting
 from headwater.sinks.datahub_options import DataHubOptions
 from headwater.sinks.datahub_proposals import Proposals
-from headwater.sinks.earlier_events import History, run_of
+from headwater.sinks.earlier_events import History, by_run
 from headwater.sinks.http_options import open_poster
 from headwater.sinks.http_post import Poster
 from headwater.sinks.merged_event import merged
@@ -40,13 +40,7 @@ class DataHubTarget:
 
     def convert_runs(self, events: Sequence[SinkEvent], history: History) -> list[Payload]:
         """Return the proposals of each run, job and dataset, as a JSON list, at the place of its last event."""
-        groups: dict[str, list[SinkEvent]] = {}
-        for event in events:
-            key = run_of(event.head) or event.head.event_id
-            before = [each for each in history.get(event.head.run_id or "", ()) if run_of(each.head) == key]
-            groups[key] = group = groups.pop(key, before)  # behind the others: its last event is behind theirs
-            group.append(event)
-        return [payload for of_one in groups.values() if (payload := self._payload(of_one))]
+        return [payload for of_one in by_run(events, history) if (payload := self._payload(of_one))]
 
     def _payload(self, events: Sequence[SinkEvent]) -> Payload | None:
         if not (proposals := self._proposals.of(merged(events))):

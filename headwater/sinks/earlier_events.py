@@ -1,12 +1,14 @@
 """Whole runs for targets that take no single events: what the lake had of a run before, beside its new events."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Protocol, runtime_checkable
 
 from headwater.events.position import Source
 from headwater.lake.bronze_follower import StoredHead, events_of_runs
 from headwater.lake.bronze_tables import Bronze
+from headwater.lake.schema_changes import SchemaChange, schema_changes
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_key
 from headwater.sinks.guarding import Hide, convert_guarded
@@ -35,11 +37,26 @@ class TakesRuns(Protocol):
         """Return what is sent of events, in the order in which it is sent; touches nothing outside."""
 
 
+SchemaChanges = Callable[[], Mapping[str, Sequence[SchemaChange]]]
+"""Looks up which schemas a batch changes, by the ids of its events."""
+
+
+@runtime_checkable
+class TakesSchemaChanges(Protocol):
+    """A target that tells of changed schemas."""
+
+    def convert_changes(self, events: Sequence[SinkEvent], changes: SchemaChanges) -> list[Payload]:
+        """Return what is sent of events, in the order in which it is sent; touches nothing outside but `changes`."""
+
+
 def payloads_of(target: Target, bronze: Bronze, events: Sequence[SinkEvent], hide: Hide = str) -> list[Payload]:
-    """Convert events, for targets that take whole runs with what the lake had of these before.
+    """Convert events, with what the lake had before where a target asks for it: of runs, or of schemas.
 
     What the target fails at unforeseen is unfit: an event, or what a run has among these. hide: of what is said then.
     """
+    if isinstance(target, TakesSchemaChanges):
+        changes = cache(lambda: _changes(bronze, events))
+        return convert_guarded(lambda some: target.convert_changes(some, changes), events, _place, hide)
     if not isinstance(target, TakesRuns):
         return convert_guarded(target.convert, events, _place, hide)
     history = _history(bronze, events)
@@ -53,6 +70,27 @@ def payloads_of(target: Target, bronze: Bronze, events: Sequence[SinkEvent], hid
 
 def _place(event: SinkEvent) -> tuple[Source, int]:
     return event.source, event.head.sequence
+
+
+def _changes(bronze: Bronze, events: Sequence[SinkEvent]) -> dict[str, list[SchemaChange]]:
+    heads: dict[Source, list[StoredHead]] = defaultdict(list)
+    for event in events:
+        heads[event.source].append(event.head)
+    found: dict[str, list[SchemaChange]] = {}
+    for source, of_source in heads.items():
+        found |= schema_changes(bronze, source, of_source)
+    return found
+
+
+def by_run(events: Sequence[SinkEvent], history: History) -> list[list[SinkEvent]]:
+    """Return events by what they are of, of a run behind what came before; each group at the place of its last one."""
+    groups: dict[str, list[SinkEvent]] = {}
+    for event in events:
+        key = run_of(event.head) or event.head.event_id
+        before = [each for each in history.get(event.head.run_id or "", ()) if run_of(each.head) == key]
+        groups[key] = group = groups.pop(key, before)  # behind the others: its last event is behind theirs
+        group.append(event)
+    return [*groups.values()]
 
 
 def _history(bronze: Bronze, events: Sequence[SinkEvent]) -> History:

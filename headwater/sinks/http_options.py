@@ -9,9 +9,10 @@ import msgspec
 from pydantic import Field
 
 from headwater.errors import WrongSetting
+from headwater.sinks.cloud_signing import Aws, known_to_google, signed_for_aws
 from headwater.sinks.http_post import Headers, Poster
 from headwater.sinks.kept_connection import KeptConnection, trust
-from headwater.sinks.sink_options import Options, Part, Reference, Reveal, Seconds, SecretReference
+from headwater.sinks.sink_options import Options, Part, Reveal, Seconds, SecretReference, revealed
 from headwater.sinks.sink_secrets import entra_token
 
 _BARE = r"^https?://[^/?#@\s]+(/[^?#@\s]*)?$"
@@ -46,20 +47,24 @@ class HttpOptions(Options):
         None, description="Client credentials: `token_url`, `client_id`, `client_secret`, `scope`."
     )
     entra: EntraId | None = Field(None, description="Token of Entra ID: `scope`, and `client_id` of an identity.")
+    aws: Aws | None = Field(None, description="Signature of AWS: `region`, `service` (`datazone`), `profile`.")
+    google: bool = Field(False, description="Token of Google, by its application default credentials.")
     timeout: Seconds = Field(30.0, description="Longest silence of the target.")
     ca: str | None = Field(None, description="File of certificates to trust, instead of the public ones.")
     compress: bool = Field(False, description="Send bodies as gzip.")
 
 
-def open_poster(options: HttpOptions, reveal: Reveal) -> Poster:
-    """Return the connection to a target; raises WrongSetting while a secret is missing."""
-    headers = {
-        name: reveal(value) if isinstance(value, Reference) else value for name, value in options.headers.items()
-    }
+def open_poster(options: HttpOptions, reveal: Reveal, sign: Headers = lambda *_: {}) -> Poster:
+    """Return the connection to a target; raises WrongSetting while a secret is missing.
+
+    sign: returns further headers, which follow from what is sent.
+    """
+    headers = revealed(options.headers, reveal)
     if options.key:
         headers["authorization"] = f"Bearer {reveal(options.key)}"
+    known = _identified(options, headers, reveal)
     return Poster(
-        options.url, _identified(options, headers, reveal),
+        options.url, lambda *request: {**known(*request), **sign(*request)},
         timeout_s=options.timeout, ca=options.ca, compress=options.compress,
     )  # fmt: skip
 
@@ -67,11 +72,14 @@ def open_poster(options: HttpOptions, reveal: Reveal) -> Poster:
 def _identified(options: HttpOptions, headers: Mapping[str, str], reveal: Reveal) -> Headers:
     if options.oauth:
         token = _OAuthToken(options.oauth, reveal(options.oauth.client_secret), options.timeout)
-        return lambda: {**headers, "authorization": f"Bearer {token.value()}"}
+        return lambda *_: {**headers, "authorization": f"Bearer {token.value()}"}
     if entra := options.entra:
         ask = entra_token(entra.client_id)
-        return lambda: {**headers, "authorization": f"Bearer {ask(entra.scope)}"}
-    return lambda: headers
+        return lambda *_: {**headers, "authorization": f"Bearer {ask(entra.scope)}"}
+    if options.aws or options.google:
+        sign = signed_for_aws(options.aws) if options.aws else known_to_google()
+        return lambda *request: {**headers, **sign(*request)}
+    return lambda *_: headers
 
 
 class _OAuthToken:

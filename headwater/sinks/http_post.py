@@ -12,8 +12,8 @@ from headwater.sinks.sink_shape import Outcome, whole_again
 _AWAY = frozenset({401, 403, 404, 405, 407, 408, 421, 423, 425, 429, 502, 503, 504})
 """What says nothing about an event: credentials, address, load. It is waited for until somebody has put it right."""
 
-Headers = Callable[[], Mapping[str, str]]
-"""Returns the headers that say who we are, at each attempt anew: a token may have ended."""
+Headers = Callable[[str, str, bytes | None], Mapping[str, str]]
+"""Returns the headers that say who we are, by method, address and body; each time anew: a token may have ended."""
 
 
 class Poster:
@@ -23,7 +23,8 @@ class Poster:
         """Connect to nothing yet. ca: file of certificates to trust; compress: send bodies as gzip."""
         self._headers = headers
         self._compress = compress
-        self._connection = KeptConnection(url.rstrip("/"), timeout_s=timeout_s, context=trust(ca))
+        self._url = url.rstrip("/")
+        self._connection = KeptConnection(self._url, timeout_s=timeout_s, context=trust(ca))
 
     def post(self, path: str, body: bytes, count: int) -> HttpAnswer | Outcome:
         """Post one body that stands for `count` payloads: an answer 2xx, or the outcome of what failed."""
@@ -37,13 +38,11 @@ class Poster:
 
     def ask(self, method: str, path: str, body: bytes | None = None) -> HttpAnswer:
         """Make one request; raises Retry where no answer came."""
-        headers = dict(self._headers())
-        if body is not None:
-            headers["content-type"] = "application/json"
-            if self._compress:
-                headers["content-encoding"] = "gzip"
-                body = gzip.compress(body, 1)
-        return self._connection.ask(method, path, body, headers)
+        kind = {} if body is None else {"content-type": "application/json"}
+        if body is not None and self._compress:
+            kind["content-encoding"] = "gzip"
+            body = gzip.compress(body, 1)
+        return self._connection.ask(method, path, body, {**self._headers(method, self._url + path, body), **kind})
 
     def close(self) -> None:
         """Close the connection."""

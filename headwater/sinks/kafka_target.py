@@ -9,7 +9,7 @@ from pydantic import Field
 
 from headwater.errors import Retry, WrongSetting
 from headwater.events.envelope import read_envelope
-from headwater.sinks.sink_options import Options, Reference, Reveal, SecretReference
+from headwater.sinks.sink_options import Options, Reveal, SecretReference, revealed
 from headwater.sinks.sink_shape import Outcome, Payload, SinkEvent, verbatim
 
 _PATIENCE_S = 10.0
@@ -40,9 +40,7 @@ class KafkaTarget:
         """Connect to nothing yet."""
         from headwater.eventlog.kafka_clients import KafkaAddress  # noqa: PLC0415 - imports an extra
 
-        options = {
-            name: reveal(value) if isinstance(value, Reference) else value for name, value in given.options.items()
-        }
+        options = revealed(given.options, reveal)
         self._address = KafkaAddress(given.servers, given.topic, "headwater", options)
         self._largest_bytes = given.largest_bytes
         self._producer: Any = None

@@ -1,7 +1,6 @@
 """What the events of one run say together, by rule 1 of docs/lineage.md; of a job or a dataset, what its event says."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -9,10 +8,10 @@ from msgspec import UNSET, Raw
 
 from headwater.events.decode import decode, repair_surrogates
 from headwater.events.event import SentSymlink
-from headwater.events.facet_digests import is_deleted
+from headwater.events.facet_digests import canonical, is_deleted
 from headwater.events.rule_facets import text_at
 from headwater.events.times import parse_time
-from headwater.events.wire import NULL, WireEvent, read_wire_dataset, read_wire_event
+from headwater.events.wire import NULL, WireDataset, WireEvent, read_wire_dataset, read_wire_event
 from headwater.lineage.edges.facet_contents import is_noise
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.newest_first import Order, order_of
@@ -24,7 +23,8 @@ from headwater.sinks.sink_shape import SinkEvent
 class MergedEvent(msgspec.Struct):
     """A run, a job or a dataset; times in us, UTC.
 
-    state: how the run ended, None while it has not; declared: `lineage` facets of run and job, which add up.
+    state: how the run ended, None while it has not.
+    input_facets, output_facets: what this run alone says of a dataset, such as statistics.
     """
 
     kind: str
@@ -39,7 +39,8 @@ class MergedEvent(msgspec.Struct):
     of_job: Facets = msgspec.field(default_factory=dict)
     inputs: dict[Name, Facets] = msgspec.field(default_factory=dict)
     outputs: dict[Name, Facets] = msgspec.field(default_factory=dict)
-    declared: dict[str, list[Raw]] = msgspec.field(default_factory=lambda: defaultdict(list))
+    input_facets: dict[Name, Facets] = msgspec.field(default_factory=dict)
+    output_facets: dict[Name, Facets] = msgspec.field(default_factory=dict)
 
     @property
     def is_streaming(self) -> bool:
@@ -55,6 +56,11 @@ class MergedEvent(msgspec.Struct):
     def counts(self) -> bool:
         """Tell whether it has edges: a run of a batch if it is complete, anything else always."""
         return self.kind != "RUN" or self.state == "COMPLETE" or self.is_streaming
+
+    @property
+    def is_due(self) -> bool:
+        """Tell whether all is there that is to be waited for."""
+        return self.kind != "RUN" or self.state is not None or self.is_streaming
 
     @property
     def datasets(self) -> dict[Name, Facets]:
@@ -77,8 +83,10 @@ def merged(events: Iterable[SinkEvent]) -> MergedEvent:
     for _, wire in ordered:
         _take(found, wire)
     for wire in _speaking(found, [wire for _, wire in ordered]):
-        _take_datasets(found.inputs, wire.inputs or ())
-        _take_datasets(found.outputs, [wire.dataset] if wire.dataset else wire.outputs or ())
+        for read in _datasets(wire.inputs or ()):
+            _take_dataset(found.inputs, found.input_facets, read, read.inputFacets)
+        for read in _datasets([wire.dataset] if found.kind == "DATASET" else wire.outputs or ()):
+            _take_dataset(found.outputs, found.output_facets, read, read.outputFacets)
     return found
 
 
@@ -118,32 +126,44 @@ def _kind(wire: WireEvent) -> str:
 def _take(found: MergedEvent, wire: WireEvent) -> None:
     if wire.job is not UNSET:
         found.job = Name(wire.job.namespace, wire.job.name)
-        _fold(found.of_job, members(wire.job.facets), found.declared["job"])
+        _fold(found.of_job, members(wire.job.facets))
     if wire.run is not UNSET:
         found.run_id = wire.run.runId
-        _fold(found.of_run, run_facets(wire), found.declared["run"])
+        _fold(found.of_run, run_facets(wire))
 
 
-def _fold(kept: Facets, told: Facets, declared: list[Raw]) -> None:
+def _fold(kept: Facets, told: Facets) -> None:
     """Let the newest value of each facet win whole; `lineage` adds up, until one takes back what was said."""
     for name, value in told.items():
         if value == NULL:
             continue
         if is_deleted(bytes(value)):
             kept.pop(name, None)
-            if name == "lineage":
-                declared.clear()
+        elif name == "lineage" and kept.get(name, value) != value:
+            kept[name] = Raw(msgspec.json.encode(_united(decode(bytes(kept[name])), decode(bytes(value)))))
         else:
             kept[name] = value
-            if name == "lineage":
-                declared.append(value)
 
 
-def _take_datasets(kept: dict[Name, Facets], raws: Iterable[Raw]) -> None:
+def _united(older: Any, newer: Any) -> Any:
+    """Return two `lineage` facets as one (facets/1-0-0/LineageFacet): entries, inputs and fields of both, each once."""
+    if isinstance(older, dict) and isinstance(newer, dict):
+        return older | {key: _united(older[key], value) if key in older else value for key, value in newer.items()}
+    if isinstance(older, list) and isinstance(newer, list):
+        return [*{canonical(each): each for each in (*older, *newer)}.values()]
+    return newer
+
+
+def _datasets(raws: Iterable[Raw]) -> Iterator[WireDataset]:
     for raw in raws:
-        read = read_wire_dataset(bytes(raw))
-        if read and not is_noise(name := Name(read[0].namespace, read[0].name)):
-            _fold(kept.setdefault(name, {}), members(read[0].facets), [])
+        if (read := read_wire_dataset(bytes(raw))) and not is_noise(Name(read[0].namespace, read[0].name)):
+            yield read[0]
+
+
+def _take_dataset(kept: dict[Name, Facets], of_run: dict[Name, Facets], read: WireDataset, own: Raw) -> None:
+    name = Name(read.namespace, read.name)
+    _fold(kept.setdefault(name, {}), members(read.facets))
+    _fold(of_run.setdefault(name, {}), members(own))
 
 
 def _speaking(found: MergedEvent, wires: Sequence[WireEvent]) -> Sequence[WireEvent]:

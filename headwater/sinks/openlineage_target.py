@@ -1,4 +1,4 @@
-"""Any endpoint that takes OpenLineage over HTTP, another Headwater included: events as they are, single or batched."""
+"""Any endpoint that takes OpenLineage over HTTP, another Headwater included: events as they are, or one a run."""
 
 from collections.abc import Sequence
 from typing import Literal, cast
@@ -7,9 +7,11 @@ import msgspec
 from pydantic import Field
 
 from headwater.errors import WrongSetting
+from headwater.sinks.earlier_events import History
 from headwater.sinks.http_options import HttpOptions, open_poster
 from headwater.sinks.http_post import Poster
 from headwater.sinks.kept_connection import HttpAnswer
+from headwater.sinks.run_event import run_payloads
 from headwater.sinks.sink_options import Options, Reveal
 from headwater.sinks.sink_shape import Outcome, Payload, SinkEvent, verbatim
 
@@ -19,6 +21,9 @@ class OpenLineageOptions(HttpOptions):
 
     type: Literal["openlineage"]
     path: str = Field("/api/v1/lineage", pattern=r"^/[^?#\s]*$", description="Where one event is posted.")
+    shape: Literal["events", "runs"] = Field(
+        "events", alias="as", description="Events as they are, or one event a run, at its end, that says all of it."
+    )
     batch: int = Field(1, ge=1, le=2000, description="Events of a request; more than 1 go to `path` + `/batch`.")
 
 
@@ -73,10 +78,19 @@ class OpenLineageTarget:
         self._poster.close()
 
 
+class OpenLineageRuns(OpenLineageTarget):
+    """One endpoint that gets whole runs."""
+
+    def convert_runs(self, events: Sequence[SinkEvent], history: History) -> list[Payload]:
+        """Send one event of each run that has ended."""
+        return run_payloads(events, history)
+
+
 def open_target(options: Options, reveal: Reveal) -> OpenLineageTarget:
     """Open an endpoint."""
     given = cast("OpenLineageOptions", options)
-    return OpenLineageTarget(open_poster(given, reveal), given.path, given.batch)
+    kind = OpenLineageRuns if given.shape == "runs" else OpenLineageTarget
+    return kind(open_poster(given, reveal), given.path, given.batch)
 
 
 def _settled(answer: HttpAnswer, count: int) -> Outcome:

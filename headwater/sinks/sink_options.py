@@ -1,6 +1,6 @@
 """What `sinks.yml` says of every sink, whatever its target; each target adds options of its own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -37,6 +37,8 @@ def _reference(value: Any) -> Any:
 
 
 SecretReference = Annotated[Reference, BeforeValidator(_reference)]
+Place = Annotated[str, Field(pattern=r"^(abfss://[^/@\s]+@[^/\s]+/.+|[^:]+)$")]
+"""A folder, or an address in Azure's storage."""
 Patterns = tuple[str, ...]
 
 
@@ -66,14 +68,14 @@ class Only(Part):
         return (
             (not self.kinds or head.kind in self.kinds)
             and (not self.states or head.kind != "RUN" or head.state in self.states)
-            and _fits(head.job_namespace, self.namespaces)
-            and _fits(head.job_name, self.jobs)
-            and _fits(head.run_id, self.runs)
+            and (not self.namespaces or _fits(head.job_namespace, self.namespaces))
+            and (not self.jobs or _fits(head.job_name, self.jobs))
+            and (not self.runs or _fits(head.run_id, self.runs))
         )
 
 
 def _fits(name: str | None, patterns: Patterns) -> bool:
-    return not patterns or (name is not None and any(fnmatchcase(name, pattern) for pattern in patterns))
+    return name is not None and any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 class Options(Part):
@@ -100,3 +102,8 @@ class Sink(NamedTuple):
 
 Reveal = Callable[[Reference], str]
 """Returns a secret; raises WrongSetting naming the variable or the address where there is none."""
+
+
+def revealed(values: Mapping[str, str | Reference], reveal: Reveal) -> dict[str, str]:
+    """Return values with the secrets among them; raises WrongSetting."""
+    return {name: reveal(value) if isinstance(value, Reference) else value for name, value in values.items()}

@@ -13,6 +13,8 @@ TARGETS = {
     "datahub": "headwater.sinks.datahub_target",
     "kafka": "headwater.sinks.kafka_target",
     "purview": "headwater.sinks.purview_target",
+    "delta": "headwater.sinks.delta_target",
+    "webhook": "headwater.sinks.webhook_target",
 }
 
 

@@ -1,0 +1,81 @@
+"""A folder of a container in Azure's storage, with a hierarchical namespace or without: each file in one request."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from headwater.errors import Retry, WrongSetting
+from headwater.eventlog.azure_log_lines import silence_sdk
+from headwater.eventlog.blob_claims import place
+from headwater.storage_faults import explain
+
+if TYPE_CHECKING:
+    from azure.storage.blob import ContainerClient
+
+_LIMITS: dict[str, Any] = {"connection_timeout": 10, "read_timeout": 60, "retry_total": 0}
+"""Seconds, and no second try: who writes tries again by itself."""
+
+
+class BlobFolder:
+    """Files under one address; connects with the first one."""
+
+    def __init__(self, url: str, options: Mapping[str, str]) -> None:
+        """Name the place. options: `account_name` and `account_key`, or `sas_token`; else this machine's identity."""
+        self._url = url
+        self._place = place(url, options.get("account_name"))
+        self._options = options
+        self._container: ContainerClient | None = None
+
+    def write(self, path: str, lines: Sequence[bytes]) -> None:
+        """Write a file whole, over the one that is there; raises Retry."""
+        try:
+            self._opened().upload_blob(f"{self._place.path}{path}", b"".join(lines), overwrite=True)
+        except _azure_error() as error:
+            raise Retry(f"Cannot write in {self._url}: {explain(error, 'folder')}") from error
+
+    def check(self) -> str:
+        """Write a file and delete it."""
+        self.write("headwater.check", [])
+        try:
+            self._opened().delete_blob(f"{self._place.path}headwater.check")
+        except _azure_error() as error:
+            raise Retry(f"Cannot delete in {self._url}: {explain(error, 'folder')}") from error
+        return f"{self._url} can be written"
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._container:
+            self._container.close()
+
+    def _opened(self) -> "ContainerClient":
+        from azure.storage.blob import ContainerClient  # noqa: PLC0415 - an extra
+
+        if self._container is None:
+            silence_sdk()
+            at, named = self._place.account, self._place.container
+            self._container = ContainerClient(at, named, credential=self._credential(), **_LIMITS)
+        return self._container
+
+    def _credential(self) -> Any:
+        if "account_key" in self._options:
+            return dict(self._options)
+        if "sas_token" in self._options:
+            return self._options["sas_token"]
+        from azure.identity import DefaultAzureCredential  # noqa: PLC0415 - an extra
+
+        return DefaultAzureCredential()
+
+
+def open_blob_folder(url: str, options: Mapping[str, str]) -> BlobFolder:
+    """Open a folder; raises WrongSetting where Azure's packages are not installed."""
+    try:
+        import azure.identity  # noqa: PLC0415 - an extra
+        import azure.storage.blob  # noqa: F401, PLC0415 - an extra
+    except ModuleNotFoundError as error:
+        raise WrongSetting(f"{error.name} is missing. Run `pip install headwater[azure]`.") from error
+    return BlobFolder(url, options)
+
+
+def _azure_error() -> type[Exception]:
+    from azure.core.exceptions import AzureError  # noqa: PLC0415 - an extra
+
+    return AzureError

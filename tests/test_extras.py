@@ -26,6 +26,7 @@ ROOMS: tuple[tuple[str, set[str]], ...] = (  # the first that fits: modules, and
     ("headwater.eventlog.blob_claims", {"azure"}),
     ("headwater.runtime.workspaces", {"azure"}),
     ("headwater.sinks.kafka*", {"server", "kafka"}),
+    ("headwater.sinks.datahub_kafka", {"server", "kafka", "datahub"}),
     ("headwater.sinks.sink_secrets", {"server", "azure"}),
     ("headwater.fabric.*", {"server", "azure"}),
     ("headwater.cli.agents", {"server", "agents"}),

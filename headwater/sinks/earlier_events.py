@@ -9,10 +9,9 @@ from headwater.lake.bronze_follower import StoredHead, events_of_runs
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_key
+from headwater.sinks.earlier_applications import LOOKS_BACK_US, TakesApplications, payloads_of_applications
 from headwater.sinks.sink_shape import Payload, SinkEvent, Target
 
-LOOKS_BACK_US = 7 * 24 * 3600 * 1_000_000
-"""Events of a run that came longer before are not looked for: reading all of history for each batch would cost more."""
 MOST = 20
 """Events of a run before a batch, first ones and last ones: a batch has four, a stream one a minute, for months."""
 
@@ -35,10 +34,11 @@ class TakesRuns(Protocol):
 
 
 def payloads_of(target: Target, bronze: Bronze, events: Sequence[SinkEvent]) -> list[Payload]:
-    """Convert events, for targets that take whole runs with what the lake had of these before."""
-    if isinstance(target, TakesRuns):
-        return target.convert_runs(events, _history(bronze, events))
-    return target.convert(events)
+    """Convert events, for targets that take whole runs or applications with what the lake had of these before."""
+    if not isinstance(target, TakesRuns):
+        return target.convert(events)
+    found = target.convert_runs(events, _history(bronze, events))
+    return found + payloads_of_applications(target, bronze, events) if isinstance(target, TakesApplications) else found
 
 
 def _history(bronze: Bronze, events: Sequence[SinkEvent]) -> History:

@@ -25,6 +25,7 @@ class MergedEvent(msgspec.Struct):
     """A run, a job or a dataset; times in us, UTC.
 
     state: how the run ended, None while it has not; declared: `lineage` facets of run and job, which add up.
+    counts_as_told: it counts if it names datasets, whatever its state.
     """
 
     kind: str
@@ -40,6 +41,7 @@ class MergedEvent(msgspec.Struct):
     inputs: dict[Name, Facets] = msgspec.field(default_factory=dict)
     outputs: dict[Name, Facets] = msgspec.field(default_factory=dict)
     declared: dict[str, list[Raw]] = msgspec.field(default_factory=lambda: defaultdict(list))
+    counts_as_told: bool = False
 
     @property
     def is_streaming(self) -> bool:
@@ -54,6 +56,8 @@ class MergedEvent(msgspec.Struct):
     @property
     def counts(self) -> bool:
         """Tell whether it has edges: a run of a batch if it is complete, anything else always."""
+        if self.counts_as_told:
+            return bool(self.datasets) or any(self.declared.values())
         return self.kind != "RUN" or self.state == "COMPLETE" or self.is_streaming
 
     @property

@@ -24,10 +24,10 @@ class Made:
 
     def __init__(self) -> None:
         self.own = run_event()["run"]["runId"]
-        self._minute = 0
+        self.minute = 0
 
     def event(self, state: str, run_id: str, name: str, kind: str, **members: Any) -> dict[str, Any]:
-        self._minute += 1
+        self.minute += 1
         facets: dict[str, Any] = dict(SPARK["facets"])
         if kind != "APPLICATION":
             facets["parent"] = FACET | {"run": {"runId": self.own}, "job": NAMES}
@@ -36,7 +36,7 @@ class Made:
             "name": name,
             "facets": {"jobType": FACET | {"jobType": kind, "integration": "SPARK"}},
         }
-        when = f"2026-03-01T12:{self._minute:02}:00Z"
+        when = f"2026-03-01T12:{self.minute:02}:00Z"
         run = {"runId": run_id, "facets": facets}
         return run_event(eventType=state, eventTime=when, run=run, job=job, **{"inputs": [], "outputs": [], **members})
 
@@ -171,6 +171,17 @@ def test_an_application_without_a_word_of_its_own_is_known_by_its_actions(tmp_pa
     assert (told.jobs(), told.edges()) == ({JOB}, ALL)
     assert told.last[own, "dataProcessInstanceRunEvent"]["result"]["type"] == "SUCCESS"
     assert "parentInstance" not in told.last[own, "dataProcessInstanceRelationships"]
+
+
+def test_of_a_thousand_actions_each_counts(tmp_path: Path) -> None:
+    made = Made()
+    events = [made.application("START")]
+    for number in range(1_001):
+        made.minute = 1
+        events += made.action(f"s{number}", inputs=[dataset(f"i{number}")], outputs=[dataset(f"o{number}")])
+    edges = settle(SinkWorld(tmp_path), *events, made.application("COMPLETE")).edges()
+    assert edges
+    assert [len(side) for side in edges] == [1_001, 1_001]
 
 
 def test_a_streaming_job_is_told_by_heartbeat_and_not_at_its_end(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from headwater.sinks.sink_shape import Payload, SinkEvent
 LOOKS_BACK_US = 7 * 24 * 3600 * 1_000_000
 """Events of a run that came longer before are not looked for: reading all of history for each batch would cost more."""
 MOST_EVENTS = 2_000
-"""Of an application: the first and the last ones, half as many of each."""
+"""Of an application; of more the ends, which repeat what was said before, and of these the first and the last."""
 
 
 class Family(NamedTuple):
@@ -100,7 +100,8 @@ def _due(bronze: Bronze, events: Sequence[SinkEvent], waits: Waits) -> Iterator[
 
 def _read(bronze: Bronze, members: Sequence[MemberHead]) -> list[SinkEvent]:
     half = MOST_EVENTS // 2
-    kept = members if len(members) <= MOST_EVENTS else [*members[:half], *members[-half:]]
+    kept = members if len(members) <= MOST_EVENTS else [each for each in members if each.head.state in TERMINAL]
+    kept = kept if len(kept) <= MOST_EVENTS else [*kept[:half], *kept[-half:]]
     places: Mapping[Source, list[int]] = defaultdict(list)
     for each in kept:
         places[each.source].append(each.head.sequence)

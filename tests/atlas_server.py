@@ -1,8 +1,9 @@
 """A stand-in for Purview's Atlas API that keeps what it takes and is as strict as the real one is said to be.
 
-It upserts by qualified name, all of a request or nothing of it; it refuses types and attributes that it does not know,
-qualified names twice in one request, placeholder guids that are not negative texts of their own, and references to
-what is not there. Answers and rules: the facts of docs/sinks.md and Atlas' own error codes.
+It upserts by type and qualified name, all of a request or nothing of it; it refuses types and attributes that it does
+not know, qualified names twice in one request, placeholder guids that are not negative texts of their own, and
+references to what is not there. What it gives back refers by guid. Answers and rules: the facts of docs/sinks.md and
+Atlas' own error codes.
 """
 
 import json
@@ -12,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from tests.sink_server import Asked, Said
 
+Key = tuple[str, str]
 ATLAS = "/datamap/api/atlas/v2"
 _OF_ALL = {"qualifiedName", "name"}
 SCANNED = (
@@ -36,16 +38,22 @@ class Atlas:
         self.entities: dict[tuple[str, str], dict[str, Any]] = {}
         self.upserts: Counter[tuple[str, str]] = Counter()
         self.requests: list[int] = []
+        self.deleted: list[Key] = []
+        self._guids: dict[Key, str] = {}
 
     def answer(self, asked: Asked) -> Said:
         url = urlsplit(asked.path)
         given = parse_qs(url.query)
         if not asked.headers.get("authorization", "").startswith("Bearer "):
             return Said(401)
-        if given.get("api-version") != ["2023-09-01"] or not url.path.startswith(ATLAS):
+        if given.get("api-version") != ["2023-09-01"]:
+            return Said(404)
+        if url.path == "/datamap/api/search/query":
+            return self._search(asked.events[0])
+        if not url.path.startswith(ATLAS):
             return Said(404)
         try:
-            return self._answer(url.path.removeprefix(ATLAS), given, asked.events)
+            return self._answer(url.path.removeprefix(ATLAS), given, asked.events, asked.method)
         except _Refused as refused:
             return refused.said
 
@@ -56,9 +64,11 @@ class Atlas:
     def of(self, kind: str) -> dict[str, dict[str, Any]]:
         return {name: attributes for (own, name), attributes in self.entities.items() if own == kind}
 
-    def _answer(self, path: str, given: dict[str, list[str]], posted: list[Any]) -> Said:
+    def _answer(self, path: str, given: dict[str, list[str]], posted: list[Any], method: str) -> Said:
         if path.startswith("/types/entitydef/name/"):
             return Said(200 if path.rpartition("/")[2] in self.types else 404)
+        if path == "/entity/bulk" and "guid" in given:
+            return self._by_guid(given["guid"], delete=method == "DELETE")
         if path.startswith("/entity/bulk/uniqueAttribute/type/"):
             return self._find(path.rpartition("/")[2], given)
         if path == "/types/typedefs":
@@ -74,8 +84,55 @@ class Atlas:
         if kind not in self.types:
             raise _Refused(404, "ATLAS-404-00-001", f"Given typename {kind} was invalid")
         keys = [(kind, name) for (name,) in asked.values()]
-        found = [{"typeName": kind, "attributes": self.entities[key]} for key in keys if key in self.entities]
+        related = given.get("ignoreRelationships") != ["true"]
+        return self._told([key for key in keys if key in self.entities], related=related)
+
+    def _told(self, keys: list[Key], *, related: bool) -> Said:
+        """Answer with entities; those that refer to others do so by guid."""
+        found = [self._shown(key) | ({"relationshipAttributes": self._related(key)} if related else {}) for key in keys]
         return Said(200, json.dumps({"entities": found, "referredEntities": {}}).encode())
+
+    def _shown(self, key: Key) -> dict[str, Any]:
+        attributes = dict(self.entities[key])
+        for side in {"inputs", "outputs"} & attributes.keys():
+            keys = [(one["typeName"], one["uniqueAttributes"]["qualifiedName"]) for one in attributes[side]]
+            attributes[side] = [{"typeName": kind, "guid": self.guid((kind, name))} for kind, name in keys]
+        return {"typeName": key[0], "guid": self.guid(key), "attributes": attributes}
+
+    def _related(self, key: Key) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name, side in (("inputToProcesses", "inputs"), ("outputFromProcesses", "outputs")):
+            users = [own for own, each in self.entities.items() if key[1] in map(_named, each.get(side, ()))]
+            found[name] = [{"typeName": own[0], "guid": self.guid(own)} for own in users]
+        return found
+
+    def guid(self, key: Key) -> str:
+        """Return the guid of an entity, which it keeps as long as it is there."""
+        return self._guids.setdefault(key, f"guid-{len(self._guids) + 1}-{len(self.deleted)}")
+
+    def _by_guid(self, guids: list[str], *, delete: bool) -> Said:
+        keys = [key for key, guid in self._guids.items() if guid in guids and key in self.entities]
+        if not delete:
+            return self._told(keys, related=False)
+        if len(keys) < len(guids):
+            raise _Refused(404, "ATLAS-404-00-005", "Given instance guid is invalid")
+        for key in keys:
+            self.deleted.append(key)
+            del self.entities[key]
+            del self._guids[key]
+            for each in self.entities.values():
+                for side in {"inputs", "outputs"} & each.keys():
+                    each[side] = [one for one in each[side] if _named(one) != key[1]]
+        return Said()
+
+    def _search(self, asked: dict[str, Any]) -> Said:
+        words = str(asked["keywords"]).lower()
+        found = [
+            {"id": self.guid(key), "entityType": key[0], "qualifiedName": key[1], "name": each.get("name")}
+            for key, each in self.entities.items()
+            if words in key[1].lower() or words in str(each.get("name")).lower()
+        ]
+        return Said(200, json.dumps({"@search.count": len(found), "value": found[: asked["limit"]]}).encode())
 
     def _define(self, definitions: list[dict[str, Any]]) -> Said:
         for each in definitions:
@@ -99,7 +156,7 @@ class Atlas:
         for each in entities:
             self._judge(each)
         for key, each in zip(keys, entities, strict=True):
-            self.entities[key] = self.entities.get(key, {}) | each["attributes"]
+            self.entities[key] = self.entities.get(key, {}) | self._resolved(each["attributes"])
             self.upserts[key] += 1
         self.requests.append(len(entities))
         return Said(200, json.dumps({"guidAssignments": {guid: f"real{guid}" for guid in guids}}).encode())
@@ -119,7 +176,26 @@ class Atlas:
                 raise _Refused(400, "ATLAS-400-00-01A", f"columnMapping of no input or output: {mapped}")
 
     def _referred(self, reference: dict[str, Any]) -> str:
+        if "guid" in reference:
+            reference = self._resolve(reference)
         name: str = reference["uniqueAttributes"]["qualifiedName"]
         if (reference["typeName"], name) not in self.entities:
             raise _Refused(404, "ATLAS-404-00-009", f"Instance {reference['typeName']} {name} does not exist")
         return name
+
+    def _resolved(self, attributes: dict[str, Any]) -> dict[str, Any]:
+        sides = {"inputs", "outputs"} & attributes.keys()
+        return attributes | {side: [*map(self._resolve, attributes[side])] for side in sides}
+
+    def _resolve(self, reference: dict[str, Any]) -> dict[str, Any]:
+        """Return a reference by qualified name; refuses one to what is not there."""
+        if "guid" not in reference:
+            return reference
+        key = next((key for key, guid in self._guids.items() if guid == reference["guid"]), None)
+        if key not in self.entities or key is None:
+            raise _Refused(404, "ATLAS-404-00-005", f"Given instance guid {reference['guid']} is invalid")
+        return {"typeName": key[0], "uniqueAttributes": {"qualifiedName": key[1]}}
+
+
+def _named(reference: dict[str, Any]) -> str:
+    return str(reference["uniqueAttributes"]["qualifiedName"])

@@ -29,6 +29,7 @@ class Asked:
     path: str
     events: list[Any]
     headers: Mapping[str, str]
+    method: str = "POST"
 
 
 class SinkServer:
@@ -87,9 +88,12 @@ def _handler(server: SinkServer) -> type[BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             self._take([])
 
+        def do_DELETE(self) -> None:
+            self._take([])
+
         def _take(self, events: list[Any]) -> None:
             headers = {name.lower(): text for name, text in self.headers.items()}
-            self._say(server.take(Asked(self.path, events, headers)))
+            self._say(server.take(Asked(self.path, events, headers, self.command)))
 
         def _say(self, said: Said) -> None:
             if said.hang_up:

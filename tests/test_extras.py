@@ -29,6 +29,7 @@ ROOMS: tuple[tuple[str, set[str]], ...] = (  # the first that fits: modules, and
     ("headwater.sinks.kafka*", {"server", "kafka"}),
     ("headwater.sinks.cloud_signing", {"server", "aws", "google"}),
     ("headwater.sinks.blob_folder", {"server", "azure"}),
+    ("headwater.sinks.datahub_kafka", {"server", "kafka", "datahub"}),
     ("headwater.sinks.sink_secrets", {"server", "azure"}),
     ("headwater.fabric.*", {"server", "azure"}),
     ("headwater.cli.agents", {"server", "agents"}),

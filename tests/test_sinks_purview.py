@@ -188,7 +188,7 @@ def test_our_process_type_is_the_one_that_was_verified_and_texts_of_ours() -> No
     }  # fmt: skip
 
 
-def test_a_run_is_a_process_between_its_datasets_and_again_the_same_one(tmp_path: Path) -> None:
+def test_loss_9_a_run_is_a_process_between_its_datasets_a_column_of_two_tables_has_both(tmp_path: Path) -> None:
     world = SinkWorld(tmp_path)
     facet = columns(
         {"order_id": [("bronze/orders", "id")], "who": [("bronze/orders", "name"), ("bronze/people", "name")]}
@@ -223,7 +223,7 @@ def test_a_run_is_a_process_between_its_datasets_and_again_the_same_one(tmp_path
     assert jobs(atlas) == {"openlineage://tests/job": "COMPLETE"}
 
 
-def test_a_merge_without_inputs_gets_them_from_its_columns_and_a_read_or_a_write_alone_is_kept(tmp_path: Path) -> None:
+def test_loss_2_a_merge_without_inputs_has_those_of_its_columns_a_read_or_a_write_alone_is_kept(tmp_path: Path) -> None:
     """The forerunner dropped what has no inputs or no outputs."""
     world = SinkWorld(tmp_path)
     merge = run_event(outputs=[table("gold/t", **columns({"a": [("silver/s", "a"), ("gold/t", "a")]}))])
@@ -240,7 +240,7 @@ def test_a_merge_without_inputs_gets_them_from_its_columns_and_a_read_or_a_write
     assert world.dead() == {}
 
 
-def test_every_state_is_told_and_only_what_counts_makes_lineage(tmp_path: Path) -> None:
+def test_loss_4_every_state_is_told_and_only_what_counts_makes_lineage(tmp_path: Path) -> None:
     """The forerunner knew START and COMPLETE alone."""
     world = SinkWorld(tmp_path)
     sides = {"inputs": [table("a")], "outputs": [table("b")]}
@@ -294,7 +294,9 @@ def test_a_long_run_counts_from_its_start_also_where_a_filter_keeps_that_back(tm
         assert [(inputs, outputs) for inputs, outputs, _ in lineages(atlas)] == [([f"{ADLS}/a"], [f"{ADLS}/b"])]
 
 
-def test_a_copy_of_one_name_between_two_stores_is_lineage_and_a_second_end_adds_up(tmp_path: Path) -> None:
+def test_losses_5_and_8_a_copy_of_a_name_between_stores_is_lineage_and_a_second_end_adds_up(
+    tmp_path: Path,
+) -> None:
     """The forerunner compared names without namespaces, and lost a second COMPLETE within ten runs."""
     world = SinkWorld(tmp_path)
     other = "abfss://other@acme.dfs.core.windows.net"
@@ -307,7 +309,7 @@ def test_a_copy_of_one_name_between_two_stores_is_lineage_and_a_second_end_adds_
         assert first[:2] == ([f"{ADLS}/t"], ["https://acme.dfs.core.windows.net/other/t"])
         world.store(body(more))
         world.settle(out, SECRET)
-        assert sorted(inputs for inputs, _, _ in lineages(atlas)) == [[f"{ADLS}/t"], [f"{ADLS}/t", f"{ADLS}/u"]]
+        assert [inputs for inputs, _, _ in lineages(atlas)] == [[f"{ADLS}/t", f"{ADLS}/u"]]
 
 
 def test_types_that_somebody_else_makes_meanwhile_are_no_fault(tmp_path: Path) -> None:
@@ -357,7 +359,9 @@ def test_an_asset_that_was_scanned_is_bound_and_not_changed(tmp_path: Path) -> N
         assert atlas.of("azure_datalake_gen2_path")[f"{ADLS}/a"]["name"] == "A as scanned"
         assert atlas.upserts["azure_datalake_gen2_path", f"{ADLS}/a"] == 0
         assert [inputs for inputs, _, _ in lineages(atlas)] == [[f"{ADLS}/a"]]
-        assert all("collectionId=sales" in asked.path for asked in server.asked if "/bulk?" in asked.path)
+        assert all(
+            "collectionId=sales" in asked.path for asked in server.asked if asked.events and "/bulk?" in asked.path
+        )
 
 
 def test_an_asset_that_was_deleted_meanwhile_is_made_again(tmp_path: Path) -> None:
@@ -407,7 +411,9 @@ def test_batches_are_bounded_and_name_nothing_twice(tmp_path: Path) -> None:
     with account(batch=10) as (atlas, _, out):
         atlas.most = 10
         world.settle(out, SECRET)
-        assert len(lineages(atlas)) == 35
+        newest = {f"job {number % 7}": [f"{ADLS}/in/{number % 5}"] for number in range(60)}
+        assert {each["jobName"]: inputs for inputs, _, each in lineages(atlas)} == newest
+        assert len(lineages(atlas)) == 7
         assert max(atlas.requests) == 10
         assert {kind for (kind, _), times in atlas.upserts.items() if times > 1} == {"openlineage_process"}
     assert world.dead() == {}
@@ -430,6 +436,176 @@ def test_an_unknown_type_is_a_dead_letter_alone_and_redriven_once_there(tmp_path
         assert len(lineages(atlas)) == 3
 
 
+def test_loss_1_what_a_filter_keeps_back_is_counted_and_stays_in_the_lake(
+    tmp_path: Path,
+) -> None:
+    """The forerunner answered "successfully ingested" and dropped it before its log."""
+    world = SinkWorld(tmp_path)
+    world.store(*bodies([run_event(eventType="FAIL", outputs=[table("a")]), run_event(outputs=[table("b")])]))
+    with account() as (atlas, server, out):
+        world.settle(purview(server.url, only={"states": ["COMPLETE"]}), SECRET)
+        assert jobs(atlas) == {"openlineage://tests/job": "COMPLETE"}
+        assert world.ledger.counts("out") == (1, 0, 1)
+        reset(world.ledger, "out", {})
+        world.settle(out, SECRET)
+        assert world.ledger.counts("out").delivered == 3
+
+
+def test_loss_3_a_run_without_a_word_about_its_environment_is_told_from_its_start(tmp_path: Path) -> None:
+    """The forerunner dropped a START without `environment-properties`, and with it the COMPLETE that waited for it."""
+    world = SinkWorld(tmp_path)
+    start = run_event(eventType="START", inputs=[table("a")])
+    assert "facets" not in start["run"]
+    world.store(body(start))
+    with account() as (atlas, _, out):
+        world.settle(out, SECRET)
+        assert jobs(atlas) == {"openlineage://tests/job": "RUNNING"}
+        world.store(body(run_event(run=start["run"], outputs=[table("b")])))
+        world.settle(out, SECRET)
+        assert [(inputs, outputs) for inputs, outputs, _ in lineages(atlas)] == [([f"{ADLS}/a"], [f"{ADLS}/b"])]
+
+
+def test_loss_5_runs_are_told_once_each_over_restarts_whatever_is_sent_again(tmp_path: Path) -> None:
+    """The forerunner remembered ten runs, in one process."""
+    world = SinkWorld(tmp_path)
+    made = [run_event(job={"namespace": "tests", "name": f"j{number}"}, outputs=[table("a")]) for number in range(25)]
+    with account() as (atlas, _, out):
+        for _ in range(3):
+            world.store(*bodies(made))
+            world.settle(out, SECRET)
+        assert world.ledger.counts("out") == (25, 0, 0)
+        assert len(lineages(atlas)) == 25
+
+
+def test_loss_7_an_event_of_many_megabytes_is_told(tmp_path: Path) -> None:
+    """The forerunner's hub took 1 MiB; a user's plan had 23,347,619 bytes."""
+    world = SinkWorld(tmp_path)
+    plan = {"_producer": "https://example.org", "_schemaURL": "https://example.org/plan.json", "plan": "x" * (8 << 20)}
+    large = run_event(inputs=[table("a")], outputs=[table("b")])
+    large["run"] = large["run"] | {"facets": {"spark.logicalPlan": plan}}
+    world.store(body(large))
+    with account() as (atlas, _, out):
+        world.settle(out, SECRET)
+        assert len(lineages(atlas)) == 1
+    assert world.dead() == {}
+
+
+def test_loss_10_nothing_of_an_event_is_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The forerunner wrote whole events into its log, with SQL and properties."""
+    caplog.set_level("DEBUG")
+    world = SinkWorld(tmp_path)
+    sql = {"_producer": "https://example.org", "_schemaURL": "https://example.org/sql.json", "query": "SELECT riddle"}
+    world.store(body(run_event(job={"namespace": "tests", "name": "j", "facets": {"sql": sql}}, outputs=[table("b")])))
+    with account() as (_, server, out):
+        answer = server.answer
+        asked = iter(range(1_000))
+        server.answer = lambda request: Said(429) if next(asked) == 1 else answer(request)
+        world.settle(out, SECRET)
+    assert "status 429" in caplog.text
+    assert "riddle" not in caplog.text
+    assert "token-1" not in caplog.text
+
+
+def test_a_dataset_that_scans_spell_otherwise_is_bound_by_search_and_a_resource_set_before_its_folder(
+    tmp_path: Path,
+) -> None:
+    world = SinkWorld(tmp_path)
+    facet = columns({"v": [("Orders", "w")]})
+    with account() as (atlas, _, out):
+        spelt = f"{ADLS.replace('.dfs.', '.blob.')}/ORDERS/"
+        atlas.types["azure_datalake_gen2_resource_set"] = set()
+        atlas.types["azure_blob_path"] = set()
+        atlas.scan("azure_blob_path", spelt, name="ORDERS")
+        atlas.scan("azure_datalake_gen2_path", f"{ADLS}/old_orders", name="old_orders")
+        world.store(body(run_event(inputs=[table("Orders")], outputs=[table("b", **facet)])))
+        world.settle(out, SECRET)
+        ((inputs, _, process),) = lineages(atlas)
+        assert inputs == [spelt]
+        assert json.loads(process["columnMapping"])[0]["DatasetMapping"]["Source"] == spelt
+        atlas.scan("azure_datalake_gen2_resource_set", f"{ADLS}/Orders/{{SparkPartitions}}", name="Orders")
+        world.store(body(run_event(inputs=[table("Orders")], outputs=[table("b", **facet)])))
+        world.settle(out, SECRET)
+        ((inputs, _, _),) = lineages(atlas)
+        assert inputs == [f"{ADLS}/Orders/{{SparkPartitions}}"]
+        assert not any(name.lower().endswith("/lake/orders") for name in atlas.of("azure_datalake_gen2_path"))
+
+
+def test_a_placeholder_goes_when_its_asset_appears_and_takes_nobodys_lineage_along(tmp_path: Path) -> None:
+    world = SinkWorld(tmp_path)
+    unity, real = "unitycatalog://adb-1.azuredatabricks.net", "databricks://adb-1.azuredatabricks.net/catalogs/main"
+    real += "/schemas/sales/tables/orders"
+    orders = table("main.sales.orders", unity)
+    one = run_event(job={"namespace": "tests", "name": "one"}, inputs=[orders], outputs=[table("b")])
+    two = run_event(job={"namespace": "tests", "name": "two"}, inputs=[table("a")], outputs=[orders])
+    with account() as (atlas, _, out):
+        world.store(*bodies([one, two]))
+        world.settle(out, SECRET)
+        (placeholder,) = atlas.of("openlineage_dataset")
+        atlas.types["databricks_table"] = set()
+        atlas.scan("databricks_table", real, name="orders")
+        atlas.scan("databricks_table", real.replace("/sales/", "/other/"), name="orders")
+        world.store(body(run_event(job=one["job"], inputs=[orders], outputs=[table("b")])))
+        world.settle(out, SECRET)
+        assert atlas.deleted == [("openlineage_dataset", placeholder)]
+        found = {each["jobName"]: (inputs, outputs) for inputs, outputs, each in lineages(atlas)}
+        assert found == {"one": ([real], [f"{ADLS}/b"]), "two": ([f"{ADLS}/a"], [real])}
+
+
+def test_two_assets_that_a_placeholder_may_be_leave_it(tmp_path: Path) -> None:
+    world = SinkWorld(tmp_path)
+    orders = table("main.sales.orders", "unitycatalog://adb-1.azuredatabricks.net")
+    with account() as (atlas, _, out):
+        atlas.types["databricks_table"] = set()
+        for region in ("a", "b"):
+            atlas.scan(
+                "databricks_table", f"databricks://adb-1.azuredatabricks.net/{region}/main/sales/orders", name="orders"
+            )
+        world.store(body(run_event(inputs=[orders])))
+        world.settle(out, SECRET)
+        assert len(atlas.of("openlineage_dataset")) == 1
+
+
+def test_what_a_job_no_longer_does_is_deleted_what_others_and_its_other_outputs_have_stays(tmp_path: Path) -> None:
+    world = SinkWorld(tmp_path)
+
+    def made(job: str, inputs: str, outputs: str, minute: int, **more: Any) -> dict[str, Any]:
+        sides = {"inputs": [*map(table, inputs)], "outputs": [*map(table, outputs)]}
+        when = f"2026-03-01T12:{minute:02}:00Z"
+        return run_event(job={"namespace": "tests", "name": job}, eventTime=when, **sides, **more)
+
+    with account() as (atlas, _, out):
+        for event in (
+            made("j", "a", "x", 1), made("j", "a", "y", 2), made("other", "a", "x", 3), made("j", "ab", "x", 4),
+            made("j", "c", "x", 5, eventType="FAIL"), made("j", "d", "x", 0),
+        ):  # fmt: skip
+            world.store(body(event))
+            world.settle(out, SECRET)
+            before = [
+                (each["jobName"], [*map(_last, inputs)], [*map(_last, outs)]) for inputs, outs, each in lineages(atlas)
+            ]
+            if event["eventTime"].endswith("12:05:00Z"):
+                assert sorted(before) == [("j", ["a"], ["y"]), ("j", ["a", "b"], ["x"]), ("other", ["a"], ["x"])]
+    assert ("j", ["a", "b"], ["x"]) in before  # an older run that comes late takes nothing newer away
+
+
+def _last(name: str) -> str:
+    return name.rpartition("/")[2]
+
+
+def test_a_job_of_fabric_is_shown_by_its_name_and_known_by_its_artifact(tmp_path: Path) -> None:
+    world = SinkWorld(tmp_path)
+    artifact = "3f2a9c1e-0000-4000-8000-00000000aa02"
+    about = {"_producer": "https://example.org", "_schemaURL": "https://example.org/p.json"}
+    properties = {"spark_properties": {**about, "properties": {"trident.artifact.id": artifact}}}
+    made = run_event(job={"namespace": "ws", "name": "nb_orders.execute_insert"}, outputs=[table("b")])
+    made["run"] = made["run"] | {"facets": properties}
+    world.store(body(made))
+    with account() as (atlas, _, out):
+        world.settle(out, SECRET)
+        assert jobs(atlas) == {f"openlineage://ws/{artifact}.execute_insert": "COMPLETE"}
+        assert {each["name"] for each in atlas.of("openlineage_process").values()} == {"nb_orders.execute_insert"}
+
+
 def test_declarations_of_jobs_and_datasets_are_kept(tmp_path: Path) -> None:
     world = SinkWorld(tmp_path)
     job = job_event(inputs=[table("a")], outputs=[table("b")])
@@ -443,7 +619,7 @@ def test_declarations_of_jobs_and_datasets_are_kept(tmp_path: Path) -> None:
     assert world.dead() == {}
 
 
-def test_throttling_and_faults_are_waited_for_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_loss_6_throttling_and_faults_are_waited_for_and_nothing_is_lost(tmp_path: Path) -> None:
     world = SinkWorld(tmp_path)
     world.store(*(body(run_event(outputs=[table(f"t/{number}")])) for number in range(20)))
     with account(batch=5) as (atlas, server, out):

@@ -27,10 +27,25 @@ def environment() -> Path:
 def judged(proposals: Iterable[Any]) -> tuple[int, list[dict[str, Any]]]:
     """Return how many proposals it read, and those that it would not take, each with what is wrong; one process."""
     lines = "".join(f"{json.dumps(proposal)}\n" for proposal in proposals)
-    command = [str(environment()), str(JUDGE)]
-    done = subprocess.run(command, check=True, input=lines, capture_output=True, text=True)
-    *wrong, last = [json.loads(line) for line in done.stdout.splitlines()]
+    *wrong, last = _judge(given=lines)
     return last["judged"], wrong
+
+
+def file_source(path: Path) -> list[dict[str, Any]]:
+    """Return the proposals that DataHub's own file source reads of a file, in order."""
+    return _judge("--file", str(path))
+
+
+def topic_schema() -> dict[str, Any]:
+    """Return the Avro schema of its topic of proposals."""
+    (found,) = _judge("--schema")
+    return found
+
+
+def _judge(*arguments: str, given: str = "") -> list[dict[str, Any]]:
+    command = [str(environment()), str(JUDGE), *arguments]
+    done = subprocess.run(command, check=True, input=given, capture_output=True, text=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def main() -> int:

@@ -1,5 +1,6 @@
 """Read proposals, one JSON object a line, with DataHub's own classes, and print what is wrong with each.
 
+With `--file PATH` it prints what DataHub's own file source reads of a file, with `--schema` the schema of its topic.
 Runs in the environment of `tools.datahub_env`, which has DataHub's package and not Headwater.
 """
 
@@ -9,7 +10,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from datahub.emitter.mcp import MetadataChangeProposalWrapper  # type: ignore[import-not-found]
+from datahub.ingestion.api.common import PipelineContext  # type: ignore[import-not-found]
+from datahub.ingestion.source.file import GenericFileSource  # type: ignore[import-not-found]
 from datahub.metadata import schema_classes as model  # type: ignore[import-not-found]
+from datahub.metadata.schemas import getMetadataChangeProposalSchema  # type: ignore[import-not-found]
 from datahub.metadata.urns import DatasetUrn  # type: ignore[import-not-found]
 from datahub.specific.datajob import DataJobPatchBuilder  # type: ignore[import-not-found]
 from datahub.specific.dataset import DatasetPatchBuilder  # type: ignore[import-not-found]
@@ -94,8 +98,22 @@ def _builder(proposal: dict[str, Any], value: Any) -> Any:
     return builder
 
 
+def _proposals_of(path: str) -> Iterator[dict[str, Any]]:
+    source = GenericFileSource.create({"path": path}, PipelineContext(run_id="judge"))
+    for unit in source.get_workunits():
+        yield unit.metadata.to_obj()
+
+
 def main() -> int:
     """Judge every line; what is wrong stands in the output, one object a line."""
+    match sys.argv[1:]:
+        case ["--schema"]:
+            print(json.dumps(json.loads(getMetadataChangeProposalSchema())))
+            return 0
+        case ["--file", path]:
+            for proposal in _proposals_of(path):
+                print(json.dumps(proposal))
+            return 0
     count = 0
     for line in sys.stdin:
         proposal = json.loads(line)

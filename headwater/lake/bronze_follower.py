@@ -1,7 +1,7 @@
 """Bronze as a stream: what stands behind a position, partition by partition."""
 
 from collections.abc import Collection, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import NamedTuple
 
 from headwater.events.event import Sent
@@ -141,16 +141,55 @@ def events_of_runs(
     since_us: received since that day (UTC); most: of each run the first ones and the last ones, half as many of each.
     """
     named = ", ".join(f"'{_quoted(each)}'" for each in run_ids)
-    day = datetime.fromtimestamp(since_us / 1e6, UTC).date()
     placed = ", ".join(
         f"row_number() OVER (PARTITION BY run_id ORDER BY sequence {way}) AS from_{way}" for way in ("asc", "desc")
     )
     found = bronze.events.query(
         f"SELECT * FROM (SELECT {_HEAD}, body, {placed} FROM t WHERE {_of(source)} AND sequence < {before} "
-        f"AND received_date >= '{day}' AND run_id IN ({named})) "
+        f"AND received_date >= '{_day_of(since_us)}' AND run_id IN ({named})) "
         f"WHERE from_asc <= {most // 2} OR from_desc <= {most // 2} ORDER BY sequence"
     )
     return list(zip(_stored_heads(found), found.column("body").to_pylist(), strict=True))
+
+
+class MemberHead(NamedTuple):
+    """An event of a run, where it stands, and the run that it names as its parent."""
+
+    source: Source
+    head: StoredHead
+    parent_run_id: str | None
+
+
+def parent_runs(bronze: Bronze, source: Source, sequences: Collection[int], between_us: tuple[int, int]) -> set[str]:
+    """Return the ids of the runs that events name as their parents: at these places, or received in (from, to] (us)."""
+    from_us, to_us = between_us
+    first, last = _day_of(from_us), _day_of(to_us)
+    found = bronze.events.query(
+        "SELECT DISTINCT parent_run_id FROM t WHERE parent_run_id IS NOT NULL AND "
+        f"(({_of(source)} AND sequence BETWEEN {min(sequences)} AND {max(sequences)}) OR "
+        f"(received_date BETWEEN '{first}' AND '{last}' AND cast(received_at AS bigint) > {from_us} "
+        f"AND cast(received_at AS bigint) <= {to_us}))"
+    )
+    return set(found.column("parent_run_id").to_pylist())
+
+
+def heads_of_families(bronze: Bronze, run_ids: Collection[str], since_us: int, until_us: int) -> list[MemberHead]:
+    """Return the events of runs and of those that name them as parents, in the order in which they were received.
+
+    since_us: received since that day (UTC); until_us: received until then.
+    """
+    named = ", ".join(f"'{_quoted(each)}'" for each in run_ids)
+    found = bronze.events.query(
+        f"SELECT {_HEAD}, log, incarnation, partition, parent_run_id FROM t "
+        f"WHERE received_date >= '{_day_of(since_us)}' AND cast(received_at AS bigint) <= {until_us} "
+        f"AND (run_id IN ({named}) OR parent_run_id IN ({named})) ORDER BY received_at, partition, sequence"
+    )
+    sources = map(Source, *(found.column(each).to_pylist() for each in ("log", "incarnation", "partition")))
+    return list(map(MemberHead, sources, _stored_heads(found), found.column("parent_run_id").to_pylist()))
+
+
+def _day_of(time_us: int) -> date:
+    return datetime.fromtimestamp(time_us / 1e6, UTC).date()
 
 
 def stored_bodies(bronze: Bronze, source: Source, sequences: Collection[int]) -> dict[int, str]:

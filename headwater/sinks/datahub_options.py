@@ -1,11 +1,13 @@
 """Options of the type `datahub`: those that its Spark agent has are called as there, without `spark.datahub.`."""
 
 import re
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from headwater.sinks.http_options import HttpOptions
+from headwater.sinks.http_options import BARE_ADDRESS, HttpOptions
+from headwater.sinks.kafka_target import KafkaSettings
 from headwater.sinks.sink_options import Part, Seconds
 
 
@@ -49,6 +51,28 @@ class DataHubOptions(HttpOptions):
     """Options of the type `datahub`; `url` is its metadata service (GMS), not its page."""
 
     type: Literal["datahub"]
+    emitter: Literal["rest", "kafka", "file"] = Field("rest", description="How proposals are handed over.")
+    url: str = Field("", pattern=f"^$|{BARE_ADDRESS}", description="Address of the metadata service, for `rest`.")
+    bootstrap: str = Field("", alias="kafka.bootstrap", description="`host:port`, separated by commas, for `kafka`.")
+    schema_registry: str = Field(
+        "",
+        alias="kafka.schema_registry_url",
+        pattern=f"^$|{BARE_ADDRESS}",
+        description="Schema registry, for `kafka`; `key` and `headers` are for it.",
+    )
+    mcp_topic: str = Field(
+        "MetadataChangeProposal_v1", alias="kafka.mcp_topic", pattern=r"^[a-zA-Z0-9._-]+$", description="Topic."
+    )
+    producer_config: KafkaSettings = Field(
+        {}, alias="kafka.producer_config", description="Settings of librdkafka for reaching the servers."
+    )
+    filename: Path | None = Field(None, alias="file.filename", description="File that grows, for `file`.")
+    log_mcps: bool = Field(False, alias="log.mcps", description="Write each proposal into the log, too.")
+    coalesce_jobs: bool = Field(True, description="Tell a Spark application as one job, when it ends or is idle.")
+    idle: Seconds = Field(600.0, description="Silence after which an application that has not ended is told.")
+    stage_metadata_coalescing: bool = Field(False, description="Tell it also while it runs, once a batch.")
+    streaming_job: bool = Field(False, description="Wait for no end: tell runs and applications by heartbeat.")
+    streaming_heartbeat: Seconds = Field(300.0, description="Least time between two of these.")
     every: Seconds = Field(5.0, description="Least time between two batches: a run is sent once for each.")
     asynchronous: bool = Field(False, description="Let DataHub answer before it has looked at a proposal.")
     naming: Literal["converter", "sources"] = Field(
@@ -91,3 +115,14 @@ class DataHubOptions(HttpOptions):
         alias="disableSymlinkResolution",
         description="Call datasets by path, not by the table they are known as.",
     )
+
+    @model_validator(mode="after")
+    def _can_emit(self) -> Self:
+        needed: dict[str, dict[str, str | Path | None]] = {
+            "rest": {"url": self.url},
+            "kafka": {"kafka.bootstrap": self.bootstrap, "kafka.schema_registry_url": self.schema_registry},
+            "file": {"file.filename": self.filename},
+        }
+        if missing := [name for name, value in needed[self.emitter].items() if not value]:
+            raise ValueError(f"`emitter: {self.emitter}` needs {' and '.join(missing)}")
+        return self

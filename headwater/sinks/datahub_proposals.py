@@ -1,6 +1,5 @@
 """From what a run, a job or a dataset says to DataHub's metadata change proposals; pure. D4 to D8 of docs/sinks.md."""
 
-import re
 from collections.abc import Iterable, Iterator
 
 from headwater.events.times import iso
@@ -23,9 +22,9 @@ from headwater.sinks.datahub_lineage import Lineage, lineage_of
 from headwater.sinks.datahub_options import DataHubOptions
 from headwater.sinks.datahub_runs import run_aspects
 from headwater.sinks.datahub_urns import DataHubUrns
+from headwater.sinks.merged_application import engine_of
 from headwater.sinks.merged_event import MergedEvent, dicts, facet, symlinks
 
-_INTEGRATION = re.compile(r"https://github\.com/OpenLineage/OpenLineage/.*/([^/]+)/?")
 _OWNER_TYPES = frozenset({
     "BUSINESS_OWNER", "CONSUMER", "CUSTOM", "DATAOWNER", "DATA_STEWARD", "DELEGATE", "DEVELOPER", "NONE", "PRODUCER",
     "STAKEHOLDER", "TECHNICAL_OWNER",
@@ -48,7 +47,7 @@ class Proposals:
         found = lineage_of(said, lambda name: known.get(name) or self._urns.of_name(name))
         proposals: list[Aspect] = []
         if said.kind != "DATASET":
-            orchestrator = self._given.orchestrator or orchestrator_of(said)
+            orchestrator = self._given.orchestrator or engine_of(said)
             flow = self._urns.flow(said.job, orchestrator)
             job = self._urns.job(said.job, flow)
             proposals += [*self._flow(said, flow, orchestrator), *self._job(said, job, orchestrator)]
@@ -117,15 +116,6 @@ class Proposals:
 
     def _related(self, urn: str, name: str, aspect: Aspect) -> Iterable[Aspect]:
         return add_lineage(urn, name, aspect) if self._given.patch else [upsert(urn, name, aspect)]
-
-
-def orchestrator_of(said: MergedEvent) -> str:
-    """Return the platform of a job (D4); `unknown` where nothing says it, and the job is told all the same."""
-    if isinstance(engine := facet(said.of_run, "processing_engine").get("name"), str) and engine:
-        return engine.lower()
-    if found := _INTEGRATION.fullmatch(said.producer):
-        return found[1].lower()
-    return next((name for name in ("airflow", "trino") if name in said.producer.lower()), "unknown")
 
 
 def _edges(urns: Iterable[str], said: MergedEvent) -> list[Aspect]:

@@ -11,11 +11,10 @@ from headwater.lake.bronze_tables import Bronze
 from headwater.lake.schema_changes import SchemaChange, schema_changes
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_key
+from headwater.sinks.earlier_applications import LOOKS_BACK_US, TakesApplications, payloads_of_applications
 from headwater.sinks.guarding import Hide, convert_guarded
 from headwater.sinks.sink_shape import Payload, SinkEvent, Target
 
-LOOKS_BACK_US = 7 * 24 * 3600 * 1_000_000
-"""Events of a run that came longer before are not looked for: reading all of history for each batch would cost more."""
 MOST = 20
 """Events of a run before a batch, first ones and last ones: a batch has four, a stream one a minute, for months."""
 
@@ -50,7 +49,7 @@ class TakesSchemaChanges(Protocol):
 
 
 def payloads_of(target: Target, bronze: Bronze, events: Sequence[SinkEvent], hide: Hide = str) -> list[Payload]:
-    """Convert events, with what the lake had before where a target asks for it: of runs, or of schemas.
+    """Convert events, with what the lake had before where a target asks for it: of runs, applications, or schemas.
 
     What the target fails at unforeseen is unfit: an event, or what a run has among these. hide: of what is said then.
     """
@@ -65,7 +64,10 @@ def payloads_of(target: Target, bronze: Bronze, events: Sequence[SinkEvent], hid
         known = {event.head.run_id for event in some}
         return target.convert_runs(some, {run: before for run, before in history.items() if run in known})
 
-    return convert_guarded(convert, events, lambda event: run_of(event.head) or _place(event), hide)
+    found = convert_guarded(convert, events, lambda event: run_of(event.head) or _place(event), hide)
+    if isinstance(target, TakesApplications):
+        found += payloads_of_applications(target, bronze, events, hide)
+    return found
 
 
 def _place(event: SinkEvent) -> tuple[Source, int]:

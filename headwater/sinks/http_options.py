@@ -15,7 +15,8 @@ from headwater.sinks.kept_connection import KeptConnection, trust
 from headwater.sinks.sink_options import Options, Part, Reveal, Seconds, SecretReference, revealed
 from headwater.sinks.sink_secrets import entra_token
 
-_BARE = r"^https?://[^/?#@\s]+(/[^?#@\s]*)?$"
+BARE_ADDRESS = r"^https?://[^/?#@\s]+(/[^?#@\s]*)?$"
+"""Pattern of an address without credentials and without `?`."""
 _HELD = 0.8
 """Part of a token's life for which it is used."""
 _FORM = {"content-type": "application/x-www-form-urlencoded"}
@@ -24,7 +25,7 @@ _FORM = {"content-type": "application/x-www-form-urlencoded"}
 class OAuth(Part):
     """Client credentials of OAuth 2 (RFC 6749, section 4.4)."""
 
-    token_url: str = Field(pattern=_BARE)
+    token_url: str = Field(pattern=BARE_ADDRESS)
     client_id: str
     client_secret: SecretReference
     scope: str | None = None
@@ -40,7 +41,7 @@ class EntraId(Part):
 class HttpOptions(Options):
     """How to reach an HTTP endpoint and who we are there."""
 
-    url: str = Field(pattern=_BARE, description="Address, without credentials and without `?`.")
+    url: str = Field(pattern=BARE_ADDRESS, description="Address, without credentials and without `?`.")
     key: SecretReference | None = Field(None, description="Key that is sent as `Authorization: Bearer …`.")
     headers: dict[str, str | SecretReference] = Field({}, description="More headers, such as an API key's.")
     oauth: OAuth | None = Field(

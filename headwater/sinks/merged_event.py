@@ -23,7 +23,7 @@ from headwater.sinks.sink_shape import SinkEvent
 class MergedEvent(msgspec.Struct):
     """A run, a job or a dataset; times in us, UTC.
 
-    state: how the run ended, None while it has not.
+    state: how the run ended, None while it has not. counts_as_told: it counts if it names datasets, whatever its state.
     input_facets, output_facets: what this run alone says of a dataset, such as statistics.
     """
 
@@ -41,6 +41,7 @@ class MergedEvent(msgspec.Struct):
     outputs: dict[Name, Facets] = msgspec.field(default_factory=dict)
     input_facets: dict[Name, Facets] = msgspec.field(default_factory=dict)
     output_facets: dict[Name, Facets] = msgspec.field(default_factory=dict)
+    counts_as_told: bool = False
 
     @property
     def is_streaming(self) -> bool:
@@ -55,6 +56,8 @@ class MergedEvent(msgspec.Struct):
     @property
     def counts(self) -> bool:
         """Tell whether it has edges: a run of a batch if it is complete, anything else always."""
+        if self.counts_as_told:
+            return bool(self.datasets or "lineage" in {**self.of_run, **self.of_job})
         return self.kind != "RUN" or self.state == "COMPLETE" or self.is_streaming
 
     @property
@@ -126,14 +129,14 @@ def _kind(wire: WireEvent) -> str:
 def _take(found: MergedEvent, wire: WireEvent) -> None:
     if wire.job is not UNSET:
         found.job = Name(wire.job.namespace, wire.job.name)
-        _fold(found.of_job, members(wire.job.facets))
+        fold(found.of_job, members(wire.job.facets))
     if wire.run is not UNSET:
         found.run_id = wire.run.runId
-        _fold(found.of_run, run_facets(wire))
+        fold(found.of_run, run_facets(wire))
 
 
-def _fold(kept: Facets, told: Facets) -> None:
-    """Let the newest value of each facet win whole; `lineage` adds up, until one takes back what was said."""
+def fold(kept: Facets, told: Facets) -> None:
+    """Let the newest value of each facet win whole, told one after the other; `lineage` adds up, until one takes back what was said."""
     for name, value in told.items():
         if value == NULL:
             continue
@@ -162,8 +165,8 @@ def _datasets(raws: Iterable[Raw]) -> Iterator[WireDataset]:
 
 def _take_dataset(kept: dict[Name, Facets], of_run: dict[Name, Facets], read: WireDataset, own: Raw) -> None:
     name = Name(read.namespace, read.name)
-    _fold(kept.setdefault(name, {}), members(read.facets))
-    _fold(of_run.setdefault(name, {}), members(own))
+    fold(kept.setdefault(name, {}), members(read.facets))
+    fold(of_run.setdefault(name, {}), members(own))
 
 
 def _speaking(found: MergedEvent, wires: Sequence[WireEvent]) -> Sequence[WireEvent]:

@@ -1,8 +1,7 @@
-"""A Purview account as far as a sink needs it: which types it knows, which assets it has, bulk upserts."""
+"""A Purview account as far as a sink needs it: its types, its assets and their search, bulk upserts and deletes."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -10,16 +9,38 @@ import msgspec
 from headwater.errors import Retry, WrongSetting
 from headwater.sinks.http_post import Poster, failure
 from headwater.sinks.kept_connection import HttpAnswer
-from headwater.sinks.purview_entities import Entity, entity_key, is_process, type_definitions
-from headwater.sinks.purview_names import PLACEHOLDER
+from headwater.sinks.purview_entities import Entity, type_definitions
 from headwater.sinks.sink_shape import Outcome, whole_again
 
 _ATLAS = "/datamap/api/atlas/v2"
 _VERSION = "api-version=2023-09-01"
 _LONGEST = 4_000
 """Characters of an address, unless a single name is longer."""
-_KNOWN = 100_000
-"""Datasets that one connection remembers to be there."""
+T = TypeVar("T")
+
+
+class AtlasEntity(msgspec.Struct, rename="camel"):
+    """An entity as Atlas gives it back; of what refers to it: type and guid, by the name of the relationship."""
+
+    type_name: str
+    guid: str
+    attributes: dict[str, Any]
+    relationship_attributes: dict[str, Any] = {}
+
+
+class FoundAsset(msgspec.Struct, rename="camel"):
+    """What a search says of an asset."""
+
+    qualified_name: str = ""
+    entity_type: str = ""
+
+
+class _AtlasEntities(msgspec.Struct):
+    entities: list[AtlasEntity] = []
+
+
+class _FoundAssets(msgspec.Struct):
+    value: list[FoundAsset] = []
 
 
 class PurviewAccount:
@@ -30,7 +51,6 @@ class PurviewAccount:
         self._poster = poster
         self._batch = batch
         self._bulk = f"{_ATLAS}/entity/bulk?{_VERSION}" + (f"&collectionId={collection}" if collection else "")
-        self._known: set[tuple[str, str]] = set()
         self._types: set[str] = set()
 
     def check_answer(self) -> None:
@@ -61,54 +81,39 @@ class PurviewAccount:
         self._types |= types - missing
         return missing
 
-    def upsert(self, entities: Sequence[Entity]) -> None:
-        """Make the datasets that are not there, then make or update what refers to them."""
-        try:
-            self._upsert(entities)
-        except NotTaken:
-            self._known.clear()  # what refers to a dataset that somebody deleted fails: ask anew what is there
-            raise
-
-    def _upsert(self, entities: Sequence[Entity]) -> None:
-        processes = [entity for entity in entities if is_process(entity)]
-        if not processes:
-            self._known.clear()  # or nothing at all would be asked, and nobody know whether the target is there
-        datasets = [entity for entity in entities if not is_process(entity) and entity_key(entity) not in self._known]
-        for some in _parts([*self._absent(datasets)], self._batch):
-            self._post(some)
-        if len(self._known) > _KNOWN:
-            self._known.clear()
-        self._known |= {entity_key(entity) for entity in datasets}
-        for some in _parts(processes, self._batch):
-            self._post(some)
-
-    def _absent(self, datasets: Sequence[Entity]) -> Iterator[Entity]:
-        """Yield assets that are not there: an upsert of one that is would rename it and move it to our collection."""
-        for kind, own in groupby(sorted(datasets, key=entity_key), key=lambda each: str(each["typeName"])):
-            by_name = {entity_key(each)[1]: each for each in own}
-            there = set() if kind == PLACEHOLDER else self._there(kind, by_name)
-            yield from (each for name, each in by_name.items() if name not in there)
-
-    def _there(self, kind: str, names: Iterable[str]) -> set[str]:
-        """Return which of these assets are there."""
-        address = (
-            f"{_ATLAS}/entity/bulk/uniqueAttribute/type/{kind}?{_VERSION}&minExtInfo=true&ignoreRelationships=true"
+    def there(self, kind: str, names: Iterable[str], *, related: bool = False) -> Iterator[AtlasEntity]:
+        """Yield those assets of a type that are there, by qualified name; related: with what refers to them."""
+        address = f"{_ATLAS}/entity/bulk/uniqueAttribute/type/{kind}?{_VERSION}&minExtInfo=true" + (
+            "" if related else "&ignoreRelationships=true"
         )
-        found: set[str] = set()
-        for asked in _addresses(address, names):
-            answer = self._ask("GET", asked)
-            if answer.status == 404:
-                continue
-            try:
-                entities = msgspec.json.decode(answer.body, type=_FoundEntities).entities
-            except msgspec.DecodeError as error:
-                raise NotTaken(f"Its answer about assets of type {kind} cannot be read: {error}.") from error
-            found |= {each.attributes.get("qualifiedName", "") for each in entities}
-        return found
+        for asked in _addresses(address, "&attr_{}:qualifiedName=", names):
+            yield from self._read(asked)
 
-    def _post(self, entities: Sequence[Entity]) -> None:
-        numbered = [entity | {"guid": f"-{number}"} for number, entity in enumerate(entities, 1)]
-        self._ask("POST", self._bulk, {"entities": numbered}, fine=())
+    def by_guid(self, guids: Iterable[str]) -> Iterator[AtlasEntity]:
+        """Yield entities."""
+        for asked in _addresses(f"{_ATLAS}/entity/bulk?{_VERSION}", "&guid=", guids):
+            yield from self._read(asked)
+
+    def search(self, words: str) -> list[FoundAsset]:
+        """Return assets by words of their names, at most 50."""
+        answer = self._ask("POST", f"/datamap/api/search/query?{_VERSION}", {"keywords": words, "limit": 50}, fine=())
+        return _decoded(answer, _FoundAssets).value
+
+    def post(self, entities: Sequence[Entity]) -> None:
+        """Make or update entities, so many a request; a later one may refer to an earlier one."""
+        for first in range(0, len(entities), self._batch):
+            some = entities[first : first + self._batch]
+            numbered = [entity | {"guid": f"-{number}"} for number, entity in enumerate(some, 1)]
+            self._ask("POST", self._bulk, {"entities": numbered}, fine=())
+
+    def delete(self, guids: Iterable[str]) -> None:
+        """Delete entities."""
+        for asked in _addresses(f"{_ATLAS}/entity/bulk?{_VERSION}", "&guid=", guids):
+            self._ask("DELETE", asked)
+
+    def _read(self, address: str) -> list[AtlasEntity]:
+        answer = self._ask("GET", address)
+        return [] if answer.status == 404 else _decoded(answer, _AtlasEntities).entities
 
     def _ask(self, method: str, path: str, value: object = None, fine: Sequence[int] = (404,)) -> HttpAnswer:
         """Make one request; raises NotTaken for an answer that is neither a success nor among `fine`."""
@@ -119,16 +124,6 @@ class PurviewAccount:
         if not 200 <= answer.status < 300 and answer.status not in fine:
             raise NotTaken(answer)
         return answer
-
-
-class _FoundEntity(msgspec.Struct):
-    attributes: dict[str, Any]
-
-
-class _FoundEntities(msgspec.Struct):
-    """Entities as Atlas gives them back."""
-
-    entities: list[_FoundEntity] = []
 
 
 class NotTaken(Exception):
@@ -147,18 +142,22 @@ def _type_path(name: str) -> str:
     return f"{_ATLAS}/types/entitydef/name/{name}?{_VERSION}"
 
 
-def _addresses(address: str, names: Iterable[str]) -> Iterator[str]:
-    """Yield addresses that ask for assets by qualified name, as many in one as it may be long."""
+def _addresses(address: str, argument: str, values: Iterable[str]) -> Iterator[str]:
+    """Yield addresses that ask for several values, numbered where the argument has a place for it, none for none."""
     asked, number = address, 0
-    for name in names:
-        text = quote(name, "")
+    for value in values:
+        text = quote(value, "")
         if number and len(asked) + len(text) > _LONGEST:
             yield asked
             asked, number = address, 0
         number += 1
-        asked += f"&attr_{number}:qualifiedName={text}"
-    yield asked
+        asked += argument.format(number) + text
+    if number:
+        yield asked
 
 
-def _parts(entities: Sequence[Entity], most: int) -> Iterator[Sequence[Entity]]:
-    return (entities[first : first + most] for first in range(0, len(entities), most))
+def _decoded(answer: HttpAnswer, into: type[T]) -> T:
+    try:
+        return msgspec.json.decode(answer.body, type=into)
+    except msgspec.DecodeError as error:
+        raise NotTaken(f"Its answer about assets cannot be read: {error}.") from error

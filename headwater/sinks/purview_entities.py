@@ -6,6 +6,7 @@ of inputs, named by job, inputs and outputs: a run that does the same again upda
 
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
+from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
@@ -17,7 +18,7 @@ from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, contribu
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming, links_of
 from headwater.lineage.runs.event_reading import FactsReader
-from headwater.lineage.runs.job_identity import run_id_of
+from headwater.lineage.runs.job_identity import job_key, run_id_of
 from headwater.lineage.runs.merged_run import Run, fold
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.sinks.purview_names import PLACEHOLDER, QualifiedName, QualifiedNames
@@ -119,13 +120,14 @@ def _by_inputs(lineages: Iterable[OutputLineage]) -> dict[tuple[Name, ...], list
 def _job(run: Run) -> Entity:
     """Return the entity of a job; declared datasets have their producer in its place."""
     namespace, name = run.job_key.parts if run.kind != "DATASET" else ("declared", run.producer)
+    shown = job_key(run.job, None).name if run.kind != "DATASET" else name  # the key may be an artifact's id
     return {
         "typeName": PROCESS,
         "attributes": {
-            "name": name,
+            "name": shown,
             "qualifiedName": f"openlineage://{quote(namespace, safe='')}/{name}",
             "jobNamespace": namespace,
-            "jobName": name,
+            "jobName": shown,
             "openlineageState": run.state,
             "lastEventTime": iso(run.last_us) or "",
             "openlineageRunId": run_id_of(run.key) if run.kind == "RUN" else "",
@@ -142,8 +144,11 @@ def _hash(names: Iterable[QualifiedName]) -> str:
 
 
 def united(some: Iterable[Iterable[Entity]]) -> list[Entity]:
-    """Unite entities, of equal ones the last, datasets first: a request must not name one twice."""
-    found = {entity_key(entity): entity for each in some for entity in each}
+    """Unite entities, of equal ones the last at its place, datasets first: a request must not name one twice."""
+    found: dict[tuple[str, str], Entity] = {}
+    for entity in chain.from_iterable(some):
+        found.pop(entity_key(entity), None)
+        found[entity_key(entity)] = entity
     return sorted(found.values(), key=is_process)
 
 

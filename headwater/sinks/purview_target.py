@@ -16,6 +16,7 @@ from headwater.lineage.runs.run_facts import RunFacts
 from headwater.sinks.earlier_events import History
 from headwater.sinks.http_options import EntraId, HttpOptions, open_poster
 from headwater.sinks.purview_account import NotTaken, PurviewAccount
+from headwater.sinks.purview_catalog import PurviewCatalog
 from headwater.sinks.purview_entities import Entity, EntityBuilder, united
 from headwater.sinks.purview_names import QualifiedNameRule, QualifiedNames
 from headwater.sinks.sink_options import Options, Reveal
@@ -44,6 +45,7 @@ class PurviewTarget:
         """Connect to nothing yet."""
         self.largest = largest
         self._account = account
+        self._catalog = PurviewCatalog(account)
         self._names = names
 
     def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
@@ -78,7 +80,7 @@ class PurviewTarget:
                 if (unknown := sorted(missing & {each["typeName"] for each in own}))
             }
             places = [place for place in range(len(payloads)) if place not in refused]
-            self._account.upsert(united(entities[place] for place in places))
+            self._catalog.upsert(united(entities[place] for place in places))
         except NotTaken as error:
             return error.outcome(len(payloads))
         return Outcome(refused=refused)

@@ -55,7 +55,7 @@ def _wrong(entry: Entry, node: yaml.Node, error: ValidationError) -> WrongSettin
         )
         return entry.error(f"unknown key {where[-1][:60]!r}", f"known keys: {known}", _at(node, where))
     what = first["msg"].removeprefix("Value error, ")
-    return entry.error(f"{'.'.join(where)}: {what}", "see sinks.md", _at(node, where))
+    return entry.error(f"{'.'.join(where)}: {what}" if where else what, "see sinks.md", _at(node, where))
 
 
 def _at(node: yaml.Node, where: Sequence[str]) -> yaml.Node:

@@ -1,0 +1,34 @@
+"""A second Headwater behind the first: 200 random worlds fanned out, and replayed, into one beside it.
+
+`python -m bench.second --worlds 200`; exit status 1 if a world differs in an answer; worlds are named by their seeds.
+"""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.running import Running
+from tests.test_sinks_second import arrived, differing, fanned_out, lake_of_worlds, replayed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--worlds", type=int, default=200)
+    worlds = parser.parse_args().worlds
+    status = 0
+    for sends in (fanned_out, replayed):
+        with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder:
+            world, second = lake_of_worlds(Path(folder), range(worlds)), Path(folder, "second")
+            second.mkdir(mode=0o700)
+            with Running(second, options=["--tick", "50ms"], cwd=Path(folder)) as other:
+                sends(world, other.url)
+                arrived(world, second)
+            found = differing(world.folder, second)
+        print(f"{worlds} worlds, {sends.__name__}: {len(found)} differ (0) {found or ''}")
+        status |= bool(found)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

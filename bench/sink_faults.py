@@ -1,0 +1,53 @@
+"""How far a healthy `file` sink is behind the lake while another sink of its process has a fault, and without one.
+
+`python -m bench.sink_faults`. One event a commit; the lag is from the commit's file in Delta's log to the file
+that the sink writes, by their times, so it holds the sink's look at the lake, 50 ms here.
+"""
+
+import tempfile
+import time
+from contextlib import nullcontext
+from pathlib import Path
+
+from bench.figures import percentile
+from headwater.sinks.sink_runner import Runner
+from tests.sink_faults import FAULTS, faulty_server
+from tests.sinking import SinkWorld, bodies, events, sink
+
+EVENTS = 20
+
+
+def main() -> None:
+    for name in ("none", *FAULTS, "none"):
+        lags, commits = _lags(name)
+        middle, worst = (percentile(lags, share) * 1000 for share in (0.5, 0.99))
+        lake = percentile(commits, 0.5) * 1000
+        print(f"{name:28} lag p50 {middle:5.0f} ms, p99 {worst:6.0f} ms; into the lake p50 {lake:6.0f} ms")
+
+
+def _lags(name: str) -> tuple[list[float], list[float]]:
+    with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder:
+        world = SinkWorld(Path(folder, "data"))
+        healthy = sink(type="file", folder=f"{folder}/out", every="1ms")._replace(name="healthy")
+        with nullcontext() if name == "none" else faulty_server(name) as served:
+            beside = sink(type="openlineage", url=served[1]) if served else None
+            with world.running(beside) if beside else nullcontext(), world.running(healthy) as runner:
+                return _measured(world, runner, Path(folder, "out"))
+
+
+def _measured(world: SinkWorld, runner: Runner, out: Path) -> tuple[list[float], list[float]]:
+    took = []
+    for body in bodies(events(EVENTS)):
+        before = time.perf_counter()
+        world.store(body)
+        took.append(time.perf_counter() - before)
+    while runner.status.delivered < EVENTS:
+        time.sleep(0.01)
+    commits = sorted((world.folder / "lake/bronze/events/_delta_log").glob("*.json"))[-EVENTS:]
+    files = sorted(out.rglob("*.ndjson"))
+    arrived = [each.stat().st_mtime for each in files for _ in each.read_text().splitlines()]
+    return [at - each.stat().st_mtime for at, each in zip(arrived, commits, strict=True)], took
+
+
+if __name__ == "__main__":
+    main()

@@ -6,6 +6,7 @@ from typing import cast
 import msgspec
 
 from headwater.errors import WrongSetting
+from headwater.sinks.datahub_holdings import held_by_datahub
 from headwater.sinks.datahub_options import DataHubOptions
 from headwater.sinks.datahub_proposals import Proposals
 from headwater.sinks.earlier_events import History, run_of
@@ -16,6 +17,7 @@ from headwater.sinks.sink_options import Options, Reveal
 from headwater.sinks.sink_shape import Outcome, Payload, SinkEvent
 
 OPTIONS = DataHubOptions
+holdings = held_by_datahub
 
 _BATCH = "/aspects?action=ingestProposalBatch"
 _HEADERS = {"x-restli-protocol-version": "2.0.0"}

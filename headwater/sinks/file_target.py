@@ -10,6 +10,7 @@ from typing import Literal, cast
 from pydantic import Field
 
 from headwater.errors import WrongSetting
+from headwater.sinks.sink_holdings import as_sent
 from headwater.sinks.sink_options import Options, Reveal, Seconds
 from headwater.sinks.sink_shape import Outcome, Payload, SinkEvent, verbatim, whole_again
 
@@ -23,6 +24,7 @@ class FileOptions(Options):
 
 
 OPTIONS = FileOptions
+holdings = as_sent
 
 
 class FileTarget:

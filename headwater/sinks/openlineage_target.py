@@ -10,6 +10,7 @@ from headwater.errors import WrongSetting
 from headwater.sinks.http_options import HttpOptions, open_poster
 from headwater.sinks.http_post import Poster
 from headwater.sinks.kept_connection import HttpAnswer
+from headwater.sinks.sink_holdings import as_sent
 from headwater.sinks.sink_options import Options, Reveal
 from headwater.sinks.sink_shape import Outcome, Payload, SinkEvent, verbatim
 
@@ -23,6 +24,7 @@ class OpenLineageOptions(HttpOptions):
 
 
 OPTIONS = OpenLineageOptions
+holdings = as_sent
 
 
 class _Failed(msgspec.Struct):

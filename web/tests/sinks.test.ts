@@ -6,7 +6,7 @@ const url = inject('url');
 const { open } = browsing();
 
 test('a sink that delivers and one whose target is away are listed, paused and resumed', async () => {
-  const page = await open(`${url}/sinks?sink=archive`, { expected: /503/ });
+  const page = await open(`${url}/sinks?sink=archive`);
   await settled(page);
   const row = (name: string) => page.getByRole('table', { name: 'sinks' }).getByRole('row').filter({ has: page.getByRole('link', { name }) });
   await row('archive').getByText('caught up').waitFor();
@@ -19,7 +19,7 @@ test('a sink that delivers and one whose target is away are listed, paused and r
 });
 
 test('what a target cannot hold is counted over the newest events, and of a run', async () => {
-  const page = await open(`${url}/sinks?sink=catalog`);
+  const page = await open(`${url}/sinks?sink=catalog`, { expected: /404/ });
   await settled(page);
   const losses = page.getByRole('table', { name: 'losses' });
   await losses.getByRole('row').filter({ hasText: 'output facet' }).first().waitFor();

@@ -96,7 +96,7 @@ function List({ sinks }: { sinks: Sink[] }) {
         { id: 'rate', title: 'Events/s', value: (row) => row.perSecond?.toFixed(1), width: '6rem' },
         { id: 'delivered', title: 'Delivered', value: (row) => row.delivered, width: '7rem', show: (row) => <>{count(row.delivered)}</> },
         { id: 'failed', title: 'Dead', value: (row) => row.failed, width: '5rem', show: (row) => <>{count(row.failed)}</> },
-        { id: 'next', title: 'Next try', value: (row) => time(row.next_try), width: '10.5rem' },
+        { id: 'next', title: 'Next try', value: (row) => time(row.next_try), width: '11.5rem' },
         { id: 'trouble', title: 'Last error', value: (row) => row.trouble, width: 'minmax(12rem, 3fr)' },
       ]}
     />
@@ -162,8 +162,8 @@ function DeadLetters({ sink }: { sink: Sink }) {
             <DataTable<Schemas['SinkFailure']>
               name="dead letters" rows={answer.items} total={answer.totalCount} truncated={answer.truncated} empty="Its target has refused nothing for good."
               columns={[
-                { id: 'received', title: 'Received', value: (row) => time(row.received_at), width: '10.5rem' },
-                { id: 'failed', title: 'Given up', value: (row) => time(row.failed_at), width: '10.5rem' },
+                { id: 'received', title: 'Received', value: (row) => time(row.received_at), width: '11.5rem' },
+                { id: 'failed', title: 'Given up', value: (row) => time(row.failed_at), width: '11.5rem' },
                 { id: 'run', title: 'Run', value: (row) => row.run_id, width: '11rem', show: (row) => row.run_id && <RunLink id={row.run_id} /> },
                 { id: 'event', title: 'Event', value: (row) => row.event_id, width: '11rem', show: (row) => <bdi className="mono">{row.event_id.slice(0, 16)}</bdi> },
                 { id: 'attempts', title: 'Attempts', value: (row) => row.attempts, width: '6rem' },

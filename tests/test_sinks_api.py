@@ -96,6 +96,9 @@ def test_a_preview_and_a_check_over_http(asker: Asker, server: SinkServer) -> No
     assert json.loads(item["payload"]) == made
     assert "takes our credentials" in ask(asker, "POST", "sinks/out/check")["found"]
     ask(asker, "GET", "sinks/out/preview", 404, of="nothing")
+    lost = ask(asker, "GET", "sinks/out/losses", run=runs([made])[0])
+    assert (lost["events"], lost["items"]) == (1, [])
+    ask(asker, "GET", "sinks/out/losses", 404, run="nothing")
 
 
 def test_what_is_not_named_or_out_of_form_is_refused(asker: Asker) -> None:

@@ -42,7 +42,6 @@ class OperationSources(declared.QuestionSources, Protocol):
 
 From = Annotated[Microseconds | None, Help("From this moment on; one hour before `to` without it.")]
 Buckets = Annotated[int, Help("Into so many parts of equal length the window is cut.", most=500)]
-RunOf = Annotated[str | None, Help("A run id.")]
 Job = Annotated[str | None, Help("A job's name, or namespace/name.")]
 Resume = Annotated[
     str | None, Help("Go on behind the event of this id; the header Last-Event-ID goes before.", longest=40)
@@ -75,7 +74,7 @@ def freshness(sources: OperationSources) -> operations.Freshness:
 
 @question("events", reads_lake=True)
 def events(
-    sources: OperationSources, *, run: RunOf = None, job: Job = None, since: p.Since = None, limit: p.Listed = 100
+    sources: OperationSources, *, run: p.RunOf = None, job: Job = None, since: p.Since = None, limit: p.Listed = 100
 ) -> list_answers.Events:
     """List stored events, newest first."""
     return _listed(

@@ -6,7 +6,7 @@ import msgspec
 
 from headwater.api.shapes import sink_shapes
 from headwater.questions import parameters as p
-from headwater.questions.declaring import Help, question
+from headwater.questions.declaring import Help, Microseconds, question
 
 if TYPE_CHECKING:
     from headwater.sinks.sink_desk import SinkDesk
@@ -23,6 +23,7 @@ class SinkSources(Protocol):
 Name = Annotated[str, Help("Name of the sink in sinks.yml.")]
 Place = Annotated[str, Help("`start`, `now`, a time (ISO 8601), or PARTITION:SEQUENCE.")]
 EventOrRun = Annotated[str, Help("Id of an event, or of a run.")]
+Until = Annotated[Microseconds | None, Help("Only what was received before this.")]
 Oldest = Annotated[int, Help("At most so many, oldest first.", most=1_000)]
 SentAgain = Annotated[int, Help("At most so many of them, oldest first.", most=999_999_999)]
 
@@ -43,6 +44,18 @@ def failures(sources: SinkSources, *, sink: Name, limit: Oldest = 100) -> sink_s
 def preview(sources: SinkSources, *, sink: Name, of: EventOrRun) -> sink_shapes.SinkPreview:
     """Show exactly what would be sent of an event or a run; nothing is sent."""
     return msgspec.convert(sources.sinks.preview(sink, of), sink_shapes.SinkPreview)
+
+
+@question("sinks/{sink}/losses", called="losses", reads_lake=True)
+def losses(
+    sources: SinkSources, *, sink: Name, run: p.RunOf = None, since: p.Since = None, until: Until = None,
+    limit: p.Listed = 1_000,
+) -> sink_shapes.SinkLosses:  # fmt: skip
+    """Say what a sink's target cannot hold: of a run, or of the newest events that its filter lets by."""
+    from headwater.sinks.sink_loss_report import Looked  # noqa: PLC0415 - the Function App does not ship sinks
+
+    found = sources.sinks.losses(sink, Looked(run, since, until, limit))
+    return msgspec.convert(found, sink_shapes.SinkLosses)
 
 
 @question("sinks/{sink}/names", called="names")

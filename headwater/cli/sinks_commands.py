@@ -13,6 +13,8 @@ app = typer.Typer(help="Other systems that get what the lake has taken: see, che
 
 _SHOWN = ("name", "type", "state", "behind.events", "behind.seconds", "delivered", "failed", "next_try", "trouble")
 
+_LOST = ("part", "name", "held", "things", "runs", "why")
+
 
 @app.callback(invoke_without_command=True, help=sink_routes.sinks.does)
 def _list(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
@@ -43,6 +45,11 @@ def _redriven(found: Any, as_json: bool, _: Given) -> None:
     sys.exit(1 if found["refused"] else 0)
 
 
+def _lost(found: Any, as_json: bool, _: Given) -> None:
+    more = ", there is more" if found["truncated"] else ""
+    show(found, as_json, lambda: table(f"Not held of {found['events']} events{more}", found, _LOST))
+
+
 def _preview(found: Any, as_json: bool, _: Given) -> None:
     if as_json:
         show(found, True, dict)
@@ -58,4 +65,5 @@ command(app, sink_routes.reset, _reset, options=("to",))
 command(app, sink_routes.failures, listed("Failures", ("received_at", "event_id", "run_id", "attempts", "reason")))
 command(app, sink_routes.redrive, _redriven, also="Status 1 if anything stays.")
 command(app, sink_routes.preview, _preview)
+command(app, sink_routes.losses, _lost, arguments=("run",))
 command(app, sink_routes.names, _named)

@@ -127,6 +127,17 @@ def heads_of(bronze: Bronze, name: str, limit: int) -> list[tuple[Source, Stored
     return _placed_heads(bronze, f"{is_it} ORDER BY received_at, sequence LIMIT {limit}")
 
 
+def newest_heads(
+    bronze: Bronze, since_us: int | None, until_us: int | None, limit: int
+) -> list[tuple[Source, StoredHead]]:
+    """Return the newest events that were received at or after a moment and before another (us), newest first."""
+    bounds = [f"cast(received_at AS bigint) >= {since_us}"] if since_us is not None else []
+    bounds += [f"cast(received_at AS bigint) < {until_us}"] if until_us is not None else []
+    return _placed_heads(
+        bronze, f"{' AND '.join(bounds) or 'true'} ORDER BY received_at DESC, sequence DESC LIMIT {limit}"
+    )
+
+
 def _placed_heads(bronze: Bronze, where: str) -> list[tuple[Source, StoredHead]]:
     found = bronze.events.query(f"SELECT {_HEAD}, log, incarnation, partition FROM t WHERE {where}")
     sources = map(Source, *(found.column(each).to_pylist() for each in ("log", "incarnation", "partition")))

@@ -68,7 +68,7 @@ def _edges(said: MergedEvent, urn: Urn) -> dict[_Column, list[SentEdge]]:
 
 
 def _sent(said: MergedEvent) -> Iterator[tuple[Name, SentEdge]]:
-    if declared := [facets["lineage"] for facets in (said.of_job, said.of_run) if "lineage" in facets]:
+    if declared := said.declared:
         for edge in chain.from_iterable(_read("lineage", raw) for raw in declared):
             if edge.target:
                 yield edge.target, edge

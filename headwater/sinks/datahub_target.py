@@ -9,6 +9,7 @@ import msgspec
 
 from headwater.extras import extra
 from headwater.sinks.datahub_file import FileEmitter
+from headwater.sinks.datahub_holdings import held_by_datahub
 from headwater.sinks.datahub_options import DataHubOptions
 from headwater.sinks.datahub_proposals import Proposals
 from headwater.sinks.datahub_rest import RestEmitter
@@ -20,6 +21,7 @@ from headwater.sinks.sink_options import Options, Reveal
 from headwater.sinks.sink_shape import Outcome, Payload, SinkEvent
 
 OPTIONS = DataHubOptions
+holdings = held_by_datahub
 log = logging.getLogger(__name__)
 
 _MOST_BYTES = 15_000_000

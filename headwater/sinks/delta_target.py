@@ -17,7 +17,8 @@ from headwater.lake.delta_table import LakeTable
 from headwater.lineage.runs.job_identity import run_key
 from headwater.sinks.earlier_events import History
 from headwater.sinks.merged_event import MergedEvent, facet
-from headwater.sinks.run_event import due_runs, run_event
+from headwater.sinks.run_event import due_runs, held_of_runs, run_event
+from headwater.sinks.sink_holdings import Holding, Holdings, as_sent
 from headwater.sinks.sink_options import Options, Place, Reveal, Seconds, SecretReference, revealed
 from headwater.sinks.sink_shape import Outcome, Payload, SinkEvent, whole_again
 from headwater.tables import SENT_RUNS
@@ -33,6 +34,14 @@ class DeltaOptions(Options):
 
 
 OPTIONS = DeltaOptions
+
+
+def holdings(options: Options) -> Holdings:
+    """Return what a row holds: columns, and the whole run as one event."""
+    declared = (Holding("event", kind, "not", "a row is a run") for kind in ("JOB", "DATASET"))
+    began = Holding("state", "START", "part", "when it began")
+    others = (each for each in held_of_runs if each.names != began.names)
+    return (*declared, began, *others, *as_sent(options))
 
 
 class NamedDataset(msgspec.Struct):

@@ -10,6 +10,7 @@ from typing import Literal, Protocol, cast
 from pydantic import Field
 
 from headwater.errors import Retry, WrongSetting
+from headwater.sinks.sink_holdings import as_sent
 from headwater.sinks.sink_options import Options, Reveal, Seconds, SecretReference, revealed
 from headwater.sinks.sink_shape import Outcome, Payload, SinkEvent, whole_again
 
@@ -29,6 +30,7 @@ class FileOptions(Options):
 
 
 OPTIONS = FileOptions
+holdings = as_sent
 
 _EPOCH = date(1970, 1, 1)
 _DAY_US = 24 * 3600 * 1_000_000

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from headwater.events.envelope import read_envelope
 from headwater.extras import extra
+from headwater.sinks.sink_holdings import as_sent
 from headwater.sinks.sink_options import Options, Reveal, SecretReference, revealed
 from headwater.sinks.sink_shape import Outcome, Payload, SinkEvent, verbatim
 
@@ -29,6 +30,7 @@ class KafkaOptions(Options):
 
 
 OPTIONS = KafkaOptions
+holdings = as_sent
 
 
 class KafkaTarget:

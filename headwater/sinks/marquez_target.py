@@ -6,6 +6,7 @@ from typing import Literal, cast
 from headwater.errors import WrongSetting
 from headwater.sinks.http_options import HttpOptions, open_poster
 from headwater.sinks.http_post import Poster
+from headwater.sinks.sink_holdings import as_sent
 from headwater.sinks.sink_options import Options, Reveal
 from headwater.sinks.sink_shape import Outcome, Payload, SinkEvent, verbatim
 
@@ -19,6 +20,7 @@ class MarquezOptions(HttpOptions):
 
 
 OPTIONS = MarquezOptions
+holdings = as_sent
 
 
 class MarquezTarget:

@@ -68,13 +68,11 @@ def united(application: Application, own: MergedEvent | None, actions: Sequence[
         outputs=_newest(each.outputs for each in counted),
         counts_as_told=True,
     )
-    for kept, told in (
-        (found.of_run, [each.of_run for each in counted]),
-        (found.of_job, [each.of_job for each in counted]),
-    ):
+    for kept in (found.of_run, found.of_job):
         kept.pop("lineage", None)
-        for facets in told:
-            fold(kept, {"lineage": facets["lineage"]} if "lineage" in facets else {})
+    for each in counted:
+        fold(found.of_run, _lineage(each.of_run))
+        fold(found.of_job, _lineage(each.of_job))
     found.state, found.ended_us = _end(own, ordered)
     return found
 
@@ -101,6 +99,10 @@ def _newest(some: Iterable[Mapping[Name, Facets]]) -> dict[Name, Facets]:
         for name, facets in datasets.items():
             found[name] = {**found.get(name, {}), **facets}
     return found
+
+
+def _lineage(facets: Facets) -> Facets:
+    return {name: raw for name, raw in facets.items() if name == "lineage"}
 
 
 def _without_parent(facets: Facets) -> Facets:

@@ -57,8 +57,13 @@ class MergedEvent(msgspec.Struct):
     def counts(self) -> bool:
         """Tell whether it has edges: a run of a batch if it is complete, anything else always."""
         if self.counts_as_told:
-            return bool(self.datasets or "lineage" in {**self.of_run, **self.of_job})
+            return bool(self.datasets or self.declared)
         return self.kind != "RUN" or self.state == "COMPLETE" or self.is_streaming
+
+    @property
+    def declared(self) -> list[Raw]:
+        """Its `lineage` facets, of job and run."""
+        return [facets["lineage"] for facets in (self.of_job, self.of_run) if "lineage" in facets]
 
     @property
     def is_due(self) -> bool:
@@ -136,7 +141,7 @@ def _take(found: MergedEvent, wire: WireEvent) -> None:
 
 
 def fold(kept: Facets, told: Facets) -> None:
-    """Let the newest value of each facet win whole, told one after the other; `lineage` adds up, until one takes back what was said."""
+    """Let the newest value of each facet win whole; `lineage` adds up, until one takes back what was said."""
     for name, value in told.items():
         if value == NULL:
             continue

@@ -11,7 +11,8 @@ from headwater.sinks.earlier_events import History
 from headwater.sinks.http_options import HttpOptions, open_poster
 from headwater.sinks.http_post import Poster
 from headwater.sinks.kept_connection import HttpAnswer
-from headwater.sinks.run_event import run_payloads
+from headwater.sinks.run_event import held_of_runs, run_payloads
+from headwater.sinks.sink_holdings import Holdings, as_sent
 from headwater.sinks.sink_options import Options, Reveal
 from headwater.sinks.sink_shape import Outcome, Payload, SinkEvent, verbatim
 
@@ -28,6 +29,12 @@ class OpenLineageOptions(HttpOptions):
 
 
 OPTIONS = OpenLineageOptions
+
+
+def holdings(options: Options) -> Holdings:
+    """Return what an endpoint is sent."""
+    of_runs = cast("OpenLineageOptions", options).shape == "runs"
+    return (*held_of_runs, *as_sent(options)) if of_runs else as_sent(options)
 
 
 class _Failed(msgspec.Struct):
@@ -80,6 +87,10 @@ class OpenLineageTarget:
 
 class OpenLineageRuns(OpenLineageTarget):
     """One endpoint that gets whole runs."""
+
+    def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
+        """Convert events of which nothing came before."""
+        return self.convert_runs(events, {})
 
     def convert_runs(self, events: Sequence[SinkEvent], history: History) -> list[Payload]:
         """Send one event of each run that has ended."""

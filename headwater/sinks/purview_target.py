@@ -18,6 +18,7 @@ from headwater.sinks.http_options import EntraId, HttpOptions, open_poster
 from headwater.sinks.purview_account import NotTaken, PurviewAccount
 from headwater.sinks.purview_catalog import PurviewCatalog
 from headwater.sinks.purview_entities import Entity, EntityBuilder, united
+from headwater.sinks.purview_holdings import held_by_purview
 from headwater.sinks.purview_names import QualifiedNameRule, QualifiedNames
 from headwater.sinks.sink_options import Options, Reveal
 from headwater.sinks.sink_shape import Outcome, Payload, SinkEvent
@@ -36,6 +37,7 @@ class PurviewOptions(HttpOptions):
 
 
 OPTIONS = PurviewOptions
+holdings = held_by_purview
 
 
 class PurviewTarget:

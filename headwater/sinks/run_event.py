@@ -11,9 +11,13 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.sent_facets import Facets
 from headwater.sinks.earlier_events import History, by_run
 from headwater.sinks.merged_event import MergedEvent, merged
+from headwater.sinks.sink_holdings import Holding
 from headwater.sinks.sink_shape import Payload, SinkEvent
 
 _RUN = f"{CORE}#/$defs/RunEvent"
+held_of_runs = tuple(
+    Holding("state", state, "not", "one event a run, at its end") for state in ("START", "RUNNING", "OTHER")
+)
 
 
 def run_payloads(events: Sequence[SinkEvent], history: History) -> list[Payload]:

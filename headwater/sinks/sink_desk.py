@@ -13,6 +13,7 @@ from headwater.lake.bronze_tables import Bronze
 from headwater.sinks import sink_operations
 from headwater.sinks.purview_target import qualified_names
 from headwater.sinks.sink_ledger import Ledger
+from headwater.sinks.sink_loss_report import Looked, loss_report
 from headwater.sinks.sink_options import Sink
 from headwater.sinks.sink_secrets import Secrets
 from headwater.sinks.sink_shape import Target
@@ -104,6 +105,13 @@ class SinkDesk:
         if not items:
             raise NotKnown("event or run", of, (), "See `headwater events`.")
         return {"items": items}
+
+    def losses(self, name: str, looked: Looked) -> dict[str, Any]:
+        """Return what a sink's target cannot hold; raises NotKnown for a run that the lake does not have."""
+        found = loss_report(self.bronze(), self.sink(name), looked)
+        if looked.run is not None and not found["events"] + found["left_out"]:
+            raise NotKnown("run", looked.run, (), "See `headwater events`.")
+        return found
 
     def names(self, name: str, namespace: str, dataset: str) -> dict[str, Any]:
         """Explain what a dataset is called in a sink's catalog; raises WrongQuestion where names go as they are."""

@@ -1,6 +1,7 @@
 """What a sink has not taken yet, batch by batch, from the place in the lake where it stands."""
 
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from headwater.events.position import Source
@@ -78,3 +79,12 @@ class SinkFeed:
         bodies = stored_bodies(self._bronze, source, [each.sequence for each in wanted])
         events = [SinkEvent(source, each, bodies[each.sequence].encode()) for each in wanted]
         return Batch(source, until, events, passed - len(wanted))
+
+
+def events_at(bronze: Bronze, places: Sequence[tuple[Source, StoredHead]]) -> list[SinkEvent]:
+    """Return events with their bodies, in the order of their places."""
+    by_source: dict[Source, list[int]] = defaultdict(list)
+    for source, head in places:
+        by_source[source].append(head.sequence)
+    bodies = {source: stored_bodies(bronze, source, sequences) for source, sequences in by_source.items()}
+    return [SinkEvent(source, head, bodies[source][head.sequence].encode()) for source, head in places]

@@ -12,6 +12,7 @@ from headwater.lake.bronze_tables import Bronze
 from headwater.lake.ownership import EPOCH
 from headwater.sinks.earlier_events import payloads_of
 from headwater.sinks.guarding import Hide, deliver_guarded
+from headwater.sinks.sink_feed import events_at
 from headwater.sinks.sink_ledger import Ledger, Orders
 from headwater.sinks.sink_shape import SinkEvent, Target
 
@@ -79,13 +80,9 @@ def position(bronze: Bronze, ledger: Ledger, sink: str, text: str) -> dict[Sourc
 
 def preview(bronze: Bronze, target: Target, name: str, hide: Hide = str) -> list[dict[str, Any]]:
     """Return what would be sent of an event, or of the events of a run; nothing is sent."""
-    events = [
-        SinkEvent(source, head, stored_bodies(bronze, source, [head.sequence])[head.sequence].encode())
-        for source, head in heads_of(bronze, name, _AT_ONCE)
-    ]
     return [
         {"event_id": each.event.head.event_id, "unfit": each.unfit, "payload": each.body.decode()}
-        for each in payloads_of(target, bronze, events, hide)
+        for each in payloads_of(target, bronze, events_at(bronze, heads_of(bronze, name, _AT_ONCE)), hide)
     ]
 
 

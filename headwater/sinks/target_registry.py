@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import Protocol, cast
 
+from headwater.sinks.sink_holdings import Holdings
 from headwater.sinks.sink_options import Options, Reveal, Sink
 from headwater.sinks.sink_shape import Target
 
@@ -22,6 +23,10 @@ class Module(Protocol):
     """What a target's module has beside its Target."""
 
     OPTIONS: type[Options]
+
+    @staticmethod
+    def holdings(options: Options) -> Holdings:
+        """Return what targets with these options hold of what events say."""
 
     @staticmethod
     def open_target(options: Options, reveal: Reveal) -> Target:

@@ -14,6 +14,7 @@ from headwater.errors import WrongSetting
 from headwater.sinks.earlier_events import SchemaChanges
 from headwater.sinks.http_options import HttpOptions, open_poster
 from headwater.sinks.http_post import Headers, Poster
+from headwater.sinks.sink_holdings import Holding, Holdings
 from headwater.sinks.sink_options import Options, Reveal, Seconds, SecretReference
 from headwater.sinks.sink_shape import Outcome, Payload, SinkEvent
 from headwater.sinks.webhook_notices import NoticeKind, run_failed, schema_changed
@@ -32,6 +33,20 @@ class WebhookOptions(HttpOptions):
 
 
 OPTIONS = WebhookOptions
+
+
+def holdings(_: Options) -> Holdings:
+    """Return what notices tell."""
+    return (
+        Holding("event", "*", "part", "runs that failed, and events that change columns"),
+        Holding("state", "FAIL", "part", "runs that failed"),
+        Holding("state", "ABORT", "part", "runs that failed"),
+        Holding("state", "COMPLETE", "part", "runs that changed columns"),
+        Holding("written dataset", "*", "part", "datasets with other columns than before"),
+        Holding("run facet", "errorMessage", "part", "the beginning of its message"),
+        Holding("dataset facet", "schema", "part", "columns that came, went or have another type"),
+        Holding("*", "*", "not", "it tells of what people wait for, and where to look"),
+    )
 
 
 class WebhookTarget:

@@ -6,10 +6,10 @@ import { afterAll, beforeAll, test } from 'vitest';
 
 import { browsing, drawn, settled } from '../tests/browser';
 import { recorded } from '../tests/events';
-import { Headwater, ROOT } from '../tests/headwater';
+import { Headwater, ROOT, SINKS } from '../tests/headwater';
 import { at, EMAIL, PAGES, SILVER } from '../tests/places';
 
-const headwater = new Headwater();
+const headwater = new Headwater({}, SINKS);
 const { open } = browsing();
 const SIZE = { width: 1280, height: 760 };
 
@@ -35,7 +35,7 @@ const PICTURES: Record<string, [string, ((page: Page) => Promise<void>)?]> = {
   columns: [at('/lineage', { ...EMAIL, mode: 'any' })],
   compare: [at('/lineage', { ...SILVER, up: '2', down: '2', since: '2026-11-21T10:44:30.000Z' })],
   dark: [PAGES.columns ?? '', DARK],
-  ...Object.fromEntries(['dataset', 'job', 'run', 'surface', 'unused', 'diff', 'coverage', 'events', 'rejected', 'settings'].map((name) => [name, [PAGES[name] ?? '']])),
+  ...Object.fromEntries(['dataset', 'job', 'run', 'surface', 'unused', 'diff', 'coverage', 'events', 'rejected', 'sinks', 'settings'].map((name) => [name, [PAGES[name] ?? '']])),
 };
 
 test.each(Object.keys(PICTURES))('%s', async (name) => {

@@ -10,6 +10,12 @@ export const ROOT = resolve(import.meta.dirname, '../..');
 export const PYTHON = join(ROOT, '.venv/bin/python');
 
 const TAGS = 'version: 1\ntags:\n  - dataset: "*"\n    column: "customer_email"\n    tag: pii\n';
+/** One sink that delivers, and one whose target is not there. */
+export const SINKS = `version: 1
+sinks:
+  archive: {type: file, folder: FOLDER, every: 1s}
+  catalog: {type: datahub, url: 'http://127.0.0.1:9', every: 1s}
+`;
 const WAIT_MS = 60_000;
 
 type Json = Record<string, unknown>;
@@ -19,9 +25,11 @@ export class Headwater {
   private port = 0;
   private readonly folder = mkdtempSync(join(tmpdir(), 'headwater-page-'));
 
-  constructor(private readonly environment: Record<string, string> = {}) {
+  /** sinks: what sinks.yml says. */
+  constructor(private readonly environment: Record<string, string> = {}, sinks = '') {
     mkdirSync(join(this.folder, 'rules'));
     writeFileSync(join(this.folder, 'rules/tags.yaml'), TAGS);
+    if (sinks) writeFileSync(join(this.folder, 'sinks.yml'), sinks.replace('FOLDER', join(this.folder, 'archive')));
   }
 
   get url(): string {

@@ -29,6 +29,7 @@ export const PAGES: Record<string, string> = {
   coverage: '/coverage',
   events: '/events',
   rejected: '/rejected',
+  sinks: '/sinks',
   settings: '/settings',
   nowhere: '/nowhere',
 };

@@ -2,7 +2,7 @@
 import type { TestProject } from 'vitest/node';
 
 import { generated, hostile, recorded } from './events';
-import { Headwater } from './headwater';
+import { Headwater, SINKS } from './headwater';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -11,7 +11,7 @@ declare module 'vitest' {
 }
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const headwater = await new Headwater().start();
+  const headwater = await new Headwater({}, SINKS).start();
   await headwater.post(recorded());
   await headwater.post([...generated(60), ...hostile()]);
   project.provide('url', headwater.url);

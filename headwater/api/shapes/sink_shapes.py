@@ -1,6 +1,6 @@
 """Answers about sinks: what each does, what it gave up, what became of an order."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
@@ -94,6 +94,33 @@ class SinkPreview(AnswerStruct):
     """What would be sent."""
 
     items: list[SinkPayload]
+
+
+class SinkLoss(AnswerStruct):
+    """Things that a target does not hold, or in part: how many, in how many runs and declarations.
+
+    None of those that did not occur: `name` then is a pattern, as the target declares it.
+    """
+
+    part: str
+    name: str
+    held: Literal["part", "not"]
+    things: Count
+    runs: Count
+    why: str
+
+
+class SinkLosses(AnswerStruct):
+    """What a sink's target cannot hold of so many events; `left_out`: kept back by the sink's filter."""
+
+    sink: str
+    type: str
+    events: Count
+    left_out: Count
+    first: Time | None
+    last: Time | None
+    truncated: bool
+    items: list[SinkLoss]
 
 
 class SinkNames(AnswerStruct):

@@ -40,23 +40,28 @@ export class Unreachable extends Error {
 
 const KEY = 'headwater-key';
 const listeners = new Set<() => void>();
-let wanted = false;
+let wanted: '' | 'read' | 'admin' = '';
 
 export const key = {
   get: () => sessionStorage.getItem(KEY),
   /** Keep a key for as long as the tab lives. */
   set: (value: string) => {
     sessionStorage.setItem(KEY, value);
-    want(false);
+    want('');
   },
-  isWanted: () => wanted,
+  /** The role of the key that is asked for, empty where none is. */
+  wanted: () => wanted,
+  /** Ask for a key that may give orders. */
+  ask: () => want('admin'),
+  /** Go on with the key that is there. */
+  leave: () => want(''),
   subscribe: (listener: () => void) => {
     listeners.add(listener);
     return () => listeners.delete(listener);
   },
 };
 
-function want(value: boolean): void {
+function want(value: typeof wanted): void {
   wanted = value;
   for (const listener of listeners) listener();
 }
@@ -85,7 +90,7 @@ export async function request<T>(path: string, query: object = {}, options: { me
     if (options.signal?.aborted) throw error;
     throw new Unreachable();
   }
-  if (answer.status === 401) want(true);
+  if (answer.status === 401) want('read');
   const body: unknown = await answer.json().catch(() => null);
   if (!answer.ok) throw refusal(answer.status, body);
   return body as T;

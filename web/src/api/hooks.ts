@@ -3,7 +3,7 @@ import { keepPreviousData, QueryClient, useQuery, type UseQueryResult } from '@t
 
 import { ask, mayPass, request, type Answer, type Asked, type Query, type Question } from './client';
 
-const AGAIN_MS = 2_000;
+export const AGAIN_MS = 2_000;
 
 export const queryClient = new QueryClient({
   defaultOptions: {

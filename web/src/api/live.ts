@@ -44,7 +44,7 @@ function freshen(): void {
 }
 
 function isPast(query: unknown): boolean {
-  return typeof query === 'object' && query !== null && Boolean((query as { asOf?: string }).asOf);
+  return typeof query === 'object' && query !== null && Boolean((query as { asOf?: string; until?: string }).asOf ?? (query as { until?: string }).until);
 }
 
 /** Listen until the page closes; only while it is in sight, because a browser has six connections to a host. */

@@ -12,7 +12,7 @@ const ONE = '?namespace=n&dataset=d&name=d&column=c&id=1';
 const PAGES = [
   '/', '/?window=7d', '/lineage', '/lineage?since=2026-03-01', `/lineage${ONE}`, '/lineage?dataset=d&up=1&since=2026-03-01T00:00:00Z',
   `/lineage${ONE}&toDataset=e`, '/search?q=x', `/dataset${ONE}`, `/job${ONE}`, `/run${ONE}`, '/surface', '/surface?exposure=unknown&since=never', '/surface?exposure=once_exposed',
-  `/surface${ONE}`, '/unused', '/unused?verdict=used', '/unused?strict=true', '/diff?from=never', '/diff?from=2026-03-01&to=2026-04-01', '/coverage', '/events', '/rejected',
+  `/surface${ONE}`, '/unused', '/unused?verdict=used', '/unused?strict=true', '/diff?from=never', '/diff?from=2026-03-01&to=2026-04-01', '/coverage', '/events', '/rejected', '/sinks', '/sinks?sink=nowhere&run=1',
   '/settings', '/nowhere',
 ]; // prettier-ignore
 
@@ -28,7 +28,8 @@ const MARQUEZ: [RegExp, string][] = [
 function schemaOf(path: string): string {
   const marquez = MARQUEZ.find(([address]) => path.startsWith('/api/v1/') && address.test(path))?.[1];
   if (marquez) return marquez;
-  const operation = openapi.paths[path.replace(/runs\/[^/]+\/lineage$/, 'runs/{run}/lineage')]?.get;
+  const known = path.replace(/runs\/[^/]+\/lineage$/, 'runs/{run}/lineage').replace(/sinks\/[^/]*\/(?=failures$|losses$)/, 'sinks/{sink}/');
+  const operation = openapi.paths[known]?.get;
   const ref = operation?.responses[200].content['application/json']?.schema.$ref;
   if (!ref) throw new Error(`Nothing is known of ${path}.`);
   return ref.split('/').at(-1) ?? '';

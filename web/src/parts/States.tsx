@@ -2,14 +2,15 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 
-import { mayPass, Refused, Unreachable } from '../api/client';
+import { key, mayPass, Refused, Unreachable } from '../api/client';
 
 export function Failure({ error }: { error: Error }) {
   const fix = error instanceof Refused || error instanceof Unreachable ? error.fix : 'Reload the page.';
   const nearest = error instanceof Refused ? error.nearest : [];
   return (
     <div className="state failure" role="alert">
-      <strong>{error.message}</strong> <span>{fix}</span>
+      <strong><bdi>{error.message}</bdi></strong> <span>{fix}</span>
+      {error instanceof Refused && error.status === 403 && <> <button type="button" onClick={key.ask}>Give another key</button></>}
       {nearest.length > 0 && (
         <p>
           Near it: {nearest.map((name) => <bdi key={name} className="chip">{name}</bdi>)}

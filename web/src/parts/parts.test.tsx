@@ -1,8 +1,8 @@
-import { render, screen } from '@testing-library/react';
+import { fireEvent, render, screen } from '@testing-library/react';
 import { MemoryRouter } from 'react-router';
 import { expect, test, vi } from 'vitest';
 
-import { mayPass, queryText, Refused, Unreachable } from '../api/client';
+import { key, mayPass, queryText, Refused, Unreachable } from '../api/client';
 import { Feed } from '../api/feed';
 import { aliasesOf } from '../pages/aliases';
 import { columnsOf } from '../pages/columns';
@@ -120,4 +120,13 @@ test('a failure says what, why and what is near', () => {
 test('a text inside facets is found, and undefined where there is none', () => {
   expect(facetText({ sql: { query: 'SELECT 1' } }, 'sql', 'query')).toBe('SELECT 1');
   expect([facetText({ sql: 'x' }, 'sql', 'query'), facetText(undefined, 'sql')]).toEqual([undefined, undefined]);
+});
+
+test('who may not give an order can give another key, or leave it', () => {
+  render(<Failure error={new Refused(403, 'Key viewer has not the role admin.', 'Use another key.')} />);
+  expect(key.wanted()).toBe('');
+  fireEvent.click(screen.getByRole('button', { name: 'Give another key' }));
+  expect(key.wanted()).toBe('admin');
+  key.leave();
+  expect(key.wanted()).toBe('');
 });

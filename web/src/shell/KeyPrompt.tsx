@@ -7,7 +7,8 @@ import { queryClient } from '../api/hooks';
 
 export default function KeyPrompt() {
   const [value, setValue] = useState('');
-  const wrong = key.get() !== null;
+  const role = key.wanted();
+  const wrong = role === 'read' && key.get() !== null;
   return (
     <ModalOverlay isOpen className="overlay">
       <Modal className="modal small">
@@ -20,13 +21,14 @@ export default function KeyPrompt() {
               void queryClient.resetQueries();
             }}
           >
-            <p>{wrong ? 'That key was not taken. ' : ''}Give a key with the role <code>read</code>. It stays in this tab only.</p>
+            <p>{wrong ? 'That key was not taken. ' : ''}Give a key with the role <code>{role}</code>. It stays in this tab only.</p>
             <label>
               Key{' '}
               {/* eslint-disable-next-line jsx-a11y/no-autofocus -- the one thing to do in a dialog */}
               <input type="password" autoFocus autoComplete="current-password" value={value} onChange={(event) => setValue(event.target.value)} />
             </label>{' '}
             <button type="submit" disabled={!value.trim()}>Use it</button>
+            {role === 'admin' && <button type="button" className="quiet" onClick={key.leave}>Leave it</button>}
           </form>
         </Dialog>
       </Modal>

@@ -14,7 +14,7 @@ const KeyPrompt = lazy(() => import('./KeyPrompt'));
 const PAGES = [
   ['/', 'Overview'], ['/lineage', 'Lineage'], ['/surface', 'Masking surface'], ['/unused', 'Unused columns'],
   ['/diff', 'Changes'], ['/coverage', 'Coverage'], ['/events', 'Events'], ['/rejected', 'Rejected'],
-  ['/settings', 'Settings'],
+  ['/sinks', 'Sinks'], ['/settings', 'Settings'],
 ] as const; // prettier-ignore
 
 const SAID: Record<LiveState, string> = {
@@ -85,7 +85,7 @@ function LiveMark() {
 }
 
 function KeyWanted() {
-  const wanted = useSyncExternalStore(key.subscribe, key.isWanted);
+  const wanted = useSyncExternalStore(key.subscribe, key.wanted);
   return wanted ? <KeyPrompt /> : null;
 }
 

@@ -1,0 +1,219 @@
+// Systems that get what the lake has taken: what each does, what it was refused, what it cannot hold; orders to them.
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link } from 'react-router';
+
+import { ask, mayPass, queryText, request, type Schemas } from '../api/client';
+import { AGAIN_MS, queryClient, useAddress } from '../api/hooks';
+import { DataTable } from '../parts/DataTable';
+import { Code } from '../parts/Facets';
+import { count, duration, time } from '../parts/format';
+import { Chip, RunLink } from '../parts/Names';
+import { Page, Section } from '../parts/Page';
+import { Answered, Empty, Failure } from '../parts/States';
+import { kept, perSecond, type Heard } from '../parts/throughput';
+import { useAddressState } from '../parts/useAddressState';
+
+const LOOK_MS = 10_000;
+const AT_ONCE = 100;
+const LOSSES_OF = 500;
+
+const EXAMPLE = `version: 1
+sinks:
+  catalog:
+    type: marquez
+    url: http://marquez.internal:5000
+  archive:
+    type: file
+    folder: /srv/lineage
+`;
+
+type Sink = Schemas['SinkItem'] & { perSecond: number | undefined };
+
+const heard = new Map<string, Heard[]>();
+
+/** Ask for all sinks; how fast each delivers follows from the answers of the last minute. */
+async function sinksNow(signal: AbortSignal): Promise<Sink[]> {
+  const { items } = await ask('sinks', {}, signal);
+  const at = performance.now();
+  return items.map((item) => {
+    const told = kept(heard.get(item.name) ?? [], { at, delivered: item.delivered });
+    heard.set(item.name, told);
+    return { ...item, perSecond: perSecond(told) };
+  });
+}
+
+const addressOf = (sink: string, what: string): string => `/api/headwater/v1/sinks/${encodeURIComponent(sink)}/${what}`;
+
+export function Sinks() {
+  const state = useAddressState();
+  const query = useQuery({
+    queryKey: ['sinks', {}], queryFn: ({ signal }) => sinksNow(signal),
+    refetchInterval: ({ state: { error } }) => (mayPass(error) ? AGAIN_MS : LOOK_MS),
+  }); // prettier-ignore
+  return (
+    <Page title="Sinks" hint="Other systems that get what the lake has taken, each from a place of its own: a slow one delays nothing.">
+      <Answered query={query}>
+        {(sinks) => {
+          const chosen = sinks.find((each) => each.name === state.get('sink')) ?? sinks.find((each) => each.trouble) ?? sinks[0];
+          return chosen ? (
+            <>
+              <List sinks={sinks} />
+              <About key={chosen.name} sink={chosen} />
+            </>
+          ) : (
+            <None />
+          );
+        }}
+      </Answered>
+    </Page>
+  );
+}
+
+function None() {
+  return (
+    <Section title="No sinks yet">
+      <Empty>
+        Write <code>sinks.yml</code> into the data folder and Headwater hands on what it takes: to Marquez, DataHub, Purview, Kafka, files, another Headwater or any OpenLineage endpoint.
+        It is taken up within a second, without a restart; a new sink begins with the lake’s history.
+      </Empty>
+      <Code text={EXAMPLE} label="An example of sinks.yml" />
+      <Empty>Then <code>headwater sinks check catalog</code> says whether it can be reached. Secrets stand in the environment or a key vault, never in the file.</Empty>
+    </Section>
+  );
+}
+
+function List({ sinks }: { sinks: Sink[] }) {
+  return (
+    <DataTable<Sink>
+      name="sinks" rows={sinks} empty=""
+      columns={[
+        { id: 'name', title: 'Sink', value: (row) => row.name, width: 'minmax(7rem, 1fr)', show: (row) => <Link to={`/sinks${queryText({ sink: row.name })}`} className="name"><bdi>{row.name}</bdi></Link> },
+        { id: 'type', title: 'Type', value: (row) => row.type, width: '7rem' },
+        { id: 'state', title: 'State', value: (row) => row.state, width: '7rem', show: (row) => <Chip kind={row.state.replaceAll(' ', '-')}>{row.state}</Chip> },
+        { id: 'events', title: 'Behind', value: (row) => row.behind.events, width: '6rem', show: (row) => <>{count(row.behind.events)}</> },
+        { id: 'seconds', title: 'For', value: (row) => row.behind.seconds, width: '7rem', show: (row) => <>{row.behind.events > 0 && duration(row.behind.seconds * 1_000)}</> },
+        { id: 'rate', title: 'Events/s', value: (row) => row.perSecond?.toFixed(1), width: '6rem' },
+        { id: 'delivered', title: 'Delivered', value: (row) => row.delivered, width: '7rem', show: (row) => <>{count(row.delivered)}</> },
+        { id: 'failed', title: 'Dead', value: (row) => row.failed, width: '5rem', show: (row) => <>{count(row.failed)}</> },
+        { id: 'next', title: 'Next try', value: (row) => time(row.next_try), width: '11.5rem' },
+        { id: 'trouble', title: 'Last error', value: (row) => row.trouble, width: 'minmax(12rem, 3fr)' },
+      ]}
+    />
+  );
+}
+
+function About({ sink }: { sink: Sink }) {
+  return (
+    <>
+      <Section title={`Sink ${sink.name}`} tools={<Pause sink={sink} />}>
+        <dl className="about">
+          <dt>State</dt><dd>{sink.state}{sink.state === 'not running' && ': `headwater up` runs sinks, and shows their state a moment after it started'}</dd>
+          <dt>Behind the lake</dt>
+          <dd>{sink.behind.events > 0 ? `${count(sink.behind.events)} events, the oldest of them for ${duration(sink.behind.seconds * 1_000)}` : 'not at all'}</dd>
+          <dt>Left out</dt><dd>{count(sink.left_out)} by its filter</dd>
+          {sink.trouble && <><dt>Last error</dt><dd><bdi>{sink.trouble}</bdi></dd></>}
+          {sink.next_try && <><dt>Next try</dt><dd>{time(sink.next_try)} UTC</dd></>}
+        </dl>
+      </Section>
+      <DeadLetters sink={sink} />
+      <Losses sink={sink.name} />
+    </>
+  );
+}
+
+/** Order something of a sink: of its answer the page shows what it says. */
+function useOrder<T>(sink: string, order: string, query: object = {}) {
+  return useMutation({
+    mutationFn: () => request<T>(addressOf(sink, order), query, { method: 'POST' }),
+    onSettled: () => queryClient.invalidateQueries({ predicate: ({ queryKey: [name] }) => String(name).includes('sinks') }),
+  });
+}
+
+function Pause({ sink }: { sink: Sink }) {
+  const isPaused = sink.state === 'paused';
+  const order = useOrder<Schemas['SinkItem']>(sink.name, isPaused ? 'resume' : 'pause');
+  return (
+    <div>
+      {order.error && <Failure error={order.error} />}
+      <span className="hint">needs a key with the role admin where there are keys</span>{' '}
+      <button type="button" disabled={order.isPending} onClick={() => order.mutate()}>{isPaused ? 'Resume' : 'Pause'}</button>
+    </div>
+  );
+}
+
+function DeadLetters({ sink }: { sink: Sink }) {
+  const query = useAddress<Schemas['SinkFailures']>(addressOf(sink.name, 'failures'), { limit: 1_000 });
+  const redrive = useOrder<Schemas['SinkRedriven']>(sink.name, 'redrive', { limit: AT_ONCE });
+  return (
+    <Section title="Dead letters">
+      <Answered query={query}>
+        {(answer) => (
+          <>
+            {answer.totalCount > 0 && (
+              <button type="button" disabled={redrive.isPending} onClick={() => redrive.mutate()}>
+                {redrive.isPending ? 'Sending …' : `Send ${count(Math.min(answer.totalCount, AT_ONCE))} again`}
+              </button>
+            )}
+            {redrive.data && (
+              <p role="status">{count(redrive.data.delivered)} delivered, {count(redrive.data.refused)} refused again, {count(redrive.data.gone)} no longer in the lake</p>
+            )}
+            {redrive.error && <Failure error={redrive.error} />}
+            <DataTable<Schemas['SinkFailure']>
+              name="dead letters" rows={answer.items} total={answer.totalCount} truncated={answer.truncated} empty="Its target has refused nothing for good."
+              columns={[
+                { id: 'received', title: 'Received', value: (row) => time(row.received_at), width: '11.5rem' },
+                { id: 'failed', title: 'Given up', value: (row) => time(row.failed_at), width: '11.5rem' },
+                { id: 'run', title: 'Run', value: (row) => row.run_id, width: '11rem', show: (row) => row.run_id && <RunLink id={row.run_id} /> },
+                { id: 'event', title: 'Event', value: (row) => row.event_id, width: '11rem', show: (row) => <bdi className="mono">{row.event_id.slice(0, 16)}</bdi> },
+                { id: 'attempts', title: 'Attempts', value: (row) => row.attempts, width: '6rem' },
+                { id: 'reason', title: 'Reason', value: (row) => row.reason, width: 'minmax(14rem, 3fr)' },
+              ]}
+            />
+          </>
+        )}
+      </Answered>
+    </Section>
+  );
+}
+
+/** Asked up to a moment, so that what comes in does not ask it anew: it reads the lake. */
+function Losses({ sink }: { sink: string }) {
+  const state = useAddressState();
+  const [until, setUntil] = useState(() => new Date().toISOString());
+  const run = state.get('run');
+  const query = useAddress<Schemas['SinkLosses']>(addressOf(sink, 'losses'), { run, until, limit: LOSSES_OF });
+  return (
+    <Section
+      title="What its target cannot hold"
+      tools={
+        <span className="tools">
+          <label>Run <input value={run} placeholder="the newest events" onChange={(event) => state.set({ run: event.target.value }, true)} /></label>
+          <button type="button" onClick={() => setUntil(new Date().toISOString())}>Look again</button>
+        </span>
+      }
+    >
+      <Answered query={query}>
+        {(answer) => (
+          <>
+            <p className="hint">
+              {count(answer.events)} events{answer.truncated && ', the newest'}{answer.first && `, received ${time(answer.first)} to ${time(answer.last)} UTC`}
+              {answer.left_out > 0 && `; ${count(answer.left_out)} more are kept back by its filter`}. Lines without things: it would not hold these, and none occurred.
+            </p>
+            <DataTable<Schemas['SinkLoss']>
+              name="losses" rows={answer.items} empty="Nothing is lost on the way: it gets events as they are. What it makes of them is its own affair."
+              columns={[
+                { id: 'held', title: 'Held', value: (row) => row.held, width: '6rem', show: (row) => <Chip kind={row.held}>{row.held === 'not' ? 'not' : 'in part'}</Chip> },
+                { id: 'part', title: 'What', value: (row) => row.part, width: '11rem', show: (row) => <>{row.part === '*' ? 'anything else' : row.part}</> },
+                { id: 'name', title: 'Called', value: (row) => row.name, width: 'minmax(10rem, 2fr)', show: (row) => <bdi>{row.name === '*' ? '' : row.name}</bdi> },
+                { id: 'things', title: 'Things', value: (row) => row.things, width: '6rem', show: (row) => <>{count(row.things)}</> },
+                { id: 'runs', title: 'In runs', value: (row) => row.runs, width: '6rem', show: (row) => <>{count(row.runs)}</> },
+                { id: 'why', title: 'Why', value: (row) => row.why, width: 'minmax(14rem, 3fr)' },
+              ]}
+            />
+          </>
+        )}
+      </Answered>
+    </Section>
+  );
+}

@@ -45,7 +45,6 @@ ROOMS: tuple[tuple[str, set[str]], ...] = (  # the first that fits: modules, and
 )
 PYSPARKS = {"py4j": "pyspark"}
 NOT_IMPORTED = {"aiohttp"}  # azure-identity does
-NOT_LOCKED = {"botocore", "google-auth"}  # imported where a sink signs; not among the development packages yet
 STREAMS = (
     "headwater.spark.bronze.kafka_options",
     "headwater.spark.bronze.topic_stream",
@@ -93,7 +92,7 @@ def modules() -> dict[str, Path]:
 
 
 def test_each_module_imports_what_its_rooms_extras_name_and_each_extra_names_no_more() -> None:
-    used: dict[str, set[str]] = {extra: set(NOT_IMPORTED | NOT_LOCKED) for extra in PROJECT["optional-dependencies"]}
+    used: dict[str, set[str]] = {extra: set(NOT_IMPORTED) for extra in PROJECT["optional-dependencies"]}
     for module, path in modules().items():
         needed = third_party(path) - BASE
         assert needed <= set().union(*map(brought, room(module))), f"{module} imports {needed}"

@@ -29,18 +29,23 @@ sinks:
 `;
 
 type Sink = Schemas['SinkItem'] & { perSecond: number | undefined };
+interface Answer {
+  problem: string | null;
+  sinks: Sink[];
+}
 
 const heard = new Map<string, Heard[]>();
 
 /** Ask for all sinks; how fast each delivers follows from the answers of the last minute. */
-async function sinksNow(signal: AbortSignal): Promise<Sink[]> {
-  const { items } = await ask('sinks', {}, signal);
+async function sinksNow(signal: AbortSignal): Promise<Answer> {
+  const { items, problem } = await ask('sinks', {}, signal);
   const at = performance.now();
-  return items.map((item) => {
+  const sinks = items.map((item) => {
     const told = kept(heard.get(item.name) ?? [], { at, delivered: item.delivered });
     heard.set(item.name, told);
     return { ...item, perSecond: perSecond(told) };
   });
+  return { problem, sinks };
 }
 
 const addressOf = (sink: string, what: string): string => `/api/headwater/v1/sinks/${encodeURIComponent(sink)}/${what}`;
@@ -54,15 +59,19 @@ export function Sinks() {
   return (
     <Page title="Sinks" hint="Other systems that get what the lake has taken, each from a place of its own: a slow one delays nothing.">
       <Answered query={query}>
-        {(sinks) => {
+        {({ problem, sinks }) => {
           const chosen = sinks.find((each) => each.name === state.get('sink')) ?? sinks.find((each) => each.trouble) ?? sinks[0];
-          return chosen ? (
+          return (
             <>
-              <List sinks={sinks} />
-              <About key={chosen.name} sink={chosen} />
+              {problem && (
+                <Section title="sinks.yml is broken">
+                  <Empty>{problem}</Empty>
+                </Section>
+              )}
+              {chosen && <List sinks={sinks} />}
+              {chosen && <About key={chosen.name} sink={chosen} />}
+              {!chosen && !problem && <None />}
             </>
-          ) : (
-            <None />
           );
         }}
       </Answered>

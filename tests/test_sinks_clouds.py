@@ -1,4 +1,4 @@
-"""Who we are at Amazon's and Google's endpoints, judged by a service's own check of signatures, written from AWS' text."""
+"""Who we are at Amazon's and Google's endpoints: signatures judged by a check written from AWS' own text."""
 
 import hashlib
 import hmac

@@ -45,7 +45,6 @@ LEFT_OUT = (
     "headwater/sinks/sink_replay.py",  # a command's
     "headwater/events/file_validation.py",  # for the command line, with the schemas of the specification
     "headwater/events/problems.py",
-    "headwater/events/spec_index.py",
     "headwater/events/validation.py",
 )
 

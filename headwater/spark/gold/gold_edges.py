@@ -71,7 +71,8 @@ def _edges(
 
     Kinds without such are left out.
     """
-    groups, seen = kept(changes.groupBy("group_key").agg(F.max("late").alias("whole")), anew=F.max("whole"))
+    group = F.col("group_key").alias("group_key")  # a column of its own, so that Spark tells it from that of `changes`
+    groups, seen = kept(changes.groupBy(group).agg(F.max("late").alias("whole")), anew=F.max("whole"))
     rows = _candidates(silver, batch, changes, groups, anew=bool(seen["anew"]))
     for kind, table in KINDS.items():
         known = gold.read(table).join(batch.state.read(EDGE_RUNS).selectExpr(*_SEEN_AGAIN), "group_key", "left")

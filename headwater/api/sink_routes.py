@@ -52,7 +52,7 @@ def losses(
     limit: p.Listed = 1_000,
 ) -> sink_shapes.SinkLosses:  # fmt: skip
     """Say what a sink's target cannot hold: of a run, or of the newest events that its filter lets by."""
-    from headwater.sinks.sink_loss_report import Looked  # noqa: PLC0415 - the Function App does not ship sinks
+    from headwater.sinks.sink_loss_report import Looked  # noqa: PLC0415 - no other answer needs a sink's target
 
     found = sources.sinks.losses(sink, Looked(run, since, until, limit))
     return msgspec.convert(found, sink_shapes.SinkLosses)

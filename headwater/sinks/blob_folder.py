@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from headwater.errors import Retry, WrongSetting
+from headwater.errors import Retry
 from headwater.eventlog.azure_log_lines import silence_sdk
-from headwater.eventlog.blob_claims import place
+from headwater.eventlog.blob_claims import blob_credential, place
+from headwater.extras import extra
 from headwater.storage_faults import explain
 
 if TYPE_CHECKING:
@@ -52,26 +53,15 @@ class BlobFolder:
         if self._container is None:
             silence_sdk()
             at, named = self._place.account, self._place.container
-            self._container = ContainerClient(at, named, credential=self._credential(), **_LIMITS)
+            self._container = ContainerClient(at, named, credential=blob_credential(self._options, None), **_LIMITS)
         return self._container
-
-    def _credential(self) -> Any:
-        if "account_key" in self._options:
-            return dict(self._options)
-        if "sas_token" in self._options:
-            return self._options["sas_token"]
-        from azure.identity import DefaultAzureCredential  # noqa: PLC0415 - an extra
-
-        return DefaultAzureCredential()
 
 
 def open_blob_folder(url: str, options: Mapping[str, str]) -> BlobFolder:
     """Open a folder; raises WrongSetting where Azure's packages are not installed."""
-    try:
+    with extra("azure"):
         import azure.identity  # noqa: PLC0415 - an extra
         import azure.storage.blob  # noqa: F401, PLC0415 - an extra
-    except ModuleNotFoundError as error:
-        raise WrongSetting(f"{error.name} is missing. Run `pip install headwater[azure]`.") from error
     return BlobFolder(url, options)
 
 

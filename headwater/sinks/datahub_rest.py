@@ -24,8 +24,7 @@ class RestEmitter:
     def emit(self, payloads: Sequence[Payload]) -> Outcome:
         """Post the proposals of several runs."""
         body = b'{"proposals":[' + b",".join(payload.body[1:-1] for payload in payloads) + self._end
-        answer = self._poster.post(_BATCH, body, len(payloads))
-        return answer if isinstance(answer, Outcome) else Outcome()
+        return self._poster.hand_over(_BATCH, body, len(payloads))
 
     def check(self) -> str:
         """Ask what it is, and post no proposal at all: whoever may write may do that."""

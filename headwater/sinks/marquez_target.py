@@ -47,8 +47,7 @@ class MarquezTarget:
 
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:
         """Post one event."""
-        answer = self._poster.post(_LINEAGE, payloads[0].body, 1)
-        return answer if isinstance(answer, Outcome) else Outcome()
+        return self._poster.hand_over(_LINEAGE, payloads[0].body, 1)
 
     def check(self) -> str:
         """Ask for its namespaces."""

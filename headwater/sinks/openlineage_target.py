@@ -65,8 +65,7 @@ class OpenLineageTarget:
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:
         """Post one event, or several in one request."""
         if self.largest == 1:
-            answer = self._poster.post(self._path, payloads[0].body, 1)
-            return answer if isinstance(answer, Outcome) else Outcome()
+            return self._poster.hand_over(self._path, payloads[0].body, 1)
         body = b"[" + b",".join(payload.body for payload in payloads) + b"]"
         answer = self._poster.post(f"{self._path}/batch", body, len(payloads))
         return answer if isinstance(answer, Outcome) else _settled(answer, len(payloads))

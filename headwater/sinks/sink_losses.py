@@ -1,10 +1,10 @@
 """What a target cannot hold of events: what the lake has of them, against what the target declares; pure."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from headwater.sinks.earlier_events import run_of
+from headwater.sinks.earlier_events import by_run
 from headwater.sinks.sink_holdings import Holdings, holding_of
 from headwater.sinks.sink_shape import SinkEvent
 from headwater.sinks.sink_things import ToldThing, things_of
@@ -21,11 +21,11 @@ class Loss(NamedTuple):
     why: str
 
 
-def losses_of(events: Iterable[SinkEvent], holdings: Holdings) -> list[Loss]:
+def losses_of(events: Sequence[SinkEvent], holdings: Holdings) -> list[Loss]:
     """Return what is lost of events, the most frequent first, then what would be lost and did not occur."""
     things: Counter[tuple[str, str]] = Counter()
     runs: Counter[tuple[str, str]] = Counter()
-    for of_one in _by_run(events):
+    for of_one in by_run(events, {}):
         found = Counter((thing.part, thing.name) for thing in _not_sent(of_one, holdings) or things_of(of_one))
         things.update(found)
         runs.update(found.keys())
@@ -40,13 +40,6 @@ def losses_of(events: Iterable[SinkEvent], holdings: Holdings) -> list[Loss]:
         *sorted(lost, key=lambda each: (-each.runs, each.part, each.name)),
         *(Loss(each.part, each.names, each.held, 0, 0, each.why) for each in unmet),
     ]
-
-
-def _by_run(events: Iterable[SinkEvent]) -> Iterable[list[SinkEvent]]:
-    groups: dict[str, list[SinkEvent]] = defaultdict(list)
-    for event in events:
-        groups[run_of(event.head) or event.head.event_id].append(event)
-    return groups.values()
 
 
 def _not_sent(events: Sequence[SinkEvent], holdings: Holdings) -> set[ToldThing]:

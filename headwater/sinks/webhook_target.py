@@ -79,8 +79,7 @@ class WebhookTarget:
 
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:
         """Post one notice."""
-        answer = self._poster.post(self._path, payloads[0].body, 1)
-        return answer if isinstance(answer, Outcome) else Outcome()
+        return self._poster.hand_over(self._path, payloads[0].body, 1)
 
     def check(self) -> str:
         """Post a notice of the kind `ping`, which says nothing."""

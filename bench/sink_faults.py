@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from bench.figures import percentile
-from headwater.sinks.sink_runner import Runner
+from headwater.sinks.running.sink_runner import Runner
 from tests.sink_faults import FAULTS, faulty_server
 from tests.sinking import SinkWorld, bodies, events, sink
 

@@ -21,14 +21,14 @@ from bench.parser import fill_log
 from headwater.eventlog.folder_claims import FolderClaims
 from headwater.lake.bronze_tables import Bronze
 from headwater.parser.log_ingest import Parser
-from headwater.sinks.earlier_events import payloads_of
-from headwater.sinks.sink_feed import SinkFeed
-from headwater.sinks.sink_ledger import Ledger
-from headwater.sinks.sink_runner import Runner
-from headwater.sinks.sink_secrets import Secrets
-from headwater.sinks.sink_shape import Target
-from headwater.sinks.sinks_file import read_sinks
-from headwater.sinks.target_registry import open_sink
+from headwater.sinks.connecting.sink_secrets import Secrets
+from headwater.sinks.contract.sink_shape import Target
+from headwater.sinks.contract.sinks_file import read_sinks
+from headwater.sinks.contract.target_registry import open_sink
+from headwater.sinks.merging.earlier_events import payloads_of
+from headwater.sinks.running.sink_feed import SinkFeed
+from headwater.sinks.running.sink_ledger import Ledger
+from headwater.sinks.running.sink_runner import Runner
 
 EVENTS = 20_000
 KILOBYTES = 2

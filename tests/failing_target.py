@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from headwater.sinks.openlineage_target import OpenLineageOptions, OpenLineageTarget
-from headwater.sinks.openlineage_target import open_target as open_sound
-from headwater.sinks.sink_options import Options, Reveal
-from headwater.sinks.sink_shape import Outcome, Payload, SinkEvent
+from headwater.sinks.contract.sink_options import Options, Reveal
+from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent
+from headwater.sinks.targets.openlineage_target import OpenLineageOptions, OpenLineageTarget
+from headwater.sinks.targets.openlineage_target import open_target as open_sound
 
 
 class FailingOptions(OpenLineageOptions):

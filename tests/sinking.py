@@ -14,12 +14,12 @@ from headwater.events.position import Source
 from headwater.lake.bronze_follower import StoredHead
 from headwater.runtime.sink_opening import open_ledger
 from headwater.runtime.storage import open_bronze
-from headwater.sinks.sink_ledger import Ledger
-from headwater.sinks.sink_options import Sink
-from headwater.sinks.sink_runner import Runner
-from headwater.sinks.sink_secrets import Secrets
-from headwater.sinks.sink_shape import Payload, SinkEvent, verbatim
-from headwater.sinks.sinks_file import read_sinks
+from headwater.sinks.connecting.sink_secrets import Secrets
+from headwater.sinks.contract.sink_options import Sink
+from headwater.sinks.contract.sink_shape import Payload, SinkEvent, verbatim
+from headwater.sinks.contract.sinks_file import read_sinks
+from headwater.sinks.running.sink_ledger import Ledger
+from headwater.sinks.running.sink_runner import Runner
 from tests.made_events import body, run_event
 from tests.parsing import World
 from tests.samples import EVENTS

@@ -14,11 +14,11 @@ import pytest
 from headwater.lake.bronze_follower import sources_ahead, sources_before
 from headwater.lake.lake_maintenance import compact, vacuum
 from headwater.local.log_epochs import begin_epoch
-from headwater.sinks.sink_feed import AT_ONCE
-from headwater.sinks.sink_operations import paused, position, preview, redrive, reset
-from headwater.sinks.sink_runner import Runner
-from headwater.sinks.sink_secrets import Secrets
-from headwater.sinks.target_registry import open_sink
+from headwater.sinks.connecting.sink_secrets import Secrets
+from headwater.sinks.contract.target_registry import open_sink
+from headwater.sinks.operating.sink_operations import paused, position, preview, redrive, reset
+from headwater.sinks.running.sink_feed import AT_ONCE
+from headwater.sinks.running.sink_runner import Runner
 from tests.made_events import body, dataset_event, job_event, run_event
 from tests.sink_server import Asked, Said, SinkServer, eventually, sink_server
 from tests.sinking import SinkWorld, bodies, events, no_token, runs, sink

@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from headwater.errors import WrongSetting
-from headwater.sinks.sink_secrets import Secrets
-from headwater.sinks.target_registry import open_sink
+from headwater.sinks.connecting.sink_secrets import Secrets
+from headwater.sinks.contract.target_registry import open_sink
 from tests.made_events import body
 from tests.sink_server import Asked, Said, sink_server
 from tests.sinking import SinkWorld, events, no_token, sink

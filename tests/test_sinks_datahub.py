@@ -10,8 +10,8 @@ import pytest
 
 from headwater.errors import WrongSetting
 from headwater.runtime.storage import open_bronze
-from headwater.sinks.sink_operations import preview, redrive, reset
-from headwater.sinks.target_registry import open_sink
+from headwater.sinks.contract.target_registry import open_sink
+from headwater.sinks.operating.sink_operations import preview, redrive, reset
 from tests.made_events import body, dataset_event, job_event, run_event
 from tests.sink_server import Asked, Said, sink_server
 from tests.sinking import SinkWorld, bodies, no_token, samples, sink, stored

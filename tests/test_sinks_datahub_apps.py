@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headwater.sinks.sink_operations import reset
+from headwater.sinks.operating.sink_operations import reset
 from tests.made_events import run_event
 from tests.samples import EVENTS
 from tests.sinking import SinkWorld, bodies, sink

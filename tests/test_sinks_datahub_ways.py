@@ -11,9 +11,9 @@ import fastavro
 import pytest
 
 from headwater.errors import WrongSetting
-from headwater.sinks.sink_operations import reset
-from headwater.sinks.sink_options import Sink
-from headwater.sinks.target_registry import open_sink
+from headwater.sinks.contract.sink_options import Sink
+from headwater.sinks.contract.target_registry import open_sink
+from headwater.sinks.operating.sink_operations import reset
 from tests.kafka_broker import Broker
 from tests.sink_server import Asked, Said, eventually, sink_server
 from tests.sinking import SinkWorld, bodies, no_token, sink

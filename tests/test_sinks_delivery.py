@@ -5,10 +5,10 @@ from itertools import pairwise
 
 import pytest
 
-from headwater.sinks.delivery import LARGEST_BYTES, TRIES, Delivery
-from headwater.sinks.http_post import retry_after
-from headwater.sinks.retry_pace import LONGEST_WISH_S, MOST_S, OPEN_AFTER, Pace
-from headwater.sinks.sink_shape import Outcome, Payload, SinkEvent, verbatim, whole_again
+from headwater.sinks.connecting.http_post import retry_after
+from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent, verbatim, whole_again
+from headwater.sinks.running.delivery import LARGEST_BYTES, TRIES, Delivery
+from headwater.sinks.running.retry_pace import LONGEST_WISH_S, MOST_S, OPEN_AFTER, Pace
 from tests.sinking import payloads
 
 Answers = Callable[[list[str]], Outcome]

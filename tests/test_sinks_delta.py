@@ -10,8 +10,8 @@ import pytest
 from deltalake import DeltaTable
 
 from headwater.errors import WrongSetting
-from headwater.sinks.sink_operations import preview, reset
-from headwater.sinks.target_registry import open_sink
+from headwater.sinks.contract.target_registry import open_sink
+from headwater.sinks.operating.sink_operations import preview, reset
 from headwater.tables import SENT_RUNS
 from tests.azurite import KEY, Storage
 from tests.made_events import dataset_event, job_event, run_event

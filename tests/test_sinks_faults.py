@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from headwater.sinks.sink_operations import redrive
-from headwater.sinks.target_registry import open_sink
+from headwater.sinks.contract.target_registry import open_sink
+from headwater.sinks.operating.sink_operations import redrive
 from tests.sink_faults import FAULTS, faulty_server
 from tests.sink_server import eventually
 from tests.sinking import SinkWorld, bodies, events, no_token, runs, sink

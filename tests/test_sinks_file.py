@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from headwater.errors import WrongSetting
-from headwater.sinks.sinks_file import FileOnDisk, SinksFile, read_sinks
+from headwater.sinks.contract.sinks_file import FileOnDisk, SinksFile, read_sinks
 
 GOOD = "version: 1\nsinks:\n  out: {type: openlineage, url: 'https://one.example.org'}\n"
 LINE = "  out: {type: openlineage, url: 'https://one.example.org', "

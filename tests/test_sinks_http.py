@@ -12,9 +12,9 @@ import httpx
 import pytest
 
 from headwater.errors import Retry, WrongSetting
-from headwater.sinks.http_post import Poster
-from headwater.sinks.kept_connection import KeptConnection
-from headwater.sinks.sink_shape import Outcome
+from headwater.sinks.connecting.http_post import Poster
+from headwater.sinks.connecting.kept_connection import KeptConnection
+from headwater.sinks.contract.sink_shape import Outcome
 from tests.sink_server import Asked, Said, sink_server
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"

@@ -13,15 +13,15 @@ from headwater.cli.sinks_commands import app
 from headwater.errors import WrongQuestion, WrongSetting
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.runtime.storage import open_bronze
-from headwater.sinks.purview_entities import type_definitions
-from headwater.sinks.purview_names import QualifiedNames
-from headwater.sinks.purview_target import qualified_names
-from headwater.sinks.sink_feed import SinkFeed
-from headwater.sinks.sink_operations import preview, redrive, reset
-from headwater.sinks.sink_options import Sink
-from headwater.sinks.sink_secrets import Secrets
-from headwater.sinks.sinks_file import read_sinks
-from headwater.sinks.target_registry import open_sink
+from headwater.sinks.connecting.sink_secrets import Secrets
+from headwater.sinks.contract.sink_options import Sink
+from headwater.sinks.contract.sinks_file import read_sinks
+from headwater.sinks.contract.target_registry import open_sink
+from headwater.sinks.operating.sink_operations import preview, redrive, reset
+from headwater.sinks.running.sink_feed import SinkFeed
+from headwater.sinks.targets.purview.purview_entities import type_definitions
+from headwater.sinks.targets.purview.purview_names import QualifiedNames
+from headwater.sinks.targets.purview.purview_target import qualified_names
 from tests.atlas_server import Atlas
 from tests.hostile_names import NAMES, copies
 from tests.made_events import body, dataset_event, job_event, run_event

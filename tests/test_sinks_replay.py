@@ -12,7 +12,7 @@ import pytest
 
 from headwater.errors import WrongSetting
 from headwater.runtime.sink_opening import open_replay
-from headwater.sinks.sink_replay import Replay, ReplaySpan
+from headwater.sinks.operating.sink_replay import Replay, ReplaySpan
 from tests.lake_check import rows
 from tests.made_events import run_event
 from tests.running import Running, headwater, started

@@ -11,10 +11,10 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from headwater.errors import Retry, WrongSetting
-from headwater.sinks.sink_operations import reset
-from headwater.sinks.sink_options import Reference
-from headwater.sinks.sink_secrets import Secrets
-from headwater.sinks.target_registry import TARGETS, open_sink
+from headwater.sinks.connecting.sink_secrets import Secrets
+from headwater.sinks.contract.sink_options import Reference
+from headwater.sinks.contract.target_registry import TARGETS, open_sink
+from headwater.sinks.operating.sink_operations import reset
 from tests.azurite import ACCOUNT, KEY, Storage
 from tests.kafka_broker import PASSWORD, USER, Broker
 from tests.made_events import job_event, run_event

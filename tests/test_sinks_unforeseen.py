@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from headwater.sinks.sink_operations import preview, redrive
-from headwater.sinks.sink_options import Sink
-from headwater.sinks.sink_secrets import Secrets
-from headwater.sinks.target_registry import TARGETS, open_sink
+from headwater.sinks.connecting.sink_secrets import Secrets
+from headwater.sinks.contract.sink_options import Sink
+from headwater.sinks.contract.target_registry import TARGETS, open_sink
+from headwater.sinks.operating.sink_operations import preview, redrive
 from tests.made_events import run_event
 from tests.sink_server import SinkServer, eventually, sink_server
 from tests.sinking import SinkWorld, bodies, no_token, runs, sink

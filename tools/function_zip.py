@@ -31,8 +31,8 @@ SHIPPED = (
     "headwater/questions/**/*.py",
     "headwater/receiver/*.py",
     "headwater/runtime/*.py",
-    "headwater/sinks/*.py",
-    "headwater/sinks/purview_names.yaml",
+    "headwater/sinks/**/*.py",
+    "headwater/sinks/targets/purview/purview_names.yaml",
     "headwater/spark/**/*.py",  # never imported there: the version of the rules is a hash over these, too
     "headwater/web/*.py",
     "headwater/web/assets/**/*",
@@ -42,7 +42,7 @@ SHIPPED = (
 LEFT_OUT = (
     "headwater/eventlog/kafka_log.py",  # the app speaks AMQP
     "headwater/eventlog/kafka_[cfr]*.py",
-    "headwater/sinks/sink_replay.py",  # a command's
+    "headwater/sinks/operating/sink_replay.py",  # a command's
     "headwater/events/file_validation.py",  # for the command line, with the schemas of the specification
     "headwater/events/problems.py",
     "headwater/events/validation.py",

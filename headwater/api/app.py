@@ -29,7 +29,7 @@ from headwater.questions.answers.list_answers import RejectedEvents
 from headwater.questions.declaring import Question
 
 if TYPE_CHECKING:
-    from headwater.sinks.sink_desk import SinkDesk
+    from headwater.sinks.operating.sink_desk import SinkDesk
 
 SendAgain = Callable[[Sequence[bytes], Mapping[str, str], str], Awaitable[Sequence[str | None]]]
 """Takes bodies, headers and query of a request, and gives for each body None, or why it was refused."""

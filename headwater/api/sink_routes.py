@@ -9,7 +9,7 @@ from headwater.questions import parameters as p
 from headwater.questions.declaring import Help, Microseconds, question
 
 if TYPE_CHECKING:
-    from headwater.sinks.sink_desk import SinkDesk
+    from headwater.sinks.operating.sink_desk import SinkDesk
 
 
 class SinkSources(Protocol):
@@ -52,7 +52,7 @@ def losses(
     limit: p.Listed = 1_000,
 ) -> sink_shapes.SinkLosses:  # fmt: skip
     """Say what a sink's target cannot hold: of a run, or of the newest events that its filter lets by."""
-    from headwater.sinks.sink_loss_report import Looked  # noqa: PLC0415 - no other answer needs a sink's target
+    from headwater.sinks.losses.sink_loss_report import Looked  # noqa: PLC0415 - no other answer needs a sink's target
 
     found = sources.sinks.losses(sink, Looked(run, since, until, limit))
     return msgspec.convert(found, sink_shapes.SinkLosses)

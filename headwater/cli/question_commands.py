@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from headwater.index.reading.index_search import Search
     from headwater.index.reading.view_opener import RulesInForce, ViewOpener
     from headwater.lake.bronze_tables import Bronze
-    from headwater.sinks.sink_desk import SinkDesk
+    from headwater.sinks.operating.sink_desk import SinkDesk
 
 Data = Annotated[Path | None, typer.Option("--data", help="Data folder; default headwater-data.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]

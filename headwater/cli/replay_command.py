@@ -15,7 +15,7 @@ from headwater.runtime.sink_opening import open_replay
 from headwater.settings import load_settings
 
 if TYPE_CHECKING:
-    from headwater.sinks.sink_replay import Replay
+    from headwater.sinks.operating.sink_replay import Replay
 
 app = typer.Typer()
 
@@ -41,7 +41,7 @@ def replay(
 
     Works while Headwater runs and while it does not. Killed, the same command goes on where it stood.
     """
-    from headwater.sinks.sink_replay import ReplaySpan
+    from headwater.sinks.operating.sink_replay import ReplaySpan
 
     settings = load_settings({"data": data})[0]
     folder = existing_folder(settings)
@@ -60,7 +60,7 @@ def _run(replay: "Replay", *, as_json: bool) -> None:
     from rich.console import Console
     from rich.progress import Progress
 
-    from headwater.sinks.sink_runner import Status
+    from headwater.sinks.running.sink_runner import Status
 
     with Progress(console=Console(stderr=True), disable=as_json) as bar:
         task = bar.add_task("replaying", total=replay.total)

@@ -20,7 +20,7 @@ from headwater.settings import Settings, settings_shown
 from headwater.web.pages import Web
 
 if TYPE_CHECKING:
-    from headwater.sinks.sink_desk import SinkDesk
+    from headwater.sinks.operating.sink_desk import SinkDesk
 
 
 class ReadSide:

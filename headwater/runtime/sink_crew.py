@@ -14,9 +14,9 @@ from headwater.lake.lake_maintenance import compact, vacuum
 from headwater.runtime.sink_opening import open_ledger, open_secrets, open_sinks_text
 from headwater.runtime.storage import is_lake_remote, open_bronze
 from headwater.settings import Settings
-from headwater.sinks.sink_options import Sink
-from headwater.sinks.sink_runner import Runner, Status
-from headwater.sinks.sinks_file import SinksFile
+from headwater.sinks.contract.sink_options import Sink
+from headwater.sinks.contract.sinks_file import SinksFile
+from headwater.sinks.running.sink_runner import Runner, Status
 
 LOOK_S = 0.5
 TEND_EVERY_S = 3600.0

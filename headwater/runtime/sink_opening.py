@@ -11,12 +11,12 @@ from headwater.runtime.storage import lake_place, open_bronze, revealed
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
-    from headwater.sinks.sink_desk import SinkDesk
-    from headwater.sinks.sink_ledger import Ledger
-    from headwater.sinks.sink_options import Options
-    from headwater.sinks.sink_replay import Replay, ReplaySpan
-    from headwater.sinks.sink_secrets import Secrets
-    from headwater.sinks.sinks_file import SinksText
+    from headwater.sinks.connecting.sink_secrets import Secrets
+    from headwater.sinks.contract.sink_options import Options
+    from headwater.sinks.contract.sinks_file import SinksText
+    from headwater.sinks.operating.sink_desk import SinkDesk
+    from headwater.sinks.operating.sink_replay import Replay, ReplaySpan
+    from headwater.sinks.running.sink_ledger import Ledger
 
 _KEY = "KEY"
 """What a key that was given by command is called among a replay's secrets."""
@@ -43,7 +43,7 @@ def open_sinks_text(settings: Settings, look_every_s: float = 0.0) -> "SinksText
     look_every_s: least time between two requests for one at an address.
     """
     from headwater.runtime.lake_file import LakeFile
-    from headwater.sinks.sinks_file import FileOnDisk
+    from headwater.sinks.contract.sinks_file import FileOnDisk
 
     path = sinks_path(settings)
     if path:
@@ -54,7 +54,7 @@ def open_sinks_text(settings: Settings, look_every_s: float = 0.0) -> "SinksText
 
 def open_ledger(settings: Settings) -> "Ledger":
     """Open what sinks keep in the lake."""
-    from headwater.sinks.sink_ledger import Ledger
+    from headwater.sinks.running.sink_ledger import Ledger
 
     lake, options = lake_place(settings)
     return Ledger(f"{lake}/sinks", options)
@@ -62,14 +62,14 @@ def open_ledger(settings: Settings) -> "Ledger":
 
 def open_secrets(settings: Settings) -> "Secrets":
     """Open where secrets lie: the environment, and a key vault as this machine's identity."""
-    from headwater.sinks.sink_secrets import Secrets, entra_token
+    from headwater.sinks.connecting.sink_secrets import Secrets, entra_token
 
     return Secrets(entra_token(settings.identity_client_id))
 
 
 def open_sink_desk(settings: Settings, folder: Path) -> "SinkDesk":
     """Return where the sinks of a data folder are asked about and ordered."""
-    from headwater.sinks.sink_desk import SinkDesk
+    from headwater.sinks.operating.sink_desk import SinkDesk
 
     return SinkDesk(
         partial(open_sinks_text, settings), partial(open_bronze, settings), partial(open_ledger, settings),
@@ -102,8 +102,8 @@ def open_replay(
     rate: most events a second; batch: events of a request; key: what the address wants to be shown.
     Raises WrongSetting, NotConfigured.
     """
-    from headwater.sinks.sink_replay import Replay
-    from headwater.sinks.sink_secrets import Secrets, entra_token
+    from headwater.sinks.connecting.sink_secrets import Secrets, entra_token
+    from headwater.sinks.operating.sink_replay import Replay
 
     if "://" in to:
         options, secrets = _address(to, batch, key), Secrets(entra_token(None), {_KEY: key or ""})
@@ -119,7 +119,7 @@ def open_replay(
 def _address(url: str, batch: int, key: str | None) -> "Options":
     from pydantic import ValidationError
 
-    from headwater.sinks.openlineage_target import OpenLineageOptions
+    from headwater.sinks.targets.openlineage_target import OpenLineageOptions
 
     given = {"type": "openlineage", "url": url, "batch": batch, "key": {"env": _KEY} if key else None}
     try:

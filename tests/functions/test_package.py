@@ -14,7 +14,7 @@ from pathspec import GitIgnoreSpec
 from tools.function_zip import ROOT, shipped, write_package
 
 SHIPPED = shipped()
-NEVER_OPENED = ("headwater.eventlog.kafka", "headwater.fabric.", "headwater.sinks.sink_replay")
+NEVER_OPENED = ("headwater.eventlog.kafka", "headwater.fabric.", "headwater.sinks.operating.sink_replay")
 """Named in `runtime/`, which opens them for the command line and for a log that the app does not have."""
 NOT_INSTALLED = {"botocore", "confluent-kafka", "fastavro", "google-auth"}
 """Of sinks of the type `kafka`, into DataHub's topic, at AWS or Google, which say so: whoever wants one adds it."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from functions.sinks.shift import Shift
-from headwater.sinks.sink_operations import paused
+from headwater.sinks.operating.sink_operations import paused
 from tests.functions.host import running
 from tests.sink_server import Asked, Said, SinkServer, sink_server
 from tests.sinking import SinkWorld, bodies, events, runs

@@ -1,0 +1,88 @@
+"""Secrets of sinks: read where `sinks.yml` says they lie, and taken out of whatever is said."""
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from typing import Any
+
+import msgspec
+
+from headwater.errors import LakeUnavailable, WrongSetting
+from headwater.sinks.connecting.kept_connection import KeptConnection, trust
+from headwater.sinks.contract.sink_options import Reference
+
+_SCOPE = "https://vault.azure.net/.default"
+_SHORTEST = 4
+"""Shorter values are no secrets, and would be found in every other word."""
+
+_VAULT_S = 15.0
+
+Token = Callable[[str], str]
+"""Returns an access token of Entra ID for a scope."""
+
+
+class _VaultSecret(msgspec.Struct):
+    value: str
+
+
+class Secrets:
+    """What one sink has been told; not for several threads at once."""
+
+    def __init__(self, token: Token, environment: Mapping[str, str] = os.environ) -> None:
+        """Read nothing yet."""
+        self._token = token
+        self._environment = environment
+        self._known: set[str] = set()
+
+    def reveal(self, reference: Reference) -> str:
+        """Return a secret; raises WrongSetting, or Retry while the vault does not answer."""
+        found = self._from_vault(reference.vault) if reference.vault else self._from_environment(reference.env or "")
+        self._known.add(found)
+        return found
+
+    def hide(self, text: str) -> str:
+        """Return a text without any secret that was revealed."""
+        for secret in self._known:
+            if len(secret) >= _SHORTEST:
+                text = text.replace(secret, "***")
+        return text
+
+    def _from_environment(self, variable: str) -> str:
+        if not (found := self._environment.get(variable)):
+            raise WrongSetting(f"The variable {variable} is not set. Set it where `headwater up` is started.")
+        return found
+
+    def _from_vault(self, address: str) -> str:
+        headers = {"authorization": f"Bearer {self._token(_SCOPE)}"}
+        with closing(KeptConnection(address, timeout_s=_VAULT_S, context=trust())) as connection:
+            answer = connection.ask("GET", "?api-version=7.4", None, headers)
+        try:
+            found = msgspec.json.decode(answer.body, type=_VaultSecret).value
+        except msgspec.DecodeError:
+            found = ""
+        if answer.status != 200 or not found:
+            raise WrongSetting(
+                f"The key vault answers {answer.status} for {address}. Give this identity the role "
+                "`Key Vault Secrets User`, or correct the address."
+            )
+        return found
+
+
+def entra_token(client_id: str | None) -> Token:
+    """Return what asks Entra ID for tokens, as the identity that the machine offers; it keeps them while they hold."""
+    opened: list[Any] = []
+
+    def token(scope: str) -> str:
+        try:
+            from azure.core.exceptions import ClientAuthenticationError  # noqa: PLC0415 - an extra
+            from azure.identity import DefaultAzureCredential  # noqa: PLC0415 - an extra
+        except ModuleNotFoundError as error:
+            raise WrongSetting(f"{error.name} is missing. Run `pip install headwater[azure]`.") from error
+        if not opened:
+            opened.append(DefaultAzureCredential(managed_identity_client_id=client_id))
+        try:
+            return str(opened[0].get_token(scope).token)
+        except ClientAuthenticationError as error:
+            raise LakeUnavailable(f"No token of Entra ID for {scope}: {error.message.splitlines()[0]}") from error
+
+    return token

@@ -1,0 +1,1 @@
+"""What a target cannot hold of what events say."""

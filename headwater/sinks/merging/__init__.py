@@ -1,0 +1,1 @@
+"""Whole runs and whole applications, for targets that take no single events."""

@@ -1,0 +1,118 @@
+"""Whole runs for targets that take no single events: what the lake had of a run before, beside its new events."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Protocol, runtime_checkable
+
+from headwater.events.position import Source
+from headwater.lake.bronze_follower import StoredHead, events_of_runs
+from headwater.lake.bronze_tables import Bronze
+from headwater.lake.schema_changes import SchemaChange, schema_changes
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.job_identity import run_key
+from headwater.sinks.contract.guarding import Hide, convert_guarded
+from headwater.sinks.contract.sink_shape import Payload, SinkEvent, Target
+from headwater.sinks.merging.earlier_applications import LOOKS_BACK_US, TakesApplications, payloads_of_applications
+
+MOST = 20
+"""Events of a run before a batch, first ones and last ones: a batch has four, a stream one a minute, for months."""
+
+
+def run_of(head: StoredHead) -> str | None:
+    """Return what the events of one run share, None for what is of no run; a run id alone need not be one's own."""
+    return run_key(head.run_id, Name(head.job_namespace or "", head.job_name or "")) if head.run_id else None
+
+
+History = Mapping[str, Sequence[SinkEvent]]
+"""Run id → events of the run before those of a batch, in order."""
+
+
+@runtime_checkable
+class TakesRuns(Protocol):
+    """A target whose payloads follow from whole runs."""
+
+    def convert_runs(self, events: Sequence[SinkEvent], history: History) -> list[Payload]:
+        """Return what is sent of events, in the order in which it is sent; touches nothing outside."""
+
+
+SchemaChanges = Callable[[], Mapping[str, Sequence[SchemaChange]]]
+"""Looks up which schemas a batch changes, by the ids of its events."""
+
+
+@runtime_checkable
+class TakesSchemaChanges(Protocol):
+    """A target that tells of changed schemas."""
+
+    def convert_changes(self, events: Sequence[SinkEvent], changes: SchemaChanges) -> list[Payload]:
+        """Return what is sent of events, in the order in which it is sent; touches nothing outside but `changes`."""
+
+
+def payloads_of(target: Target, bronze: Bronze, events: Sequence[SinkEvent], hide: Hide = str) -> list[Payload]:
+    """Convert events, with what the lake had before where a target asks for it: of runs, applications, or schemas.
+
+    What the target fails at unforeseen is unfit: an event, or what a run has among these. hide: of what is said then.
+    """
+    if isinstance(target, TakesSchemaChanges):
+        changes = cache(lambda: _changes(bronze, events))
+        return convert_guarded(lambda some: target.convert_changes(some, changes), events, _place, hide)
+    if not isinstance(target, TakesRuns):
+        return convert_guarded(target.convert, events, _place, hide)
+    history = _history(bronze, events)
+
+    def convert(some: Sequence[SinkEvent]) -> list[Payload]:
+        known = {event.head.run_id for event in some}
+        return target.convert_runs(some, {run: before for run, before in history.items() if run in known})
+
+    found = convert_guarded(convert, events, lambda event: run_of(event.head) or _place(event), hide)
+    if isinstance(target, TakesApplications):
+        found += payloads_of_applications(target, bronze, events, hide)
+    return found
+
+
+def _place(event: SinkEvent) -> tuple[Source, int]:
+    return event.source, event.head.sequence
+
+
+def _changes(bronze: Bronze, events: Sequence[SinkEvent]) -> dict[str, list[SchemaChange]]:
+    heads: dict[Source, list[StoredHead]] = defaultdict(list)
+    for event in events:
+        heads[event.source].append(event.head)
+    found: dict[str, list[SchemaChange]] = {}
+    for source, of_source in heads.items():
+        found |= schema_changes(bronze, source, of_source)
+    return found
+
+
+def by_run(events: Sequence[SinkEvent], history: History) -> list[list[SinkEvent]]:
+    """Return events by what they are of, of a run behind what came before; each group at the place of its last one."""
+    groups: dict[str, list[SinkEvent]] = {}
+    for event in events:
+        key = run_of(event.head) or event.head.event_id
+        before = [each for each in history.get(event.head.run_id or "", ()) if run_of(each.head) == key]
+        groups[key] = group = groups.pop(key, before)  # behind the others: its last event is behind theirs
+        group.append(event)
+    return [*groups.values()]
+
+
+def _history(bronze: Bronze, events: Sequence[SinkEvent]) -> History:
+    begun = {event.head.run_id for event in events if event.head.state == "START"}
+    first: dict[Source, dict[str, StoredHead]] = defaultdict(dict)
+    for event in events:
+        if event.head.run_id and event.head.run_id not in begun:
+            first[event.source].setdefault(event.head.run_id, event.head)
+    found: dict[str, Sequence[SinkEvent]] = {}
+    for source, runs in first.items():
+        found |= _of_source(bronze, source, runs)
+    return found
+
+
+def _of_source(bronze: Bronze, source: Source, runs: Mapping[str, StoredHead]) -> dict[str, list[SinkEvent]]:
+    """Return what the lake has of runs before their first event of a batch."""
+    since_us = max(0, min(head.received_us for head in runs.values()) - LOOKS_BACK_US)
+    before = max(head.sequence for head in runs.values())
+    found: dict[str, list[SinkEvent]] = defaultdict(list)
+    for head, body in events_of_runs(bronze, source, runs.keys(), before=before, since_us=since_us, most=MOST):
+        if head.run_id and head.sequence < runs[head.run_id].sequence:
+            found[head.run_id].append(SinkEvent(source, head, body.encode()))
+    return found

@@ -1,0 +1,60 @@
+"""A whole run as one OpenLineage event: what its events say together, in the form of the specification again."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from headwater.events.spec_index import CORE
+from headwater.events.times import iso
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.sent_facets import Facets
+from headwater.sinks.contract.sink_holdings import Holding
+from headwater.sinks.contract.sink_shape import Payload, SinkEvent
+from headwater.sinks.merging.earlier_events import History, by_run
+from headwater.sinks.merging.merged_event import MergedEvent, merged
+
+_RUN = f"{CORE}#/$defs/RunEvent"
+held_of_runs = tuple(
+    Holding("state", state, "not", "one event a run, at its end") for state in ("START", "RUNNING", "OTHER")
+)
+
+
+def run_payloads(events: Sequence[SinkEvent], history: History) -> list[Payload]:
+    """Return each run that has ended as one event, a stream as it stands; jobs and datasets as they were sent.
+
+    What comes behind a run's end makes it be sent again, whole.
+    """
+    return [
+        Payload(last, run_event(said) if said.kind == "RUN" else last.body) for last, said in due_runs(events, history)
+    ]
+
+
+def due_runs(events: Sequence[SinkEvent], history: History) -> list[tuple[SinkEvent, MergedEvent]]:
+    """Return what a batch settles, each beside its last event: ended runs, streams as they stand, jobs and datasets."""
+    merging = ((group[-1], merged(group)) for group in by_run(events, history))
+    return [(last, said) for last, said in merging if said.is_due]
+
+
+def run_event(said: MergedEvent) -> bytes:
+    """Return a run as one RunEvent of its end; of a stream, which has none, of its newest event."""
+    return msgspec.json.encode(
+        {
+            "eventTime": iso(said.newest_us if said.ended_us is None else said.ended_us),
+            "producer": said.producer,
+            "schemaURL": _RUN,
+            "eventType": said.state or "RUNNING",
+            "run": {"runId": said.run_id, "facets": said.of_run},
+            "job": {"namespace": said.job.namespace, "name": said.job.name, "facets": said.of_job},
+            "inputs": _datasets(said.inputs, "inputFacets", said.input_facets),
+            "outputs": _datasets(said.outputs, "outputFacets", said.output_facets),
+        }
+    )
+
+
+def _datasets(told: Mapping[Name, Facets], own: str, of_run: Mapping[Name, Facets]) -> list[dict[str, Any]]:
+    return [
+        {"namespace": name.namespace, "name": name.name, "facets": facets}
+        | ({own: of_run[name]} if of_run.get(name) else {})
+        for name, facets in told.items()
+    ]

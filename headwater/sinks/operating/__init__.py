@@ -1,0 +1,1 @@
+"""What people ask of sinks and order them, a replay included."""

@@ -1,0 +1,1 @@
+"""A sink at work: follow, convert, deliver, and keep how far it is."""

@@ -1,0 +1,79 @@
+"""Proposals in a file that DataHub's own file source reads: one JSON array, each proposal on a line of its own."""
+
+import errno
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from headwater.errors import WrongSetting
+from headwater.sinks.contract.sink_shape import Outcome, Payload, whole_again
+
+_BEGIN, _END = b"[\n", b"\n]\n"
+_LOOK = 1 << 16
+
+
+class FileEmitter:
+    """One file, which grows: its source reads the files of a folder in no order, and a file from its beginning."""
+
+    def __init__(self, path: Path) -> None:
+        """Touch nothing yet."""
+        self._path = path
+
+    def emit(self, payloads: Sequence[Payload]) -> Outcome:
+        """Put proposals behind those that are there; whoever took the file away gets a new one."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.open("r+b" if self._path.exists() else "w+b") as file:
+                self._append(file, payloads)
+        except OSError as error:
+            return whole_again(len(payloads), f"Cannot write {self._path}: {error.strerror}.")
+        return Outcome()
+
+    def check(self) -> str:
+        """Open it for writing, as it will be."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.open("ab"):
+                pass
+        except OSError as error:
+            raise WrongSetting(
+                f"Cannot write {self._path}: {error.strerror}. Allow it, or correct `file.filename`."
+            ) from error
+        return f"{self._path.resolve()} can be written"
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _append(self, file: BinaryIO, payloads: Sequence[Payload]) -> None:
+        file.seek(0)
+        if not _BEGIN.startswith(file.read(len(_BEGIN))):
+            raise OSError(errno.EEXIST, "it is no file of proposals")
+        place = _end_of_proposals(file)
+        lines = [
+            bytes(each) for payload in payloads for each in msgspec.json.decode(payload.body, type=list[msgspec.Raw])
+        ]
+        file.seek(place)
+        file.write((b",\n" if place else _BEGIN) + b",\n".join(lines) + _END)
+        file.truncate()
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _end_of_proposals(file: BinaryIO) -> int:
+    """Return where the last whole proposal ends, 0 where none does: a write that was cut off may have left a part."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - len(_END)))
+    if size > len(_END) and file.read() == _END:
+        return size - len(_END)
+    until = size
+    while until:
+        since = max(0, until - _LOOK)
+        file.seek(since)
+        found = file.read(until - since).rfind(b",\n")
+        if found >= 0:
+            return since + found
+        until = since and since + 1
+    return 0

@@ -1,0 +1,131 @@
+"""Datasets and columns that feed others, by DataHub's names; D6 and D7 of docs/sinks.md."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+from msgspec import Raw
+
+from headwater.events.event import Content
+from headwater.events.rows import content_rows
+from headwater.lineage.edges.facet_contents import SentEdge, Transformation, sent_edges
+from headwater.lineage.names.dataset_name import Name
+from headwater.sinks.merging.merged_event import MergedEvent
+from headwater.sinks.targets.datahub.datahub_aspects import Aspect
+from headwater.sinks.targets.datahub.datahub_urns import field_urn
+
+Urn = Callable[[Name], str]
+
+_CONFIDENCE = 0.5
+"""As DataHub's converter says."""
+
+
+class Lineage(NamedTuple):
+    """URNs of what is read and written; of each output what feeds it, its FineGrainedLineages, its masked columns."""
+
+    inputs: list[str]
+    outputs: list[str]
+    upstreams: Mapping[str, list[str]]
+    columns: Mapping[str, list[Aspect]]
+    masked: Mapping[str, set[str]]
+
+
+class _Column(NamedTuple):
+    """A column of a dataset; all of its columns where `name` is None."""
+
+    dataset: str
+    name: str | None
+
+
+def lineage_of(said: MergedEvent, urn: Urn) -> Lineage:
+    """Return lineage as events say it, also what column lineage alone names; rules 4 and 11 of docs/lineage.md."""
+    edges = _edges(said, urn)
+    read = [urn(edge.source) for edge in chain.from_iterable(edges.values()) if edge.source]
+    inputs = [*dict.fromkeys([*map(urn, said.inputs), *read])]
+    outputs = [*dict.fromkeys([*map(urn, said.outputs), *(column.dataset for column in edges)])]
+    if not edges and set(inputs) == set(outputs):
+        outputs = []  # D9: it rewrites what it reads, or changes its properties
+    wide = _all_columns(said, urn, edges)
+    columns: dict[str, list[Aspect]] = defaultdict(list)
+    masked: dict[str, set[str]] = defaultdict(set)
+    for (dataset, name), found in edges.items():
+        to = wide[dataset] if name is None else [name]
+        if to and (fine := _fine(dataset, to, found, urn)):
+            columns[dataset].append(fine)
+        if any(edge.transformation.masked for edge in found):
+            masked[dataset].update(to)
+    upstreams = {output: _feeding(output, inputs, outputs, edges, urn) for output in outputs}
+    return Lineage(inputs, outputs, upstreams, columns, masked)
+
+
+def _edges(said: MergedEvent, urn: Urn) -> dict[_Column, list[SentEdge]]:
+    """Return edges by what they lead to; with a `lineage` facet of run or job only what that says."""
+    found: dict[_Column, list[SentEdge]] = defaultdict(list)
+    for target, edge in _sent(said):
+        found[_Column(urn(target), edge.output)].append(edge)
+    return found
+
+
+def _sent(said: MergedEvent) -> Iterator[tuple[Name, SentEdge]]:
+    if declared := said.declared:
+        for edge in chain.from_iterable(_read("lineage", raw) for raw in declared):
+            if edge.target:
+                yield edge.target, edge
+        return
+    for name, facets in said.outputs.items():
+        key = "lineage" if "lineage" in facets else "columnLineage"
+        yield from ((name, edge) for edge in (_read(key, facets[key]) if key in facets else ()))
+
+
+def _all_columns(said: MergedEvent, urn: Urn, edges: Mapping[_Column, Any]) -> dict[str, list[str]]:
+    """Return the columns that are known of each output: of its schema, and those that have edges."""
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    for name, facets in said.outputs.items():
+        if "schema" in facets:
+            found[urn(name)].update(dict.fromkeys(_paths(facets["schema"])))
+    for dataset, column in edges:
+        if column is not None:
+            found[dataset][column] = None
+    return {dataset: [*columns] for dataset, columns in found.items()} | {
+        each.dataset: [] for each in edges if each.dataset not in found
+    }
+
+
+def _paths(schema: Raw) -> list[str]:
+    return [".".join(row[2]) for row in content_rows(Content("schemas", "", "schema", bytes(schema)))]
+
+
+def _feeding(
+    output: str, inputs: Sequence[str], outputs: Sequence[str], edges: Mapping[_Column, Sequence[SentEdge]], urn: Urn
+) -> list[str]:
+    """Return what feeds one output: the datasets of its columns; all inputs without any, or where it is alone."""
+    of_columns = [
+        urn(edge.source) for column, found in edges.items() if column.dataset == output for edge in found if edge.source
+    ]
+    alone = len(outputs) == 1 or not of_columns
+    return [*dict.fromkeys([*of_columns, *(each for each in inputs if alone and each != output)])]
+
+
+def _fine(target: str, columns: Sequence[str], edges: Sequence[SentEdge], urn: Urn) -> Aspect | None:
+    upstreams = sorted({field_urn(urn(edge.source), edge.column) for edge in edges if edge.source and edge.column})
+    if not upstreams:
+        return None
+    operations = ",".join(sorted({_operation(edge.transformation) for edge in edges if edge.stated}))
+    return {
+        "upstreamType": "FIELD_SET",
+        "upstreams": upstreams,
+        "downstreamType": "FIELD_SET",
+        "downstreams": [field_urn(target, column) for column in columns],
+        "confidenceScore": _CONFIDENCE,
+    } | ({"transformOperation": operations} if operations else {})
+
+
+def _operation(step: Transformation) -> str:
+    """Return `TYPE:SUBTYPE`, and `MASKED`, for which DataHub has no other place."""
+    words = ["DIRECT" if step.direct else "INDIRECT", step.subtype, "MASKED" if step.masked else None]
+    return ":".join(word for word in words if word)
+
+
+def _read(key: str, facet: Raw) -> Sequence[SentEdge]:
+    return sent_edges(content_rows(Content("column_lineage", "", key, bytes(facet))), Name)

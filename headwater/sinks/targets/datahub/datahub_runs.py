@@ -1,0 +1,60 @@
+"""A run as DataHub's data process instance; D5 and D8 of docs/sinks.md."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+from headwater.events.rule_facets import text_at
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.job_identity import run_key
+from headwater.sinks.merging.merged_event import MergedEvent, facet
+from headwater.sinks.targets.datahub.datahub_aspects import Aspect, properties, stamp, upsert
+
+_OWN = ("parent", "lineage", "tags")
+"""Facets of a run that are told otherwise, or not at all."""
+
+
+def run_urn(run_id: str, job: Name) -> str:
+    """Return the URN of a run; ids that are no UUIDs repeat from job to job, so they are told by the job's, too."""
+    key = run_key(run_id, job)
+    return f"urn:li:dataProcessInstance:{key if key[0] != '[' else hashlib.sha256(key.encode()).hexdigest()[:32]}"
+
+
+def run_aspects(said: MergedEvent, job: str, inputs: Sequence[str], outputs: Sequence[str]) -> Iterator[Aspect]:
+    """Yield the proposals for a run of a job; inputs and outputs are URNs of datasets."""
+    urn = run_urn(said.run_id or "", said.job)
+    if inputs:
+        yield upsert(urn, "dataProcessInstanceInput", {"inputs": [*inputs]})
+    if outputs:
+        yield upsert(urn, "dataProcessInstanceOutput", {"outputs": [*outputs]})
+    told = {name: raw for name, raw in said.of_run.items() if name not in _OWN}
+    yield upsert(
+        urn, "dataProcessInstanceProperties",
+        {
+            "name": said.run_id,
+            "created": stamp(said.began_us),
+            "customProperties": properties(told) | {"producer": said.producer},
+        } | ({"type": "STREAMING"} if said.is_streaming else {}),
+    )  # fmt: skip
+    yield upsert(urn, "dataProcessInstanceRelationships", _relations(said, job))
+    yield upsert(urn, "dataProcessInstanceRunEvent", {"timestampMillis": said.began_us // 1000, "status": "STARTED"})
+    if said.state and said.ended_us is not None:
+        yield upsert(urn, "dataProcessInstanceRunEvent", _end(said.state, said.began_us, said.ended_us))
+
+
+def _end(state: str, began_us: int, ended_us: int) -> Aspect:
+    return {
+        "timestampMillis": ended_us // 1000,
+        "status": "COMPLETE",
+        "result": {"type": "SUCCESS" if state == "COMPLETE" else "FAILURE", "nativeResultType": state},
+        "durationMillis": max(0, ended_us - began_us) // 1000,
+    }
+
+
+def _relations(said: MergedEvent, job: str) -> Aspect:
+    found: Aspect = {"parentTemplate": job, "upstreamInstances": []}
+    parent = facet(said.of_run, "parent")
+    run_id, namespace, name = (
+        text_at(parent, *path) for path in (("run", "runId"), ("job", "namespace"), ("job", "name"))
+    )
+    job_of_parent = Name(namespace or "", name or "")
+    return found | ({"parentInstance": run_urn(run_id, job_of_parent)} if run_id else {})

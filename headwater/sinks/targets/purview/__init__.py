@@ -1,0 +1,1 @@
+"""Microsoft Purview: Atlas entities, their names by rules, and what the account has already."""

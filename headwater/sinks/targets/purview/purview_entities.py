@@ -1,0 +1,185 @@
+"""Events of runs to Atlas entities, by the rules of lineage: no clock, no network, nothing remembered.
+
+A job is one entity, which has the state of its newest run. What a run makes of which datasets is one more for each set
+of inputs, named by job, inputs and outputs: a run that does the same again updates it. References go by qualified name.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
+from itertools import chain
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from headwater.events.times import iso
+from headwater.lineage.edges.facet_contents import ContentsInMemory
+from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, contributions
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.names_in_time import Naming, links_of
+from headwater.lineage.runs.event_reading import FactsReader
+from headwater.lineage.runs.job_identity import job_key, run_id_of
+from headwater.lineage.runs.merged_run import Run, fold
+from headwater.lineage.runs.run_facts import RunFacts
+from headwater.sinks.contract.sink_shape import SinkEvent
+from headwater.sinks.targets.purview.purview_names import PLACEHOLDER, QualifiedName, QualifiedNames
+
+PROCESS = "openlineage_process"
+_PROCESS_TEXTS = ("columnMapping", "openlineageRunId", "openlineageState", "jobNamespace", "jobName", "lastEventTime")
+_DATASET_TEXTS = ("openlineageNamespace", "openlineageName")
+
+Entity = dict[str, Any]
+
+
+class EntityBuilder:
+    """Reads the events of one batch. Not for several threads at once."""
+
+    def __init__(self, names: QualifiedNames) -> None:
+        """Read nothing yet."""
+        self._names = names
+        self._contents = ContentsInMemory()
+        self._reader = FactsReader(names.forms.canonical, self._contents)
+
+    def facts(self, event: SinkEvent) -> RunFacts:
+        """Read an event."""
+        return self._reader.read(event.head.event_id, event.head.received_us, event.body.decode())
+
+    def of_state(self, fact: RunFacts) -> list[Entity]:
+        """Return the job of an event in the state that the event tells."""
+        return [_job(fold([fact], Naming()))]
+
+    def of_run(self, facts: Sequence[RunFacts]) -> list[Entity]:
+        """Return what the events of a run, or one declaration, say together: datasets before what refers to them."""
+        naming = Naming()
+        for fact in facts:
+            for alias, location in links_of(fact):
+                naming.bind(alias, location)
+        run = fold(facts, naming)
+        rules = EdgeRules(self._contents, naming, lambda _, column: column, lambda _, __: None)
+        datasets: dict[str, Entity] = {}
+        processes = [] if run.kind == "DATASET" else [_job(run)]
+        for inputs, lineages in _by_inputs(contributions(run, rules)).items():
+            outputs = sorted(each.output.plain for each in lineages if each.output)
+            if run.kind == "DATASET" and not inputs:
+                datasets |= dict(map(self._dataset, outputs))  # it describes them, and no job makes them
+                continue
+            datasets |= dict(map(self._dataset, [*inputs, *outputs]))
+            processes.append(self._process(run, inputs, outputs, lineages))
+        return [*datasets.values(), *processes]
+
+    def _dataset(self, name: Name) -> tuple[str, Entity]:
+        found = self._names.of(name)
+        attributes = {"name": found.shown, "qualifiedName": found.qualified_name}
+        if found.type == PLACEHOLDER:
+            attributes |= dict(zip(_DATASET_TEXTS, name.parts, strict=True))
+        return found.qualified_name, {"typeName": found.type, "attributes": attributes}
+
+    def _process(
+        self, run: Run, inputs: Sequence[Name], outputs: Sequence[Name], lineages: Sequence[OutputLineage]
+    ) -> Entity:
+        read, written = self._qualified(inputs), self._qualified(outputs)
+        entity = _job(run)
+        entity["attributes"] |= {
+            "qualifiedName": f"{entity['attributes']['qualifiedName']}/processes/{_hash(read)}->{_hash(written)}",
+            "inputs": [_reference(each) for each in read],
+            "outputs": [_reference(each) for each in written],
+            "columnMapping": msgspec.json.encode(self._column_mapping(lineages)).decode(),
+        }
+        return entity
+
+    def _qualified(self, names: Iterable[Name]) -> list[QualifiedName]:
+        found = {each.qualified_name: each for each in map(self._names.of, names)}
+        return [found[key] for key in sorted(found)]
+
+    def _column_mapping(self, lineages: Iterable[OutputLineage]) -> list[dict[str, Any]]:
+        """Return which columns' values go into which, by pairs of datasets: what only filters or joins is no value."""
+        pairs: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
+        for lineage in lineages:
+            for edge in lineage.edges:
+                if lineage.output and edge.target is not None and edge.transformation.direct:
+                    pair = tuple(self._names.of(each.plain).qualified_name for each in (edge.source, lineage.output))
+                    pairs.setdefault((pair[0], pair[1]), {})[edge.column, edge.target] = None
+        return [
+            {
+                "DatasetMapping": {"Source": source, "Sink": sink},
+                "ColumnMapping": [{"Source": column, "Sink": target} for column, target in sorted(columns)],
+            }
+            for (source, sink), columns in sorted(pairs.items())
+        ]
+
+
+def _by_inputs(lineages: Iterable[OutputLineage]) -> dict[tuple[Name, ...], list[OutputLineage]]:
+    """Group what a run says by equal inputs: one process of all of them would say that each feeds each."""
+    found: dict[tuple[Name, ...], list[OutputLineage]] = {}
+    for each in lineages:
+        inputs = sorted({name.plain for name in (*each.tables, *each.named)})
+        found.setdefault(tuple(inputs), []).append(each)
+    return found
+
+
+def _job(run: Run) -> Entity:
+    """Return the entity of a job; declared datasets have their producer in its place."""
+    namespace, name = run.job_key.parts if run.kind != "DATASET" else ("declared", run.producer)
+    shown = job_key(run.job, None).name if run.kind != "DATASET" else name  # the key may be an artifact's id
+    return {
+        "typeName": PROCESS,
+        "attributes": {
+            "name": shown,
+            "qualifiedName": f"openlineage://{quote(namespace, safe='')}/{name}",
+            "jobNamespace": namespace,
+            "jobName": shown,
+            "openlineageState": run.state,
+            "lastEventTime": iso(run.last_us) or "",
+            "openlineageRunId": run_id_of(run.key) if run.kind == "RUN" else "",
+        },
+    }
+
+
+def _reference(dataset: QualifiedName) -> dict[str, Any]:
+    return {"typeName": dataset.type, "uniqueAttributes": {"qualifiedName": dataset.qualified_name}}
+
+
+def _hash(names: Iterable[QualifiedName]) -> str:
+    return sha256("\n".join(each.qualified_name for each in names).encode()).hexdigest()[:32]
+
+
+def united(some: Iterable[Iterable[Entity]]) -> list[Entity]:
+    """Unite entities, of equal ones the last at its place, datasets first: a request must not name one twice."""
+    found: dict[tuple[str, str], Entity] = {}
+    for entity in chain.from_iterable(some):
+        found.pop(entity_key(entity), None)
+        found[entity_key(entity)] = entity
+    return sorted(found.values(), key=is_process)
+
+
+def is_process(entity: Entity) -> bool:
+    """Tell what refers to datasets from these."""
+    return bool(entity["typeName"] == PROCESS)
+
+
+def entity_key(entity: Entity) -> tuple[str, str]:
+    """Return by what an entity is known: type and qualified name."""
+    return entity["typeName"], entity["attributes"]["qualifiedName"]
+
+
+def type_definitions() -> dict[str, Entity]:
+    """Return our two types by name: Purview's own `Process` has no columnMapping."""
+    return dict(_definitions())
+
+
+def _definitions() -> Iterator[tuple[str, Entity]]:
+    for name, parent, texts in ((PROCESS, "Process", _PROCESS_TEXTS), (PLACEHOLDER, "DataSet", _DATASET_TEXTS)):
+        attributes = [
+            {
+                "name": text, "typeName": "string", "cardinality": "SINGLE", "isOptional": True, "isUnique": False,
+                "isIndexable": False, "includeInNotification": False, "valuesMinCount": 0, "valuesMaxCount": 1,
+            }
+            for text in texts
+        ]  # fmt: skip
+        yield (
+            name,
+            {
+                "category": "ENTITY", "name": name, "superTypes": [parent],
+                "relationshipAttributeDefs": [], "attributeDefs": attributes,
+            },
+        )  # fmt: skip

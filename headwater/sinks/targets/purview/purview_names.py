@@ -1,0 +1,119 @@
+"""Which type and qualified name a dataset has in Purview: ordered rules over canonical names, the first that fits."""
+
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple, Self
+from urllib.parse import quote
+
+import yaml
+from pydantic import Field, TypeAdapter, model_validator
+
+from headwater.lineage.names.canonical_names import NameRules
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.name_patterns import Pattern, Template, read_pattern, read_template
+from headwater.sinks.contract.sink_options import Part
+
+PLACEHOLDER = "openlineage_dataset"
+"""Our type, of datasets for which no rule knows one."""
+
+
+class QualifiedNameRule(Part):
+    """One rule; patterns and templates are those of `names.yaml` (docs/names.md). Without `type`: a placeholder."""
+
+    id: str = Field(min_length=1)
+    why: str = ""
+    namespace: str
+    name: str = "{name:rest}"
+    type: str | None = Field(None, pattern=r"^\w+$")
+    qualified_name: str | None = Field(None, min_length=1)
+    shown: str | None = Field(None, min_length=1, description="What people see; else the end of the name.")
+
+    @model_validator(mode="after")
+    def _can_be_read(self) -> Self:
+        if (self.type is None) != (self.qualified_name is None):
+            raise ValueError("`type` and `qualified_name` belong together; without both it makes a placeholder")
+        _compiled(self)
+        return self
+
+
+class QualifiedName(NamedTuple):
+    """What a dataset is in Purview, and which rule said so."""
+
+    type: str
+    qualified_name: str
+    shown: str
+    rule: str
+    why: str
+
+
+class _Compiled(NamedTuple):
+    rule: QualifiedNameRule
+    namespace: Pattern
+    name: Pattern
+    qualified_name: Template | None
+    shown: Template | None
+
+    def apply(self, dataset: Name) -> QualifiedName | None:
+        space = self.namespace.compiled.fullmatch(dataset.namespace)
+        name = self.name.compiled.fullmatch(dataset.name) if space else None
+        if space is None or name is None:
+            return None
+        holes = space.groupdict() | name.groupdict()
+        if self.rule.type is None or self.qualified_name is None:
+            return _placeholder(dataset, self.rule.id, self.rule.why)
+        shown = self.shown.fill(holes) if self.shown else _last(dataset.name)
+        return QualifiedName(self.rule.type, self.qualified_name.fill(holes), shown, self.rule.id, self.rule.why)
+
+
+class QualifiedNames:
+    """The rules in force: a sink's own before the shipped ones."""
+
+    def __init__(self, own: Iterable[QualifiedNameRule], forms: NameRules) -> None:
+        """forms: of names as sent (rule 2)."""
+        self._rules = [_compiled(rule) for rule in (*own, *_shipped())]
+        self.forms = forms
+
+    @property
+    def types(self) -> list[str]:
+        """Every type that a rule gives, in order, each once."""
+        return list(dict.fromkeys(each.rule.type for each in self._rules if each.rule.type))
+
+    def of(self, dataset: Name) -> QualifiedName:
+        """Return what a dataset, by its canonical name, is in Purview. Takes every name and never fails."""
+        found = (each.apply(dataset) for each in self._rules)
+        unknown = "no rule knows a type for it"
+        return next((each for each in found if each), None) or _placeholder(dataset, "placeholder", unknown)
+
+    def explain(self, namespace: str, name: str) -> dict[str, Any]:
+        """Return which rules led from a name as sent to its canonical name, and which to the qualified name."""
+        steps = [
+            {"rule": step.rule, **step.after.shown, "why": step.why} for step in self.forms.explain(namespace, name)
+        ]
+        return {"items": steps, **self.of(self.forms.canonical(namespace, name))._asdict()}
+
+
+def _placeholder(dataset: Name, rule: str, why: str) -> QualifiedName:
+    qualified_name = f"openlineage-dataset://{quote(dataset.namespace, safe='')}/{dataset.name}"
+    return QualifiedName(PLACEHOLDER, qualified_name, _last(dataset.name), rule, why)
+
+
+def _last(name: str) -> str:
+    """Return the end of a path; other names whole."""
+    return name.rstrip("/").rpartition("/")[2] or name
+
+
+def _compiled(rule: QualifiedNameRule) -> _Compiled:
+    """Read patterns and templates; raises ValueError saying what does not fit."""
+    namespace, name = read_pattern(rule.namespace), read_pattern(rule.name)
+    holes, named = set(namespace.compiled.groupindex), set(name.compiled.groupindex)
+    if twice := holes & named:
+        raise ValueError(f"namespace and name share the hole {min(twice)!r}; rename one")
+    templates = [text and read_template(text, holes | named) for text in (rule.qualified_name, rule.shown)]
+    return _Compiled(rule, namespace, name, *(each or None for each in templates))
+
+
+@cache
+def _shipped() -> tuple[QualifiedNameRule, ...]:
+    text = files("headwater.sinks.targets.purview").joinpath("purview_names.yaml").read_text("utf-8")
+    return TypeAdapter(tuple[QualifiedNameRule, ...]).validate_python(yaml.safe_load(text))

@@ -1,0 +1,147 @@
+"""Microsoft Purview: runs as Atlas entities, by bulk upserts; assets that are there already are never changed."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Literal, cast
+
+import msgspec
+from pydantic import Field
+
+from headwater.errors import Retry, WrongQuestion, WrongSetting
+from headwater.index.rules_files import RulesFiles
+from headwater.lineage.names.canonical_names import NameRules, default_rules
+from headwater.lineage.runs.run_facts import RunFacts
+from headwater.sinks.connecting.http_options import EntraId, HttpOptions, open_poster
+from headwater.sinks.contract.sink_options import Options, Reveal
+from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent
+from headwater.sinks.merging.earlier_events import History
+from headwater.sinks.targets.purview.purview_account import NotTaken, PurviewAccount
+from headwater.sinks.targets.purview.purview_catalog import PurviewCatalog
+from headwater.sinks.targets.purview.purview_entities import Entity, EntityBuilder, united
+from headwater.sinks.targets.purview.purview_holdings import held_by_purview
+from headwater.sinks.targets.purview.purview_names import QualifiedNameRule, QualifiedNames
+
+_SCOPE = "https://purview.azure.net/.default"
+
+
+class PurviewOptions(HttpOptions):
+    """Options of the type `purview`; without a credential it asks Entra ID as this machine's identity."""
+
+    type: Literal["purview"]
+    batch: int = Field(100, ge=1, le=1000, description="Entities of a request.")
+    collection: str | None = Field(None, pattern=r"^[\w-]+$", description="Id of the collection of new entities.")
+    names: tuple[QualifiedNameRule, ...] = Field((), description="Rules for qualified names, before the shipped ones.")
+    rules: Path | None = Field(None, description="Folder of your rules for names, as the setting `rules`.")
+
+
+OPTIONS = PurviewOptions
+holdings = held_by_purview
+
+
+class PurviewTarget:
+    """One account."""
+
+    def __init__(self, account: PurviewAccount, names: QualifiedNames, largest: int) -> None:
+        """Connect to nothing yet."""
+        self.largest = largest
+        self._account = account
+        self._catalog = PurviewCatalog(account)
+        self._names = names
+
+    def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
+        """Convert events of which nothing came before."""
+        return self.convert_runs(events, {})
+
+    def convert_runs(self, events: Sequence[SinkEvent], history: History) -> list[Payload]:
+        """Say what a run did with its last event; those before it tell the job's state."""
+        builder = EntityBuilder(self._names)
+        runs: dict[str, list[RunFacts]] = defaultdict(list)
+        for event in chain.from_iterable(history.values()):
+            fact = builder.facts(event)
+            runs[fact.run_key].append(fact)
+        facts = [builder.facts(event) for event in events]
+        last: dict[str, RunFacts] = {}
+        for fact in facts:
+            runs[fact.run_key].append(fact)
+            last[fact.run_key] = fact
+        return [
+            _payload(event, _entities(builder, fact, runs[fact.run_key], is_last=fact is last[fact.run_key]))
+            for event, fact in zip(events, facts, strict=True)
+        ]
+
+    def deliver(self, payloads: Sequence[Payload]) -> Outcome:
+        """Post what datasets are not there yet, then what refers to them; an event of unknown types is refused."""
+        entities = [msgspec.json.decode(payload.body)["entities"] for payload in payloads]
+        try:
+            missing = self._account.missing_types({each["typeName"] for own in entities for each in own})
+            refused = {
+                place: _refusal(unknown)
+                for place, own in enumerate(entities)
+                if (unknown := sorted(missing & {each["typeName"] for each in own}))
+            }
+            places = [place for place in range(len(payloads)) if place not in refused]
+            self._catalog.upsert(united(entities[place] for place in places))
+        except NotTaken as error:
+            return error.outcome(len(payloads))
+        return Outcome(refused=refused)
+
+    def check(self) -> str:
+        """Ask for the types that rules give."""
+        self._account.check_answer()
+        try:
+            missing = self._account.missing_types(set(self._names.types))
+        except NotTaken as error:
+            raise Retry(error.outcome(1).trouble or "It does not say which types it knows.") from error
+        unknown = f"; it does not know {', '.join(sorted(missing))}: see `names`" if missing else ""
+        return f"it answers as Purview does{unknown}"
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._account.close()
+
+
+def open_target(options: Options, reveal: Reveal) -> PurviewTarget:
+    """Open an account."""
+    given = cast("PurviewOptions", options)
+    if not (given.key or given.oauth or given.entra):
+        given = given.model_copy(update={"entra": EntraId(scope=_SCOPE)})
+    account = PurviewAccount(open_poster(given, reveal), given.batch, given.collection)
+    return PurviewTarget(account, qualified_names(given), given.batch)
+
+
+def qualified_names(options: Options) -> QualifiedNames:
+    """Return a sink's rules for names; raises WrongQuestion for a sink of another type, WrongSetting."""
+    if not isinstance(options, PurviewOptions):
+        raise WrongQuestion(
+            f"A sink of type {options.type} has no rules for qualified names. Ask for one of type purview."
+        )
+    return QualifiedNames(options.names, _rules(options.rules))
+
+
+def _rules(folder: Path | None) -> NameRules:
+    if folder is None:
+        return default_rules()
+    if not folder.expanduser().is_dir():
+        raise WrongSetting(f"No folder {folder}. Create it, or correct `rules`.")
+    files = RulesFiles(folder.expanduser())
+    rules = files.current().names
+    if files.problems:
+        raise WrongSetting(files.problems[0])
+    return rules
+
+
+def _entities(builder: EntityBuilder, fact: RunFacts, run: Sequence[RunFacts], *, is_last: bool) -> list[Entity]:
+    if fact.kind != "RUN":
+        return builder.of_run([fact])
+    return builder.of_run(run) if is_last else builder.of_state(fact)
+
+
+def _payload(event: SinkEvent, entities: Sequence[Entity]) -> Payload:
+    body = msgspec.json.encode({"entities": entities})
+    return Payload(event, body, None if entities else "it is about nothing that a catalog holds")
+
+
+def _refusal(types: Sequence[str]) -> str:
+    return f"It does not know the type {', '.join(types)}. Correct `names`, or register such a source; then redrive."

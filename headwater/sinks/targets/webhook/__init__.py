@@ -1,0 +1,1 @@
+"""A webhook: small signed notices about what people wait for."""

@@ -1,0 +1,83 @@
+"""What is told of events that people wait for: small, the same for the same events; pure."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from headwater.events.decode import repair_surrogates
+from headwater.events.rule_facets import text_at
+from headwater.events.times import iso, parse_time
+from headwater.events.wire import WireEvent, read_wire_event
+from headwater.lake.schema_changes import SchemaChange
+from headwater.lineage.runs.sent_facets import run_facets
+from headwater.sinks.contract.sink_shape import SinkEvent
+from headwater.sinks.merging.earlier_events import run_of
+from headwater.sinks.merging.merged_event import facet
+
+NoticeKind = Literal["run.failed", "schema.changed"]
+
+_LONGEST = 1000
+"""Characters of an error's message."""
+_DATASETS, _COLUMNS = 20, 100
+"""Datasets of a notice, and of each its columns of one kind; `datasetsTotal` and the like say how many there are."""
+
+
+def run_failed(event: SinkEvent) -> bytes:
+    """Return the notice of an event FAIL or ABORT; a run that says so twice gives one id."""
+    wire = _read(event)
+    message = text_at(facet(run_facets(wire), "errorMessage"), "message")
+    data = _run(event) | {"state": event.head.state} | ({"message": message[:_LONGEST]} if message else {})
+    return _notice("run.failed", f"{run_of(event.head)} {event.head.state}", wire, event, data)
+
+
+def schema_changed(event: SinkEvent, changes: Sequence[SchemaChange]) -> bytes:
+    """Return the notice of an event that says other columns of datasets than were said before."""
+    data = _run(event) | {"datasets": [_change(each) for each in changes[:_DATASETS]], "datasetsTotal": len(changes)}
+    return _notice("schema.changed", event.head.event_id, _read(event), event, data)
+
+
+def _change(change: SchemaChange) -> dict[str, Any]:
+    before, now = change.before, change.now
+    return {
+        "namespace": change.namespace,
+        "name": change.name,
+        **_listed("added", [{"name": name, "type": now[name]} for name in now if name not in before]),
+        **_listed("removed", [{"name": name, "type": before[name]} for name in before if name not in now]),
+        **_listed(
+            "retyped",
+            [{"name": name, "from": before[name], "to": now[name]} for name in now if _retyped(name, before, now)],
+        ),
+    }
+
+
+def _retyped(name: str, before: Mapping[str, str | None], now: Mapping[str, str | None]) -> bool:
+    return name in before and before[name] != now[name]
+
+
+def _listed(name: str, columns: Sequence[Any]) -> dict[str, Any]:
+    return {name: columns[:_COLUMNS], f"{name}Total": len(columns)}
+
+
+def _run(event: SinkEvent) -> dict[str, Any]:
+    """Return the run and job that an event is of; nothing of an event of a dataset."""
+    head = event.head
+    job = {"job": {"namespace": head.job_namespace, "name": head.job_name}} if head.job_name else {}
+    return ({"runId": head.run_id} if head.run_id else {}) | job
+
+
+def _read(event: SinkEvent) -> WireEvent:
+    return read_wire_event(repair_surrogates(event.body))[0]
+
+
+def _notice(kind: NoticeKind, about: str, wire: WireEvent, event: SinkEvent, data: dict[str, Any]) -> bytes:
+    sent_us, _ = parse_time(wire.eventTime)
+    return msgspec.json.encode(
+        {
+            "type": kind,
+            "id": f"msg_{hashlib.sha256(f'{kind} {about}'.encode()).hexdigest()[:32]}",
+            "timestamp": iso(event.head.received_us if sent_us is None else sent_us),
+            "data": data,
+        }
+    )

@@ -1,0 +1,131 @@
+"""A webhook: a small signed JSON about what people wait for, by the Standard Webhooks specification 1.0.0."""
+
+import base64
+import binascii
+import hmac
+import time
+from collections.abc import Sequence
+from typing import Literal, cast
+
+import msgspec
+from pydantic import Field
+
+from headwater.errors import WrongSetting
+from headwater.sinks.connecting.http_options import HttpOptions, open_poster
+from headwater.sinks.connecting.http_post import Headers, Poster
+from headwater.sinks.contract.sink_holdings import Holding, Holdings
+from headwater.sinks.contract.sink_options import Options, Reveal, Seconds, SecretReference
+from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent
+from headwater.sinks.merging.earlier_events import SchemaChanges
+from headwater.sinks.targets.webhook.webhook_notices import NoticeKind, run_failed, schema_changed
+
+_ENDS = ("FAIL", "ABORT")
+
+
+class WebhookOptions(HttpOptions):
+    """Options of the type `webhook`; `url` is posted to as it stands."""
+
+    type: Literal["webhook"]
+    secret: SecretReference = Field(description="What notices are signed with: `whsec_` and 24 to 64 bytes in base64.")
+    notices: tuple[NoticeKind, ...] = Field(("run.failed", "schema.changed"), description="What is told.")
+    every: Seconds = Field(5.0, description="Least time between two looks.")
+    compress: Literal[False] = Field(False, description="Notices are small: never.")
+
+
+OPTIONS = WebhookOptions
+
+
+def holdings(_: Options) -> Holdings:
+    """Return what notices tell."""
+    return (
+        Holding("event", "*", "part", "runs that failed, and events that change columns"),
+        Holding("state", "FAIL", "part", "runs that failed"),
+        Holding("state", "ABORT", "part", "runs that failed"),
+        Holding("state", "COMPLETE", "part", "runs that changed columns"),
+        Holding("written dataset", "*", "part", "datasets with other columns than before"),
+        Holding("run facet", "errorMessage", "part", "the beginning of its message"),
+        Holding("dataset facet", "schema", "part", "columns that came, went or have another type"),
+        Holding("*", "*", "not", "it tells of what people wait for, and where to look"),
+    )
+
+
+class WebhookTarget:
+    """One address."""
+
+    largest = 1
+
+    def __init__(self, poster: Poster, path: str, notices: Sequence[NoticeKind]) -> None:
+        """Connect to nothing yet."""
+        self._poster = poster
+        self._path = path
+        self._notices = notices
+
+    def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
+        """Convert events of which nothing is known beside them."""
+        return self.convert_changes(events, dict)
+
+    def convert_changes(self, events: Sequence[SinkEvent], changes: SchemaChanges) -> list[Payload]:
+        """Return a notice of each event that people wait for: none of most."""
+        wants_failed, wants_changed = (kind in self._notices for kind in ("run.failed", "schema.changed"))
+        tells = any(each.head.kind == "DATASET" or each.head.state == "COMPLETE" for each in events)
+        changed = changes() if wants_changed and tells else {}
+        found = []
+        for event in events:
+            if wants_failed and event.head.state in _ENDS:
+                found.append(Payload(event, run_failed(event)))
+            elif event.head.event_id in changed:
+                found.append(Payload(event, schema_changed(event, changed[event.head.event_id])))
+        return found
+
+    def deliver(self, payloads: Sequence[Payload]) -> Outcome:
+        """Post one notice."""
+        return self._poster.hand_over(self._path, payloads[0].body, 1)
+
+    def check(self) -> str:
+        """Post a notice of the kind `ping`, which says nothing."""
+        status = self._poster.ask("POST", self._path, b'{"type":"ping","id":"msg_ping"}').status
+        if not 200 <= status < 300:
+            raise WrongSetting(f"It answers {status} to a signed ping. Correct `url`, `secret` or `key`.")
+        return f"it answers {status} to a signed ping"
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._poster.close()
+
+
+def open_target(options: Options, reveal: Reveal) -> WebhookTarget:
+    """Open an address; raises WrongSetting for a secret that is none."""
+    given = cast("WebhookOptions", options)
+    bare = given.url.partition("://")[2].rstrip("/")
+    poster = open_poster(given, reveal, signed_with(_key(reveal(given.secret))))
+    return WebhookTarget(poster, "" if "/" in bare else "/", given.notices)
+
+
+class _Notice(msgspec.Struct):
+    id: str
+
+
+def signed_with(key: bytes) -> Headers:
+    """Return what signs a notice: HMAC-SHA256 over its id, the time of sending (s) and its body, joined by dots."""
+
+    def headers(_: str, __: str, body: bytes | None) -> dict[str, str]:
+        notice, sent = body or b"", str(int(time.time()))
+        name = msgspec.json.decode(notice, type=_Notice).id
+        digest = hmac.digest(key, f"{name}.{sent}.".encode() + notice, "sha256")
+        signature = f"v1,{base64.b64encode(digest).decode()}"
+        return {"webhook-id": name, "webhook-timestamp": sent, "webhook-signature": signature}
+
+    return headers
+
+
+def _key(secret: str) -> bytes:
+    try:
+        key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+    except binascii.Error:
+        key = b""
+    if not 24 <= len(key) <= 64:
+        raise WrongSetting(
+            "`secret` is none of `whsec_` and 24 to 64 bytes in base64. Make one: "
+            "`python -c \"import base64, os; print('whsec_' + base64.b64encode(os.urandom(32)).decode())\"`."
+        )
+    return key

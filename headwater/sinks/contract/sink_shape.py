@@ -10,6 +10,9 @@ from typing import NamedTuple, Protocol
 from headwater.events.position import Source
 from headwater.lake.bronze_follower import StoredHead
 
+CLOCK = Source("clock", "clock", "0")
+"""What time alone makes due is followed as a partition of the lake is; its sequence numbers are moments (us, UTC)."""
+
 
 class SinkEvent(NamedTuple):
     """An event as the lake has it: without duplicates, redacted."""

@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from headwater.durations import seconds
 from headwater.errors import WrongSetting
-from headwater.lake.bronze_follower import StoredHead
+from headwater.events.stored_cells import StoredHead
 
 
 class Part(BaseModel):

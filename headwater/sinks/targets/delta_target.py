@@ -17,8 +17,7 @@ from headwater.lake.delta_table import LakeTable
 from headwater.lineage.runs.job_identity import run_key
 from headwater.sinks.contract.sink_holdings import Holding, Holdings, as_sent
 from headwater.sinks.contract.sink_options import Options, Place, Reveal, Seconds, SecretReference, revealed
-from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent, whole_again
-from headwater.sinks.merging.earlier_events import History
+from headwater.sinks.contract.sink_shape import History, Outcome, Payload, SinkEvent, whole_again
 from headwater.sinks.merging.merged_event import MergedEvent, facet
 from headwater.sinks.merging.run_event import due_runs, held_of_runs, run_event
 from headwater.tables import SENT_RUNS

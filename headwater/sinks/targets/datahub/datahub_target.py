@@ -9,9 +9,8 @@ import msgspec
 
 from headwater.extras import extra
 from headwater.sinks.contract.sink_options import Options, Reveal
-from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent
+from headwater.sinks.contract.sink_shape import History, Outcome, Payload, SinkEvent, by_run
 from headwater.sinks.merging.earlier_applications import Family, Waits, is_beat
-from headwater.sinks.merging.earlier_events import History, by_run
 from headwater.sinks.merging.merged_application import Application, application_of, united
 from headwater.sinks.merging.merged_event import MergedEvent, merged
 from headwater.sinks.targets.datahub.datahub_file import FileEmitter

@@ -12,8 +12,7 @@ from headwater.events.times import iso, parse_time
 from headwater.events.wire import WireEvent, read_wire_event
 from headwater.lake.schema_changes import SchemaChange
 from headwater.lineage.runs.sent_facets import run_facets
-from headwater.sinks.contract.sink_shape import SinkEvent
-from headwater.sinks.merging.earlier_events import run_of
+from headwater.sinks.contract.sink_shape import SinkEvent, run_of
 from headwater.sinks.merging.merged_event import facet
 
 NoticeKind = Literal["run.failed", "schema.changed"]

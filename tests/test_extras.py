@@ -31,6 +31,7 @@ ROOMS: tuple[tuple[str, set[str]], ...] = (  # the first that fits: modules, and
     ("headwater.runtime.lake_file", {"azure"}),
     ("headwater.sinks.targets.kafka*", {"server", "kafka"}),
     ("headwater.sinks.connecting.cloud_signing", {"server", "aws", "google"}),
+    ("headwater.sinks.targets.s3_folder", {"server", "aws"}),
     ("headwater.sinks.targets.blob_folder", {"server", "azure"}),
     ("headwater.sinks.targets.datahub.datahub_kafka", {"server", "kafka", "datahub"}),
     ("headwater.sinks.connecting.sink_secrets", {"server", "azure"}),

@@ -37,8 +37,8 @@ def _reference(value: Any) -> Any:
 
 
 SecretReference = Annotated[Reference, BeforeValidator(_reference)]
-Place = Annotated[str, Field(pattern=r"^(abfss://[^/@\s]+@[^/\s]+/.+|[^:]+)$")]
-"""A folder, or an address in Azure's storage."""
+Place = Annotated[str, Field(pattern=r"^(abfss://[^/@\s]+@[^/\s]+/.+|s3://[^/@\s]+/.+|[^:]+)$")]
+"""A folder, or an address in Azure's storage or in S3."""
 Patterns = tuple[str, ...]
 
 

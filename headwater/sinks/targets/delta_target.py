@@ -27,7 +27,7 @@ class DeltaOptions(Options):
     """Options of the type `delta`."""
 
     type: Literal["delta"]
-    table: Place = Field(description="Folder or `abfss://` address of the table, made if it is missing.")
+    table: Place = Field(description="Folder, `abfss://` or `s3://` address of the table, made if it is missing.")
     options: dict[str, str | SecretReference] = Field({}, description="Storage options of delta-rs.")
     every: Seconds = Field(60.0, description="Least time between two commits.")
 

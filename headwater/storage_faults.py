@@ -29,7 +29,23 @@ _KNOWN = (
         "Assign the identity to this app and check `identity_client_id`",
     ),
     (
-        "InvalidAuthenticationInfo|ExpiredAuthenticationToken|401 Unauthorized",
+        "AccessDenied",
+        "the credentials lack the right for this (403)",
+        "Give them `s3:PutObject` and `s3:DeleteObject` on what is in the bucket",
+    ),
+    (
+        "InvalidAccessKeyId|SignatureDoesNotMatch",
+        "the access key is unknown, or its secret is wrong (403)",
+        "Correct the credentials",
+    ),
+    (
+        "Unable to locate credentials",
+        "there are no credentials of AWS",
+        "Set AWS_ACCESS_KEY_ID and the like, a profile or a role",
+    ),
+    ("NoSuchBucket", "there is no such bucket (404)", "Create it, or correct `{setting}`"),
+    (
+        "InvalidAuthenticationInfo|ExpiredAuthenticationToken|ExpiredToken|401 Unauthorized",
         "the token is expired, or not for this account (401)",
         "A new one is asked for; if it stays, check `identity_client_id` and the clock",
     ),
@@ -39,7 +55,7 @@ _KNOWN = (
         "Create it, or correct `{setting}`",
     ),
     (
-        "ServerBusy|503 Service Unavailable|TooManyRequests|429 Too Many Requests",
+        "ServerBusy|SlowDown|503 Service Unavailable|TooManyRequests|429 Too Many Requests",
         "it is overloaded and throttles (503 or 429)",
         "It is tried again, ever more slowly; if it stays, commit less often with `tick_s` or `flush_s`",
     ),
@@ -49,9 +65,14 @@ _KNOWN = (
         "the account's name does not resolve",
         "Correct `{setting}`, or the DNS zone of its private endpoint",
     ),
-    ("timed out", "it did not answer in time", "It is tried again; if it stays, check the network to the account"),
     (
-        "error sending request|connection error|connect error|Connection refused|Connection aborted|reset by peer",
+        "timed out|timeout on endpoint",
+        "it did not answer in time",
+        "It is tried again; if it stays, check the network to the account",
+    ),
+    (
+        "error sending request|connection error|connect error|Connection refused|Connection aborted|reset by peer|"
+        "Could not connect to the endpoint",
         "it cannot be reached, or did not answer in time",
         "It is tried again; if it stays, check `{setting}` and the network to the account",
     ),

@@ -12,7 +12,7 @@ import msgspec
 from headwater.errors import InvalidEvent
 from headwater.events.event_reader import EventReader
 from headwater.events.position import Source
-from headwater.lake.bronze_follower import StoredHead
+from headwater.events.stored_cells import StoredHead
 from headwater.runtime.sink_opening import open_ledger
 from headwater.runtime.storage import open_bronze
 from headwater.sinks.connecting.sink_secrets import Secrets

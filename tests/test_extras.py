@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
+from headwater.sinks.contract.target_registry import TARGETS
+from headwater.spark.replay.spark_replay import BY_TASKS
 from tests.functions.test_package import distribution, imports
 
 ROOT = Path(__file__).parents[1]
@@ -28,9 +31,11 @@ ROOMS: tuple[tuple[str, set[str]], ...] = (  # the first that fits: modules, and
     ("headwater.runtime.lake_file", {"azure"}),
     ("headwater.sinks.targets.kafka*", {"server", "kafka"}),
     ("headwater.sinks.connecting.cloud_signing", {"server", "aws", "google"}),
+    ("headwater.sinks.targets.s3_folder", {"server", "aws"}),
     ("headwater.sinks.targets.blob_folder", {"server", "azure"}),
     ("headwater.sinks.targets.datahub.datahub_kafka", {"server", "kafka", "datahub"}),
     ("headwater.sinks.connecting.sink_secrets", {"server", "azure"}),
+    ("headwater.sinks.*", {"server", "replay"}),
     ("headwater.fabric.*", {"server", "azure"}),
     ("headwater.cli.agents", {"server", "agents"}),
     ("headwater.events.problems", {"server"}),
@@ -50,6 +55,7 @@ STREAMS = (
     "headwater.spark.bronze.topic_stream",
     "headwater.spark.stream_job",
 )  # of Kafka
+REPLAY = tuple(f"headwater.spark.replay.{name}" for name in ("replay_job", "replay_task", "spark_replay"))
 
 _ALL = """
 import sys
@@ -109,13 +115,26 @@ def test_the_wheel_alone_has_no_server_no_delta_rs_and_pins_nothing_that_a_runti
 
 def test_rules_and_spark_are_imported_beside_the_packages_of_a_runtime_alone() -> None:
     there = closure(BASE | brought("spark") | brought("notebooks"))
-    gone = {top for top, packages in INSTALLED.items() if not there & set(map(str.lower, packages))}
     rooms = [name for name in modules() if name.startswith(("headwater.lineage.", "headwater.spark."))]
+    assert {*STREAMS, *REPLAY} < set(rooms)
+    gone = imported_beside(there, [name for name in rooms if name not in (*STREAMS, *REPLAY)])
     assert {"typer", "pydantic", "deltalake", "starlette", "confluent_kafka", "azure"} <= gone
-    assert set(STREAMS) < set(rooms)
-    code = _ALL.format(gone=gone - {"headwater", "functions"}, modules=[name for name in rooms if name not in STREAMS])
+
+
+def test_a_replay_by_spark_needs_no_more_than_its_extra() -> None:
+    targets = [TARGETS[kind] for kind in BY_TASKS]
+    gone = imported_beside(closure(BASE | brought("spark") | brought("replay")), [*REPLAY, *targets])
+    assert {"typer", "deltalake", "arro3", "starlette", "confluent_kafka", "azure"} <= gone
+
+
+def imported_beside(there: set[str], wanted: list[str]) -> set[str]:
+    """Import modules where only some packages are; returns the names of those that are gone."""
+    known = set(map(canonicalize_name, there))
+    gone = {top for top, packages in INSTALLED.items() if not known & set(map(canonicalize_name, packages))}
+    code = _ALL.format(gone=gone - {"headwater", "functions"}, modules=wanted)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr
+    return gone
 
 
 def closure(packages: set[str]) -> set[str]:

@@ -17,7 +17,7 @@ from headwater.local.log_epochs import begin_epoch
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.target_registry import open_sink
 from headwater.sinks.operating.sink_operations import paused, position, preview, redrive, reset
-from headwater.sinks.running.sink_feed import AT_ONCE
+from headwater.sinks.running.delivery import AT_ONCE
 from headwater.sinks.running.sink_runner import Runner
 from tests.made_events import body, dataset_event, job_event, run_event
 from tests.sink_server import Asked, Said, SinkServer, eventually, sink_server

@@ -70,6 +70,7 @@ def test_the_examples_of_the_documentation_can_be_read() -> None:
         ["datahub"],
         ["purview"],
         ["file"],
+        ["file", "file"],
         ["delta"],
         ["webhook"],
     ]

@@ -15,17 +15,17 @@ from headwater.cli.sinks_commands import app
 from headwater.errors import InvalidEvent
 from headwater.events.event_reader import EventReader
 from headwater.events.position import Source
-from headwater.lake.bronze_follower import StoredHead
+from headwater.events.stored_cells import StoredHead
 from headwater.lake.schema_changes import SchemaChange
 from headwater.runtime.storage import open_bronze
 from headwater.sinks.contract.sink_holdings import DEEP, LONG_TEXT, MANY, Holding, holding_of
 from headwater.sinks.contract.sink_options import Sink
-from headwater.sinks.contract.sink_shape import SinkEvent, Target
+from headwater.sinks.contract.sink_shape import SinkEvent, Target, run_of
 from headwater.sinks.contract.target_registry import TARGETS, open_sink, target_module
 from headwater.sinks.losses.sink_loss_report import Looked, loss_report
 from headwater.sinks.losses.sink_losses import losses_of
 from headwater.sinks.losses.sink_things import leaves, things_of
-from headwater.sinks.merging.earlier_events import TakesSchemaChanges, run_of
+from headwater.sinks.merging.earlier_events import TakesSchemaChanges
 from tests.made_events import body, dataset_event, job_event, run_event
 from tests.samples import EVENTS, sample_lines
 from tests.sinking import SinkWorld, bodies, sink

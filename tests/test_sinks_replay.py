@@ -12,7 +12,8 @@ import pytest
 
 from headwater.errors import WrongSetting
 from headwater.runtime.sink_opening import open_replay
-from headwater.sinks.operating.sink_replay import Replay, ReplaySpan
+from headwater.sinks.operating.replay_span import ReplaySpan
+from headwater.sinks.operating.sink_replay import Replay
 from tests.lake_check import rows
 from tests.made_events import run_event
 from tests.running import Running, headwater, started

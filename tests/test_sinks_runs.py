@@ -14,9 +14,8 @@ from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.names_in_time import Naming, links_of
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.runs.merged_run import fold
-from headwater.sinks.contract.sink_shape import SinkEvent
+from headwater.sinks.contract.sink_shape import SinkEvent, run_of
 from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.merging.earlier_events import run_of
 from headwater.sinks.operating.sink_operations import preview
 from tests.made_events import body, job_event, run_event
 from tests.sink_server import sink_server

@@ -11,7 +11,7 @@ import pytest
 
 from headwater.lineage.time.as_of import AsOf
 from headwater.runtime.sink_opening import open_replay
-from headwater.sinks.operating.sink_replay import ReplaySpan
+from headwater.sinks.operating.replay_span import ReplaySpan
 from tests.lake_check import rows
 from tests.reference.records import Delivered
 from tests.reference.world_events import START_US

@@ -41,7 +41,7 @@ def replay(
 
     Works while Headwater runs and while it does not. Killed, the same command goes on where it stood.
     """
-    from headwater.sinks.operating.sink_replay import ReplaySpan
+    from headwater.sinks.operating.replay_span import ReplaySpan
 
     settings = load_settings({"data": data})[0]
     folder = existing_folder(settings)

@@ -1,13 +1,27 @@
 """Cells of bronze back to what an event said, structs as dictionaries: the inverse of `rows.py`."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from headwater.events.event import EventShape, Facet, Sent, SentSymlink, SentTag, UsedDataset
 from headwater.tables import SHAPES
 
 SENT = {**{name: name for name in Sent.__struct_fields__}, "kind": "event_kind", "event_time_us": "event_time"}
 """Members of `Sent` → columns of `events`."""
+
+
+class StoredHead(NamedTuple):
+    """Who an event is about, as bronze's columns have it, and the length of its body in bytes."""
+
+    sequence: int
+    event_id: str
+    received_us: int
+    kind: str
+    state: str | None
+    run_id: str | None
+    job_namespace: str | None
+    job_name: str | None
+    size: int
 
 
 def sent_of(cells: Sequence[Any]) -> Sent | None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from headwater.events.event import Sent
 from headwater.events.position import Source
-from headwater.events.stored_cells import SENT, sent_of
+from headwater.events.stored_cells import SENT, StoredHead, sent_of
 from headwater.events.times import AHEAD_US
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.query_rows import QueryRows
@@ -23,20 +23,6 @@ class BronzeEvent(NamedTuple):
     received_us: int
     sequence: int
     sent: Sent | None
-
-
-class StoredHead(NamedTuple):
-    """Who an event is about, as bronze's columns have it, and the length of its body in bytes."""
-
-    sequence: int
-    event_id: str
-    received_us: int
-    kind: str
-    state: str | None
-    run_id: str | None
-    job_namespace: str | None
-    job_name: str | None
-    size: int
 
 
 def sources_ahead(bronze: Bronze, progress: Progress) -> dict[Source, int]:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from headwater.events.position import Source
-from headwater.lake.bronze_follower import StoredHead
+from headwater.events.stored_cells import StoredHead
 from headwater.lake.bronze_tables import Bronze
 
 LOOKS_BACK = timedelta(days=31)

@@ -12,10 +12,10 @@ from headwater.settings import Settings
 
 if TYPE_CHECKING:
     from headwater.sinks.connecting.sink_secrets import Secrets
-    from headwater.sinks.contract.sink_options import Options
     from headwater.sinks.contract.sinks_file import SinksText
+    from headwater.sinks.operating.replay_span import ReplaySpan
     from headwater.sinks.operating.sink_desk import SinkDesk
-    from headwater.sinks.operating.sink_replay import Replay, ReplaySpan
+    from headwater.sinks.operating.sink_replay import Replay
     from headwater.sinks.running.sink_ledger import Ledger
 
 _KEY = "KEY"
@@ -103,10 +103,12 @@ def open_replay(
     Raises WrongSetting, NotConfigured.
     """
     from headwater.sinks.connecting.sink_secrets import Secrets, entra_token
+    from headwater.sinks.operating.replay_span import address_options
     from headwater.sinks.operating.sink_replay import Replay
 
     if "://" in to:
-        options, secrets = _address(to, batch, key), Secrets(entra_token(None), {_KEY: key or ""})
+        options = address_options(to, batch, {"env": _KEY} if key else None)
+        secrets = Secrets(entra_token(None), {_KEY: key or ""})
     else:
         options, secrets = open_sink_desk(settings, folder).sink(to).options, open_secrets(settings)
     if options.type == "file":
@@ -114,17 +116,3 @@ def open_replay(
     return Replay(
         span.of(options, rate), span, bronze=open_bronze(settings), ledger=open_ledger(settings), secrets=secrets
     )
-
-
-def _address(url: str, batch: int, key: str | None) -> "Options":
-    from pydantic import ValidationError
-
-    from headwater.sinks.targets.openlineage_target import OpenLineageOptions
-
-    given = {"type": "openlineage", "url": url, "batch": batch, "key": {"env": _KEY} if key else None}
-    try:
-        return OpenLineageOptions.model_validate(given)
-    except ValidationError:
-        raise WrongSetting(
-            "--to is neither a sink of sinks.yml nor an address such as http://127.0.0.1:5000, without credentials."
-        ) from None

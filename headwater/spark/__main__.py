@@ -1,9 +1,12 @@
 """Silver and gold as a job of Fabric, Databricks or any cluster: `python -m headwater.spark LAKE [--every 30s]`.
 
+`headwater-spark replay LAKE --to …` sends history once more (`replay/replay_job.py`).
 In a notebook: `from headwater.spark.__main__ import main; main(["abfss://lake@account.dfs.core.windows.net"])`.
 """
 
 import argparse
+import json
+import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -22,6 +25,10 @@ from headwater.spark.repeated_passes import passes
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Bring silver and gold of a lake up to date, in the session that is there."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["replay"]:
+        _replay(arguments[1:])
+        return
     parser = argparse.ArgumentParser(prog="headwater-spark", description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("lake", help="folder or URI that holds `bronze`")
     parser.add_argument("--rebuild", action="store_true", help="build anew beside the old tables, then switch")
@@ -39,6 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
             pass
     else:
         refresh(spark, options.lake, rules(), rebuild=options.rebuild, batch_events=batch_events)
+
+
+def _replay(arguments: Sequence[str]) -> None:
+    from headwater.spark.replay.replay_job import replay  # noqa: PLC0415 - imports an extra
+
+    outcome = replay(arguments)
+    sys.stdout.write(f"{json.dumps(outcome, indent=2)}\n")
+    sys.exit(1 if outcome.get("refused") else 0)
 
 
 def read_rules(folder: Path | None) -> UserRules:

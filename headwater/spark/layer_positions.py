@@ -78,14 +78,19 @@ def limited(events: DataFrame, limit: int) -> tuple[DataFrame, dict[Source, int]
     share = max(1, limit // max(1, len(found)))
     ends = {(row.log, row.incarnation, row.partition): min(row.last, row["first"] + share - 1) for row in found}
     count = sum(ends[row.log, row.incarnation, row.partition] - row["first"] + 1 for row in found)
+    more = any(row.last > ends[row.log, row.incarnation, row.partition] for row in found)
+    return within(events, ends), ends, count, more
+
+
+def within(events: DataFrame, ends: Mapping[Source, int]) -> DataFrame:
+    """Return the events of some sources, of each up to a sequence."""
     taken = F.lit(False)
     for source, last in ends.items():
         same = F.col("sequence") <= last
         for column, value in zip(_BODY, source, strict=True):
             same &= F.col(column) == value
         taken |= same
-    more = any(row.last > ends[row.log, row.incarnation, row.partition] for row in found)
-    return events.where(taken), ends, count, more
+    return events.where(taken)
 
 
 class _StoredPosition(msgspec.Struct, array_like=True):

@@ -29,9 +29,12 @@ log = logging.getLogger(__name__)
 
 
 @contextmanager
-def alone(spark: SparkSession, lake: str) -> Iterator[None]:
-    """Be the only pass over a lake; raises LakeUnavailable where there is one already."""
-    place = StoragePlace(spark, f"{lake}/silver/_refresh")
+def alone(spark: SparkSession, lake: str, work: str = "silver/_refresh") -> Iterator[None]:
+    """Be the only pass over a lake; raises LakeUnavailable where there is one already.
+
+    work: a folder of the lake that stands for what is done there.
+    """
+    place = StoragePlace(spark, f"{lake}/{work}")
     with _locked(Path(place.local), lake) if place.local else leased(place, lake):
         yield
 

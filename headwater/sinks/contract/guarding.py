@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable, Hashable, Sequence
 
 from headwater.errors import HeadwaterError
+from headwater.events.position import Source
 from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent, Target, whole_again
 
 log = logging.getLogger(__name__)
@@ -41,6 +42,11 @@ def convert_guarded(
         first = {*units[: len(units) // 2]}
         halves = [[event for event in events if (unit_of(event) in first) is wanted] for wanted in (True, False)]
         return [payload for half in halves for payload in convert_guarded(convert, half, unit_of, hide)]
+
+
+def place(event: SinkEvent) -> tuple[Source, int]:
+    """Return where an event stands."""
+    return event.source, event.head.sequence
 
 
 def deliver_guarded(target: Target, payloads: Sequence[Payload], hide: Hide) -> Outcome:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from headwater.durations import seconds
 from headwater.errors import WrongSetting
-from headwater.lake.bronze_follower import StoredHead
+from headwater.events.stored_cells import StoredHead
 
 
 class Part(BaseModel):
@@ -37,8 +37,8 @@ def _reference(value: Any) -> Any:
 
 
 SecretReference = Annotated[Reference, BeforeValidator(_reference)]
-Place = Annotated[str, Field(pattern=r"^(abfss://[^/@\s]+@[^/\s]+/.+|[^:]+)$")]
-"""A folder, or an address in Azure's storage."""
+Place = Annotated[str, Field(pattern=r"^(abfss://[^/@\s]+@[^/\s]+/.+|s3://[^/@\s]+/.+|[^:]+)$")]
+"""A folder, or an address in Azure's storage or in S3."""
 Patterns = tuple[str, ...]
 
 

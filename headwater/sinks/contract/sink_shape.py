@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from headwater.events.position import Source
-from headwater.lake.bronze_follower import StoredHead
+from headwater.events.stored_cells import StoredHead
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.job_identity import run_key
 
 CLOCK = Source("clock", "clock", "0")
 """What time alone makes due is followed as a partition of the lake is; its sequence numbers are moments (us, UTC)."""
@@ -20,6 +22,26 @@ class SinkEvent(NamedTuple):
     source: Source
     head: StoredHead
     body: bytes
+
+
+def run_of(head: StoredHead) -> str | None:
+    """Return what the events of one run share, None for what is of no run; a run id alone need not be one's own."""
+    return run_key(head.run_id, Name(head.job_namespace or "", head.job_name or "")) if head.run_id else None
+
+
+History = Mapping[str, Sequence[SinkEvent]]
+"""Run id → events of the run before those of a batch, in order."""
+
+
+def by_run(events: Sequence[SinkEvent], history: History) -> list[list[SinkEvent]]:
+    """Return events by what they are of, of a run behind what came before; each group at the place of its last one."""
+    groups: dict[str, list[SinkEvent]] = {}
+    for event in events:
+        key = run_of(event.head) or event.head.event_id
+        before = [each for each in history.get(event.head.run_id or "", ()) if run_of(each.head) == key]
+        groups[key] = group = groups.pop(key, before)  # behind the others: its last event is behind theirs
+        group.append(event)
+    return [*groups.values()]
 
 
 class Payload(NamedTuple):

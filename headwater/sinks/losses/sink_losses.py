@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from headwater.sinks.contract.sink_holdings import Holdings, holding_of
-from headwater.sinks.contract.sink_shape import SinkEvent
+from headwater.sinks.contract.sink_shape import SinkEvent, by_run
 from headwater.sinks.losses.sink_things import ToldThing, things_of
-from headwater.sinks.merging.earlier_events import by_run
 
 
 class Loss(NamedTuple):

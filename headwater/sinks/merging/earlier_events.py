@@ -6,26 +6,16 @@ from functools import cache
 from typing import Protocol, runtime_checkable
 
 from headwater.events.position import Source
-from headwater.lake.bronze_follower import StoredHead, events_of_runs
+from headwater.events.stored_cells import StoredHead
+from headwater.lake.bronze_follower import events_of_runs
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.schema_changes import SchemaChange, schema_changes
-from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.job_identity import run_key
-from headwater.sinks.contract.guarding import Hide, convert_guarded
-from headwater.sinks.contract.sink_shape import Payload, SinkEvent, Target
+from headwater.sinks.contract.guarding import Hide, convert_guarded, place
+from headwater.sinks.contract.sink_shape import History, Payload, SinkEvent, Target, run_of
 from headwater.sinks.merging.earlier_applications import LOOKS_BACK_US, TakesApplications, payloads_of_applications
 
 MOST = 20
 """Events of a run before a batch, first ones and last ones: a batch has four, a stream one a minute, for months."""
-
-
-def run_of(head: StoredHead) -> str | None:
-    """Return what the events of one run share, None for what is of no run; a run id alone need not be one's own."""
-    return run_key(head.run_id, Name(head.job_namespace or "", head.job_name or "")) if head.run_id else None
-
-
-History = Mapping[str, Sequence[SinkEvent]]
-"""Run id → events of the run before those of a batch, in order."""
 
 
 @runtime_checkable
@@ -55,23 +45,19 @@ def payloads_of(target: Target, bronze: Bronze, events: Sequence[SinkEvent], hid
     """
     if isinstance(target, TakesSchemaChanges):
         changes = cache(lambda: _changes(bronze, events))
-        return convert_guarded(lambda some: target.convert_changes(some, changes), events, _place, hide)
+        return convert_guarded(lambda some: target.convert_changes(some, changes), events, place, hide)
     if not isinstance(target, TakesRuns):
-        return convert_guarded(target.convert, events, _place, hide)
+        return convert_guarded(target.convert, events, place, hide)
     history = _history(bronze, events)
 
     def convert(some: Sequence[SinkEvent]) -> list[Payload]:
         known = {event.head.run_id for event in some}
         return target.convert_runs(some, {run: before for run, before in history.items() if run in known})
 
-    found = convert_guarded(convert, events, lambda event: run_of(event.head) or _place(event), hide)
+    found = convert_guarded(convert, events, lambda event: run_of(event.head) or place(event), hide)
     if isinstance(target, TakesApplications):
         found += payloads_of_applications(target, bronze, events, hide)
     return found
-
-
-def _place(event: SinkEvent) -> tuple[Source, int]:
-    return event.source, event.head.sequence
 
 
 def _changes(bronze: Bronze, events: Sequence[SinkEvent]) -> dict[str, list[SchemaChange]]:
@@ -82,17 +68,6 @@ def _changes(bronze: Bronze, events: Sequence[SinkEvent]) -> dict[str, list[Sche
     for source, of_source in heads.items():
         found |= schema_changes(bronze, source, of_source)
     return found
-
-
-def by_run(events: Sequence[SinkEvent], history: History) -> list[list[SinkEvent]]:
-    """Return events by what they are of, of a run behind what came before; each group at the place of its last one."""
-    groups: dict[str, list[SinkEvent]] = {}
-    for event in events:
-        key = run_of(event.head) or event.head.event_id
-        before = [each for each in history.get(event.head.run_id or "", ()) if run_of(each.head) == key]
-        groups[key] = group = groups.pop(key, before)  # behind the others: its last event is behind theirs
-        group.append(event)
-    return [*groups.values()]
 
 
 def _history(bronze: Bronze, events: Sequence[SinkEvent]) -> History:

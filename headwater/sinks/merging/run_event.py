@@ -10,8 +10,7 @@ from headwater.events.times import iso
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.sent_facets import Facets
 from headwater.sinks.contract.sink_holdings import Holding
-from headwater.sinks.contract.sink_shape import Payload, SinkEvent
-from headwater.sinks.merging.earlier_events import History, by_run
+from headwater.sinks.contract.sink_shape import History, Payload, SinkEvent, by_run
 from headwater.sinks.merging.merged_event import MergedEvent, merged
 
 _RUN = f"{CORE}#/$defs/RunEvent"

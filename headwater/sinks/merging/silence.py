@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from headwater.events.stored_cells import StoredHead
 from headwater.lake.bronze_follower import (
     MemberHead,
-    StoredHead,
     heads_of_families,
     oldest_ahead_us,
     parents_between,
@@ -19,7 +19,7 @@ from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.runs.lost_runs import LOST_AFTER_US, is_lost
 from headwater.sinks.contract.guarding import Hide, say_unforeseen
 from headwater.sinks.contract.sink_options import Silence
-from headwater.sinks.contract.sink_shape import CLOCK, Payload, SinkEvent, Target
+from headwater.sinks.contract.sink_shape import CLOCK, Payload, SinkEvent, Target, run_of
 from headwater.sinks.merging.earlier_applications import (
     LOOKS_BACK_US,
     Family,
@@ -30,7 +30,7 @@ from headwater.sinks.merging.earlier_applications import (
     read_members,
     told_application,
 )
-from headwater.sinks.merging.earlier_events import MOST, run_of
+from headwater.sinks.merging.earlier_events import MOST
 from headwater.sinks.merging.merged_event import MergedEvent, merged
 
 MOST_AT_ONCE = 200

@@ -4,24 +4,21 @@ It is followed, converted and delivered as a sink is, and its position is kept a
 same replay that was cut off goes on where it stood. One that ended begins anew.
 """
 
-import hashlib
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any
-
-import msgspec
 
 from headwater.events.position import Source
 from headwater.events.times import iso
 from headwater.lake.bronze_follower import Progress, ahead, sources_ahead, sources_before
 from headwater.lake.bronze_tables import Bronze
 from headwater.sinks.connecting.sink_secrets import Secrets
-from headwater.sinks.contract.sink_options import Options, Sink
+from headwater.sinks.contract.sink_options import Sink
 from headwater.sinks.contract.sink_shape import CLOCK
 from headwater.sinks.contract.target_registry import open_sink
+from headwater.sinks.operating.replay_span import ReplaySpan
 from headwater.sinks.operating.sink_operations import paused, reset
 from headwater.sinks.running.sink_feed import SinkFeed
 from headwater.sinks.running.sink_ledger import Ledger, SinkCounts
@@ -32,28 +29,6 @@ _SHOWN = 20
 
 Seen = Callable[[int, int, Status], None]
 """Is told how many events are settled, of how many, and what the runner does."""
-
-
-@dataclass(frozen=True)
-class ReplaySpan:
-    """Which events: received from a moment on and before another (us, UTC; None: no bound), and of whom."""
-
-    since_us: int | None = None
-    until_us: int | None = None
-    namespaces: Sequence[str] = ()
-    jobs: Sequence[str] = ()
-    runs: Sequence[str] = ()
-
-    def of(self, options: Options, rate: float | None) -> Sink:
-        """Return the sink that replays to a target, with the span's filter in place of the same one of its options.
-
-        Its name stands for target and span: what else is asked with the same goes on where that one stood.
-        """
-        named = {"namespaces": self.namespaces, "jobs": self.jobs, "runs": self.runs}
-        only = options.only.model_copy(update={name: tuple(those) for name, those in named.items() if those})
-        found = options.model_copy(update={"only": only, "begin": "start", "every": 0.0, "rate": rate or options.rate})
-        known = [self.since_us, self.until_us, found.model_dump_json(exclude={"rate"})]
-        return Sink(f"replay.{hashlib.sha256(msgspec.json.encode(known)).hexdigest()[:16]}", found)
 
 
 class Replay:

@@ -14,6 +14,10 @@ from headwater.sinks.contract.guarding import Hide, deliver_guarded
 from headwater.sinks.contract.sink_shape import Outcome, Payload, Target
 from headwater.sinks.running.retry_pace import Pace
 
+AT_ONCE = 2_000
+"""Events of a batch, which a kill may repeat."""
+BATCH_BYTES = 16 << 20
+"""Of a batch, unless a single body is larger: a sink keeps no more of it in memory."""
 TRIES = 3
 """Attempts with one payload alone that the target fails at, before another one shows whether the target works."""
 LARGEST_BYTES = 4 << 20
@@ -35,6 +39,8 @@ class Delivery:
         """Begin empty. width: payloads of the first attempt; hide: takes secrets out of what goes wrong."""
         self.delivered = 0
         self.refused: list[DeadLetter] = []
+        self.taken: Payload | None = None
+        """What the target took last."""
         self.width = width or target.largest
         self._target = target
         self._pace = pace
@@ -95,7 +101,9 @@ class Delivery:
         some = self._take(1 if as_witness else self.width, LARGEST_BYTES)
         outcome = deliver_guarded(self._target, some, self._hide)
         self.refused += [DeadLetter(some[place], why, self.tries + 1) for place, why in outcome.refused.items()]
-        self.delivered += len(some) - len(outcome.refused) - len(outcome.again)
+        taken = [each for place, each in enumerate(some) if place not in outcome.refused and place not in outcome.again]
+        self.delivered += len(taken)
+        self.taken = taken[-1] if taken else self.taken
         self._left.extendleft(reversed([*passed, *(some[place] for place in sorted(outcome.again))]))
         return (
             self._after_fault(len(some), outcome, as_witness) if outcome.again else self._after(len(some), as_witness)

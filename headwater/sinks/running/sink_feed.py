@@ -5,14 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from headwater.events.position import Source
-from headwater.lake.bronze_follower import StoredHead, first_behind, sources_ahead, stored_bodies, stored_heads
+from headwater.events.stored_cells import StoredHead
+from headwater.lake.bronze_follower import first_behind, sources_ahead, stored_bodies, stored_heads
 from headwater.lake.bronze_tables import Bronze
 from headwater.sinks.contract.sink_shape import SinkEvent
-
-AT_ONCE = 2_000
-"""Events of a batch, which a kill may repeat."""
-BATCH_BYTES = 16 << 20
-"""Of a batch, unless a single body is larger: a sink keeps no more of it in memory."""
+from headwater.sinks.running.delivery import AT_ONCE, BATCH_BYTES
 
 
 class Batch(NamedTuple):

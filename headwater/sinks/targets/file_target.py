@@ -20,11 +20,11 @@ class FileOptions(Options):
 
     type: Literal["file"]
     folder: str = Field(
-        pattern=r"^(https?://[^/?#@\s]+/[^/?#\s]+(/[^?#\s]*)?|[^:]+)$",
-        description="Folder, made if it is missing, or `https://` address in Azure's storage; its days are folders.",
+        pattern=r"^(https?://[^/?#@\s]+/[^/?#\s]+(/[^?#\s]*)?|s3://[^/?#@\s]+(/[^?#\s]*)?|[^:]+)$",
+        description="Folder, made if it is missing, or address in storage (`https://` of Azure, `s3://`).",
     )
     options: dict[str, str | SecretReference] = Field(
-        {}, description="For Azure: `account_name` and `account_key`, or `sas_token`; else this machine's identity."
+        {}, description="For Azure `account_name` and `account_key`, or `sas_token`; for S3 `aws_region` and the like."
     )
     every: Seconds = Field(10.0, description="Least time between two files.")
 
@@ -116,9 +116,14 @@ def open_target(options: Options, reveal: Reveal) -> FileTarget:
     given = cast("FileOptions", options)
     if "://" not in given.folder:
         return FileTarget(DiskFolder(Path(given.folder).expanduser()))
-    from headwater.sinks.targets.blob_folder import open_blob_folder  # noqa: PLC0415 - what is not opened is not imported
+    told = revealed(given.options, reveal)
+    if given.folder.startswith("s3://"):
+        from headwater.sinks.targets.s3_folder import S3Folder  # noqa: PLC0415 - what is not opened is not imported
 
-    return FileTarget(open_blob_folder(given.folder, revealed(given.options, reveal)))
+        return FileTarget(S3Folder(given.folder, told))
+    from headwater.sinks.targets.blob_folder import open_blob_folder  # noqa: PLC0415 - as above
+
+    return FileTarget(open_blob_folder(given.folder, told))
 
 
 def _one_line(body: bytes) -> bytes:

@@ -12,8 +12,7 @@ from headwater.sinks.connecting.http_post import Poster
 from headwater.sinks.connecting.kept_connection import HttpAnswer
 from headwater.sinks.contract.sink_holdings import Holdings, as_sent
 from headwater.sinks.contract.sink_options import Options, Reveal
-from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent, verbatim
-from headwater.sinks.merging.earlier_events import History
+from headwater.sinks.contract.sink_shape import History, Outcome, Payload, SinkEvent, verbatim
 from headwater.sinks.merging.run_event import held_of_runs, run_payloads
 
 

@@ -3,13 +3,15 @@
 import errno
 import os
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
 
-from headwater.errors import WrongSetting
+from headwater.errors import Retry, WrongSetting
 from headwater.sinks.contract.sink_shape import Outcome, Payload, whole_again
+from headwater.sinks.targets.file_target import Folder
 
 _BEGIN, _END = b"[\n", b"\n]\n"
 _LOOK = 1 << 16
@@ -52,14 +54,37 @@ class FileEmitter:
         if not _BEGIN.startswith(file.read(len(_BEGIN))):
             raise OSError(errno.EEXIST, "it is no file of proposals")
         place = _end_of_proposals(file)
-        lines = [
-            bytes(each) for payload in payloads for each in msgspec.json.decode(payload.body, type=list[msgspec.Raw])
-        ]
         file.seek(place)
-        file.write((b",\n" if place else _BEGIN) + b",\n".join(lines) + _END)
+        file.write((b",\n" if place else _BEGIN) + _lines(payloads) + _END)
         file.truncate()
         file.flush()
         os.fsync(file.fileno())
+
+
+class FolderEmitter:
+    """A folder of such files, each there whole, for storage in which no file grows."""
+
+    def __init__(self, folder: Folder) -> None:
+        """Touch nothing yet."""
+        self._folder = folder
+        self.check = folder.check
+        self.close = folder.close
+
+    def emit(self, payloads: Sequence[Payload]) -> Outcome:
+        """Write a file, named by place and content: the same once more is the same file."""
+        source, head, _ = payloads[0].event
+        lines = _lines(payloads)
+        name = f"{source.epoch}-{source.partition}-{head.sequence:020}-{sha256(lines).hexdigest()[:16]}.json"
+        try:
+            self._folder.write(name, [_BEGIN, lines, _END])
+        except Retry as error:
+            return whole_again(len(payloads), str(error))
+        return Outcome()
+
+
+def _lines(payloads: Sequence[Payload]) -> bytes:
+    proposals = (each for payload in payloads for each in msgspec.json.decode(payload.body, type=list[msgspec.Raw]))
+    return b",\n".join(map(bytes, proposals))
 
 
 def _end_of_proposals(file: BinaryIO) -> int:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from headwater.sinks.connecting.http_options import BARE_ADDRESS, HttpOptions
-from headwater.sinks.contract.sink_options import Part, Seconds, Silence
+from headwater.sinks.contract.sink_options import Part, Seconds, SecretReference, Silence
 from headwater.sinks.targets.kafka_target import KafkaSettings
 
 
@@ -51,7 +51,7 @@ class DataHubOptions(HttpOptions):
     """Options of the type `datahub`; `url` is its metadata service (GMS), not its page."""
 
     type: Literal["datahub"]
-    emitter: Literal["rest", "kafka", "file"] = Field("rest", description="How proposals are handed over.")
+    emitter: Literal["rest", "kafka", "file", "s3"] = Field("rest", description="How proposals are handed over.")
     url: str = Field("", pattern=f"^$|{BARE_ADDRESS}", description="Address of the metadata service, for `rest`.")
     bootstrap: str = Field("", alias="kafka.bootstrap", description="`host:port`, separated by commas, for `kafka`.")
     schema_registry: str = Field(
@@ -67,6 +67,17 @@ class DataHubOptions(HttpOptions):
         {}, alias="kafka.producer_config", description="Settings of librdkafka for reaching the servers."
     )
     filename: Path | None = Field(None, alias="file.filename", description="File that grows, for `file`.")
+    bucket: str = Field("", alias="s3.bucket", pattern=r"^[^/\s]*$", description="Bucket, for `s3`.")
+    prefix: str = Field("", alias="s3.prefix", description="Where in it files lie.")
+    region: str | None = Field(None, alias="s3.region", description="Region of the bucket; else as the machine says.")
+    endpoint: str | None = Field(
+        None, alias="s3.endpoint", pattern=BARE_ADDRESS, description="Address of what only speaks S3's protocol."
+    )
+    profile: str | None = Field(None, alias="s3.profile", description="Profile of AWS.")
+    access_key: str | SecretReference | None = Field(
+        None, alias="s3.access_key", description="Else as the machine says."
+    )
+    secret_key: SecretReference | None = Field(None, alias="s3.secret_key", description="Belongs to `s3.access_key`.")
     log_mcps: bool = Field(False, alias="log.mcps", description="Write each proposal into the log, too.")
     coalesce_jobs: bool = Field(True, description="Tell a Spark application as one job, when it ends or is idle.")
     idle: Seconds = Field(600.0, description="Silence after which an application that has not ended is told.")
@@ -128,6 +139,7 @@ class DataHubOptions(HttpOptions):
             "rest": {"url": self.url},
             "kafka": {"kafka.bootstrap": self.bootstrap, "kafka.schema_registry_url": self.schema_registry},
             "file": {"file.filename": self.filename},
+            "s3": {"s3.bucket": self.bucket},
         }
         if missing := [name for name, value in needed[self.emitter].items() if not value]:
             raise ValueError(f"`emitter: {self.emitter}` needs {' and '.join(missing)}")

@@ -8,17 +8,17 @@ from typing import Protocol, cast
 import msgspec
 
 from headwater.extras import extra
-from headwater.sinks.contract.sink_options import Options, Reveal
-from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent
+from headwater.sinks.contract.sink_options import Options, Reveal, revealed
+from headwater.sinks.contract.sink_shape import History, Outcome, Payload, SinkEvent, by_run
 from headwater.sinks.merging.earlier_applications import Family, Waits, is_beat
-from headwater.sinks.merging.earlier_events import History, by_run
 from headwater.sinks.merging.merged_application import Application, application_of, united
 from headwater.sinks.merging.merged_event import MergedEvent, merged
-from headwater.sinks.targets.datahub.datahub_file import FileEmitter
+from headwater.sinks.targets.datahub.datahub_file import FileEmitter, FolderEmitter
 from headwater.sinks.targets.datahub.datahub_holdings import held_by_datahub
 from headwater.sinks.targets.datahub.datahub_options import DataHubOptions
 from headwater.sinks.targets.datahub.datahub_proposals import Proposals
 from headwater.sinks.targets.datahub.datahub_rest import RestEmitter
+from headwater.sinks.targets.s3_folder import S3Folder
 
 OPTIONS = DataHubOptions
 holdings = held_by_datahub
@@ -134,9 +134,23 @@ def open_target(options: Options, reveal: Reveal) -> DataHubTarget:
 def _emitter(given: DataHubOptions, reveal: Reveal) -> Emitter:
     if given.emitter == "file" and given.filename:
         return FileEmitter(given.filename.expanduser())
+    if given.emitter == "s3":
+        return FolderEmitter(_bucket(given, reveal))
     if given.emitter == "kafka":
         with extra("datahub"):
             from headwater.sinks.targets.datahub.datahub_kafka import KafkaEmitter  # noqa: PLC0415 - imports an extra
 
             return KafkaEmitter(given, reveal)
     return RestEmitter(given, reveal)
+
+
+def _bucket(given: DataHubOptions, reveal: Reveal) -> S3Folder:
+    told = {
+        "aws_region": given.region,
+        "aws_endpoint_url": given.endpoint,
+        "aws_profile": given.profile,
+        "aws_access_key_id": given.access_key,
+        "aws_secret_access_key": given.secret_key,
+    }
+    options = revealed({name: value for name, value in told.items() if value}, reveal)
+    return S3Folder(f"s3://{given.bucket}/{given.prefix}", options)

@@ -15,8 +15,7 @@ from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.sinks.connecting.http_options import EntraId, HttpOptions, open_poster
 from headwater.sinks.contract.sink_options import Options, Reveal
-from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent
-from headwater.sinks.merging.earlier_events import History
+from headwater.sinks.contract.sink_shape import History, Outcome, Payload, SinkEvent
 from headwater.sinks.targets.purview.purview_account import NotTaken, PurviewAccount
 from headwater.sinks.targets.purview.purview_catalog import PurviewCatalog
 from headwater.sinks.targets.purview.purview_entities import Entity, EntityBuilder, united

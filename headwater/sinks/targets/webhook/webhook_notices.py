@@ -13,8 +13,7 @@ from headwater.events.wire import WireEvent, read_wire_event
 from headwater.lake.schema_changes import SchemaChange
 from headwater.lineage.runs.lost_runs import LOST_AFTER_US
 from headwater.lineage.runs.sent_facets import run_facets
-from headwater.sinks.contract.sink_shape import SinkEvent
-from headwater.sinks.merging.earlier_events import run_of
+from headwater.sinks.contract.sink_shape import SinkEvent, run_of
 from headwater.sinks.merging.merged_event import MergedEvent, facet
 
 NoticeKind = Literal["run.failed", "run.lost", "schema.changed"]

@@ -1,0 +1,47 @@
+"""Which part of history a replay sends, and to whom: the same for a process of its own and for tasks of Spark."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+from pydantic import ValidationError
+
+from headwater.errors import WrongSetting
+from headwater.sinks.contract.sink_options import Options, Sink
+from headwater.sinks.targets.openlineage_target import OpenLineageOptions
+
+
+@dataclass(frozen=True)
+class ReplaySpan:
+    """Which events: received from a moment on and before another (us, UTC; None: no bound), and of whom."""
+
+    since_us: int | None = None
+    until_us: int | None = None
+    namespaces: Sequence[str] = ()
+    jobs: Sequence[str] = ()
+    runs: Sequence[str] = ()
+
+    def of(self, options: Options, rate: float | None) -> Sink:
+        """Return the sink that replays to a target, with the span's filter in place of the same one of its options.
+
+        Its name stands for target and span: what else is asked with the same goes on where that one stood.
+        """
+        named = {"namespaces": self.namespaces, "jobs": self.jobs, "runs": self.runs}
+        only = options.only.model_copy(update={name: tuple(those) for name, those in named.items() if those})
+        found = options.model_copy(update={"only": only, "begin": "start", "every": 0.0, "rate": rate or options.rate})
+        known = [self.since_us, self.until_us, found.model_dump_json(exclude={"rate"})]
+        return Sink(f"replay.{hashlib.sha256(msgspec.json.encode(known)).hexdigest()[:16]}", found)
+
+
+def address_options(url: str, batch: int, key: Mapping[str, str] | None) -> Options:
+    """Return the options of an OpenLineage API at an address; raises WrongSetting.
+
+    batch: events of a request; key: where the key lies that it wants to be shown, as in the file of sinks.
+    """
+    try:
+        return OpenLineageOptions.model_validate({"type": "openlineage", "url": url, "batch": batch, "key": key})
+    except ValidationError:
+        raise WrongSetting(
+            "--to is neither a sink of sinks.yml nor an address such as http://127.0.0.1:5000, without credentials."
+        ) from None

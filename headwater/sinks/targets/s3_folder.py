@@ -1,0 +1,75 @@
+"""A folder of a bucket of S3, or of what speaks its protocol: each file in one request."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from headwater.errors import Retry, WrongSetting
+from headwater.extras import extra
+from headwater.storage_faults import explain
+
+_TAKEN = {
+    "aws_region": "region_name",
+    "aws_endpoint_url": "endpoint_url",
+    "aws_access_key_id": "aws_access_key_id",
+    "aws_secret_access_key": "aws_secret_access_key",
+    "aws_session_token": "aws_session_token",
+}
+"""Options as delta-rs calls them → as botocore does."""
+
+_LIMITS: dict[str, Any] = {
+    "connect_timeout": 10,
+    "read_timeout": 60,
+    "retries": {"total_max_attempts": 1},
+    "request_checksum_calculation": "when_required",  # what only speaks the protocol may know of none
+}
+"""Seconds, and no second try: who writes tries again by itself."""
+
+
+class S3Folder:
+    """Files under one address; connects with the first one."""
+
+    def __init__(self, url: str, options: Mapping[str, str]) -> None:
+        """Name the place; raises WrongSetting where botocore is missing, or an option is not known.
+
+        options: those of `_TAKEN`, and `aws_profile`; without keys what this machine has: variables, profile, role.
+        """
+        if unknown := options.keys() - _TAKEN.keys() - {"aws_profile"}:
+            known = ", ".join((*_TAKEN, "aws_profile"))
+            raise WrongSetting(f"Unknown option {min(unknown)[:60]!r} of {url}. Take {known}.")
+        with extra("aws"):
+            from botocore.config import Config  # noqa: PLC0415 - an extra
+            from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - an extra
+            from botocore.session import Session  # noqa: PLC0415 - an extra
+        parts = urlsplit(url)
+        self._url = url
+        self._bucket = parts.netloc
+        self._prefix = f"{parts.path.strip('/')}/".removeprefix("/")
+        self._faults = (BotoCoreError, ClientError)
+        self._told = {_TAKEN[name]: value for name, value in options.items() if name in _TAKEN}
+        self._session = Session(profile=options.get("aws_profile"))
+        self._config = Config(**_LIMITS)
+        self._client: Any = None
+
+    def write(self, path: str, lines: Sequence[bytes]) -> None:
+        """Write a file whole, over the one that is there; raises Retry."""
+        self._ask("write", path, lambda client, named: client.put_object(**named, Body=b"".join(lines)))
+
+    def check(self) -> str:
+        """Write a file and delete it."""
+        self.write("headwater.check", [])
+        self._ask("delete", "headwater.check", lambda client, named: client.delete_object(**named))
+        return f"{self._url} can be written"
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._client:
+            self._client.close()
+            self._client = None
+
+    def _ask(self, what: str, path: str, request: Callable[[Any, Mapping[str, str]], object]) -> None:
+        try:
+            self._client = self._client or self._session.create_client("s3", config=self._config, **self._told)
+            request(self._client, {"Bucket": self._bucket, "Key": self._prefix + path})
+        except self._faults as error:
+            raise Retry(f"Cannot {what} in {self._url}: {explain(error, 'folder')}") from error

@@ -1,0 +1,1 @@
+"""Replay by tasks of Spark: the sinks' own conversion and delivery, over bronze as Spark reads it."""

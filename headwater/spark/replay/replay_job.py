@@ -1,0 +1,66 @@
+"""Replay as a job of Fabric, Databricks or any cluster: `headwater-spark replay LAKE --to SINK|URL`.
+
+In a notebook: `from headwater.spark.replay.replay_job import replay; replay(["Files/headwater", "--to", "…"])`.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from headwater.errors import WrongSetting
+from headwater.extras import extra
+from headwater.questions import parameters as p
+from headwater.questions.declaring import read_as
+
+with extra("replay"):
+    from headwater.sinks.contract.sink_options import Options
+    from headwater.sinks.contract.sinks_file import FileOnDisk, sinks_of
+    from headwater.sinks.operating.replay_span import ReplaySpan, address_options
+    from headwater.spark.replay.spark_replay import BATCH_EVENTS, SparkReplay
+
+
+def replay(arguments: Sequence[str]) -> dict[str, Any]:
+    """Send what the lake has of a span of time once more, in the session that is there; returns what became of it."""
+    given = _parser().parse_args(arguments)
+    since, until = read_as(p.Since, "since", given.since), read_as(p.Since, "until", given.until)
+    span = ReplaySpan(since, until, given.namespace, given.job, given.run)
+    sink = span.of(_options(given), given.rate)
+    found = SparkReplay(SparkSession.builder.getOrCreate(), given.lake.rstrip("/"), sink, span, given.streams)
+    return found.look() if given.dry_run else found.run(given.batch_events)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="headwater-spark replay", description=replay.__doc__)
+    parser.add_argument("lake", help="folder or URI that holds `bronze`")
+    parser.add_argument("--to", required=True, help="name of a sink in --sinks, or the address of an OpenLineage API")
+    parser.add_argument("--sinks", type=Path, help="the file sinks.yml, as a mounted path")
+    parser.add_argument("--since", metavar="TIME", help="received from this moment on")
+    parser.add_argument("--until", metavar="TIME", help="received before this moment; now")
+    for name in ("namespace", "job", "run"):
+        parser.add_argument(f"--{name}", action="append", default=[], help="only these; patterns, several times")
+    parser.add_argument("--rate", type=float, help="most events a second, of all tasks together")
+    parser.add_argument("--batch", type=int, default=1, help="of an address: events of a request")
+    parser.add_argument("--key-env", metavar="VARIABLE", help="of an address: variable of the executors with its key")
+    parser.add_argument("--key-vault", metavar="ADDRESS", help="of an address: address of a secret with its key")
+    parser.add_argument("--streams", type=int, help="tasks that deliver at once; as many as the cluster has room for")
+    parser.add_argument(
+        "--batch-events", type=int, default=BATCH_EVENTS, help="events between two places that are kept"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="say what would be sent; send nothing")
+    return parser
+
+
+def _options(given: argparse.Namespace) -> Options:
+    if "://" in given.to:
+        named = {"env": given.key_env, "vault": given.key_vault}
+        key = {place: name for place, name in named.items() if name}
+        return address_options(given.to, given.batch, key or None)
+    if given.sinks is None or not given.sinks.is_file():
+        raise WrongSetting(f"{given.to!r} is no address, and there is no file {given.sinks}. Name it with --sinks.")
+    sinks = sinks_of(FileOnDisk(given.sinks))
+    if given.to not in sinks:
+        raise WrongSetting(f"No sink {given.to!r} in {given.sinks}; there are {', '.join(sinks) or 'none'}.")
+    return sinks[given.to].options

@@ -1,0 +1,130 @@
+"""What a task of a replay does: its share of a batch, in order, to a target that is opened where the task runs."""
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from headwater.events.position import Source
+from headwater.events.stored_cells import StoredHead
+from headwater.sinks.connecting.sink_secrets import Secrets, entra_token
+from headwater.sinks.contract.guarding import Hide, convert_guarded, place
+from headwater.sinks.contract.sink_options import Sink
+from headwater.sinks.contract.sink_shape import Payload, SinkEvent, Target
+from headwater.sinks.contract.target_registry import open_sink
+from headwater.sinks.running.delivery import AT_ONCE, BATCH_BYTES, Delivery
+from headwater.sinks.running.retry_pace import Pace
+
+SHOWN = 20
+"""Reasons of refusals that are told."""
+
+PLACE = ("log", "incarnation", "partition")
+ROWS = (*PLACE, *StoredHead._fields, "body")
+"""Columns that a task reads; events that the filter keeps back have no body."""
+
+TOLD = "sent long, refused long, left_out long, bytes long, first_us long, last_us long, reasons array<string>"
+_TOLD = pa.schema(
+    [*((name.split()[0], pa.int64()) for name in TOLD.split(", ")[:-1]), ("reasons", pa.list_(pa.string()))]
+)
+
+
+@dataclass
+class Told:
+    """What became of events; bytes: of those sent, first_us, last_us: when they were received."""
+
+    sent: int = 0
+    refused: int = 0
+    left_out: int = 0
+    bytes: int = 0
+    first_us: int | None = None
+    last_us: int | None = None
+    reasons: list[str] = field(default_factory=list)
+
+    def add(self, other: "Told") -> None:
+        """Add what became of others."""
+        self.sent, self.refused = self.sent + other.sent, self.refused + other.refused
+        self.left_out, self.bytes = self.left_out + other.left_out, self.bytes + other.bytes
+        self.first_us = min((each for each in (self.first_us, other.first_us) if each is not None), default=None)
+        self.last_us = max((each for each in (self.last_us, other.last_us) if each is not None), default=None)
+        self.reasons = [*self.reasons, *other.reasons][:SHOWN]
+
+
+@dataclass(frozen=True)
+class ReplayTask:
+    """Pickled to where it runs: of secrets it carries where they lie. rate: events a second; looks: sends nothing."""
+
+    sink: Sink
+    rate: float | None
+    looks: bool
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Take the rows of a partition, in order; gives one row of TOLD."""
+        told, secrets = Told(), Secrets(entra_token(None))
+        chunks = _chunks(_wanted(batches, told))
+        with closing(open_sink(self.sink, secrets.reveal)) as target:
+            (_look if self.looks else self._send)(target, chunks, told, secrets.hide)
+        yield pa.RecordBatch.from_pylist([vars(told)], _TOLD)
+
+    def _send(self, target: Target, chunks: Iterable[list[SinkEvent]], told: Told, hide: Hide) -> None:
+        delivery = Delivery(target, Pace(self.rate), None, hide)
+        for events in chunks:
+            delivery.add(convert_guarded(target.convert, events, place, hide))
+            while not (delivery.is_done or delivery.needs_another):
+                time.sleep(delivery.attempt())
+            _tell(delivery, told, hide)
+        told.sent -= settle(delivery)
+        _tell(delivery, told, hide)
+
+
+def _tell(delivery: Delivery, told: Told, hide: Hide) -> None:
+    reasons = [f"{each.payload.event.head.event_id}: {hide(each.reason)}" for each in delivery.refused[:SHOWN]]
+    told.add(Told(delivery.take_delivered(), len(delivery.refused), reasons=reasons))
+    delivery.refused.clear()
+
+
+def settle(delivery: Delivery) -> int:
+    """Send what is left when nothing follows; returns how many payloads were sent once more.
+
+    Whether a target that fails at all that is left works at all is asked with one that it took before.
+    """
+    repeats, before = 0, len(delivery.refused)
+    while not delivery.is_done:
+        if delivery.needs_another and delivery.taken and repeats <= len(delivery.refused) - before:
+            delivery.add([delivery.taken])
+            repeats += 1
+        time.sleep(delivery.attempt())
+    return repeats
+
+
+def _look(target: Target, chunks: Iterable[list[SinkEvent]], told: Told, hide: Hide) -> None:
+    for events in chunks:
+        payloads = convert_guarded(target.convert, events, place, hide)
+        sent: list[Payload] = [each for each in payloads if each.unfit is None]
+        received = [each.head.received_us for each in events]
+        size = sum(len(each.body) for each in sent)
+        told.add(Told(len(sent), len(payloads) - len(sent), 0, size, min(received), max(received)))
+
+
+def _wanted(batches: Iterable[pa.RecordBatch], told: Told) -> Iterator[SinkEvent]:
+    for batch in batches:
+        for log, epoch, partition, *head, body in zip(*(batch.column(name).to_pylist() for name in ROWS), strict=True):
+            if body is None:
+                told.left_out += 1
+            else:
+                yield SinkEvent(Source(log, epoch, partition), StoredHead(*head), body.encode())
+
+
+def _chunks(events: Iterable[SinkEvent]) -> Iterator[list[SinkEvent]]:
+    """Return events as a sink takes them: of one partition, and no more in memory than a batch of a sink."""
+    some: list[SinkEvent] = []
+    size = 0
+    for event in events:
+        size += event.head.size
+        if some and (event.source != some[0].source or len(some) == AT_ONCE or size > BATCH_BYTES):
+            yield some
+            some, size = [], event.head.size
+        some.append(event)
+    if some:
+        yield some

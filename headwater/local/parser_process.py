@@ -6,17 +6,17 @@ import threading
 import time
 from pathlib import Path
 
-from headwater.errors import HeadwaterError, LogUnavailable, Retry
+from headwater.errors import LogUnavailable, Retry
 from headwater.eventlog import each
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.delta_table import REOPEN_AFTER
 from headwater.lake.lake_maintenance import compact, vacuum
-from headwater.local.lifeline import read_settings, when_parent_ends
+from headwater.local.child_process import child
+from headwater.local.lifeline import when_parent_ends
 from headwater.local.wake import Wake, reached_note
 from headwater.parser.attempts import Attempts
 from headwater.parser.log_ingest import Parser
 from headwater.parser.partitions import Partition
-from headwater.runtime.folders import folder_lock, prepare_folder
 from headwater.runtime.logs import is_log_made, log_readers
 from headwater.runtime.storage import OWNER, is_lake_remote, open_bronze, open_claims
 from headwater.settings import Settings
@@ -129,18 +129,11 @@ class Loop:
 
 def main() -> None:
     """Run as a child of `headwater up`."""
-    logging.basicConfig(level=logging.INFO, format="parser: %(message)s", stream=sys.stderr)
-    settings = read_settings()
     stop = threading.Event()
     wake, index = Wake(*map(int, sys.argv[1:3])), Wake(*map(int, sys.argv[3:5]))
-    when_parent_ends(stop.set, wake.ring)
-    try:
-        folder = prepare_folder(settings)
-        with folder_lock(folder, "parser", wait_s=15):
-            Loop(settings, folder, stop, wake, index).run()
-    except HeadwaterError as error:
-        log.error("%s", error)
-        sys.exit(1 if isinstance(error, Retry) else 3)
+    with child("parser") as (settings, folder):
+        when_parent_ends(stop.set, wake.ring)
+        Loop(settings, folder, stop, wake, index).run()
 
 
 if __name__ == "__main__":

@@ -17,17 +17,17 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from headwater.errors import HeadwaterError, LogUnavailable, Retry
+from headwater.errors import HeadwaterError, LogUnavailable
 from headwater.eventlog import Log
 from headwater.eventlog.folder_claims import ClaimCheck
+from headwater.local.child_process import child
 from headwater.local.connection import connection_class
 from headwater.local.health import Health
 from headwater.local.intake import Take
-from headwater.local.lifeline import read_settings, when_parent_ends
+from headwater.local.lifeline import when_parent_ends
 from headwater.local.wake import Wake
 from headwater.receiver import Refusal, Request
 from headwater.receiver.station import Receiver, RequestLimits
-from headwater.runtime.folders import folder_lock, prepare_folder
 from headwater.runtime.logs import log_readers, open_log
 from headwater.runtime.read_side import ReadSide
 from headwater.runtime.sink_opening import open_sink_desk
@@ -178,19 +178,9 @@ async def run(settings: Settings, folder: Path, listener: socket.socket, parser:
 
 def main() -> None:
     """Run as a child of `headwater up`; the arguments: listening socket, and the pipe that wakes the parser."""
-    logging.basicConfig(level=logging.INFO, format="serve: %(message)s", stream=sys.stderr)
-    settings = read_settings()
     listener, *parser = map(int, sys.argv[1:])
-    try:
-        folder = prepare_folder(settings)
-        with (
-            folder_lock(folder, "serve", wait_s=15),
-            asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
-        ):
-            runner.run(run(settings, folder, socket.socket(fileno=listener), Wake(*parser)))
-    except HeadwaterError as error:
-        log.error("%s", error)
-        sys.exit(1 if isinstance(error, Retry) else 3)
+    with child("serve") as (settings, folder), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(run(settings, folder, socket.socket(fileno=listener), Wake(*parser)))
 
 
 if __name__ == "__main__":

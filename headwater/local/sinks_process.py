@@ -1,7 +1,6 @@
 """The process `sinks`: a thread for each sink that `sinks.yml` names; it ends by itself when none is named."""
 
 import logging
-import sys
 import threading
 import time
 from pathlib import Path
@@ -9,10 +8,9 @@ from typing import Any
 
 import msgspec
 
-from headwater.errors import HeadwaterError
-from headwater.local.lifeline import read_settings, when_parent_ends, write_role
+from headwater.local.child_process import child
+from headwater.local.lifeline import when_parent_ends, write_role
 from headwater.local.sink_metrics import STATUS
-from headwater.runtime.folders import folder_lock, prepare_folder
 from headwater.runtime.sink_crew import LOOK_S, Crew
 from headwater.runtime.sink_opening import sinks_path
 from headwater.settings import Settings
@@ -66,17 +64,10 @@ def run(settings: Settings, folder: Path, stop: threading.Event) -> None:
 
 def main() -> None:
     """Run as a child of `headwater up`."""
-    logging.basicConfig(level=logging.INFO, format="sinks: %(message)s", stream=sys.stderr)
-    settings = read_settings()
     stop = threading.Event()
-    when_parent_ends(stop.set)
-    try:
-        folder = prepare_folder(settings)
-        with folder_lock(folder, "sinks", wait_s=15):
-            run(settings, folder, stop)
-    except HeadwaterError as error:
-        log.error("%s", error)
-        sys.exit(1)  # whatever ails the sinks, the rest of Headwater goes on
+    with child("sinks", vital=False) as (settings, folder):
+        when_parent_ends(stop.set)
+        run(settings, folder, stop)
 
 
 if __name__ == "__main__":

@@ -15,14 +15,12 @@ from pathlib import Path
 
 from headwater.errors import WrongSetting
 from headwater.failpoints import VARIABLE as FAILPOINT
+from headwater.local.child_process import GIVE_UP
 from headwater.local.lifeline import settings_line, write_pid
 from headwater.local.wake import Wake
 from headwater.runtime.folders import folder_lock, prepare_folder
 from headwater.runtime.sink_opening import sinks_path
 from headwater.settings import Settings
-
-GIVE_UP = 3
-"""Exit status of a child that no restart can help: a wrong setting, a log that does not match its lake."""
 
 _ALLOCATOR = {"_RJEM_MALLOC_CONF": "background_thread:true,narenas:2,dirty_decay_ms:500,muzzy_decay_ms:0"}
 """For the jemalloc of delta-rs: memory of a compaction or query goes back at once, not after 10 s and then in part."""

@@ -159,6 +159,11 @@ class Event(Sent, frozen=True, gc=False, kw_only=True):
     flags: tuple[str, ...]
 
     @property
+    def sent(self) -> Sent:
+        """What of it differs from one event to the next, without its body."""
+        return Sent(**{name: getattr(self, name) for name in Sent.__struct_fields__})
+
+    @property
     def contents(self) -> tuple[Content, ...]:
         """Its facets that are stored by content: of its run, its job and its datasets in turn."""
         of_datasets = (dataset.contents for dataset in (*self.inputs, *self.outputs))

@@ -12,6 +12,7 @@ from headwater.api.marquez.facet_texts import raw_facets, schema_fields, text_in
 from headwater.api.marquez.nodes import version_text
 from headwater.api.marquez.requests import Answer, Asked, not_found
 from headwater.api.marquez.run_answers import Later, run_json, with_facets
+from headwater.events.facet_sets import OF_COLUMNS
 from headwater.events.times import iso
 from headwater.index.reading.catalog_versions import VersionRow, undescribed_versions
 from headwater.index.stored.catalog_tables import DATASET
@@ -23,12 +24,12 @@ _STREAMS = ("kafka", "pulsar", "kinesis", "eventhub", "pubsub")
 
 
 def dataset_json(asked: Asked, name: Name, *, lineage: bool = True) -> Answer:
-    """Return a dataset; lineage: also what feeds its columns."""
+    """Return a dataset; lineage: also what feeds its columns, in words of ours and in its facet."""
     names = asked.names_of(name)
-    facets = asked.catalog.dataset_facets(name)
+    facets = asked.catalog.dataset_facets(name, without=() if lineage else OF_COLUMNS)
     span = asked.catalog.span(DATASET, names) or (None, None)
     tags = asked.catalog.tags(name, names)
-    newest = asked.catalog.versions.listed(DATASET, asked.catalog.number(name), 1)
+    version, written_us = asked.catalog.versions.newest(name)
     return {
         "id": name.shown,
         **_type_and_name(name, facets),
@@ -36,10 +37,10 @@ def dataset_json(asked: Asked, name: Name, *, lineage: bool = True) -> Answer:
         "updatedAt": iso(span[1]),
         "fields": fields_json(facets, tags),
         "tags": sorted({tag.key for tag in tags if tag.column is None}),
-        "lastModifiedAt": iso(newest[0].last_us) if newest else None,
+        "lastModifiedAt": iso(written_us),
         "lastLifecycleState": text_in(facets, "lifecycleStateChange", "lifecycleStateChange"),
         "description": text_in(facets, "documentation", "description"),
-        "currentVersion": version_text(asked.catalog.versions.newest(name)),
+        "currentVersion": version_text(version),
         "columnLineage": column_lineage(asked.view, name) if lineage else None,
         "facets": raw_facets(facets),
         "deleted": not asked.view.snapshot.stands(name),

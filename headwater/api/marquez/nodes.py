@@ -36,7 +36,7 @@ def job_id(name: Name) -> str:
     return f"job:{name.namespace}:{name.name}"
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=16_384)
 def version_text(version: bytes) -> str:
     """Return a version as the UUID that clients expect; never null, because Marquez's Java client takes no null."""
     return str(UUID(bytes=version, version=5))

@@ -1,12 +1,13 @@
 """Lineage of tables: jobs and datasets around a node, in the direction in which data flows."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Any, NamedTuple
 
 from headwater.api.marquez.datasets import dataset_json
 from headwater.api.marquez.jobs import job_json
 from headwater.api.marquez.nodes import dataset_id, find_node, job_id
 from headwater.api.marquez.requests import Answer, Asked, required
+from headwater.events.facet_sets import OF_COLUMNS
 from headwater.index.reading.catalog_lists import JobRow
 from headwater.index.writing.announced_changes import NAMESPACE
 from headwater.lineage.names.dataset_name import Name
@@ -17,7 +18,7 @@ MAX_NODES = 2_000
 """Nodes of one answer; one that was cut here says `truncated`."""
 
 
-_LARGE = ("schema", "columnLineage")
+_LARGE = ("schema", *OF_COLUMNS)
 """Facets that nodes leave out: `fields` says the one, the dataset's own page both. Marquez's nodes have no facets."""
 
 
@@ -159,11 +160,11 @@ class _TableDrawing:
             makers[node] = ("JOB", lambda row=row: job_json(asked.catalog, row, runs=1))  # type: ignore[misc]
         for name, node in self._ids.items():
             makers[node] = ("DATASET", lambda name=name: _dataset(asked, name))  # type: ignore[misc]
-        kept = sorted(makers)[:MAX_NODES]
-        graph = [self._node(node, *makers[node], set(kept)) for node in kept]
+        kept = dict.fromkeys(sorted(makers)[:MAX_NODES])
+        graph = [self._node(node, *makers[node], kept) for node in kept]
         return {"graph": graph, "truncated": truncated or len(kept) < len(makers)}
 
-    def _node(self, node: str, kind: str, data: Callable[[], Answer], kept: set[str]) -> dict[str, Any]:
+    def _node(self, node: str, kind: str, data: Callable[[], Answer], kept: Container[str]) -> dict[str, Any]:
         return {
             "id": node,
             "type": kind,
@@ -178,6 +179,6 @@ def _dataset(asked: Asked, name: Name) -> Answer:
     return {**found, "facets": {key: text for key, text in found["facets"].items() if key not in _LARGE}}
 
 
-def _edges(pairs: Iterable[tuple[str, str]], kept: set[str]) -> list[dict[str, str]]:
+def _edges(pairs: Iterable[tuple[str, str]], kept: Container[str]) -> list[dict[str, str]]:
     inside = sorted({pair for pair in pairs if pair[0] in kept and pair[1] in kept})
     return [{"origin": origin, "destination": destination} for origin, destination in inside]

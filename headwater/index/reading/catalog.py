@@ -1,6 +1,6 @@
 """The catalogue as questions read it: from the index's file, nothing of it is kept in memory."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from headwater.index.reading.catalog_events import CatalogEvents
 from headwater.index.reading.catalog_lists import CatalogLists, JobRow
@@ -50,11 +50,13 @@ class Catalog:
         ]
         return (min(row[0] for row in rows), min(self._until, max(row[1] for row in rows))) if rows else None
 
-    def dataset_facets(self, dataset: Name, only: str | None = None) -> dict[str, str]:
-        """Return the newest text of each facet (or of one) of a dataset, by all its names."""
+    def dataset_facets(
+        self, dataset: Name, only: str | None = None, without: Container[str] = ()
+    ) -> dict[str, str]:  # fmt: skip
+        """Return the newest text of each facet (or of one, or but for some) of a dataset, by all its names."""
         if self.is_now:
-            return self._described.of_dataset(dataset, only)
-        return self._described.until(self._until, DATASET, self.live.naming.names_of(dataset), only)
+            return self._described.of_dataset(dataset, only, without)
+        return self._described.until(self._until, DATASET, self.live.naming.names_of(dataset), only, without)
 
     def job_facets(self, job: Name) -> dict[str, str]:
         """Return the newest text of each facet of a job, by the name people see."""

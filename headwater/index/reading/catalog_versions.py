@@ -46,14 +46,17 @@ class CatalogVersions:
         query = "SELECT count(*) FROM versions WHERE kind = ? AND name = ? AND first_us <= ?"
         return int(self._sql.execute(query, (kind, name, self._until)).fetchone()[0])
 
-    def newest(self, dataset: Name) -> bytes:
-        """Return a dataset's version; of one that no run is seen to write that of its newest schema."""
+    def newest(self, dataset: Name) -> tuple[bytes, int | None]:
+        """Return a dataset's version and when it was last written (us).
+
+        None: no run is seen to write it, and its version is that of its newest schema.
+        """
         number = self._names.known(dataset) or 0
         rows = self.listed(DATASET, number, 1)
         if rows:
-            return rows[0].version
+            return rows[0].version, rows[0].last_us
         row = self._sql.execute("SELECT schema FROM datasets WHERE name = ?", (number,)).fetchone()
-        return dataset_version(dataset, row[0] if row else None, None, None)
+        return dataset_version(dataset, row[0] if row else None, None, None), None
 
     def at(self, dataset: Name, time_us: int) -> bytes:
         """Return the version that a dataset had at a time; of one that nobody is seen to write by its schema then."""

@@ -1,12 +1,13 @@
 """How datasets and jobs describe themselves: of every facet the newest, now or up to a moment."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Sequence
 
 from msgspec import msgpack
 
 from headwater.events.facet_digests import is_deleted
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.catalog_tables import COUNTED, DATASET, JOB
+from headwater.index.stored.database import marks
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.newest_first import time_of, until_text
 
@@ -15,8 +16,8 @@ SETS = 1_000
 
 set_from = msgpack.Decoder(list[tuple[str, int]]).decode
 
-_Newest = dict[str, tuple[str, str]]
-"""Facet → what makes it the newest, its text."""
+_Newest = dict[str, tuple[str, str | int]]
+"""Facet → what makes it the newest, its text or the number of that."""
 
 
 class Described:
@@ -29,18 +30,27 @@ class Described:
 
     def of_job(self, job: Name) -> dict[str, str]:
         """Return the newest text of each facet of a job, by the name people see."""
-        return _shown(dict(self._newest(JOB, self._live.names.known(job) or 0, None)))
+        return self._shown({facet: (order, value) for _, facet, order, value in self._newest((JOB,), job, None)})
 
-    def of_dataset(self, dataset: Name, only: str | None = None) -> dict[str, str]:
-        """Return the newest text of each facet (or of one) of a dataset; its own come before what was counted at it."""
-        names = self._live.naming.names_of(dataset)
-        own = _shown(self._of_names(DATASET, dataset, names, only))
-        schema = self._schema(dataset, names)
-        own = {facet: text for facet, text in own.items() if facet != "schema"} | schema
-        found = _shown(self._of_names(COUNTED, dataset, names, only)) | own
-        return found if only is None else {facet: text for facet, text in found.items() if facet == only}
+    def of_dataset(self, dataset: Name, only: str | None = None, without: Container[str] = ()) -> dict[str, str]:
+        """Return the newest text of each facet (or of one) of a dataset; its own come before what was counted at it.
 
-    def until(self, time_us: int, kind: int, names: Iterable[Name], only: str | None = None) -> dict[str, str]:
+        without: facets that are not wanted, and not read.
+        """
+        names, naming = self._live.naming.names_of(dataset), self._live.naming
+        found: dict[int, _Newest] = {DATASET: {}, COUNTED: {}}
+        for name in names:
+            for kind, facet, order, value in self._newest((DATASET, COUNTED), name, only):
+                is_newer = facet not in found[kind] or found[kind][facet][0] < order
+                if is_newer and facet not in without and naming.resolve(name, time_of(order)) == dataset:
+                    found[kind][facet] = order, value
+        found[DATASET].pop("schema", None)
+        schema = self._schema(dataset, names) if only in (None, "schema") else {}
+        return self._shown(found[COUNTED]) | self._shown(found[DATASET]) | schema
+
+    def until(
+        self, time_us: int, kind: int, names: Iterable[Name], only: str | None = None, without: Container[str] = ()
+    ) -> dict[str, str]:
         """Return the same as of a moment.
 
         A set of facets that was sent before and after it counts as sent at it: when in between is not kept.
@@ -56,32 +66,26 @@ class Described:
         found: _Newest = {}
         for _, _, value in sorted(sets, reverse=True):
             for facet, number in set_from(value):
-                text = "" if facet in found else self._live.facet_text(number)
-                if only in (None, facet) and text and not (facet == "schema" and '"name"' not in text):
-                    found[facet] = "", text
-        return _shown(found)
+                if facet in found or facet in without or only not in (None, facet):
+                    continue
+                text = self._live.facet_text(number)
+                if text and not (facet == "schema" and '"name"' not in text):
+                    found[facet] = "", number
+        return self._shown(found)
 
-    def _of_names(self, kind: int, dataset: Name, names: Iterable[Name], only: str | None) -> _Newest:
-        found: _Newest = {}
-        for name in names:
-            for facet, told in self._newest(kind, self._live.names.known(name) or 0, only):
-                means = self._live.naming.resolve(name, time_of(told[0]))
-                if means == dataset and (facet not in found or found[facet] < told):
-                    found[facet] = told
-        return found
-
-    def _newest(self, kind: int, name: int, only: str | None) -> Iterator[tuple[str, tuple[str, str]]]:
-        rows = self._sql.execute(
-            "SELECT facet, event_order, value FROM newest_facets "
-            "WHERE kind = ? AND name = ? AND facet = coalesce(?, facet) ORDER BY facet",
-            (kind, name, only),
-        )
-        for facet, order, value in rows.fetchall():
-            yield facet, (order, value if isinstance(value, str) else self._live.facet_text(value))
+    def _newest(self, kinds: Sequence[int], name: Name, only: str | None) -> list[tuple[int, str, str, str | int]]:
+        """Return (kind, facet, order, its text or the number of that) of what is the newest under one name."""
+        return self._sql.execute(
+            f"SELECT kind, facet, event_order, value FROM newest_facets WHERE kind IN ({marks(kinds)}) AND name = ? "
+            "AND facet = coalesce(?, facet) ORDER BY kind, facet",
+            (*kinds, self._live.names.known(name) or 0, only),
+        ).fetchall()
 
     def _schema(self, dataset: Name, names: Iterable[Name]) -> dict[str, str]:
         """Return a text of the newest schema as rule 12 has it; texts of one schema differ in who sent it alone."""
         schema = self._live.schema(dataset)
+        if schema is None:
+            return {}
         sets = [
             row
             for name in names
@@ -91,10 +95,12 @@ class Described:
                 (DATASET, self._live.names.known(name) or 0, schema),
             )
         ]
-        if schema is None or not sets:
-            return {}
-        return {"schema": self._live.facet_text(dict(set_from(max(sets)[2]))["schema"])}
+        return {"schema": self._live.facet_text(dict(set_from(max(sets)[2]))["schema"])} if sets else {}
 
-
-def _shown(found: _Newest) -> dict[str, str]:
-    return {facet: text for facet, (_, text) in found.items() if not is_deleted(text.encode())}
+    def _shown(self, found: _Newest) -> dict[str, str]:
+        """Return the texts of facets but for those that are `_deleted`."""
+        texts = {
+            facet: value if isinstance(value, str) else self._live.facet_text(value)
+            for facet, (_, value) in found.items()
+        }
+        return {facet: text for facet, text in texts.items() if "_deleted" not in text or not is_deleted(text.encode())}

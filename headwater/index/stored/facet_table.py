@@ -20,6 +20,7 @@ from headwater.events.rule_facets import text_at
 from headwater.events.times import parse_time
 from headwater.events.wire import NULL
 from headwater.index.stored.catalog_tables import COUNTED, DATASET, JOB
+from headwater.index.stored.database import chunks
 from headwater.index.stored.facet_names_table import FacetNamesTable
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.run_numbers import RunNumbers
@@ -41,6 +42,12 @@ _Newness = tuple[str, int]
 
 Bodies = Callable[[Collection[int]], Mapping[int, str]]
 """Gives the bodies of events of a batch by their sequences."""
+
+
+def few_at_a_time(bodies: Bodies, sequences: Collection[int]) -> Iterator[tuple[int, str]]:
+    """Yield (sequence, body), in order of their sequences; 500 of them are in memory."""
+    for some in chunks(sorted(sequences)):
+        yield from bodies(some).items()
 
 
 class _Set(NamedTuple):
@@ -234,14 +241,16 @@ class FacetTable:
     def _settle_changing(self, bodies: Bodies) -> None:
         """Take what differs from event to event: of each dataset in this batch the newest, from its body."""
         changing = [told for told in self._batch if told.changes]
-        texts = bodies({told.at[0] for told in changing})
-        read = {sequence: read_stored(body) for sequence, body in texts.items()}
+        by_event: dict[int, list[_DatasetFacets]] = {}
         for told in changing:
-            sequence, place = told.at
-            dataset = sent_datasets(read[sequence])[place]
-            own, counted = members(dataset.facets), members(dataset.inputFacets)
-            self._renew(DATASET, told.name, told.newest, _texts(own, CHANGING))
-            self._renew(COUNTED, told.name, told.newest, _texts(counted, counted))
+            by_event.setdefault(told.at[0], []).append(told)
+        for sequence, body in few_at_a_time(bodies, by_event):
+            datasets = sent_datasets(read_stored(body))
+            for told in by_event[sequence]:
+                dataset = datasets[told.at[1]]
+                own, counted = members(dataset.facets), members(dataset.inputFacets)
+                self._renew(DATASET, told.name, told.newest, _texts(own, CHANGING))
+                self._renew(COUNTED, told.name, told.newest, _texts(counted, counted))
 
     def flush(self, bodies: Bodies) -> None:
         """Write what was taken."""

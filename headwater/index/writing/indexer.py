@@ -15,7 +15,7 @@ from headwater.index.stored.content_table import SqliteContents
 from headwater.index.stored.database import open_for_writing
 from headwater.index.stored.edge_set_table import CountedEdgeSet, EdgeSetTable
 from headwater.index.stored.event_table import places_of
-from headwater.index.stored.facet_table import Bodies, FacetTable
+from headwater.index.stored.facet_table import Bodies, FacetTable, few_at_a_time
 from headwater.index.stored.index_packing import encode
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.progress import read_progress
@@ -105,11 +105,13 @@ class Indexer:
             self._facets.forget()
             self._reader.forget()
         shapes = self._known(events)
-        read = {at: self._reader.read_body(body) for at, body in bodies(_untold(events, shapes)).items()}
-        for event in read.values():
+        read: dict[int, Sent] = {}
+        for at, body in few_at_a_time(bodies, _untold(events, shapes)):
+            event = self._reader.read_body(body)
             if event.shape not in shapes:
                 shapes[event.shape] = self._reader.learn(event.said, event.contents)
                 self._facets.learn(event, shapes[event.shape])
+            read[at] = event.sent
         facts = []
         for event_id, received_us, sequence, sent in events:
             told = sent if sent and sequence not in read else read[sequence]

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +16,8 @@ from tests.lake_check import rows
 from tests.made_events import run_event
 from tests.running import Running, headwater, started
 from tests.shop import EVENTS, MAILING, Asker
-from tests.sink_server import Asked, Said, SinkServer, eventually, sink_server
+from tests.sink_server import Asked, Said, SinkServer, eventually
 from tests.sinking import SinkWorld, bodies, events, runs
-
-
-@pytest.fixture
-def server() -> Iterator[SinkServer]:
-    with sink_server() as server:
-        yield server
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> SinkWorld:
-    return SinkWorld(tmp_path)
 
 
 def opened(world: SinkWorld, to: str, span: ReplaySpan | None = None, batch: int = 1, key: str | None = None) -> Replay:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tests.azurite import Storage
     from tests.kafka_broker import Broker
     from tests.shop import Asker
+    from tests.sink_server import SinkServer
+    from tests.sinking import SinkWorld
 
 
 SHARED = ("spark", "shop_to_read", "marquez_to_read")
@@ -102,3 +104,20 @@ def shop_to_read(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Asker]":
     with up(tmp_path_factory.mktemp("shop") / "data") as running, Asker(running.url) as asker:
         asker.post(*EVENTS)
         yield asker
+
+
+@pytest.fixture
+def server() -> "Iterator[SinkServer]":
+    """Where sinks deliver to."""
+    from tests.sink_server import sink_server
+
+    with sink_server() as server:
+        yield server
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> "SinkWorld":
+    """Make a log, a lake and a parser, with a sink."""
+    from tests.sinking import SinkWorld
+
+    return SinkWorld(tmp_path)

@@ -3,10 +3,8 @@
 import itertools
 import json
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,17 +22,6 @@ from tests.sink_server import Asked, Said, SinkServer, eventually, sink_server
 from tests.sinking import SinkWorld, bodies, events, no_token, runs, sink
 
 SECRET = "a-very-secret-key"
-
-
-@pytest.fixture
-def server() -> Iterator[SinkServer]:
-    with sink_server() as server:
-        yield server
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> SinkWorld:
-    return SinkWorld(tmp_path)
 
 
 def refuse(*refused: str, status: int = 500, **said: Any) -> Any:

@@ -22,6 +22,7 @@ from headwater.sinks.running.sink_feed import SinkFeed
 from headwater.sinks.targets.purview.purview_entities import type_definitions
 from headwater.sinks.targets.purview.purview_names import QualifiedNames
 from headwater.sinks.targets.purview.purview_target import qualified_names
+from tests.atlas_golden import GOLDEN
 from tests.atlas_server import Atlas
 from tests.hostile_names import NAMES, copies
 from tests.made_events import body, dataset_event, job_event, run_event
@@ -417,6 +418,29 @@ def test_batches_are_bounded_and_name_nothing_twice(tmp_path: Path) -> None:
         assert max(atlas.requests) == 10
         assert {kind for (kind, _), times in atlas.upserts.items() if times > 1} == {"openlineage_process"}
     assert world.dead() == {}
+
+
+def test_what_atlas_is_told_is_what_pyapacheatlas_makes(tmp_path: Path) -> None:
+    """Types and entities as they go over the wire, beside those of its classes (`tests/atlas_golden.py` makes them)."""
+    world, unity = SinkWorld(tmp_path), table("main.sales.orders", "unitycatalog://Adb-1.azuredatabricks.net:443")
+    fed = columns({"order_id": [("bronze/orders", "id")], "total": [("bronze/orders", "amount")]})
+    amount = fed["columnLineage"]["fields"]["total"]["inputFields"][0]
+    amount |= {"namespace": unity["namespace"], "name": unity["name"]}
+    made = run_event(
+        run={"runId": "0195c000-0000-7000-8000-00000000a71a"}, job={"namespace": "tests", "name": "load"},
+        inputs=[table("bronze/orders"), unity], outputs=[table("silver/orders", **fed)],
+    )  # fmt: skip
+    world.store(body(made))
+    with account() as (_, server, out):
+        world.settle(out, SECRET)
+        posted = [asked for asked in server.asked if asked.method == "POST" and "search" not in asked.path]
+    types = [each for asked in posted if "typedefs" in asked.path for each in asked.events[0]["entityDefs"]]
+    told = [each for asked in posted if "entity/bulk" in asked.path for each in asked.events[0]["entities"]]
+    golden = json.loads(GOLDEN.read_text("utf-8"))
+    by_name = lambda each: each["name"] if "name" in each else each["attributes"]["qualifiedName"]  # noqa: E731
+    bare = [{name: value for name, value in each.items() if name != "guid"} for each in [*told, *golden["entities"]]]
+    assert sorted(bare[: len(told)], key=by_name) == sorted(bare[len(told) :], key=by_name)
+    assert sorted(types, key=by_name) == sorted(golden["entityDefs"], key=by_name)
 
 
 def test_an_unknown_type_is_a_dead_letter_alone_and_redriven_once_there(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +23,6 @@ from tests.sinking import events, runs
 pytestmark = pytest.mark.slow
 
 TICK = ["--tick", "50ms"]
-
-
-@pytest.fixture
-def server() -> Iterator[SinkServer]:
-    with sink_server() as server:
-        yield server
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +13,6 @@ from headwater.sinks.operating.sink_operations import paused
 from tests.functions.host import running
 from tests.sink_server import Asked, Said, SinkServer, sink_server
 from tests.sinking import SinkWorld, bodies, events, runs
-
-
-@pytest.fixture
-def server() -> Iterator[SinkServer]:
-    with sink_server() as server:
-        yield server
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> SinkWorld:
-    return SinkWorld(tmp_path)
 
 
 def name_sinks(world: SinkWorld, **sinks: SinkServer | dict[str, Any]) -> None:

@@ -29,12 +29,6 @@ def reports(app: App) -> list[tuple[str, ...]]:
     return [found.groups() for found in map(_LINE.search, app.logged().splitlines()) if found]
 
 
-@pytest.fixture
-def server() -> Iterator[SinkServer]:
-    with sink_server() as server:
-        yield server
-
-
 @contextmanager
 def sinks_app(package: Path, folder: Path, **settings: Any) -> Iterator[App]:
     with running(package, folder / "worker.log", triggers=["sinks"], data=folder, **settings) as app:

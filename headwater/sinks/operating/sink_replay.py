@@ -18,6 +18,7 @@ from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.sink_options import Sink
 from headwater.sinks.contract.sink_shape import CLOCK
 from headwater.sinks.contract.target_registry import open_sink
+from headwater.sinks.merging.earlier_events import payloads_of
 from headwater.sinks.operating.replay_span import ReplaySpan
 from headwater.sinks.operating.sink_operations import paused, reset
 from headwater.sinks.running.sink_feed import SinkFeed
@@ -60,7 +61,7 @@ class Replay:
         with closing(open_sink(self._sink, self._secrets.reveal)) as target:
             while batch := feed.next(progress):
                 progress[batch.source.epoch, batch.source.partition] = batch.until
-                payloads = target.convert(batch.events)
+                payloads = payloads_of(target, self._bronze, batch.events, self._secrets.hide)
                 sent = [payload for payload in payloads if payload.unfit is None]
                 found["would_send"] += len(sent)
                 found["bytes"] += sum(len(payload.body) for payload in sent)

@@ -38,9 +38,9 @@ class Delivery:
     def __init__(self, target: Target, pace: Pace, width: int | None = None, hide: Hide = str) -> None:
         """Begin empty. width: payloads of the first attempt; hide: takes secrets out of what goes wrong."""
         self.delivered = 0
-        self.refused: list[DeadLetter] = []
         self.taken: Payload | None = None
         """What the target took last."""
+        self.refused: list[DeadLetter] = []
         self.width = width or target.largest
         self._target = target
         self._pace = pace
@@ -57,6 +57,12 @@ class Delivery:
         """Whether the target took another payload since it failed at the first."""
         self._mute = 0
         """Other payloads that it failed at, too."""
+
+    def ask_with(self, taken: Payload) -> float:
+        """Show by one that the target took before whether it works; returns how long to wait before the next (s)."""
+        outcome = deliver_guarded(self._target, [taken], self._hide)
+        self._works = not outcome.again
+        return self._pace.after_fault(outcome.after_s) if outcome.again else self._pace.after_success(1)
 
     def add(self, payloads: Iterable[Payload]) -> None:
         """Put payloads behind what is left; the unfit ones are refused at once."""

@@ -88,6 +88,8 @@ class Runner:
         self._look_s = look_s
         self._feed = SinkFeed(bronze, sink.options.only.wants, until)
         self._pace = Pace(sink.options.rate)
+        self._ends = until is not None
+        self._taken: Payload | None = None
         self._width: int | None = None
         self._target: Target | None = None
         self._orders: Orders | None = None
@@ -217,9 +219,12 @@ class Runner:
         keep_at = time.monotonic() + KEEP_EVERY_S
         while not delivery.is_done:
             wait_s = delivery.attempt()
+            self._taken = delivery.taken or self._taken
             if delivery.needs_another and (more := self._feed.next(self._behind(reached))):
                 delivery.add(payloads_of(target, self._bronze, more.events, hide))
                 reached, left_out = {**reached, more.source: more.until}, left_out + more.left_out
+            elif delivery.needs_another and self._ends and self._taken:
+                wait_s = delivery.ask_with(self._taken)
             self._tell(delivery.trouble)
             goes_on = not self._stop.is_set() and (not wait_s or self._wait(wait_s))
             if not goes_on or time.monotonic() >= keep_at:

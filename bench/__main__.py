@@ -12,6 +12,7 @@ from bench import (
     parser,
     reading,
     receiver,
+    sinks,
     spark,
     stream,
     upgrade,
@@ -29,6 +30,7 @@ def main() -> None:
     show("Event log", log_size.run())
     show("Parser", parser.run(rounds))
     show("Freshness", freshness.run(rounds))
+    show("Sinks", sinks.run(rounds))
     show("Function App", functions.run(rounds))
     show("Lineage", lineage.run(rounds))
     show("Reading", reading.run_quick() if quick else reading.run())

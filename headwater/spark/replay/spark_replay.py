@@ -41,7 +41,10 @@ _HEAD = {
     "state": "event_type",
     "size": "octet_length(body)",
 }
-_SMALL = {"spark.sql.execution.arrow.maxRecordsPerBatch": "512"}  # a body may be large
+_SMALL = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "512",  # a body may be large
+    "spark.sql.shuffle.partitions": "1",  # of what the driver asks; events are spread by streams
+}
 
 log = logging.getLogger(__name__)
 
@@ -100,13 +103,14 @@ class SparkReplay:
     def _through(self, places: Places, batch_events: int, *, looks: bool) -> Told:
         """Let tasks take what lies behind `places`, batch by batch; each one's place is kept behind it."""
         told = Told()
-        for batch, ends in self._batches(places, batch_events):
-            told.add(self._told(batch, looks=looks))
-            places |= ends
-            if not looks:
-                reach("spark.replayed")
-                self._keep(places)
-            log.info("Replay: %d sent, %d refused, %d left out.", told.sent, told.refused, told.left_out)
+        with settings(self._spark, _SMALL), described(self._spark, "replay"):
+            for batch, ends in self._batches(places, batch_events):
+                told.add(self._told(batch, looks=looks))
+                places |= ends
+                if not looks:
+                    reach("spark.replayed")
+                    self._keep(places)
+                log.info("Replay: %d sent, %d refused, %d left out.", told.sent, told.refused, told.left_out)
         return told
 
     def _batches(self, places: Places, batch_events: int) -> Iterator[tuple[DataFrame, Places]]:
@@ -144,13 +148,12 @@ class SparkReplay:
         run_or_job = F.coalesce("run_id", F.concat_ws("\0", "job_namespace", "job_name"))
         rows = _rows(batch, self._sink.options.only).repartition(self._streams, run_or_job)
         told = Told()
-        with settings(self._spark, _SMALL), described(self._spark, "replay"):
-            try:
-                found = rows.sortWithinPartitions("partition", "sequence").mapInArrow(task, TOLD).collect()
-            except PythonException as error:
-                if said := re.search(r"headwater\.errors\.\w+: (.+)", str(error)):
-                    raise WrongSetting(said[1]) from None
-                raise
+        try:
+            found = rows.sortWithinPartitions("partition", "sequence").mapInArrow(task, TOLD).collect()
+        except PythonException as error:
+            if said := re.search(r"headwater\.errors\.\w+: (.+)", str(error)):
+                raise WrongSetting(said[1]) from None
+            raise
         for row in found:
             told.add(Told(**row.asDict()))
         return told

@@ -29,8 +29,9 @@ def sent_of(cells: Sequence[Any]) -> Sent | None:
     named = dict(zip(SENT, cells, strict=True))
     if named["shape"] is None:
         return None
-    versions = named.pop("versions")
-    return Sent(**named, versions=None if versions is None else tuple(versions))
+    if named["versions"] is not None:
+        named["versions"] = tuple(named["versions"])
+    return Sent(**named)
 
 
 def shape_of(cells: Sequence[Any]) -> EventShape:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from datetime import UTC, date, datetime
 from typing import NamedTuple
 
+from headwater.collector import paused
 from headwater.events.event import Sent
 from headwater.events.position import Source
 from headwater.events.stored_cells import SENT, StoredHead, sent_of
@@ -85,9 +86,13 @@ def stored_events(bronze: Bronze, source: Source, after: int, until: int) -> lis
         f"{', '.join(f'{column} AS {name}' for name, column in sent.items())} FROM t "
         f"WHERE {_of(source)} AND sequence > {after} AND sequence <= {until} ORDER BY sequence"
     )
-    columns = [found.column(name).to_pylist() for name in ("event_id", "received_us", "sequence", *sent)]
-    rows = zip(*columns, strict=True)
-    return [BronzeEvent(event, received_us, number, sent_of(cells)) for event, received_us, number, *cells in rows]
+    with paused():
+        return _events(found, sent)
+
+
+def _events(found: QueryRows, sent: Collection[str]) -> list[BronzeEvent]:
+    who, what = ([found.column(name).to_pylist() for name in names] for names in (BronzeEvent._fields[:3], sent))
+    return list(map(BronzeEvent, *who, map(sent_of, zip(*what, strict=True))))
 
 
 _HEAD = (

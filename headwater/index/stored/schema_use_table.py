@@ -17,6 +17,11 @@ from headwater.lineage.runs.weighed import Weighed
 
 _NEWEST_FIRST = newest_first(SeenSchema._fields)
 _ROWS = f"SELECT {', '.join(SeenSchema._fields)} FROM seen WHERE name = ?"
+_DELETE = f"DELETE FROM seen WHERE name = ? AND {' AND '.join(f'{field} = ?' for field in SeenSchema._fields)}"
+_INSERT = "INSERT OR IGNORE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?)"
+
+_Row = tuple[object, ...]
+"""A row of `seen`: the number of a name, then a mention."""
 
 Mentions = Callable[[Name], Iterable[SeenSchema]]
 """All schemas mentioned under a name by runs of earlier batches."""
@@ -66,27 +71,28 @@ class SchemaUseTable:
     def flush(self) -> None:
         """Write what was seen."""
         waiting, self._waiting = self._waiting, {}
+        gone: list[_Row] = []
+        come: list[_Row] = []
         for name, seen in waiting.items():
             self._fresh.setdefault(name, []).extend(seen)
             if self._names.number(name) in self._whole:
                 self._add(name, seen)
             else:
-                self._merge(name, sorted(set(seen)))
+                self._merge(name, sorted(set(seen)), gone, come)
+        self._sql.executemany(_DELETE, gone)
+        self._sql.executemany(_INSERT, come)
 
-    def _merge(self, name: Name, seen: Sequence[SeenSchema]) -> None:
+    def _merge(self, name: Name, seen: Sequence[SeenSchema], gone: list[_Row], come: list[_Row]) -> None:
+        """Find what is left out under a name from now on, and what is not; `flush` writes both."""
         before = self._rows(name)
         both = sorted({*before, *seen})
         if _divides(before, both):
             self._make_whole(name)
             return
         after = [row for stretch in _stretches(both) for row in dict.fromkeys((stretch[0], stretch[-1]))]
-        gone = set(before).difference(after)
         number = self._names.number(name)
-        self._sql.executemany(
-            f"DELETE FROM seen WHERE name = ? AND {' AND '.join(f'{field} = ?' for field in SeenSchema._fields)}",
-            [(number, *row) for row in gone],
-        )
-        self._add(name, [row for row in after if row not in before])
+        gone += ((number, *row) for row in set(before).difference(after))
+        come += ((number, *row) for row in set(after).difference(before))
         self._kept.keep(name, after, len(after))
 
     def _make_whole(self, name: Name) -> None:
@@ -96,8 +102,7 @@ class SchemaUseTable:
 
     def _add(self, name: Name, seen: Iterable[SeenSchema]) -> None:
         number = self._names.number(name)
-        rows = [(number, *row) for row in seen]
-        self._sql.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        self._sql.executemany(_INSERT, [(number, *row) for row in seen])
         self._kept.pop(name, None)
 
     def _rows(self, name: Name) -> list[SeenSchema]:

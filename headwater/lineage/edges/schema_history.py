@@ -1,6 +1,6 @@
 """Rule 12: what columns a dataset has, when, and which spellings are one column."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple, Protocol
 
@@ -59,9 +59,8 @@ class Schemas:
         self._newest: dict[Name, SeenSchema | None] = {}
         self._columns: dict[Name, Columns] = {}
 
-    def see(self, name: Name, uses: Sequence[SeenSchema]) -> set[Name]:
-        """Take mentions under a name; returns the datasets that may have another newest schema now."""
-        newest = self.newest_of(name, uses)
+    def see(self, name: Name, uses: Sequence[SeenSchema], newest: Mapping[Name, SeenSchema]) -> set[Name]:
+        """Take mentions under a name, as `newest_of` has them, too; returns datasets that may have another schema."""
         before = {dataset: self._newest_seen(dataset) for dataset in newest}
         for dataset in newest:
             self.columns(dataset)  # as they are before it changes
@@ -152,12 +151,12 @@ def seen_schemas(fact: RunFacts) -> Iterator[tuple[Name, SeenSchema]]:
 
     What a DROP or a RENAME says of its dataset is of the moment before (rule 10).
     """
-    order = fact.order
-    for place, use in enumerate((*fact.inputs, *fact.outputs)):
+    order, said = fact.order, fact.content
+    for place, use in enumerate((*said.inputs, *said.outputs)):
         if use.schema and use.schema != DELETED:
             seen = SeenSchema(*order, place, use.schema)
             changes = use.lifecycle == "DROP" or (use.lifecycle == "RENAME" and use.previous)
-            if place >= len(fact.inputs) and changes:
+            if changes and place >= len(said.inputs):
                 name = use.previous if use.lifecycle == "RENAME" else None
                 yield name or use.name, seen._replace(place=place + _BEFORE)
             else:

@@ -84,10 +84,7 @@ class Derivation:
     def writes(self, runs: Runs) -> Iterator[tuple[str, Iterable[tuple[int, Name]]]]:
         """Yield when runs write which names."""
         for run_key, facts in runs.items():
-            written = (
-                name for fact in facts for name in (*(each.name for each in fact.outputs), *fact.content.leads_to)
-            )
-            if any(map(self.naming.moves, written)):
+            if any(self.naming.moves(name) for fact in facts for name in self.shapes.traits(fact).written):
                 yield run_key, sent_writes(facts)
             elif self.naming.generations.writes(run_key):
                 yield run_key, ()
@@ -111,9 +108,10 @@ class Derivation:
             for name, seen in seen_schemas(fact):
                 uses.setdefault(name, []).append(seen)
         for name, seen_here in uses.items():
-            for dataset in self.schemas.newest_of(name, seen_here):
+            newest = self.schemas.newest_of(name, seen_here)
+            for dataset in newest:
                 found.update(self._store.borrowers(dataset))
-            looked_at |= self.schemas.see(name, seen_here)
+            looked_at |= self.schemas.see(name, seen_here, newest)
         changed = self.schemas.settle(looked_at)
         names = {name for dataset in changed for name in self.naming.names_of(dataset)}
         if changed or moved:

@@ -50,12 +50,13 @@ class RunShape(Struct, eq=False):
 class ContentTraits(Struct, eq=False):
     """What follows from an event's content alone.
 
-    number: stands for it; used: names in it, also those in lineage facets; links: it has symlinks; tagged: it has tags
-    facets; changes: it may drop or rename.
+    number: stands for it; used: names in it, also those in lineage facets; written: names of what it writes; links: it
+    has symlinks; tagged: it has tags facets; changes: it may drop or rename.
     """
 
     number: int
     used: frozenset[Name]
+    written: frozenset[Name]
     links: bool
     tagged: bool
     changes: bool
@@ -147,7 +148,8 @@ class ShapeMemo:
         links = any(use.symlinks for use in uses)
         tagged = any(use.tags is not None for use in uses)
         changes = any(use.lifecycle in ("DROP", "RENAME") for use in content.outputs)
-        return ContentTraits(self._count, frozenset(used), links, tagged, changes)
+        written = frozenset((*(use.name for use in content.outputs), *content.leads_to))
+        return ContentTraits(self._count, frozenset(used), written, links, tagged, changes)
 
     def _in_facet(self, content_hash: str | None) -> frozenset[Name]:
         """Return the names in a lineage facet."""

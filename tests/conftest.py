@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from tests.shop import Asker
     from tests.sink_server import SinkServer
     from tests.sinking import SinkWorld
+    from tests.spark_lake import SparkLake
 
 
-SHARED = ("spark", "shop_to_read", "marquez_to_read")
+SHARED = ("lake_of_cases", "spark", "shop_to_read", "marquez_to_read")
 """What is started once, for all tests that ask for it: their files run in one process."""
 
 
@@ -51,6 +52,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _group(file: Path) -> str:
     text = file.read_text("utf-8")
     found = next((shared for shared in SHARED if f"{shared}: " in text), file.stem)
+    if found == "lake_of_cases":
+        return "spark"
     return "spark_2" if found == "spark" and file.stem > "test_spark_p" else found  # halves that take about as long
 
 
@@ -94,6 +97,14 @@ def spark() -> "Iterator[SparkSession]":
     whole_paths = {"spark.sql.maxMetadataStringLength": "1000"}  # of files that a plan reads
     with local_session(2, whole_paths, streams=True) as session:
         yield session
+
+
+@pytest.fixture(scope="session")
+def lake_of_cases(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> "SparkLake":
+    """Give silver and gold of the cases of several files, which read of it what is theirs."""
+    from tests import spark_cases
+
+    return spark_cases.lake_of_cases(spark, tmp_path_factory.mktemp("cases"))
 
 
 @pytest.fixture(scope="session")

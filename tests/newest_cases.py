@@ -101,7 +101,7 @@ def case_of(name: str) -> str:
 def expected(folder: Path, what: str) -> dict[str, str]:
     """Return the newest values by the text of the rule; what: run, job, dataset, schema or parent."""
     tied = {row["event_id"]: json.loads(row["body"]) for row in rows(folder, "events")}
-    newest = max(key for key, event in tied.items() if event["job"]["name"] == NAMES[-1])
+    newest = max(key for key, event in tied.items() if event.get("job", {}).get("name") == NAMES[-1])
     found = {name: ELSE.get((what, name), value) for name, (_, value) in CASES.items()}
     found[NAMES[-1]] = tied[newest]["job"]["facets"]["note"]["text"]
     return {name: value for name, value in found.items() if value is not None}

@@ -56,6 +56,10 @@ class SparkLake:
         """Let the parser take bodies, received on the day after the worlds began."""
         self.world.append(*bodies)
         self.world.age((datetime.now(UTC) - START).days)
+        self.parse()
+
+    def parse(self) -> None:
+        """Let the parser take what is in the log."""
         parser = self.world.parser()
         while parser.step():
             pass

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from deltalake import write_deltalake
@@ -28,9 +28,6 @@ from tests.reference.world_events import at, source, uuid
 from tests.running import Running, headwater
 from tests.shop import LAKE, Asker, up
 from tests.until_end import until_end
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 EVENTS = 2_000
 
@@ -247,21 +244,6 @@ def gold_lacks_s(place: Place) -> float:
     gold = place.freshness.answer().gold
     assert gold
     return gold.seconds
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
-def test_gold_as_spark_makes_it_says_how_far_it_is(spark: "SparkSession", tmp_path: Path) -> None:
-    from tests.spark_lake import SparkLake
-
-    place, lake = Place(tmp_path / "data"), SparkLake(spark, tmp_path / "data")
-    lake.store([event("r")])
-    lake.build()
-    assert gold_lacks_s(place) == 0
-    lake.store([event("s")])
-    assert gold_lacks_s(place) > 0
-    lake.build()
-    assert gold_lacks_s(place) == 0
 
 
 def test_a_question_about_the_past_sees_a_late_event_that_changes_nothing_now(place: Place) -> None:

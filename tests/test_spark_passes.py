@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -17,10 +17,11 @@ from headwater.errors import LakeUnavailable
 from headwater.spark.delta.storage_place import StoragePlace
 from headwater.spark.one_pass import LEASE_S, leased, leases
 from headwater.tables import EDGE_RUNS, GOLD, SILVER
-from tests import hostile_names
+from tests import hostile_names, spark_driver
 from tests.running import started
 from tests.spark_lake import SparkLake, bodies
 from tests.spark_noise import SPARK_NOISE
+from tests.test_freshness import Place, gold_lacks_s
 
 pytestmark = [
     pytest.mark.slow,
@@ -29,9 +30,6 @@ pytestmark = [
 ]
 
 WORLDS = range(3)
-REFUSED = 3
-"""The status of a command that ends with one of our errors."""
-
 TABLES = [("silver", table) for table in SILVER]
 TABLES += [("gold", table) for table in GOLD if table is not EDGE_RUNS]
 
@@ -48,21 +46,18 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Spark
 
 
 @contextmanager
-def halted(lake: SparkLake, where: str) -> Iterator[subprocess.Popen[str]]:
-    """Give a pass that stands still at a fail point, with the JVM in which others of its writes are under way."""
+def halted_with_its_jvm(lake: SparkLake, where: str) -> Iterator[subprocess.Popen[str]]:
+    """Give the command's pass that stands still at a fail point, with the JVM in which others of its writes go on."""
     process = started(
         "spark", "refresh", "--data", lake.world.folder, environment={failpoints.VARIABLE: f"{where}:halt"}
     )
-    try:
-        found = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-        assert found
-        assert found.si_code == os.CLD_STOPPED, process.communicate()
+    with spark_driver.standing(process):
         to_all(process, signal.SIGSTOP)
-        yield process
-    finally:
-        if process.poll() is None:
-            to_all(process, signal.SIGKILL)
-            process.communicate()
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                to_all(process, signal.SIGKILL)
 
 
 def to_all(process: subprocess.Popen[str], sent: signal.Signals) -> None:
@@ -74,7 +69,7 @@ def to_all(process: subprocess.Popen[str], sent: signal.Signals) -> None:
 
 
 def let_go_on(process: subprocess.Popen[str]) -> str:
-    """Wake a pass that stands still; return what it says on standard error until it ends."""
+    """Wake a pass that stands still, with its own JVM; return what it says on standard error until it ends."""
     to_all(process, signal.SIGCONT)
     return process.communicate(timeout=900)[1]
 
@@ -93,7 +88,7 @@ def more(number: int) -> list[bytes]:
 
 def test_who_comes_while_a_pass_is_at_work_is_refused_and_changes_nothing(lake: SparkLake) -> None:
     lake.store(more(1))
-    with halted(lake, "spark.after_runs") as first:
+    with spark_driver.halted(lake.spark, lake.uri, "spark.after_runs") as first:
         for _ in range(3):
             with pytest.raises(LakeUnavailable, match="Another pass works in"):
                 lake.build()
@@ -103,23 +98,34 @@ def test_who_comes_while_a_pass_is_at_work_is_refused_and_changes_nothing(lake: 
     assert lake.build() == 0
 
 
-@pytest.mark.parametrize(
-    ("number", "where"), [pytest.param(2, "spark.after_runs", marks=pytest.mark.long), (3, "spark.before_state")]
-)
-def test_a_pass_that_was_given_up_too_early_does_no_harm(lake: SparkLake, number: int, where: str) -> None:
-    """Its lock is gone, as where a lease ends while its holder's machine stands still."""
-    lake.store(more(number))
-    with halted(lake, where) as first:
+def test_a_pass_that_was_given_up_too_early_does_no_harm(lake: SparkLake) -> None:
+    lake.store(more(2))
+    is_taken_back(lake, spark_driver.halted(lake.spark, lake.uri, "spark.before_state"))
+
+
+@pytest.mark.long
+def test_neither_does_one_whose_jvm_goes_on_with_what_it_was_writing(lake: SparkLake) -> None:
+    lake.store(more(3))
+    is_taken_back(lake, halted_with_its_jvm(lake, "spark.after_runs"))
+
+
+def is_taken_back(lake: SparkLake, halted: AbstractContextManager[subprocess.Popen[str]]) -> None:
+    """Make a pass while another one stands still and its lock is gone, as where a lease ends; let that go on."""
+    with halted as first:
         (Path(lake.uri) / "silver" / "_refresh" / "lock").unlink()
         assert lake.build() == 1, "what the first one has written is taken back"
         errors = let_go_on(first)
-        assert (first.returncode, "at the same time" in errors) == (REFUSED, True), errors
+        assert (first.returncode, "at the same time" in errors) == (spark_driver.REFUSED, True), errors
     assert lake.build() == 0
 
 
-def test_after_all_that_the_tables_are_those_of_a_build_at_once(lake: SparkLake) -> None:
+def test_after_all_that_the_tables_are_those_of_a_build_at_once_and_gold_says_how_far_it_is(lake: SparkLake) -> None:
+    freshness = Place(lake.world.folder)
+    assert gold_lacks_s(freshness) == 0
     lake.store(more(4))
+    assert gold_lacks_s(freshness) > 0
     lake.build()
+    assert gold_lacks_s(freshness) == 0
     before = {(layer, table.name): lake.plain(layer, table) for layer, table in TABLES}
     lake.build(rebuild=True)
     for layer, table in TABLES:

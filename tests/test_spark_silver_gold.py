@@ -1,7 +1,5 @@
 """Silver and gold against the reference, through kills and incrementally, and at once; all in one Spark session."""
 
-import json
-import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +19,7 @@ from headwater.tables import (
     SILVER,
     TABLE_EDGES,
 )
-from tests import hostile_names
+from tests import hostile_names, spark_driver
 from tests.spark_files import Cost, FilesRead, out_of_reach
 from tests.spark_lake import Gold, Pair, References, SparkLake, bodies
 from tests.spark_noise import SPARK_NOISE
@@ -58,7 +56,7 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Spark
     lake.store([body for half, _ in first for body in half])
     lake.build()
     lake.store([body for _, half in first for body in half[::2]])
-    assert lake.command(killed_at="spark.before_state").returncode == -signal.SIGKILL  # `bench.spark_worlds`: elsewhere
+    spark_driver.killed(spark, lake.uri, "spark.before_state")  # `bench.spark_worlds`: elsewhere, with its JVM
     lake.store([body for _, half in first for body in half[1::2]])
     lake.build()
     return lake
@@ -111,13 +109,6 @@ def test_names_that_break_out_travel_unharmed(lake: SparkLake) -> None:
     assert {row.job_name.rpartition(" ")[0] for row in rows} == {hostile_names.JOB[1]}
     exposed = {row.column for row in lake.gold(MASKING_SURFACE) if row.namespace == hostile_names.NAMESPACE}
     assert exposed == set(hostile_names.COLUMNS[1:])
-
-
-def test_the_command_finds_nothing_left_to_do(lake: SparkLake) -> None:
-    outcome = lake.command("--json")
-    assert outcome.returncode == 0, outcome.stderr
-    found = json.loads(outcome.stdout)
-    assert (found["events"], found["lake"]) == (0, lake.uri)
 
 
 @pytest.fixture(scope="module")

@@ -124,10 +124,17 @@ def test_spark_goes_on_after_the_parser_and_makes_the_same_rows(
     assert len({row["event_id"] for row in rows(ours, "events")}) == counted.stored
 
 
-def test_distinct_events_end_as_exactly_one_row_each_though_the_driver_is_killed_twice_in_a_batch(
-    spark: SparkSession, kafka: Broker, tmp_path: Path
+@pytest.mark.parametrize(
+    "places",
+    [
+        pytest.param(["stream.after_duplicates"], id="once"),  # behind column lineage: what that leaves is there, too
+        pytest.param(["stream.after_column_lineage", "stream.after_duplicates"], id="twice", marks=pytest.mark.long),
+    ],
+)
+def test_distinct_events_end_as_exactly_one_row_each_though_the_driver_is_killed_in_a_batch(
+    spark: SparkSession, kafka: Broker, tmp_path: Path, places: list[str]
 ) -> None:
-    topic = kafka.topic("killed", partitions=PARTITIONS)
+    topic = kafka.topic(f"killed-{len(places)}", partitions=PARTITIONS)
     draw = random.Random(1)
     distinct = [record(f"run-{n}") for n in range(EVENTS * 9 // 10)]
     sent = [*distinct, *draw.choices(distinct, k=EVENTS - len(distinct))]
@@ -139,7 +146,7 @@ def test_distinct_events_end_as_exactly_one_row_each_though_the_driver_is_killed
         "HEADWATER_KAFKA_TOPIC": topic,
         "HEADWATER_DATA": str(tmp_path),
     }
-    for place in ("stream.after_column_lineage", "stream.after_duplicates"):
+    for place in places:
         armed = {**environment, "HEADWATER_FAILPOINT": place}
         done = headwater("spark", "stream", "--batch-events", "14000", environment=armed, timeout_s=400)
         assert done.returncode == -9, done.stderr

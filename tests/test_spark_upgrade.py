@@ -1,6 +1,5 @@
 """Silver and gold of the version before are superseded by a generation built beside them; Spark adds new columns."""
 
-import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,6 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from headwater import failpoints
 from headwater.lake.delta_table import LakeTable
 from headwater.lake.generations import generation_in_force
 from headwater.lineage.rules.user_rules import UserRules
@@ -18,9 +16,9 @@ from headwater.spark.layer_generations import current
 from headwater.spark.notebook.notebook_questions import Questions
 from headwater.spark.refresh import refresh
 from headwater.tables import BRONZE, COLUMN_EDGES, RUNS, Table
+from tests import spark_driver
 from tests.fixtures import unpack_before_verdicts
 from tests.parsing import World
-from tests.running import headwater
 from tests.spark_noise import SPARK_NOISE
 from tests.test_new_columns import NEW, OLD, append, columns, rows, stored
 
@@ -58,9 +56,7 @@ def targets(spark: SparkSession, lake: Path) -> set[str]:
 def test_other_rules_are_built_beside_what_is_in_force_and_switched_to_at_once(spark: SparkSession, lake: Path) -> None:
     old = in_force(lake)
     kept = {layer: files(lake / layer / str(name)) for layer, name in zip(("silver", "gold"), old, strict=True)}
-    killed = {failpoints.VARIABLE: "spark.after_state"}
-    done = headwater("spark", "refresh", "--data", lake.parent, environment=killed, timeout_s=900)
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    spark_driver.killed(spark, str(lake), "spark.after_state")
     assert in_force(lake) == old
     assert "gold/mailing.contact" in targets(spark, lake)
     assert "gold/late.mail" not in targets(spark, lake)

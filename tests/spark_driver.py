@@ -1,0 +1,87 @@
+"""A pass whose driver is a process of its own in the JVM of a session that is there, as a notebook's is on a cluster.
+
+It can be killed or halted like any other, and needs no second JVM, whose first pass costs three times a later one.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from headwater import failpoints
+from headwater.errors import LakeUnavailable
+from headwater.lineage.rules.user_rules import UserRules
+from headwater.spark.refresh import refresh
+
+REFUSED = 3
+"""The status of a command that ends with one of our errors."""
+
+_ROOT = Path(__file__).parents[1]
+
+
+def driver(spark: SparkSession, lake: str, failpoint: str) -> subprocess.Popen[str]:
+    """Start a pass over a lake that reaches a fail point; its errors are on standard error."""
+    assert spark.sparkContext._gateway
+    gateway = spark.sparkContext._gateway.gateway_parameters
+    own = {"PYSPARK_GATEWAY_PORT": str(gateway.port), "PYSPARK_GATEWAY_SECRET": gateway.auth_token}
+    environment = {**os.environ, **own, failpoints.VARIABLE: failpoint}
+    command = [sys.executable, "-W", "ignore", "-m", "tests.spark_driver", lake]
+    return subprocess.Popen(command, cwd=_ROOT, env=environment, stderr=subprocess.PIPE, text=True)
+
+
+def killed(spark: SparkSession, lake: str, where: str) -> None:
+    """Make a pass that is killed at a fail point."""
+    process = driver(spark, lake, where)
+    errors = process.communicate(timeout=900)[1]
+    assert process.returncode == -signal.SIGKILL, errors
+
+
+@contextmanager
+def halted(spark: SparkSession, lake: str, where: str) -> Iterator[subprocess.Popen[str]]:
+    """Give a pass that stands still at a fail point."""
+    process = driver(spark, lake, f"{where}:halt")
+    with standing(process):
+        yield process
+
+
+@contextmanager
+def standing(process: subprocess.Popen[str]) -> Iterator[None]:
+    """Wait until a process stands still at a fail point; kill it behind, if it has not ended."""
+    try:
+        found = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        assert found
+        assert found.si_code == os.CLD_STOPPED, process.communicate()
+        yield
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+def _session() -> SparkSession:
+    """Return a session of our own, with its own settings, in the JVM that the environment names."""
+    gateway = launch_gateway()  # type: ignore[no-untyped-call]
+    java = gateway.jvm.JavaSparkContext(gateway.jvm.org.apache.spark.SparkContext.getOrCreate())
+    context = SparkContext(gateway=gateway, jsc=java, conf=SparkConf(_jvm=gateway.jvm, _jconf=java.getConf()))
+    return SparkSession(context).newSession()
+
+
+def main() -> int:
+    """Make the pass; an error of ours is its last line and its status."""
+    try:
+        refresh(_session(), sys.argv[1], UserRules())
+    except LakeUnavailable as error:
+        sys.stderr.write(f"{error}\n")
+        return REFUSED
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -8,11 +8,13 @@ SPREAD := --dist loadscope --no-loadscope-reorder --numprocesses
 AT_ONCE := $(MAKE) --no-print-directory --jobs 2 --output-sync=target
 SPARK_TESTS := $(foreach of,backfill stream silver_gold upgrade,tests/test_spark_$(of).py) tests/test_notebooks.py
 
+TRANSPORT := jvm/transport/target/headwater-transport.jar
+
 WEB := headwater/web/assets/index.html
 WEB_PACKAGES := web/node_modules/.package-lock.json
 WEB_TYPES := web/src/api/schema.d.ts
 
-.PHONY: help setup setup-test demo test test-fast test-page test-spark4 test-runtimes check check-code check-page bench torture wheel fabric web screenshots
+.PHONY: help setup setup-test demo test test-fast test-page test-spark4 test-runtimes check check-code check-page bench torture wheel fabric jvm web screenshots
 
 help:  ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -36,7 +38,15 @@ $(WEB_TYPES): $(READY) $(WEB_PACKAGES) tools/openapi.py $(shell find headwater/a
 	@$(BIN)/python -m tools.openapi
 	@cd web && npm run --silent types >/dev/null
 
-setup-test: setup  ## what only tests need: storage emulator, Functions worker, policy linter, Chromium, a judge of what DataHub gets
+jvm: $(TRANSPORT)  ## the jar of the OneLake transport, with its own tests
+
+$(TRANSPORT): jvm/transport/pom.xml $(shell find jvm/transport/src -type f)
+	@command -v mvn >/dev/null || { echo "mvn is missing, which builds the transport: apt-get install openjdk-17-jdk-headless maven"; exit 2; }
+	@echo "Building the OneLake transport and running its tests (a minute, the first time with 80 MB of Spark and Hadoop)"
+	@mvn -B -q -f jvm/transport/pom.xml package
+	@touch $@
+
+setup-test: setup $(TRANSPORT)  ## what only tests need: storage emulator, Functions worker, policy linter, Chromium, a judge of what DataHub gets
 	@printf 'tools.%s\n' azurite functions_env datahub_env policy chromium | xargs -P 4 -n 1 $(BIN)/python -m
 
 $(READY): requirements-dev.lock pyproject.toml

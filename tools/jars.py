@@ -22,6 +22,9 @@ _SIZES_MB = {BASE: 135, "spark4": 20, "runtimes": 6}
 DEMO_FS_SOURCE = ROOT / "jvm" / "demo-fs" / "OneLakeOnDisk.java"
 DEMO_FS = CACHE / "demo-fs" / "headwater-demo-fs.jar"
 
+TRANSPORT = JVM / "transport" / "target" / "headwater-transport.jar"
+"""The listener's transport to OneLake and other stores; `make jvm` builds it."""
+
 JAVA = 17
 INSTALL = "Debian or Ubuntu: `sudo apt-get install openjdk-17-jdk-headless maven`. Then run `make setup` again."
 
@@ -46,6 +49,13 @@ def class_path(listener: str) -> str:
     if absent:
         raise Missing(f"{absent[0].name} is not in {CACHE.relative_to(ROOT)}. Run `make setup`.")
     return os.pathsep.join(map(str, wanted))
+
+
+def transport_jar() -> Path:
+    """Return the jar of the OneLake transport; raise Missing if it was not built."""
+    if not TRANSPORT.exists():
+        raise Missing(f"{TRANSPORT.name} is not in {TRANSPORT.parent.relative_to(ROOT)}. Run `make jvm`.")
+    return TRANSPORT
 
 
 def require_java() -> str:

@@ -1,0 +1,21 @@
+package io.headwater.transport;
+
+/** How long to stay away from a store that fails: 1 s, twice as long each time, at most a minute; 0 after a success. */
+final class Backoff {
+  private static final long FIRST_MILLIS = 1_000;
+  private static final long LONGEST_MILLIS = 60_000;
+
+  private long millis;
+
+  void succeeded() {
+    millis = 0;
+  }
+
+  void failed() {
+    millis = millis == 0 ? FIRST_MILLIS : Math.min(2 * millis, LONGEST_MILLIS);
+  }
+
+  long millis() {
+    return millis;
+  }
+}

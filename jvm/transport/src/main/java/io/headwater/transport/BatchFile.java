@@ -1,0 +1,48 @@
+package io.headwater.transport;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.time.Instant;
+import java.time.ZoneOffset;
+import java.util.List;
+import java.util.UUID;
+
+/** One file of newline-delimited JSON, as it will be written however often that is tried: its place and its lines. */
+final class BatchFile {
+  private final Instant made;
+  private final UUID id = UUID.randomUUID();
+  private final List<byte[]> events;
+  private final byte[] losses;
+
+  /** Take the events, and the line that tells what was dropped, or null. */
+  BatchFile(Instant made, List<byte[]> events, byte[] losses) {
+    this.made = made;
+    this.events = events;
+    this.losses = losses;
+  }
+
+  /** Return the folder of its day, in UTC. */
+  String folder() {
+    return "dt=" + made.atOffset(ZoneOffset.UTC).toLocalDate();
+  }
+
+  /** Return {@code <epoch ms>-<uuid>-<n>events.ndjson}; n does not count the line of losses. */
+  String name() {
+    return made.toEpochMilli() + "-" + id + "-" + events.size() + "events.ndjson";
+  }
+
+  int events() {
+    return events.size();
+  }
+
+  void writeTo(OutputStream out) throws IOException {
+    for (byte[] event : events) {
+      out.write(event);
+      out.write('\n');
+    }
+    if (losses != null) {
+      out.write(losses);
+      out.write('\n');
+    }
+  }
+}

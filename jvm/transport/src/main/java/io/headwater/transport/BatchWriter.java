@@ -1,0 +1,92 @@
+package io.headwater.transport;
+
+import java.time.Clock;
+import java.time.Instant;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Brings what waits in the queue into files, batch after batch; a batch that fails is tried again as it is. */
+final class BatchWriter {
+  private static final Logger LOG = LoggerFactory.getLogger(OneLakeTransport.class);
+  private static final long UNTIL_SPARK_IS_UP_MILLIS = 500;
+
+  private final EventQueue queue;
+  private final Losses losses;
+  private final Store store;
+  private final Application application;
+  private final Clock clock;
+  private final Backoff backoff = new Backoff();
+  private boolean prepared;
+  private BatchFile pending;
+  private Instant last = Instant.EPOCH;
+
+  BatchWriter(EventQueue queue, Losses losses, Store store, Application application, Clock clock) {
+    this.queue = queue;
+    this.losses = losses;
+    this.store = store;
+    this.application = application;
+    this.clock = clock;
+  }
+
+  /**
+   * Write what is due, until it is written or the store fails.
+   *
+   * @param all also what is less than a batch
+   * @return milliseconds to stay away from the store; 0 if all that was due is written
+   */
+  long write(int batchSize, boolean all) {
+    if (!queue.isClosed() && !application.isStarted()) {
+      return UNTIL_SPARK_IS_UP_MILLIS;
+    }
+    try {
+      prepare();
+      while (pending != null || queue.size() >= (all ? 1 : batchSize) || all && losses.any()) {
+        writeOne();
+      }
+      backoff.succeeded();
+    } catch (Throwable error) { // also what a store's library throws at its first use, or want of memory: the thread must live
+      failed(error);
+    }
+    return backoff.millis();
+  }
+
+  private void prepare() throws Exception {
+    if (!prepared) {
+      store.prepare();
+      LOG.info("OneLake transport: lineage goes to {}.", store);
+      prepared = true;
+    }
+  }
+
+  private void writeOne() throws Exception {
+    if (pending == null) {
+      pending = new BatchFile(next(), queue.head(), losses.take(application));
+    }
+    store.put(pending);
+    queue.remove(pending.events());
+    pending = null;
+  }
+
+  /** Return now, but each time later than before, so that names sort as events came. */
+  private Instant next() {
+    Instant now = Instant.ofEpochMilli(clock.millis());
+    last = now.isAfter(last) ? now : last.plusMillis(1);
+    return last;
+  }
+
+  private void failed(Throwable error) {
+    boolean first = backoff.millis() == 0;
+    backoff.failed();
+    if (!prepared && first) {
+      LOG.error(
+          "OneLake transport: LINEAGE CANNOT BE STORED at {}: {} Are a session token or other credentials for it in reach, and"
+              + " may it be written to? Events wait in memory, and it is tried again; what finds no room is dropped and"
+              + " counted.",
+          store, error.toString());
+    } else {
+      LOG.warn(
+          "OneLake transport: {} events wait, as {} fails: {} Tried again in {} s.",
+          queue.size(), store, error.toString(), backoff.millis() / 1_000);
+    }
+  }
+}

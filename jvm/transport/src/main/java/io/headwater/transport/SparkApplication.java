@@ -1,0 +1,65 @@
+package io.headwater.transport;
+
+import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.SparkContext;
+import org.apache.spark.SparkContext$;
+import org.apache.spark.deploy.SparkHadoopUtil;
+import org.apache.spark.SparkEnv;
+import scala.Option;
+
+/**
+ * The Spark application of this process; what was seen last is what it is after its context is gone.
+ *
+ * <p>Looking waits while somebody makes a context, so only the writer's thread looks, at each of its turns.
+ */
+final class SparkApplication implements Application {
+  private Configuration configuration;
+  private String id = "unknown";
+  private String name = "unknown";
+  private volatile SparkContext seen;
+
+  @Override
+  public synchronized Configuration configuration() {
+    look();
+    if (configuration != null) {
+      return configuration;
+    }
+    SparkEnv environment = SparkEnv.get();
+    return environment == null ? new Configuration() : SparkHadoopUtil.get().newConfiguration(environment.conf());
+  }
+
+  @Override
+  public synchronized boolean isStarted() {
+    look();
+    return seen != null;
+  }
+
+  @Override
+  public boolean isEnding() {
+    SparkContext context = seen;
+    return context != null && context.isStopped();
+  }
+
+  @Override
+  public synchronized String id() {
+    look();
+    return id;
+  }
+
+  @Override
+  public synchronized String name() {
+    look();
+    return name;
+  }
+
+  private void look() {
+    Option<SparkContext> active = SparkContext$.MODULE$.getActive();
+    if (active.isDefined() && !active.get().isStopped()) {
+      SparkContext context = active.get();
+      configuration = context.hadoopConfiguration();
+      id = context.applicationId();
+      name = context.appName();
+      seen = context;
+    }
+  }
+}

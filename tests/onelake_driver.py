@@ -1,0 +1,37 @@
+"""A small Spark application under the settings it is given: `python -m tests.onelake_driver SETTINGS JOBS FOLDER END`.
+
+It writes JOBS tables below FOLDER, prints the process id of its Java, and ends: END is `stop` (the session is stopped),
+`exit` (the process just ends) or `wait` (for the end of standard input: it wants to be killed).
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+
+def main(settings: str, jobs: str, folder: str, end: str) -> None:
+    """Run the application."""
+    builder = SparkSession.builder.master("local[1]").appName("nightly")
+    for key, value in json.loads(settings).items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    for number in range(int(jobs)):
+        spark.range(3).write.parquet(str(Path(folder) / f"table_{number}"))
+    context = spark.sparkContext._jsc.sc()
+    context.listenerBus().waitUntilEmpty()
+    java = spark.sparkContext._jvm
+    assert java
+    sys.stdout.write(f"{java.java.lang.ProcessHandle.current().pid()}\n")
+    sys.stdout.flush()
+    if end == "wait":
+        sys.stdin.read()
+    elif end == "stop":
+        spark.stop()
+
+
+if __name__ == "__main__":
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    main(*sys.argv[1:])

@@ -1,6 +1,7 @@
 """A sink at work on a lake of its own: events in, what its target and its ledger hold out."""
 
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,6 +37,8 @@ class SinkWorld(World):
     def __init__(self, folder: Path, **more: Any) -> None:
         super().__init__(folder, **more)
         self.ledger: Ledger = open_ledger(self.settings)
+        self.later_us = 0
+        """How far a sink's clock is ahead of ours."""
 
     def store(self, *bodies: bytes) -> None:
         """Let events come into the lake."""
@@ -47,6 +50,7 @@ class SinkWorld(World):
         return Runner(
             sink, secrets=Secrets(no_token, environment or {}), bronze=open_bronze(self.settings),
             ledger=open_ledger(self.settings), stop=stop, look_s=0.05,
+            clock=lambda: time.time_ns() // 1000 + self.later_us,
         )  # fmt: skip
 
     @contextmanager

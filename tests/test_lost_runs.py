@@ -13,6 +13,8 @@ from headwater.runtime.indexes import open_view_opener
 from headwater.tables import HOURLY_STATS, RUN_HEALTH
 from tests.parsing import World
 from tests.reference.world_events import Json, facet, run_event, uuid
+from tests.sink_server import sink_server
+from tests.sinking import SinkWorld, sink
 from tests.spark_lake import SparkLake
 from tests.spark_noise import SPARK_NOISE
 
@@ -60,6 +62,16 @@ def test_the_index_knows_lost_runs(tmp_path: Path) -> None:
     open_views.close()
     assert {run.job.name for run in found} == LOST
     assert count == len(LOST)
+
+
+def test_a_webhook_tells_of_lost_runs_alone(tmp_path: Path) -> None:
+    world = SinkWorld(tmp_path)
+    world.store(*events())
+    with sink_server() as server:
+        out = sink(type="webhook", url=server.url, secret={"env": "HOOK"})
+        world.settle(out, {"HOOK": f"whsec_{'A' * 32}"})
+    told = [(each["type"], each["data"]["job"]["name"]) for each in server.taken]
+    assert sorted(told) == sorted([*(("run.lost", name) for name in LOST), ("run.failed", "failed")])
 
 
 @pytest.mark.slow

@@ -166,10 +166,10 @@ def test_what_is_refused_for_good_is_kept_with_its_reason_and_redriven(world: Si
 
     server.answer = refuse(bad, status=422)
     with closing(open_sink(out, Secrets(no_token, {}).reveal)) as target:
-        assert redrive(world.bronze, world.ledger, "out", target) == {"delivered": 1, "refused": 1, "gone": 0}
+        assert redrive(world.bronze, world.ledger, out, target) == {"delivered": 1, "refused": 1, "gone": 0}
         assert [*world.dead()] == [bad]
         server.answer = lambda _: Said()
-        assert redrive(world.bronze, world.ledger, "out", target) == {"delivered": 1, "refused": 0, "gone": 0}
+        assert redrive(world.bronze, world.ledger, out, target) == {"delivered": 1, "refused": 0, "gone": 0}
     assert (world.dead(), world.ledger.failed("out")) == ({}, 0)
     assert sorted(runs(server.taken)) == sorted(runs(made))
 

@@ -412,7 +412,7 @@ def test_a_run_that_is_refused_holds_no_other_one_up_and_goes_when_it_is_redrive
         server.answer, bronze = lambda _: Said(200), open_bronze(world.settings)
         with closing(open_sink(out, no_token)) as target:  # type: ignore[arg-type]
             shown = preview(bronze, target, bad["run"]["runId"])
-            assert redrive(bronze, world.ledger, "out", target)["delivered"] == 1
+            assert redrive(bronze, world.ledger, out, target)["delivered"] == 1
         assert json.loads(shown[0]["payload"]) == server.taken[-1]["proposals"]
         assert "dataProcessInstanceInput" in {each["aspectName"] for each in server.taken[-1]["proposals"]}
 

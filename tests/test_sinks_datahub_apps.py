@@ -155,13 +155,32 @@ def test_staged_it_is_told_while_it_runs_too(tmp_path: Path) -> None:
 
 
 def test_one_that_fell_silent_is_told_once_as_far_as_it_came(tmp_path: Path) -> None:
+    """Nothing else comes: time alone makes it due, once, whoever runs the sink then."""
     world, made = SinkWorld(tmp_path), whole()
-    assert settle(world, *made[:5], idle="24h").edges() is None
-    assert settle(world, run_event(), idle="24h").edges() is None
-    told = settle(world, run_event(), idle="1ms")
+    assert settle(world, *made[:5], idle="2h").edges() is None
+    world.later_us = 119 * 60 * 1_000_000
+    assert settle(world, idle="2h").edges() is None
+    world.later_us += 2 * 60 * 1_000_000
+    told = settle(world, idle="2h")
     assert told.edges() == ALL
     own = f"urn:li:dataProcessInstance:{made[0]['run']['runId']}"
     assert told.last[own, "dataProcessInstanceRunEvent"]["status"] == "STARTED"
+    world.later_us += 10 * 3600 * 1_000_000
+    assert len(settle(world, idle="2h").all) == len(told.all)
+    assert len(settle(world, made[5], idle="2h").all) > len(told.all)
+
+
+def test_one_whose_last_words_reach_the_lake_long_after_they_came_is_told_all_the_same(tmp_path: Path) -> None:
+    world, made, path = SinkWorld(tmp_path), whole(), tmp_path / "proposals.json"
+    out = sink(type="datahub", emitter="file", every="1ms", idle="1m", **{"file.filename": str(path)})
+    world.store(*bodies([run_event()]))
+    world.append(*bodies(made[:5]))
+    world.later_us = 3600 * 1_000_000
+    world.settle(out)
+    assert Told(path).edges() is None
+    world.store()
+    world.settle(out)
+    assert Told(path).edges() == ALL
 
 
 def test_an_application_without_a_word_of_its_own_is_known_by_its_actions(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_a_fault_holds_up_no_other_sink_and_loses_nothing(tmp_path: Path, name: 
         target = open_sink(repaired, no_token)  # type: ignore[arg-type]
         refused = len(world.dead())
         assert all("422" in reason for reason in world.dead().values())
-        assert redrive(world.bronze, world.ledger, "out", target)["delivered"] == refused
+        assert redrive(world.bronze, world.ledger, repaired, target)["delivered"] == refused
         target.close()
     assert {*runs(server.taken)} == {*runs(made)}
     assert world.dead() == {}

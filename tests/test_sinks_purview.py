@@ -431,7 +431,7 @@ def test_an_unknown_type_is_a_dead_letter_alone_and_redriven_once_there(tmp_path
         assert len(lineages(atlas)) == 2
         atlas.types["azure_data_explorer_table"] = set()
         with closing(open_sink(out, Secrets(no_token, SECRET).reveal)) as target:
-            found = redrive(open_bronze(world.settings), world.ledger, "out", target)
+            found = redrive(open_bronze(world.settings), world.ledger, out, target)
         assert found == {"delivered": 1, "refused": 0, "gone": 0}
         assert len(lineages(atlas)) == 3
 

@@ -168,3 +168,31 @@ def test_killed_a_replay_of_a_running_headwater_goes_on_and_the_second_answers_a
         eventually(lambda: theirs.ask("freshness")["seconds"] == 0)
         for question, asked in (("coverage", {}), ("surface", {}), ("upstream", {"dataset": MAILING[1]})):
             assert theirs.ask(question, **asked) == mine.ask(question, **asked), question
+
+
+def test_one_that_fails_for_ever_ends_a_replay_where_another_one_was_taken(
+    world: SinkWorld, server: SinkServer
+) -> None:
+    """Nothing comes any more that could show that the target works: one that it took before does."""
+    made = events(3)
+    world.store(*bodies(made))
+    server.answer = lambda asked: Said(500) if made[2] in asked.events else Said()
+    assert run(opened(world, server.url)) == (2, 1, 0)
+    assert server.taken == [*made[:2], made[1]]
+
+
+def test_a_look_sees_what_a_replay_sends_of_whole_runs(world: SinkWorld, server: SinkServer) -> None:
+    """A run that began before the span is told with its beginning, as it is sent."""
+    (start,) = events(1, eventType="START", inputs=[{"namespace": "n", "name": "i"}])
+    world.store(*bodies([start]))
+    end = start | {"eventType": "COMPLETE", "inputs": []}
+    world.store(*bodies([end]))
+    out = {"type": "openlineage", "url": server.url, "as": "runs", "compress": False}
+    (world.folder / "sinks.yml").write_text(json.dumps({"version": 1, "sinks": {"out": out}}))
+    ended = [row for row in rows(world.folder, "events", ["event_type", "received_at"]) if row["event_type"] != "START"]
+    span = ReplaySpan(int(ended[0]["received_at"].timestamp() * 1e6))
+    looked = opened(world, "out", span).look()
+    assert run(opened(world, "out", span)) == (1, 0, 0)
+    (sent,) = server.taken
+    assert [each["name"] for each in sent["inputs"]] == ["i"]
+    assert (looked["would_send"], looked["bytes"]) == (1, int(server.asked[0].headers["content-length"]))

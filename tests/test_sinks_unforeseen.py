@@ -95,7 +95,7 @@ def test_redriven_and_previewed_it_stays_what_it_is_without_its_secret(tmp_path:
         out = failing_sink(server)
         world.settle(out, KEY)
         with closing(open_sink(out, secrets.reveal)) as target:
-            outcome = redrive(world.bronze, world.ledger, "out", target, hide=secrets.hide)
+            outcome = redrive(world.bronze, world.ledger, out, target, hide=secrets.hide)
             shown = preview(world.bronze, target, runs(sent)[1], secrets.hide)
     assert outcome == {"delivered": 0, "refused": 3, "gone": 0}
     assert "KeyError" in shown[0]["unfit"]

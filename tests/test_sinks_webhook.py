@@ -23,7 +23,8 @@ FACET = {"_producer": "https://example.org", "_schemaURL": "https://example.org/
 
 
 def hook(url: str, **options: Any) -> Any:
-    return sink(type="webhook", url=url, secret={"env": "HOOK"}, every="1ms", **options)
+    of_events = {"notices": ["run.failed", "schema.changed"]}
+    return sink(type="webhook", url=url, secret={"env": "HOOK"}, every="1ms", **of_events | options)
 
 
 def table(name: str, *columns: str) -> dict[str, Any]:
@@ -190,7 +191,7 @@ def test_a_secret_that_is_none_and_options_that_fit_nothing_are_named() -> None:
     with pytest.raises(WrongSetting, match=r"compress: Input should be False"):
         hook("http://127.0.0.1:1", compress=True)
     with pytest.raises(WrongSetting, match=r"notices.*run\.failed"):
-        hook("http://127.0.0.1:1", notices=["run.lost"])
+        hook("http://127.0.0.1:1", notices=["run.late"])
 
 
 def test_a_check_sends_a_signed_ping() -> None:

@@ -22,7 +22,8 @@ SOON_S = 5.0
 LOOK_S = 0.1
 
 REPORT = "Sink %s (%s): %d events of the lake wait for it, the oldest for %d s"
-"""Alerts of infra/bicep/modules/alerts.bicep read this line."""
+BROKEN = "The file of sinks is not taken up. %s"
+"""Alerts of infra/bicep/modules/alerts.bicep read these lines."""
 
 
 class Shift:
@@ -39,7 +40,7 @@ class Shift:
         until = time.monotonic() + self._budget_s
         self._crew.look()
         if problem := self._crew.problem:
-            log.error("%s", problem)
+            log.error(BROKEN, problem)
         while time.monotonic() < until and any(map(_goes_on, self._crew.at_work())):
             time.sleep(LOOK_S)
         self._crew.end(self._stop_s)

@@ -7,8 +7,10 @@ from typing import NamedTuple
 from headwater.events.event import Sent
 from headwater.events.position import Source
 from headwater.events.stored_cells import SENT, StoredHead, sent_of
+from headwater.events.times import AHEAD_US
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.query_rows import QueryRows
+from headwater.lineage.runs.run_facts import TERMINAL
 
 Progress = Mapping[tuple[str, str], int]
 """(log epoch, partition) → the newest sequence that a consumer has taken."""
@@ -157,32 +159,65 @@ class MemberHead(NamedTuple):
     parent_run_id: str | None
 
 
-def parent_runs(bronze: Bronze, source: Source, sequences: Collection[int], between_us: tuple[int, int]) -> set[str]:
-    """Return the ids of the runs that events name as their parents: at these places, or received in (from, to] (us)."""
-    from_us, to_us = between_us
-    first, last = _day_of(from_us), _day_of(to_us)
-    found = bronze.events.query(
-        "SELECT DISTINCT parent_run_id FROM t WHERE parent_run_id IS NOT NULL AND "
-        f"(({_of(source)} AND sequence BETWEEN {min(sequences)} AND {max(sequences)}) OR "
-        f"(received_date BETWEEN '{first}' AND '{last}' AND cast(received_at AS bigint) > {from_us} "
-        f"AND cast(received_at AS bigint) <= {to_us}))"
-    )
+def parents_at(bronze: Bronze, source: Source, sequences: Collection[int]) -> set[str]:
+    """Return the ids of the runs that events at these places name as their parents."""
+    return _parents(bronze, f"{_of(source)} AND sequence BETWEEN {min(sequences)} AND {max(sequences)}")
+
+
+def parents_between(bronze: Bronze, from_us: int, to_us: int) -> set[str]:
+    """Return the ids of the runs that events name as their parents that were received in (from, to] (us)."""
+    return _parents(bronze, _received(from_us, to_us))
+
+
+def _parents(bronze: Bronze, where: str) -> set[str]:
+    found = bronze.events.query(f"SELECT DISTINCT parent_run_id FROM t WHERE parent_run_id IS NOT NULL AND {where}")
     return set(found.column("parent_run_id").to_pylist())
 
 
-def heads_of_families(bronze: Bronze, run_ids: Collection[str], since_us: int, until_us: int) -> list[MemberHead]:
+def quiet_runs(bronze: Bronze, since_us: int, until_us: int, silence_us: int) -> list[tuple[str, int]]:
+    """Return runs without an end of which nothing was heard for so long, and since when that is so (us).
+
+    It became so in (since, until]: their newest event's time is so long ago, or they came so late. Seen are events
+    received until then, and not long before: who asks looks whether an end is elsewhere.
+    """
+    time_us, received_us = (f"cast({name} AS bigint)" for name in ("event_time", "received_at"))
+    newest = f"coalesce(max(CASE WHEN {time_us} <= {received_us} + {AHEAD_US} THEN {time_us} END), max({time_us}))"
+    ends = ", ".join(f"'{state}'" for state in TERMINAL)
+    told = (
+        f"SELECT run_id, {newest} + {silence_us + 1} AS quiet_us, max({received_us}) AS came_us FROM t "
+        f"WHERE event_kind = 'RUN' AND {_received(since_us - silence_us - AHEAD_US, until_us)} "
+        f"GROUP BY run_id, job_namespace, job_name HAVING count(CASE WHEN event_type IN ({ends}) THEN 1 END) = 0"
+    )
+    found = bronze.events.query(
+        f"SELECT run_id, max(greatest(quiet_us, came_us)) AS since_us FROM ({told}) WHERE quiet_us <= {until_us} "
+        f"GROUP BY run_id HAVING max(greatest(quiet_us, came_us)) > {since_us}"
+    )
+    return list(zip(found.column("run_id").to_pylist(), found.column("since_us").to_pylist(), strict=True))
+
+
+def heads_of_families(
+    bronze: Bronze, run_ids: Collection[str], since_us: int, until_us: int, *, alone: bool = False
+) -> list[MemberHead]:
     """Return the events of runs and of those that name them as parents, in the order in which they were received.
 
-    since_us: received since that day (UTC); until_us: received until then.
+    since_us: received since that day (UTC); until_us: received until then; alone: of the runs themselves.
     """
     named = ", ".join(f"'{_quoted(each)}'" for each in run_ids)
+    of = f"run_id IN ({named})" if alone else f"(run_id IN ({named}) OR parent_run_id IN ({named}))"
     found = bronze.events.query(
         f"SELECT {_HEAD}, log, incarnation, partition, parent_run_id FROM t "
         f"WHERE received_date >= '{_day_of(since_us)}' AND cast(received_at AS bigint) <= {until_us} "
-        f"AND (run_id IN ({named}) OR parent_run_id IN ({named})) ORDER BY received_at, partition, sequence"
+        f"AND {of} ORDER BY received_at, partition, sequence"
     )
     sources = map(Source, *(found.column(each).to_pylist() for each in ("log", "incarnation", "partition")))
     return list(map(MemberHead, sources, _stored_heads(found), found.column("parent_run_id").to_pylist()))
+
+
+def _received(from_us: int, to_us: int) -> str:
+    return (
+        f"received_date BETWEEN '{_day_of(from_us)}' AND '{_day_of(to_us)}' "
+        f"AND cast(received_at AS bigint) > {from_us} AND cast(received_at AS bigint) <= {to_us}"
+    )
 
 
 def _day_of(time_us: int) -> date:

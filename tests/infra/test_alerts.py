@@ -117,8 +117,16 @@ def test_a_shift_says_of_each_sink_what_waits_and_since_when_and_a_runner_what_i
         down.answer = lambda _: Said(429, headers={"retry-after": "3000"})
         named = {name: {"type": "openlineage", "url": each.url} for name, each in (("good", server), ("down", down))}
         (tmp_path / "sinks.yml").write_text(json.dumps({"version": 1, "sinks": named}))
-        Shift(world.settings).run()
-    good, bad = (parsed(line, "sinkLine") for line in seen(caplog, "sinkLine"))
+        shift = Shift(world.settings)
+        shift.run()
+        assert seen(caplog, "brokenLine") == []
+        reported = seen(caplog, "sinkLine")
+        (tmp_path / "sinks.yml").write_text("version: 1\nsinks: {good: {type: nothing}}")
+        shift.run()
+    (broken,) = seen(caplog, "brokenLine")
+    assert "unknown type" in broken
+    assert "${brokenLine}" in next(r["query"] for r in variable("sinkRules", ALERTS) if r["name"] == "sink-silence")
+    good, bad = (parsed(line, "sinkLine") for line in reported)
     assert good == {"Sink": "good", "State": "caught up", "Waiting": 0, "Waited": 0}
     assert (bad["Sink"], bad["State"], bad["Waiting"]) == ("down", "waiting", 4)
     assert [line.partition(",")[0] for line in seen(caplog, "givenUpLine")] == ["Sink good: 1 events given up"]

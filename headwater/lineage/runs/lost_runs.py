@@ -4,6 +4,7 @@ from datetime import timedelta
 
 LOST_AFTER = timedelta(hours=24)
 """Silence behind a run's newest event (rule 1's order) that makes it lost."""
+LOST_AFTER_US = LOST_AFTER // timedelta(microseconds=1)
 
 
 def lost_sql(last_us: str, now_us: str) -> str:
@@ -12,5 +13,10 @@ def lost_sql(last_us: str, now_us: str) -> str:
     last_us, now_us: expressions in microseconds. Runs of STREAMING and SERVICE jobs have no end to wait for, and many
     say nothing between beginning and end: silence proves nothing of them.
     """
-    silence = f"{last_us} < {now_us} - {LOST_AFTER // timedelta(microseconds=1)}"
+    silence = f"{last_us} < {now_us} - {LOST_AFTER_US}"
     return f"state = 'RUNNING' AND processing = 'BATCH' AND {silence}"
+
+
+def is_lost(*, has_ended: bool, is_streaming: bool, last_us: int, now_us: int) -> bool:
+    """Tell the same of one run; times in microseconds."""
+    return not (has_ended or is_streaming) and last_us < now_us - LOST_AFTER_US

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from headwater.errors import LakeUnavailable, WrongSetting
+from headwater.extras import extra
 from headwater.sinks.connecting.kept_connection import KeptConnection, trust
 from headwater.sinks.contract.sink_options import Reference
 
@@ -73,11 +74,9 @@ def entra_token(client_id: str | None) -> Token:
     opened: list[Any] = []
 
     def token(scope: str) -> str:
-        try:
+        with extra("azure"):
             from azure.core.exceptions import ClientAuthenticationError  # noqa: PLC0415 - an extra
             from azure.identity import DefaultAzureCredential  # noqa: PLC0415 - an extra
-        except ModuleNotFoundError as error:
-            raise WrongSetting(f"{error.name} is missing. Run `pip install headwater[azure]`.") from error
         if not opened:
             opened.append(DefaultAzureCredential(managed_identity_client_id=client_id))
         try:

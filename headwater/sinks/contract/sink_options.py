@@ -78,6 +78,13 @@ def _fits(name: str | None, patterns: Patterns) -> bool:
     return name is not None and any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
+class Silence(NamedTuple):
+    """How long nothing must be heard of something until it is told; by_receipt: by our clock, not the sender's."""
+
+    after_s: float
+    by_receipt: bool
+
+
 class Options(Part):
     """Every sink's options."""
 
@@ -91,6 +98,11 @@ class Options(Part):
     )
     rate: float | None = Field(None, gt=0, description="Most events a second.")
     every: Seconds = Field(0.0, description="Least time between two batches, such as `1m`: larger batches.")
+
+    @property
+    def silence(self) -> Silence | None:
+        """Which silence is told; None where events alone are."""
+        return None
 
 
 class Sink(NamedTuple):

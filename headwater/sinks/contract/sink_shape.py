@@ -12,6 +12,9 @@ from headwater.events.stored_cells import StoredHead
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_key
 
+CLOCK = Source("clock", "clock", "0")
+"""What time alone makes due is followed as a partition of the lake is; its sequence numbers are moments (us, UTC)."""
+
 
 class SinkEvent(NamedTuple):
     """An event as the lake has it: without duplicates, redacted."""

@@ -1,12 +1,17 @@
 """Spark applications of which it is time to tell: asked of the lake, so that nothing is kept that a kill could lose."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from headwater.errors import HeadwaterError
 from headwater.events.position import Source
-from headwater.lake.bronze_follower import MemberHead, heads_of_families, parent_runs, stored_bodies
+from headwater.lake.bronze_follower import (
+    MemberHead,
+    heads_of_families,
+    parents_at,
+    stored_bodies,
+)
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.runs.run_facts import TERMINAL
 from headwater.sinks.contract.guarding import Hide, say_unforeseen
@@ -19,41 +24,31 @@ MOST_EVENTS = 2_000
 
 
 class Family(NamedTuple):
-    """The events of an application and of its actions, in order; at: the event of the batch that it is told with."""
+    """The events of an application and of its actions, in order; at: the event that it is told with."""
 
     run_id: str
     events: list[SinkEvent]
     at: SinkEvent
 
 
-class Waits:
-    """When an application is told; not for several threads at once."""
+class Waits(NamedTuple):
+    """When an application is told: when it ends; staged: whenever it says something; heartbeat_us: once in so long."""
 
-    def __init__(self, *, idle_us: int, staged: bool, heartbeat_us: int | None) -> None:
-        """staged: whenever it says something; heartbeat_us: then, once in so long; else when it ends or is idle."""
-        self.idle_us = idle_us
-        self._staged = staged
-        self._heartbeat_us = heartbeat_us
-        self._told_us: int | None = None
+    staged: bool
+    heartbeat_us: int | None
 
-    def idle_since(self, now_us: int) -> tuple[int, int]:
-        """Return between which moments (from, to] those fell silent that are idle now and were not when last asked."""
-        until = now_us - self.idle_us
-        since = until - LOOKS_BACK_US if self._told_us is None else min(self._told_us, until)
-        self._told_us = until
-        return max(0, since), max(0, until)
-
-    def is_due(self, members: Sequence[MemberHead], news: set[str], idle: tuple[int, int], run_id: str) -> bool:
-        """Tell whether it is time. news: ids of the batch's events."""
+    def is_due(self, members: Sequence[MemberHead], news: Collection[str], run_id: str) -> bool:
+        """Tell whether it is time with a batch. news: ids of its events."""
         fresh = [each.head.received_us for each in members if each.head.event_id in news]
-        if self._heartbeat_us:
+        if self.heartbeat_us and fresh:
             old = [each.head.received_us for each in members if each.head.event_id not in news]
-            return bool(fresh) and is_beat(fresh, old, self._heartbeat_us)
-        if self._staged:
-            return bool(fresh)
-        if any(each.head.run_id == run_id and each.head.state in TERMINAL for each in members):
-            return bool(fresh)
-        return idle[0] < max(each.head.received_us for each in members) <= idle[1]
+            return is_beat(fresh, old, self.heartbeat_us)
+        return bool(fresh) and (self.staged or has_ended(members, run_id))
+
+
+def has_ended(members: Sequence[MemberHead], run_id: str) -> bool:
+    """Tell whether an application's own run has."""
+    return any(each.head.run_id == run_id and each.head.state in TERMINAL for each in members)
 
 
 def is_beat(fresh_us: Sequence[int], old_us: Sequence[int], heartbeat_us: int) -> bool:
@@ -78,10 +73,11 @@ def payloads_of_applications(
     if target.waits is None or not events:
         return []
     families = _due(bronze, events, target.waits)
-    return [payload for family in families if (payload := _told(target, family, hide))]
+    return [payload for family in families if (payload := told_application(target, family, hide))]
 
 
-def _told(target: TakesApplications, family: Family, hide: Hide) -> Payload | None:
+def told_application(target: TakesApplications, family: Family, hide: Hide) -> Payload | None:
+    """Return what is sent of an application, None where it is none; where its conversion fails it is unfit."""
     try:
         return target.convert_application(family)
     except HeadwaterError:
@@ -92,31 +88,40 @@ def _told(target: TakesApplications, family: Family, hide: Hide) -> Payload | No
 
 def _due(bronze: Bronze, events: Sequence[SinkEvent], waits: Waits) -> Iterator[Family]:
     now_us = max(event.head.received_us for event in events)
-    idle, news = waits.idle_since(now_us), {event.head.event_id: event for event in events}
+    news = {event.head.event_id: event for event in events}
     asked = {event.head.run_id for event in events if event.head.run_id and event.head.state in TERMINAL}
     by_source: dict[Source, list[int]] = defaultdict(list)
     for event in events:
         by_source[event.source].append(event.head.sequence)
-    parents = set[str]().union(*(parent_runs(bronze, source, of, idle) for source, of in by_source.items()))
-    if not asked | parents:
-        return
-    families: dict[str, list[MemberHead]] = defaultdict(list)
-    for each in heads_of_families(bronze, asked | parents, now_us - LOOKS_BACK_US, now_us):
-        for run_id in {each.head.run_id, each.parent_run_id} & (asked | parents):
-            families[str(run_id)].append(each)
-    for run_id, members in families.items():
-        has_actions = any(each.parent_run_id == run_id for each in members)
-        if has_actions and waits.is_due(members, {*news}, idle, run_id):
+    asked |= set[str]().union(*(parents_at(bronze, source, of) for source, of in by_source.items()))
+    for run_id, members in application_members(bronze, asked, now_us - LOOKS_BACK_US, now_us).items():
+        if waits.is_due(members, news, run_id):
             own = [news[each.head.event_id] for each in members if each.head.event_id in news]
-            yield Family(run_id, _read(bronze, members), (own or events)[-1])
+            yield Family(run_id, read_application(bronze, members), own[-1])
 
 
-def _read(bronze: Bronze, members: Sequence[MemberHead]) -> list[SinkEvent]:
+def application_members(bronze: Bronze, run_ids: set[str], since_us: int, until_us: int) -> dict[str, list[MemberHead]]:
+    """Return the events of applications that have actions, by run."""
+    families: dict[str, list[MemberHead]] = defaultdict(list)
+    for each in heads_of_families(bronze, run_ids, since_us, until_us) if run_ids else ():
+        for run_id in {each.head.run_id, each.parent_run_id} & run_ids:
+            families[str(run_id)].append(each)
+    return {
+        run_id: members for run_id, members in families.items() if any(each.parent_run_id == run_id for each in members)
+    }
+
+
+def read_application(bronze: Bronze, members: Sequence[MemberHead]) -> list[SinkEvent]:
+    """Return the events of an application with their bodies, in the order given."""
     half = MOST_EVENTS // 2
     kept = members if len(members) <= MOST_EVENTS else [each for each in members if each.head.state in TERMINAL]
-    kept = kept if len(kept) <= MOST_EVENTS else [*kept[:half], *kept[-half:]]
+    return read_members(bronze, kept if len(kept) <= MOST_EVENTS else [*kept[:half], *kept[-half:]])
+
+
+def read_members(bronze: Bronze, members: Sequence[MemberHead]) -> list[SinkEvent]:
+    """Return events with their bodies, in the order given."""
     places: Mapping[Source, list[int]] = defaultdict(list)
-    for each in kept:
+    for each in members:
         places[each.source].append(each.head.sequence)
     bodies = {source: stored_bodies(bronze, source, of) for source, of in places.items()}
-    return [SinkEvent(each.source, each.head, bodies[each.source][each.head.sequence].encode()) for each in kept]
+    return [SinkEvent(each.source, each.head, bodies[each.source][each.head.sequence].encode()) for each in members]

@@ -12,7 +12,7 @@ from headwater.lake.bronze_follower import sources_ahead, sources_before
 from headwater.lake.bronze_tables import Bronze
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.sink_options import Sink
-from headwater.sinks.contract.sink_shape import Target
+from headwater.sinks.contract.sink_shape import CLOCK, Target
 from headwater.sinks.contract.sinks_file import SinksText, sinks_of
 from headwater.sinks.contract.target_registry import open_sink
 from headwater.sinks.losses.sink_loss_report import Looked, loss_report
@@ -71,12 +71,13 @@ class SinkDesk:
             case "start":
                 start = {}
             case "now":
-                start = sources_ahead(bronze, {})
+                start, moment_us = sources_ahead(bronze, {}), time.time_ns() // 1000
             case _ if moment_us is not None:
                 start = sources_before(bronze, moment_us)
             case _:
                 start = sink_operations.position(bronze, ledger, name, to)
-        sink_operations.reset(ledger, name, start)
+                moment_us = ledger.progress(name, ledger.orders(name), [CLOCK])[CLOCK.epoch, CLOCK.partition]
+        sink_operations.reset(ledger, name, {**start, CLOCK: moment_us or 0})
         return {"sink": name, "begins_behind": {each.partition: sequence for each, sequence in start.items()}}
 
     def failures(self, name: str, limit: int) -> dict[str, Any]:
@@ -90,8 +91,9 @@ class SinkDesk:
 
     def redrive(self, name: str, most: int) -> dict[str, int]:
         """Send what was given up once more; raises Retry where the target is not there."""
+        sink = self.sink(name)
         with self._target(name) as (target, secrets):
-            return sink_operations.redrive(self.bronze(), self.ledger(), name, target, most, hide=secrets.hide)
+            return sink_operations.redrive(self.bronze(), self.ledger(), sink, target, most, hide=secrets.hide)
 
     def check(self, name: str) -> dict[str, Any]:
         """Connect and authenticate; raises Retry or WrongSetting, which says what is missing."""

@@ -11,8 +11,10 @@ from headwater.lake.bronze_follower import ahead, heads_of, sources_ahead, store
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.ownership import EPOCH
 from headwater.sinks.contract.guarding import Hide, deliver_guarded
-from headwater.sinks.contract.sink_shape import SinkEvent, Target
+from headwater.sinks.contract.sink_options import Sink
+from headwater.sinks.contract.sink_shape import CLOCK, Payload, SinkEvent, Target
 from headwater.sinks.merging.earlier_events import payloads_of
+from headwater.sinks.merging.silence import Asking, silent_again
 from headwater.sinks.running.sink_feed import events_at
 from headwater.sinks.running.sink_ledger import Ledger, Orders
 
@@ -87,7 +89,7 @@ def preview(bronze: Bronze, target: Target, name: str, hide: Hide = str) -> list
 
 
 def redrive(
-    bronze: Bronze, ledger: Ledger, sink: str, target: Target, most: int = sys.maxsize, *, hide: Hide = str
+    bronze: Bronze, ledger: Ledger, sink: Sink, target: Target, most: int = sys.maxsize, *, hide: Hide = str
 ) -> dict[str, int]:
     """Send a sink's dead letters again, one by one, the oldest first; those that go through are dead no more.
 
@@ -97,28 +99,26 @@ def redrive(
     outcome = {"delivered": 0, "refused": 0, "gone": 0}
     skip: set[str] = set()
     while left := min(_AT_ONCE, most - sum(outcome.values())):
-        letters = [row for row in ledger.failures(sink, left + len(skip)) if row["event_id"] not in skip]
+        letters = [row for row in ledger.failures(sink.name, left + len(skip)) if row["event_id"] not in skip]
         if not letters:
             break
         settled: list[str] = []
         try:
             for row in letters:
-                kind = _again(bronze, target, row, hide)
+                kind = _again(bronze, sink, target, row, hide)
                 outcome[kind] += 1
                 (skip.add if kind == "refused" else settled.append)(row["event_id"])
         finally:
             if settled:
-                ledger.forget(sink, settled)
+                ledger.forget(sink.name, settled)
     return outcome
 
 
-def _again(bronze: Bronze, target: Target, row: Mapping[str, Any], hide: Hide) -> str:
-    source = Source(row["log"], row["incarnation"], row["partition"])
-    head = next((head for place, head in heads_of(bronze, row["event_id"], 1) if place == source), None)
-    if head is None:
+def _again(bronze: Bronze, sink: Sink, target: Target, row: Mapping[str, Any], hide: Hide) -> str:
+    payloads = _payloads(bronze, sink, target, row, hide)
+    if payloads is None:
         return "gone"
-    body = stored_bodies(bronze, source, [head.sequence])[head.sequence].encode()
-    for payload in payloads_of(target, bronze, [SinkEvent(source, head, body)], hide):
+    for payload in payloads:
         if payload.unfit:
             return "refused"
         outcome = deliver_guarded(target, [payload], hide)
@@ -127,3 +127,16 @@ def _again(bronze: Bronze, target: Target, row: Mapping[str, Any], hide: Hide) -
         if outcome.again or outcome.refused:
             return "refused"
     return "delivered"
+
+
+def _payloads(bronze: Bronze, sink: Sink, target: Target, row: Mapping[str, Any], hide: Hide) -> list[Payload] | None:
+    """Return what a dead letter is sent as, None where its event is gone, or what was silent is not any more."""
+    source, silence = Source(row["log"], row["incarnation"], row["partition"]), sink.options.silence
+    if source == CLOCK:
+        by = Asking(target, bronze, sink.options.only.wants, hide)
+        return (silence and silent_again(by, silence, {row["run_id"]: row["sequence"]})) or None
+    head = next((head for place, head in heads_of(bronze, row["event_id"], 1) if place == source), None)
+    if head is None:
+        return None
+    body = stored_bodies(bronze, source, [head.sequence])[head.sequence].encode()
+    return payloads_of(target, bronze, [SinkEvent(source, head, body)], hide)

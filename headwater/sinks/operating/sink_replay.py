@@ -5,6 +5,7 @@ same replay that was cut off goes on where it stood. One that ended begins anew.
 """
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Any
@@ -15,7 +16,9 @@ from headwater.lake.bronze_follower import Progress, ahead, sources_ahead, sourc
 from headwater.lake.bronze_tables import Bronze
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.sink_options import Sink
+from headwater.sinks.contract.sink_shape import CLOCK
 from headwater.sinks.contract.target_registry import open_sink
+from headwater.sinks.merging.earlier_events import payloads_of
 from headwater.sinks.operating.replay_span import ReplaySpan
 from headwater.sinks.operating.sink_operations import paused, reset
 from headwater.sinks.running.sink_feed import SinkFeed
@@ -35,6 +38,8 @@ class Replay:
     def __init__(self, sink: Sink, span: ReplaySpan, *, bronze: Bronze, ledger: Ledger, secrets: Secrets) -> None:
         """Look where it begins and ends; what comes into the lake from now on is not of it."""
         self._sink = sink
+        self._span = span
+        self._ends_us = time.time_ns() // 1000 if span.until_us is None else span.until_us
         self._bronze = bronze
         self._ledger = ledger
         self._secrets = secrets
@@ -56,7 +61,7 @@ class Replay:
         with closing(open_sink(self._sink, self._secrets.reveal)) as target:
             while batch := feed.next(progress):
                 progress[batch.source.epoch, batch.source.partition] = batch.until
-                payloads = target.convert(batch.events)
+                payloads = payloads_of(target, self._bronze, batch.events, self._secrets.hide)
                 sent = [payload for payload in payloads if payload.unfit is None]
                 found["would_send"] += len(sent)
                 found["bytes"] += sum(len(payload.body) for payload in sent)
@@ -74,13 +79,13 @@ class Replay:
         """
         name = self._sink.name
         if not self.goes_on:
-            reset(self._ledger, name, self._start)
+            reset(self._ledger, name, {**self._start, CLOCK: self._span.since_us or 0})
             paused(self._ledger, name, is_paused=False)
         was = self._ledger.counts(name)
         stop = threading.Event()
         runner = Runner(
             self._sink, secrets=self._secrets, bronze=self._bronze, ledger=self._ledger, stop=stop, look_s=LOOK_S,
-            until=self._until,
+            until=self._until, clock=lambda: self._ends_us,
         )  # fmt: skip
         worker = threading.Thread(target=runner.run, name=name, daemon=True)
         worker.start()

@@ -38,9 +38,9 @@ class Delivery:
     def __init__(self, target: Target, pace: Pace, width: int | None = None, hide: Hide = str) -> None:
         """Begin empty. width: payloads of the first attempt; hide: takes secrets out of what goes wrong."""
         self.delivered = 0
-        self.refused: list[DeadLetter] = []
         self.taken: Payload | None = None
-        """What the target took last."""
+        """The last one that the target took."""
+        self.refused: list[DeadLetter] = []
         self.width = width or target.largest
         self._target = target
         self._pace = pace
@@ -57,6 +57,12 @@ class Delivery:
         """Whether the target took another payload since it failed at the first."""
         self._mute = 0
         """Other payloads that it failed at, too."""
+
+    def ask_with(self, taken: Payload) -> float:
+        """Show by one that the target took before whether it works; returns how long to wait before the next (s)."""
+        outcome = deliver_guarded(self._target, [taken], self._hide)
+        self._works = not outcome.again
+        return self._pace.after_fault(outcome.after_s) if outcome.again else self._pace.after_success(1)
 
     def add(self, payloads: Iterable[Payload]) -> None:
         """Put payloads behind what is left; the unfit ones are refused at once."""
@@ -101,9 +107,9 @@ class Delivery:
         some = self._take(1 if as_witness else self.width, LARGEST_BYTES)
         outcome = deliver_guarded(self._target, some, self._hide)
         self.refused += [DeadLetter(some[place], why, self.tries + 1) for place, why in outcome.refused.items()]
-        taken = [each for place, each in enumerate(some) if place not in outcome.refused and place not in outcome.again]
-        self.delivered += len(taken)
-        self.taken = taken[-1] if taken else self.taken
+        self.delivered += len(some) - len(outcome.refused) - len(outcome.again)
+        took = {*range(len(some))} - outcome.refused.keys() - {*outcome.again}
+        self.taken = some[max(took)] if took else self.taken
         self._left.extendleft(reversed([*passed, *(some[place] for place in sorted(outcome.again))]))
         return (
             self._after_fault(len(some), outcome, as_witness) if outcome.again else self._after(len(some), as_witness)

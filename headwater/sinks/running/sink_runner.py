@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -16,10 +16,11 @@ from headwater.lake.delta_table import REOPEN_AFTER
 from headwater.lake.lake_maintenance import compact
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.guarding import say_unforeseen
-from headwater.sinks.contract.sink_options import Sink
-from headwater.sinks.contract.sink_shape import Target
+from headwater.sinks.contract.sink_options import Silence, Sink
+from headwater.sinks.contract.sink_shape import CLOCK, Payload, Target
 from headwater.sinks.contract.target_registry import open_sink
 from headwater.sinks.merging.earlier_events import payloads_of
+from headwater.sinks.merging.silence import Asking, FallenSilent, fallen_silent
 from headwater.sinks.running.delivery import Delivery
 from headwater.sinks.running.retry_pace import Pace
 from headwater.sinks.running.sink_feed import Batch, SinkFeed
@@ -31,6 +32,12 @@ log = logging.getLogger(__name__)
 GIVEN_UP = "Sink %s: %d events given up, see `headwater sinks failures`. The first: %s"
 """An alert of infra/bicep/modules/alerts.bicep reads this line."""
 
+_TURNS = 20
+"""Silence is told at most this part of it later …"""
+_LONGEST_TURN_S = 600.0
+"""… and at most so much."""
+_KEEP_CLOCK_US = 3600 * 1_000_000
+"""Between two commits that keep nothing but up to which moment nothing was silent."""
 KEEP_EVERY_S = 2.0
 """A batch that takes longer is kept piece by piece: whoever is killed often goes on all the same."""
 
@@ -65,8 +72,13 @@ class Runner:
         stop: threading.Event,
         look_s: float,
         until: Mapping[Source, int] | None = None,
+        clock: Callable[[], int] = lambda: time.time_ns() // 1000,
     ) -> None:
-        """Touch nothing yet. look_s: between two looks at lake and orders; until: where it is caught up for ever."""
+        """Touch nothing yet.
+
+        look_s: between two looks at lake and orders; until: where it is caught up for ever; clock: tells the moment up
+        to which silence is told (us, UTC).
+        """
         self.sink = sink
         self.status = Status(sink.options.type)
         self._secrets = secrets
@@ -76,11 +88,16 @@ class Runner:
         self._look_s = look_s
         self._feed = SinkFeed(bronze, sink.options.only.wants, until)
         self._pace = Pace(sink.options.rate)
+        self._ends = until is not None
+        self._taken: Payload | None = None
         self._width: int | None = None
         self._target: Target | None = None
         self._orders: Orders | None = None
         self.progress: Progress | None = None
         """How far the sink is, None before it has looked."""
+        self._clock = clock
+        self._kept_us = self._ask_at_us = 0
+        self._resets: int | None = None
         self._counts = SinkCounts(0, 0, 0)
         self._not_before = self._waits_until = 0.0
 
@@ -112,13 +129,62 @@ class Runner:
             self._say("paused", None)
             self._stop.wait(self._look_s)
             return
-        batch = self._feed.next(self._behind({})) if time.monotonic() >= self._not_before else None
-        if batch is None:
-            self._say("caught up" if self._not_before <= time.monotonic() else "collecting", None)
-            self._stop.wait(self._look_s)
+        if time.monotonic() < self._not_before:
+            state = "collecting"
+        elif batch := self._feed.next(self._behind({})):
+            target = self._opened()
+            payloads = payloads_of(target, self._bronze, batch.events, self._secrets.hide)
+            late, moments = self._silent_late(target, batch)
+            if self._deliver([*payloads, *late], {batch.source: batch.until, **moments}, batch.left_out):
+                self._not_before = time.monotonic() + self.sink.options.every
             return
-        if self._deliver(batch):
-            self._not_before = time.monotonic() + self.sink.options.every
+        elif turn := self._silent():
+            self._deliver(turn.payloads, {CLOCK: turn.until_us}, 0)
+            return
+        else:
+            state = "caught up"
+        self._say(state, None)
+        self._stop.wait(self._look_s)
+
+    def _opened(self) -> Target:
+        self._target = self._target or open_sink(self.sink, self._secrets.reveal)
+        return self._target
+
+    @property
+    def _told_us(self) -> int:
+        return (self.progress or {}).get((CLOCK.epoch, CLOCK.partition), 0)
+
+    def _silent(self) -> FallenSilent | None:
+        """Return what time alone made due since it was asked last, None where that is nothing, or not long ago."""
+        silence, now_us = self.sink.options.silence, self._clock()
+        if silence is None or now_us < self._ask_at_us:
+            return None
+        while self._told_us < now_us:
+            turn = self._turn(self._opened(), silence, self._told_us, now_us)
+            if turn.payloads or self._stop.is_set() or turn.until_us >= self._kept_us + _KEEP_CLOCK_US:
+                return turn
+            self.progress = self._behind({CLOCK: turn.until_us})
+        self._ask_at_us = now_us + int(min(silence.after_s / _TURNS, _LONGEST_TURN_S) * 1e6)
+        return None
+
+    def _silent_late(self, target: Target, batch: Batch) -> tuple[list[Payload], dict[Source, int]]:
+        """Return what a batch makes due that the lake had not yet when the time for it was asked about."""
+        silence, told_us = self.sink.options.silence, self._told_us
+        if not silence or not batch.events:
+            return [], {}
+        oldest_us = min(event.head.received_us for event in batch.events)
+        since_us = oldest_us - 1 + (int(silence.after_s * 1e6) if silence.by_receipt else 0)
+        found: list[Payload] = []
+        while 0 < since_us < told_us:
+            payloads, since_us = self._turn(target, silence, since_us, told_us)
+            found += payloads
+        return found, {CLOCK: told_us + 1} if found else {}
+
+    def _turn(self, target: Target, silence: Silence, since_us: int, until_us: int) -> FallenSilent:
+        """Look at a span of time; what it makes due stands behind all that was told, so that its fault is kept."""
+        by = Asking(target, self._bronze, self.sink.options.only.wants, self._secrets.hide)
+        turn = fallen_silent(by, silence, since_us, until_us)
+        return FallenSilent([_placed(each, self._told_us + 1) for each in turn.payloads], turn.until_us)
 
     def _changed(self) -> bool:
         return self._orders is None or self._ledger.orders(self.sink.name) != self._orders
@@ -128,28 +194,37 @@ class Runner:
         self._ledger.create()
         name = self.sink.name
         sources = sources_ahead(self._bronze, {}) if self._bronze.exists() else {}
+        if self.sink.options.silence:
+            sources[CLOCK] = self._clock()
         orders = self._ledger.orders(name)
         if orders.resets == 0 and self.sink.options.begin == "now":
             heads = {f"{each.epoch}/{each.partition}": head for each, head in sources.items()}
             orders = Orders(orders.paused, 1, heads)
             self._ledger.order(name, orders)
-        self.progress = self._ledger.progress(name, orders, sources)
+        asked_us = self._told_us if orders.resets == self._resets else 0
+        if not asked_us:
+            self._ask_at_us = 0
+        self._resets, self.progress = orders.resets, self._ledger.progress(name, orders, sources)
+        self._kept_us = self._told_us
+        if asked_us > self._kept_us:
+            self.progress = self._behind({CLOCK: asked_us})
         self._count(self._ledger.counts(name))
         self._orders = orders
 
-    def _deliver(self, batch: Batch) -> bool:
+    def _deliver(self, payloads: Sequence[Payload], reached: Mapping[Source, int], left_out: int) -> bool:
         """Settle a batch and keep what became of it; False where it was broken off, to be read again."""
-        target = self._target = self._target or open_sink(self.sink, self._secrets.reveal)
-        hide = self._secrets.hide
+        target, hide = self._opened(), self._secrets.hide
         delivery = Delivery(target, self._pace, self._width, hide)
-        delivery.add(payloads_of(target, self._bronze, batch.events, hide))
-        reached, left_out = {batch.source: batch.until}, batch.left_out
+        delivery.add(payloads)
         keep_at = time.monotonic() + KEEP_EVERY_S
         while not delivery.is_done:
             wait_s = delivery.attempt()
+            self._taken = delivery.taken or self._taken
             if delivery.needs_another and (more := self._feed.next(self._behind(reached))):
                 delivery.add(payloads_of(target, self._bronze, more.events, hide))
-                reached, left_out = reached | {more.source: more.until}, left_out + more.left_out
+                reached, left_out = {**reached, more.source: more.until}, left_out + more.left_out
+            elif delivery.needs_another and self._ends and self._taken:
+                wait_s = delivery.ask_with(self._taken)
             self._tell(delivery.trouble)
             goes_on = not self._stop.is_set() and (not wait_s or self._wait(wait_s))
             if not goes_on or time.monotonic() >= keep_at:
@@ -178,6 +253,7 @@ class Runner:
             if letters:
                 log.warning(GIVEN_UP, self.sink.name, len(letters), letters[0].reason)
             left_out = 0
+        self._kept_us = reached.get(CLOCK, self._kept_us)
         reach("sinks.committed")
         self.progress = self._behind(reached)
         if self._ledger.commits >= REOPEN_AFTER:
@@ -223,3 +299,10 @@ class Runner:
         if self._target:
             self._target.close()
             self._target = None
+
+
+def _placed(payload: Payload, least: int) -> Payload:
+    """Return what time made due, at its moment or behind all moments that are kept: there its fault is, too."""
+    head = payload.event.head
+    head = head._replace(sequence=max(head.sequence, least))
+    return payload._replace(event=payload.event._replace(head=head))

@@ -74,7 +74,7 @@ class ReplayTask:
             while not (delivery.is_done or delivery.needs_another):
                 time.sleep(delivery.attempt())
             _tell(delivery, told, hide)
-        told.sent -= settle(delivery)
+        _settle(delivery)
         _tell(delivery, told, hide)
 
 
@@ -84,18 +84,13 @@ def _tell(delivery: Delivery, told: Told, hide: Hide) -> None:
     delivery.refused.clear()
 
 
-def settle(delivery: Delivery) -> int:
-    """Send what is left when nothing follows; returns how many payloads were sent once more.
-
-    Whether a target that fails at all that is left works at all is asked with one that it took before.
-    """
-    repeats, before = 0, len(delivery.refused)
+def _settle(delivery: Delivery) -> None:
+    """Send what is left when nothing follows: whether the target works is asked with what it took before."""
     while not delivery.is_done:
-        if delivery.needs_another and delivery.taken and repeats <= len(delivery.refused) - before:
-            delivery.add([delivery.taken])
-            repeats += 1
-        time.sleep(delivery.attempt())
-    return repeats
+        wait_s = delivery.attempt()
+        if delivery.needs_another and delivery.taken:
+            wait_s = delivery.ask_with(delivery.taken)
+        time.sleep(wait_s)
 
 
 def _look(target: Target, chunks: Iterable[list[SinkEvent]], told: Told, hide: Hide) -> None:

@@ -1,7 +1,7 @@
 // Alerts. All but `5xx` read two log lines of the parser (REPORT and GAP in headwater/parser/log_ingest.py):
 //   Partition 3: 250 records in the lake up to sequence 4711, 2 rejected; the oldest waited 12 s
 //   Partition 3: 40 of the records up to sequence 4711 are lost: the log let go of them before the parser came. …
-// The rules of sinks read two lines of their app (REPORT in functions/sinks/shift.py, GIVEN_UP in headwater/sinks/running/sink_runner.py):
+// The rules of sinks read three lines of their app (REPORT and BROKEN in functions/sinks/shift.py, GIVEN_UP in headwater/sinks/running/sink_runner.py):
 //   Sink catalog (open): 40 events of the lake wait for it, the oldest for 900 s
 //   Sink catalog: 2 events given up, see `headwater sinks failures`. The first: status 422: …
 // tests/infra/test_alerts.py holds these texts and the code's together.
@@ -57,6 +57,7 @@ var rules = [
 
 var sinkLine = 'AppTraces | where Message has "events of the lake wait for it" | parse Message with * "Sink " Sink " (" State "): " Waiting:long " events of the lake wait for it, the oldest for " Waited:long " s"'
 var givenUpLine = 'AppTraces | where Message has "events given up, see"'
+var brokenLine = 'Message has "file of sinks is not taken up"'
 var sinkRules = [
   {
     name: 'sink-lag'
@@ -74,10 +75,10 @@ var sinkRules = [
   }
   {
     name: 'sink-silence'
-    title: 'No sink has reported for half an hour: sinks.yml names none or is broken, or its app does not run. Its last log line says why.'
+    title: 'No sink has reported for half an hour, or sinks.yml was not taken up for as long as five runs: it names none, is broken or out of reach, or its app does not run. Its last log line says why.'
     severity: 2
     periods: 2
-    query: '${sinkLine} | summarize Said = count() | where Said == 0'
+    query: 'union (${sinkLine} | project Said = 1, Broken = 0), (AppTraces | where ${brokenLine} | project Said = 0, Broken = 1) | summarize Said = sum(Said), Broken = sum(Broken) | where Said == 0 or Broken > 5'
   }
 ]
 

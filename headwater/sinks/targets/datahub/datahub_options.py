@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from headwater.sinks.connecting.http_options import BARE_ADDRESS, HttpOptions
-from headwater.sinks.contract.sink_options import Part, Seconds, SecretReference
+from headwater.sinks.contract.sink_options import Part, Seconds, SecretReference, Silence
 from headwater.sinks.targets.kafka_target import KafkaSettings
 
 
@@ -126,6 +126,12 @@ class DataHubOptions(HttpOptions):
         alias="disableSymlinkResolution",
         description="Call datasets by path, not by the table they are known as.",
     )
+
+    @property
+    def silence(self) -> Silence | None:
+        """An application that has not ended is told when nothing was heard of it."""
+        waits = self.coalesce_jobs and not self.stage_metadata_coalescing and not self.streaming_job
+        return Silence(self.idle, by_receipt=True) if waits else None
 
     @model_validator(mode="after")
     def _can_emit(self) -> Self:

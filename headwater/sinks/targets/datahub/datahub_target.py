@@ -122,8 +122,7 @@ class DataHubTarget:
 
 def _waits(given: DataHubOptions) -> Waits | None:
     heartbeat_us = int(given.streaming_heartbeat * 1e6) if given.streaming_job else None
-    waits = Waits(idle_us=int(given.idle * 1e6), staged=given.stage_metadata_coalescing, heartbeat_us=heartbeat_us)
-    return waits if given.coalesce_jobs else None
+    return Waits(given.stage_metadata_coalescing, heartbeat_us) if given.coalesce_jobs else None
 
 
 def open_target(options: Options, reveal: Reveal) -> DataHubTarget:

@@ -11,11 +11,12 @@ from headwater.events.rule_facets import text_at
 from headwater.events.times import iso, parse_time
 from headwater.events.wire import WireEvent, read_wire_event
 from headwater.lake.schema_changes import SchemaChange
+from headwater.lineage.runs.lost_runs import LOST_AFTER_US
 from headwater.lineage.runs.sent_facets import run_facets
 from headwater.sinks.contract.sink_shape import SinkEvent, run_of
-from headwater.sinks.merging.merged_event import facet
+from headwater.sinks.merging.merged_event import MergedEvent, facet
 
-NoticeKind = Literal["run.failed", "schema.changed"]
+NoticeKind = Literal["run.failed", "run.lost", "schema.changed"]
 
 _LONGEST = 1000
 """Characters of an error's message."""
@@ -28,13 +29,20 @@ def run_failed(event: SinkEvent) -> bytes:
     wire = _read(event)
     message = text_at(facet(run_facets(wire), "errorMessage"), "message")
     data = _run(event) | {"state": event.head.state} | ({"message": message[:_LONGEST]} if message else {})
-    return _notice("run.failed", f"{run_of(event.head)} {event.head.state}", wire, event, data)
+    return _notice("run.failed", f"{run_of(event.head)} {event.head.state}", _sent_us(wire, event), data)
+
+
+def run_lost(event: SinkEvent, said: MergedEvent) -> bytes:
+    """Return the notice of a lost run; lost again behind another event it has another id."""
+    data = _run(event) | {"startedAt": iso(said.began_us), "lastEventAt": iso(said.newest_us)}
+    about = f"{run_of(event.head)} {said.newest_us}"
+    return _notice("run.lost", about, said.newest_us + LOST_AFTER_US, data)
 
 
 def schema_changed(event: SinkEvent, changes: Sequence[SchemaChange]) -> bytes:
     """Return the notice of an event that says other columns of datasets than were said before."""
     data = _run(event) | {"datasets": [_change(each) for each in changes[:_DATASETS]], "datasetsTotal": len(changes)}
-    return _notice("schema.changed", event.head.event_id, _read(event), event, data)
+    return _notice("schema.changed", event.head.event_id, _sent_us(_read(event), event), data)
 
 
 def _change(change: SchemaChange) -> dict[str, Any]:
@@ -70,13 +78,17 @@ def _read(event: SinkEvent) -> WireEvent:
     return read_wire_event(repair_surrogates(event.body))[0]
 
 
-def _notice(kind: NoticeKind, about: str, wire: WireEvent, event: SinkEvent, data: dict[str, Any]) -> bytes:
+def _sent_us(wire: WireEvent, event: SinkEvent) -> int:
     sent_us, _ = parse_time(wire.eventTime)
+    return event.head.received_us if sent_us is None else sent_us
+
+
+def _notice(kind: NoticeKind, about: str, time_us: int, data: dict[str, Any]) -> bytes:
     return msgspec.json.encode(
         {
             "type": kind,
             "id": f"msg_{hashlib.sha256(f'{kind} {about}'.encode()).hexdigest()[:32]}",
-            "timestamp": iso(event.head.received_us if sent_us is None else sent_us),
+            "timestamp": iso(time_us),
             "data": data,
         }
     )

@@ -11,13 +11,15 @@ import msgspec
 from pydantic import Field
 
 from headwater.errors import WrongSetting
+from headwater.lineage.runs.lost_runs import LOST_AFTER
 from headwater.sinks.connecting.http_options import HttpOptions, open_poster
 from headwater.sinks.connecting.http_post import Headers, Poster
 from headwater.sinks.contract.sink_holdings import Holding, Holdings
-from headwater.sinks.contract.sink_options import Options, Reveal, Seconds, SecretReference
+from headwater.sinks.contract.sink_options import Options, Reveal, Seconds, SecretReference, Silence
 from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent
 from headwater.sinks.merging.earlier_events import SchemaChanges
-from headwater.sinks.targets.webhook.webhook_notices import NoticeKind, run_failed, schema_changed
+from headwater.sinks.merging.merged_event import MergedEvent
+from headwater.sinks.targets.webhook.webhook_notices import NoticeKind, run_failed, run_lost, schema_changed
 
 _ENDS = ("FAIL", "ABORT")
 
@@ -27,9 +29,14 @@ class WebhookOptions(HttpOptions):
 
     type: Literal["webhook"]
     secret: SecretReference = Field(description="What notices are signed with: `whsec_` and 24 to 64 bytes in base64.")
-    notices: tuple[NoticeKind, ...] = Field(("run.failed", "schema.changed"), description="What is told.")
+    notices: tuple[NoticeKind, ...] = Field(("run.failed", "run.lost", "schema.changed"), description="What is told.")
     every: Seconds = Field(5.0, description="Least time between two looks.")
     compress: Literal[False] = Field(False, description="Notices are small: never.")
+
+    @property
+    def silence(self) -> Silence | None:
+        """A run is lost when nothing was heard of it."""
+        return Silence(LOST_AFTER.total_seconds(), by_receipt=False) if "run.lost" in self.notices else None
 
 
 OPTIONS = WebhookOptions
@@ -38,7 +45,7 @@ OPTIONS = WebhookOptions
 def holdings(_: Options) -> Holdings:
     """Return what notices tell."""
     return (
-        Holding("event", "*", "part", "runs that failed, and events that change columns"),
+        Holding("event", "*", "part", "runs that failed or are lost, and events that change columns"),
         Holding("state", "FAIL", "part", "runs that failed"),
         Holding("state", "ABORT", "part", "runs that failed"),
         Holding("state", "COMPLETE", "part", "runs that changed columns"),
@@ -76,6 +83,10 @@ class WebhookTarget:
             elif event.head.event_id in changed:
                 found.append(Payload(event, schema_changed(event, changed[event.head.event_id])))
         return found
+
+    def convert_lost(self, event: SinkEvent, said: MergedEvent) -> Payload:
+        """Return the notice of a run that is lost."""
+        return Payload(event, run_lost(event, said))
 
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:
         """Post one notice."""

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 AGAIN = pytest.mark.long
 LISTENERS = ("1.53.0", pytest.param("1.27.0", marks=AGAIN))
 NAME = re.compile(r"\d{13}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-(\d+)events\.ndjson")
-LAKEHOUSE = {"workspace": "Sales", "lakehouse": "Shop.Lakehouse"}
+LAKEHOUSE = {"workspace": "Sales", "lakehouse": "Shop.Lakehouse", "closeTimeoutSeconds": "100"}
 JOBS = 5
 LOUD = "LINEAGE CANNOT BE STORED"
 

@@ -85,7 +85,8 @@ def column_entities(table: Entity, names: ColumnNames, rows: Iterable[SchemaRow]
             "relationshipAttributes": {rule.relation: reference(*entity_key(table))},
             "customAttributes": {MARK: time},
         }
-        found.setdefault(attributes["qualifiedName"], entity)
+        if column:  # an entity must have a name
+            found.setdefault(attributes["qualifiedName"], entity)
     return [*found.values()]
 
 

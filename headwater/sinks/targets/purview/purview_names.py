@@ -101,8 +101,8 @@ class QualifiedNames:
         steps = [
             {"rule": step.rule, **step.after.shown, "why": step.why} for step in self.forms.explain(namespace, name)
         ]
-        found = self.of(self.forms.canonical(namespace, name))
-        return {"items": steps, **found._asdict(), "columns": found.columns and found.columns.rule.type}
+        found = self.of(self.forms.canonical(namespace, name))._asdict()
+        return {"items": steps, **{key: value for key, value in found.items() if key != "columns"}}
 
 
 def _placeholder(dataset: Name, rule: str, why: str) -> QualifiedName:

@@ -68,11 +68,13 @@ class PurviewCatalog:
         found: dict[Key, Key] = {}
         for kind, own in groupby(sorted(datasets, key=entity_key), key=lambda each: str(each["typeName"])):
             by_name = {entity_key(each)[1]: each for each in own}
-            there = () if kind == PLACEHOLDER else self._account.there(kind, by_name)
-            found |= {(kind, name): (kind, name) for each in there if (name := each.qualified_name) in by_name}
+            there = {each.qualified_name for each in self._account.there(kind, by_name)}
             for name, each in by_name.items():
-                if (kind, name) not in found and (asset := self._search(each)):
+                is_it = name in there and kind != PLACEHOLDER  # that of a placeholder may have come since
+                if not is_it and (asset := self._search(each)):
                     found[kind, name] = asset
+                elif name in there:
+                    found[kind, name] = (kind, name)
         return found
 
     def _search(self, dataset: Entity) -> Key | None:

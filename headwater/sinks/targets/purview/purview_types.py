@@ -9,7 +9,7 @@ PLACEHOLDER = "openlineage_dataset"
 """A dataset for which no rule knows a type."""
 COLUMN = "openlineage_column"
 """A column of these."""
-_TYPES = {
+_TYPES: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
     PROCESS: (
         "Process",
         ("columnMapping", "openlineageRunId", "openlineageState", "jobNamespace", "jobName", "lastEventTime"),

@@ -122,9 +122,10 @@ def _compiled(rule: QualifiedNameRule) -> _Compiled:
     holes, named = set(namespace.compiled.groupindex), set(name.compiled.groupindex)
     if twice := holes & named:
         raise ValueError(f"namespace and name share the hole {min(twice)!r}; rename one")
-    templates = [text and read_template(text, holes | named) for text in (rule.qualified_name, rule.shown)]
-    column = rule.columns and rule.columns.template(holes | named)
-    return _Compiled(rule, namespace, name, *(each or None for each in templates), column)
+    known = holes | named
+    templates = [read_template(text, known) if text else None for text in (rule.qualified_name, rule.shown)]
+    columns = rule.columns.template(known) if rule.columns else None
+    return _Compiled(rule, namespace, name, templates[0], templates[1], columns)
 
 
 @cache

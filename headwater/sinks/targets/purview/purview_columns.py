@@ -1,13 +1,13 @@
 """Columns as entities, of the tables that the sink itself makes: how a rule calls them, and which telling counts."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import Field
 
 from headwater.events.event import Content
-from headwater.events.rows import content_rows
+from headwater.events.rows import Row, content_rows
 from headwater.lineage.names.name_patterns import Template, read_template
 from headwater.sinks.contract.sink_options import Part
 from headwater.sinks.targets.purview.purview_answers import AtlasEntity
@@ -19,8 +19,6 @@ MARK = "openlineage"
 """Custom attribute of what the sink made: of columns, when their schema was told, else nothing but that it did."""
 _UNKNOWN = "unknown"
 """Stands for a data type that nobody told: Purview's own columns must have one."""
-SchemaRow = tuple[Sequence[str], str | None, str | None]
-"""A column behind the structs that it lies in, its data type, its description."""
 
 
 class ColumnsRule(Part):
@@ -61,31 +59,44 @@ _OURS = ColumnsRule(type=COLUMN)
 _OURS_TEMPLATE = _OURS.template(set())
 
 
-def schemas_of(contents: Iterable[Content], known: Collection[str]) -> dict[str, list[SchemaRow]]:
-    """Return what schema facets say, by their hash; a schema recurs with every event."""
-    fresh = [each for each in contents if each.table == SCHEMAS.name and each.content_hash not in known]
-    return {each.content_hash: [(row[2], row[3], row[4]) for row in content_rows(each)] for each in fresh}
+class ColumnBuilder:
+    """Makes entities of the columns of schemas, which recur with every event. Not for several threads at once."""
+
+    def __init__(self) -> None:
+        """Know no schema yet."""
+        self._schemas: dict[str, Content] = {}
+        self._made: dict[tuple[str, str], list[Entity]] = {}
+
+    def learn(self, contents: Iterable[Content]) -> None:
+        """Take the schema facets of an event."""
+        self._schemas |= {each.content_hash: each for each in contents if each.table == SCHEMAS.name}
+
+    def columns(self, table: Entity, names: ColumnNames, schema: str, time: str) -> list[Entity]:
+        """Return the columns of a table by a schema's hash; time: when it was told."""
+        key = entity_key(table)[1], schema
+        if key not in self._made:
+            self._made[key] = _columns(table, names, content_rows(self._schemas[schema]))
+        mark = {MARK: time}
+        return [{**each, "customAttributes": mark} for each in self._made[key]]
 
 
-def column_entities(table: Entity, names: ColumnNames, rows: Iterable[SchemaRow], time: str) -> list[Entity]:
-    """Return the columns of a schema, nested ones as `columnMapping` names them; time: when it was told."""
-    rule = names.rule
+def _columns(table: Entity, names: ColumnNames, rows: Iterable[Row]) -> list[Entity]:
+    """Return each column once, nested ones as `columnMapping` names them; none without a name: an entity has one."""
+    rule, table_ = names.rule, reference(*entity_key(table))
     found: dict[str, Entity] = {}
-    for path, data_type, text in rows:
-        column = ".".join(path)
-        attributes = {
-            "name": column,
-            "qualifiedName": names.of(column),
-            rule.data_type: data_type or _UNKNOWN,
-            rule.description: text or "",
-        }
-        entity = {
-            "typeName": rule.type,
-            "attributes": attributes,
-            "relationshipAttributes": {rule.relation: reference(*entity_key(table))},
-            "customAttributes": {MARK: time},
-        }
-        if column:  # an entity must have a name
+    for _, _, path, data_type, text in rows:
+        if column := ".".join(path):
+            attributes = {
+                "name": column,
+                "qualifiedName": names.of(column),
+                rule.data_type: data_type or _UNKNOWN,
+                rule.description: text or "",
+            }
+            entity = {
+                "typeName": rule.type,
+                "attributes": attributes,
+                "relationshipAttributes": {rule.relation: table_},
+            }
             found.setdefault(attributes["qualifiedName"], entity)
     return [*found.values()]
 

@@ -23,7 +23,7 @@ from headwater.lineage.runs.job_identity import job_key, run_id_of
 from headwater.lineage.runs.merged_run import Run, fold
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.sinks.contract.sink_shape import SinkEvent
-from headwater.sinks.targets.purview.purview_columns import MARK, SchemaRow, column_entities, schemas_of
+from headwater.sinks.targets.purview.purview_columns import MARK, ColumnBuilder
 from headwater.sinks.targets.purview.purview_names import QualifiedName, QualifiedNames
 from headwater.sinks.targets.purview.purview_types import PLACEHOLDER, PROCESS
 from headwater.sinks.targets.purview.purview_wire import Entity, reference
@@ -36,13 +36,13 @@ class EntityBuilder:
         """Read nothing yet."""
         self._names = names
         self._contents = ContentsInMemory()
-        self._schemas: dict[str, list[SchemaRow]] = {}
+        self._columns = ColumnBuilder()
         self._reader = FactsReader(names.forms.canonical, self._contents)
 
     def facts(self, event: SinkEvent) -> RunFacts:
         """Read an event."""
         read = self._reader.read_body(event.body.decode())
-        self._schemas |= schemas_of(read.contents, self._schemas)
+        self._columns.learn(read.contents)
         said = self._reader.learn(read.said, read.contents)
         return self._reader.fact(event.head.event_id, event.head.received_us, read, said)
 
@@ -82,8 +82,8 @@ class EntityBuilder:
         if found.columns is None:
             return found.qualified_name, [table]
         table["customAttributes"] = {MARK: "made"}
-        rows = self._schemas[schemas[name]] if name in schemas else ()
-        return found.qualified_name, [table, *column_entities(table, found.columns, rows, time)]
+        columns = self._columns.columns(table, found.columns, schemas[name], time) if name in schemas else ()
+        return found.qualified_name, [table, *columns]
 
     def _process(
         self, run: Run, inputs: Sequence[Name], outputs: Sequence[Name], lineages: Sequence[OutputLineage]

@@ -132,11 +132,11 @@ class Atlas:
             raise _Refused(404, "ATLAS-404-00-005", "Given instance guid is invalid")
         for key in keys:
             self.deleted.append(key)
-            for each in (key, *[own for own, table in self.table_of.items() if table == key]):
-                del self.entities[each]
-                self._guids.pop(each, None)
-                self.table_of.pop(each, None)
-                self.custom.pop(each, None)
+            for gone in (key, *[own for own, table in self.table_of.items() if table == key]):
+                del self.entities[gone]
+                self._guids.pop(gone, None)
+                self.table_of.pop(gone, None)
+                self.custom.pop(gone, None)
             for each in self.entities.values():
                 for side in {"inputs", "outputs"} & each.keys():
                     each[side] = [one for one in each[side] if _named(one) != key[1]]
@@ -179,7 +179,7 @@ class Atlas:
             raise _Refused(400, "ATLAS-400-00-000", "a qualified name is given twice")
         if len(set(guids)) < len(guids) or not all(isinstance(one, str) and int(one) < 0 for one in guids):
             raise _Refused(400, "ATLAS-400-00-000", "a placeholder guid is no negative text of its own")
-        here = dict(zip(guids, keys, strict=True))
+        here: dict[str, Key] = dict(zip(map(str, guids), keys, strict=True))
         tables = {
             key: self._table(each, here) for key, each in zip(keys, entities, strict=True) if key[0] in self.tables
         }

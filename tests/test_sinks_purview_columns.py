@@ -77,8 +77,8 @@ def test_columns_are_entities_of_their_table_in_the_types_of_its_rule(tmp_path: 
             }
         }  # fmt: skip
         assert set(atlas.table_of.values()) == {("azure_sql_table", ORDERS), ("hive_table", "db.t@metastore")}
-        told = [asked.events[0]["entities"] for asked in server.asked if asked.path.startswith(f"{ATLAS}/entity/bulk?")]
-        first = [each["typeName"] for each in told[0] if "azure_sql" in each["typeName"]]
+        made = next(asked for asked in server.asked if asked.events and asked.path.startswith(f"{ATLAS}/entity/bulk?"))
+        first = [each["typeName"] for each in made.events[0]["entities"] if "azure_sql" in each["typeName"]]
     assert first == ["azure_sql_table", "azure_sql_column", "azure_sql_column"]  # in the request that makes the table
     assert world.dead() == {}
 

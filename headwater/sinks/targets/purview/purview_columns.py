@@ -55,7 +55,7 @@ def names_of_placeholder(qualified_name: str) -> ColumnNames:
     return ColumnNames(_OURS, _OURS_TEMPLATE, {"qualified_name": qualified_name})
 
 
-_OURS = ColumnsRule(type=COLUMN)
+_OURS = ColumnsRule.model_validate({"type": COLUMN})
 _OURS_TEMPLATE = _OURS.template(set())
 
 

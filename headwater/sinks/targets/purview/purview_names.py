@@ -87,7 +87,7 @@ class QualifiedNames:
     def types(self) -> list[str]:
         """Every type that a rule gives, in order, each once; those of columns behind that of their table."""
         rules = (each.rule for each in self._rules)
-        types = chain.from_iterable((each.type, each.columns and each.columns.type) for each in rules)
+        types = chain.from_iterable((each.type, each.columns.type if each.columns else None) for each in rules)
         return list(dict.fromkeys(each for each in types if each))
 
     def of(self, dataset: Name) -> QualifiedName:

@@ -13,24 +13,46 @@ GOLDEN = Path(__file__).with_suffix(".json")
 
 _ADLS = "https://acme.dfs.core.windows.net/lake"
 _UNITY = "openlineage-dataset://unitycatalog%3A%2F%2Fadb-1.azuredatabricks.net/main.sales.orders"
-_TEXTS = {
+_SQL = "mssql://srv.database.windows.net/sales/dbo/orders"
+_TEXTS: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {
     "openlineage_process": (
         "Process",
         ("columnMapping", "openlineageRunId", "openlineageState", "jobNamespace", "jobName", "lastEventTime"),
+        {},
     ),
-    "openlineage_dataset": ("DataSet", ("openlineageNamespace", "openlineageName")),
+    "openlineage_dataset": (
+        "DataSet",
+        ("openlineageNamespace", "openlineageName"),
+        {"options": {"schemaElementsAttribute": "columns"}},
+    ),
+    "openlineage_column": ("DataSet", ("data_type",), {"options": {"schemaAttributes": '["data_type"]'}}),
 }
 
 
 def made() -> dict[str, Any]:
-    """Return the definitions of types, and the entities: two datasets are read, one is written, two columns named."""
+    """Return the definitions of types, and the entities: two datasets are read, one is written, two columns named.
+
+    requests: two tables with columns, each in one request: one of Azure SQL, one of no known type.
+    """
     from pyapacheatlas.core import AtlasEntity, AtlasProcess
-    from pyapacheatlas.core.typedef import AtlasAttributeDef, EntityTypeDef
+    from pyapacheatlas.core.typedef import (
+        AtlasAttributeDef,
+        ChildEndDef,
+        EntityTypeDef,
+        ParentEndDef,
+        RelationshipTypeDef,
+    )
 
     definitions = [
-        EntityTypeDef(name, superTypes=[parent], attributeDefs=[AtlasAttributeDef(text) for text in texts])
-        for name, (parent, texts) in _TEXTS.items()
+        EntityTypeDef(name, superTypes=[parent], attributeDefs=[AtlasAttributeDef(text) for text in texts], **options)
+        for name, (parent, texts, options) in _TEXTS.items()
     ]
+    relation = RelationshipTypeDef(
+        "openlineage_dataset_columns",
+        ParentEndDef("columns", "openlineage_dataset"),
+        ChildEndDef("table", "openlineage_column"),
+        "COMPOSITION",
+    )
     bronze = AtlasEntity("orders", "azure_datalake_gen2_path", f"{_ADLS}/bronze/orders")
     silver = AtlasEntity("orders", "azure_datalake_gen2_path", f"{_ADLS}/silver/orders")
     unity = AtlasEntity(
@@ -41,6 +63,7 @@ def made() -> dict[str, Any]:
             "openlineageNamespace": "unitycatalog://adb-1.azuredatabricks.net",
             "openlineageName": "main.sales.orders",
         },
+        customAttributes={"openlineage": "made"},
     )
     said = {
         "jobNamespace": "tests",
@@ -67,8 +90,40 @@ def made() -> dict[str, Any]:
     job = AtlasEntity("load", "openlineage_process", "openlineage://tests/load", attributes=said)
     return {
         "entityDefs": [each.to_json() for each in definitions],
+        "relationshipDefs": [relation.to_json()],
         "entities": [each.to_json() for each in (bronze, silver, unity, job, process)],
+        "requests": [
+            _with_columns("azure_sql_table", "azure_sql_column", _SQL, "orders", {}),
+            _with_columns(
+                "openlineage_dataset",
+                "openlineage_column",
+                _UNITY,
+                "main.sales.orders",
+                {key: value for key, value in unity.attributes.items() if key.startswith("openlineage")},
+            ),
+        ],
     }
+
+
+def _with_columns(kind: str, column_kind: str, name: str, shown: str, more: dict[str, str]) -> list[dict[str, Any]]:
+    """Return a table, then its columns, which refer to it by its guid in the request."""
+    from pyapacheatlas.core import AtlasEntity
+
+    table = AtlasEntity(shown, kind, name, "-1", attributes=more, customAttributes={"openlineage": "made"})
+    columns = []
+    for number, (column, data_type, text) in enumerate((("id", "bigint", "Its number"), ("total", "decimal", "")), 2):
+        entity = AtlasEntity(
+            column,
+            column_kind,
+            f"{name}#{column}",
+            f"-{number}",
+            attributes={"data_type": data_type, "description": text},
+            customAttributes={"openlineage": "2026-03-01T12:00:00.000Z"},
+            relationshipAttributes={},  # or the next line adds nothing
+        )
+        entity.addRelationship(table=table)
+        columns.append(entity)
+    return [each.to_json() for each in (table, *columns)]
 
 
 def _hash(*names: str) -> str:

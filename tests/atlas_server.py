@@ -1,8 +1,9 @@
 """A stand-in for Purview's Atlas API that keeps what it takes and is as strict as the real one is said to be.
 
 It upserts by type and qualified name, all of a request or nothing of it; it refuses types and attributes that it does
-not know, qualified names twice in one request, placeholder guids that are not negative texts of their own, and
-references to what is not there. What it gives back refers by guid. Answers and rules: the facts of docs/sinks.md and
+not know, qualified names twice in one request, placeholder guids that are not negative texts of their own, references
+to what is not there, columns without their table, and relations between types that they are not of. Columns go with
+their table. What it gives back refers by guid. Answers and rules: the facts of docs/sinks.md and
 Atlas' own error codes.
 """
 
@@ -22,6 +23,10 @@ SCANNED = (
 )  # fmt: skip
 
 
+COLUMNS = {"azure_sql_column": ("data_type", "azure_sql_table"), "hive_column": ("type", "hive_table")}
+"""Column types, their attribute that must be there, and the type of their `table`, which has them as `columns`."""
+
+
 class _Refused(Exception):
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
@@ -33,8 +38,13 @@ class Atlas:
 
     def __init__(self, most: int = 1000) -> None:
         self.most = most
-        self.types: dict[str, set[str]] = {"DataSet": set(), "Process": {"inputs", "outputs"}}
+        self.types: dict[str, set[str]] = {"DataSet": {"description"}, "Process": {"inputs", "outputs"}}
         self.types |= {name: set() for name in SCANNED}
+        self.types |= {name: {"description", "comment", needed} for name, (needed, _) in COLUMNS.items()}
+        self.tables = {name: table for name, (_, table) in COLUMNS.items()}
+        """Type of columns → type of what they are columns of."""
+        self.table_of: dict[Key, Key] = {}
+        self.custom: dict[Key, dict[str, str]] = {}
         self.entities: dict[tuple[str, str], dict[str, Any]] = {}
         self.upserts: Counter[tuple[str, str]] = Counter()
         self.requests: list[int] = []
@@ -72,7 +82,7 @@ class Atlas:
         if path.startswith("/entity/bulk/uniqueAttribute/type/"):
             return self._find(path.rpartition("/")[2], given)
         if path == "/types/typedefs":
-            return self._define(posted[0]["entityDefs"])
+            return self._define(posted[0]["entityDefs"], posted[0]["relationshipDefs"])
         assert path == "/entity/bulk", path
         return self._upsert(posted[0]["entities"])
 
@@ -97,13 +107,16 @@ class Atlas:
         for side in {"inputs", "outputs"} & attributes.keys():
             keys = [(one["typeName"], one["uniqueAttributes"]["qualifiedName"]) for one in attributes[side]]
             attributes[side] = [{"typeName": kind, "guid": self.guid((kind, name))} for kind, name in keys]
-        return {"typeName": key[0], "guid": self.guid(key), "attributes": attributes}
+        custom = {"customAttributes": self.custom[key]} if key in self.custom else {}
+        return {"typeName": key[0], "guid": self.guid(key), "attributes": attributes, **custom}
 
     def _related(self, key: Key) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for name, side in (("inputToProcesses", "inputs"), ("outputFromProcesses", "outputs")):
             users = [own for own, each in self.entities.items() if key[1] in map(_named, each.get(side, ()))]
             found[name] = [{"typeName": own[0], "guid": self.guid(own)} for own in users]
+        columns = [own for own, table in self.table_of.items() if table == key]
+        found["columns"] = [{"typeName": own[0], "guid": self.guid(own)} for own in columns]
         return found
 
     def guid(self, key: Key) -> str:
@@ -111,15 +124,19 @@ class Atlas:
         return self._guids.setdefault(key, f"guid-{len(self._guids) + 1}-{len(self.deleted)}")
 
     def _by_guid(self, guids: list[str], *, delete: bool) -> Said:
-        keys = [key for key, guid in self._guids.items() if guid in guids and key in self.entities]
+        wanted = {*guids}
+        keys = [key for key, guid in self._guids.items() if guid in wanted and key in self.entities]
         if not delete:
             return self._told(keys, related=False)
         if len(keys) < len(guids):
             raise _Refused(404, "ATLAS-404-00-005", "Given instance guid is invalid")
         for key in keys:
             self.deleted.append(key)
-            del self.entities[key]
-            del self._guids[key]
+            for gone in (key, *[own for own, table in self.table_of.items() if table == key]):
+                del self.entities[gone]
+                self._guids.pop(gone, None)
+                self.table_of.pop(gone, None)
+                self.custom.pop(gone, None)
             for each in self.entities.values():
                 for side in {"inputs", "outputs"} & each.keys():
                     each[side] = [one for one in each[side] if _named(one) != key[1]]
@@ -134,7 +151,7 @@ class Atlas:
         ]
         return Said(200, json.dumps({"@search.count": len(found), "value": found[: asked["limit"]]}).encode())
 
-    def _define(self, definitions: list[dict[str, Any]]) -> Said:
+    def _define(self, definitions: list[dict[str, Any]], relations: list[dict[str, Any]]) -> Said:
         for each in definitions:
             if each["name"] in self.types:
                 raise _Refused(409, "ATLAS-409-00-001", f"type {each['name']} already exists")
@@ -142,6 +159,15 @@ class Atlas:
                 raise _Refused(400, "ATLAS-400-00-014", f"unknown super type of {each['name']}")
             attributes = {one["name"] for one in each["attributeDefs"]}
             self.types[each["name"]] = attributes.union(*(self.types[one] for one in each["superTypes"]))
+        for each in relations:
+            ends = each["endDef1"], each["endDef2"]
+            if not {end["type"] for end in ends} <= self.types.keys() or [end["isContainer"] for end in ends] != [
+                True,
+                False,
+            ]:
+                raise _Refused(400, "ATLAS-400-00-031", f"ends of {each['name']}: {ends}")
+            assert [end["name"] for end in ends] == ["columns", "table"]
+            self.tables[ends[1]["type"]] = ends[0]["type"]
         return Said()
 
     def _upsert(self, entities: list[dict[str, Any]]) -> Said:
@@ -153,13 +179,33 @@ class Atlas:
             raise _Refused(400, "ATLAS-400-00-000", "a qualified name is given twice")
         if len(set(guids)) < len(guids) or not all(isinstance(one, str) and int(one) < 0 for one in guids):
             raise _Refused(400, "ATLAS-400-00-000", "a placeholder guid is no negative text of its own")
+        here: dict[str, Key] = dict(zip(map(str, guids), keys, strict=True))
+        tables = {
+            key: self._table(each, here) for key, each in zip(keys, entities, strict=True) if key[0] in self.tables
+        }
         for each in entities:
             self._judge(each)
+        self.table_of |= tables
         for key, each in zip(keys, entities, strict=True):
             self.entities[key] = self.entities.get(key, {}) | self._resolved(each["attributes"])
+            self.custom |= {key: each["customAttributes"]} if "customAttributes" in each else {}
             self.upserts[key] += 1
         self.requests.append(len(entities))
         return Said(200, json.dumps({"guidAssignments": {guid: f"real{guid}" for guid in guids}}).encode())
+
+    def _table(self, column: dict[str, Any], here: dict[str, Key]) -> Key:
+        """Return which table a column is of: one that is there, or before it in the request."""
+        kind, related = column["typeName"], column.get("relationshipAttributes", {})
+        if related.keys() != {"table"}:
+            raise _Refused(400, "ATLAS-400-00-01A", f"{kind} must have the relation table, has {[*related]}")
+        told = related["table"]
+        if told["typeName"] != self.tables[kind]:
+            raise _Refused(400, "ATLAS-400-00-031", f"a {told['typeName']} has no {kind}")
+        if told.get("guid") in here:
+            if -int(told["guid"]) > -int(column["guid"]) or here[told["guid"]][0] != told["typeName"]:
+                raise _Refused(400, "ATLAS-400-00-01A", f"{told['guid']} is no table before its column")
+            return here[told["guid"]]
+        return told["typeName"], self._referred(told)
 
     def _judge(self, entity: dict[str, Any]) -> None:
         kind, attributes = entity["typeName"], entity["attributes"]
@@ -167,6 +213,12 @@ class Atlas:
             raise _Refused(404, "ATLAS-404-00-001", f"Given typename {kind} was invalid")
         if not all(attributes.get(one) for one in _OF_ALL):
             raise _Refused(400, "ATLAS-400-00-01A", f"mandatory attribute of {kind} is missing")
+        if kind in COLUMNS and not attributes.get(COLUMNS[kind][0]):
+            raise _Refused(400, "ATLAS-400-00-01A", f"mandatory attribute of {kind} is missing")
+        if not all(isinstance(text, str) for text in entity.get("customAttributes", {}).values()):
+            raise _Refused(400, "ATLAS-400-00-01A", "custom attributes are texts")
+        if kind not in self.tables and "relationshipAttributes" in entity:
+            raise _Refused(400, "ATLAS-400-00-01A", f"{kind} has no relation to a table")
         if odd := attributes.keys() - _OF_ALL - self.types[kind]:
             raise _Refused(400, "ATLAS-400-00-01A", f"{kind} has no attributes {odd}")
         sides = [[self._referred(one) for one in attributes.get(side, [])] for side in ("inputs", "outputs")]

@@ -1,46 +1,28 @@
 """A Purview account as far as a sink needs it: its types, its assets and their search, bulk upserts and deletes."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
 from headwater.errors import Retry, WrongSetting
-from headwater.sinks.connecting.http_post import Poster, failure
+from headwater.sinks.connecting.http_post import Poster
 from headwater.sinks.connecting.kept_connection import HttpAnswer
-from headwater.sinks.contract.sink_shape import Outcome, whole_again
-from headwater.sinks.targets.purview.purview_entities import Entity, type_definitions
+from headwater.sinks.targets.purview.purview_answers import (
+    AtlasEntities,
+    AtlasEntity,
+    FoundAsset,
+    FoundAssets,
+    NotTaken,
+    decoded,
+)
+from headwater.sinks.targets.purview.purview_types import OUR_TYPES, type_definitions
+from headwater.sinks.targets.purview.purview_wire import Entity, numbered
 
 _ATLAS = "/datamap/api/atlas/v2"
 _VERSION = "api-version=2023-09-01"
 _LONGEST = 4_000
 """Characters of an address, unless a single name is longer."""
-T = TypeVar("T")
-
-
-class AtlasEntity(msgspec.Struct, rename="camel"):
-    """An entity as Atlas gives it back; of what refers to it: type and guid, by the name of the relationship."""
-
-    type_name: str
-    guid: str
-    attributes: dict[str, Any]
-    relationship_attributes: dict[str, Any] = {}
-
-
-class FoundAsset(msgspec.Struct, rename="camel"):
-    """What a search says of an asset."""
-
-    qualified_name: str = ""
-    entity_type: str = ""
-
-
-class _AtlasEntities(msgspec.Struct):
-    entities: list[AtlasEntity] = []
-
-
-class _FoundAssets(msgspec.Struct):
-    value: list[FoundAsset] = []
 
 
 class PurviewAccount:
@@ -70,14 +52,10 @@ class PurviewAccount:
         """Return which types are not there; ours are made where they are missing."""
         asked = sorted(types - self._types)
         missing = {each for each in asked if self._ask("GET", _type_path(each)).status == 404}
-        ours = type_definitions()
-        if fresh := sorted(missing & ours.keys()):
-            others: dict[str, list[Entity]] = {
-                f"{kind}Defs": [] for kind in ("enum", "struct", "classification", "relationship")
-            }
-            definitions = {"entityDefs": [ours[each] for each in fresh], **others}
+        if fresh := sorted(missing & OUR_TYPES):
+            definitions = type_definitions(fresh)
             self._ask("POST", f"{_ATLAS}/types/typedefs?{_VERSION}", definitions, fine=(409,))  # another made them now
-        missing -= ours.keys()
+        missing -= OUR_TYPES
         self._types |= types - missing
         return missing
 
@@ -97,14 +75,13 @@ class PurviewAccount:
     def search(self, words: str) -> list[FoundAsset]:
         """Return assets by words of their names, at most 50."""
         answer = self._ask("POST", f"/datamap/api/search/query?{_VERSION}", {"keywords": words, "limit": 50}, fine=())
-        return _decoded(answer, _FoundAssets).value
+        return decoded(answer, FoundAssets).value
 
     def post(self, entities: Sequence[Entity]) -> None:
         """Make or update entities, so many a request; a later one may refer to an earlier one."""
         for first in range(0, len(entities), self._batch):
             some = entities[first : first + self._batch]
-            numbered = [entity | {"guid": f"-{number}"} for number, entity in enumerate(some, 1)]
-            self._ask("POST", self._bulk, {"entities": numbered}, fine=())
+            self._ask("POST", self._bulk, {"entities": numbered(some)}, fine=())
 
     def delete(self, guids: Iterable[str]) -> None:
         """Delete entities."""
@@ -113,7 +90,7 @@ class PurviewAccount:
 
     def _read(self, address: str) -> list[AtlasEntity]:
         answer = self._ask("GET", address)
-        return [] if answer.status == 404 else _decoded(answer, _AtlasEntities).entities
+        return [] if answer.status == 404 else decoded(answer, AtlasEntities).entities
 
     def _ask(self, method: str, path: str, value: object = None, fine: Sequence[int] = (404,)) -> HttpAnswer:
         """Make one request; raises NotTaken for an answer that is neither a success nor among `fine`."""
@@ -124,18 +101,6 @@ class PurviewAccount:
         if not 200 <= answer.status < 300 and answer.status not in fine:
             raise NotTaken(answer)
         return answer
-
-
-class NotTaken(Exception):
-    """Ends an attempt: what was answered, or why nothing was."""
-
-    def __init__(self, said: HttpAnswer | str) -> None:
-        super().__init__()
-        self._said = said
-
-    def outcome(self, count: int) -> Outcome:
-        """Return what it means for so many payloads."""
-        return whole_again(count, self._said) if isinstance(self._said, str) else failure(self._said, count)
 
 
 def _type_path(name: str) -> str:
@@ -154,10 +119,3 @@ def _addresses(address: str, argument: str, values: Iterable[str]) -> Iterator[s
         asked += argument.format(number) + text
     if number:
         yield asked
-
-
-def _decoded(answer: HttpAnswer, into: type[T]) -> T:
-    try:
-        return msgspec.json.decode(answer.body, type=into)
-    except msgspec.DecodeError as error:
-        raise NotTaken(f"Its answer about assets cannot be read: {error}.") from error

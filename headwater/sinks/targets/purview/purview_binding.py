@@ -4,14 +4,11 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any
 
-from headwater.sinks.targets.purview.purview_account import FoundAsset
-from headwater.sinks.targets.purview.purview_entities import PROCESS, Entity, entity_key
-from headwater.sinks.targets.purview.purview_names import PLACEHOLDER
+from headwater.sinks.targets.purview.purview_answers import FoundAsset
+from headwater.sinks.targets.purview.purview_types import OUR_TYPES, PLACEHOLDER
+from headwater.sinks.targets.purview.purview_wire import Entity, Key, entity_key, reference, reference_key
 
-Key = tuple[str, str]
-"""Type and qualified name."""
 _WORDS = re.compile(r"[^\W_]+")
 _PATTERN = re.compile(r"/\{[^/{}]+\}$")
 """End of a resource set, which stands for the files of a folder."""
@@ -26,7 +23,7 @@ def searched(dataset: Entity) -> str:
 def bound_to(dataset: Entity, found: Iterable[FoundAsset]) -> Key | None:
     """Return the asset that a dataset is: of a type by its normalised name, else the only one whose name fits."""
     fits = _is_named if dataset["typeName"] == PLACEHOLDER else _is_spelt
-    same = [each for each in found if each.entity_type not in (PLACEHOLDER, PROCESS) and fits(dataset, each)]
+    same = [each for each in found if each.entity_type not in OUR_TYPES and fits(dataset, each)]
     sets = [each for each in same if "resource_set" in each.entity_type]
     best = sorted({(each.entity_type, each.qualified_name) for each in sets or same})
     return best[0] if len(best) == 1 else None
@@ -51,17 +48,11 @@ def rewritten(entity: Entity, bound: Mapping[Key, Key], by_guid: Mapping[str, Ke
     return {"typeName": entity["typeName"], "attributes": attributes}
 
 
-def reference_key(reference: Mapping[str, Any]) -> Key:
-    """Return which asset a reference of a process of ours is to."""
-    return reference["typeName"], reference["uniqueAttributes"]["qualifiedName"]
-
-
-def _reference(reference: dict[str, Any], bound: Mapping[Key, Key], by_guid: Mapping[str, Key]) -> dict[str, Any]:
-    if "guid" in reference and reference["guid"] not in by_guid:
-        return {"typeName": reference["typeName"], "guid": reference["guid"]}
-    key = by_guid[reference["guid"]] if "guid" in reference else reference_key(reference)
-    kind, name = bound.get(key, key)
-    return {"typeName": kind, "uniqueAttributes": {"qualifiedName": name}}
+def _reference(told: Entity, bound: Mapping[Key, Key], by_guid: Mapping[str, Key]) -> Entity:
+    if "guid" in told and told["guid"] not in by_guid:
+        return {"typeName": told["typeName"], "guid": told["guid"]}
+    key = by_guid[told["guid"]] if "guid" in told else reference_key(told)
+    return reference(*bound.get(key, key))
 
 
 def _is_spelt(dataset: Entity, found: FoundAsset) -> bool:

@@ -6,10 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
-from headwater.sinks.targets.purview.purview_account import AtlasEntity, NotTaken, PurviewAccount
-from headwater.sinks.targets.purview.purview_binding import Key, bound_to, reference_key, rewritten, searched
-from headwater.sinks.targets.purview.purview_entities import PROCESS, Entity, entity_key, is_process
-from headwater.sinks.targets.purview.purview_names import PLACEHOLDER
+from headwater.sinks.targets.purview.purview_account import PurviewAccount
+from headwater.sinks.targets.purview.purview_answers import AtlasEntity, NotTaken
+from headwater.sinks.targets.purview.purview_binding import bound_to, rewritten, searched
+from headwater.sinks.targets.purview.purview_types import PLACEHOLDER, PROCESS
+from headwater.sinks.targets.purview.purview_upkeep import ColumnUpkeep
+from headwater.sinks.targets.purview.purview_wire import Entity, Key, entity_key, is_process, reference_key
 
 _KNOWN = 100_000
 """Datasets that one connection remembers to be there."""
@@ -24,43 +26,55 @@ class PurviewCatalog:
     def __init__(self, account: PurviewAccount) -> None:
         """Ask nothing yet."""
         self._account = account
+        self._upkeep = ColumnUpkeep(account)
         self._known: dict[Key, Key] = {}
         """Dataset → the asset that it is."""
         self._looked_s = time.monotonic()
 
-    def upsert(self, entities: Sequence[Entity]) -> None:
-        """Make the datasets that are not there, then what refers to them; then delete what these replace."""
+    def upsert(self, entities: Sequence[Entity], columns: Mapping[Key, Sequence[Entity]]) -> None:
+        """Make the datasets that are not there, then what refers to them; then delete what these replace.
+
+        columns: of datasets among them; those of assets that the sink did not make are left to whoever did.
+        """
         try:
-            self._upsert(entities)
+            self._upsert(entities, columns)
         except NotTaken:
-            self._known.clear()  # what refers to a dataset that somebody deleted fails: ask anew what is there
+            self._forget()  # what refers to a dataset that somebody deleted fails: ask anew what is there
             raise
 
-    def _upsert(self, entities: Sequence[Entity]) -> None:
+    def _forget(self) -> None:
+        self._known.clear()
+        self._upkeep.forget()
+
+    def _upsert(self, entities: Sequence[Entity], columns: Mapping[Key, Sequence[Entity]]) -> None:
         processes = [entity for entity in entities if is_process(entity)]
         stale = time.monotonic() - self._looked_s > _LOOKS_AGAIN_S
         if not processes or stale or len(self._known) > _KNOWN:
-            self._known.clear()  # without a question nobody would know whether the target is there
+            self._forget()  # without a question nobody would know whether the target is there
             self._looked_s = time.monotonic()
         datasets = [entity for entity in entities if not is_process(entity) and entity_key(entity) not in self._known]
         found = self._found(datasets)
-        self._account.post([each for each in datasets if entity_key(each) not in found])
+        made = {entity_key(each): each for each in datasets if entity_key(each) not in found}
+        self._account.post([each for key, table in made.items() for each in (table, *columns.get(key, ()))])
         self._known |= {entity_key(each): found.get(entity_key(each), entity_key(each)) for each in datasets}
-        made = _newest(rewritten(process, self._known) for process in processes)
-        self._account.post(made)
+        self._upkeep.update({key: own for key, own in columns.items() if self._known[key] == key}, made)
+        sent = _newest(rewritten(process, self._known) for process in processes)
+        self._account.post(sent)
         self._delete_placeholders({was: now for was, now in found.items() if was[0] == PLACEHOLDER and now != was})
-        self._delete_replaced([process for process in made if "outputs" in process["attributes"]])
+        self._delete_replaced([process for process in sent if "outputs" in process["attributes"]])
 
     def _found(self, datasets: Sequence[Entity]) -> dict[Key, Key]:
         """Return which asset each dataset is that need not be made: an upsert would rename and move what is there."""
         found: dict[Key, Key] = {}
         for kind, own in groupby(sorted(datasets, key=entity_key), key=lambda each: str(each["typeName"])):
             by_name = {entity_key(each)[1]: each for each in own}
-            there = () if kind == PLACEHOLDER else self._account.there(kind, by_name)
-            found |= {(kind, name): (kind, name) for each in there if (name := _name(each)) in by_name}
+            there = {each.qualified_name for each in self._account.there(kind, by_name)}
             for name, each in by_name.items():
-                if (kind, name) not in found and (asset := self._search(each)):
+                is_it = name in there and kind != PLACEHOLDER  # that of a placeholder may have come since
+                if not is_it and (asset := self._search(each)):
                     found[kind, name] = asset
+                elif name in there:
+                    found[kind, name] = (kind, name)
         return found
 
     def _search(self, dataset: Entity) -> Key | None:
@@ -70,7 +84,7 @@ class PurviewCatalog:
     def _delete_placeholders(self, bound: Mapping[Key, Key]) -> None:
         """Let whatever refers to placeholders refer to the assets that they stood for; then delete them."""
         there = [*self._account.there(PLACEHOLDER, (name for _, name in bound), related=True)]
-        by_guid = {each.guid: bound[PLACEHOLDER, _name(each)] for each in there}
+        by_guid = {each.guid: bound[PLACEHOLDER, each.qualified_name] for each in there}
         users = {guid for each in there for guid in (*_processes(each, _READERS), *_processes(each, _MAKERS))}
         others = [{"typeName": PROCESS, "attributes": each.attributes} for each in self._account.by_guid(sorted(users))]
         self._account.post([rewritten(each, bound, by_guid) for each in others])
@@ -88,15 +102,15 @@ class PurviewCatalog:
             for asset in self._account.there(kind, [name for _, name in keys], related=True):
                 makers |= _processes(asset, _MAKERS)
                 for each in made:
-                    if (kind, _name(asset)) in _outputs(each):
+                    if (kind, asset.qualified_name) in _outputs(each):
                         outputs[_job(entity_key(each)[1])].add(asset.guid)
         own = {entity_key(each)[1] for each in made}
         self._account.delete(
             each.guid
             for each in [*self._account.by_guid(sorted(makers))]
-            if _name(each) not in own
-            and {one["guid"] for one in each.attributes.get("outputs", ())} <= outputs[_job(_name(each))]
-            and each.attributes.get("lastEventTime", "") <= newest.get(_job(_name(each)), "")
+            if each.qualified_name not in own
+            and {one["guid"] for one in each.attributes.get("outputs", ())} <= outputs[_job(each.qualified_name)]
+            and each.attributes.get("lastEventTime", "") <= newest.get(_job(each.qualified_name), "")
         )
 
 
@@ -117,10 +131,6 @@ def _processes(entity: AtlasEntity, side: str) -> set[str]:
 
 def _outputs(process: Entity) -> list[Key]:
     return [*map(reference_key, process["attributes"]["outputs"])]
-
-
-def _name(entity: AtlasEntity) -> str:
-    return str(entity.attributes.get("qualifiedName", ""))
 
 
 def _job(name: str) -> str:

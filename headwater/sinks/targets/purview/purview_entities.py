@@ -4,7 +4,8 @@ A job is one entity, which has the state of its newest run. What a run makes of 
 of inputs, named by job, inputs and outputs: a run that does the same again updates it. References go by qualified name.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from itertools import chain
 from typing import Any
@@ -22,13 +23,10 @@ from headwater.lineage.runs.job_identity import job_key, run_id_of
 from headwater.lineage.runs.merged_run import Run, fold
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.sinks.contract.sink_shape import SinkEvent
-from headwater.sinks.targets.purview.purview_names import PLACEHOLDER, QualifiedName, QualifiedNames
-
-PROCESS = "openlineage_process"
-_PROCESS_TEXTS = ("columnMapping", "openlineageRunId", "openlineageState", "jobNamespace", "jobName", "lastEventTime")
-_DATASET_TEXTS = ("openlineageNamespace", "openlineageName")
-
-Entity = dict[str, Any]
+from headwater.sinks.targets.purview.purview_columns import MARK, ColumnBuilder
+from headwater.sinks.targets.purview.purview_names import QualifiedName, QualifiedNames
+from headwater.sinks.targets.purview.purview_types import PLACEHOLDER, PROCESS
+from headwater.sinks.targets.purview.purview_wire import Entity, reference
 
 
 class EntityBuilder:
@@ -38,11 +36,15 @@ class EntityBuilder:
         """Read nothing yet."""
         self._names = names
         self._contents = ContentsInMemory()
+        self._columns = ColumnBuilder()
         self._reader = FactsReader(names.forms.canonical, self._contents)
 
     def facts(self, event: SinkEvent) -> RunFacts:
         """Read an event."""
-        return self._reader.read(event.head.event_id, event.head.received_us, event.body.decode())
+        read = self._reader.read_body(event.body.decode())
+        self._columns.learn(read.contents)
+        said = self._reader.learn(read.said, read.contents)
+        return self._reader.fact(event.head.event_id, event.head.received_us, read, said)
 
     def of_state(self, fact: RunFacts) -> list[Entity]:
         """Return the job of an event in the state that the event tells."""
@@ -56,23 +58,32 @@ class EntityBuilder:
                 naming.bind(alias, location)
         run = fold(facts, naming)
         rules = EdgeRules(self._contents, naming, lambda _, column: column, lambda _, __: None)
-        datasets: dict[str, Entity] = {}
+        mentions = (*run.inputs.values(), *run.outputs.values())
+        schemas = {each.name.plain: each.schema for each in mentions if each.schema}
+        of_run = partial(self._dataset, schemas, iso(run.last_us) or "")
+        datasets: dict[str, list[Entity]] = {}
         processes = [] if run.kind == "DATASET" else [_job(run)]
         for inputs, lineages in _by_inputs(contributions(run, rules)).items():
             outputs = sorted(each.output.plain for each in lineages if each.output)
             if run.kind == "DATASET" and not inputs:
-                datasets |= dict(map(self._dataset, outputs))  # it describes them, and no job makes them
+                datasets |= dict(map(of_run, outputs))  # it describes them, and no job makes them
                 continue
-            datasets |= dict(map(self._dataset, [*inputs, *outputs]))
+            datasets |= dict(map(of_run, [*inputs, *outputs]))
             processes.append(self._process(run, inputs, outputs, lineages))
-        return [*datasets.values(), *processes]
+        return [*chain.from_iterable(datasets.values()), *processes]
 
-    def _dataset(self, name: Name) -> tuple[str, Entity]:
+    def _dataset(self, schemas: Mapping[Name, str], time: str, name: Name) -> tuple[str, list[Entity]]:
+        """Return a dataset and, behind it, its columns where they have a type and somebody told them."""
         found = self._names.of(name)
         attributes = {"name": found.shown, "qualifiedName": found.qualified_name}
         if found.type == PLACEHOLDER:
-            attributes |= dict(zip(_DATASET_TEXTS, name.parts, strict=True))
-        return found.qualified_name, {"typeName": found.type, "attributes": attributes}
+            attributes |= dict(zip(("openlineageNamespace", "openlineageName"), name.parts, strict=True))
+        table: Entity = {"typeName": found.type, "attributes": attributes}
+        if found.columns is None:
+            return found.qualified_name, [table]
+        table["customAttributes"] = {MARK: "made"}
+        columns = self._columns.columns(table, found.columns, schemas[name], time) if name in schemas else ()
+        return found.qualified_name, [table, *columns]
 
     def _process(
         self, run: Run, inputs: Sequence[Name], outputs: Sequence[Name], lineages: Sequence[OutputLineage]
@@ -81,8 +92,8 @@ class EntityBuilder:
         entity = _job(run)
         entity["attributes"] |= {
             "qualifiedName": f"{entity['attributes']['qualifiedName']}/processes/{_hash(read)}->{_hash(written)}",
-            "inputs": [_reference(each) for each in read],
-            "outputs": [_reference(each) for each in written],
+            "inputs": [reference(each.type, each.qualified_name) for each in read],
+            "outputs": [reference(each.type, each.qualified_name) for each in written],
             "columnMapping": msgspec.json.encode(self._column_mapping(lineages)).decode(),
         }
         return entity
@@ -135,51 +146,5 @@ def _job(run: Run) -> Entity:
     }
 
 
-def _reference(dataset: QualifiedName) -> dict[str, Any]:
-    return {"typeName": dataset.type, "uniqueAttributes": {"qualifiedName": dataset.qualified_name}}
-
-
 def _hash(names: Iterable[QualifiedName]) -> str:
     return sha256("\n".join(each.qualified_name for each in names).encode()).hexdigest()[:32]
-
-
-def united(some: Iterable[Iterable[Entity]]) -> list[Entity]:
-    """Unite entities, of equal ones the last at its place, datasets first: a request must not name one twice."""
-    found: dict[tuple[str, str], Entity] = {}
-    for entity in chain.from_iterable(some):
-        found.pop(entity_key(entity), None)
-        found[entity_key(entity)] = entity
-    return sorted(found.values(), key=is_process)
-
-
-def is_process(entity: Entity) -> bool:
-    """Tell what refers to datasets from these."""
-    return bool(entity["typeName"] == PROCESS)
-
-
-def entity_key(entity: Entity) -> tuple[str, str]:
-    """Return by what an entity is known: type and qualified name."""
-    return entity["typeName"], entity["attributes"]["qualifiedName"]
-
-
-def type_definitions() -> dict[str, Entity]:
-    """Return our two types by name: Purview's own `Process` has no columnMapping."""
-    return dict(_definitions())
-
-
-def _definitions() -> Iterator[tuple[str, Entity]]:
-    for name, parent, texts in ((PROCESS, "Process", _PROCESS_TEXTS), (PLACEHOLDER, "DataSet", _DATASET_TEXTS)):
-        attributes = [
-            {
-                "name": text, "typeName": "string", "cardinality": "SINGLE", "isOptional": True, "isUnique": False,
-                "isIndexable": False, "includeInNotification": False, "valuesMinCount": 0, "valuesMaxCount": 1,
-            }
-            for text in texts
-        ]  # fmt: skip
-        yield (
-            name,
-            {
-                "category": "ENTITY", "name": name, "superTypes": [parent],
-                "relationshipAttributeDefs": [], "attributeDefs": attributes,
-            },
-        )  # fmt: skip

@@ -4,6 +4,7 @@ from headwater.sinks.contract.sink_holdings import Holding, Holdings
 from headwater.sinks.contract.sink_options import Options
 
 _NO_COLUMNS = "its dataset is an input, without columns"
+_COLUMNS = "columns of what this sink made, where its rule has `columns`: name, data type, description"
 _DECLARED = (
     Holding("event", "*", "whole"),
     Holding("state", "*", "part", "a job has the state of its newest run"),
@@ -12,6 +13,8 @@ _DECLARED = (
     Holding("job facet", "jobType", "part", "whether its runs end"),
     Holding("dataset facet", "symlinks", "part", "they name the dataset"),
     Holding("dataset facet", "lifecycleStateChange", "part", "whether a run only drops a dataset"),
+    Holding("dataset facet", "schema", "part", _COLUMNS),
+    Holding("nested column", "*", "part", _COLUMNS),
     Holding("value edge", "*", "whole"),
     Holding("other edge", "*", "part", _NO_COLUMNS),
     Holding("dataset-wide edge", "*", "part", _NO_COLUMNS),

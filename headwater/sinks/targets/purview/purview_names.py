@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from typing import Any, NamedTuple, Self
 from urllib.parse import quote
 
@@ -13,9 +14,8 @@ from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_patterns import Pattern, Template, read_pattern, read_template
 from headwater.sinks.contract.sink_options import Part
-
-PLACEHOLDER = "openlineage_dataset"
-"""Our type, of datasets for which no rule knows one."""
+from headwater.sinks.targets.purview.purview_columns import ColumnNames, ColumnsRule, names_of_placeholder
+from headwater.sinks.targets.purview.purview_types import PLACEHOLDER
 
 
 class QualifiedNameRule(Part):
@@ -28,23 +28,27 @@ class QualifiedNameRule(Part):
     type: str | None = Field(None, pattern=r"^\w+$")
     qualified_name: str | None = Field(None, min_length=1)
     shown: str | None = Field(None, min_length=1, description="What people see; else the end of the name.")
+    columns: ColumnsRule | None = Field(None, description="What their columns are; left out: no entities.")
 
     @model_validator(mode="after")
     def _can_be_read(self) -> Self:
         if (self.type is None) != (self.qualified_name is None):
             raise ValueError("`type` and `qualified_name` belong together; without both it makes a placeholder")
+        if self.columns and self.type is None:
+            raise ValueError("`columns` needs `type`; those of a placeholder have a type of ours")
         _compiled(self)
         return self
 
 
 class QualifiedName(NamedTuple):
-    """What a dataset is in Purview, and which rule said so."""
+    """What a dataset is in Purview, and which rule said so; columns: None where they become no entities."""
 
     type: str
     qualified_name: str
     shown: str
     rule: str
     why: str
+    columns: ColumnNames | None = None
 
 
 class _Compiled(NamedTuple):
@@ -53,6 +57,7 @@ class _Compiled(NamedTuple):
     name: Pattern
     qualified_name: Template | None
     shown: Template | None
+    column: Template | None
 
     def apply(self, dataset: Name) -> QualifiedName | None:
         space = self.namespace.compiled.fullmatch(dataset.namespace)
@@ -63,7 +68,11 @@ class _Compiled(NamedTuple):
         if self.rule.type is None or self.qualified_name is None:
             return _placeholder(dataset, self.rule.id, self.rule.why)
         shown = self.shown.fill(holes) if self.shown else _last(dataset.name)
-        return QualifiedName(self.rule.type, self.qualified_name.fill(holes), shown, self.rule.id, self.rule.why)
+        named = self.qualified_name.fill(holes)
+        columns = None
+        if self.rule.columns and self.column:
+            columns = ColumnNames(self.rule.columns, self.column, {**holes, "qualified_name": named})
+        return QualifiedName(self.rule.type, named, shown, self.rule.id, self.rule.why, columns)
 
 
 class QualifiedNames:
@@ -76,8 +85,10 @@ class QualifiedNames:
 
     @property
     def types(self) -> list[str]:
-        """Every type that a rule gives, in order, each once."""
-        return list(dict.fromkeys(each.rule.type for each in self._rules if each.rule.type))
+        """Every type that a rule gives, in order, each once; those of columns behind that of their table."""
+        rules = (each.rule for each in self._rules)
+        types = chain.from_iterable((each.type, each.columns.type if each.columns else None) for each in rules)
+        return list(dict.fromkeys(each for each in types if each))
 
     def of(self, dataset: Name) -> QualifiedName:
         """Return what a dataset, by its canonical name, is in Purview. Takes every name and never fails."""
@@ -90,12 +101,14 @@ class QualifiedNames:
         steps = [
             {"rule": step.rule, **step.after.shown, "why": step.why} for step in self.forms.explain(namespace, name)
         ]
-        return {"items": steps, **self.of(self.forms.canonical(namespace, name))._asdict()}
+        found = self.of(self.forms.canonical(namespace, name))._asdict()
+        return {"items": steps, **{key: value for key, value in found.items() if key != "columns"}}
 
 
 def _placeholder(dataset: Name, rule: str, why: str) -> QualifiedName:
     qualified_name = f"openlineage-dataset://{quote(dataset.namespace, safe='')}/{dataset.name}"
-    return QualifiedName(PLACEHOLDER, qualified_name, _last(dataset.name), rule, why)
+    columns = names_of_placeholder(qualified_name)
+    return QualifiedName(PLACEHOLDER, qualified_name, _last(dataset.name), rule, why, columns)
 
 
 def _last(name: str) -> str:
@@ -109,8 +122,10 @@ def _compiled(rule: QualifiedNameRule) -> _Compiled:
     holes, named = set(namespace.compiled.groupindex), set(name.compiled.groupindex)
     if twice := holes & named:
         raise ValueError(f"namespace and name share the hole {min(twice)!r}; rename one")
-    templates = [text and read_template(text, holes | named) for text in (rule.qualified_name, rule.shown)]
-    return _Compiled(rule, namespace, name, *(each or None for each in templates))
+    known = holes | named
+    templates = [read_template(text, known) if text else None for text in (rule.qualified_name, rule.shown)]
+    columns = rule.columns.template(known) if rule.columns else None
+    return _Compiled(rule, namespace, name, templates[0], templates[1], columns)
 
 
 @cache

@@ -16,11 +16,14 @@ from headwater.lineage.runs.run_facts import RunFacts
 from headwater.sinks.connecting.http_options import EntraId, HttpOptions, open_poster
 from headwater.sinks.contract.sink_options import Options, Reveal
 from headwater.sinks.contract.sink_shape import History, Outcome, Payload, SinkEvent
-from headwater.sinks.targets.purview.purview_account import NotTaken, PurviewAccount
+from headwater.sinks.targets.purview.purview_account import PurviewAccount
+from headwater.sinks.targets.purview.purview_answers import NotTaken
 from headwater.sinks.targets.purview.purview_catalog import PurviewCatalog
-from headwater.sinks.targets.purview.purview_entities import Entity, EntityBuilder, united
+from headwater.sinks.targets.purview.purview_columns import newest_columns
+from headwater.sinks.targets.purview.purview_entities import EntityBuilder
 from headwater.sinks.targets.purview.purview_holdings import held_by_purview
 from headwater.sinks.targets.purview.purview_names import QualifiedNameRule, QualifiedNames
+from headwater.sinks.targets.purview.purview_wire import Entity, united
 
 _SCOPE = "https://purview.azure.net/.default"
 
@@ -80,8 +83,8 @@ class PurviewTarget:
                 for place, own in enumerate(entities)
                 if (unknown := sorted(missing & {each["typeName"] for each in own}))
             }
-            places = [place for place in range(len(payloads)) if place not in refused]
-            self._catalog.upsert(united(entities[place] for place in places))
+            taken = [own for place, own in enumerate(entities) if place not in refused]
+            self._catalog.upsert(united(taken), newest_columns(taken))
         except NotTaken as error:
             return error.outcome(len(payloads))
         return Outcome(refused=refused)

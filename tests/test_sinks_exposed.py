@@ -11,9 +11,11 @@ import pytest
 
 from headwater.errors import WrongSetting
 from headwater.sinks.connecting.sink_secrets import Secrets
+from headwater.sinks.contract.sink_holdings import holding_of
 from headwater.sinks.contract.target_registry import open_sink
 from headwater.sinks.operating.sink_operations import redrive, reset
 from headwater.sinks.running.sink_runner import Runner
+from headwater.sinks.targets.webhook.webhook_target import holdings
 from tests.made_events import body, run_event
 from tests.reference.small_events import CLEAR, HASHED, made, run
 from tests.reference.world_events import Json, dataset, facet, schema, source
@@ -25,6 +27,12 @@ from tests.test_sinks_webhook import SECRET, verify
 
 RAW, SAFE, SHARED = ((LAKE, f"exposed/{name}") for name in ("raw", "safe", "shared"))
 ENVIRONMENT = {"HOOK": SECRET, "READER": "key-of-a-reader"}
+
+BEHIND = b'{"error": "no tag", "field": null, "fix": "ask again", "behind": 1.5, "nearest": []}'
+
+TICK = ["--tick", "50ms"]
+KILLED = {"HEADWATER_FAILPOINT": "sinks.looked:2"}
+"""At the first look behind the baseline, by which something is told."""
 
 
 def wrote(number: int, name: tuple[str, str], how: Json, job: str = "mask") -> Json:
@@ -50,15 +58,23 @@ class Door:
         self.fails: Said | None = None
         self.most: int | None = None
         """Columns that it is asked for, whatever the sink asks for."""
-        self._inner = inner
+        self.inner = inner
         server.answer = self._answer
 
     def _answer(self, asked: Asked) -> Said:
         if self.fails:
             return self.fails
         path = asked.path if self.most is None else asked.path.replace("limit=10000", f"limit={self.most}")
-        said = httpx.get(self._inner + path, timeout=60)
+        try:
+            said = httpx.get(self.inner + path, timeout=60)
+        except httpx.TransportError:
+            return Said(hang_up=True)
         return Said(said.status_code, said.content)
+
+    def look_twice(self) -> None:
+        """Wait until it was asked twice more: what the first of these looks found is kept."""
+        before = len(self.server.asked)
+        self.server.wait(lambda: len(self.server.asked) >= before + 3)
 
 
 @contextmanager
@@ -67,10 +83,13 @@ def a_door(running: Running) -> Iterator[Door]:
         yield Door(running.url, server)
 
 
+def hook_to(url: str, **options: Any) -> Any:
+    return sink(**{"type": "webhook", "url": url, "secret": {"env": "HOOK"}, "every": "1ms"} | options)
+
+
 def hook(server: SinkServer, asked: str, **options: Any) -> Any:
     where = {"url": asked, "key": {"env": "READER"}, "every": "1m"}
-    return sink(**{"type": "webhook", "url": server.url, "secret": {"env": "HOOK"}, "every": "1ms",
-                   "headwater": where} | options)  # fmt: skip
+    return hook_to(server.url, **{"headwater": where} | options)
 
 
 def looked(world: SinkWorld, runner: Runner, door: Door) -> None:
@@ -128,19 +147,20 @@ def test_an_answer_that_is_not_whole_changes_nothing_and_holds_no_event_up(headw
         world.settle(out, ENVIRONMENT)
         kept = world.ledger.watched("out")
         with world.running(out, ENVIRONMENT) as runner:
-            for fault in (
-                Said(503, b'{"error": "behind", "field": null, "fix": "ask again", "behind": 1.5, "nearest": []}'),
-                Said(404, b'{"error": "no such route", "field": null, "fix": ""}'), Said(401), Said(hang_up=True),
-                Said(200, b"<html>log in</html>"), Said(200, b'{"items": [', {"content-length": "1000"}),
+            for fault, words in (
+                (Said(503, BEHIND), "status 503"), (Said(404, b'{"error": "no such route"}'), "status 404"),
+                (Said(401), "status 401"), (Said(hang_up=True), "No answer"),
+                (Said(200, b"<html>log in</html>"), "log in"),
+                (Said(200, b'{"items": [', {"content-length": "1000"}), "No answer"),
             ):  # fmt: skip
                 door.fails = fault
                 looked(world, runner, door)
-                assert runner.status.trouble
-                assert door.url in runner.status.trouble
-                assert "key-of-a-reader" not in runner.status.trouble
+                eventually(lambda words=words: words in (runner.status.trouble or ""))
+                assert door.url in (runner.status.trouble or "")
+                assert "key-of-a-reader" not in (runner.status.trouble or "")
             door.fails, door.most = None, 1
             looked(world, runner, door)
-            assert "more than 10000" in (runner.status.trouble or "")
+            eventually(lambda: "more than 10000" in (runner.status.trouble or ""))
             world.store(body(run_event(eventType="FAIL")))
             server.wait(lambda: [each["type"] for each in server.taken] == ["run.failed"])
             assert world.ledger.watched("out") == kept
@@ -217,10 +237,48 @@ def test_a_refused_notice_is_a_dead_letter_and_is_redriven_while_the_column_is_e
     assert world.ledger.failures("out", 10) == []
 
 
+def test_what_notices_hold_of_lineage_depends_on_whether_headwater_is_asked() -> None:
+    asked = hook_to("http://127.0.0.1:1", headwater={"url": "http://127.0.0.1:1"})
+    for out, held in ((asked, "part"), (hook_to("http://127.0.0.1:1"), "not")):
+        declared = holdings(out.options)
+        assert {holding_of(declared, *thing).held for thing in (("value edge", ""), ("dataset facet", "tags"))} == {
+            held
+        }
+
+
 def test_whom_to_ask_is_named_and_checked(headwater: Running) -> None:
     with pytest.raises(WrongSetting, match=r"column\.exposed.*headwater"):
-        sink(type="webhook", url="http://127.0.0.1:1", secret={"env": "HOOK"}, notices=["column.exposed"])
+        hook_to("http://127.0.0.1:1", notices=["column.exposed"])
+    with pytest.raises(WrongSetting, match=r"every.*1"):
+        hook_to("http://127.0.0.1:1", headwater={"url": "http://127.0.0.1:1", "every": "1ms"})
+    with pytest.raises(WrongSetting, match=r"a secret is not written into this file"):
+        hook_to("http://127.0.0.1:1", headwater={"url": "http://127.0.0.1:1", "key": "bare"})
     with Asker(headwater.url) as asker, sink_server() as server:
         asker.post(wrote(50, SHARED, CLEAR, "share"))
         with closing(open_sink(hook(server, headwater.url), Secrets(no_token, ENVIRONMENT).reveal)) as target:
             assert "columns with the tag 'pii' are exposed" in target.check()
+
+
+@pytest.mark.slow
+def test_the_process_of_sinks_asks_its_own_headwater_and_is_killed_before_it_keeps_what_it_told(tmp_path: Path) -> None:
+    data, name = tmp_path / "data", (LAKE, "exposed/up")
+    with sink_server() as server, sink_server() as between:
+        with Running(data, options=TICK, cwd=tmp_path, environment=ENVIRONMENT | KILLED) as running:
+            door = Door(running.url, between)
+            where = {"url": door.url, "every": "1s"}
+            out = {"type": "webhook", "url": server.url, "secret": {"env": "HOOK"}, "headwater": where}
+            with Asker(running.url) as asker:
+                asker.post(wrote(60, SHARED, CLEAR, "share"))
+                (data / "sinks.yml").write_text(json.dumps({"version": 1, "sinks": {"out": out}}))
+                door.look_twice()
+                asker.post(wrote(61, name, CLEAR, "up"))
+            server.wait(lambda: len(server.taken) == 2)
+            door.look_twice()
+            running.kill_all()
+        with Running(data, options=TICK, cwd=tmp_path, environment=ENVIRONMENT) as running:
+            door.inner = running.url
+            with Asker(running.url) as asker:
+                asker.wait_for("surface", exposure="exposed")
+            door.look_twice()
+    assert [each["data"]["dataset"] for each in server.taken] == [name[1]] * 2
+    assert len({each["id"] for each in server.taken}) == 1

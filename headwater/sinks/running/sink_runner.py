@@ -90,7 +90,7 @@ class Runner:
         self._feed = SinkFeed(bronze, sink.options.only.wants, until)
         self._pace = Pace(sink.options.rate)
         self._ends = until is not None
-        self._watch = SinkWatch(sink, ledger, secrets.hide)
+        self._watch = SinkWatch(sink, ledger, hide=secrets.hide, clock=clock)
         self._taken: Payload | None = None
         self._width: int | None = None
         self._target: Target | None = None
@@ -131,7 +131,7 @@ class Runner:
             self._say("paused", None)
             self._stop.wait(self._look_s)
             return
-        if not self._ends and (news := self._watch.news(self._opened, self._clock())):
+        if not self._ends and (news := self._watch.news(self._opened)):
             if not news.payloads or self._deliver(news.payloads, {WATCH: news.at_us}, 0):
                 self._watch.keep(news)
             return

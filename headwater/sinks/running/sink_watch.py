@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from headwater.errors import HeadwaterError
+from headwater.failpoints import reach
 from headwater.sinks.contract.guarding import Hide, say_unforeseen
 from headwater.sinks.contract.sink_options import Sink
 from headwater.sinks.contract.sink_shape import Payload, Target, Watches
+from headwater.sinks.running.retry_pace import Pace
 from headwater.sinks.running.sink_ledger import Ledger, Watched
-
-_AGAIN_S = 10.0
-"""Behind a look that failed, unless looks are nearer to each other anyway."""
 
 
 class News(NamedTuple):
@@ -27,35 +26,46 @@ class News(NamedTuple):
 class SinkWatch:
     """The looks of one sink's target."""
 
-    def __init__(self, sink: Sink, ledger: Ledger, hide: Hide) -> None:
-        """Look at nothing yet."""
+    def __init__(self, sink: Sink, ledger: Ledger, *, hide: Hide, clock: Callable[[], int]) -> None:
+        """Look at nothing yet. clock: tells the time (us, UTC)."""
         self.trouble: str | None = None
         """Why the last look failed; it changed nothing."""
         self._sink = sink
         self._ledger = ledger
         self._hide = hide
+        self._clock = clock
+        self._pace = Pace()
         self._next_us = 0
 
-    def news(self, opened: Callable[[], Target], now_us: int) -> News | None:
+    def news(self, opened: Callable[[], Target]) -> News | None:
         """Look, unless it is too early; None where nothing has changed. Until `keep` each look tells the same."""
-        every_s = self._sink.options.looks_every
-        if every_s is None or now_us < self._next_us:
+        every_s, at_us = self._sink.options.looks_every, self._clock()
+        if every_s is None or at_us < self._next_us:
             return None
         target, was = opened(), self._ledger.watched(self._sink.name)
-        found = self._look(target, now_us, was.turn + 1) if isinstance(target, Watches) else {}
-        self._next_us = now_us + int(1e6 * (min(every_s, _AGAIN_S) if self.trouble else every_s))
-        seen = {asked: sorted(each.event.head.event_id for each in there) for asked, there in found.items()}
-        if self.trouble or seen == was.seen:
+        found = self._look(target, at_us, was.turn + 1) if isinstance(target, Watches) else {}
+        if found is None:
+            now_us = self._clock()
+            self._wait(self._pace.after_fault((now_us - at_us) / 1e6), now_us)  # one that hangs leaves half of the time
             return None
-        self._next_us = 0
-        return News(_new(self._sink, found, was), now_us, Watched(was.turn + 1, seen))
+        self._pace.after_success(0)
+        seen = {asked: sorted(each.event.head.event_id for each in there) for asked, there in found.items()}
+        if seen != was.seen:
+            return News(_new(self._sink, found, was), at_us, Watched(was.turn + 1, seen))
+        self._wait(every_s, at_us)
+        return None
 
     def keep(self, news: News) -> None:
         """Keep what a look found: its news are delivered, or given up."""
+        reach("sinks.looked")
         self._ledger.watch(self._sink.name, news.watched)
-        self._next_us = news.at_us + int((self._sink.options.looks_every or 0.0) * 1e6)
+        self._wait(self._sink.options.looks_every or 0.0, news.at_us)
 
-    def _look(self, target: Watches, at_us: int, turn: int) -> Mapping[str, Sequence[Payload]]:
+    def _wait(self, seconds: float, since_us: int) -> None:
+        self._next_us = since_us + int(1e6 * seconds)
+
+    def _look(self, target: Watches, at_us: int, turn: int) -> Mapping[str, Sequence[Payload]] | None:
+        """Let the target look; None where it could not, and why not is kept."""
         self.trouble = None
         try:
             return target.look(at_us, turn)
@@ -63,7 +73,7 @@ class SinkWatch:
             self.trouble = str(error)
         except Exception as error:
             self.trouble = say_unforeseen(error, "Looking", self._hide)
-        return {}
+        return None
 
 
 def seen_again(sink: Sink, target: Target, thing: str, at_us: int) -> list[Payload]:

@@ -25,7 +25,7 @@ class SurfaceAsked(Endpoint):
     """Where a Headwater answers questions, and what is asked."""
 
     tags: tuple[str, ...] = Field(("pii",), min_length=1, description="Tags of columns that matter.")
-    every: Seconds = Field(300.0, description="Time between two looks.")
+    every: Seconds = Field(300.0, ge=1, description="Time between two looks.")
 
 
 class ExposedBy(msgspec.Struct):

@@ -1,20 +1,15 @@
 """A webhook: a small signed JSON about what people wait for, by the Standard Webhooks specification 1.0.0."""
 
-import base64
-import binascii
-import hmac
-import time
 from collections.abc import Sequence
 from typing import Literal, Self, cast
 
-import msgspec
 from pydantic import Field, model_validator
 
 from headwater.errors import WrongSetting
 from headwater.events.stored_cells import StoredHead
 from headwater.lineage.runs.lost_runs import LOST_AFTER
 from headwater.sinks.connecting.http_options import HttpOptions, open_poster
-from headwater.sinks.connecting.http_post import Headers, Poster
+from headwater.sinks.connecting.http_post import Poster
 from headwater.sinks.contract.sink_holdings import Holding, Holdings
 from headwater.sinks.contract.sink_options import Options, Reveal, Seconds, SecretReference, Silence
 from headwater.sinks.contract.sink_shape import WATCH, Outcome, Payload, SinkEvent
@@ -28,6 +23,7 @@ from headwater.sinks.targets.webhook.webhook_notices import (
     run_lost,
     schema_changed,
 )
+from headwater.sinks.targets.webhook.webhook_signing import signed_with, signing_key
 
 _ENDS = ("FAIL", "ABORT")
 
@@ -156,37 +152,7 @@ def open_target(options: Options, reveal: Reveal) -> WebhookTarget:
     """Open an address; raises WrongSetting for a secret that is none."""
     given = cast("WebhookOptions", options)
     bare = given.url.partition("://")[2].rstrip("/")
-    poster = open_poster(given, reveal, signed_with(_key(reveal(given.secret))))
+    poster = open_poster(given, reveal, signed_with(signing_key(reveal(given.secret))))
     asked = given.headwater if given.looks_every is not None else None
     exposed = ExposedColumns(open_poster(asked, reveal), asked.url, asked.tags) if asked else None
     return WebhookTarget(poster, "" if "/" in bare else "/", given.notices, exposed)
-
-
-class _Notice(msgspec.Struct):
-    id: str
-
-
-def signed_with(key: bytes) -> Headers:
-    """Return what signs a notice: HMAC-SHA256 over its id, the time of sending (s) and its body, joined by dots."""
-
-    def headers(_: str, __: str, body: bytes | None) -> dict[str, str]:
-        notice, sent = body or b"", str(int(time.time()))
-        name = msgspec.json.decode(notice, type=_Notice).id
-        digest = hmac.digest(key, f"{name}.{sent}.".encode() + notice, "sha256")
-        signature = f"v1,{base64.b64encode(digest).decode()}"
-        return {"webhook-id": name, "webhook-timestamp": sent, "webhook-signature": signature}
-
-    return headers
-
-
-def _key(secret: str) -> bytes:
-    try:
-        key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
-    except binascii.Error:
-        key = b""
-    if not 24 <= len(key) <= 64:
-        raise WrongSetting(
-            "`secret` is none of `whsec_` and 24 to 64 bytes in base64. Make one: "
-            "`python -c \"import base64, os; print('whsec_' + base64.b64encode(os.urandom(32)).decode())\"`."
-        )
-    return key

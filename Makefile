@@ -42,7 +42,7 @@ jvm: $(TRANSPORT)  ## the jar of the OneLake transport, with its own tests
 
 $(TRANSPORT): jvm/transport/pom.xml $(shell find jvm/transport/src -type f)
 	@command -v mvn >/dev/null || { echo "mvn is missing, which builds the transport: apt-get install openjdk-17-jdk-headless maven"; exit 2; }
-	@echo "Building the OneLake transport and running its tests (a minute, the first time with 80 MB of Spark and Hadoop)"
+	@echo "Building the OneLake transport and running its tests (a minute; the first time it fetches Spark and Hadoop)"
 	@mvn -B -q -f jvm/transport/pom.xml package
 	@touch $@
 

@@ -16,7 +16,7 @@ from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.layer_generations import current
-from headwater.spark.refresh import refresh
+from headwater.spark.refresh import FEW_EVENTS, refresh
 from headwater.tables import (
     BINDINGS,
     COLUMN_EDGES,
@@ -64,9 +64,9 @@ class SparkLake:
         while parser.step():
             pass
 
-    def build(self, *, rebuild: bool = False) -> int:
+    def build(self, *, rebuild: bool = False, few_events: int = FEW_EVENTS) -> int:
         """Bring silver and gold up to bronze; returns the number of events taken."""
-        return refresh(self.spark, self.uri, RULES, rebuild=rebuild)
+        return refresh(self.spark, self.uri, RULES, rebuild=rebuild, few_events=few_events)
 
     def command(self, *options: str, killed_at: str = "") -> subprocess.CompletedProcess[str]:
         """Do so by the command line, in a process of its own that may be killed at a fail point."""

@@ -21,14 +21,14 @@ ROOT = Path(__file__).parents[1]
 AGAIN = pytest.mark.long
 LISTENERS = ("1.53.0", pytest.param("1.27.0", marks=AGAIN))
 NAME = re.compile(r"\d{13}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-(\d+)events\.ndjson")
-LAKEHOUSE = {"workspace": "Sales", "lakehouse": "Shop.Lakehouse"}
+LAKEHOUSE = {"workspace": "Sales", "lakehouse": "Shop.Lakehouse", "closeTimeoutSeconds": "100"}
 JOBS = 5
 LOUD = "LINEAGE CANNOT BE STORED"
 
 
 @dataclass(frozen=True)
 class Session:
-    """One Spark application: OneLake is a folder; OpenLineage's own file transport witnesses what was emitted."""
+    """One Spark application, whose OneLake is a folder."""
 
     folder: Path
     listener: str
@@ -37,10 +37,10 @@ class Session:
     def errors(self) -> Path:
         return self.folder / "stderr.log"
 
-    def start(self, end: str, **transport: str) -> subprocess.Popen[str]:
-        """Start it with these settings of the transport."""
+    def start(self, end: str, transport: dict[str, str]) -> subprocess.Popen[str]:
+        """Start it with these settings behind `spark.openlineage.transport.`."""
         self.folder.mkdir(exist_ok=True)
-        settings = self._spark() | self._transports(transport)
+        settings = self._spark() | {f"spark.openlineage.transport.{key}": value for key, value in transport.items()}
         command = [sys.executable, "-m", "tests.onelake_driver", json.dumps(settings), str(JOBS)]
         with self.errors.open("w") as errors:
             return subprocess.Popen(
@@ -53,11 +53,19 @@ class Session:
                 text=True,
             )
 
-    def run(self, end: str, **transport: str) -> None:
-        """Run it to its end, which must be a good one."""
-        with self.start(end, **transport) as process:
+    def run(self, end: str, transport: dict[str, str]) -> None:
+        """Run it to its end, which must be a good one, with all its tables."""
+        with self.start(end, transport) as process:
             process.communicate(timeout=240)
         assert process.returncode == 0, self.errors.read_text()
+        assert len(list((self.folder / "tables").rglob("_SUCCESS"))) == JOBS
+
+    def witnessed(self, **transport: str) -> dict[str, str]:
+        """Return settings with OpenLineage's own file transport beside ours: a witness of what was emitted."""
+        witness = {"type": "file", "location": str(self.folder / "witness.ndjson")}
+        both = {"a": {"type": "onelake", **transport}, "b": witness}
+        nested = {f"transports.{name}.{key}": value for name in both for key, value in both[name].items()}
+        return nested | {"type": "composite"}
 
     def emitted(self) -> Counter[str]:
         return Counter((self.folder / "witness.ndjson").read_text("utf-8").splitlines())
@@ -83,20 +91,13 @@ class Session:
             "spark.extraListeners": "io.openlineage.spark.agent.OpenLineageSparkListener",
         }
 
-    def _transports(self, transport: dict[str, str]) -> dict[str, str]:
-        witness = {"type": "file", "location": str(self.folder / "witness.ndjson")}
-        both = {"a": {"type": "onelake", **transport}, "b": witness}
-        prefix = "spark.openlineage.transport"
-        settings = {f"{prefix}.transports.{name}.{key}": value for name in both for key, value in both[name].items()}
-        return settings | {f"{prefix}.type": "composite"}
-
 
 @pytest.mark.parametrize(
     ("listener", "end"), [("1.53.0", "stop"), ("1.27.0", "stop"), pytest.param("1.27.0", "exit", marks=AGAIN)]
 )
 def test_what_the_listener_emits_lands_whole_and_once(listener: str, end: str, tmp_path: Path) -> None:
     session = Session(tmp_path / "session", listener)
-    session.run(end, **LAKEHOUSE, batchSize="4")
+    session.run(end, session.witnessed(**LAKEHOUSE, batchSize="4"))
 
     emitted = session.emitted()
     assert session.landed() == emitted
@@ -113,7 +114,8 @@ def test_what_the_listener_emits_lands_whole_and_once(listener: str, end: str, t
 @pytest.mark.parametrize("listener", LISTENERS)
 def test_a_kill_loses_at_most_what_is_in_the_queue(listener: str, tmp_path: Path) -> None:
     session = Session(tmp_path / "session", listener)
-    with session.start("wait", **LAKEHOUSE, batchSize="4", flushIntervalSeconds="3600") as process:
+    settings = session.witnessed(**LAKEHOUSE, batchSize="4", flushIntervalSeconds="3600")
+    with session.start("wait", settings) as process:
         assert process.stdout
         java = int(process.stdout.readline())
         whole = session.emitted().total() // 4 * 4
@@ -131,17 +133,18 @@ def test_a_kill_loses_at_most_what_is_in_the_queue(listener: str, tmp_path: Path
 @pytest.mark.parametrize("listener", LISTENERS)
 def test_names_and_guids_mixed_are_refused_with_the_reason_and_no_job_is_harmed(listener: str, tmp_path: Path) -> None:
     session = Session(tmp_path / "session", listener)
-    session.run("stop", workspace="Sales", lakehouse="7c1d5b20-0000-4000-8000-0000000000c1")
-    assert "one is a name and one a GUID, which OneLake does not resolve" in session.errors.read_text()
-    assert len(list((tmp_path / "session/tables").rglob("_SUCCESS"))) == JOBS
+    mixed = {"workspace": "Sales", "lakehouse": "7c1d5b20-0000-4000-8000-0000000000c1"}
+    session.run("stop", {"type": "onelake", **mixed})
+    said = session.errors.read_text()
+    assert said.count("one is a name and one a GUID, which OneLake does not resolve") == 1
+    assert "NO LINEAGE IS WRITTEN" in said
     assert not session.files()
 
 
 def test_a_store_out_of_reach_is_said_once_and_loudly_and_no_job_is_harmed(tmp_path: Path) -> None:
     session = Session(tmp_path / "session", "1.53.0")
-    session.run("stop", location="s3a://bucket-without-a-token", closeTimeoutSeconds="1")
+    session.run("stop", {"type": "onelake", "location": "s3a://bucket-without-a-token", "closeTimeoutSeconds": "1"})
     said = session.errors.read_text()
     assert said.count(LOUD) == 1
-    assert re.search(r"ERROR.*LINEAGE CANNOT BE STORED at s3a://bucket-without-a-token/lineage: ", said)
+    assert re.search(r"ERROR.*LINEAGE CANNOT BE STORED at s3a://bucket-without-a-token/lineage\. .* The reason: ", said)
     assert re.search(r"\d+ LINEAGE EVENTS ARE LOST", said)
-    assert len(list((tmp_path / "session/tables").rglob("_SUCCESS"))) == JOBS

@@ -12,7 +12,6 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.lineage.edges.current_candidates import CARRIES
 from headwater.spark.delta.arrow_rows import Row, map_groups
 from headwater.spark.gold.open_candidates import COUNTED, OPEN, counted
-from headwater.spark.refresh import FEW_EVENTS
 from headwater.spark.silver.candidate_rows import CandidateRow
 from headwater.tables import COLUMN_EDGES, EDGE_SETS, RUN_DATASETS, RUNS, TABLE_EDGES, Table
 from tests.reference.world_events import at, column_lineage, dataset, facet, run_event, schema, source, step
@@ -106,17 +105,14 @@ def test_the_candidates_of_a_busy_output_hold_what_they_say_once(spark: SparkSes
     assert found.highest_mb < MOST_MB
 
 
-def test_a_batch_too_large_for_one_task_is_worked_out_by_many(
+def test_a_batch_of_more_than_a_few_events_is_worked_out_by_several_tasks(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Spark then plans all steps of a pass as one, from the events to the edges."""
     lake = SparkLake(spark, tmp_path_factory.mktemp("large"))
-    lake.store([event(minute, "COMPLETE") for minute in range(FEW_EVENTS + 1)])
-    assert lake.build() == FEW_EVENTS + 1
+    lake.store([event(minute, "COMPLETE") for minute in range(41)])
+    assert lake.build(few_events=40) == 41
     edges = lake.edges(COLUMN_EDGES).collect()
-    assert [(row.source_column, row.target_column, row.current, row.runs) for row in edges] == [
-        ("a", "a", True, FEW_EVENTS + 1)
-    ]
+    assert [(row.source_column, row.target_column, row.current, row.runs) for row in edges] == [("a", "a", True, 41)]
 
 
 def _memory_of_counting(rows: Sequence[Row]) -> Iterator[Row]:

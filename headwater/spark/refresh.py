@@ -1,7 +1,6 @@
 """One pass over what is new in bronze: silver and gold together, a batch at a time, each as a whole or not at all."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from threading import Event
@@ -31,11 +30,11 @@ BATCH_EVENTS = 100_000
 """Events taken at a time: what a batch must hold is bounded, however much has piled up."""
 
 FEW_EVENTS = 20_000
-"""A batch of so many is worked out in one task: to exchange rows between tasks costs more than that saves."""
+"""Of more the rules are applied in as many tasks as there are cores; what follows, and all of fewer, is one task's."""
 
 TABLES: Mapping[str, Sequence[Table]] = {"silver": [each for each in SILVER if each is not STATE], "gold": GOLD}
 
-_FEW = {
+_ONE_TASK = {  # to exchange rows between tasks costs more than that saves, of 100,000 events, too
     "spark.sql.autoBroadcastJoinThreshold": "-1",  # a broadcast is a job of its own
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
@@ -49,24 +48,25 @@ def refresh(
     *,
     rebuild: bool = False,
     batch_events: int = BATCH_EVENTS,
+    few_events: int = FEW_EVENTS,
     ending: Event | None = None,
 ) -> int:
     """Bring silver and gold up to bronze; returns the number of events taken. A second call finds nothing to do.
 
     What was made by other rules, or by older code, stays in force until all of bronze has been taken by these, beside
     it; a pass that was cut off before is gone on with. lake: folder or URI that holds `bronze`; rebuild: in any case,
-    anew; ending: once it is set, the batch that is under way is the last one. Raises LakeUnavailable where another pass
-    is at work; then this one has changed nothing.
+    anew; few_events: a batch of so many is worked out in one task; ending: once it is set, the batch that is under way
+    is the last one. Raises LakeUnavailable where another pass is at work; then this one has changed nothing.
     """
     bronze = TableFolder(spark, f"{lake}/bronze", BRONZE)
     events = bronze_events(bronze)
     name = f"headwater {uuid4().hex}"
-    with alone(spark, lake), undisturbed(lake), settings(spark, {CHECK: "false", SIGNED: name}):
+    with alone(spark, lake), undisturbed(lake), settings(spark, {CHECK: "false", SIGNED: name, **_ONE_TASK}):
         found = current(spark, lake, rules.rules_hash)
         folders = found if found and not rebuild else begin(spark, lake, rules.rules_hash, anew=rebuild)
         taken, more = 0, True
         while more and not (ending and ending.is_set()):
-            count, more = Pass(folders, bronze, rules, name).take(events, batch_events)
+            count, more = Pass(folders, bronze, rules, name).take(events, batch_events, few_events)
             taken += count
         if folders is not found and not more:
             switch(folders, rules.rules_hash)
@@ -82,27 +82,29 @@ class Pass:
         self._folders = folders
         self._bronze = bronze
         self._silver, self._gold = folders["silver"], folders["gold"]
+        for folder in (bronze, *folders.values()):
+            folder.small = True
         self._spark = self._silver.spark
         self._rules = rules
 
-    def take(self, every: DataFrame, batch_events: int) -> tuple[int, bool]:
+    def take(self, every: DataFrame, batch_events: int, few_events: int) -> tuple[int, bool]:
         """Take the next events; returns how many, and whether there were more."""
         self._began = newest(self._silver, STATE)
-        with self._sized(few=True):
-            state = State(self._silver)
-            before = read_position(state.collect("position"))
-            self._put_back(before)
-            events, ends, count, more = limited(beyond(every, before), batch_events)
-        with self._sized(few=count <= FEW_EVENTS):
-            if count:
-                bindings = state.collect("binding")
-                batch = SilverBatch(self._silver, self._bronze, self._rules, before, state, bindings=bindings)
-                now = self._take(batch, events, before, ends)
-            elif not write_runs(self._gold, self._rules, None):  # time alone loses runs
-                return 0, False
-            else:
-                now = replace(before, batch=before.batch + 1)
-            self._commit(state, now)
+        state = State(self._silver)
+        before = read_position(state.collect("position"))
+        self._put_back(before)
+        events, ends, count, more = limited(beyond(every, before), batch_events)
+        for folder in (self._bronze, *self._folders.values()):
+            folder.tasks = 1 if count <= few_events else self._spark.sparkContext.defaultParallelism
+        if count:
+            bindings = state.collect("binding")
+            batch = SilverBatch(self._silver, self._bronze, self._rules, before, state, bindings=bindings)
+            now = self._take(batch, events, before, ends)
+        elif not write_runs(self._gold, self._rules, None):  # time alone loses runs
+            return 0, False
+        else:
+            now = replace(before, batch=before.batch + 1)
+        self._commit(state, now)
         maintain(self._folders, now.batch)
         return count, more
 
@@ -143,13 +145,6 @@ class Pass:
                 f"Another pass has worked in {self._silver.root} at the same time. What this one wrote is taken back "
                 "by the next. Run it again."
             )
-
-    @contextmanager
-    def _sized(self, *, few: bool) -> Iterator[None]:
-        """Work in one task, or in as many as there are."""
-        self._silver.small = self._gold.small = self._bronze.small = few
-        with settings(self._spark, _FEW if few else {}):
-            yield
 
 
 def bronze_events(bronze: TableFolder) -> DataFrame:

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 _TOLD = 100
 NOT_TOLD: Mapping[Source, int] = {}
-AT_ONCE = 5_000
+AT_ONCE = 3_000
 """Sequence numbers taken at once: what a job's runs share is written once a batch."""
 
 

@@ -8,13 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from headwater.events.stored_cells import StoredHead
-from headwater.lake.bronze_follower import (
-    MemberHead,
-    heads_of_families,
-    oldest_ahead_us,
-    parents_between,
-    quiet_runs,
-)
+from headwater.lake.bronze_follower import MemberHead, heads_of_families, oldest_ahead_us, parents_between, quiet_runs
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.runs.lost_runs import LOST_AFTER_US, is_lost
 from headwater.sinks.contract.guarding import Hide, say_unforeseen

@@ -138,10 +138,11 @@ class Runner:
         if time.monotonic() < self._not_before:
             state = "collecting"
         elif batch := self._feed.next(self._behind({})):
-            target = self._opened()
-            payloads = payloads_of(target, self._bronze, batch.events, self._secrets.hide)
-            late, moments = self._silent_late(target, batch)
-            if self._deliver([*payloads, *late], {batch.source: batch.until, **moments}, batch.left_out):
+            if self._deliver_late(batch) and self._deliver(
+                payloads_of(self._opened(), self._bronze, batch.events, self._secrets.hide),
+                {batch.source: batch.until},
+                batch.left_out,
+            ):
                 self._not_before = time.monotonic() + self.sink.options.every
             return
         elif turn := self._silent():
@@ -173,18 +174,23 @@ class Runner:
         self._ask_at_us = now_us + int(min(silence.after_s / _TURNS, _LONGEST_TURN_S) * 1e6)
         return None
 
-    def _silent_late(self, target: Target, batch: Batch) -> tuple[list[Payload], dict[Source, int]]:
-        """Return what a batch makes due that the lake had not yet when the time for it was asked about."""
+    def _deliver_late(self, batch: Batch) -> bool:
+        """Settle what a batch makes due that the lake had not yet when that time was asked about, before the batch.
+
+        False where it was broken off, or where the batch was settled with it.
+        """
         silence, told_us = self.sink.options.silence, self._told_us
         if not silence or not batch.events:
-            return [], {}
+            return True
         oldest_us = min(event.head.received_us for event in batch.events)
         since_us = oldest_us - 1 + (int(silence.after_s * 1e6) if silence.by_receipt else 0)
         found: list[Payload] = []
         while 0 < since_us < told_us:
-            payloads, since_us = self._turn(target, silence, since_us, told_us)
+            payloads, since_us = self._turn(self._opened(), silence, since_us, told_us)
             found += payloads
-        return found, {CLOCK: told_us + 1} if found else {}
+        if found and not self._deliver(found, {CLOCK: told_us + 1}, 0):
+            return False
+        return self._behind({}).get((batch.source.epoch, batch.source.partition), 0) < batch.until
 
     def _turn(self, target: Target, silence: Silence, since_us: int, until_us: int) -> FallenSilent:
         """Look at a span of time; what it makes due stands behind all that was told, so that its fault is kept."""

@@ -41,7 +41,8 @@ _SIDE_BY_SIDE = 4
 class TableFolder:
     """The tables of one layer in one generation; `root` is a folder or a URI that Spark can read.
 
-    small: what is read and written is worked out in one task, which needs no exchange between tasks.
+    small: what is read and written is worked out in one task, which needs no exchange between tasks; tasks: in how many
+    the rules are applied to events and runs.
     """
 
     def __init__(self, spark: SparkSession, root: str, tables: Sequence[Table]):
@@ -49,6 +50,7 @@ class TableFolder:
         self.spark = spark
         self.root = root
         self.small = False
+        self.tasks = 1
         self._tables = {table.name: table for table in tables}
 
     def create(self) -> None:
@@ -86,6 +88,14 @@ class TableFolder:
     def few(self, frame: DataFrame) -> DataFrame:
         """Return a frame in one partition where all is small."""
         return frame.coalesce(1) if self.small else frame
+
+    def spread(self, frame: DataFrame, key: str) -> DataFrame:
+        """Return a frame in as many partitions as there are tasks, rows of a key in one."""
+        return frame.repartition(self.tasks, key) if self.tasks > 1 else self.few(frame)
+
+    def once(self, frame: DataFrame) -> DataFrame:
+        """Return a frame that several steps take: of few events it is worked out anew each time, cheaper than a job."""
+        return self.few(keep(frame)) if self.tasks > 1 else frame
 
     def rows(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> DataFrame:
         """Return rows in the columns of a table."""

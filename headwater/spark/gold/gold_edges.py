@@ -60,7 +60,7 @@ def _count_runs(gold: TableFolder, rules: UserRules, batch: SilverBatch, changes
         F.lit(rules.rules_hash).alias("rules_hash"),
         "gone",
     )
-    batch.state.put(EDGE_RUNS, rows, ["group_key"])
+    batch.state.put(EDGE_RUNS, gold.once(rows), ["group_key"])
     gold.overwrite(EDGE_RUNS, batch.state.read(EDGE_RUNS))
 
 

@@ -74,7 +74,7 @@ class ReplayTask:
             while not (delivery.is_done or delivery.needs_another):
                 time.sleep(delivery.attempt())
             _tell(delivery, told, hide)
-        settle(delivery)
+        _settle(delivery)
         _tell(delivery, told, hide)
 
 
@@ -84,11 +84,8 @@ def _tell(delivery: Delivery, told: Told, hide: Hide) -> None:
     delivery.refused.clear()
 
 
-def settle(delivery: Delivery) -> None:
-    """Send what is left when nothing follows.
-
-    Whether a target that fails at all that is left works at all is asked with one that it took before.
-    """
+def _settle(delivery: Delivery) -> None:
+    """Send what is left when nothing follows: whether the target works is asked with what it took before."""
     while not delivery.is_done:
         wait_s = delivery.attempt()
         if delivery.needs_another and delivery.taken:

@@ -63,7 +63,7 @@ PARSED = Table(
 """
 
 
-def parse(bronze: TableFolder, events: DataFrame, shapes: Shapes, names: NameRules) -> DataFrame:
+def parse(folder: TableFolder, events: DataFrame, shapes: Shapes, names: NameRules) -> DataFrame:
     """Read events into `PARSED`."""
     told = shapes.rows.select("shape")
     known = events.join(told, "shape", "left_semi") if shapes.old else events
@@ -71,12 +71,12 @@ def parse(bronze: TableFolder, events: DataFrame, shapes: Shapes, names: NameRul
     contents = shapes.refs.join(shapes.contents, "ref").select("shape", "ref", "value")
     rows = contents.unionByName(shapes.rows, allowMissingColumns=True)
     rows = rows.unionByName(known, allowMissingColumns=True).select("ref", "value", "told", *READ)
-    rows = bronze.few(rows) if bronze.small else rows.repartition("shape")
+    rows = folder.spread(rows, "shape")
     rows = rows.sortWithinPartitions("shape", F.col("ref").isNull(), F.col("told").isNull())
     found = map_rows(rows, ShapeParser(names), PARSED)
     if shapes.old:
         old = events.join(told, "shape", "left_anti").select(*BODY)
-        found = bronze.few(found.unionByName(map_rows(old, BodyParser(names), PARSED)))
+        found = folder.few(found.unionByName(map_rows(old, BodyParser(names), PARSED)))
     return found
 
 

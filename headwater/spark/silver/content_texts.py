@@ -69,7 +69,7 @@ def contents_of(bronze: TableFolder, refs: DataFrame, names: NameRules) -> DataF
         SCHEMA: (SCHEMAS, _schema),
         LINEAGE: (COLUMN_LINEAGE, partial(_lineage, names.canonical)),
     }
-    found = refs.withColumns({"value": F.lit(None).cast("string"), "twins": F.lit(False)}).limit(0)
+    found = bronze.rows(CONTENT, [])
     for kind, (table, step) in read.items():
         key = next(iter(table.columns))
         wanted = refs.where(F.col("ref").startswith(kind)).select(F.substring("ref", 2, 99).alias(key))

@@ -107,7 +107,7 @@ class SilverBatch:
         self._events = self.folder.few(events)
         self._shapes = Shapes(self._bronze, self._events, self.rules.names)
         parsed, self._told = kept(
-            parse(self._bronze, self._events, self._shapes, self.rules.names),
+            parse(self.folder, self._events, self._shapes, self.rules.names),
             count=F.count("*"),
             cut=F.max("cut"),
             begins=texts(begin("run_key")),
@@ -116,7 +116,7 @@ class SilverBatch:
         )
         begins = json.loads(self._told["begins"])
         self._stored = StoredRuns(
-            self.folder, self._bronze, parsed, begins, shapes=self._shapes, names=self.rules.names
+            self.folder, self._bronze, self.folder.few(parsed), begins, shapes=self._shapes, names=self.rules.names
         )
         links = self._names.links(self._stored) if self._told["links"] else ()
         others = self._keys(concerned(self, self.naming, Others(), links))
@@ -187,8 +187,8 @@ class SilverBatch:
     def _derived(
         self, rows: DataFrame, contents: DataFrame, known: Known, others: DataFrame | None = None
     ) -> tuple[DataFrame, Seen]:
-        derived = derive(rows, contents, known, small=self.folder.small)
-        return kept(
+        derived = derive(rows, contents, known, self.folder)
+        found, told = kept(
             derived if others is None else self.folder.few(derived.unionByName(others)),
             missing=texts(F.col("missing")),
             stored=texts(F.when(F.col("stored"), begin("run_key"))),
@@ -197,6 +197,7 @@ class SilverBatch:
             executions=texts(F.transform("changes", lambda candidate: begin(candidate["execution"]))),
             below=F.max(F.col("parent_run").isNotNull()),
         )
+        return self.folder.few(found), told
 
     def _with_histories(self, known: Known, datasets: set[Name]) -> Known:
         names = {name for dataset in datasets for name in known.naming.names_of(dataset)}
@@ -217,17 +218,18 @@ class SilverBatch:
     # Writing
 
     def _write(self, derived: DataFrame, told: Seen) -> None:
-        candidates = self._candidates(derived, told)
+        runs = self.folder.once(derived.drop("datasets", "changes"))
+        candidates = self._candidates(derived, runs, told)
         self._write_datasets(candidates)  # before the candidates: what is read no more is told from those that stood
         together(
             partial(self._write_candidates, candidates),
-            partial(self._write_runs, derived),
-            partial(self._write_jobs, derived),
+            partial(self._write_runs, runs, derived),
+            partial(self._write_jobs, runs),
             self._write_facets,
             self._write_bindings,
         )
         self.counted = candidates.rows if candidates else None
-        self.derived = derived
+        self.derived = runs
 
     def _write_candidates(self, candidates: "_NewCandidates | None") -> None:
         if candidates is None:
@@ -240,11 +242,11 @@ class SilverBatch:
         elsewhere = {"gone": F.col("gone") | (F.col("part") != OPEN)}
         self.state.put(EDGE_SETS, self._stamped(candidates.rows.withColumns(elsewhere)), _VOTE)
 
-    def _write_runs(self, derived: DataFrame) -> None:
+    def _write_runs(self, runs: DataFrame, derived: DataFrame) -> None:
         uses = derived.select("run_key", F.explode("datasets").alias("of")).select("run_key", "of.*")
-        for table, rows in ((RUNS, derived), (RUN_DATASETS, uses)):
+        for table, rows in ((RUNS, runs), (RUN_DATASETS, uses)):
             if self.replaced:
-                self._correct(table, rows, self.replaced, derived.select("run_key"))
+                self._correct(table, rows, self.replaced, runs.select("run_key"))
             else:
                 self.folder.append(table, self._stamped(rows))
 
@@ -254,27 +256,30 @@ class SilverBatch:
             self.state.put(BINDINGS, self._stamped(frame), list(HAPPENED.columns))
             self.folder.overwrite(BINDINGS, self.state.read(BINDINGS))
 
-    def _write_jobs(self, derived: DataFrame) -> None:
-        rows = jobs(self.folder, self.state.read(JOBS), derived.where("kind = 'RUN'"), known=bool(self.replaced))
-        self.state.put(JOBS, self._stamped(rows), ["job_namespace", "job_name"])
+    def _write_jobs(self, runs: DataFrame) -> None:
+        rows = jobs(self.folder, self.state.read(JOBS), runs.where("kind = 'RUN'"), known=bool(self.replaced))
+        self.state.put(JOBS, self._stamped(self.folder.once(rows)), ["job_namespace", "job_name"])
         self.folder.overwrite(JOBS, self.state.read(JOBS))
 
     def _write_facets(self) -> None:
-        fresh = newest_facets(
+        fresh, of_runs = newest_facets(
             self._bronze, self._events, self._stored.parsed, self._shapes, self.rules.names, cut=bool(self._told["cut"])
         )
         where = "entity <> 'run'"
         if self.replaced:
             where = f"({where} OR {ranges('name', self.replaced)})"
+            fresh, of_runs = fresh if of_runs is None else fresh.unionByName(of_runs), None
         stored = self.folder.read(FACETS).where(where)
-        every = self.folder.few(stored.unionByName(self._stamped(fresh).select(*stored.columns)))
-        self.folder.replace(FACETS, newest_of(every), where)
+        every = newest_of(self.folder.few(stored.unionByName(self._stamped(fresh).select(*stored.columns))))
+        if of_runs is not None:  # of new runs there is nothing else
+            every = self.folder.few(every.unionByName(self._stamped(of_runs).select(*every.columns)))
+        self.folder.replace(FACETS, every, where)
 
-    def _candidates(self, derived: DataFrame, told: Seen) -> "_NewCandidates | None":
+    def _candidates(self, derived: DataFrame, runs: DataFrame, told: Seen) -> "_NewCandidates | None":
         """Hold what runs say against what is stored; None if they say nothing new."""
         if not told["changes"] and not (told["below"] and self.asks):
             return None
-        changes = derived.select(F.explode("changes").alias("vote")).select("vote.*")
+        changes = self.folder.once(derived.select(F.explode("changes").alias("vote")).select("vote.*"))
         outputs = changes.select("output_key").distinct()
         closed = self.folder.read(EDGE_SETS)
         executions = changes.select("execution").distinct()
@@ -289,7 +294,7 @@ class SilverBatch:
             found = found.unionByName(losing.withColumns(is_closed)).distinct()
         found = self.folder.few(found).join(outputs, "output_key", "left_semi")
         counted = count(self.folder, found, changes)
-        rows, seen = SilverRelations(self.folder, before, derived, counted, asks=self.asks).answered()
+        rows, seen = SilverRelations(self.folder, before, runs, counted, asks=self.asks).answered()
         self.borrows = self.borrows or bool(seen["borrowed"])
         self.asks = self.asks or bool(seen["asks"])
         self.loud, self.quiet = bool(seen["loud"]), bool(seen["quiet"])
@@ -306,7 +311,7 @@ class SilverBatch:
         concerned = concerned.unionByName(concerned.withColumn("generation", F.lit("")))
         concerned = concerned.withColumn("ever_read", F.lit(None).cast("boolean"))
         concerned = self.folder.few(concerned if candidates is None else concerned.unionByName(candidates.read))
-        concerned = concerned.groupBy(*DATASET).agg(F.max("ever_read").alias("ever_read"))
+        concerned = self.folder.once(concerned.groupBy(*DATASET).agg(F.max("ever_read").alias("ever_read")))
         known = self.state.read(DATASETS)
         rows, seen = kept(datasets(self.state.read(LATEST_FACETS), known, concerned), count=F.count("*"))
         if seen["count"]:

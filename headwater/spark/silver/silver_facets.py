@@ -28,24 +28,36 @@ SENT = Table("sent_facets", {**without(FACETS, "batch", "rules_hash"), "content_
 KEY = ["entity", "namespace", "name", "facet"]
 _OF_RUN = ["event_id", "received_us", "event_type", "event_time", "run_id", "job_namespace", "job_name", "run_facets"]
 _ALIKE = ["shape", "event_kind", "job_namespace", "job_name"]
+_BY_RUN = ("lower(run_id)", "job_namespace", "job_name", "run_id")
+"""Rows so sorted have those of a run in a row, whatever `run_key` goes by."""
+
 _KEPT = 20_000
 
 
 def newest_facets(
     bronze: TableFolder, events: DataFrame, parsed: DataFrame, shapes: Shapes, names: NameRules, *, cut: bool
-) -> DataFrame:
+) -> tuple[DataFrame, DataFrame | None]:
     """Return of each entity and facet the newest value that events give it, null where it was deleted.
 
+    Those of runs apart where no body is read, for nothing is looked up of these.
     parsed: the same events, rows of `PARSED`; cut: the body alone has the facets of some runs.
     """
-    runs = map_rows(events.where("run_facets IS NOT NULL AND shape IS NOT NULL").select(*_OF_RUN), of_runs, SENT)
+    told = events.where("run_facets IS NOT NULL AND shape IS NOT NULL").select(*_OF_RUN)
+    runs = map_rows(bronze.few(told).sortWithinPartitions(*map(F.expr, _BY_RUN)), of_runs, SENT)
     newest = parsed.groupBy(*_ALIKE).agg(F.max(F.struct("event_order", "time_us")).alias("newest"))
     alike = newest.join(shapes.rows, "shape").select("told", *_ALIKE[1:], "newest.*")
-    found = newest_of(bronze.few(runs.unionByName(map_rows(alike, OfShapes(names), SENT))))
+    others = newest_of(map_rows(bronze.few(alike), OfShapes(names), SENT))
     if cut or shapes.old or shapes.vary:
-        found = _with_bodies(bronze, events, parsed, keep(found), names)
+        found = keep(bronze.few(others.unionByName(runs)))
+        return _with_values(bronze, _with_bodies(bronze, events, parsed, found, names)), None
+    return _with_values(bronze, others), runs
+
+
+def _with_values(bronze: TableFolder, facets: DataFrame) -> DataFrame:
+    """Look up the values that facets name."""
     values = stored(bronze, VALUES).groupBy("content_hash").agg(F.min("value").alias("stored"))
-    return found.join(values, "content_hash", "left").withColumn("value", F.coalesce("value", "stored"))
+    found = facets.join(values, "content_hash", "left").withColumn("value", F.coalesce("value", "stored"))
+    return found.select(*SENT.columns)
 
 
 def newest_of(facets: DataFrame) -> DataFrame:
@@ -66,17 +78,19 @@ def _with_bodies(
 
 
 def of_runs(rows: Iterator[Row]) -> Iterator[Row]:
-    """Take rows in the columns `_OF_RUN` of one partition; yield rows of `SENT`."""
-    newest = _Newest()
+    """Take rows in the columns `_OF_RUN`, those of a run in a row; yield rows of `SENT`, each facet once."""
+    newest, before = _Newest(), None
     for event_id, received_us, kind, sent_us, run_id, namespace, name, text in rows:
+        key = "run", "", run_key(run_id or "", Name(namespace or "", name or ""))
+        if key != before:
+            yield from newest.rest()
+            before = key
         time_us = received_us if sent_us is None else sent_us
         order = placed(order_text(order_of(event_id, kind or "OTHER", time_us, received_us)), RUN_PLACE)
-        key = "run", "", run_key(run_id or "", Name(namespace or "", name or ""))
         for facet, value in members(Raw(text.encode())).items():
             if value != NULL:
                 raw = bytes(value)
                 newest.take((*key, facet), (time_us, order, None if is_deleted(raw) else raw.decode(), None, False))
-        yield from newest.full()
     yield from newest.rest()
 
 

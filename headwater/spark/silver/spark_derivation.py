@@ -18,6 +18,7 @@ from headwater.lineage.runs.run_derivation import RunDerivation
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.runs.weighed import Weighed
 from headwater.spark.delta.arrow_rows import Row, map_rows
+from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.silver.candidate_rows import CANDIDATE, CandidateRow, row_of
 from headwater.spark.silver.content_texts import TextContents, joined, lineage_of, refs_in
 from headwater.spark.silver.known import Known
@@ -54,12 +55,12 @@ _BUCKETS = 16
 """Runs are put into so many, each behind what its runs refer to: a task holds the contents of one at a time."""
 
 
-def derive(rows: DataFrame, contents: DataFrame, known: Known, *, small: bool) -> DataFrame:
+def derive(rows: DataFrame, contents: DataFrame, known: Known, folder: TableFolder) -> DataFrame:
     """Return rows of `DERIVED`; rows: in the columns `GROUP`; contents: rows of `CONTENT`, all that these refer to."""
-    rows = rows.withColumn("bucket", F.pmod(F.hash("run_key"), F.lit(1 if small else _BUCKETS)))
+    rows = rows.withColumn("bucket", F.pmod(F.hash("run_key"), F.lit(_BUCKETS if folder.tasks > 1 else 1)))
     held = refs_in(rows, "bucket").join(contents, "ref", "left").select("bucket", "ref", "value")
     every = held.unionByName(rows, allowMissingColumns=True).select("bucket", "ref", "value", *GROUP)
-    every = every.coalesce(1) if small else every.repartition("bucket")
+    every = folder.spread(every, "bucket")
     return map_rows(every.sortWithinPartitions("bucket", "run_key"), Derive(known), DERIVED)
 
 

@@ -35,10 +35,10 @@ final class BatchWriter {
    * @return milliseconds to stay away from the store; 0 if all that was due is written
    */
   long write(int batchSize, boolean all) {
-    if (!queue.isClosed() && !application.isStarted()) {
-      return UNTIL_SPARK_IS_UP_MILLIS;
-    }
     try {
+      if (!queue.isClosed() && !application.isStarted()) {
+        return UNTIL_SPARK_IS_UP_MILLIS;
+      }
       prepare();
       while (pending != null || queue.size() >= (all ? 1 : batchSize) || all && losses.any()) {
         writeOne();
@@ -79,14 +79,18 @@ final class BatchWriter {
     backoff.failed();
     if (!prepared && first) {
       LOG.error(
-          "OneLake transport: LINEAGE CANNOT BE STORED at {}: {} Are a session token or other credentials for it in reach, and"
-              + " may it be written to? Events wait in memory, and it is tried again; what finds no room is dropped and"
-              + " counted.",
-          store, error.toString());
+          "OneLake transport: LINEAGE CANNOT BE STORED at {}. Are a session token or other credentials for it in reach, and may"
+              + " it be written to? It is tried again, events wait in memory, and what finds no room is dropped and counted."
+              + " The reason: {}",
+          store, onOneLine(error));
     } else {
       LOG.warn(
-          "OneLake transport: {} events wait, as {} fails: {} Tried again in {} s.",
-          queue.size(), store, error.toString(), backoff.millis() / 1_000);
+          "OneLake transport: {} events wait for {}, which is tried again in {} s. The reason: {}",
+          queue.size(), store, backoff.millis() / 1_000, onOneLine(error));
     }
+  }
+
+  private static String onOneLine(Throwable error) {
+    return error.toString().replaceAll("\\s+", " ");
   }
 }

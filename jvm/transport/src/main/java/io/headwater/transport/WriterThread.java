@@ -18,7 +18,7 @@ final class WriterThread extends Thread {
   @Override
   public void run() {
     try {
-      boolean all = true;
+      boolean all = false;
       boolean last = false;
       while (!stopped && !last) {
         last = queue.isClosed();

@@ -40,6 +40,7 @@ final class World extends Clock implements Application {
     String name = UUID.randomUUID().toString();
     TroubledFileSystem.trouble(name, trouble);
     configuration.set("fs.troubled.impl", TroubledFileSystem.class.getName());
+    config.closeTimeoutSeconds = 100; // a busy machine
     config.location = TroubledFileSystem.SCHEME + "://" + name + root.toUri().getPath();
   }
 

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-@Timeout(30)
+@Timeout(120)
 class WriterThreadTest {
   @TempDir Path folder;
   private World world;
@@ -77,7 +77,6 @@ class WriterThreadTest {
     world.trouble.refusal = new AccessControlException("no token");
     thread.start();
     put(2);
-    world.config.closeTimeoutSeconds = 30;
     Thread end = new Thread(() -> drain(thread));
     end.start();
     world.trouble.refusal = null;

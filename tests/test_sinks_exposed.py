@@ -100,6 +100,10 @@ def looked(world: SinkWorld, runner: Runner, door: Door) -> None:
     eventually(lambda: runner.status.state == "caught up")
 
 
+def in_trouble(runner: Runner, words: str) -> None:
+    eventually(lambda: words in (runner.status.trouble or ""))
+
+
 def test_a_column_is_told_once_when_it_becomes_readable_and_again_when_it_comes_back(
     headwater: Running, tmp_path: Path
 ) -> None:
@@ -155,12 +159,12 @@ def test_an_answer_that_is_not_whole_changes_nothing_and_holds_no_event_up(headw
             ):  # fmt: skip
                 door.fails = fault
                 looked(world, runner, door)
-                eventually(lambda words=words: words in (runner.status.trouble or ""))
+                in_trouble(runner, words)
                 assert door.url in (runner.status.trouble or "")
                 assert "key-of-a-reader" not in (runner.status.trouble or "")
             door.fails, door.most = None, 1
             looked(world, runner, door)
-            eventually(lambda: "more than 10000" in (runner.status.trouble or ""))
+            in_trouble(runner, "more than 10000")
             world.store(body(run_event(eventType="FAIL")))
             server.wait(lambda: [each["type"] for each in server.taken] == ["run.failed"])
             assert world.ledger.watched("out") == kept

@@ -73,6 +73,7 @@ def test_the_examples_of_the_documentation_can_be_read() -> None:
         ["file", "file"],
         ["delta"],
         ["webhook"],
+        ["webhook"],
     ]
 
 

@@ -12,7 +12,7 @@ from headwater.errors import WrongSetting
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.target_registry import open_sink
 from headwater.sinks.operating.sink_operations import preview
-from headwater.sinks.targets.webhook.webhook_target import signed_with
+from headwater.sinks.targets.webhook.webhook_signing import signed_with
 from tests.made_events import body, dataset_event, run_event
 from tests.sink_server import Asked, Said, SinkServer, sink_server
 from tests.sinking import SinkWorld, bodies, events, no_token, sink

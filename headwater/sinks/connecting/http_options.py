@@ -38,7 +38,7 @@ class EntraId(Part):
     client_id: str | None = None
 
 
-class HttpOptions(Options):
+class Endpoint(Part):
     """How to reach an HTTP endpoint and who we are there."""
 
     url: str = Field(pattern=BARE_ADDRESS, description="Address, without credentials and without `?`.")
@@ -55,7 +55,11 @@ class HttpOptions(Options):
     compress: bool = Field(False, description="Send bodies as gzip.")
 
 
-def open_poster(options: HttpOptions, reveal: Reveal, sign: Headers = lambda *_: {}) -> Poster:
+class HttpOptions(Endpoint, Options):
+    """Options of a sink whose target is an HTTP endpoint."""
+
+
+def open_poster(options: Endpoint, reveal: Reveal, sign: Headers = lambda *_: {}) -> Poster:
     """Return the connection to a target; raises WrongSetting while a secret is missing.
 
     sign: returns further headers, which follow from what is sent.
@@ -70,7 +74,7 @@ def open_poster(options: HttpOptions, reveal: Reveal, sign: Headers = lambda *_:
     )  # fmt: skip
 
 
-def _identified(options: HttpOptions, headers: Mapping[str, str], reveal: Reveal) -> Headers:
+def _identified(options: Endpoint, headers: Mapping[str, str], reveal: Reveal) -> Headers:
     if options.oauth:
         token = _OAuthToken(options.oauth, reveal(options.oauth.client_secret), options.timeout)
         return lambda *_: {**headers, "authorization": f"Bearer {token.value()}"}

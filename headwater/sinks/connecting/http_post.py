@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from headwater.errors import Retry, WrongSetting
-from headwater.sinks.connecting.kept_connection import HttpAnswer, KeptConnection, trust
+from headwater.sinks.connecting.kept_connection import READ_BYTES, HttpAnswer, KeptConnection, trust
 from headwater.sinks.contract.sink_shape import Outcome, whole_again
 
 _AWAY = frozenset({401, 403, 404, 405, 407, 408, 421, 423, 425, 429, 502, 503, 504})
@@ -41,13 +41,14 @@ class Poster:
         answer = self.post(path, body, count)
         return answer if isinstance(answer, Outcome) else Outcome()
 
-    def ask(self, method: str, path: str, body: bytes | None = None) -> HttpAnswer:
-        """Make one request; raises Retry where no answer came."""
+    def ask(self, method: str, path: str, body: bytes | None = None, most: int = READ_BYTES) -> HttpAnswer:
+        """Make one request, read so many bytes of its answer; raises Retry where none came."""
         kind = {} if body is None else {"content-type": "application/json"}
         if body is not None and self._compress:
             kind["content-encoding"] = "gzip"
             body = gzip.compress(body, 1)
-        return self._connection.ask(method, path, body, {**self._headers(method, self._url + path, body), **kind})
+        headers = {**self._headers(method, self._url + path, body), **kind}
+        return self._connection.ask(method, path, body, headers, most)
 
     def close(self) -> None:
         """Close the connection."""

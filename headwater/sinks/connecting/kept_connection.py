@@ -18,8 +18,8 @@ import certifi
 
 from headwater.errors import Retry, WrongSetting
 
-_READ_BYTES = 1 << 20
-"""Of an answer; the rest is not read."""
+READ_BYTES = 1 << 20
+"""Of an answer, unless more is asked for; the rest is not read."""
 _CONNECT_S = 10.0
 
 
@@ -52,14 +52,19 @@ class KeptConnection:
         if proxy and parts.scheme == "https":
             self._connection.set_tunnel(str(parts.hostname), parts.port or _PORTS["https"], _proxy_key(proxy))
 
-    def ask(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> HttpAnswer:
-        """Make one request; raises Retry where no whole answer came, WrongSetting for headers that are none."""
+    def ask(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], most: int = READ_BYTES
+    ) -> HttpAnswer:
+        """Make one request; raises Retry where no whole answer came, WrongSetting for headers that are none.
+
+        most: bytes of the answer that are read.
+        """
         try:
             self._make_ready()
             is_sent = self._send(method, path, body, headers)
             answer = self._connection.getresponse()
             named = {name.lower(): value for name, value in answer.getheaders()}
-            found = HttpAnswer(answer.status, named, _begin_of(answer))
+            found = HttpAnswer(answer.status, named, _begin_of(answer, most))
             if not is_sent or not answer.isclosed():  # what is left unread would be taken for the next answer
                 self.close()
         except (OSError, HTTPException) as error:
@@ -115,10 +120,10 @@ def trust(ca: str | None = None) -> ssl.SSLContext:
     return context
 
 
-def _begin_of(answer: HTTPResponse) -> bytes:
+def _begin_of(answer: HTTPResponse, most: int) -> bytes:
     """Return the beginning of a body; raises IncompleteRead where it is shorter than it was said to be."""
-    is_short = answer.length is not None and answer.length <= _READ_BYTES
-    return answer.read() if is_short else answer.read(_READ_BYTES)
+    is_short = answer.length is not None and answer.length <= most
+    return answer.read() if is_short else answer.read(most)
 
 
 def _proxy(parts: SplitResult) -> SplitResult | None:

@@ -104,6 +104,11 @@ class Options(Part):
         """Which silence is told; None where events alone are."""
         return None
 
+    @property
+    def looks_every(self) -> float | None:
+        """Seconds between two looks of the target itself at what it watches; None where it watches nothing."""
+        return None
+
 
 class Sink(NamedTuple):
     """One sink of the file."""

@@ -5,7 +5,7 @@ A target is one module: its options, how events become payloads (pure), and one 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from headwater.events.position import Source
 from headwater.events.stored_cells import StoredHead
@@ -14,6 +14,8 @@ from headwater.lineage.runs.job_identity import run_key
 
 CLOCK = Source("clock", "clock", "0")
 """What time alone makes due is followed as a partition of the lake is; its sequence numbers are moments (us, UTC)."""
+WATCH = Source("clock", "watch", "0")
+"""What a target finds by looking has its place here; sequence numbers are the moments of looking (us, UTC)."""
 
 
 class SinkEvent(NamedTuple):
@@ -85,6 +87,18 @@ class Target(Protocol):
 
     def close(self) -> None:
         """Close the connection."""
+
+
+@runtime_checkable
+class Watches(Protocol):
+    """A target that looks itself, every `looks_every`, at something that no event tells."""
+
+    def look(self, at_us: int, turn: int) -> Mapping[str, Sequence[Payload]]:
+        """Return what would be told of each thing that is there now, by what was asked; of WATCH, at that moment.
+
+        The id of its event is the thing's own; turn: what tells notices of one thing from each other, should it go and
+        come back. Raises HeadwaterError unless all that is there is known.
+        """
 
 
 def whole_again(count: int, trouble: str, *, after_s: float = 0.0, blames_event: bool = False) -> Outcome:

@@ -12,11 +12,12 @@ from headwater.lake.bronze_tables import Bronze
 from headwater.lake.ownership import EPOCH
 from headwater.sinks.contract.guarding import Hide, deliver_guarded
 from headwater.sinks.contract.sink_options import Sink
-from headwater.sinks.contract.sink_shape import CLOCK, Payload, SinkEvent, Target
+from headwater.sinks.contract.sink_shape import CLOCK, WATCH, Payload, SinkEvent, Target
 from headwater.sinks.merging.earlier_events import payloads_of
 from headwater.sinks.merging.silence import Asking, silent_again
 from headwater.sinks.running.sink_feed import events_at
 from headwater.sinks.running.sink_ledger import Ledger, Orders
+from headwater.sinks.running.sink_watch import seen_again
 
 _AT_ONCE = 200
 
@@ -135,6 +136,8 @@ def _payloads(bronze: Bronze, sink: Sink, target: Target, row: Mapping[str, Any]
     if source == CLOCK:
         by = Asking(target, bronze, sink.options.only.wants, hide)
         return (silence and silent_again(by, silence, {row["run_id"]: row["sequence"]})) or None
+    if source == WATCH:
+        return seen_again(sink, target, row["event_id"], row["sequence"]) or None
     head = next((head for place, head in heads_of(bronze, row["event_id"], 1) if place == source), None)
     if head is None:
         return None

@@ -1,7 +1,8 @@
 """How far each sink is, what it gave up, and what it was told to do: one Delta table beside bronze.
 
 A commit of `sink_failures` holds a batch's dead letters and, as transactions, the position behind it and the counts:
-they are one, whenever the process is killed. What people order (pause, reset) stands in the table's properties.
+they are one, whenever the process is killed. What people order (pause, reset), and what a target that watches has
+found, stands in the table's properties.
 """
 
 import time
@@ -26,6 +27,13 @@ class Orders(msgspec.Struct, frozen=True):
     paused: bool = False
     resets: int = 0
     start: Mapping[str, int] = {}
+
+
+class Watched(msgspec.Struct, frozen=True):
+    """What a target found when it looked. turn: how often that was something else; seen: ids by what was asked."""
+
+    turn: int = 0
+    seen: Mapping[str, Sequence[str]] = {}
 
 
 class SinkCounts(NamedTuple):
@@ -62,20 +70,35 @@ class Ledger:
 
     def orders(self, sink: str) -> Orders:
         """Return what was ordered of a sink."""
-        found = self._table.properties().get(_property(sink)) if self.exists() else None
+        found = self._kept(_property(sink))
         return msgspec.json.decode(found, type=Orders) if found else Orders()
 
     def order(self, sink: str, orders: Orders) -> None:
         """Order something of a sink; its runner, in whichever process, follows at its next look."""
+        self._keep(_property(sink), orders)
+
+    def watched(self, sink: str) -> Watched:
+        """Return what a sink's target found when it looked last; a reset changes nothing of it."""
+        found = self._kept(_watched_property(sink))
+        return msgspec.json.decode(found, type=Watched) if found else Watched()
+
+    def watch(self, sink: str, watched: Watched) -> None:
+        """Keep what a sink's target found, once it is told."""
+        self._keep(_watched_property(sink), watched)
+
+    def _kept(self, name: str) -> str | None:
+        return self._table.properties().get(name) if self.exists() else None
+
+    def _keep(self, name: str, value: Orders | Watched) -> None:
         self.create()
         for _ in range(_TRIES):
             try:
-                self._table.set_properties({_property(sink): msgspec.json.encode(orders).decode()})
+                self._table.set_properties({name: msgspec.json.encode(value).decode()})
             except LakeUnavailable:  # another commit was faster: what that one changed is read first
                 self._table.reopen()
                 continue
             return
-        raise LakeUnavailable(f"Sink {sink}: the order could not be kept, {_TRIES} others were faster. Try again.")
+        raise LakeUnavailable(f"The property {name} could not be kept, {_TRIES} others were faster. Try again.")
 
     def progress(self, sink: str, orders: Orders, sources: Iterable[Source]) -> dict[tuple[str, str], int]:
         """Return how far a sink is in each partition, in the form in which bronze is followed."""
@@ -132,6 +155,10 @@ class Ledger:
 
 def _property(sink: str) -> str:
     return f"headwater.sink.{sink}"
+
+
+def _watched_property(sink: str) -> str:
+    return f"{_property(sink)}.watched"
 
 
 def _app(sink: str, resets: int, source: Source) -> str:

@@ -17,7 +17,7 @@ from headwater.lake.lake_maintenance import compact
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.guarding import say_unforeseen
 from headwater.sinks.contract.sink_options import Silence, Sink
-from headwater.sinks.contract.sink_shape import CLOCK, Payload, Target
+from headwater.sinks.contract.sink_shape import CLOCK, WATCH, Payload, Target
 from headwater.sinks.contract.target_registry import open_sink
 from headwater.sinks.merging.earlier_events import payloads_of
 from headwater.sinks.merging.silence import Asking, FallenSilent, fallen_silent
@@ -25,6 +25,7 @@ from headwater.sinks.running.delivery import Delivery
 from headwater.sinks.running.retry_pace import Pace
 from headwater.sinks.running.sink_feed import Batch, SinkFeed
 from headwater.sinks.running.sink_ledger import Ledger, Orders, SinkCounts
+from headwater.sinks.running.sink_watch import SinkWatch
 
 log = logging.getLogger(__name__)
 
@@ -89,6 +90,7 @@ class Runner:
         self._feed = SinkFeed(bronze, sink.options.only.wants, until)
         self._pace = Pace(sink.options.rate)
         self._ends = until is not None
+        self._watch = SinkWatch(sink, ledger, hide=secrets.hide, clock=clock)
         self._taken: Payload | None = None
         self._width: int | None = None
         self._target: Target | None = None
@@ -128,6 +130,10 @@ class Runner:
         if self._orders.paused:
             self._say("paused", None)
             self._stop.wait(self._look_s)
+            return
+        if not self._ends and (news := self._watch.news(self._opened)):
+            if not news.payloads or self._deliver(news.payloads, {WATCH: news.at_us}, 0):
+                self._watch.keep(news)
             return
         if time.monotonic() < self._not_before:
             state = "collecting"
@@ -293,7 +299,8 @@ class Runner:
         self._say(("open" if self._pace.is_open else "waiting") if trouble else "delivering", trouble)
 
     def _say(self, state: str, trouble: str | None) -> None:
-        """Keep what is going on; a new trouble, and its end, are a line in the log."""
+        """Keep what is going on; a new trouble, and its end, are a line in the log. One with looking stops nothing."""
+        trouble = trouble or self._watch.trouble
         trouble = self._secrets.hide(trouble) if trouble else None
         if trouble and trouble != self.status.trouble:
             log.warning("Sink %s: %s", self.sink.name, trouble)

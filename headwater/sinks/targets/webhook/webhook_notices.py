@@ -15,11 +15,12 @@ from headwater.lineage.runs.lost_runs import LOST_AFTER_US
 from headwater.lineage.runs.sent_facets import run_facets
 from headwater.sinks.contract.sink_shape import SinkEvent, run_of
 from headwater.sinks.merging.merged_event import MergedEvent, facet
+from headwater.sinks.targets.webhook.exposed_columns import ExposedColumn
 
-NoticeKind = Literal["run.failed", "run.lost", "schema.changed"]
+NoticeKind = Literal["run.failed", "run.lost", "schema.changed", "column.exposed"]
 
 _LONGEST = 1000
-"""Characters of an error's message."""
+"""Characters of an error's message, or of what is said of a transformation."""
 _DATASETS, _COLUMNS = 20, 100
 """Datasets of a notice, and of each its columns of one kind; `datasetsTotal` and the like say how many there are."""
 
@@ -43,6 +44,15 @@ def schema_changed(event: SinkEvent, changes: Sequence[SchemaChange]) -> bytes:
     """Return the notice of an event that says other columns of datasets than were said before."""
     data = _run(event) | {"datasets": [_change(each) for each in changes[:_DATASETS]], "datasetsTotal": len(changes)}
     return _notice("schema.changed", event.head.event_id, _sent_us(_read(event), event), data)
+
+
+def column_exposed(tag: str, column: ExposedColumn, at_us: int, turn: int) -> bytes:
+    """Return the notice of a column that can be read and could not be before; exposed again it has another id."""
+    way = column.via.transformation
+    said = str(way.get("description") or "")[:_LONGEST]
+    via = msgspec.structs.asdict(column.via) | {"transformation": way | {"description": said or None}}
+    data = {"tag": tag} | msgspec.structs.asdict(column) | {"via": via}
+    return _notice("column.exposed", f"{column.id_of(tag)} {turn}", at_us, data)
 
 
 def _change(change: SchemaChange) -> dict[str, Any]:

@@ -1,25 +1,29 @@
 """A webhook: a small signed JSON about what people wait for, by the Standard Webhooks specification 1.0.0."""
 
-import base64
-import binascii
-import hmac
-import time
 from collections.abc import Sequence
-from typing import Literal, cast
+from typing import Literal, Self, cast
 
-import msgspec
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from headwater.errors import WrongSetting
+from headwater.events.stored_cells import StoredHead
 from headwater.lineage.runs.lost_runs import LOST_AFTER
 from headwater.sinks.connecting.http_options import HttpOptions, open_poster
-from headwater.sinks.connecting.http_post import Headers, Poster
+from headwater.sinks.connecting.http_post import Poster
 from headwater.sinks.contract.sink_holdings import Holding, Holdings
 from headwater.sinks.contract.sink_options import Options, Reveal, Seconds, SecretReference, Silence
-from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent
+from headwater.sinks.contract.sink_shape import WATCH, Outcome, Payload, SinkEvent
 from headwater.sinks.merging.earlier_events import SchemaChanges
 from headwater.sinks.merging.merged_event import MergedEvent
-from headwater.sinks.targets.webhook.webhook_notices import NoticeKind, run_failed, run_lost, schema_changed
+from headwater.sinks.targets.webhook.exposed_columns import ExposedColumn, ExposedColumns, SurfaceAsked
+from headwater.sinks.targets.webhook.webhook_notices import (
+    NoticeKind,
+    column_exposed,
+    run_failed,
+    run_lost,
+    schema_changed,
+)
+from headwater.sinks.targets.webhook.webhook_signing import signed_with, signing_key
 
 _ENDS = ("FAIL", "ABORT")
 
@@ -29,7 +33,12 @@ class WebhookOptions(HttpOptions):
 
     type: Literal["webhook"]
     secret: SecretReference = Field(description="What notices are signed with: `whsec_` and 24 to 64 bytes in base64.")
-    notices: tuple[NoticeKind, ...] = Field(("run.failed", "run.lost", "schema.changed"), description="What is told.")
+    notices: tuple[NoticeKind, ...] = Field(
+        ("run.failed", "run.lost", "schema.changed", "column.exposed"), description="What is told."
+    )
+    headwater: SurfaceAsked | None = Field(
+        None, description="Headwater that tells which columns are exposed: `url`, `tags`, `every`; without it none is."
+    )
     every: Seconds = Field(5.0, description="Least time between two looks.")
     compress: Literal[False] = Field(False, description="Notices are small: never.")
 
@@ -38,13 +47,29 @@ class WebhookOptions(HttpOptions):
         """A run is lost when nothing was heard of it."""
         return Silence(LOST_AFTER.total_seconds(), by_receipt=False) if "run.lost" in self.notices else None
 
+    @property
+    def looks_every(self) -> float | None:
+        """Exposed columns are asked for."""
+        return self.headwater.every if self.headwater and "column.exposed" in self.notices else None
+
+    @model_validator(mode="after")
+    def _knows_whom_to_ask(self) -> Self:
+        if self.headwater is None and {"notices"} & self.model_fields_set and "column.exposed" in self.notices:
+            raise ValueError("`column.exposed` follows from all lineage: add `headwater: {url: …}`, which is asked")
+        return self
+
 
 OPTIONS = WebhookOptions
 
 
-def holdings(_: Options) -> Holdings:
+def holdings(options: Options) -> Holdings:
     """Return what notices tell."""
+    exposed = (
+        Holding("dataset facet", "tags", "part", "tags of columns that became exposed"),
+        Holding("value edge", "*", "part", "the last one on the way to a column that became exposed"),
+    )
     return (
+        *(exposed if options.looks_every else ()),
         Holding("event", "*", "part", "runs that failed or are lost, and events that change columns"),
         Holding("state", "FAIL", "part", "runs that failed"),
         Holding("state", "ABORT", "part", "runs that failed"),
@@ -61,11 +86,14 @@ class WebhookTarget:
 
     largest = 1
 
-    def __init__(self, poster: Poster, path: str, notices: Sequence[NoticeKind]) -> None:
-        """Connect to nothing yet."""
+    def __init__(
+        self, poster: Poster, path: str, notices: Sequence[NoticeKind], exposed: ExposedColumns | None
+    ) -> None:
+        """Connect to nothing yet. exposed: what is asked which columns are so, None for none."""
         self._poster = poster
         self._path = path
         self._notices = notices
+        self._exposed = exposed
 
     def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
         """Convert events of which nothing is known beside them."""
@@ -88,6 +116,11 @@ class WebhookTarget:
         """Return the notice of a run that is lost."""
         return Payload(event, run_lost(event, said))
 
+    def look(self, at_us: int, turn: int) -> dict[str, list[Payload]]:
+        """Return the notice of each column that is exposed now, by tag; raises Retry unless all are known."""
+        found = self._exposed.by_tag() if self._exposed else {}
+        return {tag: [_exposed(tag, each, at_us, turn) for each in columns] for tag, columns in found.items()}
+
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:
         """Post one notice."""
         return self._poster.hand_over(self._path, payloads[0].body, 1)
@@ -97,46 +130,29 @@ class WebhookTarget:
         status = self._poster.ask("POST", self._path, b'{"type":"ping","id":"msg_ping"}').status
         if not 200 <= status < 300:
             raise WrongSetting(f"It answers {status} to a signed ping. Correct `url`, `secret` or `key`.")
-        return f"it answers {status} to a signed ping"
+        found = self._exposed.by_tag() if self._exposed else {}
+        counted = (f"{len(columns)} columns with the tag {tag!r} are exposed" for tag, columns in found.items())
+        return "; ".join([f"it answers {status} to a signed ping", *counted])
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connections."""
         self._poster.close()
+        if self._exposed:
+            self._exposed.close()
+
+
+def _exposed(tag: str, column: ExposedColumn, at_us: int, turn: int) -> Payload:
+    """Return a notice in the place of an event of the job that exposes the column."""
+    job = column.via.job
+    head = StoredHead(at_us, column.id_of(tag), at_us, "RUN", "COMPLETE", None, job["namespace"], job["name"], 0)
+    return Payload(SinkEvent(WATCH, head, b""), column_exposed(tag, column, at_us, turn))
 
 
 def open_target(options: Options, reveal: Reveal) -> WebhookTarget:
     """Open an address; raises WrongSetting for a secret that is none."""
     given = cast("WebhookOptions", options)
     bare = given.url.partition("://")[2].rstrip("/")
-    poster = open_poster(given, reveal, signed_with(_key(reveal(given.secret))))
-    return WebhookTarget(poster, "" if "/" in bare else "/", given.notices)
-
-
-class _Notice(msgspec.Struct):
-    id: str
-
-
-def signed_with(key: bytes) -> Headers:
-    """Return what signs a notice: HMAC-SHA256 over its id, the time of sending (s) and its body, joined by dots."""
-
-    def headers(_: str, __: str, body: bytes | None) -> dict[str, str]:
-        notice, sent = body or b"", str(int(time.time()))
-        name = msgspec.json.decode(notice, type=_Notice).id
-        digest = hmac.digest(key, f"{name}.{sent}.".encode() + notice, "sha256")
-        signature = f"v1,{base64.b64encode(digest).decode()}"
-        return {"webhook-id": name, "webhook-timestamp": sent, "webhook-signature": signature}
-
-    return headers
-
-
-def _key(secret: str) -> bytes:
-    try:
-        key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
-    except binascii.Error:
-        key = b""
-    if not 24 <= len(key) <= 64:
-        raise WrongSetting(
-            "`secret` is none of `whsec_` and 24 to 64 bytes in base64. Make one: "
-            "`python -c \"import base64, os; print('whsec_' + base64.b64encode(os.urandom(32)).decode())\"`."
-        )
-    return key
+    poster = open_poster(given, reveal, signed_with(signing_key(reveal(given.secret))))
+    asked = given.headwater if given.looks_every is not None else None
+    exposed = ExposedColumns(open_poster(asked, reveal), asked.url, asked.tags) if asked else None
+    return WebhookTarget(poster, "" if "/" in bare else "/", given.notices, exposed)

@@ -56,6 +56,21 @@ def test_a_run_is_told_once_when_a_day_has_passed_and_again_when_it_is_lost_agai
     ) == timedelta(days=1)
 
 
+def test_events_that_keep_coming_do_not_hold_silence_back(tmp_path: Path) -> None:
+    """A sink that has just taken a batch waits for more; a run that is lost meanwhile is told all the same."""
+    world, run = SinkWorld(tmp_path), begun()
+    world.store(body(run))
+    with sink_server() as server:
+        assert told(world, server) == []
+        world.later_us = int(24.2 * HOUR_US)
+        world.store(body(begun(-2)))
+        busy = sink(type="webhook", url=server.url, secret={"env": "HOOK"}, every="1h", notices=["run.lost"])
+        with world.running(busy, SECRET) as runner:
+            eventually(lambda: server.taken)
+            eventually(lambda: runner.status.state == "collecting")
+        assert [each["data"]["runId"] for each in server.taken] == runs([run])
+
+
 def test_what_has_ended_elsewhere_or_is_not_wanted_is_not_told(tmp_path: Path) -> None:
     """An id that is no UUID is one's job's; a run may end under another job's name."""
     world, renamed, other = SinkWorld(tmp_path), begun(30), begun(30, job={"namespace": "else", "name": "job"})

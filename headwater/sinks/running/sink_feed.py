@@ -31,7 +31,7 @@ class SinkFeed:
         self._bronze = bronze
         self._wants = wants
         self._until = until
-        self._heads: dict[Source, int] = {}
+        self._heads: dict[Source, int] | None = None
         self._seen: tuple[int, Mapping[tuple[str, str], int]] | None = None
 
     def next(self, progress: Mapping[tuple[str, str], int]) -> Batch | None:
@@ -50,8 +50,15 @@ class SinkFeed:
             self._seen = seen
         return self._within(progress)
 
+    def is_through(self, progress: Mapping[tuple[str, str], int]) -> bool:
+        """Tell whether nothing is left of what was there when the lake was looked at last."""
+        heads = self._heads
+        return heads is not None and all(
+            progress.get((each.epoch, each.partition), 0) >= head for each, head in heads.items()
+        )
+
     def _within(self, progress: Mapping[tuple[str, str], int]) -> Batch | None:
-        for source, head in self._heads.items():
+        for source, head in (self._heads or {}).items():
             after = progress.get((source.epoch, source.partition), 0)
             if after < head:
                 return self._batch(source, after, head)

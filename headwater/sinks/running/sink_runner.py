@@ -135,6 +135,8 @@ class Runner:
             if not news.payloads or self._deliver(news.payloads, {WATCH: news.at_us}, 0):
                 self._watch.keep(news)
             return
+        if self._feed.is_through(self._behind({})) and self._tells_silence():  # also while events keep coming
+            return
         if time.monotonic() < self._not_before:
             state = "collecting"
         elif batch := self._feed.next(self._behind({})):
@@ -145,8 +147,7 @@ class Runner:
             ):
                 self._not_before = time.monotonic() + self.sink.options.every
             return
-        elif turn := self._silent():
-            self._deliver(turn.payloads, {CLOCK: turn.until_us}, 0)
+        elif self._tells_silence():
             return
         else:
             state = "caught up"
@@ -160,6 +161,12 @@ class Runner:
     @property
     def _told_us(self) -> int:
         return (self.progress or {}).get((CLOCK.epoch, CLOCK.partition), 0)
+
+    def _tells_silence(self) -> bool:
+        """Deliver what is due because nothing came; false where nothing is."""
+        if turn := self._silent():
+            self._deliver(turn.payloads, {CLOCK: turn.until_us}, 0)
+        return turn is not None
 
     def _silent(self) -> FallenSilent | None:
         """Return what time alone made due since it was asked last, None where that is nothing, or not long ago."""

@@ -14,6 +14,7 @@ from headwater.errors import WrongSetting
 from headwater.sinks.contract.sink_options import Sink
 from headwater.sinks.contract.target_registry import open_sink
 from headwater.sinks.operating.sink_operations import reset
+from tests.azurite import ACCOUNT, KEY, Storage
 from tests.kafka_broker import Broker
 from tests.sink_server import Asked, Said, eventually, sink_server
 from tests.sinking import SinkWorld, bodies, no_token, sink
@@ -54,6 +55,30 @@ def test_datahubs_own_source_reads_the_file_which_grows_batch_by_batch(tmp_path:
     for read, meant in zip(plain(file_source(path)), plain(told), strict=True):
         assert read[:3] == meant[:3]
         assert read[3] | meant[3] == read[3], "what was said came back otherwise"  # what was left out has a default
+
+
+@pytest.mark.slow
+def test_azures_storage_holds_the_proposals_of_the_file_and_a_repeat_is_the_same(
+    tmp_path: Path, storage: Storage
+) -> None:
+    world, path, container = SinkWorld(tmp_path / "data"), tmp_path / "proposals.json", storage.container()
+    world.store(*bodies([run(outputs=[dataset("o")]), *HOSTILE]))
+    world.settle(to_file(path))
+    known = {"account_name": ACCOUNT, "account_key": {"env": "KEY"}}
+    place = {"adls.folder": f"{storage.url}/{container.container_name}/metadata", "adls.options": known}
+    out = sink(type="datahub", emitter="adls", every="10ms", **place)
+    held = []
+    for _ in range(2):
+        reset(world.ledger, "out", {})
+        world.settle(out, {"KEY": KEY})
+        names = sorted(blob.name for blob in container.list_blobs())
+        held.append({name: container.download_blob(name).readall() for name in names})
+    assert held[0] == held[1]
+    assert [each for text in held[0].values() for each in json.loads(text)] == written(path)
+    assert all(name.startswith("metadata/") for name in held[0])
+    assert KEY not in str(held)
+    with pytest.raises(WrongSetting, match=r"needs adls\.folder"):
+        sink(type="datahub", emitter="adls")
 
 
 @pytest.mark.parametrize("part", ["", "[", "[\n", '[\n{"a', "whole", "cut", "unended"])

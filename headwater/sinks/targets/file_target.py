@@ -1,7 +1,7 @@
 """A folder of NDJSON files by the day on which events were received, each file written whole."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from itertools import groupby
 from pathlib import Path
@@ -14,13 +14,16 @@ from headwater.sinks.contract.sink_holdings import as_sent
 from headwater.sinks.contract.sink_options import Options, Reveal, Seconds, SecretReference, revealed
 from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent, whole_again
 
+AZURE_FOLDER = r"https?://[^/?#@\s]+/[^/?#\s]+(/[^?#\s]*)?"
+"""An account's address with a container and a path in it."""
+
 
 class FileOptions(Options):
     """Options of the type `file`."""
 
     type: Literal["file"]
     folder: str = Field(
-        pattern=r"^(https?://[^/?#@\s]+/[^/?#\s]+(/[^?#\s]*)?|s3://[^/?#@\s]+(/[^?#\s]*)?|[^:]+)$",
+        pattern=rf"^({AZURE_FOLDER}|s3://[^/?#@\s]+(/[^?#\s]*)?|[^:]+)$",
         description="Folder, made if it is missing, or address in storage (`https://` of Azure, `s3://`).",
     )
     options: dict[str, str | SecretReference] = Field(
@@ -116,14 +119,18 @@ def open_target(options: Options, reveal: Reveal) -> FileTarget:
     given = cast("FileOptions", options)
     if "://" not in given.folder:
         return FileTarget(DiskFolder(Path(given.folder).expanduser()))
-    told = revealed(given.options, reveal)
-    if given.folder.startswith("s3://"):
+    return FileTarget(stored_folder(given.folder, revealed(given.options, reveal)))
+
+
+def stored_folder(address: str, options: Mapping[str, str]) -> Folder:
+    """Open a folder of storage, `s3://` or Azure's `https://`; raises WrongSetting while a package is missing."""
+    if address.startswith("s3://"):
         from headwater.sinks.targets.s3_folder import S3Folder  # noqa: PLC0415 - what is not opened is not imported
 
-        return FileTarget(S3Folder(given.folder, told))
+        return S3Folder(address, options)
     from headwater.sinks.targets.blob_folder import open_blob_folder  # noqa: PLC0415 - as above
 
-    return FileTarget(open_blob_folder(given.folder, told))
+    return open_blob_folder(address, options)
 
 
 def _one_line(body: bytes) -> bytes:

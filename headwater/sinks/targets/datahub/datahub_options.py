@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from headwater.sinks.connecting.http_options import BARE_ADDRESS, HttpOptions
 from headwater.sinks.contract.sink_options import Part, Seconds, SecretReference, Silence
+from headwater.sinks.targets.file_target import AZURE_FOLDER
 from headwater.sinks.targets.kafka_target import KafkaSettings
 
 
@@ -51,7 +52,9 @@ class DataHubOptions(HttpOptions):
     """Options of the type `datahub`; `url` is its metadata service (GMS), not its page."""
 
     type: Literal["datahub"]
-    emitter: Literal["rest", "kafka", "file", "s3"] = Field("rest", description="How proposals are handed over.")
+    emitter: Literal["rest", "kafka", "file", "s3", "adls"] = Field(
+        "rest", description="How proposals are handed over."
+    )
     url: str = Field("", pattern=f"^$|{BARE_ADDRESS}", description="Address of the metadata service, for `rest`.")
     bootstrap: str = Field("", alias="kafka.bootstrap", description="`host:port`, separated by commas, for `kafka`.")
     schema_registry: str = Field(
@@ -78,6 +81,15 @@ class DataHubOptions(HttpOptions):
         None, alias="s3.access_key", description="Else as the machine says."
     )
     secret_key: SecretReference | None = Field(None, alias="s3.secret_key", description="Belongs to `s3.access_key`.")
+    adls_folder: str = Field(
+        "",
+        alias="adls.folder",
+        pattern=f"^({AZURE_FOLDER})?$",
+        description="Address of a folder in Azure's storage, for `adls`.",
+    )
+    adls_options: dict[str, str | SecretReference] = Field(
+        {}, alias="adls.options", description="`account_name` and `account_key`, or `sas_token`; else the identity."
+    )
     log_mcps: bool = Field(False, alias="log.mcps", description="Write each proposal into the log, too.")
     coalesce_jobs: bool = Field(True, description="Tell a Spark application as one job, when it ends or is idle.")
     idle: Seconds = Field(600.0, description="Silence after which an application that has not ended is told.")
@@ -140,6 +152,7 @@ class DataHubOptions(HttpOptions):
             "kafka": {"kafka.bootstrap": self.bootstrap, "kafka.schema_registry_url": self.schema_registry},
             "file": {"file.filename": self.filename},
             "s3": {"s3.bucket": self.bucket},
+            "adls": {"adls.folder": self.adls_folder},
         }
         if missing := [name for name, value in needed[self.emitter].items() if not value]:
             raise ValueError(f"`emitter: {self.emitter}` needs {' and '.join(missing)}")

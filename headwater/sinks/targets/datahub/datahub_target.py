@@ -18,7 +18,7 @@ from headwater.sinks.targets.datahub.datahub_holdings import held_by_datahub
 from headwater.sinks.targets.datahub.datahub_options import DataHubOptions
 from headwater.sinks.targets.datahub.datahub_proposals import Proposals
 from headwater.sinks.targets.datahub.datahub_rest import RestEmitter
-from headwater.sinks.targets.s3_folder import S3Folder
+from headwater.sinks.targets.file_target import Folder, stored_folder
 
 OPTIONS = DataHubOptions
 holdings = held_by_datahub
@@ -136,6 +136,8 @@ def _emitter(given: DataHubOptions, reveal: Reveal) -> Emitter:
         return FileEmitter(given.filename.expanduser())
     if given.emitter == "s3":
         return FolderEmitter(_bucket(given, reveal))
+    if given.emitter == "adls":
+        return FolderEmitter(stored_folder(given.adls_folder, revealed(given.adls_options, reveal)))
     if given.emitter == "kafka":
         with extra("datahub"):
             from headwater.sinks.targets.datahub.datahub_kafka import KafkaEmitter  # noqa: PLC0415 - imports an extra
@@ -144,7 +146,7 @@ def _emitter(given: DataHubOptions, reveal: Reveal) -> Emitter:
     return RestEmitter(given, reveal)
 
 
-def _bucket(given: DataHubOptions, reveal: Reveal) -> S3Folder:
+def _bucket(given: DataHubOptions, reveal: Reveal) -> Folder:
     told = {
         "aws_region": given.region,
         "aws_endpoint_url": given.endpoint,
@@ -153,4 +155,4 @@ def _bucket(given: DataHubOptions, reveal: Reveal) -> S3Folder:
         "aws_secret_access_key": given.secret_key,
     }
     options = revealed({name: value for name, value in told.items() if value}, reveal)
-    return S3Folder(f"s3://{given.bucket}/{given.prefix}", options)
+    return stored_folder(f"s3://{given.bucket}/{given.prefix}", options)

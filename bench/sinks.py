@@ -1,6 +1,7 @@
 """Sinks on one core: from the lake to a folder, and to a local server that only answers; the floor is reading alone."""
 
 import os
+import sys
 import tempfile
 import threading
 import time
@@ -31,6 +32,7 @@ from headwater.sinks.running.sink_ledger import Ledger
 from headwater.sinks.running.sink_runner import Runner
 
 EVENTS = 20_000
+REPLAYED = 100_000
 KILOBYTES = 2
 
 
@@ -53,6 +55,7 @@ def run(rounds: int = ROUNDS) -> list[Figure]:
                 _measure("file", rounds, folder, {"type": "file", "folder": f"{folder}/out"}, 20_000),
                 _measure("openlineage, 500 a request", rounds, folder, {**http, "batch": 500}, 2_000),
                 _measure("openlineage, one a request", rounds, folder, http, None),
+                *_replay(Path(folder) / "data", url),
             ]
     finally:
         os.sched_setaffinity(0, cores)
@@ -63,6 +66,21 @@ def _measure(name: str, rounds: int, folder: str, options: dict[str, Any], goal:
     times = [_timed(partial(_drain, f"{folder}/{name}-{number}", folder, text)) for number in range(rounds)]
     value, unit = _rate(times)
     return Figure(name, value, unit, goal=goal, sense=">=", cpu_us=_cpu_us(times))
+
+
+def _replay(data: Path, url: str) -> Iterator[Figure]:
+    """Replay a lake by the command, in a process of its own."""
+    _fill(data, f"{data}/lake/bronze", REPLAYED)
+    (data / "format").write_text("1\n")
+    began = time.perf_counter()
+    command = ["-m", "headwater", "replay", "--data", str(data), "--to", url]
+    pid = os.posix_spawn(sys.executable, [sys.executable, *command], os.environ)
+    _, status, used = os.wait4(pid, 0)
+    if status:
+        raise RuntimeError(f"the replay ended with status {os.waitstatus_to_exitcode(status)}")
+    name = f"replay of {REPLAYED:,} events"
+    yield Figure(name, REPLAYED / (time.perf_counter() - began), "events/s")
+    yield Figure("  memory at its highest", used.ru_maxrss / 1024, "MB", goal=300)
 
 
 def _catalog(kind: str, url: str) -> Target:
@@ -85,8 +103,8 @@ def _timed(work: Callable[[], None]) -> tuple[float, float]:
     return time.perf_counter() - wall, time.process_time() - cpu
 
 
-def _fill(folder: Path, bronze: str) -> None:
-    log = fill_log(folder / "log", generate(EVENTS, KILOBYTES))
+def _fill(folder: Path, bronze: str, events: int = EVENTS) -> None:
+    log = fill_log(folder / "log", generate(events, KILOBYTES))
     parser = Parser(log, Bronze(bronze), FolderClaims(folder / "claims"), "bench")
     while parser.step():
         pass

@@ -147,7 +147,7 @@ def test_preview_shows_a_row(tmp_path: Path) -> None:
 
 def test_an_address_that_is_none_is_named() -> None:
     with pytest.raises(WrongSetting, match="table"):
-        sink(type="delta", table="s3://bucket/runs")
+        sink(type="delta", table="gs://bucket/runs")
 
 
 @pytest.mark.slow

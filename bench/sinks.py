@@ -1,12 +1,13 @@
 """Sinks on one core: from the lake to a folder, and to a local server that only answers; the floor is reading alone."""
 
 import os
+import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing import get_context
@@ -15,13 +16,17 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import psutil
 
 from bench.figures import QUICK_ROUNDS, ROUNDS, Figure, middle, show
 from bench.generate import generate
 from bench.parser import fill_log
+from bench.running import memory_mb
 from headwater.eventlog.folder_claims import FolderClaims
 from headwater.lake.bronze_tables import Bronze
 from headwater.parser.log_ingest import Parser
+from headwater.runtime.folders import prepare_folder
+from headwater.settings import load_settings
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.sink_shape import Target
 from headwater.sinks.contract.sinks_file import read_sinks
@@ -71,16 +76,20 @@ def _measure(name: str, rounds: int, folder: str, options: dict[str, Any], goal:
 def _replay(data: Path, url: str) -> Iterator[Figure]:
     """Replay a lake by the command, in a process of its own."""
     _fill(data, f"{data}/lake/bronze", REPLAYED)
-    (data / "format").write_text("1\n")
+    prepare_folder(load_settings({"data": data})[0])
     began = time.perf_counter()
-    command = ["-m", "headwater", "replay", "--data", str(data), "--to", url]
-    pid = os.posix_spawn(sys.executable, [sys.executable, *command], os.environ)
-    _, status, used = os.wait4(pid, 0)
-    if status:
-        raise RuntimeError(f"the replay ended with status {os.waitstatus_to_exitcode(status)}")
+    command = [sys.executable, "-m", "headwater", "replay", "--data", str(data), "--to", url, "--json"]
+    process = psutil.Popen(command, stdout=subprocess.DEVNULL)
+    memory = 0.0
+    while process.poll() is None:
+        with suppress(OSError, SystemExit):  # it has ended since
+            memory = memory_mb(process, "VmHWM")
+        time.sleep(0.05)
+    if process.returncode:
+        raise RuntimeError(f"the replay ended with status {process.returncode}")
     name = f"replay of {REPLAYED:,} events"
     yield Figure(name, REPLAYED / (time.perf_counter() - began), "events/s")
-    yield Figure("  memory at its highest", used.ru_maxrss / 1024, "MB", goal=300)
+    yield Figure("  memory at its highest", memory, "MB", goal=300)
 
 
 def _catalog(kind: str, url: str) -> Target:

@@ -78,16 +78,18 @@ def test_one_connection_carries_all_requests() -> None:
 
 
 def test_a_connection_that_the_server_closed_meanwhile_is_made_anew() -> None:
-    gone = threading.Event()
+    closed, gone = threading.Event(), threading.Event()
 
     def answer_and_go(connection: socket.socket) -> None:
         answer_once(connection)
         connection.shutdown(socket.SHUT_WR)
+        closed.set()
         connection.recv(1)  # returns once the other side has let go as well
         gone.set()
 
     with speaking(answer_and_go, answer_once) as url, closing(poster(url)) as out:
         assert out.ask("POST", "/", b"{}").status == 200
+        assert closed.wait(10)
         assert out.ask("POST", "/", b"{}").status == 200
         assert gone.wait(10)
 

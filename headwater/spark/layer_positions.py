@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.names.dataset_name import Name
@@ -61,11 +61,8 @@ def beyond(events: DataFrame, position: LayerPosition) -> DataFrame:
     known = F.lit(False)
     fresh = F.lit(False)
     for source, sequence in position.sequences.items():
-        same = F.lit(True)
-        for column, value in zip(_BODY, source, strict=True):
-            same &= F.col(column) == value
-        known |= same
-        fresh |= same & (F.col("sequence") > sequence)
+        known |= _is_of(source)
+        fresh |= _is_of(source) & (F.col("sequence") > sequence)
     return events.where(fresh | ~known) if position.sequences else events
 
 
@@ -86,11 +83,15 @@ def within(events: DataFrame, ends: Mapping[Source, int]) -> DataFrame:
     """Return the events of some sources, of each up to a sequence."""
     taken = F.lit(False)
     for source, last in ends.items():
-        same = F.col("sequence") <= last
-        for column, value in zip(_BODY, source, strict=True):
-            same &= F.col(column) == value
-        taken |= same
+        taken |= _is_of(source) & (F.col("sequence") <= last)
     return events.where(taken)
+
+
+def _is_of(source: Source) -> Column:
+    same = F.lit(True)
+    for column, value in zip(_BODY, source, strict=True):
+        same &= F.col(column) == value
+    return same
 
 
 class _StoredPosition(msgspec.Struct, array_like=True):

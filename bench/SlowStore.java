@@ -9,15 +9,19 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.util.Progressable;
 
-/** This machine's disk as {@code slow://NAME/}; each call takes {@code headwater.bench.NAME.millis} longer. */
+/** This machine's disk under {@code slow://NAME/}; each call takes longer by as much as it is told. */
 public final class SlowStore extends RawLocalFileSystem {
+  private static volatile long millis;
   private URI uri;
-  private long millis;
+
+  /** Let each call take so much longer from now on; what waits already goes on waiting. */
+  public static void answerLateBy(long late) {
+    millis = late;
+  }
 
   @Override
   public void initialize(URI name, Configuration conf) throws IOException {
     uri = name;
-    millis = conf.getLong("headwater.bench." + name.getAuthority() + ".millis", 0);
     super.initialize(name, conf);
   }
 

@@ -18,6 +18,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark text gives it
 from pyspark.sql import types as T  # noqa: N812 - likewise
 
+import headwater
 from demo.session import LAKEHOUSE, fabric_session
 from demo.sources import land_sources
 from tools.jars import Missing
@@ -277,16 +278,21 @@ def main() -> int:
     parser.add_argument("--api-key", default=os.environ.get("HEADWATER_KEY"), help="its key; default HEADWATER_KEY")
     parser.add_argument("--listener", default="1.53.0", help="version of the OpenLineage Spark listener")
     parser.add_argument("--lake", required=True, type=Path, help="folder that stands for OneLake")
+    parser.add_argument("--doors", type=Path, help="folder into which the same events go by the other doors, too")
     options = parser.parse_args()
     if not options.api_key:
         parser.error("name a key with the role write: --api-key, or HEADWATER_KEY in the environment")
     lake = options.lake.resolve()
     files = lake / "Sales" / "Shop.Lakehouse"
     try:
-        with fabric_session(options.url, options.api_key, options.listener, lake) as spark:
+        doors = options.doors.resolve() if options.doors else None
+        with fabric_session(options.url, options.api_key, options.listener, lake, doors) as spark:
             shutil.rmtree(files, ignore_errors=True)  # of an earlier run
             land_sources(files / "Files" / "landing")
             run(spark)
+            if doors:
+                headwater.stamp(spark, pipeline="shop", pipeline_run="2026-03-28")
+                headwater.harness(spark, str(doors / "harness"), pipeline="shop", pipeline_run="2026-03-28")
     except Missing as error:
         sys.stderr.write(f"pipeline: {error}\n")
         return 3

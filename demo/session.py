@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from tools.jars import Missing, class_path, require_java
+from tools.jars import Missing, class_path, require_java, transport_jar
 
 ONELAKE = "abfss://Sales@onelake.dfs.fabric.microsoft.com"
 LAKEHOUSE = f"{ONELAKE}/Shop.Lakehouse"
@@ -25,14 +25,21 @@ FABRIC = {
 
 
 @contextlib.contextmanager
-def fabric_session(url: str, api_key: str, listener: str, lake: Path) -> Iterator[SparkSession]:
+def fabric_session(
+    url: str, api_key: str, listener: str, lake: Path, doors: Path | None = None
+) -> Iterator[SparkSession]:
     """Give a session whose OneLake is the folder `lake`; all lineage is sent when the block is left.
 
+    doors: where the OneLake transport and the file transport write the same events, if they shall.
     Spark's own talk goes to `lake/spark.log`. Raises Missing without Java or jars.
     """
     require_java()
     lake.mkdir(parents=True, exist_ok=True)
-    conf = _spark(listener, lake) | _listener(url, api_key) | FABRIC
+    http = _http(url, api_key)
+    transport = _every_door(http, doors) if doors else http
+    conf = _spark(listener, lake) | _listener(transport) | FABRIC
+    if doors:
+        conf["spark.driver.extraClassPath"] += f"{os.pathsep}{transport_jar()}"
     with _noise_in(lake / "spark.log"):
         spark = _start(conf)
     try:
@@ -72,20 +79,35 @@ def _spark(listener: str, lake: Path) -> dict[str, str]:
     }
 
 
-def _listener(url: str, api_key: str) -> dict[str, str]:
+def _http(url: str, api_key: str) -> dict[str, str]:
+    return {
+        "type": "http",
+        "url": url,
+        "endpoint": "/api/v1/lineage",
+        "compression": "gzip",
+        "timeoutInMillis": "5000",
+        "auth.type": "api_key",
+        "auth.apiKey": api_key,
+    }
+
+
+def _every_door(http: dict[str, str], doors: Path) -> dict[str, str]:
+    """Return the transport that hands each event to all three."""
+    onelake = {"type": "onelake", "location": (doors / "onelake").as_uri(), "closeTimeoutSeconds": "60"}
+    file = {"type": "file", "location": str(doors / "lineage.ndjson")}
+    every = {"a": http, "b": onelake, "c": file}
+    nested = {f"transports.{name}.{key}": value for name in every for key, value in every[name].items()}
+    return nested | {"type": "composite"}
+
+
+def _listener(transport: dict[str, str]) -> dict[str, str]:
     captured = ["spark.master", "spark.app.name", "spark.app.id", *FABRIC]
     return {
         "spark.extraListeners": "io.openlineage.spark.agent.OpenLineageSparkListener",
         "spark.openlineage.namespace": "fabric/Sales",
-        "spark.openlineage.transport.type": "http",
-        "spark.openlineage.transport.url": url,
-        "spark.openlineage.transport.endpoint": "/api/v1/lineage",
-        "spark.openlineage.transport.compression": "gzip",
-        "spark.openlineage.transport.timeoutInMillis": "5000",
-        "spark.openlineage.transport.auth.type": "api_key",
-        "spark.openlineage.transport.auth.apiKey": api_key,
         "spark.openlineage.columnLineage.datasetLineageEnabled": "true",
         "spark.openlineage.capturedProperties": ",".join(captured),
+        **{f"spark.openlineage.transport.{key}": value for key, value in transport.items()},
     }
 
 

@@ -75,7 +75,7 @@ def test_what_others_wrote_and_overwrote_is_counted(tmp_path: Path) -> None:
     write(ours, run_event("RUNNING", "a", "app"), run_event("COMPLETE", "a", "app"), run_event("START", "x", "other"))
     write(another, run_event("COMPLETE", "other"), run_event("FAIL", "c", "app"))
     with another.open("a") as file:
-        file.write('{"eventTime": "2026-03-01T00:00:')
+        file.write('{"headwater": {"dropped": 1}}\n{"eventTime": "2026-03-01T00:00:')
 
     read = partial(read_all, files=[ours, another])
     events, found = read("app")

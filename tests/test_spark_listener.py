@@ -1,4 +1,4 @@
-"""Spark's real listener, two versions of it, posts the demo's pipeline to a running Headwater."""
+"""Spark's real listener, two versions of it, posts the demo's pipeline to a running Headwater; and by other doors."""
 
 import json
 import os
@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 from rich.console import Console
 
 from demo.report import print_report
 from demo.run import when_caught_up
 from headwater.tables import EVENTS
+from tests.four_doors import answers, events_in, fill, layers
 from tests.lake_check import bronze_of
 from tests.lineage_world import recorded
 from tests.running import Running
@@ -34,8 +36,12 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Landed:
-    """What one run of the pipeline left behind: the audit over HTTP, bodies as stored, what the demo prints."""
+    """What one run of the pipeline left behind: the audit over HTTP, bodies as stored, what the demo prints.
 
+    folder: with the data folder (`data`), and what went through the other doors (`doors`).
+    """
+
+    folder: Path
     listener: str
     audit: Json
     events: list[Json]
@@ -63,7 +69,7 @@ def land(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         folder = tmp_path_factory.mktemp("listener")
         keys = json.dumps([{"name": "spark", "key": KEY, "roles": ["write", "read"]}])
         with Running(folder / "data", environment={"HEADWATER_KEYS": keys, "HEADWATER_TICK_S": "0.25"}) as running:
-            run_pipeline(running.url, listener, folder / "onelake")
+            run_pipeline(running.url, listener, folder / "onelake", folder / "doors")
             audit = when_caught_up(running.url, KEY)
         table = bronze_of(folder / "data").tables[EVENTS.name].query("SELECT body FROM t ORDER BY sequence")
         events = [json.loads(body) for body in table.column("body").to_pylist()]
@@ -75,7 +81,7 @@ def land(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
             )
         printed = StringIO()
         print_report(Console(width=300, file=printed), folder / "data", audit)
-        return Landed(listener, audit, events, printed.getvalue())
+        return Landed(folder, listener, audit, events, printed.getvalue())
 
     return run
 
@@ -85,11 +91,11 @@ def landed(request: pytest.FixtureRequest, land: Callable[[str], Landed]) -> Lan
     return land(request.param)
 
 
-def run_pipeline(url: str, listener: str, onelake: Path) -> None:
-    """Run it as `make demo` does, and hold it to a clean end and a calm standard error."""
+def run_pipeline(url: str, listener: str, onelake: Path, doors: Path) -> None:
+    """Run it as `make demo` does, through all doors, and hold it to a clean end and a calm standard error."""
     command = [sys.executable, "-m", "demo.pipeline", "--url", url, "--listener", listener, "--lake", str(onelake)]
     done = subprocess.run(
-        command,
+        [*command, "--doors", str(doors)],
         cwd=ROOT,
         env=os.environ | {"HEADWATER_KEY": KEY},
         capture_output=True,
@@ -190,11 +196,53 @@ def test_a_stream_reads_single_files_and_only_1_53_says_where_it_writes(landed: 
     batches = [
         one
         for one in landed.events
-        if one["job"]["facets"]["jobType"]["processingType"] == "STREAMING" and one["eventType"] == "COMPLETE"
+        if one["job"].get("facets", {}).get("jobType", {}).get("processingType") == "STREAMING"
+        and one["eventType"] == "COMPLETE"
     ]
     outputs = {Path(one["name"]).name for event in batches for one in event["outputs"]}
     assert {Path(one["name"]).name for event in batches for one in event["inputs"]} == {"1.json", "2.json"}
     assert outputs == ({"clicks"} if landed.listener == "1.53.0" else set())
+
+
+DOORS = {"onelake": "onelake", "file": "lineage.ndjson", "harness": "harness"}
+
+
+@pytest.fixture(scope="module")
+def lakes(landed: Landed) -> dict[str, Path]:
+    """Fill a lake through each door but HTTP, which has one already."""
+    filled = {"http": landed.folder / "data"}
+    for door, files in DOORS.items():
+        filled[door] = landed.folder / f"data-{door}"
+        fill(filled[door], events_in(landed.folder / "doors" / files))
+    return filled
+
+
+def test_lineage_through_each_door_answers_every_question_alike(lakes: dict[str, Path], landed: Landed) -> None:
+    answered = {door: answers(data) for door, data in lakes.items()}
+    assert len(answered["http"]) > 100
+    for door in ("onelake", "file"):
+        assert answered[door] == answered["http"], door
+    application = ("run", f"run={landed.events[-1]['run']['runId']}")
+    ends = {door: answered[door][application]["run"].pop("ended") for door in ("http", "harness")}
+    assert ends["harness"] < ends["http"]  # it ends when it is harnessed
+    assert answered["harness"] == answered["http"]
+
+
+@pytest.mark.long
+def test_lineage_through_each_door_makes_the_same_silver_and_gold(
+    spark: SparkSession, lakes: dict[str, Path], landed: Landed
+) -> None:
+    built = {door: layers(spark, data) for door, data in lakes.items()}
+    assert all(built["http"].values())
+    for door in ("onelake", "file"):
+        assert built[door] == built["http"], door
+    application = landed.events[-1]["run"]["runId"]
+    assert without_run(built["harness"], application) == without_run(built["http"], application)
+
+
+def without_run(tables: dict[str, list[tuple[Any, ...]]], run: str) -> dict[str, list[tuple[Any, ...]]]:
+    """Leave out the rows whose first column is this run: by the harness it ends when it is harnessed."""
+    return {name: [row for row in rows if row[0] != run] for name, rows in tables.items()}
 
 
 DIRECT, INDIRECT = "direct", "indirect"

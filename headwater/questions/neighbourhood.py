@@ -197,8 +197,8 @@ def _column_edges(snapshot: Snapshot, counted: CountedEdges, mode: Mode, nodes: 
         for feed in feeds(snapshot.graph, node, counted):
             if feed.node in place and (mode == "any" or feed.transformation.direct):
                 transformations.setdefault(feed.node, []).append(feed.transformation)
-        for source, found in sorted(transformations.items()):
-            telling = min(found, key=lambda transformation: (not transformation.direct, transformation.masked))
+        for source, found in sorted(transformations.items(), key=lambda each: place[each[0]]):
+            telling = min(found, key=lambda each: (not each.direct, each.masked, each.subtype or ""))
             transformation = shown_transformation(telling)
             yield ColumnEdge(place[source], at, transformation.type, transformation.subtype, transformation.masking)
 
@@ -206,8 +206,9 @@ def _column_edges(snapshot: Snapshot, counted: CountedEdges, mode: Mode, nodes: 
 def _table_edges(snapshot: Snapshot, links: _Links, place: dict[int, int]) -> Iterator[TableEdge]:
     sets = snapshot.graph.sets
     for number, at in place.items():
-        for far, edge_sets in links.beside(number, forward=True).items():
-            if far in place:
-                jobs = sorted({sets[each][0].job for each in edge_sets})
-                told = not any(snapshot.graph.is_opaque(each, number) for each in edge_sets)
-                yield TableEdge(at, place[far], told, [Job(*snapshot.job(job).parts) for job in jobs])
+        beside = links.beside(number, forward=True)
+        for far in sorted(beside.keys() & place.keys(), key=place.__getitem__):
+            edge_sets = beside[far]
+            jobs = sorted({sets[each][0].job for each in edge_sets})
+            told = not any(snapshot.graph.is_opaque(each, number) for each in edge_sets)
+            yield TableEdge(at, place[far], told, [Job(*snapshot.job(job).parts) for job in jobs])

@@ -78,7 +78,9 @@ class ApplicationEvents:
     def _is_ours(self, line: bytes) -> bool:
         try:
             head = _head.decode(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except msgspec.ValidationError:
+            return False  # whole, and no event of a run
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             self._torn += 1
             return False
         above = head.run.facets.parent

@@ -1,0 +1,99 @@
+"""Lakes filled with the same events through several doors: what each answers, and what its silver and gold hold."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from headwater.cli.question_commands import DataFolder
+from headwater.events.event_files import read_event_texts
+from headwater.questions import declared
+from headwater.questions.declaring import Question
+from headwater.spark.layer_generations import LAYERS
+from headwater.tables import POSITIONS
+from tests.lake_check import rows
+from tests.parsing import World
+from tests.spark_lake import SparkLake
+
+Answers = dict[tuple[str, ...], Any]
+
+EVERYTHING = {"limit": "10000"}
+OF_RECEIPT = ("received", "late")
+"""How columns begin, or end, that say when an event came: the doors' own."""
+
+
+def events_in(folder: Path) -> list[bytes]:
+    """Return the events of a folder of files, or of one file, in the order of their names."""
+    files = sorted(folder.rglob("[!.]*.ndjson")) if folder.is_dir() else [folder]
+    return [event.text for file in files for event in read_event_texts(file) if event.text]
+
+
+def fill(data: Path, events: list[bytes]) -> None:
+    """Let a lake of its own take these events."""
+    world = World(data)
+    world.append(*events)
+    parser = world.parser()
+    while parser.step():
+        pass
+
+
+def answers(data: Path) -> Answers:
+    """Ask every question about everything that a lake knows."""
+    return dict(_asked(DataFolder(data), data))
+
+
+def _asked(folder: DataFolder, data: Path) -> Iterator[tuple[tuple[str, ...], Any]]:
+    def ask(question: Question, *, run: str | None = None, **asked: str) -> tuple[tuple[str, ...], Any]:
+        path = {"run": run} if run else {}
+        named = (str(question.called), *(f"{key}={value}" for key, value in (asked | path).items()))
+        return named, _settled(folder.ask(question, asked, **path))
+
+    unused = ask(declared.unused, **EVERYTHING)
+    yield unused
+    yield ask(declared.unused, strict="true", **EVERYTHING)
+    yield ask(declared.coverage, **EVERYTHING)
+    yield ask(declared.diff, **{"from": "2020-01-01T00:00:00Z"}, **EVERYTHING)
+    yield ask(declared.graph)
+    columns = {(item["namespace"], item["dataset"], item["column"]) for item in unused[1]["items"]}
+    for namespace, dataset in sorted({each[:2] for each in columns}):
+        about = {"namespace": namespace, "dataset": dataset}
+        yield ask(declared.around, **about)
+        for view in ("current", "all"):
+            yield ask(declared.impact, **about, mode="any", view=view, paths="true")
+            yield ask(declared.upstream, **about, mode="any", view=view, paths="true")
+    for namespace, dataset, column in sorted(columns):
+        yield ask(declared.around, namespace=namespace, dataset=dataset, column=column, mode="any")
+        yield ask(declared.surface, namespace=namespace, dataset=dataset, column=column, **EVERYTHING)
+    for run in sorted({row["run_id"] for row in rows(data, "events", ["run_id"])}):
+        yield ask(declared.run, run=run)
+    for entity, name in (("run", "headwater_pipeline"), ("run", "spark_jobDetails"), ("dataset", "schema")):
+        yield ask(declared.facets, entity=entity, name=name, limit="1000")
+
+
+def _settled(told: Any) -> Any:
+    """Leave out which of several jobs that make one step `via` names: that of which the index heard first."""
+    if isinstance(told, list):
+        return [_settled(each) for each in told]
+    if isinstance(told, dict):
+        place = ("namespace", "dataset", "column")
+        return {
+            key: {name: each.get(name) for name in place} if key == "via" and each else _settled(each)
+            for key, each in told.items()
+        }
+    return told
+
+
+def layers(spark: SparkSession, data: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """Build silver and gold, and return their rows without times of receipt."""
+    lake = SparkLake(spark, data)
+    lake.build()
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    for layer, tables in LAYERS.items():
+        for table in tables:
+            if table is not POSITIONS:
+                named = [name for name in table.columns if name != "batch"]  # as of plain()
+                kept = [n for n, name in enumerate(named) if not any(word in name for word in OF_RECEIPT)]
+                plain = (tuple(row[n] for n in kept) for row in lake.plain(layer, table))
+                found[f"{layer}.{table.name}"] = sorted(plain, key=repr)
+    return found

@@ -19,7 +19,7 @@ import psutil
 from pyspark.sql import SparkSession
 
 from bench.figures import QUICK_ROUNDS, ROUNDS, Figure, middle, show
-from tools.jars import class_path, compile_java, transport_jar
+from tools.jars import TRANSPORT, built, class_path, compile_java
 
 LISTENER = "1.53.0"
 MILLIS = 2_000
@@ -80,7 +80,7 @@ def _turn(spark: SparkSession, folder: Path) -> Turn:
 
 
 def _session(folder: Path) -> SparkSession:
-    jars = [class_path(LISTENER), str(transport_jar()), str(folder / "classes")]
+    jars = [class_path(LISTENER), str(built(TRANSPORT)), str(folder / "classes")]
     settings = {
         "spark.driver.extraClassPath": os.pathsep.join(jars),
         "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from tools.jars import Missing, class_path, require_java, transport_jar
+from tools.jars import TRANSPORT, Missing, built, class_path, require_java
 
 ONELAKE = "abfss://Sales@onelake.dfs.fabric.microsoft.com"
 LAKEHOUSE = f"{ONELAKE}/Shop.Lakehouse"
@@ -39,7 +39,7 @@ def fabric_session(
     transport = _every_door(http, doors) if doors else http
     conf = _spark(listener, lake) | _listener(transport) | FABRIC
     if doors:
-        conf["spark.driver.extraClassPath"] += f"{os.pathsep}{transport_jar()}"
+        conf["spark.driver.extraClassPath"] += f"{os.pathsep}{built(TRANSPORT)}"
     with _noise_in(lake / "spark.log"):
         spark = _start(conf)
     try:

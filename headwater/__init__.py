@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from headwater.spark.doors.notebook_harness import harness
     from headwater.spark.doors.pipeline_stamp import stamp
+    from headwater.spark.doors.plugin_flush import flush
 
-__all__ = ["harness", "stamp"]
+__all__ = ["flush", "harness", "stamp"]
 
 _DOORS = {
+    "flush": "headwater.spark.doors.plugin_flush",
     "harness": "headwater.spark.doors.notebook_harness",
     "stamp": "headwater.spark.doors.pipeline_stamp",
 }

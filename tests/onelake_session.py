@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.jars import class_path, transport_jar
+from tools.jars import TRANSPORT, built, class_path
 
 ROOT = Path(__file__).parents[1]
 LAKEHOUSE = {"workspace": "Sales", "lakehouse": "Shop.Lakehouse", "closeTimeoutSeconds": "100"}
@@ -68,7 +68,7 @@ class Session:
 
     def _spark(self) -> dict[str, str]:
         return {
-            "spark.driver.extraClassPath": os.pathsep.join([class_path(self.listener), str(transport_jar())]),
+            "spark.driver.extraClassPath": os.pathsep.join([class_path(self.listener), str(built(TRANSPORT))]),
             "spark.driver.extraJavaOptions": "-Duser.timezone=Asia/Tokyo -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",

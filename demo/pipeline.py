@@ -293,6 +293,7 @@ def main() -> int:
             if doors:
                 headwater.stamp(spark, pipeline="shop", pipeline_run="2026-03-28")
                 headwater.harness(spark, str(doors / "harness"), pipeline="shop", pipeline_run="2026-03-28")
+                headwater.flush(spark)
     except Missing as error:
         sys.stderr.write(f"pipeline: {error}\n")
         return 3

@@ -2,13 +2,14 @@
 
 import contextlib
 import os
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from tools.jars import TRANSPORT, Missing, built, class_path, require_java
+from tools.jars import PLUGIN, TRANSPORT, Missing, built, class_path, require_java
 
 ONELAKE = "abfss://Sales@onelake.dfs.fabric.microsoft.com"
 LAKEHOUSE = f"{ONELAKE}/Shop.Lakehouse"
@@ -30,16 +31,19 @@ def fabric_session(
 ) -> Iterator[SparkSession]:
     """Give a session whose OneLake is the folder `lake`; all lineage is sent when the block is left.
 
-    doors: where the OneLake transport and the file transport write the same events, if they shall.
+    doors: where the OneLake transport, the plugin and the file transport bring the same events, if they shall.
     Spark's own talk goes to `lake/spark.log`. Raises Missing without Java or jars.
     """
     require_java()
     lake.mkdir(parents=True, exist_ok=True)
     http = _http(url, api_key)
-    transport = _every_door(http, doors) if doors else http
-    conf = _spark(listener, lake) | _listener(transport) | FABRIC
+    conf = _spark(listener, lake) | FABRIC
     if doors:
-        conf["spark.driver.extraClassPath"] += f"{os.pathsep}{built(TRANSPORT)}"
+        port = _free_port()
+        conf |= _listener(_every_door(http, doors, port)) | _plugin(doors, port)
+        conf["spark.driver.extraClassPath"] += "".join(f"{os.pathsep}{built(jar)}" for jar in (TRANSPORT, PLUGIN))
+    else:
+        conf |= _listener(http)
     with _noise_in(lake / "spark.log"):
         spark = _start(conf)
     try:
@@ -91,13 +95,30 @@ def _http(url: str, api_key: str) -> dict[str, str]:
     }
 
 
-def _every_door(http: dict[str, str], doors: Path) -> dict[str, str]:
-    """Return the transport that hands each event to all three."""
+def _every_door(http: dict[str, str], doors: Path, port: int) -> dict[str, str]:
+    """Return the transport that hands each event to all four."""
     onelake = {"type": "onelake", "location": (doors / "onelake").as_uri(), "closeTimeoutSeconds": "60"}
     file = {"type": "file", "location": str(doors / "lineage.ndjson")}
-    every = {"a": http, "b": onelake, "c": file}
+    plugin = {"type": "http", "url": f"http://127.0.0.1:{port}", "compression": "gzip"}
+    every = {"a": http, "b": onelake, "c": file, "d": plugin}
     nested = {f"transports.{name}.{key}": value for name in every for key, value in every[name].items()}
     return nested | {"type": "composite"}
+
+
+def _plugin(doors: Path, port: int) -> dict[str, str]:
+    return {
+        "spark.plugins": "io.headwater.spark.HeadwaterPlugin",
+        "spark.headwater.plugin.table": (doors / "plugin").as_uri(),
+        "spark.headwater.plugin.port": str(port),
+        "spark.headwater.plugin.spillDir": str(doors / "spill"),
+    }
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port
 
 
 def _listener(transport: dict[str, str]) -> dict[str, str]:

@@ -1,9 +1,11 @@
 """Lakes filled with the same events through several doors: what each answers, and what its silver and gold hold."""
 
+import gzip
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from headwater.cli.question_commands import DataFolder
@@ -27,6 +29,17 @@ def events_in(folder: Path) -> list[bytes]:
     """Return the events of a folder of files, or of one file, in the order of their names."""
     files = sorted(folder.rglob("[!.]*.ndjson")) if folder.is_dir() else [folder]
     return [event.text for file in files for event in read_event_texts(file) if event.text]
+
+
+def bodies_in(table: Path) -> list[bytes]:
+    """Return the events of the plugin's table, as they came."""
+    rows = DeltaTable(table).to_pyarrow_table(columns=["received_at", "headers", "body"]).to_pylist()
+    came = sorted(rows, key=lambda row: row["received_at"])
+    return [gzip.decompress(row["body"]) if _is_packed(row["headers"]) else row["body"] for row in came]
+
+
+def _is_packed(headers: list[tuple[str, str]]) -> bool:
+    return ("content-encoding", "gzip") in headers
 
 
 def fill(data: Path, events: list[bytes]) -> None:

@@ -19,7 +19,7 @@ from rich.console import Console
 from demo.report import print_report
 from demo.run import when_caught_up
 from headwater.tables import EVENTS
-from tests.four_doors import answers, events_in, fill, layers
+from tests.four_doors import answers, bodies_in, events_in, fill, layers
 from tests.lake_check import bronze_of
 from tests.lineage_world import recorded
 from tests.running import Running
@@ -46,6 +46,12 @@ class Landed:
     audit: Json
     events: list[Json]
     report: str
+
+    @property
+    def stamped(self) -> int:
+        """Return which of the events says the ids of the pipeline."""
+        (found,) = (at for at, one in enumerate(self.events) if "headwater_pipeline" in one["run"]["facets"])
+        return found
 
     def of(self, statement: str) -> list[Json]:
         """Return COMPLETE events by how the job's name goes on behind the application's. START may be missing."""
@@ -204,17 +210,24 @@ def test_a_stream_reads_single_files_and_only_1_53_says_where_it_writes(landed: 
     assert outputs == ({"clicks"} if landed.listener == "1.53.0" else set())
 
 
-DOORS = {"onelake": "onelake", "file": "lineage.ndjson", "harness": "harness"}
-
-
 @pytest.fixture(scope="module")
 def lakes(landed: Landed) -> dict[str, Path]:
-    """Fill a lake through each door but HTTP, which has one already."""
-    filled = {"http": landed.folder / "data"}
-    for door, files in DOORS.items():
-        filled[door] = landed.folder / f"data-{door}"
-        fill(filled[door], events_in(landed.folder / "doors" / files))
-    return filled
+    """Fill a lake through each door but HTTP, which has one already.
+
+    `until`: what came over HTTP until the session was stamped; then it was harnessed and the plugin flushed, which is
+    what these two doors can have of an application that goes on.
+    """
+    doors = landed.folder / "doors"
+    through = {
+        "onelake": events_in(doors / "onelake"),
+        "file": events_in(doors / "lineage.ndjson"),
+        "harness": events_in(doors / "harness"),
+        "plugin": bodies_in(doors / "plugin"),
+        "until": [json.dumps(event).encode() for event in landed.events[: landed.stamped + 1]],
+    }
+    for door, events in through.items():
+        fill(landed.folder / f"data-{door}", events)
+    return {"http": landed.folder / "data"} | {door: landed.folder / f"data-{door}" for door in through}
 
 
 def test_lineage_through_each_door_answers_every_question_alike(lakes: dict[str, Path], landed: Landed) -> None:
@@ -222,10 +235,13 @@ def test_lineage_through_each_door_answers_every_question_alike(lakes: dict[str,
     assert len(answered["http"]) > 100
     for door in ("onelake", "file"):
         assert answered[door] == answered["http"], door
+    assert answered["plugin"] == answered["until"]
     application = ("run", f"run={landed.events[-1]['run']['runId']}")
-    ends = {door: answered[door][application]["run"].pop("ended") for door in ("http", "harness")}
-    assert ends["harness"] < ends["http"]  # it ends when it is harnessed
-    assert answered["harness"] == answered["http"]
+    states = {door: answered[door][application]["run"].pop("state") for door in ("until", "harness")}
+    ends = {door: answered[door][application]["run"].pop("ended") for door in ("until", "harness")}
+    assert (states, ends["until"]) == ({"until": "RUNNING", "harness": "COMPLETE"}, None)
+    assert ends["harness"]
+    assert answered["harness"] == answered["until"]
 
 
 @pytest.mark.long
@@ -236,8 +252,9 @@ def test_lineage_through_each_door_makes_the_same_silver_and_gold(
     assert all(built["http"].values())
     for door in ("onelake", "file"):
         assert built[door] == built["http"], door
+    assert built["plugin"] == built["until"]
     application = landed.events[-1]["run"]["runId"]
-    assert without_run(built["harness"], application) == without_run(built["http"], application)
+    assert without_run(built["harness"], application) == without_run(built["until"], application)
 
 
 def without_run(tables: dict[str, list[tuple[Any, ...]]], run: str) -> dict[str, list[tuple[Any, ...]]]:

@@ -82,6 +82,8 @@ def test_requirements_cover_every_import_and_nothing_more() -> None:
 
 def distribution(module: str, found: dict[str, list[str]] | object) -> str:
     """Return the package that a module comes with; all of Azure's share the name `azure`."""
+    if module.startswith("azure.storage.filedatalake"):
+        return "azure-storage-file-datalake"
     if module.startswith("azure."):
         return "-".join(module.split(".")[:3] if module.startswith("azure.storage") else module.split(".")[:2])
     assert isinstance(found, dict)

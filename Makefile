@@ -10,7 +10,7 @@ SPREAD := --dist loadscope --no-loadscope-reorder --numprocesses
 AT_ONCE := $(MAKE) --no-print-directory --jobs 2 --output-sync=target
 SPARK_TESTS := $(foreach of,backfill stream silver_gold upgrade,tests/test_spark_$(of).py) tests/test_notebooks.py
 
-TRANSPORT := jvm/transport/target/headwater-transport.jar
+JARS := jvm/transport/target/headwater-transport.jar jvm/plugin/target/headwater-plugin.jar
 
 WEB := headwater/web/assets/index.html
 WEB_PACKAGES := web/node_modules/.package-lock.json
@@ -40,15 +40,16 @@ $(WEB_TYPES): $(READY) $(WEB_PACKAGES) tools/openapi.py $(shell find headwater/a
 	@$(BIN)/python -m tools.openapi
 	@cd web && npm run --silent types >/dev/null
 
-jvm: $(TRANSPORT)  ## the jar of the OneLake transport, with its own tests
+jvm: $(JARS)  ## the jars of the OneLake transport and of the Spark plugin, with their own tests
 
-$(TRANSPORT): jvm/transport/pom.xml $(shell find jvm/transport/src -type f)
-	@command -v mvn >/dev/null || { echo "mvn is missing, which builds the transport: apt-get install openjdk-17-jdk-headless maven"; exit 2; }
-	@echo "Building the OneLake transport and running its tests (a minute; the first time it fetches Spark and Hadoop)"
-	@mvn -B -q -f jvm/transport/pom.xml package
+.SECONDEXPANSION:
+jvm/%.jar: jvm/$$(firstword $$(subst /, ,$$*))/pom.xml $$(shell find jvm/$$(firstword $$(subst /, ,$$*))/src -type f)
+	@command -v mvn >/dev/null || { echo "mvn is missing, which builds our jars: apt-get install openjdk-17-jdk-headless maven"; exit 2; }
+	@echo "Building $(@F) and running its tests (a minute; the first time it fetches Spark and Hadoop)"
+	@mvn -B -q -f $< package
 	@touch $@
 
-setup-test: setup $(TRANSPORT)  ## what only tests need: storage emulator, Functions worker, policy linter, Chromium, a judge of what DataHub gets
+setup-test: setup $(JARS)  ## what only tests need: storage emulator, Functions worker, policy linter, Chromium, a judge of what DataHub gets
 	@printf 'tools.%s\n' azurite functions_env datahub_env policy chromium | xargs -P 4 -n 1 $(BIN)/python -m
 
 $(READY): requirements-dev.lock pyproject.toml

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.jars import class_path, transport_jar
+from tools.jars import TRANSPORT, built, class_path
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -79,7 +79,7 @@ class Session:
 
     def _spark(self) -> dict[str, str]:
         return {
-            "spark.driver.extraClassPath": os.pathsep.join([class_path(self.listener), str(transport_jar())]),
+            "spark.driver.extraClassPath": os.pathsep.join([class_path(self.listener), str(built(TRANSPORT))]),
             "spark.driver.extraJavaOptions": "-Duser.timezone=Asia/Tokyo -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",

@@ -25,6 +25,9 @@ DEMO_FS = CACHE / "demo-fs" / "headwater-demo-fs.jar"
 TRANSPORT = JVM / "transport" / "target" / "headwater-transport.jar"
 """The listener's transport to OneLake and other stores; `make jvm` builds it."""
 
+PLUGIN = JVM / "plugin" / "target" / "headwater-plugin.jar"
+"""Spark's plugin that takes lineage into a table; `make jvm` builds it, too."""
+
 JAVA = 17
 INSTALL = "Debian or Ubuntu: `sudo apt-get install openjdk-17-jdk-headless maven`. Then run `make setup` again."
 
@@ -51,11 +54,11 @@ def class_path(listener: str) -> str:
     return os.pathsep.join(map(str, wanted))
 
 
-def transport_jar() -> Path:
-    """Return the jar of the OneLake transport; raise Missing if it was not built."""
-    if not TRANSPORT.exists():
-        raise Missing(f"{TRANSPORT.name} is not in {TRANSPORT.parent.relative_to(ROOT)}. Run `make jvm`.")
-    return TRANSPORT
+def built(jar: Path) -> Path:
+    """Return one of our own jars, `TRANSPORT` or `PLUGIN`; raise Missing if it was not built."""
+    if not jar.exists():
+        raise Missing(f"{jar.name} is not in {jar.parent.relative_to(ROOT)}. Run `make jvm`.")
+    return jar
 
 
 def require_java() -> str:

@@ -1,0 +1,100 @@
+package io.headwater.spark;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.time.Instant;
+import java.util.Iterator;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.UUID;
+
+/**
+ * One HTTP request as an endpoint took it, or what was dropped: a row of the table.
+ *
+ * <p>{@link #line} is its one form outside of memory: between executors and the driver, and in files.
+ */
+final class Body {
+  /** The method of a row whose bytes tell what was dropped. */
+  static final String LOSSES = "LOSSES";
+
+  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final int OVERHEAD_BYTES = 512;
+
+  final String id;
+  final Application application;
+  final String executor;
+  final String method;
+  final String path;
+  final Map<String, String> headers;
+  final Instant receivedAt;
+  final byte[] bytes;
+
+  /** Take a request under an id of its own. */
+  Body(
+      Application application, String executor, String method, String path, Map<String, String> headers, Instant receivedAt,
+      byte[] bytes) {
+    this(UUID.randomUUID().toString(), application, executor, method, path, headers, receivedAt, bytes);
+  }
+
+  private Body(
+      String id, Application application, String executor, String method, String path, Map<String, String> headers,
+      Instant receivedAt, byte[] bytes) {
+    this.id = id;
+    this.application = application;
+    this.executor = executor;
+    this.method = method;
+    this.path = path;
+    this.headers = headers;
+    this.receivedAt = receivedAt;
+    this.bytes = bytes;
+  }
+
+  /** Return about how many bytes it takes in memory. */
+  long size() {
+    long size = OVERHEAD_BYTES + bytes.length + path.length();
+    for (Map.Entry<String, String> header : headers.entrySet()) {
+      size += header.getKey().length() + header.getValue().length();
+    }
+    return size;
+  }
+
+  /** Return it as one line of JSON, without its end; the bytes are in base64. */
+  byte[] line() {
+    ObjectNode node = JSON.createObjectNode();
+    node.put("id", id);
+    node.put("application_id", application.id());
+    node.put("application_name", application.name());
+    node.put("executor_id", executor);
+    node.put("method", method);
+    node.put("path", path);
+    ObjectNode named = node.putObject("headers");
+    headers.forEach(named::put);
+    node.put("received_at", receivedAt.toString());
+    node.put("body", bytes);
+    try {
+      return JSON.writeValueAsBytes(node);
+    } catch (IOException impossible) {
+      throw new IllegalStateException(impossible);
+    }
+  }
+
+  /** Read a line; throws IOException if it is none, such as one that was torn. */
+  static Body read(byte[] line) throws IOException {
+    JsonNode node = JSON.readTree(line);
+    if (node == null || !node.hasNonNull("id") || !node.hasNonNull("body")) {
+      throw new IOException("this is no line of a body");
+    }
+    Map<String, String> headers = new TreeMap<>();
+    for (Iterator<Map.Entry<String, JsonNode>> each = node.path("headers").fields(); each.hasNext(); ) {
+      Map.Entry<String, JsonNode> header = each.next();
+      headers.put(header.getKey(), header.getValue().asText());
+    }
+    return new Body(
+        node.get("id").asText(),
+        new Application(node.path("application_id").asText(null), node.path("application_name").asText(null)),
+        node.path("executor_id").asText(), node.path("method").asText(), node.path("path").asText(), headers,
+        Instant.parse(node.path("received_at").asText()), node.get("body").binaryValue());
+  }
+}

@@ -1,0 +1,166 @@
+package io.headwater.spark;
+
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.time.Instant;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A small HTTP server on this machine's loopback: POST of anything to any path is a body, POST /flush and GET /health are ours.
+ *
+ * <p>Bounded: bodies in size, requests in number at once and in the time they may take to arrive.
+ */
+final class Endpoint implements AutoCloseable {
+  /** As large as what a receiver takes. */
+  static final int MAX_BODY_BYTES = 32 << 20;
+
+  private static final Logger LOG = LoggerFactory.getLogger(HeadwaterPlugin.class);
+  private static final int AT_ONCE = 8;
+  private static final String SECONDS_TO_ARRIVE = "sun.net.httpserver.maxReqTime";
+
+  static {
+    if (System.getProperty(SECONDS_TO_ARRIVE) == null) {
+      System.setProperty(SECONDS_TO_ARRIVE, "20"); // Java reads it once, for all its HTTP servers of this process
+    }
+  }
+
+  private final HttpServer server;
+  private final ExecutorService threads;
+  private final int maxBodyBytes;
+  private volatile Desk desk;
+
+  /** Listen; port 0 is any that is free. Throws IOException if the port is taken. */
+  Endpoint(int port, int maxBodyBytes, Desk desk) throws IOException {
+    this.desk = desk;
+    this.maxBodyBytes = maxBodyBytes;
+    server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), 0);
+    threads = Executors.newFixedThreadPool(AT_ONCE, work -> daemon(work, "headwater-plugin-http"));
+    server.setExecutor(threads);
+    server.createContext("/", this::handle);
+    startAsDaemon();
+  }
+
+  /** Stand somebody else behind it. */
+  void serve(Desk other) {
+    desk = other;
+  }
+
+  String url() {
+    return "http://" + server.getAddress().getAddress().getHostAddress() + ":" + server.getAddress().getPort();
+  }
+
+  int port() {
+    return server.getAddress().getPort();
+  }
+
+  /** Answer who is being answered, for a second at most, and listen no more. */
+  @Override
+  public void close() {
+    threads.shutdown();
+    try {
+      threads.awaitTermination(1, TimeUnit.SECONDS);
+    } catch (InterruptedException stop) {
+      Thread.currentThread().interrupt();
+    }
+    server.stop(0);
+    threads.shutdownNow();
+  }
+
+  private void handle(HttpExchange exchange) {
+    try {
+      answer(exchange, of(exchange));
+    } catch (IOException gone) {
+      LOG.debug("Headwater plugin: a client went away: {}", gone.toString());
+    } catch (RuntimeException | Error error) {
+      LOG.warn("Headwater plugin: a request failed: {}", error.toString());
+      try {
+        answer(exchange, Answer.later(error.toString()));
+      } catch (IOException | RuntimeException gone) {
+        LOG.debug("Headwater plugin: a client went away: {}", gone.toString());
+      }
+    } finally {
+      exchange.close();
+    }
+  }
+
+  private Answer of(HttpExchange exchange) throws IOException {
+    String method = exchange.getRequestMethod();
+    String path = exchange.getRequestURI().getPath(); // without the query, which may hold a key
+    if (method.equals("GET") && path.equals("/health")) {
+      return desk.health();
+    }
+    if (!method.equals("POST")) {
+      return Answer.onlyPost();
+    }
+    byte[] bytes = read(exchange);
+    if (bytes == null) {
+      return Answer.tooLarge(maxBodyBytes);
+    }
+    if (path.equals("/flush")) {
+      return desk.flush();
+    }
+    return desk.take(method, path, KeptHeaders.of(exchange.getRequestHeaders()), Instant.now(), bytes);
+  }
+
+  /** Return the body, or null as soon as it is known to be too large. */
+  private byte[] read(HttpExchange exchange) throws IOException {
+    String length = exchange.getRequestHeaders().getFirst("Content-Length");
+    if (length != null && Long.parseLong(length.trim()) > maxBodyBytes) {
+      return null;
+    }
+    try (InputStream in = exchange.getRequestBody()) {
+      byte[] bytes = in.readNBytes(maxBodyBytes + 1);
+      return bytes.length > maxBodyBytes ? null : bytes;
+    }
+  }
+
+  private static void answer(HttpExchange exchange, Answer answer) throws IOException {
+    byte[] said = answer.said.toString().getBytes(StandardCharsets.UTF_8);
+    exchange.getResponseHeaders().set("Content-Type", "application/json");
+    if (answer.header != null) {
+      exchange.getResponseHeaders().set(answer.header, answer.value);
+    }
+    exchange.sendResponseHeaders(answer.status, said.length);
+    exchange.getResponseBody().write(said);
+  }
+
+  /** Java's server gives its thread the nature of who starts it; any other than a daemon would keep the process alive. */
+  private void startAsDaemon() {
+    AtomicReference<RuntimeException> failed = new AtomicReference<>();
+    Thread starter =
+        daemon(
+            () -> {
+              try {
+                server.start();
+              } catch (RuntimeException error) {
+                failed.set(error);
+              }
+            },
+            "headwater-plugin-start");
+    starter.start();
+    try {
+      starter.join();
+    } catch (InterruptedException stop) {
+      Thread.currentThread().interrupt();
+    }
+    if (failed.get() != null) {
+      throw failed.get();
+    }
+  }
+
+  private static Thread daemon(Runnable work, String name) {
+    Thread thread = new Thread(work, name);
+    thread.setDaemon(true);
+    return thread;
+  }
+}

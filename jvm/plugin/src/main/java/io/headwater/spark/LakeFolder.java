@@ -1,0 +1,95 @@
+package io.headwater.spark;
+
+import java.io.ByteArrayOutputStream;
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+
+/**
+ * The folder {@code _headwater} in the table's own, for what a session could not write into the table at its end: when a context
+ * stops no session can commit any more, but Hadoop still writes files.
+ *
+ * <p>Delta passes over names that begin with an underscore, when it reads and when it tidies up.
+ */
+final class LakeFolder {
+  static final String NAME = "_headwater";
+
+  private final Path folder;
+  private final Configuration configuration;
+
+  LakeFolder(String location, Configuration configuration) {
+    folder = new Path(new Path(location), NAME);
+    this.configuration = configuration;
+  }
+
+  /** Write a batch into a file of its id, which others see whole or not at all; returns where it lies. */
+  String put(Batch batch) throws IOException {
+    FileSystem files = open();
+    Path place = new Path(folder, batch.id() + SpillFile.SUFFIX);
+    Path temporary = new Path(folder, "." + batch.id() + ".tmp");
+    try (OutputStream out = files.create(temporary, true)) {
+      out.write(Lines.write(batch.bodies()));
+    }
+    if (!files.rename(temporary, place) && !files.exists(place)) {
+      throw new IOException("the store does not rename " + temporary.getName());
+    }
+    return place.toString();
+  }
+
+  /** Return what sessions left here. */
+  List<Batch> left() throws IOException {
+    List<Batch> left = new ArrayList<>();
+    try {
+      for (FileStatus each : open().listStatus(folder)) {
+        String name = each.getPath().getName();
+        if (!name.startsWith(".") && name.endsWith(SpillFile.SUFFIX)) {
+          left.add(new InLake(each.getPath()));
+        }
+      }
+    } catch (FileNotFoundException none) {
+      // no session left anything
+    }
+    return left;
+  }
+
+  private FileSystem open() throws IOException {
+    return folder.getFileSystem(configuration);
+  }
+
+  private final class InLake implements Batch {
+    private final Path file;
+
+    InLake(Path file) {
+      this.file = file;
+    }
+
+    @Override
+    public String id() {
+      String name = file.getName();
+      return name.substring(0, name.length() - SpillFile.SUFFIX.length());
+    }
+
+    @Override
+    public List<Body> bodies() throws IOException {
+      ByteArrayOutputStream whole = new ByteArrayOutputStream();
+      try (InputStream in = open().open(file)) {
+        in.transferTo(whole);
+      } catch (FileNotFoundException taken) {
+        return List.of(); // another session was quicker
+      }
+      return Lines.read(whole.toByteArray(), file);
+    }
+
+    @Override
+    public void discard() throws IOException {
+      open().delete(file, false);
+    }
+  }
+}

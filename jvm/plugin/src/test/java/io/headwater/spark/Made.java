@@ -1,0 +1,51 @@
+package io.headwater.spark;
+
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import org.apache.spark.SparkConf;
+
+/** What tests need of everything: bodies, settings, what was logged. */
+final class Made {
+  static final Application NIGHTLY = new Application("local-1", "nightly");
+
+  private Made() {}
+
+  static Body body(String text) {
+    return new Body(
+        NIGHTLY, "driver", "POST", "/api/v1/lineage", Map.of("content-type", "application/json"),
+        Instant.parse("2026-03-01T23:59:59.500Z"), text.getBytes(StandardCharsets.UTF_8));
+  }
+
+  /** Return settings of the table {@code /lake/lineage}; more: names behind the prefix, and their values. */
+  static PluginSettings settings(Path spillDir, String... more) {
+    SparkConf conf = new SparkConf(false).set(PluginSettings.PREFIX + "table", "/lake/lineage");
+    conf.set(PluginSettings.PREFIX + "spillDir", spillDir.resolve("spill").toString());
+    for (int each = 0; each < more.length; each += 2) {
+      conf.set(PluginSettings.PREFIX + more[each], more[each + 1]);
+    }
+    return new PluginSettings(conf);
+  }
+
+  static List<String> texts(List<Body> bodies) {
+    return bodies.stream().map(each -> new String(each.bytes, StandardCharsets.UTF_8)).collect(Collectors.toList());
+  }
+
+  /** Return the lines that were logged meanwhile. */
+  static List<String> logged(Runnable work) {
+    PrintStream before = System.err;
+    ByteArrayOutputStream said = new ByteArrayOutputStream();
+    System.setErr(new PrintStream(said, true, StandardCharsets.UTF_8));
+    try {
+      work.run();
+    } finally {
+      System.setErr(before);
+    }
+    return said.toString(StandardCharsets.UTF_8).lines().collect(Collectors.toList());
+  }
+}

@@ -1,0 +1,113 @@
+package io.headwater.spark;
+
+import java.io.FilterOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.net.URI;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Semaphore;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.RawLocalFileSystem;
+import org.apache.hadoop.util.Progressable;
+
+/** This machine's disk under {@code troubled://NAME/}, with the troubles of a store far away, by its name. */
+public final class TroubledFileSystem extends RawLocalFileSystem {
+  static final String SCHEME = "troubled";
+  private static final Map<String, Trouble> TROUBLES = new ConcurrentHashMap<>();
+
+  private URI uri;
+  private Trouble trouble;
+
+  /** What is wrong with a store now. */
+  static final class Trouble {
+    /** Thrown by every call, such as without a token. */
+    volatile IOException refusal;
+
+    /** Bytes until the store is full. */
+    volatile long room = Long.MAX_VALUE;
+
+    /** A rename comes through, and its answer is lost. */
+    volatile boolean losesAnswers;
+
+    /** A write takes a permit: without permits it waits. */
+    final Semaphore gate = new Semaphore(1_000_000);
+
+    /** A permit for each write that has begun, for each file that is there under its name. */
+    final Semaphore begun = new Semaphore(0);
+
+    final Semaphore landed = new Semaphore(0);
+  }
+
+  /** Give a store of this name its troubles. */
+  static void trouble(String name, Trouble trouble) {
+    TROUBLES.put(name, trouble);
+  }
+
+  @Override
+  public void initialize(URI name, Configuration conf) throws IOException {
+    uri = name;
+    trouble = TROUBLES.get(name.getAuthority());
+    super.initialize(name, conf);
+  }
+
+  @Override
+  public URI getUri() {
+    return uri == null ? super.getUri() : uri; // asked by the constructor, before it has a name
+  }
+
+  @Override
+  public boolean mkdirs(Path path) throws IOException {
+    refuse();
+    return super.mkdirs(path);
+  }
+
+  @Override
+  public FSDataOutputStream create(
+      Path path, boolean overwrite, int buffer, short copies, long block, Progressable progress) throws IOException {
+    refuse();
+    trouble.begun.release();
+    trouble.gate.acquireUninterruptibly();
+    return new FSDataOutputStream(new Filling(super.create(path, overwrite, buffer, copies, block, progress)), null);
+  }
+
+  @Override
+  public boolean rename(Path from, Path to) throws IOException {
+    refuse();
+    boolean done = super.rename(from, to);
+    trouble.landed.release();
+    if (trouble.losesAnswers) {
+      throw new IOException("Connection reset");
+    }
+    return done;
+  }
+
+  private void refuse() throws IOException {
+    if (trouble.refusal != null) {
+      throw trouble.refusal;
+    }
+  }
+
+  private final class Filling extends FilterOutputStream {
+    private Filling(OutputStream out) {
+      super(out);
+    }
+
+    @Override
+    public void write(byte[] bytes, int from, int count) throws IOException {
+      for (int each = from; each < from + count; each++) {
+        write(bytes[each]);
+      }
+    }
+
+    @Override
+    public void write(int one) throws IOException {
+      if (trouble.room-- <= 0) {
+        throw new IOException("No space left on device");
+      }
+      out.write(one);
+    }
+  }
+}

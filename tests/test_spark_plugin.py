@@ -1,0 +1,254 @@
+"""The Spark plugin under Spark's real listener, two versions of it: what is posted lands in its table once."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+
+from tools.jars import PLUGIN, built, class_path
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+ROOT = Path(__file__).parents[1]
+Row = dict[str, Any]
+
+
+class Driver:
+    """A Spark driver in a process of its own, its table and its disk below a folder."""
+
+    def __init__(self, folder: Path, listener: str, master: str = "local[1]", **settings: str):
+        """Start it; settings: behind `spark.headwater.plugin.`."""
+        self.folder = folder
+        folder.mkdir(exist_ok=True)
+        self.errors = folder / "stderr.log"
+        spark = _spark(folder, listener, master)
+        plugin = {"table": str(folder / "lineage"), "spillDir": str(folder / "spill"), **settings}
+        every = spark | {f"spark.headwater.plugin.{key}": value for key, value in plugin.items()}
+        with self.errors.open("a") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.plugin_driver", json.dumps(every), str(folder)],
+                cwd=ROOT,
+                env=os.environ | {"PYTHONPATH": str(ROOT), "SPARK_HOME": str(_spark_home(folder))},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
+        url, self.java = self.tell("address")
+        self.url = url and url.removeprefix("http://")
+
+    def tell(self, word: str) -> Any:
+        """Have it do something; return its answer."""
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(word + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        assert line, self.errors.read_text()[-4_000:]
+        return json.loads(line)
+
+    def post(self, path: str, body: bytes = b"", method: str = "POST", **headers: str) -> tuple[int, Any]:
+        """Ask the driver's endpoint; return status and answer."""
+        connection = HTTPConnection(self.url, timeout=120)
+        connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+        answer = connection.getresponse()
+        said = json.loads(answer.read())
+        connection.close()
+        return answer.status, said
+
+    def rows(self, **equal: str) -> list[Row]:
+        """Return the rows of the table whose columns are equal to these, as they came."""
+        found: list[Row] = DeltaTable(self.folder / "lineage").to_pyarrow_table().to_pylist()
+        chosen = [row for row in found if all(row[name] == value for name, value in equal.items())]
+        return sorted(chosen, key=lambda row: row["received_at"])
+
+    def kill(self) -> None:
+        """Kill its Java, and then it."""
+        os.kill(self.java, signal.SIGKILL)
+        self._process.kill()
+        self._process.wait()
+
+    def end(self) -> None:
+        """Let it end by itself, with all of its Java."""
+        ended = os.pidfd_open(self.java)
+        self._process.communicate(timeout=120)
+        assert select.select([ended], [], [], 120)[0], "Java does not end"
+        os.close(ended)
+
+
+def _spark(folder: Path, listener: str, master: str) -> dict[str, str]:
+    jars = os.pathsep.join([class_path(listener), str(built(PLUGIN))])
+    return {
+        "spark.master": master,
+        "spark.driver.extraClassPath": jars,
+        "spark.executor.extraClassPath": jars,
+        "spark.driver.extraJavaOptions": "-Duser.timezone=Asia/Tokyo -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.plugins": "io.headwater.spark.HeadwaterPlugin",
+        "spark.extraListeners": "io.openlineage.spark.agent.OpenLineageSparkListener",
+        "spark.openlineage.namespace": "jobs",
+    }
+
+
+def _spark_home(folder: Path) -> Path:
+    """Return pyspark's own files under another folder: a cluster of this machine writes its work beside them."""
+    found = find_spec("pyspark")
+    assert found
+    assert found.origin
+    home = folder / "spark"
+    if not home.exists():
+        home.mkdir()
+        for each in Path(found.origin).parent.iterdir():
+            (home / each.name).symlink_to(each)
+    return home
+
+
+def _events(rows: list[Row]) -> Counter[tuple[str, str, str]]:
+    """Count the listener's events by type, job and output."""
+    events = [json.loads(row["body"]) for row in rows]
+    return Counter(
+        (event["eventType"], event["job"]["namespace"], event["outputs"][0]["name"] if event["outputs"] else "")
+        for event in events
+    )
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
+    """Give a session with two executors."""
+    driver = Driver(tmp_path_factory.mktemp("cluster"), "1.53.0", "local-cluster[2,1,1024]")
+    yield driver
+    driver.tell("stop")
+    driver.end()
+
+
+def test_what_the_listener_emits_lands_once_and_a_second_flush_adds_nothing(cluster: Driver) -> None:
+    tables = [cluster.tell("write") for _ in range(3)]
+    bodies, table = cluster.tell("flush")
+    assert table == str(cluster.folder / "lineage")
+    assert bodies == len(cluster.rows()) == 1 + 2 * len(tables)
+    assert cluster.tell("flush") == [0, table]
+
+    rows = cluster.rows()
+    wanted = {("START", "jobs", ""): 1} | {(kind, "jobs", name): 1 for name in tables for kind in ("START", "COMPLETE")}
+    assert _events(rows) == wanted
+    assert len({row["id"] for row in rows}) == len(rows)
+    for row in rows:
+        assert row["dt"] == row["received_at"].date()
+        assert (row["executor_id"], row["method"], row["path"]) == ("driver", "POST", "/api/v1/lineage")
+        assert row["application_id"].startswith("app-")
+        assert row["application_name"] == "nightly"
+        assert dict(row["headers"])["content-type"].startswith("application/json")
+
+
+def test_what_executors_post_comes_through_without_its_credentials(cluster: Driver) -> None:
+    posted = cluster.tell("post")
+    assert [status for _, _, status in posted] == [202] * 8
+    assert cluster.url not in {url.removeprefix("http://") for _, url, _ in posted}
+
+    assert cluster.tell("flush")[0] >= 8  # the listener tells of the job, too
+    rows = cluster.rows(path="/any/route")
+    assert {row["body"] for row in rows} == {b"body %d" % number for number in range(8)}
+    assert {row["executor_id"] for row in rows} <= {"0", "1"}
+    assert {dict(row["headers"])["x-batch"] for row in rows} == {str(number) for number in range(8)}
+    assert "SECRET" not in str(cluster.rows())
+
+
+def test_a_body_is_kept_as_it_came(cluster: Driver) -> None:
+    status, said = cluster.post("/api/v1/lineage/batch", b"\x1f\x8b\x00not even gzip", content_encoding="gzip")
+    assert status == 202
+    assert cluster.post("/flush") == (200, {"bodies": 1, "table": str(cluster.folder / "lineage")})
+    [row] = cluster.rows(id=said["id"])
+    assert row["body"] == b"\x1f\x8b\x00not even gzip"
+    assert dict(row["headers"])["content-encoding"] == "gzip"
+    assert cluster.post("/api/v1/lineage", method="PUT")[0] == 405
+    assert cluster.post("/health", method="GET")[1]["waiting"] == 0
+
+
+def test_two_sessions_of_one_process_and_a_kill(tmp_path: Path) -> None:
+    """The oldest listener keeps the address of a process's first session; a kill loses what is in memory alone."""
+    driver = Driver(tmp_path / "twice", "1.27.0", bufferBytes="8k")
+    one = driver.tell("write")
+    driver.tell("flush")
+    driver.tell("again")
+    left = list((driver.folder / "lineage/_headwater").glob("*.ndjson"))
+    assert [json.loads(file.read_text())["application_name"] for file in left] == ["nightly"]
+    two = driver.tell("write")
+    driver.tell("flush")
+    assert not list((driver.folder / "lineage/_headwater").glob("*.ndjson"))
+    kinds = ("START", "COMPLETE")
+    wanted = {("START", "jobs", ""): 2, ("COMPLETE", "jobs", ""): 1}
+    assert _events(driver.rows()) == wanted | {(kind, "jobs", name): 1 for name in (one, two) for kind in kinds}
+
+    before = {row["id"] for row in driver.rows()}
+    posted = [driver.post("/x", b"x" * 1_000)[1]["id"] for _ in range(20)]
+    in_memory = driver.post("/health", method="GET")[1]["waiting"]
+    assert 0 < in_memory < 20
+    driver.kill()
+
+    after = Driver(tmp_path / "twice", "1.53.0")
+    after.tell("flush")
+    assert {row["id"] for row in after.rows()} >= before | set(posted[in_memory:])
+    assert not {row["id"] for row in after.rows()} & set(posted[:in_memory])
+    assert len(after.rows()) == len({row["id"] for row in after.rows()})
+
+    after.post("/y", b"written as the process ends")
+    after.end()
+    assert len(after.rows(path="/y")) == 1
+    ends = [json.loads(file.read_text()) for file in (after.folder / "lineage/_headwater").glob("*.ndjson")]
+    assert [end["path"] for end in ends] == ["/api/v1/lineage"], (
+        "the application's last event waits for the next session"
+    )
+
+
+def test_what_finds_no_room_is_dropped_counted_and_told(tmp_path: Path) -> None:
+    driver = Driver(tmp_path / "full", "1.53.0", table="lineage", bufferBytes="8k", spillBytes="8k")
+    answers = [driver.post("/x", b"x" * 1_000)[0] for _ in range(30)]
+    assert set(answers) == {202, 507}
+    dropped = answers.count(507)
+    assert driver.post("/health", method="GET")[1]["dropped"] == dropped
+    table = driver.tell("write")
+    more = driver.post("/health", method="GET")[1]["dropped"] - dropped
+    bodies, name = driver.tell("flush")
+    assert name == "lineage", "a name of the catalog"
+    assert driver.errors.read_text().count("lineage events dropped so far: memory and disk are full") == 1
+
+    found = DeltaTable(driver.folder / "warehouse/lineage").to_pyarrow_table().to_pylist()
+    assert bodies == len(found)
+    [losses] = [json.loads(row["body"])["headwater"] for row in found if row["method"] == "LOSSES"]
+    assert losses["dropped"] == losses["queueFull"] == dropped + more
+    assert losses["applicationName"] == "nightly"
+    assert losses["namespace"] == "jobs"
+    assert Path(table, "_SUCCESS").exists(), "no job is harmed"
+    driver.tell("flush")
+    assert driver.tell("flush")[0] == 0
+    driver.end()
+
+
+def test_wrong_settings_are_said_and_no_job_is_harmed(tmp_path: Path) -> None:
+    driver = Driver(tmp_path / "wrong", "1.53.0", bufferBytes="much")
+    assert driver.url is None
+    assert Path(driver.tell("write"), "_SUCCESS").exists()
+    driver.end()
+    said = driver.errors.read_text()
+    assert said.count("spark.headwater.plugin.bufferBytes is much. Give a size such as 64m") == 1
+    assert "NO LINEAGE IS TAKEN in this session" in said

@@ -15,6 +15,7 @@ from bench import (
     sinks,
     spark,
     stream,
+    transport,
     upgrade,
 )
 from bench.figures import QUICK_ROUNDS, ROUNDS, show
@@ -38,6 +39,7 @@ def main() -> None:
     show("Dashboard", dashboard.run(rounds))
     show("Spark", spark.run(spark.QUICK_EVENTS if quick else spark.EVENTS))
     show("Stream", stream.run(stream.QUICK_EVENTS if quick else stream.EVENTS))
+    show("Transport", transport.run(rounds))
     show("Long run", longrun.run(longrun.QUICK_EVENTS if quick else longrun.EVENTS))
 
 

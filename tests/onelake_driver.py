@@ -1,7 +1,8 @@
 """A small Spark application under the settings it is given: `python -m tests.onelake_driver SETTINGS JOBS FOLDER END`.
 
 It writes JOBS tables below FOLDER, prints the process id of its Java, and ends: END is `stop` (the session is stopped),
-`exit` (the process just ends) or `wait` (for the end of standard input: it wants to be killed).
+`exit` (the process just ends), `wait` (for the end of standard input: it wants to be killed) or `again` (after a line
+of input it overwrites its tables, and stops).
 """
 
 import json
@@ -18,8 +19,7 @@ def main(settings: str, jobs: str, folder: str, end: str) -> None:
     for key, value in json.loads(settings).items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
-    for number in range(int(jobs)):
-        spark.range(3).write.parquet(str(Path(folder) / f"table_{number}"))
+    write_tables(spark, int(jobs), folder)
     context = spark.sparkContext._jsc.sc()
     context.listenerBus().waitUntilEmpty()
     java = spark.sparkContext._jvm
@@ -28,8 +28,16 @@ def main(settings: str, jobs: str, folder: str, end: str) -> None:
     sys.stdout.flush()
     if end == "wait":
         sys.stdin.read()
-    elif end == "stop":
+    elif end == "again":
+        sys.stdin.readline()
+        write_tables(spark, int(jobs), folder)
+    if end in {"stop", "again"}:
         spark.stop()
+
+
+def write_tables(spark: SparkSession, jobs: int, folder: str) -> None:
+    for number in range(jobs):
+        spark.range(3).write.mode("overwrite").parquet(str(Path(folder) / f"table_{number}"))
 
 
 if __name__ == "__main__":

@@ -4,96 +4,31 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tools.jars import TRANSPORT, built, class_path
+from tests.onelake_session import JOBS, LAKEHOUSE, Session
+from tools.jars import listeners
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-ROOT = Path(__file__).parents[1]
 AGAIN = pytest.mark.long
-LISTENERS = ("1.53.0", pytest.param("1.27.0", marks=AGAIN))
+NEWEST = "1.53.0"
+OLDER = tuple(version for version in listeners() if version != NEWEST)  # for Spark 4 there is none
+LISTENERS = (NEWEST, *(pytest.param(version, marks=AGAIN) for version in OLDER))
 NAME = re.compile(r"\d{13}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-(\d+)events\.ndjson")
-LAKEHOUSE = {"workspace": "Sales", "lakehouse": "Shop.Lakehouse", "closeTimeoutSeconds": "100"}
-JOBS = 5
 LOUD = "LINEAGE CANNOT BE STORED"
 
 
-@dataclass(frozen=True)
-class Session:
-    """One Spark application, whose OneLake is a folder."""
-
-    folder: Path
-    listener: str
-
-    @property
-    def errors(self) -> Path:
-        return self.folder / "stderr.log"
-
-    def start(self, end: str, transport: dict[str, str]) -> subprocess.Popen[str]:
-        """Start it with these settings behind `spark.openlineage.transport.`."""
-        self.folder.mkdir(exist_ok=True)
-        settings = self._spark() | {f"spark.openlineage.transport.{key}": value for key, value in transport.items()}
-        command = [sys.executable, "-m", "tests.onelake_driver", json.dumps(settings), str(JOBS)]
-        with self.errors.open("w") as errors:
-            return subprocess.Popen(
-                [*command, str(self.folder / "tables"), end],
-                cwd=ROOT,
-                env=os.environ | {"PYTHONPATH": str(ROOT)},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-            )
-
-    def run(self, end: str, transport: dict[str, str]) -> None:
-        """Run it to its end, which must be a good one, with all its tables."""
-        with self.start(end, transport) as process:
-            process.communicate(timeout=240)
-        assert process.returncode == 0, self.errors.read_text()
-        assert len(list((self.folder / "tables").rglob("_SUCCESS"))) == JOBS
-
-    def witnessed(self, **transport: str) -> dict[str, str]:
-        """Return settings with OpenLineage's own file transport beside ours: a witness of what was emitted."""
-        witness = {"type": "file", "location": str(self.folder / "witness.ndjson")}
-        both = {"a": {"type": "onelake", **transport}, "b": witness}
-        nested = {f"transports.{name}.{key}": value for name in both for key, value in both[name].items()}
-        return nested | {"type": "composite"}
-
-    def emitted(self) -> Counter[str]:
-        return Counter((self.folder / "witness.ndjson").read_text("utf-8").splitlines())
-
-    def files(self) -> list[Path]:
-        """Return the files that readers see."""
-        return sorted((self.folder / "onelake").rglob("[!.]*.ndjson"))
-
-    def landed(self) -> Counter[str]:
-        return Counter(line for file in self.files() for line in file.read_text("utf-8").splitlines())
-
-    def _spark(self) -> dict[str, str]:
-        return {
-            "spark.driver.extraClassPath": os.pathsep.join([class_path(self.listener), str(built(TRANSPORT))]),
-            "spark.driver.extraJavaOptions": "-Duser.timezone=Asia/Tokyo -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.hadoop.fs.abfss.impl": "headwater.demo.OneLakeOnDisk",
-            "spark.hadoop.headwater.demo.root": str(self.folder / "onelake"),
-            "spark.sql.warehouse.dir": str(self.folder / "warehouse"),
-            "spark.ui.enabled": "false",
-            "spark.ui.showConsoleProgress": "false",
-            "spark.extraListeners": "io.openlineage.spark.agent.OpenLineageSparkListener",
-        }
-
-
 @pytest.mark.parametrize(
-    ("listener", "end"), [("1.53.0", "stop"), ("1.27.0", "stop"), pytest.param("1.27.0", "exit", marks=AGAIN)]
+    ("listener", "end"),
+    [
+        *((version, "stop") for version in listeners()),
+        *(pytest.param(version, "exit", marks=AGAIN) for version in OLDER),
+    ],
 )
 def test_what_the_listener_emits_lands_whole_and_once(listener: str, end: str, tmp_path: Path) -> None:
     session = Session(tmp_path / "session", listener)
@@ -128,6 +63,29 @@ def test_a_kill_loses_at_most_what_is_in_the_queue(listener: str, tmp_path: Path
     assert not session.landed() - session.emitted()
     assert session.landed().total() >= 4
     assert lost.total() < 4
+
+
+def test_a_full_queue_drops_and_counts_and_the_count_arrives_when_the_store_is_back(tmp_path: Path) -> None:
+    session = Session(tmp_path / "session", NEWEST)
+    store = session.folder / "onelake"
+    with session.start("again", session.witnessed(**LAKEHOUSE, batchSize="2", queueCapacity="3")) as process:
+        store.write_text("a store that takes nothing: no folder can be made below it")
+        assert process.stdout
+        process.stdout.readline()
+        assert session.emitted().total() > 3
+        store.unlink()
+        while not session.files():
+            time.sleep(0.1)
+        process.communicate("\n", timeout=240)
+    assert process.returncode == 0, session.errors.read_text()
+
+    losses = [json.loads(line)["headwater"] for line in session.landed() if line.startswith('{"headwater"')]
+    events = Counter({line: n for line, n in session.landed().items() if not line.startswith('{"headwater"')})
+    lost = session.emitted() - events
+    assert not events - session.emitted()
+    assert sum(told["dropped"] for told in losses) == lost.total() > 0
+    assert {(told["applicationName"], told["namespace"]) for told in losses} == {("nightly", "fabric/Sales")}
+    assert list(session.emitted())[-1] in events  # what comes after the outage lands
 
 
 @pytest.mark.parametrize("listener", LISTENERS)

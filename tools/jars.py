@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,7 +19,8 @@ ROOT = Path(__file__).parents[1]
 CACHE = ROOT / ".cache" / "jars"
 JVM = ROOT / "jvm"
 BASE = "jars"
-_SIZES_MB = {BASE: 135, "spark4": 20, "runtimes": 6}
+SPARK4 = "spark4"
+_SIZES_MB = {BASE: 135, SPARK4: 63, "runtimes": 6}
 DEMO_FS_SOURCE = ROOT / "jvm" / "demo-fs" / "OneLakeOnDisk.java"
 DEMO_FS = CACHE / "demo-fs" / "headwater-demo-fs.jar"
 
@@ -41,17 +43,26 @@ def class_path(listener: str) -> str:
 
     Raises Missing for a version that is not in the list, or if the jars were not fetched.
     """
-    listed = _listed(BASE)
-    known = sorted(name.partition("-")[2] for name in {path.parts[0] for path in listed} if "openlineage" in name)
-    if listener not in known:
-        where = _list(BASE).relative_to(ROOT)
-        raise Missing(f"There is no listener {listener!r} in {where}. Known: {', '.join(known)}.")
+    if listener not in listeners():
+        where = _list(_of_this_spark()).relative_to(ROOT)
+        raise Missing(f"There is no listener {listener!r} in {where}. Known: {', '.join(listeners())}.")
+    listed = _listed(_of_this_spark())
     wanted = [CACHE / path for path in listed if path.parts[0] in ("delta", f"openlineage-{listener}")]
     wanted.append(DEMO_FS)
     absent = [path for path in wanted if not path.exists()]
     if absent:
         raise Missing(f"{absent[0].name} is not in {CACHE.relative_to(ROOT)}. Run `make setup`.")
     return os.pathsep.join(map(str, wanted))
+
+
+def listeners() -> tuple[str, ...]:
+    """Return the versions of the listener that there are for the Spark of this Python."""
+    folders = {path.parts[0] for path in _listed(_of_this_spark())}
+    return tuple(sorted(name.partition("-")[2] for name in folders if "openlineage" in name))
+
+
+def _of_this_spark() -> str:
+    return SPARK4 if version("pyspark").startswith("4.") else BASE
 
 
 def built(jar: Path) -> Path:
@@ -151,20 +162,25 @@ def _build_demo_fs() -> bool:
     source = _digest(DEMO_FS_SOURCE) or ""
     if DEMO_FS.exists() and stamp.exists() and stamp.read_text() == source:
         return False
-    javac = _require_tool("javac")
     classes = DEMO_FS.parent / "classes"
     shutil.rmtree(classes, ignore_errors=True)
-    classes.mkdir(parents=True)
-    command = [javac, "--release", str(JAVA), "-nowarn", "-proc:none", "-Xlint:none", "-cp", _hadoop(), "-d"]
-    done = subprocess.run([*command, str(classes), str(DEMO_FS_SOURCE)], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise Missing(f"javac does not take {DEMO_FS_SOURCE.relative_to(ROOT)}: {done.stderr.splitlines()[0]}")
+    compile_java(DEMO_FS_SOURCE, classes)
     with zipfile.ZipFile(DEMO_FS, "w") as jar:
         for path in sorted(classes.rglob("*.class")):
             jar.write(path, path.relative_to(classes))
     shutil.rmtree(classes)
     stamp.write_text(source)
     return True
+
+
+def compile_java(source: Path, classes: Path) -> None:
+    """Compile a file system of ours against pyspark's own Hadoop into a new folder. Raises Missing."""
+    javac = _require_tool("javac")
+    classes.mkdir(parents=True)
+    command = [javac, "--release", str(JAVA), "-nowarn", "-proc:none", "-Xlint:none", "-cp", _hadoop(), "-d"]
+    done = subprocess.run([*command, str(classes), str(source)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Missing(f"javac does not take {source.relative_to(ROOT)}: {done.stderr.splitlines()[0]}")
 
 
 def _hadoop() -> str:

@@ -17,7 +17,7 @@ HOME = ROOT / ".cache" / "spark4"
 
 def environment() -> Path:
     """Return the environment's interpreter; it and the jars are installed if they are not there as listed."""
-    jars.fetch("spark4")
+    jars.fetch(jars.SPARK4)
     return locked_environment(HOME, LOCK, sys.executable, "Spark 4.1")
 
 

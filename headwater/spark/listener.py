@@ -17,9 +17,12 @@ KEY = "spark.openlineage.transport.auth.apiKey"
 
 FABRIC = (
     "spark.master", "spark.app.name", "spark.synapse.context.notebookname", "trident.workspace.id",
-    "trident.artifact.id", "trident.artifact.type", "trident.activity.id",
+    "trident.artifact.id", "trident.artifact.type", "trident.activity.id", "headwater.stamp",
 )  # fmt: skip
-"""What the listener shall report of a session of Fabric: by its artifact's id a notebook stays one job (rule 3)."""
+"""What the listener shall report of a session of Fabric: by its artifact's id a notebook stays one job (rule 3).
+
+`headwater.stamp` is set by `headwater.stamp(spark, notebook=…)`.
+"""
 
 DATABRICKS = ("spark.master", "spark.app.name", "spark.databricks.clusterUsageTags.clusterName")
 

@@ -1,7 +1,8 @@
 """A folder as Spark's own storage layer sees it, whichever that is: looking there is no Spark job."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+from uuid import uuid4
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
@@ -54,6 +55,29 @@ class StoragePlace:
     def write(self, name: str, text: str) -> None:
         """Write a file, there or not."""
         self._write(name, text, over=True)
+
+    def create_named_last(self, pieces: Iterable[bytes], name: Callable[[], str]) -> bool:
+        """Write a file that is there at once and whole; its name is asked for when all pieces are written.
+
+        Tells whether no file had that name; else nothing changes. Raises OSError if the storage refuses the name.
+        """
+        temporary, final = self._at(f".{uuid4()}.tmp"), None  # Spark's readers pass over such names
+        try:
+            file = self._system.create(temporary, False)
+            try:
+                for piece in pieces:
+                    file.write(bytearray(piece))
+            finally:
+                file.close()
+            final = self._at(name())
+            if self._system.exists(final):
+                return False
+            self._system.mkdirs(final.getParent())
+            if not self._system.rename(temporary, final) and not self._system.exists(final):
+                raise OSError(f"The storage did not rename a file to {final}.")
+        finally:
+            self._system.delete(temporary, False)
+        return True
 
     def remove(self, name: str) -> None:
         """Remove a file, or a folder with all that is in it, there or not."""

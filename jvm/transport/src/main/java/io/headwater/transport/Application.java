@@ -16,4 +16,7 @@ interface Application {
   String id();
 
   String name();
+
+  /** The namespace of its jobs, which tells teams with applications of one name apart; null where none is set. */
+  String namespace();
 }

@@ -14,8 +14,9 @@ import org.slf4j.LoggerFactory;
  * Events that were dropped since the last file: counted, said in the log once a minute, and told by the next file.
  *
  * <p>The file's last line tells it, which is no OpenLineage event: {@code {"headwater": {"transport": "onelake", "application":
- * …, "applicationName": …, "dropped": 12, "queueFull": 11, "unserialisable": 1, "since": …, "until": …}}}. {@code dropped} is
- * the sum of the two reasons; {@code since} and {@code until} are the first and the last drop, UTC.
+ * …, "applicationName": …, "namespace": …, "dropped": 12, "queueFull": 11, "unserialisable": 1, "since": …, "until": …}}}.
+ * {@code namespace} is that of the application's jobs, left out where none is set; {@code dropped} is the sum of the two
+ * reasons; {@code since} and {@code until} are the first and the last drop, UTC.
  */
 final class Losses {
   private static final Logger LOG = LoggerFactory.getLogger(OneLakeTransport.class);
@@ -54,6 +55,9 @@ final class Losses {
     told.put("transport", OneLakeTransportBuilder.TYPE);
     told.put("application", application.id());
     told.put("applicationName", application.name());
+    if (application.namespace() != null) {
+      told.put("namespace", application.namespace());
+    }
     told.put("dropped", queueFull + unserialisable);
     told.put("queueFull", queueFull);
     told.put("unserialisable", unserialisable);

@@ -16,6 +16,7 @@ final class SparkApplication implements Application {
   private Configuration configuration;
   private String id = "unknown";
   private String name = "unknown";
+  private String namespace;
   private volatile SparkContext seen;
 
   @Override
@@ -52,6 +53,12 @@ final class SparkApplication implements Application {
     return name;
   }
 
+  @Override
+  public synchronized String namespace() {
+    look();
+    return namespace;
+  }
+
   private void look() {
     Option<SparkContext> active = SparkContext$.MODULE$.getActive();
     if (active.isDefined() && !active.get().isStopped()) {
@@ -59,6 +66,7 @@ final class SparkApplication implements Application {
       configuration = context.hadoopConfiguration();
       id = context.applicationId();
       name = context.appName();
+      namespace = context.conf().get("spark.openlineage.namespace", null);
       seen = context;
     }
   }

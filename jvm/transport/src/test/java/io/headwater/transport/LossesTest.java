@@ -41,6 +41,16 @@ class LossesTest {
   }
 
   @Test
+  void theNamespaceOfTheJobsIsToldWhereOneIsSet() {
+    World world = new World(folder);
+    world.namespace = "fabric/Sales";
+    Losses losses = new Losses(world);
+    losses.countQueueFull();
+    String told = new String(losses.take(world), StandardCharsets.UTF_8);
+    assertTrue(told.contains("\"applicationName\":\"nightly\",\"namespace\":\"fabric/Sales\",\"dropped\":1,"), told);
+  }
+
+  @Test
   void theLogHearsOfThemOnceAMinute() {
     World world = new World(folder);
     Losses losses = new Losses(world);

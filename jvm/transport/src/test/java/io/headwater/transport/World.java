@@ -33,6 +33,7 @@ final class World extends Clock implements Application {
   volatile Instant now = Instant.parse("2026-03-01T23:59:59.500Z");
   volatile boolean started = true;
   volatile boolean ending;
+  volatile String namespace;
   private final Configuration configuration = new Configuration();
 
   World(Path root) {
@@ -140,6 +141,11 @@ final class World extends Clock implements Application {
   @Override
   public String name() {
     return "nightly";
+  }
+
+  @Override
+  public String namespace() {
+    return namespace;
   }
 
   @Override

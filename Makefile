@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# compiled code is kept, also where the environment says otherwise: tests start hundreds of processes
+export PYTHONDONTWRITEBYTECODE :=
 # three at once on two cores: tests wait for processes, too; what shares a Spark or a Headwater stays in one (tests/conftest.py)
 SPREAD := --dist loadscope --no-loadscope-reorder --numprocesses
 AT_ONCE := $(MAKE) --no-print-directory --jobs 2 --output-sync=target

@@ -62,6 +62,9 @@ class GeneralSettings(BaseModel):
     claims_options: dict[str, Secret] = Field(
         {}, description="`account_name` and `account_key`, or `sas_token`, for `claims_url` instead of an identity."
     )
+    ingest_options: dict[str, Secret] = Field(
+        {}, description="`account_name` and `account_key`, or `sas_token`, for files in Azure instead of an identity."
+    )
     vacuum_hours: int = Field(
         24, ge=24, description="Files that the lake no longer uses are deleted after this; 168 behind a shortcut."
     )

@@ -1,5 +1,6 @@
 """A skipped test fails the run: nothing here may be left out silently."""
 
+import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -115,6 +116,14 @@ def shop_to_read(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Asker]":
     with up(tmp_path_factory.mktemp("shop") / "data") as running, Asker(running.url) as asker:
         asker.post(*EVENTS)
         yield asker
+
+
+@pytest.fixture
+def usual_umask() -> Iterator[None]:
+    """Let files be readable by all unless we see to it, as on most machines."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
 
 
 @pytest.fixture

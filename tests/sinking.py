@@ -43,7 +43,8 @@ class SinkWorld(World):
     def store(self, *bodies: bytes) -> None:
         """Let events come into the lake."""
         self.append(*bodies)
-        while self.parser().step():
+        parser = self.parser()
+        while parser.step():
             pass
 
     def runner(self, sink: Sink, stop: threading.Event, environment: dict[str, str] | None = None) -> Runner:

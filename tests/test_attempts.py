@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from headwater.errors import InvalidEvent
 from headwater.eventlog import RecordKind
 from headwater.eventlog.folder_claims import FolderClaims
@@ -47,6 +49,7 @@ def test_the_record_that_is_given_up_is_rejected_unread_and_the_next_is_stored(t
     assert [row["sequence"] for row in rows(tmp_path, "events")] == [2]
 
 
+@pytest.mark.slow
 def test_large_bodies_beside_the_log_count_when_a_batch_is_cut(tmp_path: Path) -> None:
     claims = FolderClaims(tmp_path / "claims")
     large = body(run_event(padding="x" * (BATCH_BYTES // 2)))

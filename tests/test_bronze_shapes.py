@@ -93,6 +93,7 @@ def made() -> Iterator[bytes]:
         yield json.dumps(run).encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "events", [samples, worlds, spoiled, made, hostile_names.copies], ids=lambda each: each.__name__
 )
@@ -110,6 +111,7 @@ def test_parts_from_columns_are_parts_from_bodies(events: Any, tmp_path: Path) -
     assert len(there) >= 7
 
 
+@pytest.mark.slow
 def test_an_index_of_columns_is_the_index_of_bodies(tmp_path: Path) -> None:
     world = parsed(tmp_path, [*samples(), *spoiled(), *made(), *changes()])
     columns, bodies = (indexed(world, tmp_path / name, keep) for name, keep in (("columns", True), ("bodies", False)))

@@ -4,6 +4,8 @@ import json
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from headwater.events.position import Source
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.database import open_for_reading
@@ -38,6 +40,7 @@ class Writer:
             return int(sql.execute("SELECT count(*) FROM edges").fetchone()[0])
 
 
+@pytest.mark.slow
 def test_edges_that_no_run_says_any_more_are_deleted_and_come_back_with_one_that_does(tmp_path: Path) -> None:
     writer = Writer(tmp_path / "index.sqlite")
     writer.take(stream(1, x_from(A, C)))

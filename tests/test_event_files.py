@@ -110,6 +110,7 @@ def test_a_broken_document_is_one_invalid_event_and_its_place_is_named(tmp_path:
     assert "Not JSON" in event.problems[0].message
 
 
+@pytest.mark.slow
 def test_an_endless_line_is_skipped_and_the_next_one_is_checked(tmp_path: Path) -> None:
     endless = b'{"a":"' + b"x" * (LONGEST_LINE + 3 * 2**20) + b'"}\n'
     path = written(tmp_path, gzip.compress(GOOD[0] + endless + GOOD[1], compresslevel=1))

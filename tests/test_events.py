@@ -218,6 +218,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     st.dictionaries(st.sampled_from(["schema", "columnLineage", "lineage", "symlinks", "parent", "own"]), json_values)
@@ -272,6 +273,7 @@ lineages = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(lineages)
 def test_lineage_that_keeps_to_the_specification_gives_what_the_general_way_gives(facet: dict[str, Any]) -> None:

@@ -27,6 +27,8 @@ ROOMS: tuple[tuple[str, set[str]], ...] = (  # the first that fits: modules, and
     ("headwater.eventlog.kafka*", {"kafka"}),
     ("headwater.eventlog.event_hub*", {"azure"}),
     ("headwater.eventlog.blob_claims", {"azure"}),
+    ("headwater.file_intake.sources.azure_files", {"azure"}),
+    ("headwater.file_intake.capture_records", {"azure"}),
     ("headwater.runtime.workspaces", {"azure"}),
     ("headwater.runtime.lake_file", {"azure"}),
     ("headwater.sinks.targets.kafka*", {"server", "kafka"}),
@@ -97,6 +99,7 @@ def modules() -> dict[str, Path]:
     return {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in paths}
 
 
+@pytest.mark.slow
 def test_each_module_imports_what_its_rooms_extras_name_and_each_extra_names_no_more() -> None:
     used: dict[str, set[str]] = {extra: set(NOT_IMPORTED) for extra in PROJECT["optional-dependencies"]}
     for module, path in modules().items():
@@ -113,6 +116,7 @@ def test_the_wheel_alone_has_no_server_no_delta_rs_and_pins_nothing_that_a_runti
     assert [each for each in PROJECT["dependencies"] if each.startswith("pyarrow")] == ["pyarrow"]
 
 
+@pytest.mark.slow
 def test_rules_and_spark_are_imported_beside_the_packages_of_a_runtime_alone() -> None:
     there = closure(BASE | brought("spark") | brought("notebooks"))
     rooms = [name for name in modules() if name.startswith(("headwater.lineage.", "headwater.spark."))]
@@ -121,6 +125,7 @@ def test_rules_and_spark_are_imported_beside_the_packages_of_a_runtime_alone() -
     assert {"typer", "pydantic", "deltalake", "starlette", "confluent_kafka", "azure"} <= gone
 
 
+@pytest.mark.slow
 def test_a_replay_by_spark_needs_no_more_than_its_extra() -> None:
     targets = [TARGETS[kind] for kind in BY_TASKS]
     gone = imported_beside(closure(BASE | brought("spark") | brought("replay")), [*REPLAY, *targets])
@@ -149,6 +154,7 @@ def closure(packages: set[str]) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("missing", "code", "extra"),
     [

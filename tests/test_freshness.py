@@ -166,6 +166,7 @@ def test_each_station_counts_what_waits_in_it(place: Place) -> None:
     assert place.freshness.waiting() == (0, 0), "duplicates and rejected records are no event that a question could see"
 
 
+@pytest.mark.slow
 def test_an_event_that_comes_between_the_question_and_the_look_is_answered(place: Place) -> None:
     place.world.append(event("r"))
     place.parse()

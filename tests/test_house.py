@@ -46,6 +46,7 @@ def test_no_two_modules_or_packages_have_one_name() -> None:
     assert twice(modules(FILES)) == {}
 
 
+@pytest.mark.slow
 def test_no_two_classes_have_one_name() -> None:
     assert twice(classes(FILES)) == {}
 

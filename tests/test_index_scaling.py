@@ -24,6 +24,7 @@ from tests.until_end import until_end
 FEW, MANY = 200, 1600
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 4])
 def test_votes_are_looked_up_in_steps_linear_in_the_outputs_of_an_event(tmp_path: Path, jobs: int) -> None:
     few, many = (
@@ -35,6 +36,7 @@ def test_votes_are_looked_up_in_steps_linear_in_the_outputs_of_an_event(tmp_path
     assert many < few * MANY / FEW * 1.5
 
 
+@pytest.mark.slow
 def test_votes_are_looked_up_in_steps_linear_in_the_jobs_that_write_one_dataset(tmp_path: Path) -> None:
     few, many = (
         steps_of_counting(

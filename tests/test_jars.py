@@ -45,6 +45,7 @@ def test_jars_that_are_there_are_only_checked() -> None:
     assert done.stdout.startswith("Jars checked: ")
 
 
+@pytest.mark.slow
 def test_without_java_the_pipeline_says_in_one_line_what_to_install(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "demo.pipeline", "--url", "http://127.0.0.1:9", "--lake", str(tmp_path)]
     environment = {"PATH": "", "HEADWATER_KEY": "no-key-needed"}

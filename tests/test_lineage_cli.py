@@ -121,6 +121,7 @@ ASKED = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_answers_are_the_same_text_whatever_the_hash_seed(data: Path, tmp_path: Path) -> None:
     script = tmp_path / "ask.py"
     script.write_text(
@@ -137,6 +138,7 @@ def test_answers_are_the_same_text_whatever_the_hash_seed(data: Path, tmp_path: 
     assert second == first
 
 
+@pytest.mark.slow
 def test_tables_show_clear_values_from_before_readers_from_before_and_mere_showing(
     command: Command, tmp_path: Path
 ) -> None:

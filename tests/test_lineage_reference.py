@@ -170,6 +170,7 @@ def summary(store: MemoryStore) -> object:
     )
 
 
+@pytest.mark.slow
 def test_votes_that_do_not_matter_make_no_difference() -> None:
     """Silver keeps none of them at hand."""
     for events in [*map(random_world, range(60)), *(deliver(case.events) for case in opaque.CASES)]:

@@ -41,6 +41,7 @@ def small_commits(lake: Bronze, count: int) -> LakeTable:
     return table
 
 
+@pytest.mark.slow
 def test_compaction_joins_files_and_changes_no_row_and_no_watermark(tmp_path: Path) -> None:
     lake = World(tmp_path).bronze
     table = small_commits(lake, 30)
@@ -79,6 +80,7 @@ def test_a_file_of_the_lake_that_cannot_be_read_makes_the_lake_unavailable(tmp_p
         table.query("SELECT event_id FROM t ORDER BY event_id")
 
 
+@pytest.mark.slow
 def test_readers_of_the_lake_do_not_pay_for_pyarrow() -> None:
     code = "import sys, headwater.local.serve_process; sys.exit('pyarrow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -150,6 +152,7 @@ def test_names_in_tables_are_plain(table: Table) -> None:
     assert all(name.isidentifier() and name.islower() for name in found)
 
 
+@pytest.mark.slow
 def test_a_handle_sees_each_commit_of_another_also_where_the_log_between_was_cleaned_away(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.append(event(0))

@@ -13,6 +13,8 @@ from headwater.tables import BRONZE, ListOf, Table
 from tests.fixtures import unpack_before_verdicts
 from tests.parsing import World, event
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 OLD = Table("t", {"sequence": "long", "text": "string", "at": "timestamp"}, ())
 NEW = Table("t", {"sequence": "long", "added": "string", "text": "string", "at": "timestamp", "late": "timestamp",

@@ -1,9 +1,7 @@
 """The data folder is its owner's alone: raw bodies lie in it."""
 
 import logging
-import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,12 +16,7 @@ from tests.running import headwater
 LARGE = {"claim_bytes": 1000}
 
 
-@pytest.fixture(autouse=True)
-def usual_umask() -> Iterator[None]:
-    """Let files be readable by all unless we see to it, as on most machines."""
-    before = os.umask(0o022)
-    yield
-    os.umask(before)
+pytestmark = pytest.mark.usefixtures("usual_umask")
 
 
 def open_to_others(folder: Path) -> dict[str, str]:
@@ -72,18 +65,6 @@ def test_a_data_folder_that_was_open_to_others_is_closed_with_a_word_when_headwa
         assert f"Other accounts had rights on {world.folder}" in gateway.said()
     with running(world.folder) as gateway:
         assert "Other accounts" not in gateway.said()
-
-
-@pytest.mark.slow
-def test_spark_that_we_start_leaves_nothing_of_the_lake_open_either(tmp_path: Path) -> None:
-    world = World(tmp_path / "data")
-    world.append(event(1))
-    world.parser().step()
-    prepare_folder(world.settings)  # closes the lake, which this process made
-    found = headwater("spark", "refresh", "--data", world.folder, cwd=tmp_path, timeout_s=240)
-    assert found.returncode == 0, found.stderr
-    assert list(world.folder.glob("lake/silver/*"))
-    assert open_to_others(world.folder / "lake") == {}
 
 
 def test_of_a_folder_that_holds_other_things_only_our_part_is_closed(

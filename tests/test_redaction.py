@@ -163,6 +163,7 @@ def test_the_two_names_of_a_pair_and_their_order_do_not_matter() -> None:
     assert redact([{"Key": "apiKey", "Value": "x7"}]) == [{"Key": "apiKey", "Value": REDACTED}]
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(TREES | st.lists(PAIRS, max_size=3))
 def test_redaction_is_idempotent_and_keeps_what_it_need_not_change(value: Any) -> None:

@@ -462,6 +462,7 @@ def test_rule_1_of_a_repeated_event_the_first_receipt_counts() -> None:
     assert states(Reference([late, early], known_at_us=START_US)) == {"COMPLETE"}
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(worlds(), st.randoms(use_true_random=False))
 def test_order_repetition_and_other_namespaces_change_nothing(world: list[Delivered], chance: Random) -> None:
@@ -576,6 +577,7 @@ def many() -> list[Reference]:
     return [Reference(random_world(seed)) for seed in range(500)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("feature", FEATURES)
 def test_worlds_have(feature: str, many: list[Reference]) -> None:
     assert sum(bool(FEATURES[feature](lineage)) for lineage in many) >= len(many) // 100

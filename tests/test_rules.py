@@ -743,6 +743,7 @@ def test_cycles_of_any_length_end(size: int) -> None:
     assert lineage.unused(ring[0]) == {}
 
 
+@pytest.mark.slow
 def test_ten_thousand_columns_make_no_hundred_million_edges() -> None:
     """Dataset-wide entries are a meeting point, never columns times columns."""
     names = [f"c{n}" for n in range(10_000)]

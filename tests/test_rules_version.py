@@ -39,12 +39,14 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path / "copy"
 
 
+@pytest.mark.slow
 def test_an_editable_install_and_another_systems_line_ends_make_one_version(copy: Path) -> None:
     for source in copy.rglob("*.py"):
         source.write_bytes(source.read_bytes().replace(b"\n", b"\r\n"))
     assert version_in(copy) == UserRules().rules_hash
 
 
+@pytest.mark.slow
 def test_an_archive_as_spark_hands_to_its_workers_makes_the_same_version(copy: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "headwater.whl", "w") as wheel:
         for file in copy.rglob("*"):
@@ -60,6 +62,7 @@ def test_the_function_app_on_its_python_has_the_same_version(tmp_path: Path) -> 
     assert version_in(tmp_path / "app", str(environment())) == UserRules().rules_hash
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "module",
     ["lineage/edges/edge_sets", "events/times", "index/writing/indexer", "spark/gold/open_candidates", "tables"],

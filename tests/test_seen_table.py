@@ -3,6 +3,7 @@
 import sqlite3
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -44,6 +45,7 @@ class Keeper:
         return sorted(self.table.newest_first(Span(NAME)))
 
 
+@pytest.mark.slow
 @settings(STEADY, max_examples=300)
 @given(st.lists(st.lists(uses, min_size=1, max_size=6), min_size=1, max_size=8), st.integers(0, 2**32))
 def test_the_schema_of_any_time_is_found_whatever_was_left_out(batches: list[list[SeenSchema]], seed: int) -> None:

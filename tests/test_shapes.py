@@ -71,6 +71,7 @@ def test_of_a_job_that_recurs_only_the_first_run_is_derived() -> None:
     assert len(store.runs) == 50
 
 
+@pytest.mark.slow
 def test_worlds_that_repeat_themselves_have_runs_that_are_known() -> None:
     lookups = hits = 0
     for seed in range(20):

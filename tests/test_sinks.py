@@ -48,6 +48,7 @@ def test_what_the_lake_has_arrives_once_and_in_order(world: SinkWorld, server: S
     assert world.ledger.counts("out") == (20, 0, 0)
 
 
+@pytest.mark.slow
 def test_a_sink_that_runs_gets_what_comes(world: SinkWorld, server: SinkServer) -> None:
     with world.running(sink(type="openlineage", url=server.url)):
         for count in (3, 2):
@@ -126,6 +127,7 @@ def test_a_target_that_answers_too_late_or_is_cut_off_gets_the_event_again(
     assert {*runs(server.taken)} == {*runs([made])}
 
 
+@pytest.mark.slow
 def test_an_address_where_nobody_listens_and_a_certificate_that_is_wrong_are_named(
     world: SinkWorld, server: SinkServer
 ) -> None:
@@ -138,6 +140,7 @@ def test_an_address_where_nobody_listens_and_a_certificate_that_is_wrong_are_nam
     assert world.ledger.counts("out") == (0, 0, 0)
 
 
+@pytest.mark.slow
 def test_what_is_refused_for_good_is_kept_with_its_reason_and_redriven(world: SinkWorld, server: SinkServer) -> None:
     made = events(6)
     bad, poison = runs(made)[1], runs(made)[3]
@@ -161,6 +164,7 @@ def test_what_is_refused_for_good_is_kept_with_its_reason_and_redriven(world: Si
     assert sorted(runs(server.taken)) == sorted(runs(made))
 
 
+@pytest.mark.slow
 def test_what_fails_for_ever_at_the_end_of_a_partition_holds_up_no_other_one(
     world: SinkWorld, server: SinkServer
 ) -> None:
@@ -203,6 +207,7 @@ def test_events_of_one_run_keep_their_order_whatever_fails(world: SinkWorld, ser
     assert all(states(server.taken, run) == ["START", "COMPLETE"] for run in runs(starts))
 
 
+@pytest.mark.slow
 def test_two_sinks_on_one_lake_do_not_wait_for_each_other(world: SinkWorld, server: SinkServer) -> None:
     made = events(50)
     hold = threading.Event()
@@ -238,6 +243,7 @@ def test_a_paused_sink_stands_still_also_while_it_waits_for_its_target(world: Si
         assert len(server.asked) == asked + 3
 
 
+@pytest.mark.slow
 def test_what_was_delivered_before_a_stop_is_not_delivered_again(world: SinkWorld, server: SinkServer) -> None:
     made = events(8)
     world.store(*bodies(made))
@@ -254,6 +260,7 @@ def test_what_was_delivered_before_a_stop_is_not_delivered_again(world: SinkWorl
     assert world.ledger.counts("out") == (7, 1, 0)
 
 
+@pytest.mark.slow
 def test_a_reset_sink_sends_again_from_there_and_counts_go_on(world: SinkWorld, server: SinkServer) -> None:
     made = events(6)
     world.store(*bodies(made))
@@ -272,6 +279,7 @@ def test_a_reset_sink_sends_again_from_there_and_counts_go_on(world: SinkWorld, 
     assert world.ledger.counts("out").delivered == 14
 
 
+@pytest.mark.slow
 def test_a_sink_that_begins_now_leaves_history_out_even_when_it_starts_again(
     world: SinkWorld, server: SinkServer
 ) -> None:
@@ -319,6 +327,7 @@ def test_a_preview_is_what_is_sent(world: SinkWorld, server: SinkServer) -> None
     assert server.asked == []
 
 
+@pytest.mark.slow
 def test_large_bodies_and_odd_names_go_through(world: SinkWorld, server: SinkServer) -> None:
     made = events(3, job={"namespace": "'; DROP--", "name": "x" * 4000})
     made[1]["job"] = {"namespace": "n", "name": "big", "facets": {"big": {"value": "ü" * (5 << 20)}}}
@@ -327,6 +336,7 @@ def test_large_bodies_and_odd_names_go_through(world: SinkWorld, server: SinkSer
     assert server.taken == made
 
 
+@pytest.mark.slow
 def test_what_stands_behind_a_wide_gap_of_the_log_is_found(world: SinkWorld, server: SinkServer) -> None:
     first, last = events(2)
     world.store(*[body(first)] * (AT_ONCE + 100), body(last))
@@ -334,6 +344,7 @@ def test_what_stands_behind_a_wide_gap_of_the_log_is_found(world: SinkWorld, ser
     assert server.taken == [first, last]
 
 
+@pytest.mark.slow
 def test_the_ledger_stays_small_and_keeps_what_it_says(world: SinkWorld, server: SinkServer) -> None:
     made = events(2)
     server.answer = refuse(runs(made)[0], status=400)
@@ -349,6 +360,7 @@ def test_the_ledger_stays_small_and_keeps_what_it_says(world: SinkWorld, server:
     assert len(server.asked) == 2
 
 
+@pytest.mark.slow
 def test_two_runners_of_one_sink_lose_nothing_and_do_not_go_back(world: SinkWorld, server: SinkServer) -> None:
     made = events(300)
     out = sink(type="openlineage", url=server.url, batch=7)

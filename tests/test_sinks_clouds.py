@@ -20,6 +20,8 @@ from tests.made_events import body
 from tests.sink_server import Asked, Said, sink_server
 from tests.sinking import SinkWorld, events, no_token, sink
 
+pytestmark = pytest.mark.slow
+
 SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 PATH = "/v2/domains/dzd_1/lineage/events"
 

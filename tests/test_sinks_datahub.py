@@ -370,6 +370,7 @@ def posted(server: Any) -> list[dict[str, Any]]:
     return [each for batch in server.taken if isinstance(batch, dict) for each in batch["proposals"]]
 
 
+@pytest.mark.slow
 def test_d10_runs_go_in_batches_each_with_all_that_the_lake_has_of_it(tmp_path: Path) -> None:
     world = SinkWorld(tmp_path)
     start = run(eventType="START", inputs=[dataset("i")])
@@ -395,6 +396,7 @@ def test_d10_runs_go_in_batches_each_with_all_that_the_lake_has_of_it(tmp_path: 
         assert {*map(key, again)} <= {*map(key, before)}  # repeated delivery changes nothing
 
 
+@pytest.mark.slow
 def test_a_run_that_is_refused_holds_no_other_one_up_and_goes_when_it_is_redriven(tmp_path: Path) -> None:
     world, start = SinkWorld(tmp_path), run(eventType="START", inputs=[dataset("i")])
     bad = start | {"eventType": "COMPLETE", "inputs": []}
@@ -433,6 +435,7 @@ def test_a_check_tells_datahub_from_its_page_and_a_key_that_may_not_write() -> N
         assert posted(server) == []
 
 
+@pytest.mark.slow
 def test_what_is_too_large_for_datahub_is_not_sent() -> None:
     many = [{"name": f"column-{place:06d}-{'x' * 200}"} for place in range(70_000)]
     with closing(open_sink(sink(**PLAIN | DATASETS), no_token)) as target:  # type: ignore[arg-type]

@@ -14,6 +14,8 @@ from tests.test_sinks_datahub import FACET, IDENTITY, SPARK, dataset, source, ur
 from tests.test_sinks_datahub_ways import written
 from tools.datahub_env import judged
 
+pytestmark = pytest.mark.slow
+
 NAMES = {"namespace": "prod", "name": "app"}
 FLOW = "urn:li:dataFlow:(spark,app,prod)"
 JOB = f"urn:li:dataJob:({FLOW},app)"
@@ -221,7 +223,6 @@ def test_tasks_of_an_orchestrator_are_no_actions_of_one_application(tmp_path: Pa
     assert told.jobs() == {f"urn:li:dataJob:({flow},app{name})" for name in ("", ".one", ".two")}
 
 
-@pytest.mark.slow
 def test_datahubs_own_package_reads_what_is_told_of_a_real_application(tmp_path: Path) -> None:
     lines = (EVENTS / "spark-3.5.7-listener-1.53.0.ndjson").read_bytes().splitlines()
     options = {"metadata.dataset.materialize": True, "metadata.dataset.include_schema_metadata": True}

@@ -22,6 +22,8 @@ from tests.test_sinks_datahub import HOSTILE, dataset, proposals, run
 from tests.test_sinks_targets import read_all
 from tools.datahub_env import file_source, judged, topic_schema
 
+pytestmark = pytest.mark.slow
+
 SUBJECT = "MetadataChangeProposal_v1-value"
 
 
@@ -42,7 +44,6 @@ def plain(told: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     ]
 
 
-@pytest.mark.slow
 def test_datahubs_own_source_reads_the_file_which_grows_batch_by_batch(tmp_path: Path) -> None:
     world, path = SinkWorld(tmp_path / "data"), tmp_path / "out" / "proposals.json"
     first, second = run(outputs=[dataset("o")]), run(outputs=[dataset("p")])
@@ -57,7 +58,6 @@ def test_datahubs_own_source_reads_the_file_which_grows_batch_by_batch(tmp_path:
         assert read[3] | meant[3] == read[3], "what was said came back otherwise"  # what was left out has a default
 
 
-@pytest.mark.slow
 def test_azures_storage_holds_the_proposals_of_the_file_and_a_repeat_is_the_same(
     tmp_path: Path, storage: Storage
 ) -> None:
@@ -168,7 +168,6 @@ def to_topic(kafka: Broker, topic: str, url: str) -> Sink:
     return sink(type="datahub", emitter="kafka", every="10ms", **options)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["confluent", "datahub", "empty"])
 def test_datahubs_topic_gets_avro_that_its_own_schema_reads(
     tmp_path: Path, kafka: Broker, kind: str, monkeypatch: pytest.MonkeyPatch
@@ -195,7 +194,6 @@ def test_datahubs_topic_gets_avro_that_its_own_schema_reads(
     assert (count, wrong) == (len(told), [])
 
 
-@pytest.mark.slow
 def test_a_registry_that_is_away_or_no_registry_is_waited_for(tmp_path: Path, kafka: Broker) -> None:
     world, topic = SinkWorld(tmp_path), kafka.topic("MetadataChangeProposal_v1")
     world.store(*bodies([run()]))

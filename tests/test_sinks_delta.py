@@ -18,6 +18,8 @@ from tests.made_events import dataset_event, job_event, run_event
 from tests.sink_server import eventually
 from tests.sinking import SinkWorld, bodies, events, no_token, sink, stored
 
+pytestmark = pytest.mark.slow
+
 FACET = {"_producer": "https://example.org", "_schemaURL": "https://example.org/facet.json"}
 RUN = {"runId": "0195C000-0000-7000-9000-000000000001"}
 PARENT = {"run": {"runId": "0195c000-0000-7000-9000-00000000000a"}, "job": {"namespace": "tests", "name": "app"}}
@@ -150,7 +152,6 @@ def test_an_address_that_is_none_is_named() -> None:
         sink(type="delta", table="gs://bucket/runs")
 
 
-@pytest.mark.slow
 def test_a_table_in_azures_storage_has_the_rows_and_its_key_stays_secret(tmp_path: Path, storage: Storage) -> None:
     world, place = SinkWorld(tmp_path / "data"), storage.lake()
     made = events(3)

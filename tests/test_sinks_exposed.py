@@ -25,6 +25,8 @@ from tests.sink_server import Asked, Said, SinkServer, eventually, sink_server
 from tests.sinking import SinkWorld, no_token, sink
 from tests.test_sinks_webhook import SECRET, verify
 
+pytestmark = pytest.mark.slow
+
 RAW, SAFE, SHARED = ((LAKE, f"exposed/{name}") for name in ("raw", "safe", "shared"))
 ENVIRONMENT = {"HOOK": SECRET, "READER": "key-of-a-reader"}
 
@@ -263,7 +265,6 @@ def test_whom_to_ask_is_named_and_checked(headwater: Running) -> None:
             assert "columns with the tag 'pii' are exposed" in target.check()
 
 
-@pytest.mark.slow
 def test_the_process_of_sinks_asks_its_own_headwater_and_is_killed_before_it_keeps_what_it_told(tmp_path: Path) -> None:
     data, name = tmp_path / "data", (LAKE, "exposed/up")
     with sink_server() as server, sink_server() as between:

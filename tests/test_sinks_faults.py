@@ -10,6 +10,8 @@ from tests.sink_faults import FAULTS, faulty_server
 from tests.sink_server import eventually
 from tests.sinking import SinkWorld, bodies, events, no_token, runs, sink
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_holds_up_no_other_sink_and_loses_nothing(tmp_path: Path, name: str) -> None:

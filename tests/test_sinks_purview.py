@@ -189,6 +189,7 @@ def test_our_process_type_is_the_one_that_was_verified_and_texts_of_ours() -> No
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_loss_9_a_run_is_a_process_between_its_datasets_a_column_of_two_tables_has_both(tmp_path: Path) -> None:
     world = SinkWorld(tmp_path)
     facet = columns(
@@ -241,6 +242,7 @@ def test_loss_2_a_merge_without_inputs_has_those_of_its_columns_a_read_or_a_writ
     assert world.dead() == {}
 
 
+@pytest.mark.slow
 def test_loss_4_every_state_is_told_and_only_what_counts_makes_lineage(tmp_path: Path) -> None:
     """The forerunner knew START and COMPLETE alone."""
     world = SinkWorld(tmp_path)
@@ -262,6 +264,7 @@ def test_loss_4_every_state_is_told_and_only_what_counts_makes_lineage(tmp_path:
         assert [each["jobName"] for _, _, each in lineages(atlas)] == ["stream"]
 
 
+@pytest.mark.slow
 def test_what_a_run_said_before_counts_in_the_batch_and_from_the_lake(tmp_path: Path) -> None:
     """Events of a run add up: its COMPLETE need not repeat what its START said."""
     world = SinkWorld(tmp_path)
@@ -295,6 +298,7 @@ def test_a_long_run_counts_from_its_start_also_where_a_filter_keeps_that_back(tm
         assert [(inputs, outputs) for inputs, outputs, _ in lineages(atlas)] == [([f"{ADLS}/a"], [f"{ADLS}/b"])]
 
 
+@pytest.mark.slow
 def test_losses_5_and_8_a_copy_of_a_name_between_stores_is_lineage_and_a_second_end_adds_up(
     tmp_path: Path,
 ) -> None:
@@ -444,6 +448,7 @@ def test_what_atlas_is_told_is_what_pyapacheatlas_makes(tmp_path: Path) -> None:
     assert sorted(types, key=by_name) == sorted(plain, key=by_name)
 
 
+@pytest.mark.slow
 def test_an_unknown_type_is_a_dead_letter_alone_and_redriven_once_there(tmp_path: Path) -> None:
     world = SinkWorld(tmp_path)
     odd = run_event(outputs=[table("db/t", "azurekusto://help.kusto.windows.net")])
@@ -461,6 +466,7 @@ def test_an_unknown_type_is_a_dead_letter_alone_and_redriven_once_there(tmp_path
         assert len(lineages(atlas)) == 3
 
 
+@pytest.mark.slow
 def test_loss_1_what_a_filter_keeps_back_is_counted_and_stays_in_the_lake(
     tmp_path: Path,
 ) -> None:
@@ -476,6 +482,7 @@ def test_loss_1_what_a_filter_keeps_back_is_counted_and_stays_in_the_lake(
         assert world.ledger.counts("out").delivered == 3
 
 
+@pytest.mark.slow
 def test_loss_3_a_run_without_a_word_about_its_environment_is_told_from_its_start(tmp_path: Path) -> None:
     """The forerunner dropped a START without `environment-properties`, and with it the COMPLETE that waited for it."""
     world = SinkWorld(tmp_path)
@@ -490,6 +497,7 @@ def test_loss_3_a_run_without_a_word_about_its_environment_is_told_from_its_star
         assert [(inputs, outputs) for inputs, outputs, _ in lineages(atlas)] == [([f"{ADLS}/a"], [f"{ADLS}/b"])]
 
 
+@pytest.mark.slow
 def test_loss_5_runs_are_told_once_each_over_restarts_whatever_is_sent_again(tmp_path: Path) -> None:
     """The forerunner remembered ten runs, in one process."""
     world = SinkWorld(tmp_path)
@@ -502,6 +510,7 @@ def test_loss_5_runs_are_told_once_each_over_restarts_whatever_is_sent_again(tmp
         assert len(lineages(atlas)) == 25
 
 
+@pytest.mark.slow
 def test_loss_7_an_event_of_many_megabytes_is_told(tmp_path: Path) -> None:
     """The forerunner's hub took 1 MiB; a user's plan had 23,347,619 bytes."""
     world = SinkWorld(tmp_path)
@@ -531,6 +540,7 @@ def test_loss_10_nothing_of_an_event_is_in_the_log(tmp_path: Path, caplog: pytes
     assert "token-1" not in caplog.text
 
 
+@pytest.mark.slow
 def test_a_dataset_that_scans_spell_otherwise_is_bound_by_search_and_a_resource_set_before_its_folder(
     tmp_path: Path,
 ) -> None:
@@ -555,6 +565,7 @@ def test_a_dataset_that_scans_spell_otherwise_is_bound_by_search_and_a_resource_
         assert not any(name.lower().endswith("/lake/orders") for name in atlas.of("azure_datalake_gen2_path"))
 
 
+@pytest.mark.slow
 def test_a_placeholder_goes_when_its_asset_appears_and_takes_nobodys_lineage_along(tmp_path: Path) -> None:
     world = SinkWorld(tmp_path)
     unity, real = "unitycatalog://adb-1.azuredatabricks.net", "databricks://adb-1.azuredatabricks.net/catalogs/main"
@@ -590,6 +601,7 @@ def test_two_assets_that_a_placeholder_may_be_leave_it(tmp_path: Path) -> None:
         assert len(atlas.of("openlineage_dataset")) == 1
 
 
+@pytest.mark.slow
 def test_what_a_job_no_longer_does_is_deleted_what_others_and_its_other_outputs_have_stays(tmp_path: Path) -> None:
     world = SinkWorld(tmp_path)
 
@@ -644,6 +656,7 @@ def test_declarations_of_jobs_and_datasets_are_kept(tmp_path: Path) -> None:
     assert world.dead() == {}
 
 
+@pytest.mark.slow
 def test_loss_6_throttling_and_faults_are_waited_for_and_nothing_is_lost(tmp_path: Path) -> None:
     world = SinkWorld(tmp_path)
     world.store(*(body(run_event(outputs=[table(f"t/{number}")])) for number in range(20)))
@@ -673,6 +686,7 @@ def test_a_check_says_who_answers_and_which_types_are_not_there() -> None:
             target.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "file",
     [
@@ -697,6 +711,7 @@ def test_what_real_producers_sent_is_taken_whole(tmp_path: Path, file: str) -> N
     assert world.dead() == {}
 
 
+@pytest.mark.slow
 def test_odd_names_are_sent_as_they_are_and_a_huge_event_is_one_process(tmp_path: Path) -> None:
     world = SinkWorld(tmp_path)
     wide = {f"c{number}": [(f"in/{number % 50}", f"s{number}")] for number in range(5_000)}

@@ -83,6 +83,7 @@ def test_columns_are_entities_of_their_table_in_the_types_of_its_rule(tmp_path: 
     assert world.dead() == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_request_with_columns_is_what_pyapacheatlas_makes(tmp_path: Path, number: int) -> None:
     """A table of a type of Purview's, and one of ours with the definitions (`tests/atlas_golden.py` makes them)."""
@@ -103,6 +104,7 @@ def test_a_request_with_columns_is_what_pyapacheatlas_makes(tmp_path: Path, numb
     assert ("openlineage_column" in ours) == bool(number)
 
 
+@pytest.mark.slow
 def test_saying_it_again_changes_nothing_and_another_schema_what_is_other(tmp_path: Path) -> None:
     world = SinkWorld(tmp_path)
     with account() as (atlas, _, out):
@@ -126,6 +128,7 @@ def test_saying_it_again_changes_nothing_and_another_schema_what_is_other(tmp_pa
         assert changes(atlas) == (5, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("together", [True, False])
 def test_an_older_schema_that_comes_late_brings_nothing_back(tmp_path: Path, together: bool) -> None:
     world = SinkWorld(tmp_path)
@@ -168,6 +171,7 @@ def test_tables_that_a_scan_owns_keep_their_columns(tmp_path: Path) -> None:
     assert world.dead() == {}
 
 
+@pytest.mark.slow
 def test_a_table_that_a_scan_finds_later_is_the_scans_from_then_on(tmp_path: Path) -> None:
     world = SinkWorld(tmp_path)
     with account() as (atlas, _, out):
@@ -180,6 +184,7 @@ def test_a_table_that_a_scan_finds_later_is_the_scans_from_then_on(tmp_path: Pat
         assert changes(atlas) == (2, 0)
 
 
+@pytest.mark.slow
 def test_a_placeholder_takes_its_columns_along_when_its_asset_appears(tmp_path: Path) -> None:
     world = SinkWorld(tmp_path)
     real = "databricks://adb-1.azuredatabricks.net/catalogs/main/schemas/sales/tables/orders"
@@ -200,6 +205,7 @@ def test_a_placeholder_takes_its_columns_along_when_its_asset_appears(tmp_path: 
         assert [outputs for _, outputs, _ in lineages(atlas)] == [[real]]
 
 
+@pytest.mark.slow
 def test_a_column_is_never_taken_for_the_table_of_its_name(tmp_path: Path) -> None:
     world = SinkWorld(tmp_path)
     with account() as (atlas, _, out):
@@ -210,6 +216,7 @@ def test_a_column_is_never_taken_for_the_table_of_its_name(tmp_path: Path) -> No
         assert {*atlas.of("openlineage_dataset")} == {f"{PLACE}/main.sales", f"{PLACE}/main.sales.orders"}
 
 
+@pytest.mark.slow
 def test_five_thousand_columns_go_in_bounded_requests_and_one_more_is_one_more(tmp_path: Path) -> None:
     world = SinkWorld(tmp_path)
     wide = [f"c{number}" for number in range(5_000)]
@@ -226,6 +233,7 @@ def test_five_thousand_columns_go_in_bounded_requests_and_one_more_is_one_more(t
     assert world.dead() == {}
 
 
+@pytest.mark.slow
 def test_an_attempt_that_ends_midway_is_made_whole_by_the_next(tmp_path: Path) -> None:
     world = SinkWorld(tmp_path)
     wide = [f"c{number}" for number in range(40)]
@@ -262,6 +270,7 @@ def test_a_table_that_was_deleted_meanwhile_is_made_again_with_its_columns(tmp_p
         assert [*names(atlas).values()] == ["a", "b"]
 
 
+@pytest.mark.slow
 def test_odd_names_stay_apart(tmp_path: Path) -> None:
     world = SinkWorld(tmp_path)
     nested = {"name": "s", "type": "struct", "fields": [{"name": "in", "type": "int"}, {"name": "ü"}]}
@@ -285,6 +294,7 @@ def test_odd_names_stay_apart(tmp_path: Path) -> None:
     assert world.dead() == {}
 
 
+@pytest.mark.slow
 def test_masked_columns_are_entities_and_columnmapping_says_what_it_said(tmp_path: Path) -> None:
     world = SinkWorld(tmp_path)
     facet = columns({"who": [("people", "name")]})
@@ -325,6 +335,7 @@ def test_a_sinks_own_rule_names_type_relation_and_attributes(tmp_path: Path) -> 
         assert names(atlas, "lake_column") == {"https://acme/lake/a//X": "x"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "why"),
     [

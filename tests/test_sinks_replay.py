@@ -20,6 +20,8 @@ from tests.shop import EVENTS, MAILING, Asker
 from tests.sink_server import Asked, Said, SinkServer, eventually
 from tests.sinking import SinkWorld, bodies, events, runs
 
+pytestmark = pytest.mark.slow
+
 
 def opened(world: SinkWorld, to: str, span: ReplaySpan | None = None, batch: int = 1, key: str | None = None) -> Replay:
     return open_replay(world.settings, world.folder, span or ReplaySpan(), to, rate=None, batch=batch, key=key)
@@ -119,7 +121,6 @@ def test_a_sink_of_the_file_is_a_target_and_keeps_its_own_place(world: SinkWorld
         opened(world, "http://me:secret@host")
 
 
-@pytest.mark.slow
 def test_killed_a_replay_of_a_running_headwater_goes_on_and_the_second_answers_as_the_first(
     tmp_path: Path, server: SinkServer
 ) -> None:

@@ -7,6 +7,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from headwater.events.validation import validate_event
 from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, contributions
@@ -50,6 +52,7 @@ def broken(event: dict[str, Any]) -> set[str]:
     return {problem.message for problem in validate_event(event) if problem.severity == "error"}
 
 
+@pytest.mark.slow
 def test_what_a_verbatim_sink_sends_of_the_sample_events_is_as_valid_as_what_was_posted() -> None:
     posted = samples()
     sent = converted(posted, "events")
@@ -91,6 +94,7 @@ def sorted_edges(lineage: OutputLineage) -> Any:
     return [repr(lineage.output), *names, sorted(map(repr, lineage.opaque)), lineage.carries, lineage.rows_confirmed]
 
 
+@pytest.mark.slow
 def test_by_the_rules_one_event_of_a_run_says_what_all_its_events_say() -> None:
     whole = said(samples())
     assert sum(len(lineages) for lineages in whole.values()) > 20
@@ -145,6 +149,7 @@ def test_lineage_facets_of_a_run_add_up_each_entry_once_and_a_deleted_one_takes_
     assert [each["name"] for each in only["run"]["facets"]["lineage"]["entries"]] == ["b", "c"]
 
 
+@pytest.mark.slow
 def test_an_end_in_a_later_batch_brings_what_came_before_and_late_events_send_the_run_again(tmp_path: Path) -> None:
     world = SinkWorld(tmp_path)
     declared = job_event()

@@ -18,6 +18,8 @@ from tests.s3_server import REGION, S3Server
 from tests.sink_server import eventually
 from tests.sinking import SinkWorld, bodies, events, no_token, payloads, sink
 
+pytestmark = pytest.mark.slow
+
 SECRET = "a-very-secret-key"
 KNOWN = {"KEY": SECRET}
 
@@ -32,7 +34,6 @@ def opened(**options: Any) -> Any:
     return closing(open_sink(sink(**options), Secrets(no_token, KNOWN).reveal))
 
 
-@pytest.mark.slow
 def test_a_folder_is_waited_for_and_then_holds_every_event_in_whole_files(tmp_path: Path) -> None:
     world, made = SinkWorld(tmp_path / "data"), events(5)
     world.store(*bodies(made))
@@ -103,7 +104,6 @@ def test_datahubs_proposals_lie_in_files_of_a_bucket_and_a_repeat_is_the_same_fi
         sink(type="datahub", emitter="s3")
 
 
-@pytest.mark.slow
 def test_a_delta_table_that_two_sinks_write_at_once_has_every_run_once(tmp_path: Path, s3: S3Server) -> None:
     worlds = [SinkWorld(tmp_path / name) for name in ("one", "two")]
     made = [events(3, eventType="COMPLETE") for _ in worlds]

@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.sink_shape import CLOCK
 from headwater.sinks.contract.target_registry import open_sink
@@ -13,6 +15,8 @@ from headwater.sinks.operating.sink_operations import redrive
 from tests.made_events import body, run_event
 from tests.sink_server import Said, SinkServer, eventually, sink_server
 from tests.sinking import SinkWorld, bodies, no_token, runs, sink
+
+pytestmark = pytest.mark.slow
 
 HOUR_US = 3600 * 1_000_000
 SECRET = {"HOOK": f"whsec_{'A' * 32}"}

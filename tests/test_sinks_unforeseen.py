@@ -15,6 +15,8 @@ from tests.made_events import run_event
 from tests.sink_server import SinkServer, eventually, sink_server
 from tests.sinking import SinkWorld, bodies, no_token, runs, sink
 
+pytestmark = pytest.mark.slow
+
 KEY = {"FAILING_KEY": "a-very-secret-key"}
 OPTIONS: dict[str, Any] = {"type": "failing", "key": {"env": "FAILING_KEY"}}
 

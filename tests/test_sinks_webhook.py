@@ -54,6 +54,7 @@ def verify(body: bytes, headers: dict[str, str], secret: str) -> bool:
     return bool(names["is_genuine"](body, headers, secret))
 
 
+@pytest.mark.slow
 def test_a_run_that_failed_is_told_with_its_message_and_one_that_did_not_is_not(tmp_path: Path) -> None:
     failed = run_event(eventType="FAIL")
     failed["run"]["facets"] = {"errorMessage": FACET | {"message": "disk full " * 500, "programmingLanguage": "JVM"}}
@@ -79,6 +80,7 @@ def test_a_run_that_says_twice_that_it_failed_gives_one_id_and_another_run_anoth
     assert (one["id"] == three["id"], one["id"] == two["id"]) == (True, False)
 
 
+@pytest.mark.slow
 def test_a_changed_schema_is_told_with_what_came_went_and_is_of_another_type(tmp_path: Path) -> None:
     world = SinkWorld(tmp_path)
     assert told(world, wrote(0, table("t", "a int", "b int", "c int"), table("u", "x int"))) == []

@@ -11,14 +11,17 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from headwater import failpoints
+from headwater.runtime.folders import prepare_folder
 from headwater.spark.delta.layer_maintenance import COMPACT_EVERY, compact, vacuum
 from headwater.spark.layer_generations import KEEP_S, LAYERS, Folders, current, remove_old
 from headwater.spark.one_pass import alone
+from headwater.spark.repeated_passes import passes
 from headwater.tables import EDGE_RUNS
-from tests import hostile_names
+from tests import hostile_names, spark_driver
 from tests.running import started
 from tests.spark_lake import RULES, SparkLake
 from tests.spark_noise import SPARK_NOISE
+from tests.test_private import open_to_others
 
 pytestmark = [
     pytest.mark.slow,
@@ -64,36 +67,35 @@ def rows(lake: SparkLake) -> dict[str, list[tuple[object, ...]]]:
     return {f"{layer}/{table.name}": lake.plain(layer, table) for layer, table in wanted}
 
 
-def test_it_ends_within_the_batch_that_is_under_way(lake: SparkLake) -> None:
+@pytest.mark.usefixtures("usual_umask")
+def test_it_goes_on_after_a_pass_that_failed_and_ends_within_the_batch_that_is_under_way(lake: SparkLake) -> None:
     halt = {failpoints.VARIABLE: "spark.after_runs:halt"}
-    process = started("spark", "refresh", "--data", lake.world.folder, "--every", "1s", "--json", environment=halt)
-    stopped = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-    assert stopped
-    process.send_signal(signal.SIGTERM)
-    process.send_signal(signal.SIGCONT)
-    said, errors = process.communicate(timeout=900)
+    with alone(lake.spark, lake.uri):
+        prepare_folder(lake.world.settings)  # closes what this process made
+        process = started("spark", "refresh", "--data", lake.world.folder, "--every", "1s", "--json", environment=halt)
+        assert process.stderr
+        while "A pass failed" not in (line := process.stderr.readline()):
+            assert line
+    with spark_driver.standing(process):
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGCONT)
+        said, errors = process.communicate(timeout=900)
     assert process.returncode == 0, errors
-    assert [json.loads(line)["events"] for line in said.splitlines()] == [len(hostile_names.copies())]
-    assert lake.build() == 0
+    (only,) = map(json.loads, said.splitlines())
+    assert (only["events"], only["lake"]) == (len(hostile_names.copies()), lake.uri)
+    assert list(lake.world.folder.glob("lake/silver/*"))
+    assert open_to_others(lake.world.folder / "lake") == {}, "the umask alone would leave it open"
 
 
-def test_it_goes_on_after_a_pass_that_failed(lake: SparkLake) -> None:
-    process = started("spark", "refresh", "--data", lake.world.folder, "--every", "1s", "--json")
-    assert process.stdout
-    assert process.stderr
-    try:
-        first = json.loads(process.stdout.readline())
-        assert (first["events"], first["lake"]) == (0, lake.uri), "what the session has taken is not taken again"
-        with alone(lake.spark, lake.uri):
+def test_it_takes_what_is_new_until_it_is_interrupted(lake: SparkLake) -> None:
+    found = []
+    for taken, _ in passes(lake.spark, lake.uri, lambda: RULES, every_s=0.1):
+        found.append(taken)
+        if len(found) == 1:
             lake.store(more(1))
-            while "A pass failed" not in (line := process.stderr.readline()):
-                assert line
-        assert json.loads(process.stdout.readline())["events"] == 1
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=900) == 0
-    finally:
-        process.kill()
-        process.communicate()
+        else:
+            signal.raise_signal(signal.SIGINT)
+    assert found == [0, 1], "what another session has taken is not taken again"
 
 
 @pytest.mark.long

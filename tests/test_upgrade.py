@@ -61,6 +61,7 @@ def test_the_log_goes_on_where_the_parser_before_stopped(before: Path) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_old_index_answers_until_the_new_one_is_built_beside_it(
     before: Path, home: IndexHome, open_views: ViewOpener
 ) -> None:
@@ -88,6 +89,7 @@ def test_runs_of_an_old_index_go_by_their_keys_as_if_these_were_numbers(open_vie
     assert to_gold in {reader.id for each in found.writes for reader in each.read_by}
 
 
+@pytest.mark.slow
 def test_an_old_index_that_cannot_be_read_takes_nothing_from_the_one_that_is_built(
     before: Path, home: IndexHome, open_views: ViewOpener
 ) -> None:

@@ -125,6 +125,7 @@ def test_the_hash_changes_with_every_file_and_not_with_the_journey(tmp_path: Pat
     assert pickle.loads(pickle.dumps(rules)).rules_hash == rules.rules_hash
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "text", "words"),
     [

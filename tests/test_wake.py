@@ -164,6 +164,7 @@ def test_told_how_far_bronze_is_the_index_is_there_after_one_step(tmp_path: Path
     assert followed.place() == [3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("head", [1, 2, 7, 1_000_000])
 def test_wrongly_told_the_index_passes_over_nothing(tmp_path: Path, head: int) -> None:
     followed = Followed(tmp_path)

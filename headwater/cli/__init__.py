@@ -10,7 +10,14 @@ import typer
 from msgspec import to_builtins
 
 from headwater.api import api_routes
-from headwater.cli import fabric_command, lineage_commands, replay_command, sinks_commands, spark_commands
+from headwater.cli import (
+    fabric_command,
+    ingest_command,
+    lineage_commands,
+    replay_command,
+    sinks_commands,
+    spark_commands,
+)
 from headwater.cli.printing import Given, listed, pairs, show, table
 from headwater.cli.question_commands import Data, DataFolder, Json, command, option, other_commands
 from headwater.durations import seconds
@@ -31,6 +38,7 @@ app = typer.Typer(
 )
 log_app = typer.Typer(help="Look at the event log, or begin a new epoch of it.", no_args_is_help=True)
 app.add_typer(log_app, name="log")
+app.add_typer(ingest_command.app)
 app.add_typer(lineage_commands.app)
 app.add_typer(replay_command.app)
 app.add_typer(spark_commands.app, name="spark")
@@ -85,12 +93,12 @@ def send(
     key: Annotated[str | None, typer.Option(envvar="HEADWATER_KEY", help="Key with the role write.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Send events from files; prints what was taken and what was refused."""
+    """Send events from files, however often they were sent; prints what was taken and refused. See also `ingest`."""
     from headwater.local.send import send_files
 
     outcome = send_files(files, to, key, progress=not as_json)
     show(outcome, as_json, lambda: pairs("Sent", outcome))
-    sys.exit(0 if not outcome["refused"] and not outcome["failed"] else 1)
+    sys.exit(1 if outcome["refused"] else 0)
 
 
 def _audit(found: Any, as_json: bool, _: Given) -> None:
@@ -121,7 +129,7 @@ def rejected(
         bodies = [item["body"].encode() for item in found["items"] if item["body"]]
         outcome = send_bodies(bodies, to, key, progress=not as_json)
         show(outcome, as_json, lambda: pairs("Sent again", outcome))
-        sys.exit(0 if not outcome["refused"] and not outcome["failed"] else 1)
+        sys.exit(1 if outcome["refused"] else 0)
     columns = ("received_at", "sequence", "to_sequence", "reason", "field", "message")
     show(found, as_json, lambda: table("Rejected", found, columns))
 

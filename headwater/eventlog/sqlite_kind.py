@@ -68,10 +68,14 @@ class SqliteKind(LogKind):
         return lambda: readers
 
     def is_made(self, folder: Path) -> bool:
-        """Tell whether `serve` has made the log, which may still be starting."""
-        from headwater.eventlog.segments import segment_files
+        """Tell whether `serve`, which may still be starting, has made the log: one that cannot be read is made."""
+        from headwater.eventlog.sqlite_reader import SqliteLogReader
 
-        return bool(segment_files(folder / "log"))
+        with closing(SqliteLogReader(folder / "log")) as reader:
+            try:
+                return reader.is_begun()
+            except LogUnavailable:
+                return True
 
     def renew(self, settings: SqliteSettings, folder: Path) -> None:
         """Begin another epoch of the log; nothing may have it open."""

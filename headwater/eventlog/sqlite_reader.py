@@ -97,6 +97,10 @@ class SqliteLogReader:
         found = [self._ask(path, lambda connection, _: claim_keys(connection)) for path in self._segments()]
         return [key for keys in found for key in keys or []]
 
+    def is_begun(self) -> bool:
+        """Tell whether its writer has finished making a segment; raises LogUnavailable if one cannot be read."""
+        return any(self._ask(path, lambda *_: True) for path in self._segments())
+
     def size_bytes(self) -> int:
         """Return the bytes of all segments on disk."""
         return sum(path.stat().st_size for path in self._folder.glob("*.sqlite*"))

@@ -20,18 +20,19 @@ LONGEST_LINE = 64 * 2**20
 LARGEST_DOCUMENT = 256 * 2**20
 
 _GZIP = b"\x1f\x8b"
-_Bytes = BinaryIO | gzip.GzipFile
+Bytes = BinaryIO | gzip.GzipFile
 
 
 @dataclass(frozen=True)
 class EventText:
     """The bytes of one event, not decoded, and the line it begins at, counted from 1.
 
-    text: None if the line is longer than LONGEST_LINE bytes.
+    text: None if the line is longer than LONGEST_LINE bytes; end: how many bytes of the file, inflated, are behind it.
     """
 
     line: int
     text: bytes | None
+    end: int
 
 
 def read_event_texts(path: Path) -> Iterator[EventText]:
@@ -41,18 +42,22 @@ def read_event_texts(path: Path) -> Iterator[EventText]:
     than LARGEST_DOCUMENT bytes.
     """
     with _opened(path) as file:
-        lines = _lines(file)
-        head = list(_first_two_filled(lines))
-        if not any(map(_is_filled, head)):
+        lines = lines_of(file)
+        head = list(first_two_filled(lines))
+        if not any(map(is_filled, head)):
             raise WrongSetting(f"{path} is empty. Give a file with OpenLineage events, one per line.")
-        if _has_an_event_per_line(head):
-            yield from filter(_is_filled, chain(head, lines))
-        else:
-            yield from _events_of_document(path, _whole(path, head, file))
+        if has_an_event_per_line(head):
+            yield from filter(is_filled, chain(head, lines))
+            return
+        events = events_of_document(whole_document(str(path), head, file))
+        if (first := next(events, None)) is None:
+            raise WrongSetting(f"{path} holds an empty array. Give a file with OpenLineage events.")
+        yield first
+        yield from events
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[_Bytes]:
+def _opened(path: Path) -> Iterator[Bytes]:
     try:
         with path.open("rb") as file:
             if file.peek(2).startswith(_GZIP):
@@ -64,31 +69,36 @@ def _opened(path: Path) -> Iterator[_Bytes]:
         raise WrongSetting(f"Cannot read {path}: {error}. Give a readable file, plain or gzip.") from error
 
 
-def _lines(file: _Bytes) -> Iterator[EventText]:
-    number = 0
+def lines_of(file: Bytes, number: int = 0, end: int = 0) -> Iterator[EventText]:
+    """Yield lines as they are, blank ones too, from where a file stands: behind line `number` and `end` bytes."""
     while line := file.readline(LONGEST_LINE + 1):
         number += 1
+        end += len(line)
         if len(line) <= LONGEST_LINE:
-            yield EventText(number, line)
+            yield EventText(number, line, end)
         else:
-            yield EventText(number, None)
             while line and not line.endswith(b"\n"):
                 line = file.readline(2**20)
+                end += len(line)
+            yield EventText(number, None, end)
 
 
-def _first_two_filled(lines: Iterator[EventText]) -> Iterator[EventText]:
+def first_two_filled(lines: Iterator[EventText]) -> Iterator[EventText]:
+    """Yield lines until two of them are filled: by these a file is told."""
     wanted = 2
     while wanted and (line := next(lines, None)):
         yield line
-        wanted -= _is_filled(line)
+        wanted -= is_filled(line)
 
 
-def _is_filled(line: EventText) -> bool:
+def is_filled(line: EventText) -> bool:
+    """Tell whether there is anything on a line."""
     return line.text is None or bool(line.text.strip())
 
 
-def _has_an_event_per_line(head: Iterable[EventText]) -> bool:
-    first, second = ([*(line.text for line in head if _is_filled(line)), b""])[:2]
+def has_an_event_per_line(head: Iterable[EventText]) -> bool:
+    """Tell by the first two filled lines whether each is an event, or all are one document."""
+    first, second = ([*(line.text for line in head if is_filled(line)), b""])[:2]
     if first is None or second is None:
         return True
     if first.lstrip().startswith(b"["):
@@ -110,24 +120,24 @@ def _decoded(line: bytes) -> dict[str, Any] | None:
         return None
 
 
-def _whole(path: Path, head: Iterable[EventText], file: _Bytes) -> bytes:
+def whole_document(name: str, head: Iterable[EventText], file: Bytes) -> bytes:
+    """Read what is left of a file behind its first lines; raises WrongSetting above LARGEST_DOCUMENT bytes."""
     text = b"".join([*(line.text or b"" for line in head), file.read(LARGEST_DOCUMENT)])
     if len(text) > LARGEST_DOCUMENT or file.read(1):
         limit = f"{LARGEST_DOCUMENT // 2**20} MiB"
-        raise WrongSetting(f"{path} is one JSON document of more than {limit}. Put one event on each line.")
+        raise WrongSetting(f"{name} is one JSON document of more than {limit}. Put one event on each line.")
     return text
 
 
-def _events_of_document(path: Path, text: bytes) -> Iterator[EventText]:
+def events_of_document(text: bytes) -> Iterator[EventText]:
+    """Yield the items of an array, or the one event that a document is, well-formed or not."""
     plain = repair_surrogates(text)  # of the same length
     try:
         events = msgspec.json.decode(plain, type=list[msgspec.Raw])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         start = len(text) - len(text.lstrip())
-        yield EventText(text.count(b"\n", 0, start) + 1, text)  # no array: one event, or broken
+        yield EventText(text.count(b"\n", 0, start) + 1, text, len(text))  # no array: one event, or broken
         return
-    if not events:
-        raise WrongSetting(f"{path} holds an empty array. Give a file with OpenLineage events.")
     yield from _elements(text, plain, events)
 
 
@@ -137,5 +147,5 @@ def _elements(text: bytes, plain: bytes, events: Iterable[msgspec.Raw]) -> Itera
         start = plain.index(event, end)
         line += text.count(b"\n", end, start)
         end = start + len(event)
-        yield EventText(line, text[start:end])
+        yield EventText(line, text[start:end], end)
         line += event.count(b"\n")

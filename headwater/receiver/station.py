@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
+from urllib.parse import unquote
 
 import msgspec
 from prometheus_client import Counter, Histogram
@@ -29,6 +30,9 @@ RECEIVED = Counter("headwater_events_acknowledged", "Events that were answered w
 APPEND = Histogram(
     "headwater_append_seconds", "Time to a durable record.", buckets=(0.001, 0.002, 0.005, 0.01, 0.03, 0.1, 0.5, 2.5)
 )
+
+ORIGIN = "headwater-origin"
+"""Header of a request that brings a line of a file: `FILE:LINE`, percent-encoded; kept beside what is rejected."""
 
 T = TypeVar("T")
 
@@ -55,14 +59,15 @@ class Receiver:
         self.refusals = Refusals()
 
     async def one(self, request: Request) -> Answer:
-        """Take one event: 200 `{}`, or the status that docs/api.md lists."""
+        """Take one event: 200 `{}`, or the status that docs/api.md lists; with ORIGIN also what is no event."""
         key = None
         try:
             key = self._admit(request)
             body = await read_body(request.headers, request.body, self._limits.max_body_bytes)
             large = len(body) > LARGE
-            envelope = await asyncio.to_thread(_checked_envelope, key, body) if large else _checked_envelope(key, body)
-            await self._append([Record(RecordKind.EVENT, body, _metadata(request, key), envelope.key)])
+            is_line = ORIGIN in request.headers
+            about = await asyncio.to_thread(_about, key, body, is_line) if large else _about(key, body, is_line)
+            await self._append([Record(RecordKind.EVENT, body, _metadata(request, key), about)])
         except Refusal as refusal:
             return self._refused(refusal, request, "lineage", key)
         return _TAKEN
@@ -144,6 +149,20 @@ def _checked_envelope(key: Key, body: bytes) -> Envelope:
     return envelope
 
 
+def _about(key: Key, body: bytes, is_line: bool) -> str:
+    """Return the key of an event's log partition.
+
+    is_line: it stands in a file of events, where nobody could be told that it is none: the parser quarantines it. A
+    key of some namespaces may not do that: nothing says which namespace it is of.
+    """
+    try:
+        return _checked_envelope(key, body).key
+    except Refusal as refusal:
+        if is_line and refusal.status == 400 and not key.namespaces:
+            return ""
+        raise
+
+
 def _items(body: bytes) -> list[bytes]:
     try:
         items = split_batch(body)
@@ -179,12 +198,17 @@ def _batch_answer(received: int, bad: dict[int, Refusal]) -> Answer:
 
 
 def _metadata(request: Request, key: Key) -> str:
+    sent = request.headers
     return _encoded_metadata(
-        key.name, request.headers.get("user-agent", "")[:200], request.headers.get("content-encoding", "")[:20]
+        key.name,
+        sent.get("user-agent", "")[:200],
+        sent.get("content-encoding", "")[:20],
+        unquote(sent.get(ORIGIN, ""))[:2000],
     )
 
 
 @lru_cache(maxsize=1024)
-def _encoded_metadata(key: str, user_agent: str, encoding: str) -> str:
+def _encoded_metadata(key: str, user_agent: str, encoding: str, origin: str) -> str:
     """Encode what is kept of a request: which key by name, which client, which encoding; never a credential."""
-    return msgspec.json.encode({"key": key, "user_agent": user_agent, "encoding": encoding}).decode()
+    kept = {"key": key, "user_agent": user_agent, "encoding": encoding} | ({"origin": origin} if origin else {})
+    return msgspec.json.encode(kept).decode()

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
+import pytest
 from pathspec import GitIgnoreSpec
 
 from tools.function_zip import ROOT, shipped, write_package
@@ -44,6 +45,7 @@ def test_the_same_files_make_the_same_bytes(tmp_path: Path) -> None:
         assert {entry.date_time for entry in package.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
+@pytest.mark.slow
 def test_every_module_that_is_imported_is_shipped() -> None:
     ours = {name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in SHIPPED}
     known = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("headwater/**/*.py")}
@@ -67,6 +69,7 @@ def test_nothing_else_is_shipped_by_either_list() -> None:
     assert sorted(name for name in files if not ignored.match_file(name)) == SHIPPED
 
 
+@pytest.mark.slow
 def test_requirements_cover_every_import_and_nothing_more() -> None:
     required = pinned((ROOT / "requirements.txt").read_text())
     found = packages_distributions()
@@ -82,6 +85,8 @@ def test_requirements_cover_every_import_and_nothing_more() -> None:
 
 def distribution(module: str, found: dict[str, list[str]] | object) -> str:
     """Return the package that a module comes with; all of Azure's share the name `azure`."""
+    if module.startswith("azure.storage.filedatalake"):
+        return "azure-storage-file-datalake"
     if module.startswith("azure."):
         return "-".join(module.split(".")[:3] if module.startswith("azure.storage") else module.split(".")[:2])
     assert isinstance(found, dict)

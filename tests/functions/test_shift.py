@@ -14,6 +14,8 @@ from tests.functions.host import running
 from tests.sink_server import Asked, Said, SinkServer, sink_server
 from tests.sinking import SinkWorld, bodies, events, runs
 
+pytestmark = pytest.mark.slow
+
 
 def name_sinks(world: SinkWorld, **sinks: SinkServer | dict[str, Any]) -> None:
     """Write the file of sinks: where each one's events go, with options if it has any."""
@@ -121,7 +123,6 @@ def test_what_many_short_runs_write_is_kept_small(world: SinkWorld, server: Sink
     assert world.ledger.counts("out") == (3, 0, 0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("point", "repeated"), [("sinks.delivered", 1), ("sinks.committed", 0)])
 def test_an_app_that_is_killed_amid_a_run_repeats_one_batch_at_most(
     package: Path, world: SinkWorld, server: SinkServer, point: str, repeated: int

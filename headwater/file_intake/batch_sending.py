@@ -1,0 +1,132 @@
+"""Batches of events to a receiver: sent until it has answered, and what each answer means."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from headwater.errors import Retry, WrongSetting
+from headwater.sinks.connecting.http_post import retry_after
+from headwater.sinks.connecting.kept_connection import HttpAnswer, KeptConnection, trust
+
+BATCH = 500
+BATCH_BYTES = 8 << 20
+
+BATCHES = "/api/v1/lineage/batch"
+ONE = "/api/v1/lineage"
+_AGAIN = frozenset({408, 425, 429})
+_FIRST_PAUSE_S = 0.5
+_LONGEST_PAUSE_S = 30.0
+_LONGEST_ASKED_S = 300.0
+
+Post = Callable[[str, bytes, Mapping[str, str]], HttpAnswer]
+"""Posts a body to a path of the receiver with headers beside the key; raises Retry where no answer came."""
+
+
+class BatchSender:
+    """Sends to one receiver."""
+
+    def __init__(
+        self,
+        post: Post,
+        *,
+        patience_s: float,
+        wait: Callable[[float], object] = time.sleep,
+        on_trouble: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """patience_s: how long to send again what is not answered, once anything was; on_trouble: told why."""
+        self._post = post
+        self._patience_s = patience_s
+        self._wait = wait
+        self._on_trouble = on_trouble
+        self._has_answered = patience_s == float("inf")
+
+    def send(self, bodies: Sequence[bytes]) -> dict[int, str]:
+        """Send events that `BATCH` and `BATCH_BYTES` hold; return those that were refused, by index, with the reason.
+
+        Raises Retry where no answer came in time: some of them may have been taken; WrongSetting for a wrong key.
+        """
+        if not bodies:
+            return {}
+        answer = self._answer(BATCHES, b"[" + b",".join(bodies) + b"]", {})
+        if answer.status == 204:
+            return {}
+        if answer.status == 200:
+            return {item["index"]: item["reason"] for item in _said(answer)["failed_events"]}
+        if len(bodies) == 1:
+            return {0: _said(answer)["error"]}
+        middle = len(bodies) // 2  # one spoils its batch, or they are too large together
+        earlier, later = self.send(bodies[:middle]), self.send(bodies[middle:])
+        return earlier | {middle + index: reason for index, reason in later.items()}
+
+    def quarantine(self, body: bytes, file: str, line: int) -> str | None:
+        """Send what stands in a file and is no event, for table `rejected`; return why it was refused, if it was."""
+        answer = self._answer(ONE, body, {"headwater-origin": quote(f"{file}:{line}")})
+        return None if answer.status == 200 else str(_said(answer)["error"])
+
+    def _answer(self, path: str, body: bytes, headers: Mapping[str, str]) -> HttpAnswer:
+        """Post until there is an answer about the body itself."""
+        deadline, pause_s = time.monotonic() + self._patience_s, _FIRST_PAUSE_S
+        while True:
+            try:
+                answer = self._post(path, body, headers)
+            except Retry as error:
+                why, asked_s = str(error), 0.0
+                if not self._has_answered:
+                    raise
+            else:
+                self._has_answered = True
+                if answer.status not in _AGAIN and answer.status < 500:
+                    return _checked(answer)
+                why = f"The receiver answers {answer.status}: {answer.body[:200].decode('utf-8', 'replace')}"
+                asked_s = min(retry_after(answer.headers), _LONGEST_ASKED_S)
+            if time.monotonic() >= deadline:
+                raise Retry(f"{why} Given up after {self._patience_s:.0f} s; run the command again.")
+            self._on_trouble(why)
+            self._wait(max(pause_s, asked_s))
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+
+def receiver_post(url: str, key: str | None) -> Post:
+    """Return what posts to a running Headwater; raises WrongSetting for an address that is none."""
+    ask = receiver_ask(url, key)
+    return lambda path, body, headers: ask("POST", path, body, headers)
+
+
+def receiver_ask(url: str, key: str | None) -> Callable[[str, str, bytes | None, Mapping[str, str]], HttpAnswer]:
+    """Return what asks a running Headwater: method, path, body, headers; raises WrongSetting, later Retry."""
+    if not url.startswith(("http://", "https://")):
+        raise WrongSetting(f"{url!r} is no address of a Headwater. Write it like http://127.0.0.1:5000.")
+    own = {"content-type": "application/json", "user-agent": "headwater"}
+    own |= {"authorization": f"Bearer {key}"} if key else {}
+    connection = KeptConnection(url.rstrip("/"), timeout_s=30.0, context=trust())
+
+    def ask(method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> HttpAnswer:
+        try:
+            return connection.ask(method, path, body, {**own, **headers})
+        except Retry as error:
+            raise Retry(f"{error}. Start `headwater up`, or name it with --to.") from error
+
+    return ask
+
+
+def _checked(answer: HttpAnswer) -> HttpAnswer:
+    """Return an answer about the body; raises WrongSetting for one about who asks, or of somebody else."""
+    if answer.status in (401, 403):
+        said = _said(answer)
+        raise WrongSetting(f"{said['error']} {said.get('fix', '')} Give it with --key or HEADWATER_KEY.")
+    if answer.status not in (200, 204, 400, 413):
+        raise WrongSetting(f"What answers at this address is no receiver of Headwater: status {answer.status}.")
+    return answer
+
+
+def _said(answer: HttpAnswer) -> dict[str, Any]:
+    try:
+        said = msgspec.json.decode(answer.body)
+    except msgspec.DecodeError:
+        said = None
+    if not isinstance(said, dict) or not ({"error", "failed_events"} & said.keys()):
+        raise WrongSetting(f"What answers at this address is no receiver of Headwater: status {answer.status}.")
+    return said

@@ -1,0 +1,44 @@
+"""Records of Event Hubs Capture (Avro): those of Headwater's own hub in its envelope, those of other hubs bare."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import BinaryIO
+
+from headwater.errors import GiveUp
+from headwater.eventlog import RecordKind
+from headwater.eventlog.event_hub_records import logged_record
+from headwater.extras import extra
+
+AVRO = b"Obj\x01"
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def bodies_of_capture(file: BinaryIO, claim: Callable[[bytes], bytes]) -> Iterator[bytes | None]:
+    """Yield the body of each record, None for a note of refusals, which is no event.
+
+    Raises EOFError where the file is damaged or not all there; what `claim` raises but GiveUp: a body that is gone is
+    no event, and its key stands in its place.
+    """
+    with extra("azure"):
+        import fastavro  # noqa: PLC0415 - an extra
+    try:
+        for found in fastavro.reader(file):
+            yield _body(found, claim)  # type: ignore[arg-type]
+    except (ValueError, KeyError, IndexError, TypeError) as error:
+        raise EOFError(f"Broken Avro, or none of Event Hubs Capture: {type(error).__name__}: {error}.") from error
+
+
+def _body(found: dict[str, object], claim: Callable[[bytes], bytes]) -> bytes | None:
+    body, properties = found["Body"], found.get("Properties")
+    if not isinstance(body, bytes):
+        raise TypeError("Body is no bytes")
+    record = logged_record(0, _EPOCH, body, properties if isinstance(properties, dict) else None)
+    if record.kind is RecordKind.REFUSAL:
+        return None
+    if record.kind is not RecordKind.CLAIM:
+        return body
+    try:
+        return claim(body)
+    except GiveUp:
+        return body

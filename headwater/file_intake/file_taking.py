@@ -1,0 +1,201 @@
+"""Takes what is new in files: a batch is acknowledged before the places of its files move on."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from headwater.errors import InvalidEvent
+from headwater.events.envelope import read_envelope
+from headwater.events.transport_losses import loss_event
+from headwater.failpoints import reach
+from headwater.file_intake.batch_sending import BATCH, BATCH_BYTES, BatchSender
+from headwater.file_intake.file_forms import GetClaim, NoEvents, Piece, read_pieces
+from headwater.file_intake.recognition import COMPARED, digest, is_settled, recognised
+from headwater.file_intake.sources.file_source import FileGone, FileSource, FileUnreadable, FoundFile
+from headwater.file_intake.taken_ledger import TakenFile, TakenLedger
+
+TORN_US = 24 * 3600 * 1_000_000
+"""After so long a rest the end of a file that is not whole is rejected: nobody will complete it."""
+_REASONS = 20
+_SHOWN = 64 << 10
+"""Bytes of a line that is rejected: what is larger than a receiver takes can be looked up in its file."""
+
+
+@dataclass
+class Intake:
+    """What became of files and their events, and why of some not.
+
+    files: looked at; unchanged: nothing new in them; events: taken; losses: of these, told by a transport; rejected: no
+    events, kept in `rejected`; refused: not in the lake; waiting: ends that are not whole; unreadable: whole files.
+    """
+
+    files: int = 0
+    unchanged: int = 0
+    events: int = 0
+    losses: int = 0
+    rejected: int = 0
+    refused: int = 0
+    waiting: int = 0
+    unreadable: int = 0
+    deleted: int = 0
+    reasons: list[str] = field(default_factory=list)
+
+    def note(self, reason: str) -> None:
+        """Keep one of the first reasons."""
+        if len(self.reasons) < _REASONS and reason not in self.reasons:
+            self.reasons.append(reason)
+
+    @property
+    def is_well(self) -> bool:
+        """Tell whether all that is whole is in the lake as events."""
+        return not (self.rejected or self.refused or self.unreadable)
+
+    def shown(self) -> dict[str, Any]:
+        """Return it for an answer."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """Which taken files may go: acknowledged before both times, by our clock (us)."""
+
+    rested_us: int
+    in_bronze_us: int
+
+
+class FileTaker:
+    """Takes files to one receiver."""
+
+    def __init__(
+        self, ledger: TakenLedger, sender: BatchSender, claim: GetClaim, on_batch: Callable[[Intake], None]
+    ) -> None:
+        """on_batch: told what was done so far, after each batch."""
+        self._ledger = ledger
+        self._sender = sender
+        self._claim = claim
+        self._on_batch = on_batch
+        self.done = Intake()
+        self._refused: set[tuple[str, str]] = set()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._events: list[bytes] = []
+        self._size = 0
+        self._of: list[tuple[tuple[str, str], int]] = []
+        self._bad: list[tuple[tuple[str, str], int, bytes]] = []
+        self._reached: dict[tuple[str, str], TakenFile] = {}
+
+    def take(self, sources: Sequence[FileSource], since_us: int = 0, deletion: Deletion | None = None) -> None:
+        """Take what is new in files modified at or after a time; after a Retry or WrongSetting a second time, too."""
+        self.done.files = self.done.unchanged = self.done.waiting = 0
+        self._begin()
+        for source in sources:
+            for found in source.files(since_us):
+                self._look(source, found, deletion)
+        self._flush()
+        self._refused.clear()  # it is in the ledger now
+
+    def _look(self, source: FileSource, found: FoundFile, deletion: Deletion | None) -> None:
+        self.done.files += 1
+        known = self._ledger.find(source.store, found.identity)
+        if known and is_settled(known, found) and not _is_given_up(known, found):
+            self._let_be(source, found, known, deletion)
+        else:
+            self._take_file(source, found)
+
+    def _let_be(self, source: FileSource, found: FoundFile, known: TakenFile, deletion: Deletion | None) -> None:
+        self.done.unchanged += 1
+        self.done.waiting += known.torn
+        is_over = deletion and 0 < known.taken_us < min(deletion.rested_us, deletion.in_bronze_us)
+        if is_over and not known.torn and not known.refused and source.delete(found):
+            self._ledger.forget(known)
+            self.done.deleted += 1
+
+    def _take_file(self, source: FileSource, found: FoundFile) -> None:
+        try:
+            with source.open(found) as file:
+                known = recognised(self._ledger, source, found, file)
+                seen = replace(known, size=found.size, modified_us=found.modified_us, version=found.version)
+                self._read(found, seen, read_pieces(file, known.place, self._claim))
+        except FileGone:
+            return
+        except (NoEvents, FileUnreadable) as error:
+            self.done.unreadable += 1
+            self.done.note(f"{found.path}: {error}")
+            if isinstance(error, NoEvents):
+                self._reach(TakenFile(source.store, found.identity, found.path, *found[2:], ended=True, refused=True))
+
+    def _read(self, found: FoundFile, reached: TakenFile, pieces: Iterator[Piece]) -> None:
+        reached = replace(reached, ended=False, torn=False)
+        for piece in pieces:
+            if not piece.whole and not _is_at_rest(found):
+                self.done.waiting += 1
+                reached = replace(reached, torn=True)
+                break
+            reached = _behind(reached, piece)
+            self._add(reached, piece)
+        self._reach(replace(reached, ended=True))
+
+    def _add(self, reached: TakenFile, piece: Piece) -> None:
+        key = reached.store, reached.identity
+        text = piece.text.strip()
+        lost = loss_event(text)
+        try:
+            read_envelope(lost or text)
+        except InvalidEvent:
+            self._bad.append((key, piece.line, text[:_SHOWN]))
+        else:
+            self._events.append(lost or text)
+            self._of.append((key, piece.line))
+            self._size += len(text)
+            self.done.losses += lost is not None
+        self._reach(reached)
+
+    def _reach(self, reached: TakenFile) -> None:
+        """Note how far a file is read, and send what has become a batch."""
+        self._reached[reached.store, reached.identity] = reached
+        count = max(len(self._events), len(self._bad), len(self._reached) // 2)
+        if count >= BATCH or self._size >= BATCH_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Send what is read, then keep how far that is. A kill in between sends it again: duplicates to the lake."""
+        reach("ingest.read")
+        refused = self._sender.send(self._events)
+        for index, reason in refused.items():
+            self._refuse(*self._of[index], reason)
+        for key, line, text in self._bad:
+            reason_of_bad = self._sender.quarantine(text, self._reached[key].path, line)
+            if reason_of_bad is None:
+                self.done.rejected += 1
+                self.done.note(f"{self._reached[key].path}:{line}: no event; see `headwater rejected`")
+            else:
+                self._refuse(key, line, reason_of_bad)
+        self.done.events += len(self._events) - len(refused)
+        reach("ingest.answered")
+        now_us, some = time.time_ns() // 1000, self._refused
+        self._ledger.keep(
+            replace(each, taken_us=now_us, refused=each.refused or key in some) for key, each in self._reached.items()
+        )
+        reach("ingest.kept")
+        self._begin()
+        self._on_batch(self.done)
+
+    def _refuse(self, key: tuple[str, str], line: int, reason: str) -> None:
+        self.done.refused += 1
+        self.done.note(f"{self._reached[key].path}:{line}: {reason}")
+        self._refused.add(key)
+
+
+def _behind(reached: TakenFile, piece: Piece) -> TakenFile:
+    tail = piece.text[-COMPARED:] if piece.behind.form == "lines" else b""
+    return replace(reached, place=piece.behind, tail=digest(tail), tail_bytes=len(tail))
+
+
+def _is_at_rest(found: FoundFile) -> bool:
+    return found.modified_us + TORN_US < time.time_ns() // 1000
+
+
+def _is_given_up(known: TakenFile, found: FoundFile) -> bool:
+    return known.torn and _is_at_rest(found)

@@ -1,0 +1,107 @@
+"""Files on a disk of this machine, or mounted on it."""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from headwater.errors import Retry, WrongSetting
+from headwater.file_intake.sources.file_source import (
+    FileGone,
+    FileUnreadable,
+    FoundFile,
+    is_earlier_day,
+    is_passed_over,
+)
+
+
+class LocalFiles:
+    """A file, or the files of a folder at any depth. Links to files are followed, links to folders are not."""
+
+    store = "file"
+    look_every_s = 1.0  # listing tells of mounted files, too, which no notice of the system does
+
+    def __init__(self, root: Path) -> None:
+        """Name the place; raises WrongSetting where neither file nor folder is."""
+        self._root = root.expanduser().absolute()
+        if not (self._root.is_file() or self._root.is_dir()):
+            raise WrongSetting(f"No file or folder {root}. Name one with events, or an address abfss://….")
+
+    def files(self, since_us: int) -> Iterator[FoundFile]:
+        """List them as the system does; a folder that may not be listed raises WrongSetting."""
+        if self._root.is_dir():
+            listed = _walk(self._root, since_us)
+        else:
+            listed = (each for each in (self.find(str(self._root)),) if each)
+        return (found for found in listed if found.modified_us >= since_us)
+
+    def find(self, path: str) -> FoundFile | None:
+        """Look at one path."""
+        try:
+            status = Path(path).stat()
+        except OSError:
+            return None
+        return _found(path, status) if stat.S_ISREG(status.st_mode) else None
+
+    def open(self, found: FoundFile) -> BinaryIO:
+        """Open it if it is still the one that was listed."""
+        try:
+            file = Path(found.path).open("rb")  # noqa: SIM115 - whoever asked closes it
+        except FileNotFoundError as error:
+            raise FileGone(found.path) from error
+        except PermissionError as error:
+            raise FileUnreadable(f"it may not be read: {error.strerror}") from error
+        except OSError as error:
+            raise Retry(f"Cannot read {found.path}: {error.strerror}.") from error
+        if _identity(os.fstat(file.fileno())) != found.identity:
+            file.close()
+            raise FileGone(found.path)
+        return file
+
+    def delete(self, found: FoundFile) -> bool:
+        """Delete it unless it has grown or is another."""
+        if self.find(found.path) != found:
+            return False
+        try:
+            Path(found.path).unlink(missing_ok=True)
+        except OSError as error:
+            raise WrongSetting(
+                f"{found.path} was taken and may not be deleted: {error.strerror}. Leave --keep out, or allow it."
+            ) from error
+        return True
+
+
+def _walk(folder: Path, since_us: int) -> Iterator[FoundFile]:
+    folders: list[str] = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if is_passed_over(entry.name):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.name)
+                elif found := _listed(entry):
+                    yield found
+    except FileNotFoundError:
+        return  # it went while its neighbours were listed
+    except OSError as error:
+        raise WrongSetting(f"The folder {folder} may not be listed: {error.strerror}.") from error
+    for name in sorted(folders):
+        if not is_earlier_day(name, since_us):
+            yield from _walk(folder / name, since_us)
+
+
+def _listed(entry: "os.DirEntry[str]") -> FoundFile | None:
+    try:
+        return _found(entry.path, entry.stat()) if entry.is_file() else None
+    except OSError:
+        return None  # gone, or a link to nothing
+
+
+def _found(path: str, status: os.stat_result) -> FoundFile:
+    return FoundFile(path, _identity(status), status.st_size, status.st_mtime_ns // 1000)
+
+
+def _identity(status: os.stat_result) -> str:
+    return f"{status.st_dev}:{status.st_ino}"

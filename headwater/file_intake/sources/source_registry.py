@@ -1,0 +1,28 @@
+"""Which places of files there are, by how their paths begin."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from headwater.errors import WrongSetting
+from headwater.file_intake.sources.file_source import FileSource
+from headwater.file_intake.sources.local_files import LocalFiles
+
+
+def open_source(path: str, options: Mapping[str, str], client_id: str | None) -> FileSource:
+    """Open the place that a path names; raises WrongSetting for one that no module here reads.
+
+    options, client_id: of a place in Azure, see `AzureFiles`.
+    """
+    scheme, _, rest = path.partition("://")
+    if not rest:
+        return LocalFiles(Path(path))
+    if scheme == "file":
+        return LocalFiles(Path("/" + rest.partition("/")[2]))
+    if scheme in ("abfss", "https"):
+        from headwater.file_intake.sources.azure_files import AzureFiles  # noqa: PLC0415 - 0.5 s of imports
+
+        return AzureFiles(path, options, client_id)
+    raise WrongSetting(
+        f"{path!r}: {scheme}:// is not read here. Name a folder of this machine, mounted or not, or abfss://…; "
+        "`headwater-spark ingest` takes what Spark reads, s3a:// and hdfs:// among it."
+    )

@@ -1,0 +1,131 @@
+"""What was taken of which file: one SQLite file for each receiver, so that no event is sent to it a second time."""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from headwater.errors import WrongSetting
+from headwater.file_intake.file_forms import FilePlace
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TakenFile:
+    """How far a file was taken.
+
+    size, modified_us, version: as it was listed then; ended: it was read to its end, as far as it was whole.
+    tail, tail_bytes: digest and length of what was read right before the place; head: digest of its beginning.
+    refused: some of it is not in the lake; taken_us: when the receiver last acknowledged some of it, by our clock.
+    """
+
+    store: str
+    identity: str
+    path: str
+    size: int = -1
+    modified_us: int = -1
+    version: str = ""
+    place: FilePlace = field(default_factory=FilePlace)
+    tail: bytes = b""
+    tail_bytes: int = 0
+    head: bytes = b""
+    ended: bool = False
+    torn: bool = False
+    refused: bool = False
+    taken_us: int = 0
+
+
+_CREATE = """
+CREATE TABLE IF NOT EXISTS taken (
+    store TEXT NOT NULL, identity TEXT NOT NULL, path TEXT NOT NULL,
+    size INTEGER NOT NULL, modified_us INTEGER NOT NULL, version TEXT NOT NULL,
+    form TEXT NOT NULL, position INTEGER NOT NULL, line INTEGER NOT NULL,
+    tail BLOB NOT NULL, tail_bytes INTEGER NOT NULL, head BLOB NOT NULL,
+    ended INTEGER NOT NULL, torn INTEGER NOT NULL, refused INTEGER NOT NULL, taken_us INTEGER NOT NULL,
+    PRIMARY KEY (store, identity)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS taken_by_head ON taken (head) WHERE head != x'';
+"""
+_COLUMNS = "store, identity, path, size, modified_us, version, form, position, line, tail, tail_bytes, head, "
+_COLUMNS += "ended, torn, refused, taken_us"
+
+
+class TakenLedger:
+    """The ledger, held by one process at a time; the system lets go of it with the process."""
+
+    def __init__(self, path: Path) -> None:
+        """Open it, made if it is missing; raises WrongSetting where another process holds it, or it is none."""
+        self.path = path
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._file = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
+            self._file.execute("PRAGMA locking_mode = EXCLUSIVE")
+            self._file.execute("PRAGMA journal_mode = WAL")
+            self._file.execute("PRAGMA synchronous = NORMAL")  # what a power cut loses of it is sent again
+            self._file.execute("BEGIN EXCLUSIVE")
+            self._check_format()
+            self._file.execute("COMMIT")
+            path.chmod(0o600)
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error):
+                raise WrongSetting(f"Cannot keep what was taken in {path}: {error}. Choose another --state.") from error
+            raise WrongSetting(
+                f"Another `headwater ingest` uses {path}. Give both paths in one command, or each its own --state."
+            ) from error
+        except (OSError, sqlite3.DatabaseError) as error:
+            raise WrongSetting(f"Cannot keep what was taken in {path}: {error}. Choose another --state.") from error
+
+    def find(self, store: str, identity: str) -> TakenFile | None:
+        """Return what was taken of a file."""
+        row = self._file.execute(f"SELECT {_COLUMNS} FROM taken WHERE store = ? AND identity = ?", (store, identity))
+        return next(map(_taken_file, row), None)
+
+    def alike(self, store: str, head: bytes) -> list[TakenFile]:
+        """Return what was taken of files of lines that begin like this one, which may be one of them, renamed."""
+        where = "store = ? AND head = ? AND form = 'lines' AND head != x'' LIMIT 10"
+        return [*map(_taken_file, self._file.execute(f"SELECT {_COLUMNS} FROM taken WHERE {where}", (store, head)))]
+
+    def keep(self, taken: Iterable[TakenFile]) -> None:
+        """Keep how far files were taken, all or none."""
+        with self._file:
+            self._file.execute("BEGIN")
+            marks = ",".join("?" * _COLUMNS.count(",") + "?")
+            self._file.executemany(f"REPLACE INTO taken ({_COLUMNS}) VALUES ({marks})", map(_row, taken))
+
+    def forget(self, taken: TakenFile) -> None:
+        """Forget a file that is no more."""
+        self._file.execute("DELETE FROM taken WHERE store = ? AND identity = ?", (taken.store, taken.identity))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    def _check_format(self) -> None:
+        (found,) = self._file.execute("PRAGMA user_version").fetchone()
+        if found not in (0, FORMAT):
+            raise WrongSetting(f"{self.path} is of a newer Headwater. Use that one, or another --state.")
+        for statement in filter(str.strip, _CREATE.split(";")):
+            self._file.execute(statement)
+        self._file.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def ledger_path(state: Path, receiver: str) -> Path:
+    """Return where the ledger of a receiver lies: its name in clear, and what tells it from others of that name."""
+    name = (urlsplit(receiver).netloc or "receiver").replace(":", "-")
+    return state.expanduser() / f"{name}-{blake2b(receiver.rstrip('/').encode(), digest_size=4).hexdigest()}.sqlite"
+
+
+def _row(taken: TakenFile) -> tuple[object, ...]:
+    return (
+        taken.store, taken.identity, taken.path, taken.size, taken.modified_us, taken.version, *taken.place,
+        taken.tail, taken.tail_bytes, taken.head, taken.ended, taken.torn, taken.refused, taken.taken_us,
+    )  # fmt: skip
+
+
+def _taken_file(row: Sequence[Any]) -> TakenFile:
+    cells: list[Any] = [*row[:6], FilePlace(*row[6:9]), *row[9:12], *map(bool, row[12:15]), row[15]]
+    return TakenFile(*cells)

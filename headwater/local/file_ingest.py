@@ -1,0 +1,78 @@
+"""`headwater ingest`: takes files to a receiver, once or for as long as it runs."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from headwater.durations import seconds
+from headwater.errors import Retry, WrongSetting
+from headwater.file_intake.file_taking import Deletion, FileTaker
+from headwater.file_intake.sources.file_source import FileSource
+
+PATIENCE_S = 120.0
+"""How long a receiver that has answered is waited for, unless files are followed: then for ever."""
+_CONFIRMED_EVERY_S = 60.0
+_REST = 4.0
+"""A look that takes long is followed by so many times as long a rest: listing costs at most a fifth of a core."""
+
+
+@dataclass(frozen=True)
+class IngestOrders:
+    """What to take, and for how long.
+
+    since_us: says from when on, now; keep_s: taken files are deleted so many seconds after they were, None: never.
+    """
+
+    since_us: Callable[[], int]
+    keep_s: float | None
+    follow: bool
+
+
+def ingest_files(
+    taker: FileTaker,
+    sources: Sequence[FileSource],
+    orders: IngestOrders,
+    in_bronze_us: Callable[[], int],
+    say: Callable[[str], None],
+) -> None:
+    """Take files once, or without end; raises Retry where a place or the receiver stays away, unless it follows.
+
+    in_bronze_us: asks what is in bronze, see `confirmation`; say: told what is waited for.
+    """
+    confirmed = (float("-inf"), 0)
+    while True:
+        began = time.monotonic()
+        try:
+            if orders.keep_s and began >= confirmed[0] + _CONFIRMED_EVERY_S:
+                confirmed = began, in_bronze_us()
+            rested_us = time.time_ns() // 1000 - int((orders.keep_s or 0) * 1e6)
+            taker.take(sources, orders.since_us(), Deletion(rested_us, confirmed[1]) if orders.keep_s else None)
+        except Retry as error:
+            if not orders.follow:
+                raise
+            say(str(error))
+        if not orders.follow:
+            return
+        look_every_s = min(source.look_every_s for source in sources)
+        time.sleep(max(look_every_s, _REST * (time.monotonic() - began)))
+
+
+def read_since(text: str | None) -> Callable[[], int]:
+    """Read a date, a time, or an age such as `2d`, which moves on with the clock; raises WrongSetting for neither."""
+    if text is None:
+        return lambda: 0
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return _ago(text)
+    at_us = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1e6)
+    return lambda: at_us
+
+
+def _ago(text: str) -> Callable[[], int]:
+    try:
+        age_us = int(seconds(text) * 1e6)
+    except WrongSetting as error:
+        raise WrongSetting(f"{text!r} is neither a date nor an age. Write it like 2026-03-01 or 2d.") from error
+    return lambda: time.time_ns() // 1000 - age_us

@@ -1,7 +1,7 @@
 """A Spark session with Headwater's plugin that does what it is told: `python -m tests.plugin_driver SETTINGS FOLDER`.
 
-Each line of standard input is a word, each line of standard output its answer as JSON. SETTINGS are JSON, too; what Spark
-writes goes below FOLDER. At the end of its input the process just ends; `stop` stops the session before.
+Each line of standard input is a word, each line of standard output its answer as JSON. SETTINGS are JSON, too; what
+Spark writes goes below FOLDER. At the end of its input the process just ends; `stop` stops the session before.
 """
 
 import json

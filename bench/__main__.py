@@ -14,6 +14,7 @@ from bench import (
     receiver,
     sinks,
     spark,
+    spark_ingest,
     stream,
     upgrade,
 )
@@ -38,6 +39,7 @@ def main() -> None:
     show("Dashboard", dashboard.run(rounds))
     show("Spark", spark.run(spark.QUICK_EVENTS if quick else spark.EVENTS))
     show("Stream", stream.run(stream.QUICK_EVENTS if quick else stream.EVENTS))
+    show("Ingest by Spark", spark_ingest.run(spark_ingest.QUICK_EVENTS if quick else spark_ingest.EVENTS))
     show("Long run", longrun.run(longrun.QUICK_EVENTS if quick else longrun.EVENTS))
 
 

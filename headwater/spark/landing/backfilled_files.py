@@ -11,7 +11,8 @@ from headwater.spark.landing.file_ledger import FileLedger
 
 def seed(spark: SparkSession, ledger: FileLedger, checkpoint: str) -> None:
     """Take over, once, the files of all batches that had ended; one that was changed since is read again as a whole."""
-    if ledger.last_batch()[0].number or not (ended := StoragePlace(spark, f"{checkpoint}/commits").names()):
+    ended = StoragePlace(spark, f"{checkpoint}/commits").names()
+    if not ended or ledger.last_batch()[0].number:
         return
     newest = max(int(name) for name in ended if name.isdigit())
     entries = spark.read.schema("path string, timestamp long, batchId long").json(f"{checkpoint}/sources/0")

@@ -34,7 +34,7 @@ LANDED_FILES = Table(
         "form": "string",
         "position": "long",
         "line": "long",
-        "head": "string",
+        "mark": "string",
         "whole": "boolean",
     },
 )
@@ -85,7 +85,7 @@ class FileLedger:
             "position": 0,
             "line": 0,
             "form": "",
-            "head": "",
+            "mark": "",
         }
         rest = {name: known.get(name) for name in _SAID if name != "modified_us"}
         self._folder.append(LANDED_FILES, files.withColumns({name: F.lit(value) for name, value in rest.items()}))
@@ -108,7 +108,7 @@ class FileLedger:
 
 def _row(batch: FileBatch, part: Part, state: Taken, *, taken: bool) -> tuple[Any, ...]:
     where = (part.file, batch.lengths[part.file], part.modified_us, part.end, part.first, part.offset, part.settled)
-    return (batch.number, taken, *where, *state.place, state.head, state.whole)
+    return (batch.number, taken, *where, *state.place, state.mark, state.whole)
 
 
 def _part(row: Any) -> Part:
@@ -117,4 +117,4 @@ def _part(row: Any) -> Part:
 
 def state_of(row: Any) -> Taken:
     """Return how far a file is taken, by a row of the ledger."""
-    return Taken(FilePlace(row.form, row.position, row.line), row.head, row.whole)
+    return Taken(FilePlace(row.form, row.position, row.line), row.mark, row.whole)

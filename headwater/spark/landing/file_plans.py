@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.errors import WrongSetting
 from headwater.spark.landing.file_ledger import FileBatch, FileLedger, state_of
 from headwater.spark.landing.hadoop_files import HadoopFiles
-from headwater.spark.landing.landed_part import HEAD_BYTES, NOTHING, OTHER, Part, Taken, begins
+from headwater.spark.landing.landed_part import MARK_BYTES, NOTHING, OTHER, Part, Taken, fits
 
 BATCH_FILES = 5_000
 BATCH_BYTES = 256 << 20
@@ -126,10 +126,11 @@ class FilePlans:
 
     def _same(self, file: _Waiting) -> _Waiting:
         """Return a file to be read from its beginning if it is another one than was read before under this name."""
-        is_seen_whole = not (file.is_cut and file.before.place.position)
-        if is_seen_whole or begins(self._hadoop.begin(file.file, HEAD_BYTES), file.before.head):
+        end = file.before.place.position
+        if not (file.is_cut and end):
             return file
-        return replace(file, before=NOTHING)
+        before = self._hadoop.read(file.file, begin := max(0, end - MARK_BYTES), end)
+        return file if fits(before, end - begin, file.before.mark) else replace(file, before=NOTHING)
 
 
 def _changed(listing: DataFrame, newest: DataFrame, settled_us: int) -> DataFrame:
@@ -138,5 +139,5 @@ def _changed(listing: DataFrame, newest: DataFrame, settled_us: int) -> DataFram
     is_new = "batch IS NULL OR now_length != length OR now_us != modified_us OR end < length OR NOT taken"
     is_torn = f"NOT whole AND NOT settled AND now_us < {settled_us}"
     found = now.join(newest, "file", "left").where(f"{is_new} OR ({is_torn})")
-    state = ("form", "position", "line", "head", "whole")
+    state = ("form", "position", "line", "mark", "whole")
     return found.select("file", F.col("now_length").alias("length"), F.col("now_us").alias("modified_us"), *state)

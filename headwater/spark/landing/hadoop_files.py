@@ -21,17 +21,18 @@ class HadoopFiles:
         place, system = self._at(path)
         return bool(system.exists(place))
 
-    def begin(self, path: str, size: int) -> bytes:
-        """Return how a file begins, less than `size` bytes where it has no more; nothing of one that is gone."""
+    def read(self, path: str, begin: int, end: int) -> bytes:
+        """Return some bytes of a file, fewer where it has no more; none of one that is gone."""
         try:
             place, system = self._at(path)
             file = system.open(place)
             try:
-                return bytes(self._io.IOUtils.toByteArray(self._bounded(file, size)))
+                file.seek(begin)
+                return bytes(self._io.IOUtils.toByteArray(self._bounded(file, end - begin)))
             finally:
                 file.close()
         except Py4JJavaError as error:
-            if "FileNotFound" not in str(error):
+            if "FileNotFound" not in str(error) and "EOF" not in str(error):
                 raise
             return b""
 

@@ -112,7 +112,7 @@ class LandedFiles:
             self._ingest.take(records, {"0": range_}, dict, self._bronze.known)
         finally:
             found.unpersist()
-        return {row.file: Taken(FilePlace(row.form, row.position, row.line), row.head, row.whole) for row in rows}
+        return {row.file: Taken(FilePlace(row.form, row.position, row.line), row.mark, row.whole) for row in rows}
 
     def _read(self, paths: Mapping[str, Part]) -> DataFrame | None:
         """Return LANDED of parts, by the path that is read; of those that are still there, None where none is."""
@@ -121,8 +121,7 @@ class LandedFiles:
             try:
                 with settings(self._spark, FEW_LISTERS):
                     found = reader.load([escaped(path) for path in paths]).select("path", "content")
-                parts = {self._hadoop.qualified(path): part for path, part in paths.items()}
-                return found.mapInArrow(LandedParts(parts), LANDED)
+                return found.mapInArrow(LandedParts(paths), LANDED)
             except AnalysisException as error:
                 if error.getErrorClass() != "PATH_NOT_FOUND":
                     raise
@@ -138,9 +137,9 @@ class LandedFiles:
                 self._hadoop.copy(part.file, part.offset, part.end, copy)
 
     def _copy_of(self, part: Part, batch: FileBatch) -> str | None:
-        """Return where a part of a file is copied to, None for a file that is read whole."""
+        """Return where a part of a file is copied to, as Spark lists it; None for a file that is read whole."""
         is_whole = part.offset == 0 and part.end == batch.lengths[part.file]
-        return None if is_whole else f"{self._copies}/{batch.number}/{part.first}"
+        return None if is_whole else self._hadoop.qualified(f"{self._copies}/{batch.number}/{part.first}")
 
     def _left(self) -> dict[str, int]:
         """Count files whose end is not there yet, and files that hold no events."""

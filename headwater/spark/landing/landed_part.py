@@ -1,8 +1,8 @@
 """A part of a file to records, where the task runs: from where it was left to where it ended when it was listed."""
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from io import BytesIO
 from typing import Any, NoReturn
 
@@ -13,8 +13,8 @@ from headwater.errors import GiveUp
 from headwater.events.transport_losses import loss_event
 from headwater.file_intake.file_forms import FilePlace, NoEvents, read_pieces
 
-HEAD_BYTES = 512
-"""By so much of how a file began another one under its name is told."""
+MARK_BYTES = 512
+"""What stands before the place to which a file of lines was read tells it from another one under its name."""
 
 SPREAD = 400
 """Sequence numbers for each byte of a part: deflate makes 1,032 bytes of one, and an event of a list has three."""
@@ -33,7 +33,7 @@ _FIELDS = {
     "form": ("string", pa.string()),
     "position": ("long", pa.int64()),
     "line": ("long", pa.int64()),
-    "head": ("string", pa.string()),
+    "mark": ("string", pa.string()),
     "whole": ("boolean", pa.bool_()),
 }
 LANDED = ", ".join(f"{name} {kind}" for name, (kind, _) in _FIELDS.items())
@@ -46,10 +46,10 @@ _CHUNK_BYTES = 8 << 20
 
 @dataclass(frozen=True)
 class Taken:
-    """How far a file is taken; head: how it begins, whole: whether nothing behind that waits for its end."""
+    """How far a file is taken; mark: what stands there, whole: whether nothing behind that waits for its end."""
 
     place: FilePlace
-    head: str
+    mark: str
     whole: bool
 
 
@@ -92,35 +92,42 @@ class LandedParts:
                 yield from _batches(_rows(self.parts[path.as_py()], content.as_py()))
 
 
-def head_of(content: bytes, size: int) -> str:
-    """Return a digest of how a file begins, and of how many bytes it is: no more than `size`."""
-    size = min(HEAD_BYTES, size, len(content))
-    return f"{size}:{hashlib.sha256(content[:size]).hexdigest()[:32]}"
+def mark_of(content: bytes, end: int) -> str:
+    """Return a digest of the bytes before `end`, and how many these are."""
+    text = content[max(0, end - MARK_BYTES) : end]
+    return f"{len(text)}:{blake2b(text, digest_size=16).hexdigest()}"
 
 
-def begins(content: bytes, head: str) -> bool:
-    """Tell whether a file still begins as it did when `head` was made of it."""
-    return head_of(content, int(head.partition(":")[0] or 0)) == head or not head
+def fits(content: bytes, end: int, mark: str) -> bool:
+    """Tell whether the bytes before `end` are still those of which a mark was made."""
+    size = int(mark.partition(":")[0] or 0)
+    return end <= len(content) and mark_of(content[max(0, end - size) :], min(end, size)) == mark
+
+
+def marked(place: FilePlace, length: int) -> int:
+    """Return the end of the bytes by which a file is known: before the place, or at its beginning if it has none."""
+    return place.position if place.form in ("", "lines") else min(MARK_BYTES, length)
 
 
 def _rows(part: Part, content: bytes) -> Iterator[tuple[Any, ...]]:
     """Yield the records of a part, and how far that is."""
     place, whole, number = part.before.place, True, part.first
-    if not part.offset and not begins(content, part.before.head):
+    if place.position and not (part.offset or fits(content, marked(place, part.end), part.before.mark)):
         place = FilePlace()  # another file under this name
     try:
         for piece in read_pieces(BytesIO(content[: part.end - part.offset]), _moved(place, -part.offset), _no_claim):
             if not (piece.whole or part.settled):
                 whole = False
                 break
-            place = _moved(piece.behind, part.offset)
+            if piece.behind.position:  # else it is the word on why a whole file cannot be read
+                place = _moved(piece.behind, part.offset)
             http = msgspec.json.encode({"origin": f"{part.file}:{piece.line}"})
             yield "0", number, part.modified_us, 0, http, loss_event(piece.text) or piece.text, *_NO_FILE
             number += 1
     except NoEvents:
         place = FilePlace(OTHER, part.end)
-    seen = place.position if place.form in ("", "lines") else part.end
-    yield *_NO_RECORD, part.file, *place, part.before.head if part.offset else head_of(content, seen), whole
+    mark = mark_of(content, marked(place, part.end) - part.offset) if place != part.before.place else part.before.mark
+    yield *_NO_RECORD, part.file, *place, mark, whole
 
 
 _NO_FILE = (None,) * 6

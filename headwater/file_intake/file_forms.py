@@ -76,6 +76,7 @@ def read_pieces(file: BinaryIO, place: FilePlace, claim: GetClaim) -> Iterator[P
 
 
 def _form(file: BinaryIO) -> str:
+    file.seek(0)
     begin = file.read(LOOKED_AT)
     if begin.startswith(GZIP):
         return "gzip"

@@ -8,6 +8,7 @@ from typing import Any
 from headwater.errors import InvalidEvent
 from headwater.events.envelope import read_envelope
 from headwater.events.transport_losses import loss_event
+from headwater.failpoints import reach
 from headwater.file_intake.batch_sending import BATCH, BATCH_BYTES, BatchSender
 from headwater.file_intake.file_forms import GetClaim, NoEvents, Piece, read_pieces
 from headwater.file_intake.recognition import COMPARED, digest, is_settled, recognised
@@ -154,11 +155,13 @@ class FileTaker:
     def _reach(self, reached: TakenFile) -> None:
         """Note how far a file is read, and send what has become a batch."""
         self._reached[reached.store, reached.identity] = reached
-        if max(len(self._events), len(self._bad), len(self._reached)) >= BATCH or self._size >= BATCH_BYTES:
+        count = max(len(self._events), len(self._bad), len(self._reached) // 2)
+        if count >= BATCH or self._size >= BATCH_BYTES:
             self._flush()
 
     def _flush(self) -> None:
         """Send what is read, then keep how far that is. A kill in between sends it again: duplicates to the lake."""
+        reach("ingest.read")
         refused = self._sender.send(self._events)
         for index, reason in refused.items():
             self._refuse(*self._of[index], reason)
@@ -170,10 +173,12 @@ class FileTaker:
             else:
                 self._refuse(key, line, reason_of_bad)
         self.done.events += len(self._events) - len(refused)
+        reach("ingest.answered")
         now_us, some = time.time_ns() // 1000, self._refused
         self._ledger.keep(
             replace(each, taken_us=now_us, refused=each.refused or key in some) for key, each in self._reached.items()
         )
+        reach("ingest.kept")
         self._begin()
         self._on_batch(self.done)
 

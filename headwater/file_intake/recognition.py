@@ -26,7 +26,7 @@ def recognised(ledger: TakenLedger, source: FileSource, found: FoundFile, file: 
     if not new.head:
         return new
     for other in ledger.alike(source.store, new.head):
-        if other.identity != found.identity and _is_gone(source, other) and _goes_on(other, found, file):
+        if _goes_on(other, found, file):
             return replace(other, identity=found.identity, path=found.path)
     return new
 
@@ -58,8 +58,3 @@ def _goes_on(known: TakenFile, found: FoundFile, file: BinaryIO) -> bool:
     if place.form == "gzip" and found.size >= known.size and known.head:
         return _head(found, file) == known.head
     return place != FilePlace() and _is_unchanged(known, found)
-
-
-def _is_gone(source: FileSource, known: TakenFile) -> bool:
-    there = source.find(known.path)
-    return there is None or there.identity != known.identity

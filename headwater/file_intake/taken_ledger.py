@@ -85,15 +85,9 @@ class TakenLedger:
         return next(map(_taken_file, row), None)
 
     def alike(self, store: str, head: bytes) -> list[TakenFile]:
-        """Return what was taken of files that begin like this one: they may have been renamed."""
-        return [
-            *map(
-                _taken_file,
-                self._file.execute(
-                    f"SELECT {_COLUMNS} FROM taken WHERE store = ? AND head = ? LIMIT 10", (store, head)
-                ),
-            )
-        ]
+        """Return what was taken of files of lines that begin like this one, which may be one of them, renamed."""
+        where = "store = ? AND head = ? AND form = 'lines' AND head != x'' LIMIT 10"
+        return [*map(_taken_file, self._file.execute(f"SELECT {_COLUMNS} FROM taken WHERE {where}", (store, head)))]
 
     def keep(self, taken: Iterable[TakenFile]) -> None:
         """Keep how far files were taken, all or none."""

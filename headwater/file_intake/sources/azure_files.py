@@ -3,7 +3,9 @@
 import io
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
 
@@ -20,7 +22,14 @@ if TYPE_CHECKING:
 RANGE_BYTES = 4 << 20
 """Of one read: most files of a transport are read by one request."""
 PAGE = 1000
-_LIMITS: dict[str, Any] = {"connection_timeout": 10, "read_timeout": 60, "retry_total": 3}
+_LIMITS: dict[str, Any] = {
+    "connection_timeout": 10,
+    "read_timeout": 60,
+    "retry_total": 3,
+    "initial_backoff": 1,
+    "random_jitter_range": 1,
+}
+"""Seconds; the SDK's own first pause would be 15."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HOST = re.compile(r"[\w.-]+\.dfs\.[\w.-]+")
 
@@ -58,12 +67,18 @@ class AzureFiles:
     def files(self, since_us: int) -> Iterator[FoundFile]:
         """List them, in one walk; with a time folder by folder, so that those of earlier days are not looked into."""
         root = self._place.path
-        if root and (found := self.find(root)):
-            yield from [found] if found.modified_us >= since_us else []
-            return
-        for found in self._below(root, since_us):
-            if found.modified_us >= since_us:
-                yield found
+        below = self._below(root, since_us)
+        try:
+            first = next(below, None)
+        except FileGone:
+            first = None
+            if not self.find(root):
+                raise WrongSetting(f"Nothing is at {self._address}. Name a folder that is there.") from None
+        if first is None:  # an empty folder, or no folder at all
+            file = self.find(root) if root else None
+            below = iter([file] if file and file.size else [])
+        listed = below if first is None else chain([first], below)
+        return (found for found in listed if found.modified_us >= since_us)
 
     def find(self, path: str) -> FoundFile | None:
         """Look at one path."""
@@ -95,7 +110,7 @@ class AzureFiles:
 
         try:
             self._files.get_file_client(found.path).delete_file(
-                etag=found.version, match_condition=MatchConditions.IfNotModified
+                etag=f'"{found.version}"', match_condition=MatchConditions.IfNotModified
             )
         except (ResourceModifiedError, ResourceNotFoundError):
             return False
@@ -118,13 +133,12 @@ class AzureFiles:
                 elif since_us and not is_earlier_day(below[-1], since_us):
                     folders.append(each.name)
         except ResourceNotFoundError as error:
-            if folder != self._place.path:
-                return  # it went while its neighbours were listed
-            raise WrongSetting(f"Nothing is at {self._address}. Name a folder that is there.") from error
+            raise FileGone(folder) from error
         except AzureError as error:
             raise self._failed("list", error) from error
         for name in folders:
-            yield from self._below(name, since_us)
+            with suppress(FileGone):  # it went while its neighbours were listed
+                yield from self._below(name, since_us)
 
     def _failed(self, what: str, error: Exception) -> Retry:
         return Retry(f"Cannot {what} {self._address}: {explain(error, 'PATH')}")

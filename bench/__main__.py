@@ -14,6 +14,7 @@ from bench import (
     receiver,
     sinks,
     spark,
+    spark_ingest,
     stream,
     transport,
     upgrade,
@@ -40,6 +41,7 @@ def main() -> None:
     show("Spark", spark.run(spark.QUICK_EVENTS if quick else spark.EVENTS))
     show("Stream", stream.run(stream.QUICK_EVENTS if quick else stream.EVENTS))
     show("Transport", transport.run(rounds))
+    show("Ingest by Spark", spark_ingest.run(spark_ingest.QUICK_EVENTS if quick else spark_ingest.EVENTS))
     show("Long run", longrun.run(longrun.QUICK_EVENTS if quick else longrun.EVENTS))
 
 

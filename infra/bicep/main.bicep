@@ -31,7 +31,7 @@ param partitions int
 @maxValue(7)
 param hubRetentionDays int
 
-@description('Whether raw events are also captured as Avro files, for backfill: own container, deleted after captureDays.')
+@description('Whether raw events are also captured as Avro files, for `headwater-spark ingest`: own container, deleted after captureDays.')
 param capture bool
 
 @description('Replication of the lake: Standard_LRS in one building, Standard_ZRS in three.')

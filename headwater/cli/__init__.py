@@ -10,7 +10,14 @@ import typer
 from msgspec import to_builtins
 
 from headwater.api import api_routes
-from headwater.cli import fabric_command, lineage_commands, replay_command, sinks_commands, spark_commands
+from headwater.cli import (
+    fabric_command,
+    lineage_commands,
+    reconcile_command,
+    replay_command,
+    sinks_commands,
+    spark_commands,
+)
 from headwater.cli.printing import Given, listed, pairs, show, table
 from headwater.cli.question_commands import Data, DataFolder, Json, command, option, other_commands
 from headwater.durations import seconds
@@ -32,6 +39,7 @@ app = typer.Typer(
 log_app = typer.Typer(help="Look at the event log, or begin a new epoch of it.", no_args_is_help=True)
 app.add_typer(log_app, name="log")
 app.add_typer(lineage_commands.app)
+app.add_typer(reconcile_command.app)
 app.add_typer(replay_command.app)
 app.add_typer(spark_commands.app, name="spark")
 app.add_typer(fabric_command.app, name="fabric")

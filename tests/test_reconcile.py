@@ -7,6 +7,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import httpx
+
 from headwater.events.transport_losses import loss_event
 from tests.reconciling import SPARK, Json, kinds, land, reconcile, run_events, stamp
 from tests.running import Running, headwater
@@ -146,6 +148,46 @@ def test_a_running_headwater_is_asked_over_http_with_a_key(tmp_path: Path) -> No
     assert "key" in refused.stderr
 
 
+def test_kept_findings_are_answered_until_the_next_comparison_of_that_name(tmp_path: Path) -> None:
+    end = AGO_US + MINUTE_US
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    silent = exported(first, [("1", "silent", AGO_US, end), ("2", "<b>hush", AGO_US, end)])
+    clean = exported(second, [])
+    with Running(tmp_path / "data") as running:
+        command = ("reconcile", "--server", running.url, "--json", "--fail-on", "none", "--history")
+
+        def kept(history: str, name: str) -> None:
+            assert headwater(*command, history, "--save", name).returncode == 0
+
+        def told(*findings: int) -> Json:
+            """Ask until as many findings stand for each comparison: what was sent has landed."""
+            while True:
+                found: Json = httpx.get(f"{running.url}/api/headwater/v1/unreported").json()
+                if [each["findings"] for each in found["comparisons"]] == list(findings):
+                    return found
+
+        assert told()["items"] == []
+        kept(silent, "nightly")
+        kept(silent, "spark")
+        found = told(2, 2)
+        assert [(each["comparison"], *each_kind(each)) for each in found["items"]] == [
+            ("nightly", "not_reported", "silent"),
+            ("spark", "not_reported", "silent"),
+            ("nightly", "not_reported", "<b>hush"),
+            ("spark", "not_reported", "<b>hush"),
+        ]
+        kept(clean, "nightly")
+        assert {each["comparison"] for each in told(0, 2)["items"]} == {"spark"}
+    listed = json.loads(headwater("unreported", "--data", tmp_path / "data", "--json").stdout)
+    assert kinds(listed) == [("not_reported", "silent"), ("not_reported", "<b>hush")]
+
+
+def each_kind(finding: Json) -> tuple[str, str]:
+    return finding["kind"], finding["name"]
+
+
 def test_wrong_settings_are_one_line_each(tmp_path: Path) -> None:
     land(tmp_path / "data", [])
     (tmp_path / "empty").mkdir()
@@ -157,6 +199,7 @@ def test_wrong_settings_are_one_line_each(tmp_path: Path) -> None:
         (("--history", history, "--fail-on", "all"), "is no kind"),
         (("--tables", tmp_path / "empty"), "No Delta table at"),
         (("--tables", tmp_path / "none"), "Cannot read the tables at"),
+        (("--history", history, "--save", "nightly"), "name it with --server"),
         (("--history", history, "--server", "http://127.0.0.1:9"), "No answer from"),
     ):
         done = headwater("reconcile", "--data", tmp_path / "data", *arguments)

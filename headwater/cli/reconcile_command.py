@@ -18,9 +18,12 @@ from headwater.cli.question_commands import Data, DataFolder, Json
 from headwater.cli.server_answers import ServerAnswers
 from headwater.durations import seconds
 from headwater.errors import WrongSetting
+from headwater.local.send import send_bodies
 from headwater.questions import parameters as p
 from headwater.questions.answers.report_answers import Finding, FindingKind, ReportedRuns
 from headwater.questions.declaring import read_as
+from headwater.reconcile.finding_event import finding_event
+from headwater.reconcile.histories.history_entry import HistorySpan
 from headwater.reconcile.reconciling import Ask, ask_landed, dataset_of, findings
 from headwater.runtime.storage import remote_options
 from headwater.runtime.workspaces import fabric_access
@@ -61,11 +64,13 @@ def reconcile(
         str | None, typer.Option(envvar="HEADWATER_KEY", help="Of --server: key with the role read.")
     ] = None,
     fail_on: _FailOn = None,
+    save: Annotated[
+        str | None, typer.Option(help="Keep the findings under this name, in place of its last ones; needs --server.")
+    ] = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """Tell who did not report: hold job history and Delta commits against the runs that landed. Status 1 if anybody."""
-    from headwater.reconcile.histories.history_entry import HistorySpan
     from headwater.reconcile.histories.history_registry import read_history
     from headwater.reconcile.joining.history_join import Patience
     from headwater.reconcile.table_commits import committed_tables
@@ -74,6 +79,8 @@ def reconcile(
         raise WrongSetting(
             "There is nothing to hold lineage against. Name --history KIND:PLACE, --tables URI, or both."
         )
+    if save is not None and (server is None or not save.strip()):
+        raise WrongSetting("Findings are kept by a running Headwater: name it with --server, and write --save NAME.")
     failing = _failing(fail_on)
     now_us = time.time_ns() // 1000
     since_us = read_as(p.Since, "since", since) or now_us - _us(window)
@@ -91,6 +98,8 @@ def reconcile(
         first_us = min([since_us - _HOUR_US, *(entry.started_us for entry in entries)])
         landed = ask_landed(ask, lambda answer: msgspec.convert(answer, ReportedRuns), first_us - _HOUR_US)
     found = findings(entries, committed, landed, span, by)
+    if save is not None and server is not None:
+        _keep(server, key, finding_event(save.strip(), found, HistorySpan(since_us, by.now_us)))
     looked = {"executions": len(entries), "tables": len(committed), "runs": len(landed.runs)}
     _print({"looked": looked, "counts": Counter(each.kind for each in found)}, found, as_json)
     sys.exit(1 if any(each.kind in failing for each in found) else 0)
@@ -121,6 +130,14 @@ def _asking(server: str | None, key: str | None, data: Any) -> Iterator[Ask]:
     headers = {"authorization": f"Bearer {key}"} if key else {}
     with httpx.Client(base_url=server, headers=headers, timeout=60) as client:
         yield ServerAnswers(client).ask
+
+
+def _keep(server: str, key: str | None, event: bytes) -> None:
+    outcome = send_bodies([event], server, key, progress=False)
+    if outcome["accepted"] != 1:
+        raise WrongSetting(
+            f"The findings were not taken: {' '.join(outcome['reasons'])} Give a key with the role write."
+        )
 
 
 def _print(summary: dict[str, Any], found: list[Finding], as_json: bool) -> None:

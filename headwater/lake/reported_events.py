@@ -1,10 +1,12 @@
 """Rows of bronze by the run that they are of, within a window of receipt."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from datetime import UTC, date, datetime
 from typing import Any, NamedTuple
 
 from headwater.lake.bronze_tables import Bronze
+from headwater.lake.event_bodies import events_at
+from headwater.lineage.runs.newest_first import newest_events_first
 from headwater.tables import SHAPES
 
 _ROW = (
@@ -62,6 +64,18 @@ def job_bodies_with(bronze: Bronze, window: ReceiptWindow, facet: str) -> list[s
         "ORDER BY received_at, event_id"
     )
     return list(rows.column("body").to_pylist())
+
+
+def newest_job_bodies(bronze: Bronze, namespace: str, prefix: str) -> Iterator[tuple[str, str]]:
+    """Yield the newest JobEvent (rule 1) of each job whose name begins so, by its name. Reads no other body."""
+    is_it = f"event_kind = 'JOB' AND job_namespace = {_quoted(namespace)} AND starts_with(job_name, {_quoted(prefix)})"
+    rows = bronze.events.query(
+        f"SELECT job_name, log, incarnation, partition, sequence FROM t WHERE {is_it} ORDER BY {newest_events_first()}"
+    ).to_pylist()
+    newest = {row["job_name"]: row for row in reversed(rows)}
+    places = {name: (row["log"], row["incarnation"], row["partition"], row["sequence"]) for name, row in newest.items()}
+    found = events_at(bronze, places.values())
+    return ((name, found[place].body) for name, place in sorted(places.items()) if place in found)
 
 
 def _runs(window: ReceiptWindow, after: str | None) -> str:

@@ -31,6 +31,7 @@ from headwater.questions.reach import path as path_between
 from headwater.questions.reach import reach
 from headwater.questions.reported_runs import reported_runs
 from headwater.questions.run_lineage import run_lineage
+from headwater.questions.saved_findings import saved_findings
 from headwater.questions.search_hits import found_by
 from headwater.questions.subjects import Subject
 from headwater.questions.table_graph import table_graph
@@ -159,6 +160,12 @@ def reported(
     """List the runs of which events were received in a time, and what transports lost: who reported."""
     window = ReceiptWindow(from_, time.time_ns() // 1000 if to is None else to)
     return reported_runs(sources.bronze, sources.rules().rules.names, window, after, limit)
+
+
+@question("unreported", reads_lake=True)
+def unreported(sources: QuestionSources, *, limit: p.Listed = 100) -> report_answers.Unreported:
+    """List who did not report: what ran or was written without lineage, as `headwater reconcile --save` found last."""
+    return saved_findings(sources.bronze, limit)
 
 
 @question("names")

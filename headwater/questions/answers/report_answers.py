@@ -76,3 +76,27 @@ class Finding(AnswerStruct, kw_only=True):
     version: Count | None = None
     count: Count | None = None
     where: str | None = None
+
+
+class SavedFinding(Finding, kw_only=True):
+    """A finding, and the comparison that found it."""
+
+    comparison: str
+
+
+class Comparison(AnswerStruct):
+    """What `headwater reconcile --save NAME` compared last, and how much it found."""
+
+    name: str
+    since: Time
+    until: Time
+    findings: Count
+
+
+class Unreported(AnswerStruct):
+    """Who did not report, as the newest comparison of each name says."""
+
+    comparisons: list[Comparison]
+    items: list[SavedFinding]
+    totalCount: Count  # noqa: N815
+    truncated: bool

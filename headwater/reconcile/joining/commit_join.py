@@ -62,12 +62,11 @@ def _without_run(table: TableHistory, landed: frozenset[str], slack_us: int) -> 
     open_commits.sort(key=lambda each: each.time_us)
     free = sorted(table.writers, key=lambda each: each.run.until_us)
     by_version: _Fits = lambda by, made: by.version == made.version and _within(by.run, made, slack_us)  # noqa: E731
-    inside: _Fits = lambda by, made: _may(by.run, made) and _within(by.run, made, 0)  # noqa: E731
-    about: _Fits = lambda by, made: _may(by.run, made) and _within(by.run, made, slack_us)  # noqa: E731
-    for fits in (by_version, inside, about):
+    by_time: _Fits = lambda by, made: _may(by.run, made) and _within(by.run, made, slack_us)  # noqa: E731
+    for fits in (by_version, by_time):
         open_commits, free = _taken(open_commits, free, fits)
     many = [each for each in table.writers if not _makes_one(each.run)]
-    return [made for made in open_commits if not any(about(each, made) for each in many)]
+    return [made for made in open_commits if not any(by_time(each, made) for each in many)]
 
 
 def _taken(
@@ -89,6 +88,8 @@ def _makes_one(run: LandedRun) -> bool:
 
 
 def _within(run: LandedRun, commit: TableCommit, slack_us: int) -> bool:
+    """Tell whether a commit falls into a run's time; a statement of Spark has its commit's clock, the driver's."""
+    slack_us = slack_us if run.statement is None else 0
     return run.started_us - slack_us <= commit.time_us <= run.until_us + slack_us
 
 
@@ -117,7 +118,7 @@ def _commit_without_run(
     by = f" by {commit.engine}" if commit.engine else ""
     reason = f"Version {commit.version}, {commit.operation}{by}, is of no run that names the table"
     if silent:
-        reason += f"; run {silent.said.id} did a {statement} then and names no dataset, as the listener does of one"
+        reason += f"; run {silent.said.id}, of its kind and time, names no dataset: Spark's listener knows none of it"
     elif beside:
         reason += "; runs that write it at that time are told apart by engine, statement and number"
     advice = (

@@ -93,7 +93,7 @@ class Session:
 
 
 @pytest.mark.parametrize(
-    ("listener", "end"), [("1.53.0", "stop"), ("1.27.0", "stop"), pytest.param("1.27.0", "exit", marks=AGAIN)]
+    ("listener", "end"), [("1.53.0", "stop"), *(pytest.param("1.27.0", end, marks=AGAIN) for end in ("stop", "exit"))]
 )
 def test_what_the_listener_emits_lands_whole_and_once(listener: str, end: str, tmp_path: Path) -> None:
     session = Session(tmp_path / "session", listener)

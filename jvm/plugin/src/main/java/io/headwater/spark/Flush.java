@@ -148,6 +148,7 @@ final class Flush {
         if (attempt == ATTEMPTS) {
           throw error;
         }
+        LOG.warn("Headwater plugin: a batch is tried again: {}", error.getMessage());
       }
     }
   }

@@ -19,7 +19,7 @@ from headwater.file_intake.batch_sending import BATCH
 from headwater.file_intake.file_taking import TORN_US, Deletion
 from headwater.file_intake.sources.file_source import FileUnreadable, FoundFile
 from headwater.file_intake.sources.local_files import LocalFiles
-from headwater.file_intake.taken_ledger import TakenLedger
+from headwater.file_intake.taken_ledger import TakenLedger, ledger_path
 from headwater.sinks.connecting.kept_connection import HttpAnswer
 from tests.made_events import body, run_event
 from tests.taking import DAY_US, Taking, all_but_certain, events
@@ -414,3 +414,36 @@ def test_a_thousand_files_in_a_round_and_a_large_one_are_taken_by_batches(taking
     assert taking.take().events == 1000 + 2 * BATCH
     assert sorted(taking.bodies()) == sorted(sent)
     assert len(taking.asked) == 4
+
+
+def test_a_name_that_is_no_text_is_shown_and_its_file_is_taken(taking: Taking) -> None:
+    sent = events(1)
+    Path(os.fsdecode(os.fsencode(taking.folder) + b"/\xff.ndjson")).write_bytes(lines([*sent, b"{"]) + b"\n")
+
+    done = taking.take(whole=False)
+
+    assert (done.events, done.rejected) == (1, 1)
+    assert taking.origins() == [f"{taking.folder}/\\udcff.ndjson:2"]
+    assert taking.take().unchanged == 1
+
+
+def test_a_ledger_is_named_after_its_receiver_without_credentials(tmp_path: Path) -> None:
+    paths = [
+        ledger_path(tmp_path, url) for url in ("http://u:secret@host:5000", "http://host:5000", "http://host:5000/")
+    ]
+
+    assert paths[1] == paths[2] != paths[0]
+    assert all(path.name.startswith("host-5000-") for path in paths)
+
+
+def test_what_the_disk_does_not_keep_is_sent_again(taking: Taking) -> None:
+    sent = events(1)
+    taking.write("a.ndjson", *sent)
+    taking.ledger._file.execute("PRAGMA query_only = ON")
+    with pytest.raises(Retry, match="Cannot keep what was taken"):
+        taking.take()
+    taking.ledger._file.execute("PRAGMA query_only = OFF")
+
+    taking.take()
+
+    assert taking.bodies() == sent * 2

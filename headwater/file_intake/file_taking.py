@@ -122,9 +122,9 @@ class FileTaker:
             return
         except (NoEvents, FileUnreadable) as error:
             self.done.unreadable += 1
-            self.done.note(f"{found.path}: {error}")
+            self.done.note(f"{found.shown}: {error}")
             if isinstance(error, NoEvents):
-                self._reach(TakenFile(source.store, found.identity, found.path, *found[2:], ended=True, refused=True))
+                self._reach(TakenFile(source.store, found.identity, found.shown, *found[2:], ended=True, refused=True))
 
     def _read(self, found: FoundFile, reached: TakenFile, pieces: Iterator[Piece]) -> None:
         reached = replace(reached, ended=False, torn=False)

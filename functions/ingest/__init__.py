@@ -7,8 +7,10 @@ from headwater.settings import Settings
 
 
 def blueprint(settings: Settings) -> func.Blueprint:
-    """Build the trigger; its first run opens the folders."""
+    """Build the trigger, where folders are named; its first run opens them."""
     bp = func.Blueprint()
+    if not settings.ingest:
+        return bp
     shift = FileShift(settings)
 
     @bp.function_name("ingest")

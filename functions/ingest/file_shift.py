@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import closing
 
 from headwater.access import Access
-from headwater.errors import Retry, WrongSetting
+from headwater.errors import Retry
 from headwater.eventlog import Log
 from headwater.eventlog.folder_claims import ClaimCheck
 from headwater.file_intake.batch_sending import BATCHES, BatchSender
@@ -41,9 +41,7 @@ class FileShift:
     """The folders of an app."""
 
     def __init__(self, settings: Settings, budget_s: float = BUDGET_S) -> None:
-        """Connect to nothing; raises WrongSetting where no folder is named."""
-        if not settings.ingest:
-            raise WrongSetting("The trigger `ingest` has nothing to take. Name folders in HEADWATER_INGEST.")
+        """Connect to nothing."""
         self._settings = settings
         self._budget_s = budget_s
         self._folder = prepare_folder(settings)

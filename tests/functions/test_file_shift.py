@@ -104,14 +104,20 @@ def test_of_two_runs_at_once_one_keeps_its_ledger(tmp_path: Path, folder: Path, 
     two.store()
 
 
-def test_without_folders_or_with_a_wrong_one_the_app_says_so(tmp_path: Path) -> None:
-    with pytest.raises(WrongSetting, match="HEADWATER_INGEST"):
-        FileShift(Settings.model_validate({"data": tmp_path}))
+def test_a_folder_that_is_none_is_named_by_the_run(tmp_path: Path) -> None:
     with pytest.raises(WrongSetting, match="No file or folder"):
         FileShift(settings(tmp_path / "data", tmp_path / "none")).run()
 
 
+def named(given: Settings) -> list[str | None]:
+    """Return the functions that an app registers."""
+    app = func.FunctionApp()
+    app.register_functions(blueprint(given))
+    return [function.get_function_name() for function in app.get_functions()]
+
+
 def test_the_trigger_is_a_timer(tmp_path: Path, folder: Path) -> None:
+    assert not named(Settings.model_validate({"data": tmp_path / "none"})), "where no folder is named"
     app = func.FunctionApp()
     app.register_functions(blueprint(settings(tmp_path / "data", folder)))
 

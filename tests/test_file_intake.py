@@ -5,12 +5,16 @@ import io
 import json
 import os
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
 import fastavro
 import pytest
+from openlineage.client import OpenLineageClient
+from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
+from openlineage.client.transport.file import FileConfig, FileTransport
 from pydantic import SecretStr
 
 from headwater.access import Key
@@ -144,7 +148,9 @@ def test_a_torn_last_line_is_waited_for(taking: Taking) -> None:
 
     done = taking.take()
     assert (done.events, done.waiting, done.rejected) == (1, 1, 0)
-    assert taking.take().waiting == 1
+    assert taking.take().shown()["reasons"] == [
+        f"{taking.folder}/log.ndjson: what is behind line 1 is not whole; it is waited for a day"
+    ]
     taking.write("log.ndjson", second[20:], third, append=True)
 
     assert taking.take().waiting == 0
@@ -447,3 +453,24 @@ def test_what_the_disk_does_not_keep_is_sent_again(taking: Taking) -> None:
     taking.take()
 
     assert taking.bodies() == sent * 2
+
+
+@pytest.mark.parametrize("options", [{"append": True}, {"append": False}, {"append": False, "debug_mode": True}])
+def test_what_openlineage_s_own_file_transport_writes_is_taken(taking: Taking, options: dict[str, bool]) -> None:
+    config = FileConfig.from_dict({"log_file_path": str(taking.folder / "lineage"), **options})
+    client, runs = OpenLineageClient(transport=FileTransport(config)), [str(uuid.uuid4()) for _ in range(5)]
+    for run in runs:
+        client.emit(
+            RunEvent(
+                eventType=RunState.START,
+                eventTime="2026-03-01T12:00:00Z",
+                run=Run(run),
+                job=Job("tests", "job"),
+                producer="https://example.org",
+            )
+        )
+
+    done = taking.take()
+
+    assert (done.events, done.files) == (5, 1 if options["append"] else 5)
+    assert sorted(json.loads(each)["run"]["runId"] for each in taking.bodies()) == sorted(runs)

@@ -6,6 +6,7 @@ from bench import (
     dashboard,
     freshness,
     functions,
+    ingest,
     lineage,
     log_size,
     longrun,
@@ -34,6 +35,7 @@ def main() -> None:
     show("Freshness", freshness.run(rounds))
     show("Sinks", sinks.run(rounds))
     show("Function App", functions.run(rounds))
+    show("Ingest", ingest.run(*((ingest.QUICK_EVENTS, ingest.QUICK_FILES) if quick else (ingest.EVENTS, ingest.FILES))))
     show("Lineage", lineage.run(rounds))
     show("Reading", reading.run_quick() if quick else reading.run())
     show("Upgrade", upgrade.run(upgrade.EVENTS if quick else upgrade.MANY_EVENTS))

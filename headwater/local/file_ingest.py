@@ -14,7 +14,7 @@ PATIENCE_S = 120.0
 """How long a receiver that has answered is waited for, unless files are followed: then for ever."""
 _CONFIRMED_EVERY_S = 60.0
 _REST = 4.0
-"""A look that takes long is followed by so many times as long a rest: listing costs at most a fifth of a core."""
+"""A look is followed by a rest of so many times the CPU time that it took: looking costs at most a fifth of a core."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def ingest_files(
     """
     confirmed = (float("-inf"), 0)
     while True:
-        began = time.monotonic()
+        began, began_cpu = time.monotonic(), time.process_time()
         try:
             if orders.keep_s and began >= confirmed[0] + _CONFIRMED_EVERY_S:
                 confirmed = began, in_bronze_us()
@@ -55,7 +55,7 @@ def ingest_files(
         if not orders.follow:
             return
         look_every_s = min(source.look_every_s for source in sources)
-        time.sleep(max(look_every_s, _REST * (time.monotonic() - began)))
+        time.sleep(max(look_every_s, _REST * (time.process_time() - began_cpu)))
 
 
 def read_since(text: str | None) -> Callable[[], int]:

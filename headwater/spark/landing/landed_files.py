@@ -51,8 +51,8 @@ class LandedFiles:
         self._ingest = Ingest(spark, self._bronze, name, self._ledger.epoch, None)
         seed(spark, self._ledger, f"{lake}/backfill/{name}")
 
-    def take(self, since_us: int | None, seen: Seen) -> dict[str, Any]:
-        """Take what is new; since_us: only of files that were written to since. Returns how much that was."""
+    def take(self, since_us: int, seen: Seen) -> dict[str, Any]:
+        """Take what is new; since_us: of files that were written to since, 0: of all. Returns how much that was."""
         batch, is_taken = self._ledger.last_batch()
         if not is_taken:
             self._take(batch)
@@ -78,7 +78,7 @@ class LandedFiles:
             f"form != '{OTHER}' AND taken AND whole AND end = length AND modified_us < {before_us}"
         )
         with settings(self._spark, FEW_LISTERS):
-            now = listed(self._spark, self._place, None).select("file")
+            now = listed(self._spark, self._place, 0).select("file")
         rows = taken.join(now, "file", "left_semi").select("file", "length", "modified_us").toLocalIterator()
         deleted = 0
         with ThreadPoolExecutor(_HANDS) as pool:

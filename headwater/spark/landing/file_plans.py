@@ -40,7 +40,10 @@ class _Waiting:
     @property
     def is_cut(self) -> bool:
         """Whether it is read part by part: only lines can be, and what it holds is told by the first part."""
-        return self.before.place.form in ("", "lines") and self.length > PART_BYTES
+        is_of_lines = self.before.place.form == "lines" or (
+            not self.before.place.form and not self.file.endswith(".gz")
+        )
+        return is_of_lines and self.length > PART_BYTES
 
     def part(self, first: int, settled_us: int) -> Part:
         """Return the next part of it."""

@@ -12,7 +12,7 @@ import typer
 
 from headwater.cli.printing import pairs, show
 from headwater.cli.question_commands import Json
-from headwater.durations import seconds
+from headwater.durations import read_since, seconds
 from headwater.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def ingest(
     from headwater.file_intake.file_taking import FileTaker
     from headwater.file_intake.sources.source_registry import open_source
     from headwater.file_intake.taken_ledger import TakenLedger, ledger_path
-    from headwater.local.file_ingest import PATIENCE_S, IngestOrders, ingest_files, read_since
+    from headwater.local.file_ingest import PATIENCE_S, IngestOrders, ingest_files
     from headwater.runtime.storage import revealed
 
     settings = load_settings({})[0]

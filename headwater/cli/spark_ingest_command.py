@@ -6,10 +6,8 @@ from typing import Annotated, Literal
 import typer
 
 from headwater.cli.printing import pairs, show
-from headwater.durations import seconds
+from headwater.durations import read_since, seconds
 from headwater.errors import WrongSetting
-from headwater.questions import parameters as p
-from headwater.questions.declaring import read_as
 from headwater.settings import load_settings
 
 
@@ -21,9 +19,7 @@ def ingest(
         typer.Option("--format", help="Found out; files of Event Hubs Capture need to be named."),
     ] = None,
     column: Annotated[str | None, typer.Option(help="Of a table of JSON: the column with the events.")] = None,
-    since: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Of files: only those written to from this moment on.")
-    ] = None,
+    since: Annotated[str | None, typer.Option(help="Of files: only those written to since: 2026-03-01, or 2d.")] = None,
     keep: Annotated[
         float | None,
         typer.Option(
@@ -50,7 +46,7 @@ def ingest(
     if "://" not in place and not Path(place).exists():
         raise WrongSetting(f"No folder {place}. Name what is there, or an address that Spark reads.")
     place = place if "://" in place else str(Path(place).resolve())
-    since_us = read_as(p.Since, "since", since)
+    since_us = read_since(since)()
     with local_session(more=private_spark(settings), streams=True) as spark:
         from headwater.spark.landing.landing_kinds import Landing, take_in
 

@@ -3,10 +3,8 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
-from headwater.durations import seconds
-from headwater.errors import Retry, WrongSetting
+from headwater.errors import Retry
 from headwater.file_intake.file_taking import Deletion, FileTaker
 from headwater.file_intake.sources.file_source import FileSource
 
@@ -56,23 +54,3 @@ def ingest_files(
             return
         look_every_s = min(source.look_every_s for source in sources)
         time.sleep(max(look_every_s, _REST * (time.process_time() - began_cpu)))
-
-
-def read_since(text: str | None) -> Callable[[], int]:
-    """Read a date, a time, or an age such as `2d`, which moves on with the clock; raises WrongSetting for neither."""
-    if text is None:
-        return lambda: 0
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return _ago(text)
-    at_us = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1e6)
-    return lambda: at_us
-
-
-def _ago(text: str) -> Callable[[], int]:
-    try:
-        age_us = int(seconds(text) * 1e6)
-    except WrongSetting as error:
-        raise WrongSetting(f"{text!r} is neither a date nor an age. Write it like 2026-03-01 or 2d.") from error
-    return lambda: time.time_ns() // 1000 - age_us

@@ -34,7 +34,7 @@ place = "Files/lineage"  # folder, file or Delta table, such as abfss://WORKSPAC
 log = "onelake"  # name of what this makes up in the lake: always the same for one place
 kind = ""  # ndjson, capture, plugin or table; empty: found out, but for Capture
 column = ""  # of a table of JSON: the column with the events
-since = ""  # of files: only those written to from this moment on, such as 2026-03-01
+since = ""  # of files: only those written to since, such as 2026-03-01 or 2d
 keep = ""  # of files: delete those that are taken and were not written to for so long, such as 30d
 
 # METADATA ********************

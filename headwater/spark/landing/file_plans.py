@@ -40,7 +40,10 @@ class _Waiting:
     @property
     def is_cut(self) -> bool:
         """Whether it is read part by part: only lines can be, and what it holds is told by the first part."""
-        return self.before.place.form in ("", "lines") and self.length > PART_BYTES
+        is_of_lines = self.before.place.form == "lines" or (
+            not self.before.place.form and not self.file.endswith(".gz")
+        )
+        return is_of_lines and self.length > PART_BYTES
 
     def part(self, first: int, settled_us: int) -> Part:
         """Return the next part of it."""
@@ -50,10 +53,10 @@ class _Waiting:
         return Part(self.file, self.before, end, first, self.modified_us, offset, settled)
 
 
-def listed(spark: SparkSession, place: str, since_us: int | None) -> DataFrame:
+def listed(spark: SparkSession, place: str, since_us: int) -> DataFrame:
     """List the files below a place, at any depth: `file`, `length`, `modified_us`; hidden ones are passed over."""
     reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true").option("ignoreMissingFiles", "true")
-    if since_us is not None:
+    if since_us:
         moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(since_us / 1e6))
         reader = reader.option("modifiedAfter", moment).option("timeZone", "UTC")
     try:
@@ -61,7 +64,7 @@ def listed(spark: SparkSession, place: str, since_us: int | None) -> DataFrame:
     except AnalysisException as error:
         raise WrongSetting(f"Cannot list {place}: {str(error).splitlines()[0]} Name a folder that is there.") from error
     files = found.select(F.col("path").alias("file"), "length", F.unix_micros("modificationTime").alias("modified_us"))
-    return files.where("length > 0 AND file NOT LIKE '%.tmp'")
+    return files.where(r"length > 0 AND file NOT RLIKE '\\.(tmp|inprogress|crc)$'")
 
 
 def escaped(path: str) -> str:

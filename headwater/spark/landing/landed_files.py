@@ -22,7 +22,7 @@ from headwater.spark.landing.file_plans import FEW_LISTERS, FilePlans, escaped, 
 from headwater.spark.landing.hadoop_files import HadoopFiles
 from headwater.spark.landing.landed_part import LANDED, OTHER, LandedParts, Part, Taken
 
-WHOLE_BYTES = 1 << 30
+WHOLE_BYTES = 256 << 20
 """Of gzip, and of a document or list over several lines, no part can be read alone: what is larger is passed over."""
 
 _ONE_BY_ONE = {"spark.sql.execution.arrow.maxRecordsPerBatch": "1", **FEW_LISTERS}
@@ -51,8 +51,8 @@ class LandedFiles:
         self._ingest = Ingest(spark, self._bronze, name, self._ledger.epoch, None)
         seed(spark, self._ledger, f"{lake}/backfill/{name}")
 
-    def take(self, since_us: int | None, seen: Seen) -> dict[str, Any]:
-        """Take what is new; since_us: only of files that were written to since. Returns how much that was."""
+    def take(self, since_us: int, seen: Seen) -> dict[str, Any]:
+        """Take what is new; since_us: of files that were written to since, 0: of all. Returns how much that was."""
         batch, is_taken = self._ledger.last_batch()
         if not is_taken:
             self._take(batch)
@@ -78,7 +78,7 @@ class LandedFiles:
             f"form != '{OTHER}' AND taken AND whole AND end = length AND modified_us < {before_us}"
         )
         with settings(self._spark, FEW_LISTERS):
-            now = listed(self._spark, self._place, None).select("file")
+            now = listed(self._spark, self._place, 0).select("file")
         rows = taken.join(now, "file", "left_semi").select("file", "length", "modified_us").toLocalIterator()
         deleted = 0
         with ThreadPoolExecutor(_HANDS) as pool:
@@ -88,11 +88,8 @@ class LandedFiles:
 
     def _take(self, batch: FileBatch) -> Mapping[str, Taken]:
         """Bring a batch into the lake, and say so in the ledger."""
-        large = {part.file: part for part in batch.parts if part.end - part.offset > WHOLE_BYTES}
-        for file in large:
-            log.warning("%s is passed over: it is one gzip stream or document of more than 1 GiB. Split it.", file)
-        taken = {file: Taken(FilePlace(OTHER, part.end), "", whole=True) for file, part in large.items()}
-        read = [part for part in batch.parts if part.file not in large]
+        taken = {part.file: state for part in batch.parts if (state := _unread(part)) is not None}
+        read = [part for part in batch.parts if part.file not in taken]
         found = self._read({self._copy_of(part, batch) or part.file: part for part in read})
         if found is not None:
             taken |= self._store(found.persist(), batch)
@@ -133,7 +130,7 @@ class LandedFiles:
     def _copy(self, batch: FileBatch) -> None:
         """Copy parts of large files: Spark reads files whole, and an attempt after this one needs the same bytes."""
         for part in batch.parts:
-            if copy := self._copy_of(part, batch):
+            if part.end > part.offset and (copy := self._copy_of(part, batch)):
                 self._hadoop.copy(part.file, part.offset, part.end, copy)
 
     def _copy_of(self, part: Part, batch: FileBatch) -> str | None:
@@ -145,6 +142,16 @@ class LandedFiles:
         """Count files whose end is not there yet, and files that hold no events."""
         counts = (F.count_if(~F.col("whole")).alias("waiting"), F.count_if(F.col("form") == OTHER).alias("passed_over"))
         return self._ledger.newest().agg(*counts).collect()[0].asDict()
+
+
+def _unread(part: Part) -> Taken | None:
+    """Return how far a file is taken of which nothing needs to be read, or too much; None for the others."""
+    if part.end <= part.offset:
+        return part.before
+    if part.end - part.offset <= WHOLE_BYTES:
+        return None
+    log.warning("%s is passed over: it is one gzip stream or document of more than 256 MiB. Split it.", part.file)
+    return Taken(FilePlace(OTHER, part.end), "", whole=True)
 
 
 def _behind(batch: FileBatch) -> int:

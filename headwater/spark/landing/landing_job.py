@@ -10,9 +10,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from headwater.durations import seconds
-from headwater.questions import parameters as p
-from headwater.questions.declaring import read_as
+from headwater.durations import read_since, seconds
 from headwater.spark.landing.landing_kinds import KINDS, Landing, take_in
 
 
@@ -24,13 +22,13 @@ def ingest(arguments: Sequence[str]) -> dict[str, Any]:
     parser.add_argument("--name", required=True, help="name of the log that they make up in the lake")
     parser.add_argument("--format", choices=[*KINDS], help="found out; files of Capture need to be named")
     parser.add_argument("--column", help="of a table of JSON: the column with the events")
-    parser.add_argument("--since", metavar="TIME", help="of files: only those written to from this moment on")
+    parser.add_argument("--since", help="of files: only those written to since: 2026-03-01, or 2d")
     parser.add_argument(
         "--keep", type=seconds, help="of files: delete those taken and not written to for so long (30d)"
     )
     parser.add_argument("--claims", help="of Capture: folder or URI of large bodies")
     given = parser.parse_args(arguments)
-    since_us = read_as(p.Since, "since", given.since)
+    since_us = read_since(given.since)()
     landing = Landing(given.place, given.name, given.format, given.column, since_us, given.keep, given.claims)
     return take_in(SparkSession.builder.getOrCreate(), given.lake.rstrip("/"), landing, _say)
 

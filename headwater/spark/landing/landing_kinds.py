@@ -34,7 +34,7 @@ class Landing:
     name: str
     kind: str | None = None
     column: str | None = None
-    since_us: int | None = None
+    since_us: int = 0
     keep_s: float | None = None
     claims: str | None = None
 
@@ -74,7 +74,7 @@ def _checked(spark: SparkSession, landing: Landing) -> str:
         raise WrongSetting(f"No Delta table in {landing.place}. Name its folder, or leave --format out for files.")
     if kind != "table" and landing.column:
         raise WrongSetting(f"--column is for a table of JSON; {landing.place} is read as {kind}. Leave it out.")
-    if kind != "ndjson" and (landing.since_us, landing.keep_s) != (None, None):
+    if kind != "ndjson" and (landing.since_us, landing.keep_s) != (0, None):
         raise WrongSetting(
             f"--since and --keep are for files of events; {landing.place} is read as {kind}. Leave them out: a table "
             "is cleared by DELETE and VACUUM, a container of Capture by its lifecycle rule."

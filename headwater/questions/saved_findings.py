@@ -5,13 +5,10 @@ from typing import Any
 import msgspec
 
 from headwater.events.decode import decode
+from headwater.events.finding_facet import FACET, NAMESPACE, PREFIX
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.reported_events import newest_job_bodies
 from headwater.questions.answers.report_answers import Comparison, Finding, SavedFinding, Unreported
-
-FACET = "headwater_reconciliation"
-"""Of the job that findings are told of."""
-NAMESPACE, PREFIX = "headwater", "reconcile/"
 
 
 class _Said(msgspec.Struct):

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+from headwater.events.finding_facet import FACET, NAMESPACE, PREFIX
 from headwater.events.times import iso
 from headwater.questions.answers.report_answers import Finding
-from headwater.questions.saved_findings import FACET, NAMESPACE, PREFIX
 from headwater.reconcile.histories.history_entry import HistorySpan
 
 PRODUCER = "urn:headwater:reconcile"

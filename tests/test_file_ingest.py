@@ -121,7 +121,7 @@ def test_two_at_once_on_one_state_are_refused(folder: Folder, client: httpx.Clie
 
     fails_in_one_line(folder.ingest(), "Another `headwater ingest` uses", "--state")
 
-    first.send_signal(signal.SIGINT)
+    first.send_signal(signal.SIGTERM)
     first.communicate(timeout=TIMEOUT_S)
     assert first.returncode == 0
 

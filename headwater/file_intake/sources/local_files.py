@@ -20,7 +20,7 @@ class LocalFiles:
     """A file, or the files of a folder at any depth. Links to files are followed, links to folders are not."""
 
     store = "file"
-    look_every_s = 1.0  # listing tells of mounted files, too, which no notice of the system does
+    look_every_s = 0.5  # listing tells of mounted files, too, which no notice of the system does
 
     def __init__(self, root: Path) -> None:
         """Name the place; raises WrongSetting where neither file nor folder is."""

@@ -21,8 +21,8 @@ from tests.spark_lake import SparkLake
 Answers = dict[tuple[str, ...], Any]
 
 EVERYTHING = {"limit": "10000"}
-OF_RECEIPT = ("received", "late")
-"""How columns begin, or end, that say when an event came: the doors' own."""
+OF_RECEIPT = ("received", "late", "parts")
+"""In the names of columns that say when an event came, or hold what does: that is the doors' own."""
 
 
 def events_in(folder: Path) -> list[bytes]:

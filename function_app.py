@@ -12,6 +12,7 @@ BLUEPRINTS = {
     "maintenance": "functions.parser.maintenance",
     "api": "functions.api",
     "sinks": "functions.sinks",
+    "ingest": "functions.ingest",
 }
 """Only the modules of the triggers that an app registers are imported: a receiver app loads no Delta."""
 

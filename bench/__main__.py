@@ -6,6 +6,7 @@ from bench import (
     dashboard,
     freshness,
     functions,
+    ingest,
     lineage,
     log_size,
     longrun,
@@ -14,6 +15,7 @@ from bench import (
     receiver,
     sinks,
     spark,
+    spark_ingest,
     stream,
     transport,
     upgrade,
@@ -33,6 +35,7 @@ def main() -> None:
     show("Freshness", freshness.run(rounds))
     show("Sinks", sinks.run(rounds))
     show("Function App", functions.run(rounds))
+    show("Ingest", ingest.run(*((ingest.QUICK_EVENTS, ingest.QUICK_FILES) if quick else (ingest.EVENTS, ingest.FILES))))
     show("Lineage", lineage.run(rounds))
     show("Reading", reading.run_quick() if quick else reading.run())
     show("Upgrade", upgrade.run(upgrade.EVENTS if quick else upgrade.MANY_EVENTS))
@@ -40,6 +43,7 @@ def main() -> None:
     show("Spark", spark.run(spark.QUICK_EVENTS if quick else spark.EVENTS))
     show("Stream", stream.run(stream.QUICK_EVENTS if quick else stream.EVENTS))
     show("Transport", transport.run(rounds))
+    show("Ingest by Spark", spark_ingest.run(spark_ingest.QUICK_EVENTS if quick else spark_ingest.EVENTS))
     show("Long run", longrun.run(longrun.QUICK_EVENTS if quick else longrun.EVENTS))
 
 

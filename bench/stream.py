@@ -40,10 +40,10 @@ def run(events: int = EVENTS) -> list[Figure]:
             broker.topic(topic, PARTITIONS)
             asyncio.run(_fill(KafkaAddress(broker.servers, topic, "bench"), generate(count, KILOBYTES, jobs=300)))
         address = KafkaAddress(broker.servers, "measured", "bench")
-        parser_s, parser_us = _timed(events, lambda: _parse(address, folder))
+        parser_s, parser_us = timed(events, lambda: _parse(address, folder))
         with local_session(CORES, streams=True) as spark:
             run_stream(spark, TopicStream(KafkaAddress(broker.servers, "warm", "bench"), f"{name}/warm"))
-            stream_s, stream_us = _timed(events, lambda: run_stream(spark, TopicStream(address, f"{name}/spark")))
+            stream_s, stream_us = timed(events, lambda: run_stream(spark, TopicStream(address, f"{name}/spark")))
     return [
         Figure(f"{events:,} events: parser, one process: events/s", events / parser_s, "1/s", cpu_us=parser_us),
         Figure(f"{events:,} events: Spark, {CORES} cores: events/s", events / stream_s, "1/s", cpu_us=stream_us),
@@ -75,7 +75,7 @@ def _parse(address: KafkaAddress, folder: Path) -> None:
         reader.close()
 
 
-def _timed(events: int, work: Callable[[], None]) -> tuple[float, float]:
+def timed(events: int, work: Callable[[], None]) -> tuple[float, float]:
     """Return wall time (s) and CPU per event (us), the broker's left out: it works for both."""
     began, cpu = time.monotonic(), _cpu_s()
     work()

@@ -1,5 +1,8 @@
-"""Durations as people write them on a command line."""
+"""Durations and moments as people write them on a command line."""
 
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
 from math import isfinite
 
 from headwater.errors import WrongSetting
@@ -17,3 +20,26 @@ def seconds(text: str) -> float:
     if not isfinite(found) or found <= 0:
         raise WrongSetting(f"{text!r} is no time. Write it like 250ms, 30s, 5m, 1h or 2d.")
     return found
+
+
+def read_since(text: str | None) -> Callable[[], int]:
+    """Read a date, a time, or an age such as `2d`, which moves on with the clock: microseconds since 1970, UTC.
+
+    Nothing reads as 0. Raises WrongSetting.
+    """
+    if text is None:
+        return lambda: 0
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return _ago(text)
+    at_us = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1e6)
+    return lambda: at_us
+
+
+def _ago(text: str) -> Callable[[], int]:
+    try:
+        age_us = int(seconds(text) * 1e6)
+    except WrongSetting as error:
+        raise WrongSetting(f"{text!r} is neither a date nor an age. Write it like 2026-03-01 or 2d.") from error
+    return lambda: time.time_ns() // 1000 - age_us

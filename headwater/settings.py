@@ -20,7 +20,7 @@ FILE = "headwater.toml"
 _ABFSS = re.compile(r"abfss://[^/@?#]+@[\w-]+\.dfs\.(core\.windows\.net|fabric\.microsoft\.com)(/[^?#]*)?")
 
 
-Trigger = Literal["receiver", "parser", "maintenance", "api", "sinks"]
+Trigger = Literal["receiver", "parser", "maintenance", "api", "sinks", "ingest"]
 
 
 class GeneralSettings(BaseModel):
@@ -61,6 +61,9 @@ class GeneralSettings(BaseModel):
     )
     claims_options: dict[str, Secret] = Field(
         {}, description="`account_name` and `account_key`, or `sas_token`, for `claims_url` instead of an identity."
+    )
+    ingest: tuple[str, ...] = Field(
+        (), description="Folders from which the Function App's timer `ingest` takes files, such as `abfss://…`."
     )
     ingest_options: dict[str, Secret] = Field(
         {}, description="`account_name` and `account_key`, or `sas_token`, for files in Azure instead of an identity."

@@ -43,10 +43,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> "Load
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say which tests begin first: Spark's, which take longest; then files of slow ones; quick ones fill the end."""
+    """Let Spark's tests begin first, then files of slow ones, by how long they may take; quick ones fill the end."""
     groups = {item: _group(item.path) for item in items}
-    slow = {group for item, group in groups.items() if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: 0 if groups[item].startswith("spark") else 1 if groups[item] in slow else 2)
+    longest: dict[str, float] = {}
+    for item, group in groups.items():
+        if item.get_closest_marker("slow"):
+            limit = item.get_closest_marker("timeout")
+            longest[group] = max(longest.get(group, 0), limit.args[0] if limit else 0)
+    items.sort(key=lambda item: (not groups[item].startswith("spark"), -longest.get(groups[item], -1)))
 
 
 @cache

@@ -12,7 +12,7 @@ PRODUCER = "https://example.com/planted"
 def planted_events() -> list[tuple[str, dict[str, Any], str]]:
     """Return (name, a valid RunEvent, the secret in it); every secret is different."""
     texts = [*_in_urls(), *_in_sql(), *_in_text(), *_in_shapes()]
-    places = [in_property, in_sql, in_error, in_namespace_of_source, in_source_code]
+    places = [in_property, in_sql, in_error, in_source, in_source_code]
     made = [(name, places[at % len(places)](text), secret) for at, (name, text, secret) in enumerate(texts)]
     return [*made, *_in_properties(), *_in_places()]
 
@@ -53,7 +53,7 @@ def in_error(text: str) -> dict[str, Any]:
     return event(run={"errorMessage": {"message": f"It failed: {text}", "programmingLanguage": "java"}})
 
 
-def in_namespace_of_source(text: str) -> dict[str, Any]:
+def in_source(text: str) -> dict[str, Any]:
     """Put the text into an input's data source."""
     facets = {"dataSource": {"name": "source", "uri": text}}
     return event(inputs=[{"namespace": "db", "name": "t", "facets": facets}])

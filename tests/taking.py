@@ -48,7 +48,7 @@ class Taking:
         self, *sources: FileSource, since_us: int = 0, deletion: Deletion | None = None, whole: bool = True
     ) -> Intake:
         """Take what is new; `whole` expects all of it to be events."""
-        sender = BatchSender(self._post, patience_s=self._patience_s, wait=self.waited.append)
+        sender = BatchSender(self._ask, patience_s=self._patience_s, wait=self.waited.append)
         taker = FileTaker(self.ledger, sender, self._claim, lambda _: None)
         taker.take(sources or (LocalFiles(self.folder),), since_us, deletion)
         assert taker.done.is_well or not whole, taker.done.reasons
@@ -79,14 +79,15 @@ class Taking:
         self._reader.close()
         self._log.close()
 
-    def _post(self, path: str, data: bytes, headers: Mapping[str, str]) -> HttpAnswer:
+    def _ask(self, method: str, path: str, data: bytes | None, headers: Mapping[str, str]) -> HttpAnswer:
+        assert data is not None
         self.asked.append((path, len(data)))
         if self.answers:
             return self.answers.pop(0)
         take = self._receiver.batch if path == BATCHES else self._receiver.one
 
         async def answered() -> HttpAnswer:
-            answer = await take(Request("POST", {**headers, **self._key}, "", data))
+            answer = await take(Request(method, {**headers, **self._key}, "", data))
             return HttpAnswer(answer.status, answer.headers, answer.body)
 
         return asyncio.run(answered())

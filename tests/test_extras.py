@@ -31,6 +31,7 @@ ROOMS: tuple[tuple[str, set[str]], ...] = (  # the first that fits: modules, and
     ("headwater.file_intake.capture_records", {"azure"}),
     ("headwater.runtime.workspaces", {"azure"}),
     ("headwater.runtime.lake_file", {"azure"}),
+    ("headwater.runtime.ledger_copy", {"azure"}),
     ("headwater.sinks.targets.kafka*", {"server", "kafka"}),
     ("headwater.sinks.connecting.cloud_signing", {"server", "aws", "google"}),
     ("headwater.sinks.targets.s3_folder", {"server", "aws"}),

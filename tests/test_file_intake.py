@@ -5,12 +5,16 @@ import io
 import json
 import os
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
 import fastavro
 import pytest
+from openlineage.client import OpenLineageClient
+from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
+from openlineage.client.transport.file import FileConfig, FileTransport
 from pydantic import SecretStr
 
 from headwater.access import Key
@@ -19,7 +23,7 @@ from headwater.file_intake.batch_sending import BATCH
 from headwater.file_intake.file_taking import TORN_US, Deletion
 from headwater.file_intake.sources.file_source import FileUnreadable, FoundFile
 from headwater.file_intake.sources.local_files import LocalFiles
-from headwater.file_intake.taken_ledger import TakenLedger
+from headwater.file_intake.taken_ledger import TakenLedger, ledger_path
 from headwater.sinks.connecting.kept_connection import HttpAnswer
 from tests.made_events import body, run_event
 from tests.taking import DAY_US, Taking, all_but_certain, events
@@ -144,7 +148,9 @@ def test_a_torn_last_line_is_waited_for(taking: Taking) -> None:
 
     done = taking.take()
     assert (done.events, done.waiting, done.rejected) == (1, 1, 0)
-    assert taking.take().waiting == 1
+    assert taking.take().shown()["reasons"] == [
+        f"{taking.folder}/log.ndjson: what is behind line 1 is not whole; it is waited for a day"
+    ]
     taking.write("log.ndjson", second[20:], third, append=True)
 
     assert taking.take().waiting == 0
@@ -414,3 +420,57 @@ def test_a_thousand_files_in_a_round_and_a_large_one_are_taken_by_batches(taking
     assert taking.take().events == 1000 + 2 * BATCH
     assert sorted(taking.bodies()) == sorted(sent)
     assert len(taking.asked) == 4
+
+
+def test_a_name_that_is_no_text_is_shown_and_its_file_is_taken(taking: Taking) -> None:
+    sent = events(1)
+    Path(os.fsdecode(os.fsencode(taking.folder) + b"/\xff.ndjson")).write_bytes(lines([*sent, b"{"]) + b"\n")
+
+    done = taking.take(whole=False)
+
+    assert (done.events, done.rejected) == (1, 1)
+    assert taking.origins() == [f"{taking.folder}/\\udcff.ndjson:2"]
+    assert taking.take().unchanged == 1
+
+
+def test_a_ledger_is_named_after_its_receiver_without_credentials(tmp_path: Path) -> None:
+    paths = [
+        ledger_path(tmp_path, url) for url in ("http://u:secret@host:5000", "http://host:5000", "http://host:5000/")
+    ]
+
+    assert paths[1] == paths[2] != paths[0]
+    assert all(path.name.startswith("host-5000-") for path in paths)
+
+
+def test_what_the_disk_does_not_keep_is_sent_again(taking: Taking) -> None:
+    sent = events(1)
+    taking.write("a.ndjson", *sent)
+    taking.ledger._file.execute("PRAGMA query_only = ON")
+    with pytest.raises(Retry, match="Cannot keep what was taken"):
+        taking.take()
+    taking.ledger._file.execute("PRAGMA query_only = OFF")
+
+    taking.take()
+
+    assert taking.bodies() == sent * 2
+
+
+@pytest.mark.parametrize("options", [{"append": True}, {"append": False}, {"append": False, "debug_mode": True}])
+def test_what_openlineage_s_own_file_transport_writes_is_taken(taking: Taking, options: dict[str, bool]) -> None:
+    config = FileConfig.from_dict({"log_file_path": str(taking.folder / "lineage"), **options})
+    client, runs = OpenLineageClient(transport=FileTransport(config)), [str(uuid.uuid4()) for _ in range(5)]
+    for run in runs:
+        client.emit(
+            RunEvent(
+                eventType=RunState.START,
+                eventTime="2026-03-01T12:00:00Z",
+                run=Run(run),
+                job=Job("tests", "job"),
+                producer="https://example.org",
+            )
+        )
+
+    done = taking.take()
+
+    assert (done.events, done.files) == (5, 1 if options["append"] else 5)
+    assert sorted(json.loads(each)["run"]["runId"] for each in taking.bodies()) == sorted(runs)

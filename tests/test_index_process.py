@@ -69,6 +69,15 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
+@pytest.fixture(scope="module")
+def shop_of_rules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, Asker]]:
+    """Give one Headwater for the tests that change a file of rules each."""
+    with up(tmp_path_factory.mktemp("rules") / "data") as running, Asker(running.url) as asker:
+        asker.post(*EVENTS)
+        (running.folder / "rules").mkdir()
+        yield running, asker
+
+
 @pytest.fixture
 def shop(data: Path) -> Iterator[tuple[Running, Asker]]:
     with up(data) as running, Asker(running.url) as asker:
@@ -184,13 +193,11 @@ def test_tags_masking_and_consumers_change_answers_at_once(data: Path, shop: tup
     ],
 )  # fmt: skip
 def test_a_broken_file_leaves_its_last_good_rules_in_force_visibly(
-    data: Path, shop: tuple[Running, Asker], file: str, good: str, holds: Callable[[Asker], bool]
+    shop_of_rules: tuple[Running, Asker], file: str, good: str, holds: Callable[[Asker], bool]
 ) -> None:
-    running, asker = shop
-    asker.post(*EVENTS)
+    running, asker = shop_of_rules
     assert not holds(asker)
-    rules = data / "rules"
-    rules.mkdir()
+    rules = running.folder / "rules"
     (rules / file).write_text(good)
     eventually(asker, lambda: holds(asker))
     (rules / file).write_text(good + "- [")
@@ -199,7 +206,7 @@ def test_a_broken_file_leaves_its_last_good_rules_in_force_visibly(
     assert "last good rules stay in force" in problem
     assert holds(asker)
     eventually(asker, lambda: problem in running.stderr)
-    shown = headwater("coverage", "--data", data, "--json")
+    shown = headwater("coverage", "--data", running.folder, "--json")
     assert f"headwater: {file}, line " in shown.stderr
     assert json.loads(shown.stdout)["items"]
     (rules / file).write_text(good)

@@ -218,6 +218,14 @@ def test_replay_says_what_it_would_send_and_sends_it(lake: Lake) -> None:
     assert (found["delivered"], len(server.taken)) == (len(EVENTS) + 1, len(EVENTS) + 1)
 
 
+@on_spark
+def test_ingest_takes_what_landed_and_shows_how_much(lake: Lake) -> None:
+    (landed := lake.folder / "landed").mkdir()
+    (landed / "1.ndjson").write_bytes(b"\n".join(bodies(EVENTS[:3])))
+    (found,) = lake.run("Ingest", place=str(landed), log="again", keep="30d", kind="ndjson").values
+    assert (found["files"], found["records_in_lake"], found["deleted"]) == (1, 3, 0)
+
+
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_a_notebook_is_in_fabrics_git_format(name: str) -> None:
     parts = cells(FOLDER / f"{name}.Notebook")

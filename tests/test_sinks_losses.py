@@ -17,6 +17,9 @@ from headwater.events.event_reader import EventReader
 from headwater.events.position import Source
 from headwater.events.stored_cells import StoredHead
 from headwater.lake.schema_changes import SchemaChange
+from headwater.questions.answers.report_answers import Finding
+from headwater.reconcile.finding_event import finding_event
+from headwater.reconcile.histories.history_entry import HistorySpan
 from headwater.runtime.storage import open_bronze
 from headwater.sinks.contract.sink_holdings import DEEP, LONG_TEXT, MANY, Holding, holding_of
 from headwater.sinks.contract.sink_options import Sink
@@ -135,6 +138,10 @@ def runs_made() -> Iterator[list[Event]]:
     yield [run_event(run=run | {"facets": {"lineage": {"entries": entries}}}, inputs=[table("in")])]
     yield [job_event(job=job, inputs=[read], outputs=[out])]
     yield [dataset_event(dataset=out)]
+    silent = Finding(
+        kind="not_reported", certain=True, name="load", time="2026-03-01T12:00:00Z", reason="r", advice="a"
+    )
+    yield [json.loads(finding_event("nightly", [silent], HistorySpan(0, 1)))]
 
 
 @cache

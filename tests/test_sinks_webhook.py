@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 from headwater.errors import WrongSetting
+from headwater.questions.answers.report_answers import Finding
+from headwater.reconcile.finding_event import finding_event
+from headwater.reconcile.histories.history_entry import HistorySpan
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.target_registry import open_sink
 from headwater.sinks.operating.sink_operations import preview
@@ -71,6 +74,33 @@ def test_a_run_that_failed_is_told_with_its_message_and_one_that_did_not_is_not(
             "message": ("disk full " * 500)[:1000],
         },
     }
+
+
+def test_who_did_not_report_is_told_once_for_the_same_findings_and_a_clean_comparison_is_not(tmp_path: Path) -> None:
+    def compared(until_us: int, *names: str) -> dict[str, Any]:
+        found = [
+            Finding(kind="not_reported", certain=True, name=name, time="2026-03-01T12:00:00Z", reason="r", advice="a")
+            for name in names
+        ]
+        event: dict[str, Any] = json.loads(finding_event("nightly", found, HistorySpan(0, until_us)))
+        return event
+
+    foreign = compared(1) | {"job": {"namespace": "headwater", "name": "reconcile/foreign"}}
+    made = compared(1_000_000, "load"), compared(2_000_000, "load"), compared(3_000_000), compared(4_000_000, "b", "c")
+    first, again, other = told(SinkWorld(tmp_path), *made, foreign, notices=["unreported.found"])
+    assert (first["id"] == again["id"], first["id"] == other["id"]) == (True, False)
+    assert first["data"] == {
+        "comparison": "nightly",
+        "since": "1970-01-01T00:00:00.000Z",
+        "until": "1970-01-01T00:00:01.000Z",
+        "total": 1,
+        "kinds": {"not_reported": 1},
+        "findings": [
+            {"kind": "not_reported", "name": "load", "time": "2026-03-01T12:00:00Z", "id": None, "run": None,
+             "version": None, "reason": "r", "advice": "a"}
+        ],
+    }  # fmt: skip
+    assert other["data"]["kinds"] == {"not_reported": 2}
 
 
 def test_a_run_that_says_twice_that_it_failed_gives_one_id_and_another_run_another(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from http.client import HTTPConnection
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
+from headwater.spark.session import CONF
 from tools.jars import PLUGIN, built, class_path
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
@@ -73,37 +75,38 @@ class Driver:
         chosen = [row for row in found if all(row[name] == value for name, value in equal.items())]
         return sorted(chosen, key=lambda row: row["received_at"])
 
+    def left(self) -> list[Row]:
+        """Return what a session left beside the table at its end."""
+        files = sorted((self.folder / "lineage/_headwater").glob("*.ndjson"))
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
     def kill(self) -> None:
-        """Kill its Java, and then it."""
-        os.kill(self.java, signal.SIGKILL)
+        """Kill its Java, if it is there, and then it."""
+        with suppress(ProcessLookupError):
+            os.kill(self.java, signal.SIGKILL)
         self._process.kill()
-        self._process.wait()
+        self._process.communicate()
 
     def end(self) -> None:
         """Let it end by itself, with all of its Java."""
         ended = os.pidfd_open(self.java)
-        self._process.communicate(timeout=120)
-        assert select.select([ended], [], [], 120)[0], "Java does not end"
+        self._process.communicate(timeout=200)
+        assert select.select([ended], [], [], 200)[0], "Java does not end"
         os.close(ended)
 
 
 def _spark(folder: Path, listener: str, master: str) -> dict[str, str]:
-    jars = os.pathsep.join([class_path(listener), str(built(PLUGIN))])
     return {
+        **CONF,
         "spark.master": master,
-        "spark.driver.extraClassPath": jars,
-        "spark.executor.extraClassPath": jars,
+        "spark.jars": str(built(PLUGIN)),
+        "spark.driver.extraClassPath": class_path(listener),
+        "spark.executor.extraClassPath": class_path(listener),
+        "spark.driver.memory": "1g",
         "spark.driver.extraJavaOptions": "-Duser.timezone=Asia/Tokyo -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.shuffle.partitions": "1",
-        "spark.databricks.delta.snapshotPartitions": "1",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
         "spark.plugins": "io.headwater.spark.HeadwaterPlugin",
         "spark.extraListeners": "io.openlineage.spark.agent.OpenLineageSparkListener",
         "spark.openlineage.namespace": "jobs",
@@ -137,8 +140,17 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
     """Give a session with two executors."""
     driver = Driver(tmp_path_factory.mktemp("cluster"), "1.53.0", "local-cluster[2,1,1024]")
     yield driver
-    driver.tell("stop")
-    driver.end()
+    with closing_driver(driver):
+        driver.tell("stop")
+
+
+@contextmanager
+def closing_driver(driver: Driver) -> Iterator[Driver]:
+    """Leave no process behind."""
+    try:
+        yield driver
+    finally:
+        driver.kill()
 
 
 def test_what_the_listener_emits_lands_once_and_a_second_flush_adds_nothing(cluster: Driver) -> None:
@@ -186,69 +198,61 @@ def test_a_body_is_kept_as_it_came(cluster: Driver) -> None:
 
 def test_two_sessions_of_one_process_and_a_kill(tmp_path: Path) -> None:
     """The oldest listener keeps the address of a process's first session; a kill loses what is in memory alone."""
-    driver = Driver(tmp_path / "twice", "1.27.0", bufferBytes="8k")
-    one = driver.tell("write")
-    driver.tell("flush")
-    driver.tell("again")
-    left = list((driver.folder / "lineage/_headwater").glob("*.ndjson"))
-    assert [json.loads(file.read_text())["application_name"] for file in left] == ["nightly"]
-    two = driver.tell("write")
-    driver.tell("flush")
-    assert not list((driver.folder / "lineage/_headwater").glob("*.ndjson"))
-    kinds = ("START", "COMPLETE")
-    wanted = {("START", "jobs", ""): 2, ("COMPLETE", "jobs", ""): 1}
-    assert _events(driver.rows()) == wanted | {(kind, "jobs", name): 1 for name in (one, two) for kind in kinds}
+    with closing_driver(Driver(tmp_path / "twice", "1.27.0", bufferBytes="8k")) as driver:
+        one = driver.tell("write")
+        driver.tell("flush")
+        driver.tell("again")
+        assert len(driver.left()) == 1, "the first application's last event"
+        two = driver.tell("write")
+        driver.tell("flush")
+        assert not driver.left()
+        wanted = {("START", "jobs", ""): 2, ("COMPLETE", "jobs", ""): 1}
+        tables = {(kind, "jobs", name): 1 for name in (one, two) for kind in ("START", "COMPLETE")}
+        assert _events(driver.rows()) == wanted | tables
 
-    before = {row["id"] for row in driver.rows()}
-    posted = [driver.post("/x", b"x" * 1_000)[1]["id"] for _ in range(20)]
-    in_memory = driver.post("/health", method="GET")[1]["waiting"]
-    assert 0 < in_memory < 20
-    driver.kill()
+        before = {row["id"] for row in driver.rows()}
+        posted = [driver.post("/x", b"x" * 1_000)[1]["id"] for _ in range(20)]
+        in_memory = driver.post("/health", method="GET")[1]["waiting"]
+        assert 0 < in_memory < 20
 
-    after = Driver(tmp_path / "twice", "1.53.0")
-    after.tell("flush")
-    assert {row["id"] for row in after.rows()} >= before | set(posted[in_memory:])
-    assert not {row["id"] for row in after.rows()} & set(posted[:in_memory])
-    assert len(after.rows()) == len({row["id"] for row in after.rows()})
+    with closing_driver(Driver(tmp_path / "twice", "1.53.0")) as after:
+        after.tell("flush")
+        ids = [row["id"] for row in after.rows()]
+        assert set(ids) >= before | set(posted[in_memory:])
+        assert not set(ids) & set(posted[:in_memory])
+        assert len(set(ids)) == len(ids)
 
-    after.post("/y", b"written as the process ends")
-    after.end()
-    assert len(after.rows(path="/y")) == 1
-    ends = [json.loads(file.read_text()) for file in (after.folder / "lineage/_headwater").glob("*.ndjson")]
-    assert [end["path"] for end in ends] == ["/api/v1/lineage"], (
-        "the application's last event waits for the next session"
-    )
+        assert {status for _, _, status in after.tell("post")} == {202}, "where the driver is its only executor"
+        after.post("/y", b"written as the process ends")
+        after.end()
+        assert [row["executor_id"] for row in after.rows(path="/any/route")] == ["driver"] * 8
+        assert len(after.rows(path="/y")) == 1
+        assert [end["path"] for end in after.left()] == ["/api/v1/lineage"], "the application's last event"
 
 
 def test_what_finds_no_room_is_dropped_counted_and_told(tmp_path: Path) -> None:
-    driver = Driver(tmp_path / "full", "1.53.0", table="lineage", bufferBytes="8k", spillBytes="8k")
-    answers = [driver.post("/x", b"x" * 1_000)[0] for _ in range(30)]
-    assert set(answers) == {202, 507}
-    dropped = answers.count(507)
-    assert driver.post("/health", method="GET")[1]["dropped"] == dropped
-    table = driver.tell("write")
-    more = driver.post("/health", method="GET")[1]["dropped"] - dropped
-    bodies, name = driver.tell("flush")
-    assert name == "lineage", "a name of the catalog"
-    assert driver.errors.read_text().count("lineage events dropped so far: memory and disk are full") == 1
+    full = {"table": "lineage", "bufferBytes": "32k", "spillBytes": "64k"}
+    with closing_driver(Driver(tmp_path / "full", "1.53.0", **full)) as driver:
+        answers = [driver.post("/x", b"x" * 5_000)[0] for _ in range(30)]
+        assert set(answers) == {202, 507}
+        assert Path(driver.tell("write"), "_SUCCESS").exists(), "no job is harmed"
+        bodies = [driver.tell("flush"), driver.tell("flush")]
+        assert {name for _, name in bodies} == {"lineage"}, "a name of the catalog"
+        dropped = driver.post("/health", method="GET")[1]["dropped"]
+        assert dropped >= answers.count(507)
+        assert driver.errors.read_text().count("lineage events dropped so far: memory and disk are full") == 1
 
-    found = DeltaTable(driver.folder / "warehouse/lineage").to_pyarrow_table().to_pylist()
-    assert bodies == len(found)
-    [losses] = [json.loads(row["body"])["headwater"] for row in found if row["method"] == "LOSSES"]
-    assert losses["dropped"] == losses["queueFull"] == dropped + more
-    assert losses["applicationName"] == "nightly"
-    assert losses["namespace"] == "jobs"
-    assert Path(table, "_SUCCESS").exists(), "no job is harmed"
-    driver.tell("flush")
-    assert driver.tell("flush")[0] == 0
-    driver.end()
+        found = DeltaTable(driver.folder / "warehouse/lineage").to_pyarrow_table().to_pylist()
+        assert sum(count for count, _ in bodies) == len(found) == len({row["id"] for row in found})
+        losses = [json.loads(row["body"])["headwater"] for row in found if row["method"] == "LOSSES"]
+        assert sum(each["dropped"] for each in losses) == sum(each["queueFull"] for each in losses) == dropped
+        assert {(each["applicationName"], each["namespace"]) for each in losses} == {("nightly", "jobs")}
 
 
 def test_wrong_settings_are_said_and_no_job_is_harmed(tmp_path: Path) -> None:
-    driver = Driver(tmp_path / "wrong", "1.53.0", bufferBytes="much")
-    assert driver.url is None
-    assert Path(driver.tell("write"), "_SUCCESS").exists()
-    driver.end()
-    said = driver.errors.read_text()
+    with closing_driver(Driver(tmp_path / "wrong", "1.53.0", bufferBytes="much")) as driver:
+        assert driver.url is None
+        assert Path(driver.tell("write"), "_SUCCESS").exists()
+        said = driver.errors.read_text()
     assert said.count("spark.headwater.plugin.bufferBytes is much. Give a size such as 64m") == 1
     assert "NO LINEAGE IS TAKEN in this session" in said

@@ -14,6 +14,7 @@ from headwater.cli import (
     fabric_command,
     ingest_command,
     lineage_commands,
+    reconcile_command,
     replay_command,
     sinks_commands,
     spark_commands,
@@ -40,6 +41,7 @@ log_app = typer.Typer(help="Look at the event log, or begin a new epoch of it.",
 app.add_typer(log_app, name="log")
 app.add_typer(ingest_command.app)
 app.add_typer(lineage_commands.app)
+app.add_typer(reconcile_command.app)
 app.add_typer(replay_command.app)
 app.add_typer(spark_commands.app, name="spark")
 app.add_typer(fabric_command.app, name="fabric")

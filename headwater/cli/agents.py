@@ -17,6 +17,8 @@ from pydantic import Field
 
 from headwater.api import sink_routes
 from headwater.cli import agent_answers as short
+from headwater.cli.server_answers import ServerAnswers
+from headwater.errors import HeadwaterError
 from headwater.questions import declared
 from headwater.questions.answers.column_answers import Word
 from headwater.questions.declaring import Microseconds, Question, questions_in
@@ -69,7 +71,7 @@ class AgentTools:
 
     def __init__(self, client: httpx.Client):
         """Ask through a client that has the address and the key."""
-        self._client = client
+        self._server = ServerAnswers(client)
 
     def tools(self) -> list[Callable[..., str]]:
         """Return the functions of all tools: of one question each, and those that put more together."""
@@ -126,19 +128,9 @@ class AgentTools:
         given = {name: value for name, value in parameters.items() if value is not None and value is not False}
         asked = {name: "true" if value is True else value for name, value in given.items()}
         try:
-            answer = self._client.get(f"/api/headwater/v1/{question}", params=asked)
-        except httpx.TransportError as error:
-            raise ToolError(
-                f"No answer from {self._client.base_url}: {error}. Start `headwater up`, or name it with --to."
-            ) from error
-        if answer.status_code == 200:
-            return answer.json()
-        try:
-            refused = answer.json()
-            nearest = f" Nearest: {', '.join(refused['nearest'])}." if refused.get("nearest") else ""
-            raise ToolError(f"{refused['error']} {refused['fix']}{nearest}")
-        except (ValueError, KeyError):
-            raise ToolError(f"Status {answer.status_code} from {self._client.base_url}. Is it a Headwater?") from None
+            return self._server.ask(question, asked)
+        except HeadwaterError as error:
+            raise ToolError(str(error)) from error
 
 
 def server(client: httpx.Client) -> MCPServer[Any]:

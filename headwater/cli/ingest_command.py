@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +12,7 @@ import typer
 
 from headwater.cli.printing import pairs, show
 from headwater.cli.question_commands import Json
-from headwater.durations import seconds
+from headwater.durations import read_since, seconds
 from headwater.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -48,29 +48,28 @@ def ingest(
     Lines (also of files that grow or are rotated), one event a file, arrays, gzip, and Avro of Event Hubs Capture.
     Status 1 if some of it is no event, or was refused.
     """
-    from headwater.file_intake.batch_sending import BatchSender, receiver_ask, receiver_post
+    from headwater.file_intake.batch_sending import BatchSender, open_receiver
     from headwater.file_intake.confirmation import in_bronze_us
     from headwater.file_intake.file_taking import FileTaker
     from headwater.file_intake.sources.source_registry import open_source
     from headwater.file_intake.taken_ledger import TakenLedger, ledger_path
-    from headwater.local.file_ingest import PATIENCE_S, IngestOrders, ingest_files, read_since
+    from headwater.local.file_ingest import PATIENCE_S, IngestOrders, ingest_files
     from headwater.runtime.storage import revealed
 
     settings = load_settings({})[0]
     orders = IngestOrders(read_since(since), seconds(keep) if keep else None, follow)
     options = revealed(settings.ingest_options)
     sources = [open_source(path, options, settings.identity_client_id) for path in paths]
-    post, ask = receiver_post(to, key), receiver_ask(to, key)
-    ledger = TakenLedger(ledger_path(state or _default_state(), to))
-    sender = BatchSender(post, patience_s=float("inf") if follow else PATIENCE_S, on_trouble=_warn)
-    with _progress(shown=not as_json and sys.stderr.isatty()) as on_batch:
+    patience_s = float("inf") if follow else PATIENCE_S
+    with (
+        closing(TakenLedger(ledger_path(state or _default_state(), to))) as ledger,
+        open_receiver(to, key) as ask,
+        _progress(shown=not as_json and sys.stderr.isatty()) as on_batch,
+        suppress(KeyboardInterrupt),  # all that was acknowledged is in the ledger
+    ):
+        sender = BatchSender(ask, patience_s=patience_s, on_trouble=_warn)
         taker = FileTaker(ledger, sender, _claims(settings), on_batch)
-        try:
-            ingest_files(taker, sources, orders, lambda: in_bronze_us(ask), _warn)
-        except KeyboardInterrupt:
-            pass  # all that was acknowledged is in the ledger
-        finally:
-            ledger.close()
+        ingest_files(taker, sources, orders, lambda: in_bronze_us(ask), _warn)
     outcome = {**taker.done.shown(), "state": str(ledger.path)}
     show(outcome, as_json, lambda: pairs("Taken", outcome))
     sys.exit(0 if taker.done.is_well else 1)

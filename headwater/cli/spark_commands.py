@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from headwater.cli.backfill_command import backfill
 from headwater.cli.printing import pairs, show
+from headwater.cli.spark_ingest_command import ingest
 from headwater.cli.stream_command import stream
 from headwater.durations import seconds
 from headwater.errors import WrongSetting
@@ -21,7 +21,7 @@ app = typer.Typer(
 )
 
 app.command()(stream)
-app.command()(backfill)
+app.command()(ingest)
 
 Data = Annotated[Path | None, typer.Option("--data", help="Data folder; default headwater-data.")]
 Rebuild = Annotated[

@@ -8,44 +8,50 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
-import re2
-
-from headwater.events.redaction_names import FOLLOWED, NAME_ONLY, WORD, is_harmless, is_secret, is_secret_name
+from headwater.events.redaction_names import (
+    FOLLOWED,
+    NAME_ONLY,
+    STAGE,
+    WORD,
+    compiled,
+    is_harmless,
+    is_secret,
+    is_secret_name,
+)
 from headwater.events.redaction_rules import REDACTED, redact_text
+from headwater.events.redaction_tokens import HINTS
 
 T = TypeVar("T")
 
-_FLAG = re.compile(r"--[\w.\-]+", re.ASCII)
+_FLAG = re.compile(r"--?[\w.\-]+", re.ASCII)
 _PAIRS = (("name", "value"), ("key", "value"), ("Name", "Value"), ("Key", "Value"))
-_NAME = rf"(?:{WORD}|{NAME_ONLY})\d*"
-_BETWEEN = r"(?:[\s'`]|\\[\x22\\nrtfb]|\\u00[01][0-9a-f])*"
+_PROSE = frozenset({"description", "comment", "documentation", "doc"})
+_NAME = rf"(?:(?:{WORD}){STAGE}|(?:{NAME_ONLY})\d*)"
+_BETWEEN = r"(?:[\s'`\]]|\\[\x22\\nrtfb]|\\u00[01][0-9a-f])*"
 _TRIGGERS = "|".join(
     [
         r"\\/|\\u00[2-7]",  # escapes that could hide any of the words below
-        r"://[^\s/?#@:\x22]*:[0-9]*(?:[^0-9/?#;,\s\x22][^\s\x22]*)?@",
+        r"://[^\s/?#@:\x22]*:[0-9]*(?:[^0-9/?#;,\s\x22][^\s\x22]*)?@|https?://[\w~.-]{16,}@|%3A%2F%2F",
         r"jdbc:oracle:\w+:[^/\s\x22@:]*/[^\s\x22]*@",
         rf"{_NAME}\x22\s*:\s*\x22",
         rf"{_NAME}\x22.*\x22value\x22|\x22value\x22.*{_NAME}\x22",
-        rf"{_NAME}{_BETWEEN}(?:[=:('`>]|%3D|\\\x22|</name>)",
-        rf"--[\w.-]*{_NAME}",
+        rf"{_NAME}{_BETWEEN}(?:[-=:('`>|!<$]|%3D|\\\x22|</name>|value|is\b|,[\s\\])",
+        r"(?:create|alter|modify)(?:\s|\\[nrt])+(?:user|login|role)|login(?:\s|\\[nrt])+\S+\s+password",
+        rf"{_NAME}(?:\s|\\[nrt])+(?:U&|[a-z]{{1,2}})'",
+        rf"(?:-|set\s|env\s|arg\s)[\w.-]*{_NAME}[\s\\\x22=]",
         FOLLOWED,
-        r"bearer(?:[\s%+]|\\)|basic[\s\\]|identified[\s\\]",
+        r"bearer(?:[\s%+]|\\)|basic[\s\\%]|identified[\s\\]|digest[\s\\]|auth[\\'= :]|private-lines",
+        r"hooks\.|webhook|/bot\d|pagerduty",
+        r"\.logon|connect\s+(?:to\s|\w+/)|sqlplus|rman\s|(?:exp|imp)dp\s|:(?:5432|\*):\w+:\w+:",
+        r"\.login\(|getconnection\(|jwt\.|crypt\(|mysql|mariadb|postgresql\s*\(|remote(?:secure)?\s*\(|mongo\w+|\bs3\w*\(",
+        r"curl|sshpass|(?:docker|podman|az)\s+login|sqlcmd|bcp|beeline|ldapsearch|redis-cli|password-stdin|/p\w*:",
         r"PRIVATE KEY(?: BLOCK)?-----",
-        r"sig(?:nature)?(?:=|%3D)|[?&]code=[^\s&\x22]{8}",
-        r"(?-i:A[KS]IA[A-Z0-9]{4}|AIza|ya29\.|GOCSPX-|dapi[0-9a-zA-Z]{8}|gh[pousr]_[A-Za-z0-9]{4}|github_pat_)",
-        r"(?-i:xox[abeoprs]-|eyJ[\w-]*\.[\w-]|[0-9]Q~[\w~.-]|[A-Za-z0-9+/]==(?:[^\w=]|$))",
+        r"sig(?:nature)?(?:=|%3D)|[?&](?:code|auth)=[^\s&\x22]{8}",
+        rf"(?-i:eyJ[\w-]*\.[\w-]|[0-9]Q~[\w~.-]|[A-Za-z0-9+/]==(?:[^\w=]|$)|Az(?:Ca|Fu|Se)|AIoT|[+]A(?:Sb|Eh|Rm|CR))|{HINTS}",
     ]
 )
 
-
-def _compiled(pattern: str) -> Any:
-    options = re2.Options()
-    options.case_sensitive, options.dot_nl, options.never_capture = False, True, True
-    options.encoding = re2.Options.Encoding.LATIN1  # bytes that are no UTF-8 are looked at, too
-    return re2.compile(pattern.encode(), options)
-
-
-_SECRETS = _compiled(_TRIGGERS)
+_SECRETS = compiled(_TRIGGERS)
 
 
 def suspicious(texts: Sequence[bytes]) -> list[bool]:
@@ -56,27 +62,58 @@ def suspicious(texts: Sequence[bytes]) -> list[bool]:
     return [_SECRETS.search(text) is not None for text in texts]
 
 
-def redact(value: T) -> T:
+def redact(value: T, check: Callable[[], None] | None = None) -> T:
     """Return a decoded JSON value with every secret replaced by `[REDACTED]`.
 
-    Returns the very same object when there is none. Redacting again changes nothing. Numbers and booleans stay.
+    check: called again and again while it works, and may raise. Returns the very same object when there is no secret.
+    Redacting again changes nothing. Numbers and booleans stay.
     """
-    walk = _WALKS.get(type(value))
-    return cast("T", walk(value)) if walk else value
+    return cast("T", _Walk(check).of(value))
 
 
-def _redact_object(found: dict[str, Any]) -> dict[str, Any]:
-    fresh: dict[str, Any] = {}
-    changed = False
-    for key, value in found.items():
-        name = redact_text(key)
-        if isinstance(value, str) and is_secret(name, value):
-            fresh[name] = REDACTED
-        else:
-            walk = _WALKS.get(type(value))
-            fresh[name] = walk(value) if walk else value
-        changed = changed or fresh[name] is not value or name is not key
-    return _without_paired_secret(fresh if changed else found)
+class _Walk:
+    """Goes through a value, one frame a level; what a text may hold depends on the member that it is."""
+
+    def __init__(self, check: Callable[[], None] | None):
+        self._check = check
+
+    def of(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return redact_text(value, check=self._check)
+        if isinstance(value, dict):
+            return self.of_object(value)
+        return self.of_array(value) if isinstance(value, list) else value
+
+    def of_object(self, found: dict[str, Any], *, tag: bool = False) -> dict[str, Any]:
+        """Go through an object; tag: nobody made the value of a tag's key."""
+        fresh: dict[str, Any] = {}
+        changed = False
+        for key, value in found.items():
+            name = redact_text(key, prose=True, check=self._check)
+            if isinstance(value, str):
+                prose = name in _PROSE or (name == "name" and "namespace" in found)
+                secret = is_secret(name, value)
+                fresh[name] = REDACTED if secret else redact_text(value, prose=prose, check=self._check)
+            elif isinstance(value, dict):
+                fresh[name] = self.of_object(value)
+            else:
+                fresh[name] = self.of_array(value, tags=name == "tags") if isinstance(value, list) else value
+            changed = changed or fresh[name] is not value or name is not key
+        fresh = fresh if changed else found
+        return fresh if tag else _without_paired_secret(fresh)
+
+    def of_array(self, found: list[Any], *, tags: bool = False) -> list[Any]:
+        fresh: list[Any] = []
+        for value in found:
+            if isinstance(value, dict):
+                fresh.append(self.of_object(value, tag=tags))
+            elif isinstance(value, list):
+                fresh.append(self.of_array(value))
+            else:
+                flagged = isinstance(value, str) and bool(fresh) and _follows_flag(fresh[-1], value)
+                fresh.append(REDACTED if flagged else self.of(value))
+        changed = any(new is not old for new, old in zip(fresh, found, strict=True))
+        return fresh if changed else found
 
 
 def _without_paired_secret(found: dict[str, Any]) -> dict[str, Any]:
@@ -89,21 +126,8 @@ def _without_paired_secret(found: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _redact_array(found: list[Any]) -> list[Any]:
-    fresh: list[Any] = []
-    for value in found:
-        walk = _WALKS.get(type(value))
-        secret = isinstance(value, str) and bool(fresh) and _follows_flag(fresh[-1], value)
-        fresh.append(REDACTED if secret else walk(value) if walk else value)
-    changed = any(new is not old for new, old in zip(fresh, found, strict=True))
-    return fresh if changed else found
-
-
 def _follows_flag(before: Any, value: str) -> bool:
     """Tell whether a command line's argument is the secret that `--password` before it announces."""
     if not isinstance(before, str) or not _FLAG.fullmatch(before) or value.startswith("-"):
         return False
     return is_secret_name(before) and not is_harmless(value)
-
-
-_WALKS: dict[type, Callable[[Any], Any]] = {str: redact_text, dict: _redact_object, list: _redact_array}

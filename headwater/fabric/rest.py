@@ -45,7 +45,7 @@ class Fabric:
 
     def post(self, url: str, body: dict[str, Any]) -> None:
         """Post a document. Raises WrongSetting where it can never succeed, Retry where the same may succeed later."""
-        headers = {"authorization": f"Bearer {self._access()}"}
+        headers = {"authorization": f"Bearer {access(self._token)}"}
         try:
             answer = self._client.post(url, json=body, headers=headers)
         except httpx.TransportError as error:
@@ -59,16 +59,18 @@ class Fabric:
         """Close the connection."""
         self._client.close()
 
-    def _access(self) -> str:
-        from azure.core.exceptions import ClientAuthenticationError  # noqa: PLC0415 - loaded by then
 
-        try:
-            return self._token(SCOPE)
-        except ClientAuthenticationError as error:
-            raise WrongSetting(
-                "There is no identity with which to ask Fabric for a token. Sign in with `az login`, or set "
-                "AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_CLIENT_SECRET of a service principal."
-            ) from error
+def access(token: Token) -> str:
+    """Return a token for Fabric's API; raises WrongSetting where nobody is signed in."""
+    from azure.core.exceptions import ClientAuthenticationError  # noqa: PLC0415 - loaded by then
+
+    try:
+        return token(SCOPE)
+    except ClientAuthenticationError as error:
+        raise WrongSetting(
+            "There is no identity with which to ask Fabric for a token. Sign in with `az login`, or set "
+            "AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_CLIENT_SECRET of a service principal."
+        ) from error
 
 
 def _refuse(answer: httpx.Response) -> NoReturn:

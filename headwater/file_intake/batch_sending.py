@@ -1,7 +1,8 @@
 """Batches of events to a receiver: sent until it has answered, and what each answer means."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from typing import Any
 from urllib.parse import quote
 
@@ -21,8 +22,8 @@ _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 30.0
 _LONGEST_ASKED_S = 300.0
 
-Post = Callable[[str, bytes, Mapping[str, str]], HttpAnswer]
-"""Posts a body to a path of the receiver with headers beside the key; raises Retry where no answer came."""
+Ask = Callable[[str, str, bytes | None, Mapping[str, str]], HttpAnswer]
+"""Asks a Headwater: method, path, body, headers beside the key; raises Retry where no answer came."""
 
 
 class BatchSender:
@@ -30,14 +31,14 @@ class BatchSender:
 
     def __init__(
         self,
-        post: Post,
+        ask: Ask,
         *,
         patience_s: float,
         wait: Callable[[float], object] = time.sleep,
         on_trouble: Callable[[str], None] = lambda _: None,
     ) -> None:
         """patience_s: how long to send again what is not answered, once anything was; on_trouble: told why."""
-        self._post = post
+        self._ask = ask
         self._patience_s = patience_s
         self._wait = wait
         self._on_trouble = on_trouble
@@ -71,7 +72,7 @@ class BatchSender:
         deadline, pause_s = time.monotonic() + self._patience_s, _FIRST_PAUSE_S
         while True:
             try:
-                answer = self._post(path, body, headers)
+                answer = self._ask("POST", path, body, headers)
             except Retry as error:
                 why, asked_s = str(error), 0.0
                 if not self._has_answered:
@@ -89,19 +90,13 @@ class BatchSender:
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
 
-def receiver_post(url: str, key: str | None) -> Post:
-    """Return what posts to a running Headwater; raises WrongSetting for an address that is none."""
-    ask = receiver_ask(url, key)
-    return lambda path, body, headers: ask("POST", path, body, headers)
-
-
-def receiver_ask(url: str, key: str | None) -> Callable[[str, str, bytes | None, Mapping[str, str]], HttpAnswer]:
-    """Return what asks a running Headwater: method, path, body, headers; raises WrongSetting, later Retry."""
+@contextmanager
+def open_receiver(url: str, key: str | None) -> Iterator[Ask]:
+    """Open what asks a running Headwater, connected with the first request; raises WrongSetting for no address."""
     if not url.startswith(("http://", "https://")):
         raise WrongSetting(f"{url!r} is no address of a Headwater. Write it like http://127.0.0.1:5000.")
     own = {"content-type": "application/json", "user-agent": "headwater"}
     own |= {"authorization": f"Bearer {key}"} if key else {}
-    connection = KeptConnection(url.rstrip("/"), timeout_s=30.0, context=trust())
 
     def ask(method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> HttpAnswer:
         try:
@@ -109,7 +104,8 @@ def receiver_ask(url: str, key: str | None) -> Callable[[str, str, bytes | None,
         except Retry as error:
             raise Retry(f"{error}. Start `headwater up`, or name it with --to.") from error
 
-    return ask
+    with closing(KeptConnection(url.rstrip("/"), timeout_s=30.0, context=trust())) as connection:
+        yield ask
 
 
 def _checked(answer: HttpAnswer) -> HttpAnswer:

@@ -1,19 +1,18 @@
 """Which acknowledged events are in bronze, as the receiver's own freshness tells."""
 
 import time
-from collections.abc import Callable, Mapping
 
 import msgspec
 
 from headwater.errors import WrongSetting
-from headwater.sinks.connecting.kept_connection import HttpAnswer
+from headwater.file_intake.batch_sending import Ask
 
 FRESHNESS = "/api/headwater/v1/freshness"
 _CLOCKS_US = 300 * 1_000_000
 """How far the clocks of log and API may be apart; where nothing waits, no clock counts."""
 
 
-def in_bronze_us(ask: Callable[[str, str, bytes | None, Mapping[str, str]], HttpAnswer]) -> int:
+def in_bronze_us(ask: Ask) -> int:
     """Return a time (us, our clock): all that was acknowledged before it is in bronze. Raises Retry, WrongSetting."""
     asked_us = time.time_ns() // 1000
     answer = ask("GET", FRESHNESS, None, {})

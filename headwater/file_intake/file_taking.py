@@ -40,6 +40,7 @@ class Intake:
     unreadable: int = 0
     deleted: int = 0
     reasons: list[str] = field(default_factory=list)
+    torn: list[str] = field(default_factory=list)
 
     def note(self, reason: str) -> None:
         """Keep one of the first reasons."""
@@ -51,9 +52,24 @@ class Intake:
         """Tell whether all that is whole is in the lake as events."""
         return not (self.rejected or self.refused or self.unreadable)
 
+    def wait_for(self, known: TakenFile) -> None:
+        """Count a file of which the end is not all there."""
+        self.waiting += 1
+        if len(self.torn) < _REASONS:
+            self.torn.append(
+                f"{known.path}: what is behind line {known.place.line} is not whole; it is waited for a day"
+            )
+
+    def begin_look(self) -> None:
+        """Count anew what each look finds again."""
+        self.files = self.unchanged = self.waiting = 0
+        self.torn.clear()
+
     def shown(self) -> dict[str, Any]:
         """Return it for an answer."""
-        return asdict(self)
+        found = asdict(self)
+        found["reasons"] += found.pop("torn")
+        return found
 
 
 @dataclass(frozen=True)
@@ -88,7 +104,7 @@ class FileTaker:
 
     def take(self, sources: Sequence[FileSource], since_us: int = 0, deletion: Deletion | None = None) -> None:
         """Take what is new in files modified at or after a time; after a Retry or WrongSetting a second time, too."""
-        self.done.files = self.done.unchanged = self.done.waiting = 0
+        self.done.begin_look()
         self._begin()
         for source in sources:
             for found in source.files(since_us):
@@ -106,7 +122,8 @@ class FileTaker:
 
     def _let_be(self, source: FileSource, found: FoundFile, known: TakenFile, deletion: Deletion | None) -> None:
         self.done.unchanged += 1
-        self.done.waiting += known.torn
+        if known.torn:
+            self.done.wait_for(known)
         is_over = deletion and 0 < known.taken_us < min(deletion.rested_us, deletion.in_bronze_us)
         if is_over and not known.torn and not known.refused and source.delete(found):
             self._ledger.forget(known)
@@ -122,15 +139,15 @@ class FileTaker:
             return
         except (NoEvents, FileUnreadable) as error:
             self.done.unreadable += 1
-            self.done.note(f"{found.path}: {error}")
+            self.done.note(f"{found.shown}: {error}")
             if isinstance(error, NoEvents):
-                self._reach(TakenFile(source.store, found.identity, found.path, *found[2:], ended=True, refused=True))
+                self._reach(TakenFile(source.store, found.identity, found.shown, *found[2:], ended=True, refused=True))
 
     def _read(self, found: FoundFile, reached: TakenFile, pieces: Iterator[Piece]) -> None:
         reached = replace(reached, ended=False, torn=False)
         for piece in pieces:
             if not piece.whole and not _is_at_rest(found):
-                self.done.waiting += 1
+                self.done.wait_for(reached)
                 reached = replace(reached, torn=True)
                 break
             reached = _behind(reached, piece)

@@ -21,13 +21,13 @@ def recognised(ledger: TakenLedger, source: FileSource, found: FoundFile, file: 
     """Return how far an opened file was taken: not at all for one that is new, or that was written anew."""
     known = ledger.find(source.store, found.identity)
     if known and _goes_on(known, found, file):
-        return replace(known, path=found.path, head=known.head or _head(found, file))
-    new = TakenFile(source.store, found.identity, found.path, head=_head(found, file))
+        return replace(known, path=found.shown, head=known.head or _head(found, file))
+    new = TakenFile(source.store, found.identity, found.shown, head=_head(found, file))
     if not new.head:
         return new
     for other in ledger.alike(source.store, new.head):
         if _goes_on(other, found, file):
-            return replace(other, identity=found.identity, path=found.path)
+            return replace(other, identity=found.identity, path=found.shown)
     return new
 
 

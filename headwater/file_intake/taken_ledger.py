@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from headwater.errors import WrongSetting
+from headwater.errors import Retry, WrongSetting
 from headwater.file_intake.file_forms import FilePlace
 
 FORMAT = 1
@@ -90,11 +90,14 @@ class TakenLedger:
         return [*map(_taken_file, self._file.execute(f"SELECT {_COLUMNS} FROM taken WHERE {where}", (store, head)))]
 
     def keep(self, taken: Iterable[TakenFile]) -> None:
-        """Keep how far files were taken, all or none."""
-        with self._file:
-            self._file.execute("BEGIN")
-            marks = ",".join("?" * _COLUMNS.count(",") + "?")
-            self._file.executemany(f"REPLACE INTO taken ({_COLUMNS}) VALUES ({marks})", map(_row, taken))
+        """Keep how far files were taken, all or none; raises Retry where the disk takes nothing."""
+        marks = ",".join("?" * _COLUMNS.count(",") + "?")
+        try:
+            with self._file:
+                self._file.execute("BEGIN")
+                self._file.executemany(f"REPLACE INTO taken ({_COLUMNS}) VALUES ({marks})", map(_row, taken))
+        except sqlite3.OperationalError as error:
+            raise Retry(f"Cannot keep what was taken in {self.path}: {error}. Make room, then go on.") from error
 
     def forget(self, taken: TakenFile) -> None:
         """Forget a file that is no more."""
@@ -115,7 +118,7 @@ class TakenLedger:
 
 def ledger_path(state: Path, receiver: str) -> Path:
     """Return where the ledger of a receiver lies: its name in clear, and what tells it from others of that name."""
-    name = (urlsplit(receiver).netloc or "receiver").replace(":", "-")
+    name = urlsplit(receiver).netloc.rpartition("@")[2].replace(":", "-") or "receiver"
     return state.expanduser() / f"{name}-{blake2b(receiver.rstrip('/').encode(), digest_size=4).hexdigest()}.sqlite"
 
 

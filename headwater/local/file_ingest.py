@@ -3,10 +3,8 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
-from headwater.durations import seconds
-from headwater.errors import Retry, WrongSetting
+from headwater.errors import Retry
 from headwater.file_intake.file_taking import Deletion, FileTaker
 from headwater.file_intake.sources.file_source import FileSource
 
@@ -14,7 +12,7 @@ PATIENCE_S = 120.0
 """How long a receiver that has answered is waited for, unless files are followed: then for ever."""
 _CONFIRMED_EVERY_S = 60.0
 _REST = 4.0
-"""A look that takes long is followed by so many times as long a rest: listing costs at most a fifth of a core."""
+"""A look is followed by a rest of so many times the CPU time that it took: looking costs at most a fifth of a core."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ def ingest_files(
     """
     confirmed = (float("-inf"), 0)
     while True:
-        began = time.monotonic()
+        began, began_cpu = time.monotonic(), time.process_time()
         try:
             if orders.keep_s and began >= confirmed[0] + _CONFIRMED_EVERY_S:
                 confirmed = began, in_bronze_us()
@@ -55,24 +53,4 @@ def ingest_files(
         if not orders.follow:
             return
         look_every_s = min(source.look_every_s for source in sources)
-        time.sleep(max(look_every_s, _REST * (time.monotonic() - began)))
-
-
-def read_since(text: str | None) -> Callable[[], int]:
-    """Read a date, a time, or an age such as `2d`, which moves on with the clock; raises WrongSetting for neither."""
-    if text is None:
-        return lambda: 0
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return _ago(text)
-    at_us = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1e6)
-    return lambda: at_us
-
-
-def _ago(text: str) -> Callable[[], int]:
-    try:
-        age_us = int(seconds(text) * 1e6)
-    except WrongSetting as error:
-        raise WrongSetting(f"{text!r} is neither a date nor an age. Write it like 2026-03-01 or 2d.") from error
-    return lambda: time.time_ns() // 1000 - age_us
+        time.sleep(max(look_every_s, _REST * (time.process_time() - began_cpu)))

@@ -7,7 +7,7 @@ from typing import Any
 from rich.progress import Progress
 
 from headwater.events.event_files import read_event_texts
-from headwater.file_intake.batch_sending import BATCH, BATCH_BYTES, BatchSender, receiver_post
+from headwater.file_intake.batch_sending import BATCH, BATCH_BYTES, BatchSender, open_receiver
 
 PATIENCE_S = 10.0
 _REASONS = 20
@@ -26,8 +26,8 @@ def send_files(files: Sequence[Path], url: str, key: str | None, *, progress: bo
 def send_bodies(bodies: Iterable[bytes], url: str, key: str | None, *, progress: bool) -> dict[str, Any]:
     """Send events in batches. Raises Retry if nothing answers at `url`, WrongSetting if the key is not taken."""
     outcome: dict[str, Any] = {"sent": 0, "accepted": 0, "refused": 0, "reasons": []}
-    sender = BatchSender(receiver_post(url, key), patience_s=PATIENCE_S)
-    with Progress(disable=not progress) as bar:
+    with open_receiver(url, key) as ask, Progress(disable=not progress) as bar:
+        sender = BatchSender(ask, patience_s=PATIENCE_S)
         task = bar.add_task("sending", total=None)
         for batch in _batches(bodies):
             refused = sender.send(batch)

@@ -62,13 +62,15 @@ class Before:
     """What is known when a batch begins.
 
     ids: events stored lately; hashes: facets whose rows are stored; decided: sequences that an earlier attempt, cut
-    off before its last commit, has put into a table where they stay (see `Bronze.decided`).
+    off before its last commit, has put into a table where they stay (see `Bronze.decided`); sparse: numbers are left
+    out at will, so that none is missing.
     """
 
     watermark: int
     ids: Container[bytes]
     hashes: Container[bytes]
     decided: Container[int]
+    sparse: bool = False
 
 
 def build_batch(
@@ -76,7 +78,7 @@ def build_batch(
 ) -> BronzeBatch:
     """Sort records, in order and behind the watermark, into tables. Missing sequence numbers become gaps or holes."""
     batch = BronzeBatch(records[-1].sequence, records[-1].received_us)
-    _note_gaps(batch, source, records, before.watermark)
+    _note_gaps(batch, source, () if before.sparse else records, before.watermark)
     open_ = [record for record in records if record.sequence not in before.decided]
     events = [record for record in open_ if record.kind is not RecordKind.REFUSAL]
     bodies = [_body(record, claims) for record in events]

@@ -1,5 +1,6 @@
 """The questions about lineage: each is declared here, once, by what it is asked with and what it answers."""
 
+import time
 from contextlib import suppress
 from typing import Protocol
 
@@ -8,9 +9,16 @@ from headwater.index.reading.index_search import Search
 from headwater.index.reading.run_history import RunHistory
 from headwater.index.reading.view_opener import RulesInForce, ViewOpener
 from headwater.lake.bronze_tables import Bronze
+from headwater.lake.reported_events import ReceiptWindow
 from headwater.lineage.time.as_of import AsOf
 from headwater.questions import parameters as p
-from headwater.questions.answers import column_answers, lineage_answers, list_answers, picture_answers
+from headwater.questions.answers import (
+    column_answers,
+    lineage_answers,
+    list_answers,
+    picture_answers,
+    report_answers,
+)
 from headwater.questions.composed import Between, Ends, Walk
 from headwater.questions.coverage import coverage as coverage_of
 from headwater.questions.declaring import question
@@ -21,7 +29,9 @@ from headwater.questions.name_meaning import explain_name, rules_in_force
 from headwater.questions.neighbourhood import PictureBounds, neighbourhood
 from headwater.questions.reach import path as path_between
 from headwater.questions.reach import reach
+from headwater.questions.reported_runs import reported_runs
 from headwater.questions.run_lineage import run_lineage
+from headwater.questions.saved_findings import saved_findings
 from headwater.questions.search_hits import found_by
 from headwater.questions.subjects import Subject
 from headwater.questions.table_graph import table_graph
@@ -141,6 +151,21 @@ def run(sources: QuestionSources, *, run: p.RunId) -> lineage_answers.RunLineage
 def facets(sources: QuestionSources, *, entity: p.Entity, name: p.Facet, limit: p.Listed = 100) -> list_answers.Facets:
     """List a facet's newest value for each run, job or dataset."""
     return newest_facets(sources.bronze, sources.rules().rules.names, entity=entity, name=name, limit=limit)
+
+
+@question("reported", called=None, reads_lake=True)
+def reported(
+    sources: QuestionSources, *, from_: p.From, to: p.To = None, after: p.After = None, limit: p.Listed = 1_000
+) -> report_answers.ReportedRuns:  # fmt: skip
+    """List the runs of which events were received in a time, and what transports lost: who reported."""
+    window = ReceiptWindow(from_, time.time_ns() // 1000 if to is None else to)
+    return reported_runs(sources.bronze, sources.rules().rules.names, window, after, limit)
+
+
+@question("unreported", reads_lake=True)
+def unreported(sources: QuestionSources, *, limit: p.Listed = 100) -> report_answers.Unreported:
+    """List who did not report: what ran or was written without lineage, as `headwater reconcile --save` found last."""
+    return saved_findings(sources.bronze, limit)
 
 
 @question("names")

@@ -49,6 +49,7 @@ Since = Annotated[Microseconds | None, Help("Only what is newer: received, expos
 From = Annotated[Microseconds, Help("From this moment on.", called="since")]
 To = Annotated[Microseconds | None, Help("Up to this one; now without it.", called="until")]
 RunOf = Annotated[str | None, Help("A run id.")]
+After = Annotated[str | None, Help("Go on behind the run of this id, which `next` of the page before names.")]
 RunId = Annotated[str, Help("A run id.")]
 Entity = Annotated[Literal["run", "job", "dataset"], Help("What has the facet.")]
 Facet = Annotated[str, Help("Name of the facet, such as ownership.")]

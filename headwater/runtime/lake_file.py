@@ -55,7 +55,7 @@ class LakeFile:
         return self.stamp() if self._looked is None else self._text
 
     def _read(self) -> str | None:
-        self._client = self._client or self._open()
+        self._client = self._client or open_blob(self._address, self._options, self._client_id)
         from azure.core.exceptions import AzureError
 
         try:
@@ -67,13 +67,16 @@ class LakeFile:
                 return None
             raise LakeUnavailable(f"Cannot read {self._address}: {explain(error, 'sinks')}") from error
 
-    def _open(self) -> "BlobClient":
-        with extra("azure"):
-            from azure.storage.blob import BlobClient
-        silence_sdk()
-        parts = urlsplit(self._address)
-        host = str(parts.hostname)
-        account = self._options.get("endpoint", f"https://{host.replace('.dfs.', '.blob.')}")
-        options = {"account_name": host.partition(".")[0], **self._options}
-        credential = blob_credential(options, self._client_id)
-        return BlobClient(account, str(parts.username), parts.path.strip("/"), credential=credential, **_LIMITS)
+
+def open_blob(address: str, options: Mapping[str, str], client_id: str | None) -> "BlobClient":
+    """Open a file at `abfss://container@account.dfs.core.windows.net/path`; options: storage options of delta-rs."""
+    with extra("azure"):
+        from azure.storage.blob import BlobClient
+    silence_sdk()
+    parts = urlsplit(address)
+    host = str(parts.hostname)
+    account = options.get("endpoint", f"https://{host.replace('.dfs.', '.blob.')}")
+    named = {"account_name": host.partition(".")[0], **options}
+    return BlobClient(
+        account, str(parts.username), parts.path.strip("/"), credential=blob_credential(named, client_id), **_LIMITS
+    )

@@ -36,9 +36,13 @@ def open_bronze(settings: Settings) -> "Bronze":
 def lake_place(settings: Settings) -> tuple[str, dict[str, str]]:
     """Return the folder or address of the lake, without a slash at its end, and the storage options it takes."""
     if is_lake_remote(settings):
-        options = {**STORAGE_OPTIONS, **_identity(settings), **revealed(settings.lake_options)}
-        return str(settings.lake).rstrip("/"), options
+        return str(settings.lake).rstrip("/"), remote_options(settings)
     return str(lake_folder(settings)), {}
+
+
+def remote_options(settings: Settings) -> dict[str, str]:
+    """Return the storage options of delta-rs for tables at an address."""
+    return {**STORAGE_OPTIONS, **_identity(settings), **revealed(settings.lake_options)}
 
 
 def lake_folder(settings: Settings) -> Path:

@@ -7,16 +7,27 @@ from headwater.extras import extra
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
-    from headwater.fabric.rest import Fabric
+    from headwater.fabric.rest import Fabric, Token
 
 
 def open_fabric(settings: Settings, api: str) -> "Fabric":
     """Open Fabric's REST API as whoever `az login`, the environment or a managed identity says we are."""
+    from headwater.fabric.rest import Fabric
+
+    return Fabric(api, _token(settings))
+
+
+def fabric_access(settings: Settings) -> str:
+    """Return a token for Fabric's API, of the same identity."""
+    from headwater.fabric.rest import access
+
+    return access(_token(settings))
+
+
+def _token(settings: Settings) -> "Token":
     with extra("azure"):
         from azure.identity import DefaultAzureCredential
 
-    from headwater.fabric.rest import Fabric
-
     logging.getLogger("azure.identity").setLevel(logging.CRITICAL)  # our one line says what is wrong
     credential = DefaultAzureCredential(managed_identity_client_id=settings.identity_client_id)
-    return Fabric(api, lambda scope: credential.get_token(scope).token)
+    return lambda scope: credential.get_token(scope).token

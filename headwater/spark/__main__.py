@@ -1,15 +1,17 @@
 """Silver and gold as a job of Fabric, Databricks or any cluster: `python -m headwater.spark LAKE [--every 30s]`.
 
-`headwater-spark replay LAKE --to …` sends history once more (`replay/replay_job.py`).
+`headwater-spark replay LAKE --to …` sends history once more (`replay/replay_job.py`), and `headwater-spark ingest LAKE
+PLACE --name …` takes in what landed in storage (`landing/landing_job.py`).
 In a notebook: `from headwater.spark.__main__ import main; main(["abfss://lake@account.dfs.core.windows.net"])`.
 """
 
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -19,16 +21,23 @@ from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.name_metadata import read_metadata
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.rules.user_rules_text import read_consumers, read_masking, read_tags
+from headwater.spark.landing.landing_job import ingest
 from headwater.spark.refresh import BATCH_EVENTS, refresh
 from headwater.spark.repeated_passes import passes
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Bring silver and gold of a lake up to date, in the session that is there."""
+    """Bring silver and gold of a lake up to date, or do what the first word says, in the session that is there."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] == ["replay"]:
         _replay(arguments[1:])
-        return
+    elif arguments[:1] == ["ingest"]:
+        _say(ingest(arguments[1:]))
+    else:
+        _refresh(arguments)
+
+
+def _refresh(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="headwater-spark", description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("lake", help="folder or URI that holds `bronze`")
     parser.add_argument("--rebuild", action="store_true", help="build anew beside the old tables, then switch")
@@ -51,9 +60,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _replay(arguments: Sequence[str]) -> None:
     from headwater.spark.replay.replay_job import replay  # noqa: PLC0415 - imports an extra
 
-    outcome = replay(arguments)
-    sys.stdout.write(f"{json.dumps(outcome, indent=2)}\n")
+    _say(outcome := replay(arguments))
     sys.exit(1 if outcome.get("refused") else 0)
+
+
+def _say(outcome: Mapping[str, Any]) -> None:
+    sys.stdout.write(f"{json.dumps(outcome, indent=2)}\n")
 
 
 def read_rules(folder: Path | None) -> UserRules:

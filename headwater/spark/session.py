@@ -38,7 +38,7 @@ _STREAM = {
         "spark-avro_2.13-4.1.1.jar",
     ),
 }
-"""What streams and backfills need beside Delta."""
+"""What streams and ingests need beside Delta."""
 
 CONF = {
     # C1's own 48 MB of code are full after four minutes, and then nothing is compiled any more
@@ -76,7 +76,7 @@ def local_session(
 ) -> Iterator["SparkSession"]:
     """Start Spark in this process's own JVM, on all cores unless told otherwise.
 
-    streams: with what streams and backfills need.
+    streams: with what streams and ingests need.
     Raises WrongSetting where pyspark, pandas, Java or Delta's jars are missing.
     """
     _require()

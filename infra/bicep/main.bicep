@@ -31,7 +31,7 @@ param partitions int
 @maxValue(7)
 param hubRetentionDays int
 
-@description('Whether raw events are also captured as Avro files, for backfill: own container, deleted after captureDays.')
+@description('Whether raw events are also captured as Avro files, for `headwater-spark ingest`: own container, deleted after captureDays.')
 param capture bool
 
 @description('Replication of the lake: Standard_LRS in one building, Standard_ZRS in three.')
@@ -102,6 +102,9 @@ param alertEmail string = ''
 @description('Whether hub, lake, vault and the storage of the apps are reached through private endpoints only.')
 param privateNetwork bool = false
 
+@description('Folders from which files of events are taken every minute, as abfss:// addresses; the pipeline must be let in to read them.')
+param ingestFolders array = []
+
 @description('Whether the app of sinks is deployed: it hands on what the lake has taken, as sinks.yml beside the lake says.')
 param withSinks bool = false
 
@@ -130,6 +133,7 @@ var claimsContainer = 'claims'
 var flushTime = '00:${padLeft(string(flushSeconds / 60), 2, '0')}:${padLeft(string(flushSeconds % 60), 2, '0')}'
 // not called publicAccess as the modules call it: checkov takes both for one, and then not on every run
 var publicNetworkAccess = privateNetwork ? 'Disabled' : 'Enabled'
+var ingestJson = string(ingestFolders)
 var subnetId = privateNetwork ? network.outputs.appsSubnetId : ''
 
 // Settings of both apps: where things are. No secret is among them.
@@ -149,7 +153,8 @@ var receiverSettings = {
 }
 
 var pipelineSettings = {
-  HEADWATER_TRIGGERS: '["parser", "maintenance", "api"]'
+  HEADWATER_TRIGGERS: '["parser", "maintenance", "api", "ingest"]'
+  HEADWATER_INGEST: ingestJson
   HEADWATER_IDENTITY_CLIENT_ID: pipelineIdentity.properties.clientId
   HEADWATER_KEYS: '@Microsoft.KeyVault(VaultName=${vault.outputs.name};SecretName=${vault.outputs.pipelineSecret})'
   HEADWATER_HUB_CONSUMER_GROUP: consumerGroup
@@ -257,6 +262,7 @@ module access 'modules/access.bicep' = {
     receiverSecret: vault.outputs.receiverSecret
     pipelineSecret: vault.outputs.pipelineSecret
     insightsName: monitoring.outputs.insightsName
+    pipelineSends: !empty(ingestFolders)
   }
 }
 

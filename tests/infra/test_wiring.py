@@ -47,6 +47,7 @@ NOT_IN_AZURE = {
     "kafka_options": "the hub is spoken to by AMQP",
     "lake_options": "the identity opens the lake",
     "claims_options": "the identity opens the claims",
+    "ingest_options": "the identity opens the folders",
 }
 DEFAULT_FITS = {"max_body_bytes", "claim_bytes", "queued_bytes", "rules", "flush_s"}
 """`flush_s` is the least distance of a process's commits, 1 s; how long events gather is the host's part."""
@@ -71,6 +72,8 @@ GRANTS = {
     Grant("receiver", "monitoringMetricsPublisher", "insights"): "telemetryMode",
     Grant("receiver", "storageBlobDataOwner", "storage"): "AzureWebJobsStorage",
     Grant("pipeline", "eventHubsDataReceiver", "hub"): "EventHubConsumerClient",
+    Grant("pipeline", "eventHubsDataSender", "hub"): "class FileShift",
+    Grant("pipeline", "claimWriter", "claims"): "ClaimCheck(opened",
     Grant("pipeline", "storageBlobDataReader", "claims"): "BlobClaims",
     Grant("pipeline", "storageBlobDataContributor", "lake"): "abfss",
     Grant("pipeline", "keyVaultSecretsUser", "pipelineKeys"): "HEADWATER_KEYS",
@@ -190,6 +193,14 @@ def test_only_who_wants_sinks_has_their_app_and_its_rights() -> None:
     assert default("withSinks") is False
 
 
+def test_the_pipeline_sends_only_where_it_takes_files() -> None:
+    found = template("modules/access.bicep")["resources"]
+    assert {name for name, each in found.items() if each["config"].get("condition") == "pipelineSends"} == {
+        "pipelineSendsFiles",
+        "pipelineWritesClaims",
+    }
+
+
 def test_the_app_of_sinks_writes_nowhere_but_where_its_ledger_lies() -> None:
     """What a role allows without a condition, and what the condition takes away."""
     (grant,) = (
@@ -216,6 +227,8 @@ def _resolved(value: Any) -> str:
     """Evaluate the few kinds of expression that app settings are made of."""
     if value in ("hubName", "consumerGroup"):
         return str(variable(value))
+    if value == "ingestJson":
+        return json.dumps(default("ingestFolders"))
     text = value if isinstance(value, str) else f"${{{dotted(value)}}}"
     if text.startswith("@Microsoft.KeyVault("):
         return '[{"name": "spark", "key": "at-least-8-characters"}]'
@@ -269,6 +282,8 @@ def test_no_code_uses_a_service_without_a_right_to_it() -> None:
         "BlobServiceClient",
         "ContainerClient",
         "BlobClient",
+        "FileSystemClient",  # of folders that are not ours: whoever owns them lets the pipeline in
+        "DataLakeFileClient",
     }
 
 

@@ -24,6 +24,11 @@ class FoundFile(NamedTuple):
     modified_us: int
     version: str = ""
 
+    @property
+    def shown(self) -> str:
+        """Return the path as text: a name on a disk may hold bytes that are none."""
+        return self.path.encode("utf-8", "backslashreplace").decode()
+
 
 class FileGone(Exception):
     """It was there when the files were listed, or is another one now: the next look tells."""

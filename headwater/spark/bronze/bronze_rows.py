@@ -77,9 +77,11 @@ class BronzeRows:
         watermark = reached.get(partition, start.watermark)
         records = list(_records(rows, watermark, start.head))
         making.claims.bodies.update({row[5]: row[6] for row in rows if row[6] is not None})
-        for chunk in _chunks(records, unbroken=start.head is None):
-            yield from making.rows(chunk, chunk[0].sequence - 1 if start.head is None else watermark)
-            watermark = reached[partition] = chunk[-1].sequence
+        for first in range(0, len(records), _CHUNK):
+            chunk = records[first : first + _CHUNK]
+            yield from making.rows(chunk, watermark)
+            if start.head is not None:
+                watermark = reached[partition] = chunk[-1].sequence
 
 
 class _Making:
@@ -100,14 +102,16 @@ class _Making:
         yield from self._made
 
     def _make(self, records: Sequence[LoggedRecord], watermark: int) -> None:
-        before = Before(watermark, (), _Either(self._stored, self._seen), self._start.decided)
+        known, sparse = _Either(self._stored, self._seen), self._start.head is None
+        before = Before(watermark, (), known, self._start.decided, sparse)
         batch = build_batch(self._source, records, before, _event_reader(), self.claims)
         self._keep(batch)
         self._seen |= batch.hashes
 
     def _reject(self, record: LoggedRecord, watermark: int, fault: InvalidEvent) -> None:
         if record.sequence not in self._start.decided:
-            self._keep(rejected_batch(self._source, record, watermark, fault))
+            before = record.sequence - 1 if self._start.head is None else watermark
+            self._keep(rejected_batch(self._source, record, before, fault))
 
     def _keep(self, batch: BronzeBatch) -> None:
         found = [(table, batch.rows[table.name]) for table in BRONZE if table.name in batch.rows]
@@ -148,23 +152,16 @@ def _event_reader() -> EventReader:
 
 
 def _records(rows: Iterable[tuple[Any, ...]], watermark: int, head: int | None) -> Iterator[LoggedRecord]:
-    """Give what is behind the watermark; a number that was left out although the log keeps it is a hole."""
+    """Give what is behind the watermark; a number that was left out although the log keeps it is a hole.
+
+    Where numbers are left out at will, they come in any order, too.
+    """
     for _, sequence, received_us, kind, http, body, _ in rows:
         if sequence > watermark:
             holes = 0 if head is None else sequence - max(watermark + 1, min(head, sequence))
             sent = http.decode("utf-8", "replace")
             yield LoggedRecord(sequence, received_us, _KINDS.get(kind, RecordKind.EVENT), sent, body or b"", holes)
-            watermark = sequence
-
-
-def _chunks(records: Sequence[LoggedRecord], *, unbroken: bool) -> Iterator[Sequence[LoggedRecord]]:
-    first = 0
-    for at, record in enumerate(records):
-        if at - first == _CHUNK or (unbroken and at > first and record.sequence != records[at - 1].sequence + 1):
-            yield records[first:at]
-            first = at
-    if first < len(records):
-        yield records[first:]
+            watermark = watermark if head is None else sequence
 
 
 def _in_its_column(table: Table, partition: str, rows: Sequence[tuple[int, Row]]) -> pa.RecordBatch:

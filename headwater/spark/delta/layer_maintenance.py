@@ -50,25 +50,27 @@ def maintain(folders: Folders, batch: int) -> None:
 def compact(folders: Folders) -> None:
     """Join small files of every table."""
     with settings(next(iter(folders.values())).spark, _FILES):
-        together(*(partial(_compact, folder, table) for folder, table in _tables(folders)))
+        together(*(partial(compact_table, folder, table) for folder, table in _tables(folders)))
 
 
 def vacuum(folders: Folders) -> None:
     """Delete the files that went out of use longer ago than the tables say (`delta.KEPT`)."""
     with settings(next(iter(folders.values())).spark, _FOLDERS):
-        together(*(partial(_vacuum, folder, table) for folder, table in _tables(folders)))
+        together(*(partial(vacuum_table, folder, table) for folder, table in _tables(folders)))
 
 
 def _tables(folders: Folders) -> Iterator[tuple[TableFolder, Table]]:
     return ((folder, table) for layer, folder in folders.items() for table in LAYERS[layer])
 
 
-def _compact(folder: TableFolder, table: Table) -> None:
+def compact_table(folder: TableFolder, table: Table) -> None:
+    """Join small files of a table."""
     with described(folder.spark, f"{table.name}: compact"):
         DeltaTable.forPath(folder.spark, folder.uri(table)).optimize().executeCompaction()
     reach(f"spark.compacted_{table.name}")
 
 
-def _vacuum(folder: TableFolder, table: Table) -> None:
+def vacuum_table(folder: TableFolder, table: Table) -> None:
+    """Delete the files of a table that went out of use long enough ago."""
     with described(folder.spark, f"{table.name}: vacuum"):
         DeltaTable.forPath(folder.spark, folder.uri(table)).vacuum()

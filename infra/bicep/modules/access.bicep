@@ -11,6 +11,9 @@ param receiverSecret string
 param pipelineSecret string
 param insightsName string
 
+@description('Whether the pipeline takes files in, which it puts onto the hub as the receiver does.')
+param pipelineSends bool
+
 var roles = {
   eventHubsDataSender: '2b629674-e913-4c01-ae53-ef4638d8f975'
   eventHubsDataReceiver: 'a638d3c7-ab3a-418d-83e6-5f17a39d4fde'
@@ -136,6 +139,26 @@ resource pipelineReceives 'Microsoft.Authorization/roleAssignments@2022-04-01' =
   scope: hub
   properties: {
     roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles.eventHubsDataReceiver)
+    principalId: pipelinePrincipal
+    principalType: 'ServicePrincipal'
+  }
+}
+
+resource pipelineSendsFiles 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (pipelineSends) {
+  name: guid(hub.id, pipelinePrincipal, roles.eventHubsDataSender)
+  scope: hub
+  properties: {
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles.eventHubsDataSender)
+    principalId: pipelinePrincipal
+    principalType: 'ServicePrincipal'
+  }
+}
+
+resource pipelineWritesClaims 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (pipelineSends) {
+  name: guid(claims.id, pipelinePrincipal, claimWriter.id)
+  scope: claims
+  properties: {
+    roleDefinitionId: claimWriter.id
     principalId: pipelinePrincipal
     principalType: 'ServicePrincipal'
   }

@@ -14,6 +14,7 @@ const KeyPrompt = lazy(() => import('./KeyPrompt'));
 const PAGES = [
   ['/', 'Overview'], ['/lineage', 'Lineage'], ['/surface', 'Masking surface'], ['/unused', 'Unused columns'],
   ['/diff', 'Changes'], ['/coverage', 'Coverage'], ['/events', 'Events'], ['/rejected', 'Rejected'],
+  ['/unreported', 'Not reported'],
   ['/sinks', 'Sinks'], ['/settings', 'Settings'],
 ] as const; // prettier-ignore
 

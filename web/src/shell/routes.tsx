@@ -19,6 +19,7 @@ const PAGES: RouteObject[] = [
   { path: 'coverage', lazy: async () => ({ Component: (await import('../pages/Coverage')).Coverage }) },
   { path: 'events', lazy: async () => ({ Component: (await import('../pages/Events')).Events }) },
   { path: 'rejected', lazy: async () => ({ Component: (await import('../pages/Rejected')).Rejected }) },
+  { path: 'unreported', lazy: async () => ({ Component: (await import('../pages/Unreported')).Unreported }) },
   { path: 'sinks', lazy: async () => ({ Component: (await import('../pages/Sinks')).Sinks }) },
   { path: 'settings', lazy: async () => ({ Component: (await import('../pages/Settings')).Settings }) },
   { path: '*', element: <Lost /> },

@@ -16,8 +16,9 @@ from headwater.lineage.runs.sent_facets import run_facets
 from headwater.sinks.contract.sink_shape import SinkEvent, run_of
 from headwater.sinks.merging.merged_event import MergedEvent, facet
 from headwater.sinks.targets.webhook.exposed_columns import ExposedColumn
+from headwater.sinks.targets.webhook.unreported_notice import unreported_about, unreported_data
 
-NoticeKind = Literal["run.failed", "run.lost", "schema.changed", "column.exposed"]
+NoticeKind = Literal["run.failed", "run.lost", "schema.changed", "column.exposed", "unreported.found"]
 
 _LONGEST = 1000
 """Characters of an error's message, or of what is said of a transformation."""
@@ -53,6 +54,14 @@ def column_exposed(tag: str, column: ExposedColumn, at_us: int, turn: int) -> by
     via = msgspec.structs.asdict(column.via) | {"transformation": way | {"description": said or None}}
     data = {"tag": tag} | msgspec.structs.asdict(column) | {"via": via}
     return _notice("column.exposed", f"{column.id_of(tag)} {turn}", at_us, data)
+
+
+def unreported_found(event: SinkEvent) -> bytes | None:
+    """Return the notice of a comparison that found somebody; the same findings once more have the same id."""
+    data = unreported_data(event)
+    if data is None:
+        return None
+    return _notice("unreported.found", unreported_about(data), _sent_us(_read(event), event), data)
 
 
 def _change(change: SchemaChange) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Literal, Self, cast
 from pydantic import Field, model_validator
 
 from headwater.errors import WrongSetting
+from headwater.events.finding_facet import FACET
 from headwater.events.stored_cells import StoredHead
 from headwater.lineage.runs.lost_runs import LOST_AFTER
 from headwater.sinks.connecting.http_options import HttpOptions, open_poster
@@ -16,12 +17,14 @@ from headwater.sinks.contract.sink_shape import WATCH, Outcome, Payload, SinkEve
 from headwater.sinks.merging.earlier_events import SchemaChanges
 from headwater.sinks.merging.merged_event import MergedEvent
 from headwater.sinks.targets.webhook.exposed_columns import ExposedColumn, ExposedColumns, SurfaceAsked
+from headwater.sinks.targets.webhook.unreported_notice import is_comparison
 from headwater.sinks.targets.webhook.webhook_notices import (
     NoticeKind,
     column_exposed,
     run_failed,
     run_lost,
     schema_changed,
+    unreported_found,
 )
 from headwater.sinks.targets.webhook.webhook_signing import signed_with, signing_key
 
@@ -34,7 +37,7 @@ class WebhookOptions(HttpOptions):
     type: Literal["webhook"]
     secret: SecretReference = Field(description="What notices are signed with: `whsec_` and 24 to 64 bytes in base64.")
     notices: tuple[NoticeKind, ...] = Field(
-        ("run.failed", "run.lost", "schema.changed", "column.exposed"), description="What is told."
+        ("run.failed", "run.lost", "schema.changed", "column.exposed", "unreported.found"), description="What is told."
     )
     headwater: SurfaceAsked | None = Field(
         None, description="Headwater that tells which columns are exposed: `url`, `tags`, `every`; without it none is."
@@ -70,11 +73,13 @@ def holdings(options: Options) -> Holdings:
     )
     return (
         *(exposed if options.looks_every else ()),
-        Holding("event", "*", "part", "runs that failed or are lost, and events that change columns"),
+        Holding("event", "*", "part", "runs that failed or are lost, events that change columns, who did not report"),
         Holding("state", "FAIL", "part", "runs that failed"),
         Holding("state", "ABORT", "part", "runs that failed"),
         Holding("state", "COMPLETE", "part", "runs that changed columns"),
         Holding("written dataset", "*", "part", "datasets with other columns than before"),
+        Holding("job facet", FACET, "part", "the newest findings"),
+        Holding("nested value", f"job.{FACET}", "part", "the newest findings"),
         Holding("run facet", "errorMessage", "part", "the beginning of its message"),
         Holding("dataset facet", "schema", "part", "columns that came, went or have another type"),
         Holding("*", "*", "not", "it tells of what people wait for, and where to look"),
@@ -110,6 +115,8 @@ class WebhookTarget:
                 found.append(Payload(event, run_failed(event)))
             elif event.head.event_id in changed:
                 found.append(Payload(event, schema_changed(event, changed[event.head.event_id])))
+            elif "unreported.found" in self._notices and is_comparison(event) and (notice := unreported_found(event)):
+                found.append(Payload(event, notice))
         return found
 
     def convert_lost(self, event: SinkEvent, said: MergedEvent) -> Payload:

@@ -47,6 +47,7 @@ final class DeltaLineageTable implements LineageTable {
     }
     SparkSession session = session();
     String before = context.getLocalProperty(DESCRIPTION);
+    SparkSession.setActiveSession(session); // else this thread has neither the session's settings nor its catalog
     context.setLocalProperty(DESCRIPTION, "Headwater: " + rows.size() + " lineage bodies to " + settings.table);
     try {
       look(session);
@@ -72,6 +73,7 @@ final class DeltaLineageTable implements LineageTable {
       throw new IOException(settings.table + " cannot be written: " + onOneLine(error), error);
     } finally {
       context.setLocalProperty(DESCRIPTION, before);
+      SparkSession.clearActiveSession();
     }
   }
 

@@ -51,8 +51,12 @@ final class Flush {
     return bodies + takeOver();
   }
 
-  /** Put what waits where the next session finds it, and say so; nothing may be added to the buffer any more. */
-  synchronized void leave() {
+  /**
+   * Put what waits where the next session finds it, and say so; nothing may be added to the buffer any more.
+   *
+   * <p>Also while a write hangs: what lies there and landed after all is passed over, by the batch's id.
+   */
+  void leave() {
     int kept = 0;
     int lost = 0;
     List<String> places = new ArrayList<>();
@@ -71,7 +75,7 @@ final class Flush {
     if (kept > 0) {
       LOG.warn(
           "Headwater plugin: {} LINEAGE EVENTS ARE NOT IN {} YET: a context that stops cannot write a table. They wait in {}; the"
-              + " next session's flush takes them, or headwater ingest.",
+              + " next session's flush takes them.",
           kept, table.name(), places);
     }
     if (lost > 0) {
@@ -144,6 +148,7 @@ final class Flush {
         if (attempt == ATTEMPTS) {
           throw error;
         }
+        LOG.warn("Headwater plugin: a batch is tried again: {}", error.getMessage());
       }
     }
   }

@@ -1,0 +1,122 @@
+"""`headwater ingest`: rate, memory, the cost of a look at nothing new, and how late an event of a followed file is."""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import httpx
+
+from bench.figures import Figure, middle, percentile, show
+from bench.generate import generate
+from bench.running import headwater
+
+EVENTS, FILES = 100_000, 2_000
+QUICK_EVENTS, QUICK_FILES = 10_000, 200
+LATE = 30
+_ACKNOWLEDGED = "headwater_events_acknowledged_total"
+
+
+class Run(NamedTuple):
+    """What one run of the command took; cpu_s counts its start, too."""
+
+    wall_s: float
+    cpu_s: float
+    memory_mb: float
+
+
+def run(events: int = EVENTS, files: int = FILES, kilobytes: int = 2) -> list[Figure]:
+    """Take files of events of so many KB: a tenth of them, all, nothing new; then follow one that grows."""
+    with TemporaryDirectory(prefix="headwater-bench-") as name, headwater() as server:
+        folder, state = Path(name) / "in", Path(name) / "state"
+        _write(folder, events, files, kilobytes)
+        less = Path(name) / "less"
+        _write(less, events // 10, files // 10, kilobytes)
+        (empty := Path(name) / "empty").mkdir()
+        idle = _ingest(empty, server.url, state)
+        small, large = _ingest(less, server.url, state), _ingest(folder, server.url, Path(name) / "other")
+        again = [_ingest(folder, server.url, Path(name) / "other") for _ in range(3)]
+        look_s = middle([each.cpu_s for each in again]) - idle.cpu_s
+        late = _late_s(Path(name) / "log.ndjson", server.url, state)
+    rate = events / (large.wall_s - idle.wall_s)
+    cpu_us = (large.cpu_s - idle.cpu_s) / events * 1e6
+    return [
+        Figure(f"{events:,} events of {kilobytes} KB in {files:,} files", rate, "events/s", 5_000, ">=", cpu_us=cpu_us),
+        Figure(f"memory, {events // 10:,} events", small.memory_mb, "MB"),
+        Figure(f"memory, {events:,} events", large.memory_mb, "MB", small.memory_mb * 1.1),
+        Figure(f"a look at {files:,} files, nothing new", look_s * 1000, "ms CPU"),
+        Figure("a followed file: appended to acknowledged, p50", middle(late), "s"),
+        Figure("a followed file: appended to acknowledged, highest", percentile(late, 1.0), "s", 2.0),
+    ]
+
+
+def _write(folder: Path, events: int, files: int, kilobytes: int) -> None:
+    """Write as the OneLake transport does, some days beside each other."""
+    made = generate(events, kilobytes, seed=files)
+    for number in range(files):
+        bodies = list(islice(made, events // files))
+        path = folder / f"dt=2026-03-{1 + number % 28:02}" / f"{number}-{len(bodies)}events.ndjson"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"".join(body + b"\n" for body in bodies))
+
+
+def _ingest(folder: Path, url: str, state: Path) -> Run:
+    began = time.perf_counter()
+    process = _started(folder, url, state)
+    _, status, used = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit("`headwater ingest` failed; its own lines say why.")
+    return Run(time.perf_counter() - began, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+
+
+def _started(path: Path, url: str, state: Path, *more: str) -> "subprocess.Popen[bytes]":
+    command = ["ingest", str(path), "--to", url, "--state", str(state), "--json", *more]
+    return subprocess.Popen(
+        [sys.executable, "-c", "from headwater.cli import main; main()", *command], stdout=subprocess.DEVNULL
+    )
+
+
+def _late_s(path: Path, url: str, state: Path) -> list[float]:
+    """Append an event at a time, at odd moments, and wait until the receiver has acknowledged it."""
+    path.touch()
+    found = []
+    with httpx.Client(base_url=url) as client, _following(path, url, state):
+        for number, body in enumerate(generate(LATE + 1, 2, seed=1)):
+            before = _acknowledged(client)
+            with path.open("ab") as file:
+                file.write(body + b"\n")
+            began = time.perf_counter()
+            while _acknowledged(client) == before:
+                time.sleep(0.005)
+            found.append(time.perf_counter() - began)
+            time.sleep(0.137 * (number % 7))
+    return found[1:]  # the first one waits for the command's start
+
+
+@contextmanager
+def _following(path: Path, url: str, state: Path) -> Iterator[None]:
+    process = _started(path, url, state, "--follow")
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _acknowledged(client: httpx.Client) -> float:
+    lines = client.get("/metrics").text.splitlines()
+    return next(float(line.split()[1]) for line in lines if line.startswith(_ACKNOWLEDGED))
+
+
+if __name__ == "__main__":
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--quick", action="store_true", help="a tenth of the events")
+    is_quick = arguments.parse_args().quick
+    show("Ingest", run(*((QUICK_EVENTS, QUICK_FILES) if is_quick else (EVENTS, FILES))))

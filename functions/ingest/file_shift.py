@@ -1,0 +1,101 @@
+"""One run of the timer: what is new in the configured folders goes to the log as if it had been posted."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from contextlib import closing
+
+from headwater.access import Access
+from headwater.errors import Retry
+from headwater.eventlog import Log
+from headwater.eventlog.folder_claims import ClaimCheck
+from headwater.file_intake.batch_sending import BATCHES, BatchSender
+from headwater.file_intake.file_taking import FileTaker, Intake
+from headwater.file_intake.sources.file_source import FileSource
+from headwater.file_intake.sources.source_registry import open_source
+from headwater.file_intake.taken_ledger import TakenLedger
+from headwater.receiver import Request
+from headwater.receiver.station import Receiver, RequestLimits
+from headwater.runtime.folders import prepare_folder
+from headwater.runtime.ledger_copy import LedgerCopy
+from headwater.runtime.logs import import_log, open_log
+from headwater.runtime.storage import claim_limit, open_claims, revealed
+from headwater.settings import Settings
+from headwater.sinks.connecting.kept_connection import HttpAnswer
+
+log = logging.getLogger(__name__)
+
+BUDGET_S = 300.0
+"""After it a run ends with what it has: well within `functionTimeout` (host.json)."""
+PATIENCE_S = 60.0
+
+REPORT = "Files: %d looked at, %d events taken, %d lines rejected, %d refused, %d ends waited for. %s"
+
+
+class _TimeUp(Exception):
+    """The budget is spent; places are as acknowledged."""
+
+
+class FileShift:
+    """The folders of an app."""
+
+    def __init__(self, settings: Settings, budget_s: float = BUDGET_S) -> None:
+        """Connect to nothing."""
+        self._settings = settings
+        self._budget_s = budget_s
+        self._folder = prepare_folder(settings)
+        self._claims = open_claims(settings)
+        self._copy = LedgerCopy(settings, self._folder)
+        self._sources: list[FileSource] | None = None
+        import_log(settings)
+
+    def run(self) -> None:
+        """Take what is new; what is not done in time, or not stored, is done by the next run. Raises WrongSetting."""
+        self._sources = self._sources or self._opened()
+        until = time.monotonic() + self._budget_s
+        try:
+            self._copy.fetch()
+            with asyncio.Runner() as loop:
+                opened = loop.run(self._open_log())
+                try:
+                    done = self._take(loop, opened, self._sources, until)
+                finally:
+                    loop.run(opened.aclose())
+            self._copy.store()
+        except Retry as error:
+            log.warning("Files wait, nothing is lost: %s", error)
+            return
+        told = done.files, done.events, done.rejected, done.refused, done.waiting, " ".join(done.reasons)
+        (log.info if done.is_well else log.warning)(REPORT, *told)
+
+    def _opened(self) -> list[FileSource]:
+        options, client_id = revealed(self._settings.ingest_options), self._settings.identity_client_id
+        return [open_source(path, options, client_id) for path in self._settings.ingest]
+
+    async def _open_log(self) -> Log:
+        """Open the log in its loop: a service's client belongs to it."""
+        return open_log(self._settings, self._folder, self._claims)
+
+    def _take(self, loop: asyncio.Runner, opened: Log, sources: list[FileSource], until: float) -> Intake:
+        limits = RequestLimits(max_body_bytes=self._settings.max_body_bytes)
+        receiver = Receiver(ClaimCheck(opened, self._claims, claim_limit(self._settings)), Access(()), limits)
+
+        def ask(method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> HttpAnswer:
+            """Post to the receiver's own station, without a network between."""
+            take = receiver.batch if path == BATCHES else receiver.one
+            answer = loop.run(take(Request(method, {"user-agent": "headwater", **headers}, "", body or b"")))
+            return HttpAnswer(answer.status, answer.headers, answer.body)
+
+        def check_time(_: Intake) -> None:
+            if time.monotonic() > until:
+                raise _TimeUp
+
+        with closing(TakenLedger(self._copy.path)) as ledger:
+            taker = FileTaker(ledger, BatchSender(ask, patience_s=PATIENCE_S), self._claims.get, check_time)
+            try:
+                taker.take(sources)
+            except (_TimeUp, Retry) as error:
+                if isinstance(error, Retry):
+                    taker.done.note(str(error))
+            return taker.done

@@ -1,0 +1,146 @@
+"""`headwater reconcile`: who did not report."""
+
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, get_args
+
+import httpx
+import msgspec
+import typer
+
+from headwater.api import api_routes
+from headwater.cli.printing import show, table
+from headwater.cli.question_commands import Data, DataFolder, Json
+from headwater.cli.server_answers import ServerAnswers
+from headwater.durations import seconds
+from headwater.errors import WrongSetting
+from headwater.local.send import send_bodies
+from headwater.questions import parameters as p
+from headwater.questions.answers.report_answers import Finding, FindingKind, ReportedRuns
+from headwater.questions.declaring import read_as
+from headwater.reconcile.finding_event import finding_event
+from headwater.reconcile.histories.history_entry import HistorySpan
+from headwater.reconcile.reconciling import Ask, ask_landed, dataset_of, findings
+from headwater.runtime.storage import remote_options
+from headwater.runtime.workspaces import fabric_access
+from headwater.settings import Settings, load_settings
+
+app = typer.Typer()
+
+_KINDS = get_args(FindingKind)
+_FAILING = tuple(kind for kind in _KINDS if kind != "no_datasets")
+_HOUR_US = 3_600_000_000
+_SHOWN = ("kind", "certain", "time", "name", "id", "reason", "advice")
+
+_Histories = Annotated[
+    list[str] | None, typer.Option("--history", help="KIND:PLACE of job history; several times.", metavar="KIND:PLACE")
+]
+_Tables = Annotated[
+    list[str] | None, typer.Option("--tables", help="A Delta table, or what holds some; several times.", metavar="URI")
+]
+_FailOn = Annotated[
+    list[str] | None,
+    typer.Option(help=f"Kinds that make the status 1: {', '.join(_KINDS)}, or none; all but no_datasets without it."),
+]
+
+
+@app.command()
+def reconcile(
+    history: _Histories = None,
+    tables: _Tables = None,
+    window: Annotated[str, typer.Option(help="How far back, such as 30m, 24h.")] = "24h",
+    since: Annotated[
+        str | None, typer.Option(help="From this moment on, in place of --window.", metavar="TIME")
+    ] = None,
+    grace: Annotated[str, typer.Option(help="How long events may be on their way.")] = "15m",
+    silent: Annotated[str, typer.Option(help="After which what has no end and gives no sign is over.")] = "1h",
+    slack: Annotated[str, typer.Option(help="By how much clocks differ.")] = "5s",
+    server: Annotated[str | None, typer.Option(help="Address of a running Headwater, in place of --data.")] = None,
+    key: Annotated[
+        str | None, typer.Option(envvar="HEADWATER_KEY", help="Of --server: key with the role read.")
+    ] = None,
+    fail_on: _FailOn = None,
+    save: Annotated[
+        str | None, typer.Option(help="Keep the findings under this name, in place of its last ones; needs --server.")
+    ] = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Tell who did not report: hold job history and Delta commits against the runs that landed. Status 1 if anybody."""
+    from headwater.reconcile.histories.history_registry import read_history
+    from headwater.reconcile.joining.history_join import Patience
+    from headwater.reconcile.table_commits import committed_tables
+
+    if not history and not tables:
+        raise WrongSetting(
+            "There is nothing to hold lineage against. Name --history KIND:PLACE, --tables URI, or both."
+        )
+    if save is not None and (server is None or not save.strip()):
+        raise WrongSetting("Findings are kept by a running Headwater: name it with --server, and write --save NAME.")
+    failing = _failing(fail_on)
+    now_us = time.time_ns() // 1000
+    since_us = read_as(p.Since, "since", since) or now_us - _us(window)
+    span = HistorySpan(since_us, now_us)
+    settings = load_settings({"data": data})[0]
+    options = remote_options(settings)
+    with _asking(server, key, data) as ask:
+        by = Patience(now_us - int(ask("freshness", {})["seconds"] * 1e6), _us(grace), _us(silent), _us(slack))
+        entries = [entry for each in history or () for entry in read_history(each, span, _token(settings))]
+        committed = [
+            (dataset_of(ask, each), each)
+            for place in tables or ()
+            for each in committed_tables(place, options if "://" in place else {}, span)
+        ]
+        first_us = min([since_us - _HOUR_US, *(entry.started_us for entry in entries)])
+        landed = ask_landed(ask, lambda answer: msgspec.convert(answer, ReportedRuns), first_us - _HOUR_US)
+    found = findings(entries, committed, landed, span, by)
+    if save is not None and server is not None:
+        _keep(server, key, finding_event(save.strip(), found, HistorySpan(since_us, by.now_us)))
+    looked = {"executions": len(entries), "tables": len(committed), "runs": len(landed.runs)}
+    _print({"looked": looked, "counts": Counter(each.kind for each in found)}, found, as_json)
+    sys.exit(1 if any(each.kind in failing for each in found) else 0)
+
+
+def _failing(fail_on: list[str] | None) -> tuple[str, ...]:
+    wrong = {*(fail_on or ())} - {*_KINDS, "none"}
+    if wrong:
+        raise WrongSetting(f"--fail-on {sorted(wrong)[0]!r} is no kind. Write {', '.join(_KINDS)}, or none.")
+    return tuple(fail_on) if fail_on else _FAILING
+
+
+def _token(settings: Settings) -> Callable[[str], str | None]:
+    """Return what has the token of a variable: Fabric's, where it is not set, is that of who is signed in."""
+    return lambda name: os.environ.get(name) or (fabric_access(settings) if name == "FABRIC_TOKEN" else None)
+
+
+def _us(text: str) -> int:
+    return int(seconds(text) * 1e6)
+
+
+@contextmanager
+def _asking(server: str | None, key: str | None, data: Any) -> Iterator[Ask]:
+    if server is None:
+        folder, questions = DataFolder(data), {each.path: each for each in api_routes.ROUTES}
+        yield lambda question, asked: folder.ask(questions[question], asked)
+        return
+    headers = {"authorization": f"Bearer {key}"} if key else {}
+    with httpx.Client(base_url=server, headers=headers, timeout=60) as client:
+        yield ServerAnswers(client).ask
+
+
+def _keep(server: str, key: str | None, event: bytes) -> None:
+    outcome = send_bodies([event], server, key, progress=False)
+    if outcome["accepted"] != 1:
+        raise WrongSetting(
+            f"The findings were not taken: {' '.join(outcome['reasons'])} Give a key with the role write."
+        )
+
+
+def _print(summary: dict[str, Any], found: list[Finding], as_json: bool) -> None:
+    said = {**summary, "items": msgspec.to_builtins(found), "totalCount": len(found), "truncated": False}
+    looked = ", ".join(f"{count} {what}" for what, count in summary["looked"].items())
+    show(said, as_json, lambda: table(f"Who did not report, of {looked}", said, _SHOWN))

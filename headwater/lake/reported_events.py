@@ -1,0 +1,91 @@
+"""Rows of bronze by the run that they are of, within a window of receipt."""
+
+from collections.abc import Collection, Iterator
+from datetime import UTC, date, datetime
+from typing import Any, NamedTuple
+
+from headwater.lake.bronze_tables import Bronze
+from headwater.lake.event_bodies import events_at
+from headwater.lineage.runs.newest_first import newest_events_first
+from headwater.tables import SHAPES
+
+_ROW = (
+    "lower(run_id) AS id, event_id, log, incarnation, partition, sequence, event_type, shape, run_facets, versions, "
+    "coalesce(cast(event_time AS bigint), cast(received_at AS bigint)) AS time_us, job_namespace, job_name, "
+    "producer, parent_run_id, inputs, outputs"
+)
+
+
+class ReceiptWindow(NamedTuple):
+    """From one moment of receipt up to another, not included; us, UTC."""
+
+    since_us: int
+    until_us: int
+
+    @property
+    def sql(self) -> str:
+        """The condition."""
+        return (
+            f"received_date BETWEEN '{_day_of(self.since_us)}' AND '{_day_of(self.until_us)}' "
+            f"AND cast(received_at AS bigint) >= {self.since_us} AND cast(received_at AS bigint) < {self.until_us}"
+        )
+
+
+def run_page(bronze: Bronze, window: ReceiptWindow, after: str | None, limit: int) -> list[str]:
+    """Return the ids of runs, lower case, in order."""
+    found = bronze.events.query(
+        f"SELECT DISTINCT lower(run_id) AS id FROM t WHERE {_runs(window, after)} ORDER BY id LIMIT {limit}"
+    )
+    return list(found.column("id").to_pylist())
+
+
+def reported_rows(bronze: Bronze, window: ReceiptWindow, after: str | None, last: str) -> list[dict[str, Any]]:
+    """Return the events of the runs of a page, without bodies, in the order of their times."""
+    where = f"{_runs(window, after)} AND lower(run_id) <= {_quoted(last)}"
+    return bronze.events.query(f"SELECT {_ROW} FROM t WHERE {where} ORDER BY time_us, event_id").to_pylist()
+
+
+def shapes_of(bronze: Bronze, shapes: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Return what recurs of events, by hash."""
+    if not shapes:
+        return {}
+    named = ", ".join(map(_quoted, sorted(shapes)))
+    rows = bronze.tables[SHAPES.name].query(
+        f"SELECT shape, processing_type, run_facets, outputs FROM t WHERE shape IN ({named})"
+    )
+    return {row["shape"]: row for row in rows.to_pylist()}
+
+
+def job_bodies_with(bronze: Bronze, window: ReceiptWindow, facet: str) -> list[str]:
+    """Return the JobEvents that may hold a facet of a name, a word, oldest first."""
+    pattern = facet.replace("_", "\\_")
+    rows = bronze.events.query(
+        f"SELECT body FROM t WHERE event_kind = 'JOB' AND {window.sql} AND body LIKE '%\"{pattern}\"%' "
+        "ORDER BY received_at, event_id"
+    )
+    return list(rows.column("body").to_pylist())
+
+
+def newest_job_bodies(bronze: Bronze, namespace: str, prefix: str) -> Iterator[tuple[str, str]]:
+    """Yield the newest JobEvent (rule 1) of each job whose name begins so, by its name. Reads no other body."""
+    is_it = f"event_kind = 'JOB' AND job_namespace = {_quoted(namespace)} AND starts_with(job_name, {_quoted(prefix)})"
+    rows = bronze.events.query(
+        f"SELECT job_name, log, incarnation, partition, sequence FROM t WHERE {is_it} ORDER BY {newest_events_first()}"
+    ).to_pylist()
+    newest = {row["job_name"]: row for row in reversed(rows)}
+    places = {name: (row["log"], row["incarnation"], row["partition"], row["sequence"]) for name, row in newest.items()}
+    found = events_at(bronze, places.values())
+    return ((name, found[place].body) for name, place in sorted(places.items()) if place in found)
+
+
+def _runs(window: ReceiptWindow, after: str | None) -> str:
+    behind = f" AND lower(run_id) > {_quoted(after)}" if after else ""
+    return f"event_kind = 'RUN' AND run_id IS NOT NULL AND {window.sql}{behind}"
+
+
+def _day_of(time_us: int) -> date:
+    return datetime.fromtimestamp(time_us / 1e6, UTC).date()
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,116 @@
+"""Which runs told of themselves, straight from bronze: what job history is held against."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from headwater.events.decode import decode
+from headwater.events.times import iso
+from headwater.events.transport_losses import FACET
+from headwater.lake.bronze_tables import Bronze
+from headwater.lake.event_bodies import events_at
+from headwater.lake.reported_events import ReceiptWindow, job_bodies_with, reported_rows, run_page, shapes_of
+from headwater.lineage.names.canonical_names import NameRules
+from headwater.lineage.runs.run_facts import TERMINAL
+from headwater.questions.answers.answer_parts import Dataset, Job
+from headwater.questions.answers.report_answers import ReportedOutput, ReportedRun, ReportedRuns, TransportLoss
+from headwater.questions.reported_ids import TELLING, ids_in
+
+_Row = Mapping[str, Any]
+
+
+def reported_runs(
+    bronze: Bronze, names: NameRules, window: ReceiptWindow, after: str | None, limit: int
+) -> ReportedRuns:
+    """Answer the runs of which events were received in a window, by id, behind `after`."""
+    if not bronze.exists():
+        return ReportedRuns([], [], None)
+    page = run_page(bronze, window, after, limit + 1)
+    shown = page[:limit]
+    by_run: dict[str, list[_Row]] = {run_id: [] for run_id in shown}
+    for row in reported_rows(bronze, window, after, shown[-1]) if shown else ():
+        by_run[row["id"]].append(row)
+    shapes = shapes_of(bronze, {row["shape"] for rows in by_run.values() for row in rows if row["shape"]})
+    facets = _long_facets(bronze, by_run, shapes)
+    runs = [_run(run_id, rows, shapes, facets, names) for run_id, rows in by_run.items()]
+    losses = [*_losses(bronze, window)] if after is None else []
+    return ReportedRuns(runs, losses, shown[-1] if len(page) > limit else None)
+
+
+def _run(
+    run_id: str, rows: Sequence[_Row], shapes: Mapping[str, _Row], facets: Mapping[str, Any], names: NameRules
+) -> ReportedRun:
+    newest = rows[-1]
+    ends = [(row["time_us"], TERMINAL.index(row["event_type"])) for row in rows if row["event_type"] in TERMINAL]
+    end_us, end = max(ends, default=(None, None))
+    said = [shapes[row["shape"]] for row in rows if row["shape"] in shapes]
+    ids = {found for row in rows for found in ids_in(_facets(row, facets))}
+    return ReportedRun(
+        id=run_id,
+        job=Job(newest["job_namespace"] or "", newest["job_name"] or ""),
+        producer=newest["producer"] or "",
+        state="RUNNING" if end is None else TERMINAL[end],
+        streaming=any(each["processing_type"] in ("STREAMING", "SERVICE") for each in said),
+        parent=next((row["parent_run_id"].lower() for row in reversed(rows) if row["parent_run_id"]), None),
+        ids=sorted(ids),
+        started=str(iso(rows[0]["time_us"])),
+        ended=iso(end_us),
+        last_event=str(iso(newest["time_us"])),
+        reads=len({(each["namespace"], each["name"]) for row in rows for each in row["inputs"]}),
+        writes=[*_outputs(rows, shapes, names)],
+    )
+
+
+def _outputs(rows: Sequence[_Row], shapes: Mapping[str, _Row], names: NameRules) -> Iterator[ReportedOutput]:
+    """Yield each output once: all its names, and the version that its end says: a START has the one before."""
+    found: dict[Any, dict[str, Any]] = {}
+    for row in rows:
+        versions = row["versions"] or [None] * (len(row["inputs"]) + len(row["outputs"]))
+        mentions = shapes[row["shape"]]["outputs"] if row["shape"] in shapes else [{}] * len(row["outputs"])
+        for each, mention, version in zip(row["outputs"], mentions, versions[len(row["inputs"]) :], strict=False):
+            name = names.canonical(each["namespace"], each["name"])
+            known = found.setdefault(name, {"names": {name}, "version": None, "lifecycle": None})
+            known["names"] |= {names.canonical(link["namespace"], link["name"]) for link in each["symlinks"] or ()}
+            known["lifecycle"] = mention.get("lifecycle") or known["lifecycle"]
+            known["version"] = version if row["event_type"] in TERMINAL and version else known["version"]
+    for each in found.values():
+        shown = [Dataset(*name.parts) for name in sorted(each["names"])]
+        yield ReportedOutput(shown, each["version"], each["lifecycle"])
+
+
+def _facets(row: _Row, long: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = decode(row["run_facets"].encode()) if row["run_facets"] else long.get(row["event_id"])
+    return found if isinstance(found, dict) else {}
+
+
+def _long_facets(
+    bronze: Bronze, by_run: Mapping[str, Sequence[_Row]], shapes: Mapping[str, _Row]
+) -> dict[str, Mapping[str, Any]]:
+    """Return the run facets of events whose columns lack them, because they are long: of each run's first such."""
+    places = []
+    for rows in by_run.values():
+        row = next((each for each in rows if _tells_in_body(each, shapes)), None)
+        if row:
+            places.append((row["log"], row["incarnation"], row["partition"], row["sequence"]))
+    found = events_at(bronze, places).values()
+    bodies = {each.event_id: decode(each.body.encode()) for each in found}
+    return {event_id: body["run"]["facets"] for event_id, body in bodies.items()}
+
+
+def _tells_in_body(row: _Row, shapes: Mapping[str, _Row]) -> bool:
+    names = shapes[row["shape"]]["run_facets"] if row["shape"] in shapes else ()
+    return row["run_facets"] is None and not TELLING.isdisjoint(names)
+
+
+def _losses(bronze: Bronze, window: ReceiptWindow) -> Iterator[TransportLoss]:
+    for body in job_bodies_with(bronze, window, FACET):
+        event = decode(body.encode())
+        try:
+            facet = event["job"]["facets"][FACET]
+            job = Job(event["job"]["namespace"], event["job"]["name"])
+            said = {name: facet.get(name) or "" for name in ("application", "transport")}
+            loss = TransportLoss(job, **said, dropped=facet["dropped"], since=facet.get("since"), until=facet["until"])
+            yield msgspec.convert(msgspec.to_builtins(loss), TransportLoss)
+        except (KeyError, TypeError, AttributeError, msgspec.ValidationError):
+            continue  # somebody else's facet of that name

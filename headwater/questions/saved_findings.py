@@ -1,0 +1,42 @@
+"""Who did not report, as `headwater reconcile --save` said last: of each name the newest event."""
+
+from typing import Any
+
+import msgspec
+
+from headwater.events.decode import decode
+from headwater.events.finding_facet import FACET, NAMESPACE, PREFIX
+from headwater.lake.bronze_tables import Bronze
+from headwater.lake.reported_events import newest_job_bodies
+from headwater.questions.answers.report_answers import Comparison, Finding, SavedFinding, Unreported
+
+
+class _Said(msgspec.Struct):
+    """What the facet says."""
+
+    since: str
+    until: str
+    total: int
+    findings: list[Finding]
+
+
+def saved_findings(bronze: Bronze, limit: int) -> Unreported:
+    """Answer what stands, newest first."""
+    comparisons: list[Comparison] = []
+    items: list[SavedFinding] = []
+    for name, body in newest_job_bodies(bronze, NAMESPACE, PREFIX) if bronze.exists() else ():
+        said = _said(decode(body.encode()))
+        if said:
+            comparison = name.removeprefix(PREFIX)
+            comparisons.append(Comparison(comparison, said.since, said.until, said.total))
+            items += [SavedFinding(comparison=comparison, **msgspec.structs.asdict(each)) for each in said.findings]
+    items.sort(key=lambda each: (each.time, each.name), reverse=True)
+    total = sum(each.findings for each in comparisons)
+    return Unreported(comparisons, items[:limit], total, total > len(items[:limit]))
+
+
+def _said(event: Any) -> _Said | None:
+    try:
+        return msgspec.convert(event["job"]["facets"][FACET], _Said)
+    except (KeyError, TypeError, msgspec.ValidationError):
+        return None  # somebody else's job of that name

@@ -1,0 +1,1 @@
+"""Who did not report: job history and Delta commits, held against the runs that landed."""

@@ -1,0 +1,61 @@
+"""`databricks:URL`: runs of a workspace's jobs, by the Jobs API (docs.databricks.com/api/workspace/jobs/listruns)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from headwater.errors import WrongSetting
+from headwater.reconcile.histories.history_api import MOST_PAGES, HistoryApi
+from headwater.reconcile.histories.history_entry import HistoryEntry, HistoryPlace, HistorySpan, State
+
+_PAGE = 24
+"""Runs of a page: the API takes fewer than 25."""
+_LONGEST_US = 48 * 3_600_000_000
+"""It lists by beginning: runs are asked for that began so long before the span."""
+
+
+def read_history(place: HistoryPlace, span: HistorySpan) -> Iterator[HistoryEntry]:
+    """Yield the runs that began in the span, or two days before; by version 2.2, else 2.1."""
+    since_ms = (span.since_us - _LONGEST_US) // 1000
+    asked: dict[str, str | int] = {"start_time_from": since_ms, "limit": _PAGE, "expand_tasks": "true"}
+    with HistoryApi(place.place, place.token(), "DATABRICKS_TOKEN") as api:
+        path = "/api/2.2/jobs/runs/list"
+        for _ in range(MOST_PAGES):
+            found = api.get(path, asked)
+            if found is None and "2.2" in path:
+                path = "/api/2.1/jobs/runs/list"
+                found = api.get(path, asked)
+            if not isinstance(found, dict):
+                raise WrongSetting(
+                    f"{api.address}{path} lists no runs. Name a workspace, as https://adb-1.azuredatabricks.net."
+                )
+            yield from (_entry(run) for run in found.get("runs", ()) if run.get("start_time"))
+            if not found.get("next_page_token"):
+                return
+            asked["page_token"] = found["next_page_token"]
+
+
+def _entry(run: Any) -> HistoryEntry:
+    ended_ms = run.get("end_time") or None
+    tasks = [str(task["run_id"]) for task in run.get("tasks", ()) if task.get("run_id")]
+    return HistoryEntry(
+        system="databricks",
+        id=str(run["run_id"]),
+        name=str(run.get("run_name") or run.get("job_id") or ""),
+        state=_state(run, ended_ms),
+        started_us=int(run["start_time"]) * 1000,
+        ended_us=int(ended_ms) * 1000 if ended_ms else None,
+        ids=(str(run["run_id"]), *tasks),
+        who=str(run.get("creator_user_name") or ""),
+        where=str(run.get("run_page_url") or ""),
+    )
+
+
+def _state(run: Any, ended_ms: int | None) -> State:
+    """Read `state` of both versions, else `status`, which replaces it."""
+    if not ended_ms:
+        return "RUNNING"
+    details = (run.get("status") or {}).get("termination_details") or {}
+    result = (run.get("state") or {}).get("result_state") or details.get("code")
+    if result in ("SUCCESS", "SUCCESS_WITH_FAILURES"):
+        return "SUCCEEDED"
+    return "FAILED" if result else "ENDED"

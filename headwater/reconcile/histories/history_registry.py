@@ -1,0 +1,41 @@
+"""The kinds of history: `KIND:PLACE` to the module that reads it."""
+
+import os
+from collections.abc import Callable, Iterator
+from importlib import import_module
+
+from headwater.errors import WrongSetting
+from headwater.reconcile.histories.history_entry import HistoryEntry, HistoryPlace, HistorySpan, ReadHistory
+
+KINDS = {
+    "eventlogs": "headwater.reconcile.histories.event_log_history",
+    "historyserver": "headwater.reconcile.histories.history_server",
+    "fabric": "headwater.reconcile.histories.fabric_history",
+    "databricks": "headwater.reconcile.histories.databricks_history",
+    "airflow": "headwater.reconcile.histories.airflow_history",
+    "csv": "headwater.reconcile.histories.csv_history",
+}
+"""Each module has `read_history`."""
+
+TOKENS = {
+    "historyserver": "HISTORY_SERVER_TOKEN",
+    "fabric": "FABRIC_TOKEN",
+    "databricks": "DATABRICKS_TOKEN",
+    "airflow": "AIRFLOW_TOKEN",
+}
+"""Variables of the environment that hold a kind's token, or `user:password`."""
+
+
+def read_history(
+    written: str, span: HistorySpan, tokens: Callable[[str], str | None] = os.environ.get
+) -> Iterator[HistoryEntry]:
+    """Yield what ran within a span, from `KIND:PLACE`; raises WrongSetting for a kind that is not known.
+
+    tokens: from the name of a variable to its value.
+    """
+    kind, mark, place = written.partition(":")
+    if not mark or not place or kind not in KINDS:
+        raise WrongSetting(f"{written!r} is no history. Write KIND:PLACE, where KIND is one of {', '.join(KINDS)}.")
+    read: ReadHistory = import_module(KINDS[kind]).read_history
+    found = read(HistoryPlace(place, lambda: tokens(TOKENS[kind]) if kind in TOKENS else None), span)
+    return (each for each in found if each.within(span))

@@ -1,0 +1,129 @@
+"""Commits of Delta tables within a span of time, from the JSON files of `_delta_log`; a checkpoint is never read."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from deltalake.exceptions import DeltaError
+from deltalake.fs import DeltaStorageHandler
+from pyarrow.fs import FileSelector, FileSystem, FileType, PyFileSystem
+
+from headwater.errors import InvalidEvent, LakeUnavailable, WrongSetting
+from headwater.events.decode import decode
+from headwater.reconcile.histories.event_log_files import heads_of_lines, pieces
+from headwater.reconcile.histories.history_entry import HistorySpan
+from headwater.storage_faults import explain
+
+_COMMIT = re.compile(r"(\d{20})\.json")
+_ACTION = re.compile(rb'\s*\{\s*"(commitInfo|add|remove|cdc)"')
+_DATA = re.compile(rb'"dataChange"\s*:\s*true')
+_WORD = re.compile(r"[\w-]{8,}")
+_HEAD = 256 << 10
+"""Bytes of an action that are read: `dataChange` stands before the statistics, which are long."""
+_SKEW_US = 3_600_000_000
+"""Clocks of writers differ: commits are read back to so long before the span."""
+_DEEP = 4
+
+
+class TableCommit(NamedTuple):
+    """A commit; time in us, UTC.
+
+    engine: what wrote it, as it says; words: ids that its writer left in it; changes_data: not only where rows lie.
+    """
+
+    version: int
+    time_us: int
+    operation: str
+    engine: str
+    user: str
+    words: frozenset[str]
+    changes_data: bool
+
+
+class CommittedTable(NamedTuple):
+    """A Delta table, the name it has as a dataset before any rule, its commits of a span and of an hour before."""
+
+    uri: str
+    namespace: str
+    name: str
+    commits: list[TableCommit]
+
+
+def committed_tables(place: str, options: Mapping[str, str], span: HistorySpan) -> Iterator[CommittedTable]:
+    """Yield the table at a folder or address, or those below it, at most four folders deep.
+
+    options: storage options of delta-rs. Raises WrongSetting where there is none, LakeUnavailable.
+    """
+    try:
+        store = PyFileSystem(DeltaStorageHandler(place, dict(options) or None))
+        paths = sorted(_below(store, "", _DEEP))
+        for path in paths:
+            uri = "/".join(filter(None, (place.rstrip("/"), path)))
+            yield CommittedTable(uri, *_sent_name(uri), [*_commits(store, f"{path}/_delta_log".lstrip("/"), span)])
+    except (DeltaError, OSError) as error:
+        raise LakeUnavailable(f"Cannot read the tables at {place}: {explain(error, 'lake')}") from error
+    if not paths:
+        raise WrongSetting(f"No Delta table at {place} or up to {_DEEP} folders below. Name a table, or its folder.")
+
+
+def _below(store: FileSystem, path: str, deep: int) -> Iterator[str]:
+    found = store.get_file_info(FileSelector(path, allow_not_found=True))
+    folders = [each.path.rstrip("/") for each in found if each.type == FileType.Directory]
+    if any(each.rpartition("/")[2] == "_delta_log" for each in folders):
+        yield path
+    elif deep:
+        for folder in folders:
+            yield from _below(store, folder, deep - 1)
+
+
+def _sent_name(uri: str) -> tuple[str, str]:
+    """Return the name that OpenLineage's convention gives a location."""
+    if "://" not in uri:
+        return "file", uri
+    url = urlsplit(uri)
+    return f"{url.scheme}://{url.netloc}", url.path
+
+
+def _commits(store: FileSystem, log: str, span: HistorySpan) -> Iterator[TableCommit]:
+    """Yield commits, newest first, until one is older than the span."""
+    files = {}
+    for each in store.get_file_info(FileSelector(log)):
+        if match := _COMMIT.fullmatch(each.path.rpartition("/")[2]):
+            files[int(match[1])] = each
+    for version in sorted(files, reverse=True):
+        commit = _commit(store, version, files[version])
+        if commit.time_us < span.since_us - _SKEW_US:
+            return
+        yield commit
+
+
+def _commit(store: FileSystem, version: int, file: Any) -> TableCommit:
+    said: Any = {}
+    raw = b""
+    changes = False
+    with store.open_input_stream(file.path) as stream:
+        for line in heads_of_lines(pieces(stream.read), _HEAD):
+            action = _ACTION.match(line)
+            if action and action[1] == b"commitInfo":
+                raw, said = line, _info(line)
+            elif action:
+                changes = changes or _DATA.search(line) is not None
+    stamp = said.get("inCommitTimestamp") or said.get("timestamp")
+    return TableCommit(
+        version=version,
+        time_us=stamp * 1000 if isinstance(stamp, int) else int(file.mtime.timestamp() * 1e6),
+        operation=str(said.get("operation") or "unknown"),
+        engine=str(said.get("engineInfo") or said.get("clientVersion") or ""),
+        user=str(said.get("userName") or said.get("userId") or ""),
+        words=frozenset(_WORD.findall(raw.decode(errors="replace").lower())),
+        changes_data=changes,
+    )
+
+
+def _info(line: bytes) -> Any:
+    try:
+        found = decode(line)["commitInfo"]
+    except (InvalidEvent, KeyError, TypeError):
+        return {}  # torn, or somebody else's
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,68 @@
+"""What was taken of files, kept beside the lake between two runs of a timer, which may come to different machines."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headwater.errors import LakeUnavailable
+from headwater.runtime.lake_file import open_blob
+from headwater.runtime.storage import is_lake_remote, lake_place
+from headwater.settings import Settings
+from headwater.storage_faults import explain
+
+if TYPE_CHECKING:
+    from azure.storage.blob import BlobClient
+
+
+class LedgerCopy:
+    """The file of a ledger on this machine, and its copy in the lake where that is at an address.
+
+    A run that ends without storing it has its events sent again: duplicates to the lake.
+    """
+
+    def __init__(self, settings: Settings, folder: Path) -> None:
+        """Ask for nothing yet; folder: of this machine's own data."""
+        self.path = folder / "ingest" / "taken.sqlite"
+        self._settings = settings
+        self._client: BlobClient | None = None
+        self._version: str | None = None
+
+    def fetch(self) -> None:
+        """Get what another machine may have stored meanwhile; raises LakeUnavailable."""
+        if not is_lake_remote(self._settings):
+            return
+        from azure.core.exceptions import AzureError, ResourceNotFoundError
+
+        self._client = self._client or self._open()
+        try:
+            found = self._client.download_blob()
+            text = found.readall()
+        except ResourceNotFoundError:
+            self._version = None
+            return
+        except AzureError as error:
+            raise LakeUnavailable(f"Cannot read what was taken of files: {explain(error, 'lake')}") from error
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for left in self.path.parent.glob(f"{self.path.name}*"):
+            left.unlink()  # with what a run that was cut off has left beside it
+        self.path.write_bytes(text)
+        self._version = found.properties.etag
+
+    def store(self) -> None:
+        """Keep the file, which nobody may have open; raises LakeUnavailable, also where another run was faster."""
+        if self._client is None:
+            return
+        from azure.core import MatchConditions
+        from azure.core.exceptions import AzureError
+
+        held: dict[str, Any] = {"etag": self._version, "match_condition": MatchConditions.IfNotModified}
+        try:
+            said = self._client.upload_blob(
+                self.path.read_bytes(), overwrite=self._version is not None, **(held if self._version else {})
+            )
+        except AzureError as error:
+            raise LakeUnavailable(f"Cannot keep what was taken of files: {explain(error, 'lake')}") from error
+        self._version = said["etag"]
+
+    def _open(self) -> "BlobClient":
+        lake, options = lake_place(self._settings)
+        return open_blob(f"{lake}/ingest/{self.path.name}", options, self._settings.identity_client_id)

@@ -1,0 +1,77 @@
+"""Single files by Spark's own storage layer, whichever that is: heads, ranges, deletions. None of it is a Spark job."""
+
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+
+class HadoopFiles:
+    """Files by their whole paths, as Spark lists them."""
+
+    def __init__(self, spark: SparkSession):
+        """Touch nothing yet."""
+        context: Any = spark.sparkContext
+        self._hadoop = context._jvm.org.apache.hadoop
+        self._io = context._jvm.org.apache.commons.io
+        self._conf = context._jsc.hadoopConfiguration()
+
+    def exists(self, path: str) -> bool:
+        """Tell whether a file is there."""
+        place, system = self._at(path)
+        return bool(system.exists(place))
+
+    def read(self, path: str, begin: int, end: int) -> bytes:
+        """Return some bytes of a file, fewer where it has no more; none of one that is gone."""
+        try:
+            place, system = self._at(path)
+            file = system.open(place)
+            try:
+                file.seek(begin)
+                return bytes(self._io.IOUtils.toByteArray(self._bounded(file, end - begin)))
+            finally:
+                file.close()
+        except Py4JJavaError as error:
+            if "FileNotFound" not in str(error) and "EOF" not in str(error):
+                raise
+            return b""
+
+    def copy(self, path: str, begin: int, end: int, to: str) -> None:
+        """Copy a range of a file, without the bytes passing through Python."""
+        place, system = self._at(path)
+        target, store = self._at(to)
+        file = system.open(place)
+        try:
+            file.seek(begin)
+            copy = store.create(target, True)
+            try:
+                self._io.IOUtils.copyLarge(self._bounded(file, end - begin), copy)
+            finally:
+                copy.close()
+        finally:
+            file.close()
+
+    def qualified(self, path: str) -> str:
+        """Return a path as Spark lists it."""
+        place, system = self._at(path)
+        return str(system.makeQualified(place).toString())
+
+    def delete(self, path: str, length: int, modified_us: int) -> bool:
+        """Delete a file that has not changed since it was listed; tells whether it was deleted."""
+        place, system = self._at(path)
+        try:
+            found = system.getFileStatus(place)
+        except Py4JJavaError as error:
+            if "FileNotFound" not in str(error):
+                raise
+            return False
+        if (found.getLen(), found.getModificationTime()) != (length, modified_us // 1000):
+            return False
+        return bool(system.delete(place, False))
+
+    def _at(self, path: str) -> tuple[Any, Any]:
+        place = self._hadoop.fs.Path(path)
+        return place, place.getFileSystem(self._conf)
+
+    def _bounded(self, file: Any, size: int) -> Any:
+        return self._io.input.BoundedInputStream(file, size)

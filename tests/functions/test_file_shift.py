@@ -1,0 +1,128 @@
+"""The timer that takes files in, called as a function: with a real log, and the ledger in a container of Azurite."""
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import azure.functions as func
+import pytest
+
+from functions.ingest import blueprint
+from functions.ingest.file_shift import FileShift
+from headwater.errors import LakeUnavailable, WrongSetting
+from headwater.eventlog.sqlite_reader import SqliteLogReader
+from headwater.file_intake.batch_sending import BATCH
+from headwater.file_intake.taken_ledger import TakenLedger
+from headwater.runtime.ledger_copy import LedgerCopy
+from headwater.settings import Settings
+from tests.azurite import KEY, Storage
+from tests.taking import events
+from tests.until_end import until_end
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "in"
+    made.mkdir()
+    return made
+
+
+@pytest.fixture(scope="module")
+def lake(storage: Storage) -> dict[str, Any]:
+    return storage.lake(account_key=KEY)
+
+
+def settings(data: Path, folder: Path, **more: Any) -> Settings:
+    return Settings.model_validate({"data": data, "ingest": [str(folder)], "triggers": ["ingest"], **more})
+
+
+def write(path: Path, bodies: list[bytes], torn: bytes = b"") -> None:
+    path.write_bytes(b"".join(each + b"\n" for each in bodies) + torn)
+
+
+def logged(data: Path) -> list[bytes]:
+    reader = until_end(SqliteLogReader(data / "log"))
+    return [record.body for record in reader.read(0, limit=100_000, max_bytes=1 << 40)]
+
+
+def test_each_run_takes_what_is_new_and_says_so(tmp_path: Path, folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="functions")
+    sent, more = events(BATCH + 3), events(2)
+    write(folder / "a.ndjson", sent, b"{no json\n")
+    shift = FileShift(settings(tmp_path / "data", folder))
+
+    shift.run()
+    write(folder / "b.ndjson", more)
+    shift.run()
+
+    assert logged(tmp_path / "data") == [*sent, b"{no json", *more]
+    first, second = (record.getMessage() for record in caplog.records)
+    assert f"1 looked at, {BATCH + 3} events taken, 1 lines rejected" in first
+    assert f"{folder}/a.ndjson:{BATCH + 4}: no event" in first
+    assert "2 looked at, 2 events taken, 0 lines rejected" in second
+
+
+def test_a_run_ends_with_its_time_and_the_next_one_goes_on(tmp_path: Path, folder: Path) -> None:
+    sent = events(2 * BATCH + 1)
+    write(folder / "a.ndjson", sent)
+    shift = FileShift(settings(tmp_path / "data", folder), budget_s=0.0)
+
+    shift.run()
+    assert logged(tmp_path / "data") == sent[:BATCH]
+    shift.run()
+    shift.run()
+
+    assert logged(tmp_path / "data") == sent
+
+
+def test_a_run_on_another_machine_knows_what_was_taken(
+    tmp_path: Path, folder: Path, lake: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    sent, more = events(3), events(2)
+    write(folder / "a.ndjson", sent)
+    one, two = (FileShift(settings(tmp_path / name, folder, **lake)) for name in ("one", "two"))
+
+    one.run()
+    write(folder / "b.ndjson", more)
+    two.run()
+    one.run()
+
+    assert (logged(tmp_path / "one"), logged(tmp_path / "two")) == (sent, more)
+
+
+def test_of_two_runs_at_once_one_keeps_its_ledger(tmp_path: Path, folder: Path, lake: dict[str, Any]) -> None:
+    one, two = (LedgerCopy(settings(tmp_path / name, folder, **lake), tmp_path / name) for name in ("one", "two"))
+    for copy in (one, two):
+        copy.fetch()
+        TakenLedger(copy.path).close()
+    one.store()
+
+    with pytest.raises(LakeUnavailable, match="Cannot keep what was taken"):
+        two.store()
+    two.fetch()
+    two.store()
+
+
+def test_a_folder_that_is_none_is_named_by_the_run(tmp_path: Path) -> None:
+    with pytest.raises(WrongSetting, match="No file or folder"):
+        FileShift(settings(tmp_path / "data", tmp_path / "none")).run()
+
+
+def named(given: Settings) -> list[str | None]:
+    """Return the functions that an app registers."""
+    app = func.FunctionApp()
+    app.register_functions(blueprint(given))
+    return [function.get_function_name() for function in app.get_functions()]
+
+
+def test_the_trigger_is_a_timer(tmp_path: Path, folder: Path) -> None:
+    assert not named(Settings.model_validate({"data": tmp_path / "none"})), "where no folder is named"
+    app = func.FunctionApp()
+    app.register_functions(blueprint(settings(tmp_path / "data", folder)))
+
+    (function,) = app.get_functions()
+
+    assert function.get_function_name() == "ingest"
+    (trigger,) = json.loads(function.get_function_json())["bindings"]
+    assert (trigger["type"], trigger["schedule"]) == ("timerTrigger", "15 * * * * *")

@@ -1,0 +1,60 @@
+"""A stand-in of an HTTP API on loopback: a function judges each request and answers, all requests are kept."""
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
+
+
+class Asked(NamedTuple):
+    """A GET request."""
+
+    path: str
+    query: dict[str, str]
+    headers: Mapping[str, str]
+
+
+Answered = tuple[int, dict[str, str], Any]
+"""Status, headers, what the body is the JSON of; bytes go as they are."""
+
+
+class JudgedServer:
+    """Listens on a free port until the `with` block is left."""
+
+    def __init__(self, judge: Callable[[Asked], Answered]) -> None:
+        self.asked: list[Asked] = []
+        kept = self.asked
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                url = urlsplit(self.path)
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                kept.append(Asked(url.path, dict(parse_qsl(url.query)), headers))
+                status, more, said = judge(kept[-1])
+                body = said if isinstance(said, bytes) else json.dumps(said).encode()
+                self.send_response(status)
+                for name, value in {**more, "content-length": str(len(body))}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                """Say nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> "JudgedServer":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()

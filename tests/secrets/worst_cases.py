@@ -1,0 +1,62 @@
+"""Texts built to be slow for a rule: its own words and the characters of its classes, repeated and interleaved."""
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+from string import punctuation
+
+from headwater.events.redaction_rules import Rule
+
+SIZES = (10_000, 20_000, 40_000)
+LARGEST_RATIO = 2.6
+"""Of the CPU time of a text twice as long: linear is 2, quadratic 4."""
+
+_TOO_SHORT_S = 0.004
+_LITERAL = re.compile(r"(?<!\\)[A-Za-z%.:/=-][A-Za-z0-9%.:/=_-]+")
+_NOT_LITERAL = re.compile(r"\(\?[a-zA-Z-]*:|\(\?P<\w+>|\[[^\]]*\]|\{[\d,]*\}|\\[a-zA-Z]|[\\?+*()^$|]")
+_MEMBERS = [*punctuation, *" \t\n\r", "a", "Z", "0", "ab", "7Q", "''", '""', '\\"', "a=", "x ", "\u00fc"]
+
+
+def worst_cases(rule: Rule, found: Sequence[str], count: int) -> Iterator[tuple[str, str]]:
+    """Yield (beginning, what is repeated after it), the same ones each time; found: texts that the rule changes."""
+    pattern = rule.pattern.pattern.decode()
+    words = sorted({*_LITERAL.findall(_NOT_LITERAL.sub("\n", pattern)), *(n.decode() for n in rule.needles if n)})
+    chance = Random(rule.name)
+    yield from (("", word) for word in words[:count])
+    for _ in range(count):
+        pieces = chance.choices(words, k=chance.randint(1, 2)) + chance.choices(_MEMBERS, k=chance.randint(1, 3))
+        chance.shuffle(pieces)
+        yield "".join(chance.choices([*words, *_MEMBERS, ""], k=2)), "".join(pieces)
+    yield from (("".join(chance.choices(words, k=2)) + "=", member) for member in _MEMBERS)
+    for text in found:
+        yield from (("", text), (text[: chance.randrange(len(text))], chance.choice(_MEMBERS)))
+        for _ in range(count // 10):
+            first, last = sorted(chance.sample(range(len(text) + 1), 2))
+            begin = text[: chance.randrange(len(text))] if chance.random() < 0.5 else ""
+            yield begin, text[first:last] + chance.choice(["", *_MEMBERS])
+
+
+def repeated(case: tuple[str, str], size: int) -> bytes:
+    """Return a worst case of this many characters."""
+    begin, unit = case
+    return (begin + unit * (size // len(unit) + 1))[:size].encode()
+
+
+def growth(work: Callable[[bytes], object], case: tuple[str, str]) -> float:
+    """Return by how much CPU time grows where the text doubles, at its least of five tries; 0 where it is too short."""
+    tries = [_doubling(work, case)]
+    while tries[-1] > LARGEST_RATIO and len(tries) < 5:
+        tries.append(_doubling(work, case))
+    return min(tries)
+
+
+def _doubling(work: Callable[[bytes], object], case: tuple[str, str]) -> float:
+    spent = [_cpu(work, repeated(case, size)) for size in SIZES]
+    return 0.0 if spent[-1] < _TOO_SHORT_S else (spent[-1] / max(spent[0], 1e-6)) ** 0.5
+
+
+def _cpu(work: Callable[[bytes], object], text: bytes) -> float:
+    began = time.process_time()
+    work(text)
+    return time.process_time() - began

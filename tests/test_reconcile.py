@@ -1,0 +1,209 @@
+"""Who did not report: job history held against runs that landed, by the command as CI runs it; exact lists."""
+
+import csv
+import json
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import httpx
+
+from headwater.events.transport_losses import loss_event
+from tests.reconciling import SPARK, Json, kinds, land, reconcile, run_events, stamp
+from tests.running import Running, headwater
+
+MINUTE_US = 60_000_000
+NOW_US = time.time_ns() // 1000
+AGO_US = NOW_US - 120 * MINUTE_US
+TABLE = {"namespace": "file", "name": "/lake/t"}
+
+
+def run_id(number: int) -> str:
+    return f"0193a2b4-0000-7000-8000-{number:012}"
+
+
+def of_application(app: str) -> Json:
+    return {"spark_applicationDetails": {"applicationId": app}}
+
+
+def exported(folder: Path, rows: Sequence[tuple[str, str, int, int | None]]) -> str:
+    """Write (id, name, began, ended) as a scheduler exports them; return the history to be named."""
+    file = folder / "jobs.csv"
+    with file.open("w", newline="") as text:
+        writer = csv.writer(text)
+        writer.writerow(("id", "name", "state", "started", "ended"))
+        for name, job, began, ended in rows:
+            writer.writerow((name, job, "success", stamp(began), stamp(ended) if ended else ""))
+    return f"csv:{file}"
+
+
+def test_executions_are_found_by_their_ids_by_parents_and_else_by_name_and_time(tmp_path: Path) -> None:
+    end = AGO_US + 10 * MINUTE_US
+    land(
+        tmp_path / "data",
+        [
+            *run_events("by_id", AGO_US, end, facets=of_application("app-1"), run=run_id(1)),
+            *run_events("by_id.write", AGO_US, end, parent=run_id(1), outputs=[TABLE]),
+            *run_events("by_name", AGO_US, end),
+            *run_events("other_app", AGO_US, end, facets=of_application("app-99")),
+            *run_events("opened", AGO_US, None, facets=of_application("app-5"), run=run_id(5)),
+            *run_events("opened.write", AGO_US, end, parent=run_id(5), outputs=[TABLE]),
+            *run_events("opened.map_partitions", AGO_US, None, parent=run_id(5)),  # jobs of RDDs often say no end
+        ],
+    )
+    rows = [
+        ("app-1", "whatever", AGO_US, end),
+        ("2", "ByName", AGO_US, end),
+        ("3", "by_name", AGO_US + 60 * MINUTE_US, end + 60 * MINUTE_US),  # the same job, an hour later
+        ("4", "other_app", AGO_US, end),  # a run of that name says that it is of another application
+        ("app-5", "opened", AGO_US, end),
+        ("6", "still_runs", AGO_US, None),
+        ("7", "just_ended", AGO_US, NOW_US - MINUTE_US),
+    ]
+
+    found = reconcile(tmp_path / "data", "--history", exported(tmp_path, rows))
+
+    assert sorted((each["kind"], each["id"], each["run"], each["certain"]) for each in found["items"]) == [
+        ("never_ended", "app-5", run_id(5), True),
+        ("not_reported", "3", None, True),
+        ("not_reported", "4", None, True),
+    ]
+    assert found["looked"] == {"executions": 7, "tables": 0, "runs": 7}
+    later = ("--grace", "10s", "--fail-on", "not_reported", "--fail-on", "dropped")
+    assert kinds(reconcile(tmp_path / "data", "--history", exported(tmp_path, rows[6:]), *later)) == [
+        ("not_reported", "just_ended")
+    ]
+    reconcile(tmp_path / "data", "--history", exported(tmp_path, rows[4:5]), "--fail-on", "not_reported", status=0)
+
+
+def test_an_application_that_reports_no_dataset_is_told_and_fails_no_build(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    times = {"App ID": "app-1", "App Name": "rdds", "Timestamp": AGO_US // 1000}
+    (logs / "app-1").write_text(
+        "\n".join(
+            json.dumps({"Event": f"SparkListenerApplication{each}", **times}, separators=(",", ":"))
+            for each in ("Start", "End")
+        )
+    )
+    land(tmp_path / "data", run_events("rdds", AGO_US, AGO_US, facets=of_application("app-1"), producer=SPARK))
+
+    found = reconcile(tmp_path / "data", "--history", f"eventlogs:{logs}", status=0)
+
+    assert kinds(found) == [("no_datasets", "rdds")]
+
+
+def test_what_a_transport_dropped_is_told_with_its_count(tmp_path: Path) -> None:
+    said = {"transport": "onelake", "application": "app-1", "applicationName": "nightly", "dropped": 12}
+    line = {"headwater": {**said, "queueFull": 12, "since": stamp(AGO_US), "until": stamp(AGO_US + MINUTE_US)}}
+    event = loss_event(json.dumps(line).encode())
+    assert event
+    foreign = {"eventTime": stamp(AGO_US), "producer": "x", "schemaURL": "x", "job": {"namespace": "n", "name": "j"}}
+    foreign["job"]["facets"] = {"headwater_transportLosses": {"dropped": "many"}}  # type: ignore[index]
+    land(tmp_path / "data", [event, json.dumps(foreign).encode()])
+
+    found = reconcile(tmp_path / "data", "--history", exported(tmp_path, []))
+
+    assert [(each["kind"], each["name"], each["id"], each["count"]) for each in found["items"]] == [
+        ("dropped", "headwater/nightly", "app-1", 12)
+    ]
+
+
+def test_one_application_a_thousand_times_each_attempt_with_its_own_runs(tmp_path: Path) -> None:
+    """Those that reported are every other one; all have one id, as attempts of one application have."""
+    began = [AGO_US + number * 6_000_000 for number in range(1_000)]
+    bodies = [
+        body
+        for number, us in enumerate(began)
+        if number % 2
+        for body in run_events("again", us, us + 1_000_000, facets=of_application("app-1"))
+    ]
+    land(tmp_path / "data", bodies)
+    rows = [("app-1", "again", us, us + 1_000_000) for us in began]
+
+    found = reconcile(tmp_path / "data", "--history", exported(tmp_path, rows), "--slack", "1s")
+
+    assert found["counts"] == {"not_reported": 500}
+    assert found["looked"]["runs"] == 500
+
+
+def test_a_running_headwater_is_asked_over_http_with_a_key(tmp_path: Path) -> None:
+    keys = json.dumps([{"name": "ci", "key": "the-key-of-ci-of-these-tests", "roles": ["read", "write"]}])
+    rows = [("1", "silent", AGO_US, AGO_US + MINUTE_US), ("2", "tells", AGO_US, AGO_US + MINUTE_US)]
+    history = exported(tmp_path, rows)
+    sent = tmp_path / "events.ndjson"
+    sent.write_bytes(b"\n".join(run_events("tells", AGO_US, AGO_US + MINUTE_US)))
+    key = {"HEADWATER_KEY": "the-key-of-ci-of-these-tests"}
+    with Running(tmp_path / "data", environment={"HEADWATER_KEYS": keys}) as running:
+        assert headwater("send", sent, "--to", running.url, environment=key).returncode == 0
+        command = ("reconcile", "--server", running.url, "--history", history, "--json", "--grace", "1s")
+        found = headwater(*command, environment=key)
+        while json.loads(found.stdout)["looked"]["runs"] == 0:  # it says itself up to when events have landed
+            found = headwater(*command, environment=key)
+        refused = headwater(*command)
+    assert (found.returncode, found.stderr) == (1, "")
+    assert kinds(json.loads(found.stdout)) == [("not_reported", "silent")]
+    assert refused.returncode == 3
+    assert "key" in refused.stderr
+
+
+def test_kept_findings_are_answered_until_the_next_comparison_of_that_name(tmp_path: Path) -> None:
+    end = AGO_US + MINUTE_US
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    silent = exported(first, [("1", "silent", AGO_US, end), ("2", "<b>hush", AGO_US, end)])
+    clean = exported(second, [])
+    with Running(tmp_path / "data") as running:
+        command = ("reconcile", "--server", running.url, "--json", "--fail-on", "none", "--history")
+
+        def kept(history: str, name: str) -> None:
+            assert headwater(*command, history, "--save", name).returncode == 0
+
+        def told(*findings: int) -> Json:
+            """Ask until as many findings stand for each comparison: what was sent has landed."""
+            while True:
+                found: Json = httpx.get(f"{running.url}/api/headwater/v1/unreported").json()
+                if [each["findings"] for each in found["comparisons"]] == list(findings):
+                    return found
+
+        assert told()["items"] == []
+        kept(silent, "nightly")
+        kept(silent, "spark")
+        found = told(2, 2)
+        assert [(each["comparison"], *each_kind(each)) for each in found["items"]] == [
+            ("nightly", "not_reported", "silent"),
+            ("spark", "not_reported", "silent"),
+            ("nightly", "not_reported", "<b>hush"),
+            ("spark", "not_reported", "<b>hush"),
+        ]
+        kept(clean, "nightly")
+        assert {each["comparison"] for each in told(0, 2)["items"]} == {"spark"}
+    listed = json.loads(headwater("unreported", "--data", tmp_path / "data", "--json").stdout)
+    assert kinds(listed) == [("not_reported", "silent"), ("not_reported", "<b>hush")]
+
+
+def each_kind(finding: Json) -> tuple[str, str]:
+    return finding["kind"], finding["name"]
+
+
+def test_wrong_settings_are_one_line_each(tmp_path: Path) -> None:
+    land(tmp_path / "data", [])
+    (tmp_path / "empty").mkdir()
+    history = exported(tmp_path, [])
+    for arguments, said in (
+        ((), "nothing to hold lineage against"),
+        (("--history", "yarn:x"), "is no history"),
+        (("--history", history, "--window", "soon"), "is no time"),
+        (("--history", history, "--fail-on", "all"), "is no kind"),
+        (("--tables", tmp_path / "empty"), "No Delta table at"),
+        (("--tables", tmp_path / "none"), "Cannot read the tables at"),
+        (("--history", history, "--save", "nightly"), "name it with --server"),
+        (("--history", history, "--server", "http://127.0.0.1:9"), "No answer from"),
+    ):
+        done = headwater("reconcile", "--data", tmp_path / "data", *arguments)
+        assert (done.returncode, done.stdout) == (3, ""), (arguments, done)
+        assert said in done.stderr
+        assert done.stderr.count("\n") == 1
+    assert os.environ.get("HEADWATER_KEY") is None

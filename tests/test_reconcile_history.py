@@ -1,0 +1,363 @@
+"""Readers of job history: files as Spark writes them, servers that judge each request; hostile ones, too."""
+
+import gzip
+import json
+import os
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import lz4.block
+import pyarrow as pa
+import pytest
+
+from headwater.errors import Retry, WrongSetting
+from headwater.reconcile.histories import history_server
+from headwater.reconcile.histories.history_api import HistoryApi
+from headwater.reconcile.histories.history_entry import HistoryEntry, HistoryPlace, HistorySpan
+from headwater.reconcile.histories.history_registry import KINDS, TOKENS, read_history
+from tests.judged_server import Answered, Asked, JudgedServer
+
+NOW_US = time.time_ns() // 1000
+SPAN = HistorySpan(NOW_US - 3_600_000_000, NOW_US + 1)
+MS = NOW_US // 1000 - 600_000
+TOKEN = "history-token"
+
+
+def read(written: str, span: HistorySpan = SPAN) -> list[HistoryEntry]:
+    return sorted(read_history(written, span, dict.fromkeys(TOKENS.values(), TOKEN).get))
+
+
+def log_lines(app: str, *, ended: bool = True, failed: bool = False, name: str = "Nightly Load") -> list[str]:
+    """Return an event log as Spark 3.5 writes it, as far as it is read, among what is not."""
+    start = {"App Name": name, "App ID": app, "Timestamp": MS, "User": "etl"}
+    result = {"Result": "JobFailed", "Exception": {"Message": "boom"}} if failed else {"Result": "JobSucceeded"}
+    lines = [
+        {"Event": "SparkListenerLogStart", "Spark Version": "3.5.7"},
+        {"Event": "SparkListenerApplicationStart", **start},
+        {"Event": "SparkListenerJobStart", "Job ID": 0, "Properties": {"x": '{"Event":"SparkListenerApplicationEnd"'}},
+        {"Event": "SparkListenerJobEnd", "Job ID": 0, "Completion Time": MS + 5, "Job Result": result},
+    ]
+    lines += [{"Event": "SparkListenerApplicationEnd", "Timestamp": MS + 9_000}] if ended else []
+    return [json.dumps(line, separators=(",", ":")) for line in lines]
+
+
+def packed(lines: list[str], codec: str) -> bytes:
+    """Compress as Spark does: lz4 in blocks of lz4-java, of which one may be stored as it is."""
+    text = ("\n".join(lines) + "\n").encode()
+    if codec == "gz":
+        return gzip.compress(text)
+    if codec == "zstd":
+        sink = pa.BufferOutputStream()
+        with pa.CompressedOutputStream(sink, "zstd") as stream:
+            stream.write(text)
+        return bytes(sink.getvalue())
+    if codec == "lz4":
+        found = b""
+        for at in range(0, len(text), 300):
+            plain = text[at : at + 300]
+            small = plain if at == 0 else lz4.block.compress(plain, store_size=False)
+            sizes = len(small).to_bytes(4, "little") + len(plain).to_bytes(4, "little")
+            found += b"LZ4Block" + bytes([0x15 if at == 0 else 0x25]) + sizes + b"\0" * 4 + small
+        return found + b"LZ4Block\x15" + b"\0" * 12
+    return text
+
+
+def test_event_logs_are_read_in_each_codec_rolling_ones_in_order_and_running_ones_as_such(tmp_path: Path) -> None:
+    for codec in ("", "gz", "zstd", "lz4"):
+        name = f"app-{codec or 'plain'}"
+        (tmp_path / (f"{name}.{codec}" if codec else name)).write_bytes(
+            packed(log_lines(name, failed=codec == "gz"), codec)
+        )
+    (tmp_path / "app-runs.inprogress").write_text("\n".join(log_lines("app-runs", ended=False)) + '\n{"Event":"SparkL')
+    rolling = tmp_path / "eventlog_v2_app-rolls"
+    rolling.mkdir()
+    lines = log_lines("app-rolls")
+    for number, part in ((2, lines[:2]), (10, lines[2:])):
+        (rolling / f"events_{number}_app-rolls{'.compact' if number == 2 else ''}").write_text("\n".join(part))
+    (rolling / "appstatus_app-rolls").touch()
+    (tmp_path / ".app-hidden").write_text("\n".join(lines))
+    (tmp_path / "unlike.txt").write_text("no log at all")
+    (tmp_path / "empty").touch()
+
+    found = read(f"eventlogs:{tmp_path}")
+
+    assert [(each.id, each.state) for each in found] == [
+        ("app-gz", "FAILED"),
+        ("app-lz4", "ENDED"),
+        ("app-plain", "ENDED"),
+        ("app-rolls", "ENDED"),
+        ("app-runs", "RUNNING"),
+        ("app-zstd", "ENDED"),
+    ]
+    plain = found[2]
+    assert plain.seen_us
+    assert plain._replace(seen_us=None) == HistoryEntry(
+        "spark", "app-plain", "Nightly Load", "ENDED", MS * 1000, MS * 1000 + 9_000_000, ("app-plain",),
+        None, "etl", str(tmp_path / "app-plain"), True,
+    )  # fmt: skip
+
+
+def test_a_line_of_100_mb_is_passed_over_and_costs_no_memory(tmp_path: Path) -> None:
+    log = tmp_path / "app-long"
+    lines = log_lines("app-long")
+    with log.open("w") as file:
+        file.write("\n".join(lines[:2]) + '\n{"Event":"SparkListenerSQLExecutionStart","physicalPlanDescription":"')
+        for _ in range(100):
+            file.write("x" * (1 << 20))
+        file.write('"}\n' + "\n".join(lines[2:]))
+    tracemalloc.start()
+
+    found = read(f"eventlogs:{tmp_path}")
+
+    assert [each.state for each in found] == ["ENDED"]
+    assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("codec", ["", "gz", "zstd", "lz4"])
+def test_a_log_torn_anywhere_is_read_as_far_as_it_goes(tmp_path: Path, codec: str) -> None:
+    """As its writer leaves it that was killed."""
+    first, second, *rest = log_lines("app-torn")
+    whole = packed([first, second, os.urandom(200_000).hex(), *rest], codec)  # more than a block of zstd
+    log = tmp_path / (f"app-torn.{codec}.inprogress" if codec else "app-torn.inprogress")
+    states: set[str] = set()
+    for size in (*range(0, len(whole), len(whole) // 40), *range(len(whole) - 40, len(whole))):
+        log.write_bytes(whole[:size])
+        states.update(each.state for each in read(f"eventlogs:{tmp_path}"))
+    assert "RUNNING" in states
+    assert states <= {"RUNNING", "ENDED"}  # ended where only the codec's own end is torn
+
+
+def test_logs_that_were_written_before_the_span_are_not_opened_and_unreadable_codecs_are_named(tmp_path: Path) -> None:
+    old = tmp_path / "app-old.snappy"
+    old.write_bytes(b"whatever")
+    os.utime(old, (0, 0))
+    assert read(f"eventlogs:{tmp_path}") == []
+    os.utime(old)
+    with pytest.raises(WrongSetting, match=r"app-old\.snappy is compressed by a codec that cannot be read here"):
+        read(f"eventlogs:{tmp_path}")
+
+
+def test_a_history_that_is_none_is_refused_with_the_kinds_there_are() -> None:
+    for written in ("", "eventlogs", "eventlogs:", "yarn:/x", "/a/folder"):
+        with pytest.raises(WrongSetting, match=", ".join(KINDS)):
+            read(written)
+
+
+def test_csv_is_read_by_its_header_and_a_wrong_line_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "jobs.csv"
+    begin, end = "2026-03-01T10:00:00Z", "2026-03-01T10:10:00+00:00"
+    file.write_text(
+        "system,id,name,state,started,ended,ids,who,where\n"
+        f'cron,7,"nightly, big",success,{begin},{end},a-1 b-2,root,http://x\n'
+        f"cron,8,hourly,Aborted,{begin},{end},,,\n"
+        f"cron,9,hourly,,{begin},,,,\n"
+    )
+    span = HistorySpan(1_772_000_000_000_000, 1_773_000_000_000_000)
+
+    found = read(f"csv:{file}", span)
+
+    assert [(each.id, each.name, each.state, each.ids) for each in found] == [
+        ("7", "nightly, big", "SUCCEEDED", ("7", "a-1", "b-2")),
+        ("8", "hourly", "FAILED", ("8",)),
+        ("9", "hourly", "RUNNING", ("9",)),
+    ]
+    file.write_text("id,name,started\n1,a,yesterday\n")
+    with pytest.raises(WrongSetting, match=r"jobs\.csv line 2: started is 'yesterday'"):
+        read(f"csv:{file}")
+    file.write_text("id,started\n")
+    with pytest.raises(WrongSetting, match="no column name"):
+        read(f"csv:{file}")
+
+
+def patient(answer: Callable[[Asked], Answered]) -> Callable[[Asked], Answered]:
+    """Throttle each request once, hold each to its token, and then answer."""
+    seen: set[str] = set()
+
+    def judge(asked: Asked) -> Answered:
+        if asked.headers.get("authorization") != f"Bearer {TOKEN}":
+            return 401, {}, {}
+        if str(asked[:2]) not in seen:
+            seen.add(str(asked[:2]))
+            return 429, {"retry-after": "0"}, {}
+        return answer(asked)
+
+    return judge
+
+
+def history_apps(count: int) -> Iterator[dict[str, Any]]:
+    """Yield applications as a History Server lists them; 40 of them ended in one millisecond."""
+    for number in range(count):
+        end = MS + max(number, 40)
+        attempt = {"startTimeEpoch": MS - 5, "endTimeEpoch": end, "lastUpdatedEpoch": end, "completed": True}
+        yield {"id": f"app-{number:04}", "name": "load", "attempts": [{**attempt, "sparkUser": "etl"}]}
+
+
+def test_a_history_server_is_read_page_by_page_also_where_many_ended_at_one_moment() -> None:
+    apps = list(history_apps(120))
+    running = {
+        "startTimeEpoch": MS,
+        "endTimeEpoch": -1,
+        "lastUpdatedEpoch": MS + 1,
+        "completed": False,
+        "sparkUser": "u",
+    }
+
+    def answer(asked: Asked) -> Answered:
+        assert asked.path == "/api/v1/applications"
+        if asked.query.get("status") == "running":
+            return 200, {}, [{"id": "app-runs", "name": "runs", "attempts": [running | {"attemptId": "2"}]}]
+        assert asked.query["minEndDate"].endswith("GMT")
+        most = _epoch(asked.query["maxEndDate"]) if "maxEndDate" in asked.query else 1 << 60
+        fit = [app for app in reversed(apps) if app["attempts"][0]["endTimeEpoch"] <= most]
+        return 200, {}, fit[: int(asked.query["limit"])]
+
+    with JudgedServer(patient(answer)) as server:
+        place = HistoryPlace(server.url, lambda: TOKEN)
+        found = list(history_server.read_history(place, SPAN, page=25))
+
+    assert sorted(each.id for each in found) == [*(app["id"] for app in apps), "app-runs/2"]
+    assert found[-1].state == "RUNNING"
+    assert found[-1].where == f"{server.url}/history/app-runs/2/jobs/"
+
+
+def _epoch(text: str) -> int:
+    from headwater.events.times import parse_time
+
+    return (parse_time(text.replace("GMT", "Z"))[0] or 0) // 1000
+
+
+def test_databricks_is_read_by_its_page_tokens_and_an_older_one_by_version_2_1() -> None:
+    runs = [
+        {"run_id": 11, "run_name": "load", "start_time": MS, "end_time": MS + 5, "state": {"result_state": "SUCCESS"},
+         "tasks": [{"run_id": 111}, {"run_id": 112}], "run_page_url": "https://x/11"},
+        {"run_id": 12, "run_name": "load", "start_time": MS, "end_time": MS + 5, "state": {"result_state": "FAILED"}},
+        {"run_id": 13, "run_name": "load", "start_time": MS, "end_time": 0, "state": {"life_cycle_state": "RUNNING"}},
+        {"run_id": 14, "run_name": "load", "start_time": MS, "end_time": MS,
+         "status": {"state": "TERMINATED", "termination_details": {"code": "SUCCESS"}}},
+    ]  # fmt: skip
+
+    def answer(asked: Asked) -> Answered:
+        if asked.path.startswith("/api/2.2"):
+            return 404, {}, {}
+        assert asked.path == "/api/2.1/jobs/runs/list"
+        assert int(asked.query["limit"]) < 25
+        assert int(asked.query["start_time_from"]) <= SPAN.since_us // 1000
+        at = int(asked.query.get("page_token", "0"))
+        more = {"next_page_token": str(at + 1)} if at + 1 < len(runs) else {}
+        return 200, {}, {"runs": runs[at : at + 1], "has_more": bool(more), **more}
+
+    with JudgedServer(patient(answer)) as server:
+        found = read(f"databricks:{server.url}")
+
+    assert [(each.id, each.state, each.ids) for each in found] == [
+        ("11", "SUCCEEDED", ("11", "111", "112")),
+        ("12", "FAILED", ("12",)),
+        ("13", "RUNNING", ("13",)),
+        ("14", "SUCCEEDED", ("14",)),
+    ]
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_airflow_is_read_by_offsets_and_tasks_that_never_ran_are_left_out(version: str) -> None:
+    def task(name: str, state: str, **more: Any) -> dict[str, Any]:
+        times = {"start_date": "2026-03-01T10:00:00+00:00", "end_date": "2026-03-01T10:00:09.5+00:00"}
+        own = {"dag_id": "sales", "dag_run_id": "scheduled__2026-03-01", "task_id": name, "map_index": -1}
+        return {**own, "state": state, "operator": "BashOperator", **times, **more}
+
+    ended = [
+        task("load", "success"), task("mapped", "failed", map_index=3), task("skipped", "skipped"),
+        task("join", "success", operator="EmptyOperator"), task("above", "upstream_failed", start_date=None),
+    ]  # fmt: skip
+
+    def answer(asked: Asked) -> Answered:
+        if asked.path == "/api/v2/version":
+            return (200, {}, {"version": "3.1.0"}) if version == "v2" else (404, {}, b"<html>")
+        assert asked.path == f"/api/{version}/dags/~/dagRuns/~/taskInstances"
+        found = ended if "end_date_gte" in asked.query else [task("now", "running", end_date=None)]
+        at, most = int(asked.query["offset"]), 2
+        return 200, {}, {"task_instances": found[at : at + most], "total_entries": len(found)}
+
+    with JudgedServer(patient(answer)) as server:
+        found = read(f"airflow:{server.url}", HistorySpan(1_772_000_000_000_000, 1_773_000_000_000_000))
+
+    run = "sales/scheduled__2026-03-01"
+    assert [(each.id, each.name, each.state) for each in found] == [
+        (f"{run}/load", "sales.load", "SUCCEEDED"),
+        (f"{run}/mapped/3", "sales.mapped", "FAILED"),
+        (f"{run}/now", "sales.now", "RUNNING"),
+    ]
+
+
+def test_fabric_is_read_by_its_continuations_sessions_of_a_workspace_and_job_instances_of_an_item() -> None:
+    def session(number: int, **more: Any) -> dict[str, Any]:
+        times = {"startDateTime": "2026-03-01T10:00:00Z", "endDateTime": "2026-03-01T10:05:00Z"}
+        own = {"livyId": f"livy-{number}", "sparkApplicationId": f"application_1_000{number}", "itemName": "Nb"}
+        return {**own, "item": {"itemId": "item"}, "state": "Succeeded", **times, **more}
+
+    sessions = [
+        session(1, jobInstanceId="job-1"), session(2, state="Cancelled"), session(3, endDateTime=None),
+        session(4, sparkApplicationId=None),
+    ]  # fmt: skip
+    jobs = [
+        {"id": "job-1", "itemId": "item", "status": "Completed", "rootActivityId": "root-1",
+         "startTimeUtc": "2026-03-01T10:00:00.7812154", "endTimeUtc": "2026-03-01T10:05:00.8033333"},
+        {"id": "job-2", "itemId": "item", "status": "Deduped", "startTimeUtc": "2026-03-01T10:00:00.78"},
+    ]  # fmt: skip
+
+    def answer(asked: Asked) -> Answered:
+        whole = {"/v1/workspaces/ws/spark/livySessions": sessions, "/v1/workspaces/ws/items/item/jobs/instances": jobs}
+        if asked.path not in whole:
+            return 404, {}, {"errorCode": "ItemNotFound"}
+        at = int(asked.query.get("continuationToken", "0"))
+        more = str(at + 1) if at + 1 < len(whole[asked.path]) else None
+        return 200, {}, {"value": whole[asked.path][at : at + 1], "continuationToken": more}
+
+    span = HistorySpan(1_772_000_000_000_000, 1_773_000_000_000_000)
+    with JudgedServer(patient(answer)) as server:
+        found = read(f"fabric:{server.url}/ws", span)
+        (job,) = read(f"fabric:{server.url}/ws/item", span)
+        with pytest.raises(WrongSetting, match="is not there"):
+            read(f"fabric:{server.url}/another", span)
+
+    assert [(each.id, each.state) for each in found] == [
+        ("application_1_0001", "SUCCEEDED"),
+        ("application_1_0002", "FAILED"),
+        ("application_1_0003", "RUNNING"),
+    ]
+    assert (job.name, job.state, job.ids) == ("Nb", "SUCCEEDED", ("job-1", "root-1", "application_1_0001"))
+
+
+def test_a_token_goes_over_https_or_to_this_machine_alone() -> None:
+    with pytest.raises(WrongSetting, match="no token is sent there"):
+        HistoryApi("http://history.example.com", TOKEN, "X")
+    with pytest.raises(WrongSetting, match="without a password"):
+        HistoryApi("https://user:secret@history.example.com", None, "X")
+
+
+def test_a_wrong_token_an_endless_refusal_and_what_is_no_api_are_one_line_each() -> None:
+    answers: dict[str, Answered] = {
+        "/401": (401, {}, {}),
+        "/503": (503, {"retry-after": "0"}, {}),
+        "/html": (200, {}, b"<html>"),
+        "/302": (302, {"location": "http://elsewhere.test/"}, {}),
+    }
+    with (
+        JudgedServer(lambda asked: answers[asked.path]) as server,
+        HistoryApi(server.url, "user:word", "X_TOKEN") as api,
+    ):
+        for path, kind, said in (
+            ("/401", WrongSetting, "Put a token that may read history into X_TOKEN"),
+            ("/503", Retry, "answered 503 5 times"),
+            ("/html", WrongSetting, "answers no JSON"),
+            ("/302", WrongSetting, "answers 302"),
+        ):
+            with pytest.raises(kind, match=said):
+                api.get(path, {})
+    assert {asked.headers["authorization"] for asked in server.asked} == {"Basic dXNlcjp3b3Jk"}
+    assert len([asked for asked in server.asked if asked.path == "/503"]) == 5
+    with pytest.raises(Retry, match="No answer"), HistoryApi(server.url, None, "X_TOKEN") as gone:
+        gone.get("/", {})

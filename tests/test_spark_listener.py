@@ -19,7 +19,7 @@ from rich.console import Console
 from demo.report import print_report
 from demo.run import when_caught_up
 from headwater.tables import EVENTS
-from tests.four_doors import answers, bodies_in, events_in, fill, layers
+from tests.four_doors import answers, bodies_in, events_in, fill, layers, take_in
 from tests.lake_check import bronze_of
 from tests.lineage_world import recorded
 from tests.running import Running
@@ -217,9 +217,9 @@ def lakes(landed: Landed) -> dict[str, Path]:
     `until`: what came over HTTP until the session was stamped; then it was harnessed and the plugin flushed, which is
     what these two doors can have of an application that goes on.
     """
-    doors = landed.folder / "doors"
+    doors, onelake = landed.folder / "doors", landed.folder / "data-onelake"
+    take_in(onelake, doors / "onelake")
     through = {
-        "onelake": events_in(doors / "onelake"),
         "file": events_in(doors / "lineage.ndjson"),
         "harness": events_in(doors / "harness"),
         "plugin": bodies_in(doors / "plugin"),
@@ -227,7 +227,9 @@ def lakes(landed: Landed) -> dict[str, Path]:
     }
     for door, events in through.items():
         fill(landed.folder / f"data-{door}", events)
-    return {"http": landed.folder / "data"} | {door: landed.folder / f"data-{door}" for door in through}
+    return {"http": landed.folder / "data", "onelake": onelake} | {
+        door: landed.folder / f"data-{door}" for door in through
+    }
 
 
 def test_lineage_through_each_door_answers_every_question_alike(lakes: dict[str, Path], landed: Landed) -> None:

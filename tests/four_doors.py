@@ -8,6 +8,7 @@ from typing import Any
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from demo.run import when_caught_up
 from headwater.cli.question_commands import DataFolder
 from headwater.events.event_files import read_event_texts
 from headwater.questions import declared
@@ -16,13 +17,14 @@ from headwater.spark.layer_generations import LAYERS
 from headwater.tables import POSITIONS
 from tests.lake_check import rows
 from tests.parsing import World
+from tests.running import Running, headwater
 from tests.spark_lake import SparkLake
 
 Answers = dict[tuple[str, ...], Any]
 
 EVERYTHING = {"limit": "10000"}
-OF_RECEIPT = ("received", "late")
-"""How columns begin, or end, that say when an event came: the doors' own."""
+OF_RECEIPT = ("received", "late", "parts")
+"""In the names of columns that say when an event came, or hold what does: that is the doors' own."""
 
 
 def events_in(folder: Path) -> list[bytes]:
@@ -49,6 +51,14 @@ def fill(data: Path, events: list[bytes]) -> None:
     parser = world.parser()
     while parser.step():
         pass
+
+
+def take_in(data: Path, folder: Path) -> None:
+    """Let a lake of its own take a folder of files as its users do."""
+    with Running(data) as running:
+        done = headwater("ingest", folder, "--to", running.url, "--state", data / "state", "--json")
+        assert done.returncode == 0, done.stdout + done.stderr
+        when_caught_up(running.url, "no key is needed")
 
 
 def answers(data: Path) -> Answers:

@@ -18,6 +18,7 @@ from headwater.access import Access, Key
 from headwater.errors import InvalidEvent, LogUnavailable
 from headwater.eventlog import LogWriter, Record, RecordKind
 from headwater.events.envelope import Envelope, read_envelope, split_batch
+from headwater.events.redaction_rules import redact_text
 from headwater.receiver import Answer, Refusal, Request
 from headwater.receiver.body import check_headers, read_body
 from headwater.receiver.refusals import Refusals
@@ -180,11 +181,12 @@ def _batch_answer(received: int, bad: dict[int, Refusal]) -> Answer:
 
 def _metadata(request: Request, key: Key) -> str:
     return _encoded_metadata(
-        key.name, request.headers.get("user-agent", "")[:200], request.headers.get("content-encoding", "")[:20]
+        key.name, request.headers.get("user-agent", "")[:1000], request.headers.get("content-encoding", "")[:20]
     )
 
 
 @lru_cache(maxsize=1024)
 def _encoded_metadata(key: str, user_agent: str, encoding: str) -> str:
     """Encode what is kept of a request: which key by name, which client, which encoding; never a credential."""
-    return msgspec.json.encode({"key": key, "user_agent": user_agent, "encoding": encoding}).decode()
+    client = redact_text(user_agent)[:200]
+    return msgspec.json.encode({"key": key, "user_agent": client, "encoding": encoding}).decode()

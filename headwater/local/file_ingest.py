@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from headwater.errors import Retry
+from headwater.errors import Retry, WrongSetting
 from headwater.file_intake.file_taking import Deletion, FileTaker
 from headwater.file_intake.sources.file_source import FileSource
 

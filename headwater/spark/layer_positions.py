@@ -56,14 +56,14 @@ def position_rows(position: LayerPosition, rules_hash: str) -> Sequence[tuple[ob
     return [(*source, sequence, state, position.batch, rules_hash) for source, sequence in position.sequences.items()]
 
 
-def beyond(events: DataFrame, position: LayerPosition) -> DataFrame:
-    """Return the events behind a position; literals, so that files without such are not read."""
+def beyond(position: LayerPosition) -> Column:
+    """Tell which events are behind a position; literals, so that files without such are not read."""
     known = F.lit(False)
     fresh = F.lit(False)
     for source, sequence in position.sequences.items():
         known |= _is_of(source)
         fresh |= _is_of(source) & (F.col("sequence") > sequence)
-    return events.where(fresh | ~known) if position.sequences else events
+    return fresh | ~known if position.sequences else F.lit(True)
 
 
 def limited(events: DataFrame, limit: int) -> tuple[DataFrame, dict[Source, int], int, bool]:

@@ -59,14 +59,15 @@ def refresh(
     is at work; then this one has changed nothing.
     """
     bronze = TableFolder(spark, f"{lake}/bronze", BRONZE)
-    events = bronze_events(bronze)
+    if not bronze.exists(EVENTS):
+        raise WrongSetting(f"No table `events` in {bronze.root}. Name the lake's folder, or start `headwater up` once.")
     name = f"headwater {uuid4().hex}"
     with alone(spark, lake), undisturbed(lake), settings(spark, {CHECK: "false", SIGNED: name}):
         found = current(spark, lake, rules.rules_hash)
         folders = found if found and not rebuild else begin(spark, lake, rules.rules_hash, anew=rebuild)
         taken, more = 0, True
         while more and not (ending and ending.is_set()):
-            count, more = Pass(folders, bronze, rules, name).take(events, batch_events)
+            count, more = Pass(folders, bronze, rules, name).take(batch_events)
             taken += count
         if folders is not found and not more:
             switch(folders, rules.rules_hash)
@@ -85,14 +86,14 @@ class Pass:
         self._spark = self._silver.spark
         self._rules = rules
 
-    def take(self, every: DataFrame, batch_events: int) -> tuple[int, bool]:
+    def take(self, batch_events: int) -> tuple[int, bool]:
         """Take the next events; returns how many, and whether there were more."""
         self._began = newest(self._silver, STATE)
         with self._sized(few=True):
             state = State(self._silver)
             before = read_position(state.collect("position"))
             self._put_back(before)
-            events, ends, count, more = limited(beyond(every, before), batch_events)
+            events, ends, count, more = limited(bronze_events(self._bronze, before), batch_events)
         with self._sized(few=count <= FEW_EVENTS):
             if count:
                 bindings = state.collect("binding")
@@ -152,10 +153,10 @@ class Pass:
             yield
 
 
-def bronze_events(bronze: TableFolder) -> DataFrame:
-    """Return the columns of bronze that silver reads, times in us."""
-    if not bronze.exists(EVENTS):
-        raise WrongSetting(f"No table `events` in {bronze.root}. Name the lake's folder, or start `headwater up` once.")
+def bronze_events(bronze: TableFolder, before: LayerPosition) -> DataFrame:
+    """Return the events behind a position in the columns of bronze that silver reads, times in us."""
+    where = beyond(before)
     times = {"received_us": F.unix_micros("received_at"), "event_time": F.unix_micros("event_time")}
     position = ("log", "incarnation", "partition", "sequence")
-    return bronze.read(EVENTS).withColumns(times).select(*position, *READ, "body")
+    events = bronze.fixed(EVENTS, where).where(where)
+    return events.withColumns(times).select(*position, *READ, "body")

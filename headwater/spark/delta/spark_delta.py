@@ -24,16 +24,20 @@ from pyspark.sql.types import (
 
 from headwater.failpoints import reach
 from headwater.spark.delta.missing_columns import add_columns, with_nulls
+from headwater.spark.delta.transactions import Transactions
 from headwater.tables import ListOf, StructOf, Table, Type
 
-TEXTS = ("parts", "contents", "said", "content", "value", "columns", "tags", "state", "body")
-"""Long texts: no statistics are kept of them."""
+SKIPPED_BY = ("run_key", "parent_run", "execution", "edge_key", "name", "hour")
+"""Columns by which a pass leaves files out: of these alone are statistics kept, which cost every commit."""
 
 KEPT = {
     "delta.deletedFileRetentionDuration": "interval 1 days",
     "delta.logRetentionDuration": "interval 7 days",
 }
 """How long files that went out of use stay, for who reads what they were part of; and the log that tells of them."""
+
+_OWN = "headwater"
+"""The transaction of numbered commits."""
 
 _SIDE_BY_SIDE = 4
 
@@ -44,12 +48,13 @@ class TableFolder:
     small: what is read and written is worked out in one task, which needs no exchange between tasks.
     """
 
-    def __init__(self, spark: SparkSession, root: str, tables: Sequence[Table]):
-        """Touch nothing yet."""
+    def __init__(self, spark: SparkSession, root: str, tables: Sequence[Table], delta: Transactions | None = None):
+        """Touch nothing yet; delta: its own classes, where these are others than usual."""
         self.spark = spark
         self.root = root
         self.small = False
         self._tables = {table.name: table for table in tables}
+        self._delta = delta or Transactions(spark)
 
     def create(self) -> None:
         """Create the tables that are missing; protocol 1/2, so that delta-rs and Fabric can read and write them.
@@ -59,15 +64,14 @@ class TableFolder:
         together(*(partial(self._create, table) for table in self._tables.values()))
 
     def _create(self, table: Table) -> None:
-        useless = (*TEXTS, *table.partition_by)
-        statistics = [name for name, kind in table.columns.items() if kind != "boolean" and name not in useless]
+        statistics = ",".join(name for name in table.columns if name in SKIPPED_BY)
         if self.exists(table):
             add_columns(self.spark, self.uri(table), spark_schema(table))
             return
         builder = DeltaTable.createIfNotExists(self.spark).location(self.uri(table))
         builder = builder.addColumns(spark_schema(table)).partitionedBy(*table.partition_by)
-        builder = builder.property("delta.dataSkippingStatsColumns", ",".join(statistics))
-        for name, value in {**KEPT, "delta.enableDeletionVectors": "false"}.items():
+        named = "delta.dataSkippingStatsColumns" if statistics else "delta.dataSkippingNumIndexedCols"
+        for name, value in {**KEPT, named: statistics or "0", "delta.enableDeletionVectors": "false"}.items():
             builder = builder.property(name, value)
         builder.execute()
 
@@ -83,6 +87,15 @@ class TableFolder:
         """Return a table at its newest version; columns that came since it was made are null."""
         return self.few(with_nulls(self.spark.read.format("delta").load(self.uri(table)), spark_schema(table)))
 
+    def fixed(self, table: Table, where: Column | None = None) -> DataFrame:
+        """Return a table as it is now: its files are listed at once, not by each job that reads it.
+
+        where: files that hold no such rows by their statistics are left out.
+        """
+        if not self._delta.are_there:
+            return self.read(table)
+        return self.few(with_nulls(self._delta.files(self.uri(table), where), spark_schema(table)))
+
     def few(self, frame: DataFrame) -> DataFrame:
         """Return a frame in one partition where all is small."""
         return frame.coalesce(1) if self.small else frame
@@ -97,19 +110,39 @@ class TableFolder:
 
     def overwrite(self, table: Table, frame: DataFrame, *, number: int | None = None) -> None:
         """Replace all rows in one commit; with a number, only if no commit with this or a higher one was made."""
-        numbered = {} if number is None else {"txnAppId": "headwater", "txnVersion": str(number)}
-        self._write(table, frame, "overwrite", numbered)
+        if self._delta.are_there:
+            after = {} if number is None else {_OWN: number}
+            with self._written(table, "overwrite"):
+                self._delta.overwrite(self.uri(table), shaped(frame, table), after)
+        else:
+            numbered = {} if number is None else {"txnAppId": _OWN, "txnVersion": str(number)}
+            self._write(table, frame, "overwrite", numbered)
 
-    def replace(self, table: Table, frame: DataFrame, where: str) -> None:
-        """Let go of the rows for which `where` holds and add others, whichever these are, in one commit.
+    def change(self, table: Table, where: str, become: Callable[[DataFrame], DataFrame]) -> None:
+        """Let the rows for which `where` holds become others, whichever these are, in one commit.
 
         Needs `CHECK` to be off.
         """
-        self._write(table, frame, "overwrite", {"replaceWhere": where})
+        if not self._delta.are_there:
+            return self._write(table, become(self.read(table).where(where)), "overwrite", {"replaceWhere": where})
+
+        def all_become(rows: DataFrame) -> DataFrame:
+            rows = with_nulls(rows, spark_schema(table))
+            changed = become(self.few(rows.where(where)))
+            others = rows.where(f"NOT coalesce({where}, false)")
+            return self.few(shaped(changed, table).unionByName(shaped(others, table)))
+
+        with self._written(table, "change"):
+            return self._delta.change(self.uri(table), F.expr(where), all_become)
 
     def _write(self, table: Table, frame: DataFrame, mode: str, options: Mapping[str, str]) -> None:
-        with described(self.spark, f"{table.name}: {mode}"):
+        with self._written(table, mode):
             shaped(frame, table).write.format("delta").mode(mode).options(**options).save(self.uri(table))
+
+    @contextmanager
+    def _written(self, table: Table, how: str) -> Iterator[None]:
+        with described(self.spark, f"{table.name}: {how}"):
+            yield
         reach(f"spark.after_{table.name}")
 
 

@@ -93,9 +93,13 @@ def _write(gold: TableFolder, table: Table, edges: DataFrame, closed: Sequence[s
     where = f"part = '{OPEN}'"
     if closed:
         where = f"({where} OR {ranges('edge_key', closed)})"
-    others = gold.read(table).where(where).join(edges.select("edge_key"), "edge_key", "left_anti")
     fresh = edges.where("NOT gone").select(*table.columns)
-    gold.replace(table, gold.few(others.select(*table.columns).unionByName(fresh)), where)
+
+    def become(rows: DataFrame) -> DataFrame:
+        others = rows.join(edges.select("edge_key"), "edge_key", "left_anti")
+        return gold.few(others.select(*table.columns).unionByName(fresh))
+
+    gold.change(table, where, become)
 
 
 def _candidates(

@@ -42,10 +42,12 @@ def write_runs(gold: TableFolder, rules: UserRules, batch: SilverBatch | None) -
 def _write_health(gold: TableFolder, found: DataFrame, replaced: Sequence[str]) -> None:
     if not replaced:
         return gold.append(RUN_HEALTH, found)
-    where = ranges("run_key", replaced)
-    others = gold.read(RUN_HEALTH).where(where).join(found.select("run_key"), "run_key", "left_anti")
-    rows = others.unionByName(found.select(*others.columns))
-    return gold.replace(RUN_HEALTH, gold.few(rows), where)
+
+    def become(rows: DataFrame) -> DataFrame:
+        others = rows.join(found.select("run_key"), "run_key", "left_anti")
+        return gold.few(others.unionByName(found.select(*others.columns)))
+
+    return gold.change(RUN_HEALTH, ranges("run_key", replaced), become)
 
 
 def _health(runs: DataFrame, rules: UserRules) -> DataFrame:
@@ -100,4 +102,4 @@ def _write_hours(
         F.avg("duration_ms").cast("bigint").alias("mean_duration_ms"),
         F.max("duration_ms").alias("max_duration_ms"),
     )
-    gold.replace(HOURLY_STATS, found.withColumn("rules_hash", F.lit(rules.rules_hash)), among)
+    gold.change(HOURLY_STATS, among, lambda _: found.withColumn("rules_hash", F.lit(rules.rules_hash)))

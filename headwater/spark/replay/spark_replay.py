@@ -123,7 +123,7 @@ class SparkReplay:
             of_epoch = within(events.where(F.col("incarnation") == epoch), ends)
             while True:
                 behind = LayerPosition(sequences={**starts, **{each: places[each] for each in ends if each in places}})
-                batch, until, _, _ = limited(beyond(of_epoch, behind), batch_events)
+                batch, until, _, _ = limited(of_epoch.where(beyond(behind)), batch_events)
                 if not until:
                     break
                 yield batch, until

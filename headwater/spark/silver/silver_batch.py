@@ -263,12 +263,14 @@ class SilverBatch:
         fresh = newest_facets(
             self._bronze, self._events, self._stored.parsed, self._shapes, self.rules.names, cut=bool(self._told["cut"])
         )
-        where = "entity <> 'run'"
+        where = "entity <> 'run' AND name IS NOT NULL"  # of a condition on partitions alone Delta counts all files
         if self.replaced:
             where = f"({where} OR {ranges('name', self.replaced)})"
-        stored = self.folder.read(FACETS).where(where)
-        every = self.folder.few(stored.unionByName(self._stamped(fresh).select(*stored.columns)))
-        self.folder.replace(FACETS, newest_of(every), where)
+
+        def become(stored: DataFrame) -> DataFrame:
+            return newest_of(self.folder.few(stored.unionByName(self._stamped(fresh).select(*stored.columns))))
+
+        self.folder.change(FACETS, where, become)
 
     def _candidates(self, derived: DataFrame, told: Seen) -> "_NewCandidates | None":
         """Hold what runs say against what is stored; None if they say nothing new."""
@@ -318,9 +320,13 @@ class SilverBatch:
     def _correct(self, table: Table, rows: DataFrame, begins: Sequence[str], instead_of: DataFrame) -> None:
         """Let rows replace those with these keys; begins: what the run keys of these begin with."""
         where = ranges("run_key", begins)
-        others = self.folder.read(table).where(where).join(instead_of, instead_of.columns, "left_anti")
         fresh = self._stamped(rows).select(*table.columns)
-        self.folder.replace(table, self.folder.few(others.select(*table.columns).unionByName(fresh)), where)
+
+        def become(stored: DataFrame) -> DataFrame:
+            others = stored.join(instead_of, instead_of.columns, "left_anti")
+            return self.folder.few(others.select(*table.columns).unionByName(fresh))
+
+        self.folder.change(table, where, become)
 
     def _stamped(self, frame: DataFrame) -> DataFrame:
         return frame.withColumns({"batch": F.lit(self.number), "rules_hash": F.lit(self.rules.rules_hash)})

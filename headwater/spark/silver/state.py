@@ -21,7 +21,7 @@ class State:
         """Read what the last batch has left."""
         self._folder = folder
         small = {f"part_{name}": _as_json(name, IN_STATE[name]) for name in SMALL}
-        whole, self._small = kept(folder.read(STATE), **small)
+        whole, self._small = kept(folder.fixed(STATE), **small)
         self._rows = {
             table.name: whole.where(F.col("part") == part).select(*table.columns) for part, table in IN_STATE.items()
         }

@@ -8,9 +8,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
@@ -19,6 +20,7 @@ from headwater import failpoints
 from headwater.errors import LakeUnavailable
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.spark.refresh import refresh
+from tests.running import started
 
 REFUSED = 3
 """The status of a command that ends with one of our errors."""
@@ -63,6 +65,33 @@ def standing(process: subprocess.Popen[str]) -> Iterator[None]:
         if process.poll() is None:
             process.kill()
             process.communicate()
+
+
+@contextmanager
+def halted_with_its_jvm(folder: Path, where: str) -> Iterator[subprocess.Popen[str]]:
+    """Give the command's pass that stands still at a fail point, with the JVM in which others of its writes go on."""
+    process = started("spark", "refresh", "--data", folder, environment={failpoints.VARIABLE: f"{where}:halt"})
+    with standing(process):
+        to_all(process, signal.SIGSTOP)
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                to_all(process, signal.SIGKILL)
+
+
+def to_all(process: subprocess.Popen[str], sent: signal.Signals) -> None:
+    """Send a signal to a process and those that it started; a worker of Spark's may end meanwhile."""
+    own = psutil.Process(process.pid)
+    for each in [own, *own.children(recursive=True)]:
+        with suppress(psutil.NoSuchProcess):
+            each.send_signal(sent)
+
+
+def let_go_on(process: subprocess.Popen[str]) -> str:
+    """Wake a pass that stands still, with its own JVM; return what it says on standard error until it ends."""
+    to_all(process, signal.SIGCONT)
+    return process.communicate(timeout=900)[1]
 
 
 def _session() -> SparkSession:

@@ -1,11 +1,14 @@
-"""Silver and gold against the reference, through kills and incrementally, and at once; all in one Spark session."""
+"""Silver and gold against the reference: through kills, passes that meet, incrementally, and at once."""
 
+import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from headwater.errors import LakeUnavailable
 from headwater.tables import (
     COLUMN_EDGES,
     EDGE_RUNS,
@@ -23,6 +26,7 @@ from tests import hostile_names, spark_driver
 from tests.spark_files import Cost, FilesRead, out_of_reach
 from tests.spark_lake import Gold, Pair, References, SparkLake, bodies
 from tests.spark_noise import SPARK_NOISE
+from tests.test_freshness import Place, gold_lacks_s
 
 pytestmark = [
     pytest.mark.slow,
@@ -111,6 +115,69 @@ def test_names_that_break_out_travel_unharmed(lake: SparkLake) -> None:
     assert exposed == set(hostile_names.COLUMNS[1:])
 
 
+def operations(lake: SparkLake) -> list[str]:
+    """Return what all commits to silver and gold were."""
+    logs = (file for layer in ("silver", "gold") for file in (Path(lake.uri) / layer).rglob("_delta_log/*.json"))
+    lines = (json.loads(line) for file in logs for line in file.read_text("utf-8").splitlines())
+    return [line["commitInfo"]["operation"] for line in lines if "commitInfo" in line]
+
+
+def more(number: int) -> list[bytes]:
+    """Return events that no pass has taken."""
+    return [hostile_names.one_more(f"ffffffff-ffff-7fff-bfff-{number:012d}", 40_000 + number)]
+
+
+def test_a_pass_at_work_refuses_others_and_does_no_harm_when_it_was_given_up_too_early(lake: SparkLake) -> None:
+    freshness = Place(lake.world.folder)
+    assert gold_lacks_s(freshness) == 0
+    lake.store(more(1))
+    assert gold_lacks_s(freshness) > 0
+    with spark_driver.halted(lake.spark, lake.uri, "spark.before_state") as first:
+        others_are_refused(lake)
+        is_taken_back(lake, first)
+    assert lake.build() == 0
+    assert gold_lacks_s(freshness) == 0
+
+
+def others_are_refused(lake: SparkLake) -> None:
+    """Who comes while a pass is at work goes away, and has changed nothing."""
+    before = operations(lake)
+    for _ in range(3):
+        with pytest.raises(LakeUnavailable, match="Another pass works in"):
+            lake.build()
+    assert operations(lake) == before
+
+
+def is_taken_back(lake: SparkLake, first: subprocess.Popen[str]) -> None:
+    """Make a pass while another one stands still and its lock is gone, as where a lease ends; let that go on."""
+    before = operations(lake).count("RESTORE")
+    (Path(lake.uri) / "silver" / "_refresh" / "lock").unlink()
+    assert lake.build() == 1
+    assert operations(lake).count("RESTORE") > before, "what the first one has written is taken back"
+    errors = spark_driver.let_go_on(first)
+    assert (first.returncode, "at the same time" in errors) == (spark_driver.REFUSED, True), errors
+
+
+@pytest.mark.long
+def test_neither_does_one_whose_jvm_goes_on_with_what_it_was_writing(lake: SparkLake) -> None:
+    lake.store(more(2))
+    with spark_driver.halted_with_its_jvm(lake.world.folder, "spark.after_runs") as first:
+        is_taken_back(lake, first)
+    assert lake.build() == 0
+
+
+@pytest.mark.long
+def test_a_pass_that_others_met_ends_well_and_nothing_of_it_is_taken_back(lake: SparkLake) -> None:
+    lake.store(more(3))
+    before = operations(lake).count("RESTORE")
+    with spark_driver.halted(lake.spark, lake.uri, "spark.after_runs") as first:
+        others_are_refused(lake)
+        errors = spark_driver.let_go_on(first)
+        assert first.returncode == 0, errors
+    assert operations(lake).count("RESTORE") == before
+    assert lake.build() == 0
+
+
 @pytest.fixture(scope="module")
 def gold(lake: SparkLake) -> Gold:
     return Gold(lake, References(lake.delivered()))
@@ -128,6 +195,7 @@ def test_edges_are_current_while_both_ends_are_there(gold: Gold) -> None:
     assert found == wanted
 
 
+@pytest.mark.long  # `test_spark_columns` has a shorter one
 def test_incremental_and_at_once_are_the_same(lake: SparkLake) -> None:
     before = {(layer, table.name): lake.plain(layer, table) for layer, table in TABLES}
     lake.build(rebuild=True)

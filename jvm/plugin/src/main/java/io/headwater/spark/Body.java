@@ -3,8 +3,12 @@ package io.headwater.spark;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.time.Instant;
+import java.util.Arrays;
+import java.util.Base64;
 import java.util.Iterator;
 import java.util.Map;
 import java.util.TreeMap;
@@ -21,6 +25,8 @@ final class Body {
 
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final int OVERHEAD_BYTES = 512;
+  private static final byte[] BYTES = ",\"body\":\"".getBytes(StandardCharsets.UTF_8);
+  private static final byte[] END = "\"}".getBytes(StandardCharsets.UTF_8);
 
   final String id;
   final Application application;
@@ -60,7 +66,7 @@ final class Body {
     return size;
   }
 
-  /** Return it as one line of JSON, without its end; the bytes are in base64. */
+  /** Return it as one line of JSON, without its end; the bytes come last, in base64. */
   byte[] line() {
     ObjectNode node = JSON.createObjectNode();
     node.put("id", id);
@@ -72,29 +78,44 @@ final class Body {
     ObjectNode named = node.putObject("headers");
     headers.forEach(named::put);
     node.put("received_at", receivedAt.toString());
-    node.put("body", bytes);
-    try {
-      return JSON.writeValueAsBytes(node);
-    } catch (IOException impossible) {
-      throw new IllegalStateException(impossible);
-    }
+    byte[] told = node.toString().getBytes(StandardCharsets.UTF_8);
+    ByteArrayOutputStream line = new ByteArrayOutputStream(told.length + BYTES.length + bytes.length * 4 / 3 + END.length + 4);
+    line.write(told, 0, told.length - 1);
+    line.writeBytes(BYTES);
+    line.writeBytes(Base64.getEncoder().encode(bytes));
+    line.writeBytes(END);
+    return line.toByteArray();
   }
 
-  /** Read a line; throws IOException if it is none, such as one that was torn. */
+  /**
+   * Read a line; throws IOException if it is none, such as one that was torn.
+   *
+   * <p>The bytes are cut out before the rest is read as JSON: Jackson refuses strings of more than 20 million characters.
+   */
   static Body read(byte[] line) throws IOException {
-    JsonNode node = JSON.readTree(line);
-    if (node == null || !node.hasNonNull("id") || !node.hasNonNull("body")) {
+    int end = line.length - END.length;
+    int begin = end;
+    while (begin > 0 && line[begin - 1] != '"') {
+      begin--; // base64 has no quotes
+    }
+    int told = begin - BYTES.length;
+    if (told < 1 || !Arrays.equals(line, end, line.length, END, 0, END.length)
+        || !Arrays.equals(line, told, begin, BYTES, 0, BYTES.length)) {
       throw new IOException("this is no line of a body");
     }
+    byte[] bytes = Base64.getDecoder().decode(Arrays.copyOfRange(line, begin, end));
+    byte[] rest = Arrays.copyOf(line, told + 1);
+    rest[told] = '}';
+    JsonNode node = JSON.readTree(rest);
     Map<String, String> headers = new TreeMap<>();
     for (Iterator<Map.Entry<String, JsonNode>> each = node.path("headers").fields(); each.hasNext(); ) {
       Map.Entry<String, JsonNode> header = each.next();
       headers.put(header.getKey(), header.getValue().asText());
     }
     return new Body(
-        node.get("id").asText(),
+        node.path("id").asText(),
         new Application(node.path("application_id").asText(null), node.path("application_name").asText(null)),
         node.path("executor_id").asText(), node.path("method").asText(), node.path("path").asText(), headers,
-        Instant.parse(node.path("received_at").asText()), node.get("body").binaryValue());
+        Instant.parse(node.path("received_at").asText()), bytes);
   }
 }

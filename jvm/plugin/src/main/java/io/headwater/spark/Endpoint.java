@@ -28,10 +28,9 @@ final class Endpoint implements AutoCloseable {
   private static final int AT_ONCE = 8;
   private static final String SECONDS_TO_ARRIVE = "sun.net.httpserver.maxReqTime";
 
-  static {
-    if (System.getProperty(SECONDS_TO_ARRIVE) == null) {
-      System.setProperty(SECONDS_TO_ARRIVE, "20"); // Java reads it once, for all its HTTP servers of this process
-    }
+  static { // Java reads both once, for all its HTTP servers of this process
+    setUnlessGiven(SECONDS_TO_ARRIVE, "20");
+    setUnlessGiven("sun.net.httpserver.nodelay", "true"); // else each answer waits 40 ms for the client's acknowledgement
   }
 
   private final HttpServer server;
@@ -155,6 +154,12 @@ final class Endpoint implements AutoCloseable {
     }
     if (failed.get() != null) {
       throw failed.get();
+    }
+  }
+
+  private static void setUnlessGiven(String property, String value) {
+    if (System.getProperty(property) == null) {
+      System.setProperty(property, value);
     }
   }
 

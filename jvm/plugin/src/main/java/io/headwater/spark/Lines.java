@@ -23,21 +23,27 @@ final class Lines {
     return out.toByteArray();
   }
 
-  /** Return the bodies; a line that is none is said and passed over: a kill tears the last one, which nobody was told of. */
+  /** Return the bodies; what is no line of one is said and passed over: a kill tears the last, which nobody was told of. */
   static List<Body> read(byte[] whole, Object file) {
     List<Body> bodies = new ArrayList<>();
     int begin = 0;
     for (int end = 0; end < whole.length; end++) {
-      if (whole[end] == '\n' || end == whole.length - 1) {
-        byte[] line = Arrays.copyOfRange(whole, begin, whole[end] == '\n' ? end : end + 1);
+      if (whole[end] == '\n') {
+        read(Arrays.copyOfRange(whole, begin, end), file, bodies);
         begin = end + 1;
-        try {
-          bodies.add(Body.read(line));
-        } catch (IOException | RuntimeException torn) {
-          LOG.warn("Headwater plugin: a line of {} bytes in {} is no body and is passed over.", line.length, file);
-        }
       }
     }
+    if (begin < whole.length) {
+      LOG.warn("Headwater plugin: {} ends with half a line, which a kill tore.", file);
+    }
     return bodies;
+  }
+
+  private static void read(byte[] line, Object file, List<Body> bodies) {
+    try {
+      bodies.add(Body.read(line));
+    } catch (IOException | RuntimeException damaged) {
+      LOG.error("Headwater plugin: A LINEAGE EVENT IS LOST: a line of {} bytes in {} is damaged.", line.length, file);
+    }
   }
 }

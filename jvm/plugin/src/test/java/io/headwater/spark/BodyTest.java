@@ -39,6 +39,16 @@ class BodyTest {
   }
 
   @Test
+  void aBodyAsLargeAsMayBeComesBack() throws Exception {
+    byte[] large = new byte[Endpoint.MAX_BODY_BYTES];
+    Arrays.fill(large, (byte) '"');
+    Body body = new Body(Made.NIGHTLY, "1", "POST", "/", Map.of(), Instant.EPOCH, large);
+    assertArrayEquals(large, Body.read(body.line()).bytes);
+    Body empty = new Body(Made.NIGHTLY, "1", "POST", "/", Map.of(), Instant.EPOCH, new byte[0]);
+    assertEquals(0, Body.read(empty.line()).bytes.length);
+  }
+
+  @Test
   void eachHasAnIdOfItsOwn() {
     assertNotEquals(Made.body("{}").id, Made.body("{}").id);
   }

@@ -30,7 +30,7 @@
 # PARAMETERS CELL ********************
 
 lake = "Files/headwater"
-place = "Files/lineage"  # folder, file or Delta table, such as abfss://WORKSPACE@onelake.dfs.fabric.microsoft.com/…
+place = "Files/lineage"  # folder, file or Delta table, such as abfss://…@onelake.dfs.fabric.microsoft.com/…
 log = "onelake"  # name of what this makes up in the lake: always the same for one place
 kind = ""  # ndjson, capture, plugin or table; empty: found out, but for Capture
 column = ""  # of a table of JSON: the column with the events

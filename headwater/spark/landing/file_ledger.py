@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.file_intake.file_forms import FilePlace
 from headwater.spark.delta.layer_maintenance import COMPACT_EVERY, VACUUM_EVERY, compact_table, vacuum_table
 from headwater.spark.delta.spark_delta import TableFolder
-from headwater.spark.landing.landed_part import Part, Taken
+from headwater.spark.landing.landed_part import FilePart, Taken
 from headwater.tables import Table
 
 LANDED_FILES = Table(
@@ -48,7 +48,7 @@ class FileBatch:
     """Some parts; lengths: of each file as it was listed."""
 
     number: int
-    parts: Sequence[Part]
+    parts: Sequence[FilePart]
     lengths: Mapping[str, int]
 
 
@@ -106,13 +106,13 @@ class FileLedger:
         self._folder.append(LANDED_FILES, self._folder.rows(LANDED_FILES, list(rows)).coalesce(1))
 
 
-def _row(batch: FileBatch, part: Part, state: Taken, *, taken: bool) -> tuple[Any, ...]:
+def _row(batch: FileBatch, part: FilePart, state: Taken, *, taken: bool) -> tuple[Any, ...]:
     where = (part.file, batch.lengths[part.file], part.modified_us, part.end, part.first, part.offset, part.settled)
     return (batch.number, taken, *where, *state.place, state.mark, state.whole)
 
 
-def _part(row: Any) -> Part:
-    return Part(row.file, state_of(row), row.end, row.first, row.modified_us, row.offset, row.settled)
+def _part(row: Any) -> FilePart:
+    return FilePart(row.file, state_of(row), row.end, row.first, row.modified_us, row.offset, row.settled)
 
 
 def state_of(row: Any) -> Taken:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.errors import WrongSetting
 from headwater.spark.landing.file_ledger import FileBatch, FileLedger, state_of
 from headwater.spark.landing.hadoop_files import HadoopFiles
-from headwater.spark.landing.landed_part import MARK_BYTES, NOTHING, OTHER, Part, Taken, fits
+from headwater.spark.landing.landed_part import MARK_BYTES, NOTHING, OTHER, FilePart, Taken, fits
 
 BATCH_FILES = 5_000
 BATCH_BYTES = 256 << 20
@@ -45,12 +45,12 @@ class _Waiting:
         )
         return is_of_lines and self.length > PART_BYTES
 
-    def part(self, first: int, settled_us: int) -> Part:
+    def part(self, first: int, settled_us: int) -> FilePart:
         """Return the next part of it."""
         offset = self.before.place.position if self.is_cut else 0
         end = min(self.length, offset + self.part_bytes) if self.is_cut else self.length
         settled = self.modified_us < settled_us and end == self.length
-        return Part(self.file, self.before, end, first, self.modified_us, offset, settled)
+        return FilePart(self.file, self.before, end, first, self.modified_us, offset, settled)
 
 
 def listed(spark: SparkSession, place: str, since_us: int) -> DataFrame:
@@ -88,7 +88,7 @@ class FilePlans:
     def next(self, number: int, first: int) -> FileBatch | None:
         """Return the next batch, whose records are numbered from `first`; None when all was planned."""
         self._fill()
-        parts: list[Part] = []
+        parts: list[FilePart] = []
         lengths, size = {}, 0
         while self._again and len(parts) < BATCH_FILES:
             file = self._again[0]

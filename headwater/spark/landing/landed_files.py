@@ -20,7 +20,7 @@ from headwater.spark.landing.backfilled_files import seed
 from headwater.spark.landing.file_ledger import FileBatch, FileLedger
 from headwater.spark.landing.file_plans import FEW_LISTERS, FilePlans, escaped, listed
 from headwater.spark.landing.hadoop_files import HadoopFiles
-from headwater.spark.landing.landed_part import LANDED, OTHER, LandedParts, Part, Taken
+from headwater.spark.landing.landed_part import LANDED, OTHER, FilePart, LandedParts, Taken
 
 WHOLE_BYTES = 256 << 20
 """Of gzip, and of a document or list over several lines, no part can be read alone: what is larger is passed over."""
@@ -111,7 +111,7 @@ class LandedFiles:
             found.unpersist()
         return {row.file: Taken(FilePlace(row.form, row.position, row.line), row.mark, row.whole) for row in rows}
 
-    def _read(self, paths: Mapping[str, Part]) -> DataFrame | None:
+    def _read(self, paths: Mapping[str, FilePart]) -> DataFrame | None:
         """Return LANDED of parts, by the path that is read; of those that are still there, None where none is."""
         reader = self._spark.read.format("binaryFile").option("ignoreMissingFiles", "true")
         while paths:
@@ -133,7 +133,7 @@ class LandedFiles:
             if part.end > part.offset and (copy := self._copy_of(part, batch)):
                 self._hadoop.copy(part.file, part.offset, part.end, copy)
 
-    def _copy_of(self, part: Part, batch: FileBatch) -> str | None:
+    def _copy_of(self, part: FilePart, batch: FileBatch) -> str | None:
         """Return where a part of a file is copied to, as Spark lists it; None for a file that is read whole."""
         is_whole = part.offset == 0 and part.end == batch.lengths[part.file]
         return None if is_whole else self._hadoop.qualified(f"{self._copies}/{batch.number}/{part.first}")
@@ -144,7 +144,7 @@ class LandedFiles:
         return self._ledger.newest().agg(*counts).collect()[0].asDict()
 
 
-def _unread(part: Part) -> Taken | None:
+def _unread(part: FilePart) -> Taken | None:
     """Return how far a file is taken of which nothing needs to be read, or too much; None for the others."""
     if part.end <= part.offset:
         return part.before

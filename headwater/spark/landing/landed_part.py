@@ -57,7 +57,7 @@ NOTHING = Taken(FilePlace(), "", whole=False)
 
 
 @dataclass(frozen=True)
-class Part:
+class FilePart:
     """What of a file is to be taken.
 
     before: how far it was taken; end: its length when it was listed, or where this part of it ends; first: number of
@@ -83,7 +83,7 @@ class Part:
 class LandedParts:
     """Makes records of parts; parts: by the path that is read."""
 
-    parts: Mapping[str, Part]
+    parts: Mapping[str, FilePart]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take batches of `path`, `content`, give batches of LANDED."""
@@ -109,7 +109,7 @@ def marked(place: FilePlace, length: int) -> int:
     return place.position if place.form in ("", "lines") else min(MARK_BYTES, length)
 
 
-def _rows(part: Part, content: bytes) -> Iterator[tuple[Any, ...]]:
+def _rows(part: FilePart, content: bytes) -> Iterator[tuple[Any, ...]]:
     """Yield the records of a part, and how far that is."""
     place, whole, number = part.before.place, True, part.first
     if place.position and not (part.offset or fits(content, marked(place, part.end), part.before.mark)):

@@ -121,7 +121,9 @@ def _session(folder: Path) -> SparkSession:
     for key, value in settings.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
+    context: Any = spark.sparkContext
+    context.setLogLevel("OFF")
+    context._jsc.sc().listenerBus().waitUntilEmpty(60_000)  # the listener makes its transport when it has heard of it
     return spark
 
 

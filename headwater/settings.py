@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from headwater.access import Key, Secret
 from headwater.errors import WrongSetting
 from headwater.eventlog.log_registry import KINDS, SettingsOfLogs
+from headwater.events.cpu_budget import RECORD_CPU_S
 from headwater.variables import PREFIX, read_variables, variable_of
 
 FILE = "headwater.toml"
@@ -70,6 +71,12 @@ class GeneralSettings(BaseModel):
     )
     vacuum_hours: int = Field(
         24, ge=24, description="Files that the lake no longer uses are deleted after this; 168 behind a shortcut."
+    )
+    record_cpu_s: float = Field(
+        RECORD_CPU_S,
+        gt=0,
+        le=600,
+        description="CPU seconds that reading one record may take; after them it is rejected as `too_slow`.",
     )
     triggers: tuple[Trigger, ...] = Field(
         ("receiver", "parser", "maintenance", "api"),

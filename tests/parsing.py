@@ -80,7 +80,7 @@ class World:
         return until_end(SqliteLogReader(self.log))
 
     def parser(self) -> Parser:
-        return Parser(self.reader(), self.bronze, open_claims(self.settings), OWNER)
+        return Parser(self.reader(), self.bronze, open_claims(self.settings), OWNER, self.settings.record_cpu_s)
 
     def records(self, first: int, last: int) -> list[LoggedRecord]:
         return self.reader().read(first - 1, limit=last - first + 1, max_bytes=1 << 30)

@@ -121,7 +121,7 @@ def test_two_at_once_on_one_state_are_refused(folder: Folder, client: httpx.Clie
 
     fails_in_one_line(folder.ingest(), "Another `headwater ingest` uses", "--state")
 
-    first.send_signal(signal.SIGINT)
+    first.send_signal(signal.SIGTERM)
     first.communicate(timeout=TIMEOUT_S)
     assert first.returncode == 0
 
@@ -140,6 +140,7 @@ def test_mistakes_are_answered_in_one_line_with_the_way_out(
     fails(folder.path, *state, "--to", "http://127.0.0.1:9", words=("No answer", "headwater up", "--to"))
     fails(folder.path, *state, "--since", "soon", words=("'soon'", "2026-03-01 or 2d"))
     fails(folder.path, *state, "--keep", "7 days", words=("'7 days'", "2d"))
+    fails(folder.path, *state, "--keep", "7d", "--since", "2d", words=("--since leaves out", "further back"))
     fails(folder.path, "--state", file, words=("--state",))
     fails(folder.path, *state, "--to", running.url, "--key", "wrong", words=("missing or wrong", "HEADWATER_KEY"))
     fails_in_one_line(folder.ingest("--keep", "1s", key="writer-secret"), "write and read", "--keep")

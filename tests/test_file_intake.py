@@ -21,7 +21,7 @@ from headwater.access import Key
 from headwater.errors import GiveUp, Retry, WrongSetting
 from headwater.file_intake.batch_sending import BATCH
 from headwater.file_intake.file_taking import TORN_US, Deletion
-from headwater.file_intake.sources.file_source import FileUnreadable, FoundFile
+from headwater.file_intake.sources.file_source import FoundFile
 from headwater.file_intake.sources.local_files import LocalFiles
 from headwater.file_intake.taken_ledger import TakenLedger, ledger_path
 from headwater.sinks.connecting.kept_connection import HttpAnswer
@@ -278,13 +278,28 @@ def test_a_file_that_may_not_be_read_is_named_and_the_others_are_taken(taking: T
 
         def open(self, found: FoundFile) -> BinaryIO:
             if found.path.endswith("a.ndjson"):
-                raise FileUnreadable("it may not be read: Permission denied")
+                raise PermissionError(13, "Permission denied")
             return super().open(found)
 
     done = taking.take(Closed(taking.folder), whole=False)
 
     assert (done.events, done.unreadable) == (1, 1)
-    assert done.reasons == [f"{taking.folder}/a.ndjson: it may not be read: Permission denied"]
+    assert done.reasons == [f"{taking.folder}/a.ndjson: it cannot be read: Permission denied"]
+
+
+def test_a_folder_that_cannot_be_listed_is_named_and_the_others_are_taken(taking: Taking) -> None:
+    taking.write("z/a.ndjson", *events(1))
+    inner = os.open(taking.folder, os.O_RDONLY)
+    for _ in range(20):  # a path that is longer than the system takes
+        os.mkdir("x" * 250, dir_fd=inner)
+        outer, inner = inner, os.open("x" * 250, os.O_RDONLY, dir_fd=inner)
+        os.close(outer)
+    os.close(inner)
+
+    done = taking.take(whole=False)
+
+    assert (done.events, done.unreadable) == (1, 1)
+    assert done.reasons[0].endswith("it cannot be read: File name too long")
 
 
 def test_folders_of_earlier_days_are_not_listed(taking: Taking) -> None:

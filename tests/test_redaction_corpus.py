@@ -9,6 +9,8 @@ import pytest
 
 from headwater.events.redaction import redact
 from headwater.events.redaction_rules import REDACTED, RULES, Rule, redact_text
+from headwater.receiver import Refusal
+from headwater.receiver.refusals import Refusals
 from tests.planted import event, in_error, in_sql
 from tests.secrets.corpus import load_formats
 from tests.secrets.worst_cases import LARGEST_RATIO, growth, worst_cases
@@ -39,6 +41,15 @@ def test_redacting_the_corpus_again_changes_nothing_and_keeps_the_event_around_i
         assert redact(once) is once, format_.name
         if format_.place != "useragent":
             assert (once["outputs"], once["eventType"]) == ([{"namespace": "file", "name": "/survives"}], "COMPLETE")
+
+
+def test_the_user_agent_of_a_refused_request_is_redacted() -> None:
+    for format_ in (format_ for format_ in FORMATS if format_.place == "useragent"):
+        refusals = Refusals()
+        refusals.add(Refusal(400, "not_json", "Not JSON.", "Send JSON."), "/api/v1/lineage", None, format_.text)
+        (note,) = refusals.take()
+        assert format_.secret.encode() not in note.body
+        assert REDACTED.encode() in note.body
 
 
 def tagged(key: str, value: str) -> dict[str, Any]:

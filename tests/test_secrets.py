@@ -23,6 +23,8 @@ KEYS = [
     {"name": "fenced", "key": FENCED_KEY, "namespaces": ["allowed"]},
 ]
 IN_A_NAMESPACE = "pLanted7Namespace"
+IN_AN_AGENT, IN_A_REFUSED_AGENT = "pLanted7Agent", "pLanted7RefusedAgent"
+AGENTS = {"agent": IN_AN_AGENT, "refused agent": IN_A_REFUSED_AGENT}
 HIDDEN: dict[str, tuple[str, bytes]] = {
     "a key that comes twice": ("pLanted7Twice", b'{"password":"pLanted7Twice","password":null}'),
     "a URL under a key that comes twice": ("pLanted7TwiceUrl", b'{"u":"ftp://etl:pLanted7TwiceUrl@h/d","u":"x"}'),
@@ -46,6 +48,8 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
     planted = [text for _, text, _ in PLANTED]
     with running(tmp_path_factory.mktemp("secrets") / "data", keys=KEYS) as started:
         with started.client(authorization=f"Bearer {KEY}") as client:
+            client.post(ONE, content=body(run_event()), headers={"user-agent": f"x/1 password={IN_AN_AGENT}"})
+            client.post(ONE, content=b"{", headers={"user-agent": f"x/1 (https://etl:{IN_A_REFUSED_AGENT}@h.example)"})
             for text in planted:
                 assert client.post(ONE, content=text).status_code == 200
                 packed = gzip.compress(text)
@@ -59,7 +63,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
             assert client.post(ONE, content=body(run_event(job=job))).status_code == 403
             assert client.post(BATCH, content=body([run_event(job=job)])).status_code == 200
         audit = started.settled(authorization=f"Bearer {READ_KEY}")
-        assert (audit["balanced"], audit["received"]) == (True, 4 * len(planted))
+        assert (audit["balanced"], audit["received"]) == (True, 4 * len(planted) + 1)
         yield started
 
 
@@ -68,7 +72,7 @@ def secrets() -> dict[str, str]:
     """Return every secret by the name of where it is planted."""
     planted = {name: secret for name, _, secret in PLANTED}
     assert len(planted) == len(PLANTED) >= 40
-    return planted | {"key": KEY, "read key": READ_KEY, "fenced key": FENCED_KEY, "namespace": IN_A_NAMESPACE}
+    return planted | {"key": KEY, "read key": READ_KEY, "fenced key": FENCED_KEY, "namespace": IN_A_NAMESPACE, **AGENTS}
 
 
 def test_the_scan_finds_a_secret_that_is_there(secrets: dict[str, str]) -> None:

@@ -22,7 +22,7 @@ from tests.spark_noise import SPARK_NOISE
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800), *SPARK_NOISE]
 
-PASSES, RUNS_EACH = 3, 20
+PASSES, RUNS_EACH = 2, 20
 SPACE = "w0001x"
 OF_RUNS = (("silver", RUNS), ("silver", RUN_DATASETS))
 HISTORY = (("silver", EDGE_SETS), ("gold", COLUMN_EDGES), ("gold", TABLE_EDGES))
@@ -106,14 +106,11 @@ def test_the_candidates_of_a_busy_output_hold_what_they_say_once(spark: SparkSes
     assert found.highest_mb < MOST_MB
 
 
-def test_a_batch_too_large_for_one_task_is_worked_out_by_many(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_a_batch_too_large_for_one_task_is_worked_out_by_many(lake: SparkLake) -> None:
     """Spark then plans all steps of a pass as one, from the events to the edges."""
-    lake = SparkLake(spark, tmp_path_factory.mktemp("large"))
-    lake.store([event(minute, "COMPLETE") for minute in range(FEW_EVENTS + 1)])
+    lake.store([event(1_000 + minute, "COMPLETE", job="large") for minute in range(FEW_EVENTS + 1)])
     assert lake.build() == FEW_EVENTS + 1
-    edges = lake.edges(COLUMN_EDGES).collect()
+    edges = lake.edges(COLUMN_EDGES).where("target_dataset = 'large to'").collect()
     assert [(row.source_column, row.target_column, row.current, row.runs) for row in edges] == [
         ("a", "a", True, FEW_EVENTS + 1)
     ]

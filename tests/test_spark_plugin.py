@@ -249,6 +249,7 @@ def test_what_finds_no_room_is_dropped_counted_and_told(tmp_path: Path) -> None:
         assert {(each["applicationName"], each["namespace"]) for each in losses} == {("nightly", "jobs")}
 
 
+@pytest.mark.long
 def test_wrong_settings_are_said_and_no_job_is_harmed(tmp_path: Path) -> None:
     with closing_driver(Driver(tmp_path / "wrong", "1.53.0", bufferBytes="much")) as driver:
         assert driver.url is None

@@ -23,7 +23,7 @@ def open_partitions(settings: Settings) -> Partitions:
 
     def open_partition(name: str) -> Partition:
         reader = _partition_of(readers(), name, settings.hub_name)
-        parser = Parser(reader, bronze, claims, OWNER)
+        parser = Parser(reader, bronze, claims, OWNER, settings.record_cpu_s)
         return Partition(reader, parser, Attempts(folder / "run" / f"attempts-{name}.json"))
 
     return Partitions(open_partition, settings.flush_s)

@@ -1,6 +1,7 @@
 """Bodies to events: digested, their datasets read; what recurs is worked out once."""
 
 import re
+from collections.abc import Callable
 
 from msgspec import UNSET, Raw, UnsetType, msgpack
 from msgspec.structs import replace
@@ -36,8 +37,9 @@ _NO_DATASET = SentDataset(b"", "", "")
 class BodyReader:
     """Reads redacted bodies and remembers facets and datasets by their text. Not thread-safe."""
 
-    def __init__(self) -> None:
-        """Start with nothing remembered."""
+    def __init__(self, check: Callable[[], None] = lambda: None) -> None:
+        """Start with nothing remembered. check: called before each dataset that is not, and may raise."""
+        self._check = check
         self._facets = FacetReader()
         self._datasets: Memo[SentDataset] = Memo()
         self._shapes: Memo[SentDataset] = Memo(_SHAPES_BYTES)
@@ -96,6 +98,7 @@ class BodyReader:
         return found
 
     def _read_dataset(self, raw: bytes) -> SentDataset:
+        self._check()
         read = read_wire_dataset(raw)
         if read is None:
             return _NO_DATASET

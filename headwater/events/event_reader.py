@@ -1,9 +1,10 @@
 """Bodies from the log to events, secrets taken out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from headwater.errors import InvalidEvent
 from headwater.events.body_reader import BodyReader
+from headwater.events.cpu_budget import RECORD_CPU_S, CpuBudget
 from headwater.events.decode import decode, repeats_keys
 from headwater.events.event import Event
 from headwater.events.facet_digests import canonical
@@ -13,26 +14,29 @@ from headwater.events.redaction import redact, suspicious
 class EventReader:
     """Reads bodies as they were sent. One per parser, not thread-safe."""
 
-    def __init__(self) -> None:
-        """Start with nothing remembered."""
-        self._reader = BodyReader()
+    def __init__(self, record_cpu_s: float = RECORD_CPU_S) -> None:
+        """Start with nothing remembered. record_cpu_s: CPU time after which one body is `too_slow`."""
+        self._budget = CpuBudget(record_cpu_s)
+        self._reader = BodyReader(self._budget.check)
 
     def read(self, bodies: Sequence[bytes]) -> list[Event | InvalidEvent]:
         """Read a batch, in order; what is no event stands in its place as the error that says why."""
         return [self._read_or_error(body, dirty) for body, dirty in zip(bodies, suspicious(bodies), strict=True)]
 
     def _read_or_error(self, body: bytes, dirty: bool) -> Event | InvalidEvent:
+        self._budget.begin()
         try:
-            return self._reader.read(redacted(body) if dirty else body)
+            return self._reader.read(redacted(body, self._budget.check) if dirty else body)
         except InvalidEvent as error:
             return error
 
 
-def redacted(body: bytes) -> bytes:
+def redacted(body: bytes, check: Callable[[], None] | None = None) -> bytes:
     """Return the body without secrets: the very same text where there are none, else encoded anew.
 
+    check: called again and again, and may raise.
     A repeated key hides its first values from decoding, so text that has one is encoded anew as well.
     """
     value = decode(body)
-    clean = redact(value)
+    clean = redact(value, check)
     return body if clean is value and not repeats_keys(body, value) else canonical(clean)

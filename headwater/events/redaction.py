@@ -76,10 +76,11 @@ class _Walk:
 
     def __init__(self, check: Callable[[], None] | None):
         self._check = check
+        self._texts = 0
 
     def of(self, value: Any) -> Any:
         if isinstance(value, str):
-            return redact_text(value, check=self._check)
+            return self._of_text(value)
         if isinstance(value, dict):
             return self.of_object(value)
         return self.of_array(value) if isinstance(value, list) else value
@@ -89,11 +90,10 @@ class _Walk:
         fresh: dict[str, Any] = {}
         changed = False
         for key, value in found.items():
-            name = redact_text(key, prose=True, check=self._check)
+            name = self._of_text(key, prose=True)
             if isinstance(value, str):
                 prose = name in _PROSE or (name == "name" and "namespace" in found)
-                secret = is_secret(name, value)
-                fresh[name] = REDACTED if secret else redact_text(value, prose=prose, check=self._check)
+                fresh[name] = REDACTED if is_secret(name, value) else self._of_text(value, prose=prose)
             elif isinstance(value, dict):
                 fresh[name] = self.of_object(value)
             else:
@@ -114,6 +114,12 @@ class _Walk:
                 fresh.append(REDACTED if flagged else self.of(value))
         changed = any(new is not old for new, old in zip(fresh, found, strict=True))
         return fresh if changed else found
+
+    def _of_text(self, text: str, *, prose: bool = False) -> str:
+        self._texts += 1
+        if self._check is not None and not self._texts % 256:
+            self._check()
+        return redact_text(text, prose=prose, check=self._check)
 
 
 def _without_paired_secret(found: dict[str, Any]) -> dict[str, Any]:

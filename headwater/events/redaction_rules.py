@@ -67,11 +67,13 @@ class Rule:
         told = self.pattern.groupindex.values()
         object.__setattr__(self, "groups", tuple(at for at in range(1, self.pattern.groups + 1) if at not in told))
 
-    def apply(self, text: bytes) -> bytes:
-        """Return the text with this rule's secrets replaced."""
+    def apply(self, text: bytes, check: Callable[[], None] | None = None) -> bytes:
+        """Return the text with this rule's secrets replaced; check: called at times, and may raise."""
         parts: list[bytes] = []
         done = 0
-        for found in self.pattern.finditer(text):
+        for number, found in enumerate(self.pattern.finditer(text)):
+            if check is not None and not number % 4096:
+                check()
             for at in self.groups:
                 begin, end = found.span(at)
                 if begin >= 0:
@@ -79,10 +81,10 @@ class Rule:
             else:
                 continue
             if begin < end and not self.spare(found, text[begin:end]):
+                if len(parts) >= 2 * _MOST_SECRETS:
+                    return _HIDDEN
                 parts += text[done:begin], _HIDDEN
                 done = end
-        if len(parts) > 2 * _MOST_SECRETS:
-            return _HIDDEN
         return b"".join([*parts, text[done:]]) if done else text
 
 
@@ -94,7 +96,7 @@ def _hide_all(text: bytes, prose: bool, check: Callable[[], None] | None) -> byt
         if (rule.prose or not prose) and any(needle in lowered for needle in rule.needles):
             if check is not None:
                 check()
-            text = rule.apply(text)
+            text = rule.apply(text, check)
     return text
 
 

@@ -12,7 +12,7 @@ from headwater.failpoints import reach
 from headwater.file_intake.batch_sending import BATCH, BATCH_BYTES, BatchSender
 from headwater.file_intake.file_forms import GetClaim, NoEvents, Piece, read_pieces
 from headwater.file_intake.recognition import COMPARED, digest, is_settled, recognised
-from headwater.file_intake.sources.file_source import FileGone, FileSource, FileUnreadable, FoundFile
+from headwater.file_intake.sources.file_source import FileGone, FileSource, FoundFile
 from headwater.file_intake.taken_ledger import TakenFile, TakenLedger
 
 TORN_US = 24 * 3600 * 1_000_000
@@ -137,11 +137,16 @@ class FileTaker:
                 self._read(found, seen, read_pieces(file, known.place, self._claim))
         except FileGone:
             return
-        except (NoEvents, FileUnreadable) as error:
-            self.done.unreadable += 1
-            self.done.note(f"{found.shown}: {error}")
-            if isinstance(error, NoEvents):
-                self._reach(TakenFile(source.store, found.identity, found.shown, *found[2:], ended=True, refused=True))
+        except NoEvents as error:
+            self._pass_over(found, str(error))
+            self._reach(TakenFile(source.store, found.identity, found.shown, *found[2:], ended=True, refused=True))
+        except OSError as error:
+            self._pass_over(found, f"it cannot be read: {error.strerror or error}")
+
+    def _pass_over(self, found: FoundFile, why: str) -> None:
+        reason = f"{found.shown}: {why}"
+        self.done.unreadable += reason not in self.done.reasons  # not again at each look
+        self.done.note(reason)
 
     def _read(self, found: FoundFile, reached: TakenFile, pieces: Iterator[Piece]) -> None:
         reached = replace(reached, ended=False, torn=False)

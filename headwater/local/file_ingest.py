@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from headwater.errors import Retry
+from headwater.errors import Retry, WrongSetting
 from headwater.file_intake.file_taking import Deletion, FileTaker
 from headwater.file_intake.sources.file_source import FileSource
 
@@ -36,8 +36,10 @@ def ingest_files(
 ) -> None:
     """Take files once, or without end; raises Retry where a place or the receiver stays away, unless it follows.
 
-    in_bronze_us: asks what is in bronze, see `confirmation`; say: told what is waited for.
+    in_bronze_us: asks what is in bronze, see `confirmation`; say: told what is waited for. Raises WrongSetting where
+    nothing could ever be deleted.
     """
+    _check_reach(orders)
     confirmed = (float("-inf"), 0)
     while True:
         began, began_cpu = time.monotonic(), time.process_time()
@@ -54,3 +56,8 @@ def ingest_files(
             return
         look_every_s = min(source.look_every_s for source in sources)
         time.sleep(max(look_every_s, _REST * (time.process_time() - began_cpu)))
+
+
+def _check_reach(orders: IngestOrders) -> None:
+    if orders.keep_s and time.time() - orders.keep_s < orders.since_us() / 1e6:
+        raise WrongSetting("--since leaves out what --keep would delete. Let --since reach further back than --keep.")

@@ -112,7 +112,8 @@ class Loop:
         claims = open_claims(self._settings)
         for reader in self._readers():
             attempts = Attempts(self._folder / "run" / f"attempts-{reader.source.partition}.json")
-            self._partitions.append(Partition(reader, Parser(reader, self._bronze, claims, OWNER), attempts))
+            parser = Parser(reader, self._bronze, claims, OWNER, self._settings.record_cpu_s)
+            self._partitions.append(Partition(reader, parser, attempts))
 
     def _say(self, trouble: str) -> None:
         """Say what is wrong when it begins, and then once a minute."""

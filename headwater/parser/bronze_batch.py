@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from headwater.errors import GiveUp, InvalidEvent
 from headwater.eventlog import ClaimReader, LoggedRecord, RecordKind
+from headwater.events.cpu_budget import TOO_SLOW, CpuBudget
 from headwater.events.decode import decode
 from headwater.events.event import Content, Event
 from headwater.events.event_reader import EventReader
@@ -129,7 +130,8 @@ def rejected_batch(source: Source, record: LoggedRecord, watermark: int, error: 
 
 
 def _reject(batch: BronzeBatch, position: Position, record: LoggedRecord, error: InvalidEvent) -> None:
-    row = rejected_row(position, error, record.http, readable(record.body))
+    body = "" if error.reason == TOO_SLOW else readable(record.body)
+    row = rejected_row(position, error, record.http, body)
     batch.add(REJECTED.name, record.sequence, row)
     batch.rejected += 1
 
@@ -140,12 +142,19 @@ def _lose(batch: BronzeBatch, position: Position, last: int) -> None:
 
 
 def readable(body: bytes) -> str:
-    """Return a rejected body without secrets, as text whatever its bytes are."""
+    """Return a rejected body without secrets, as text whatever its bytes are; nothing where that takes too long."""
     try:
-        text = canonical(redact(decode(body))).decode()
+        return _readable(body, CpuBudget())[:MAX_REJECTED_BODY]
     except InvalidEvent:
-        text = redact(body.decode("utf-8", "replace"))
-    return text[:MAX_REJECTED_BODY]
+        return ""
+
+
+def _readable(body: bytes, budget: CpuBudget) -> str:
+    try:
+        value = decode(body)
+    except InvalidEvent:
+        return redact(body.decode("utf-8", "replace"), budget.check)
+    return canonical(redact(value, budget.check)).decode()
 
 
 def _sort_in(

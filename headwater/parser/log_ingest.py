@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from headwater.collector import paused
 from headwater.errors import InvalidEvent
 from headwater.eventlog import Claims, LoggedRecord, LogReader, RecordKind
+from headwater.events.cpu_budget import RECORD_CPU_S
 from headwater.events.event_reader import EventReader
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.ownership import check_life
@@ -30,16 +31,19 @@ GAP = (
 class Parser:
     """Moves one partition of a log into bronze. Two of them on one partition are safe, only wasteful."""
 
-    def __init__(self, reader: LogReader, bronze: Bronze, claims: Claims, owner: str):
+    def __init__(
+        self, reader: LogReader, bronze: Bronze, claims: Claims, owner: str, record_cpu_s: float = RECORD_CPU_S
+    ):
         """Create the tables if they are missing and check that they belong to this log.
 
+        record_cpu_s: CPU time that reading one record may take, else it is rejected as `too_slow`.
         Raises WrongSetting when another route owns the lake, or when the log was deleted or restored behind it.
         """
         self._reader = reader
         self._bronze = bronze
         self._claims = claims
         self._source = reader.source
-        self._event_reader = EventReader()
+        self._event_reader = EventReader(record_cpu_s)
         self._window = DedupeWindow()
         self._hashes: set[bytes] = set()
         self._decided: set[int] = set()

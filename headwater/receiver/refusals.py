@@ -7,6 +7,7 @@ import msgspec
 from prometheus_client import Counter
 
 from headwater.eventlog import Record, RecordKind
+from headwater.events.redaction_rules import redact_text
 from headwater.receiver import Refusal
 
 MAX_NOTES = 100
@@ -37,7 +38,7 @@ class Refusals:
         self._notes: dict[tuple[str, str, str | None, str | None], _Note] = {}
 
     def add(self, refusal: Refusal, route: str, key: str | None, user_agent: str | None) -> None:
-        """Count one refusal. The message never quotes the body: it may hold a secret."""
+        """Count one refusal. The message never quotes the body, the user agent is redacted: both may hold a secret."""
         REFUSED.labels(refusal.reason).inc()
         kind = (refusal.reason, route, key, refusal.field)
         if kind not in self._notes and len(self._notes) >= MAX_NOTES:
@@ -51,7 +52,7 @@ class Refusals:
                 key=kind[2],
                 field=kind[3] and kind[3][:200],
                 message=refusal.what[:500],
-                user_agent=user_agent and user_agent[:200],
+                user_agent=user_agent and redact_text(user_agent)[:200],
                 first_us=time.time_ns() // 1000,
             )
         note.count += 1

@@ -19,6 +19,7 @@ from headwater.access import Access, Key
 from headwater.errors import InvalidEvent, LogUnavailable
 from headwater.eventlog import LogWriter, Record, RecordKind
 from headwater.events.envelope import Envelope, read_envelope, split_batch
+from headwater.events.redaction_rules import redact_text
 from headwater.receiver import Answer, Refusal, Request
 from headwater.receiver.body import check_headers, read_body
 from headwater.receiver.refusals import Refusals
@@ -201,7 +202,7 @@ def _metadata(request: Request, key: Key) -> str:
     sent = request.headers
     return _encoded_metadata(
         key.name,
-        sent.get("user-agent", "")[:200],
+        sent.get("user-agent", "")[:1000],
         sent.get("content-encoding", "")[:20],
         unquote(sent.get(ORIGIN, ""))[:2000],
     )
@@ -210,5 +211,6 @@ def _metadata(request: Request, key: Key) -> str:
 @lru_cache(maxsize=1024)
 def _encoded_metadata(key: str, user_agent: str, encoding: str, origin: str) -> str:
     """Encode what is kept of a request: which key by name, which client, which encoding; never a credential."""
-    kept = {"key": key, "user_agent": user_agent, "encoding": encoding} | ({"origin": origin} if origin else {})
+    client = redact_text(user_agent)[:200]
+    kept = {"key": key, "user_agent": client, "encoding": encoding} | ({"origin": origin} if origin else {})
     return msgspec.json.encode(kept).decode()

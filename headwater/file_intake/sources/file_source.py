@@ -34,10 +34,6 @@ class FileGone(Exception):
     """It was there when the files were listed, or is another one now: the next look tells."""
 
 
-class FileUnreadable(Exception):
-    """This one may not be read; the message says why. Others may."""
-
-
 class FileSource(Protocol):
     """Files below one path. All methods raise Retry where the place does not answer."""
 
@@ -48,13 +44,16 @@ class FileSource(Protocol):
     """Least time between two looks of who follows: a look costs requests."""
 
     def files(self, since_us: int) -> Iterator[FoundFile]:
-        """List the files that were modified at or after a time, folders of earlier days left out."""
+        """List the files that were modified at or after a time, folders of earlier days left out.
+
+        A folder that may not be listed stands for itself: opening it says why.
+        """
 
     def find(self, path: str) -> FoundFile | None:
         """Look at one path; None where no file is."""
 
     def open(self, found: FoundFile) -> BinaryIO:
-        """Open a file for reading from any byte on; raises FileGone, FileUnreadable."""
+        """Open a file for reading from any byte on; raises FileGone, OSError where it may not be read."""
 
     def delete(self, found: FoundFile) -> bool:
         """Delete a file unless it has changed since it was listed; tells whether it did."""

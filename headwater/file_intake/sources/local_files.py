@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from headwater.errors import Retry, WrongSetting
+from headwater.errors import WrongSetting
 from headwater.file_intake.sources.file_source import (
     FileGone,
-    FileUnreadable,
     FoundFile,
     is_earlier_day,
     is_passed_over,
@@ -20,7 +19,7 @@ class LocalFiles:
     """A file, or the files of a folder at any depth. Links to files are followed, links to folders are not."""
 
     store = "file"
-    look_every_s = 1.0  # listing tells of mounted files, too, which no notice of the system does
+    look_every_s = 0.5  # listing tells of mounted files, too, which no notice of the system does
 
     def __init__(self, root: Path) -> None:
         """Name the place; raises WrongSetting where neither file nor folder is."""
@@ -29,7 +28,7 @@ class LocalFiles:
             raise WrongSetting(f"No file or folder {root}. Name one with events, or an address abfss://….")
 
     def files(self, since_us: int) -> Iterator[FoundFile]:
-        """List them as the system does; a folder that may not be listed raises WrongSetting."""
+        """List them in the order of the system."""
         if self._root.is_dir():
             listed = _walk(self._root, since_us)
         else:
@@ -50,10 +49,6 @@ class LocalFiles:
             file = Path(found.path).open("rb")  # noqa: SIM115 - whoever asked closes it
         except FileNotFoundError as error:
             raise FileGone(found.path) from error
-        except PermissionError as error:
-            raise FileUnreadable(f"it may not be read: {error.strerror}") from error
-        except OSError as error:
-            raise Retry(f"Cannot read {found.path}: {error.strerror}.") from error
         if _identity(os.fstat(file.fileno())) != found.identity:
             file.close()
             raise FileGone(found.path)
@@ -85,8 +80,8 @@ def _walk(folder: Path, since_us: int) -> Iterator[FoundFile]:
                     yield found
     except FileNotFoundError:
         return  # it went while its neighbours were listed
-    except OSError as error:
-        raise WrongSetting(f"The folder {folder} may not be listed: {error.strerror}.") from error
+    except OSError:
+        yield FoundFile(str(folder), "", 0, since_us)
     for name in sorted(folders):
         if not is_earlier_day(name, since_us):
             yield from _walk(folder / name, since_us)

@@ -89,7 +89,7 @@ test-fast: setup-test  ## the quick tests, under a minute
 screenshots: setup-test  ## the pictures of docs/dashboard.md, from the recorded pipeline
 	cd web && npm run --silent tools bench/screenshots.ts
 
-test-spark4: setup $(TRANSPORT)  ## the Spark tests on Spark 4.1, in an environment of its own
+test-spark4: setup $(JARS)  ## the Spark tests on Spark 4.1, in an environment of its own
 	@$(BIN)/python -m tools.spark4
 	PYTHONPATH=. .cache/spark4/venv/bin/python -m pytest -m "slow and not long" $(SPARK_TESTS)
 

@@ -8,7 +8,8 @@ export PYTHONDONTWRITEBYTECODE :=
 # three at once on two cores: tests wait for processes, too; what shares a Spark or a Headwater stays in one (tests/conftest.py)
 SPREAD := --dist loadscope --no-loadscope-reorder --numprocesses
 AT_ONCE := $(MAKE) --no-print-directory --jobs 2 --output-sync=target
-SPARK_TESTS := $(foreach of,ingest stream silver_gold upgrade,tests/test_spark_$(of).py) tests/test_notebooks.py tests/test_onelake_transport.py
+SPARK_TESTS := $(foreach of,ingest stream silver_gold upgrade,tests/test_spark_$(of).py) tests/test_notebooks.py \
+	tests/test_onelake_transport.py tests/test_notebook_doors.py
 
 JARS := jvm/transport/target/headwater-transport.jar jvm/plugin/target/headwater-plugin.jar
 
@@ -89,7 +90,7 @@ test-fast: setup-test  ## the quick tests, under a minute
 screenshots: setup-test  ## the pictures of docs/dashboard.md, from the recorded pipeline
 	cd web && npm run --silent tools bench/screenshots.ts
 
-test-spark4: setup $(TRANSPORT)  ## the Spark tests on Spark 4.1, in an environment of its own
+test-spark4: setup $(JARS)  ## the Spark tests on Spark 4.1, in an environment of its own
 	@$(BIN)/python -m tools.spark4
 	PYTHONPATH=. .cache/spark4/venv/bin/python -m pytest -m "slow and not long" $(SPARK_TESTS)
 

@@ -127,7 +127,11 @@ def test_the_demo_prints_where_the_address_is_readable_what_the_metric_is_made_o
 
 def test_all_runs_belong_to_one_application_that_ends_well_although_jobs_failed(landed: Landed) -> None:
     last = landed.events[-1]
-    parents = {one["run"]["facets"]["parent"]["run"]["runId"] for one in landed.events if one["job"] != last["job"]}
+    parents = {
+        one["run"]["facets"]["parent"]["run"]["runId"]
+        for one in landed.events
+        if one["job"]["name"] != last["job"]["name"]
+    }
     assert (last["job"]["name"], last["eventType"]) == ("nb_shop_medallion", "COMPLETE")
     assert parents == {last["run"]["runId"]}
 

@@ -551,6 +551,7 @@ RUN_HEALTH = Table(
         "late": "boolean",
         "events": "long",
         "landed": "boolean",
+        "finding": "string",
         **_RULES,
     },
     ("ended",),

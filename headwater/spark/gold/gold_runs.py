@@ -10,6 +10,7 @@ from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.lost_runs import lost_sql
 from headwater.spark.delta.ranges import begin, ranges
 from headwater.spark.delta.spark_delta import TableFolder, kept, texts
+from headwater.spark.gold.run_findings import finding_of, found_of_runs
 from headwater.spark.silver.silver_batch import SilverBatch
 from headwater.tables import HOURLY_STATS, RUN_HEALTH
 
@@ -22,10 +23,16 @@ _JOB = ["job_namespace", "job_name"]
 def write_runs(gold: TableFolder, rules: UserRules, batch: SilverBatch | None) -> bool:
     """Take runs that a batch changes (None: there is none), and runs that are lost by now; tells if there were any."""
     lost = F.expr(lost_sql("unix_micros(last_event_at)", "unix_micros(current_timestamp())"))
-    rows = gold.read(RUN_HEALTH).where("NOT ended").where(lost).withColumn("silent", F.lit(True))
+    findings = found_of_runs(batch.folder) if batch and batch.compared else None
+    due = F.expr("NOT ended") & lost
+    if findings is not None:
+        due |= F.col("finding").isNotNull() | F.col("run_key").isin([*findings])
+    rows = gold.read(RUN_HEALTH).where(due).withColumn("silent", F.lit(True))
     if batch is not None:
         fresh = _health(batch.derived.where("kind = 'RUN'"), rules).withColumn("silent", F.lit(False))
         rows = gold.few(rows.join(fresh, "run_key", "left_anti").unionByName(fresh))
+    if findings is not None:
+        rows = rows.withColumn("finding", finding_of("run_key", findings))
     found, told = kept(
         rows.withColumn("state", F.when(lost, "LOST").otherwise(F.col("state"))),
         count=F.count("*"),
@@ -67,6 +74,7 @@ def _health(runs: DataFrame, rules: UserRules) -> DataFrame:
         (F.col("late_s") > LATE_S).alias("late"),
         "events",
         "landed",
+        F.lit(None).cast("string").alias("finding"),
         F.lit(rules.rules_hash).alias("rules_hash"),
     )
 

@@ -19,6 +19,7 @@ from headwater.spark.delta.arrow_rows import map_rows
 from headwater.spark.delta.ranges import begin, ranges
 from headwater.spark.delta.spark_delta import TableFolder, keep, kept, texts, together
 from headwater.spark.gold.open_candidates import CLOSED, OPEN, count
+from headwater.spark.gold.run_findings import COMPARISON
 from headwater.spark.layer_positions import LayerPosition
 from headwater.spark.silver.bronze_reading import parse
 from headwater.spark.silver.content_texts import read_columns
@@ -113,6 +114,7 @@ class SilverBatch:
             begins=texts(begin("run_key")),
             changes=F.max("changes"),
             links=F.max(F.size("bindings") > 0),
+            compared=F.max(F.expr(COMPARISON)),
         )
         begins = json.loads(self._told["begins"])
         self._stored = StoredRuns(
@@ -127,6 +129,11 @@ class SilverBatch:
     def answers_stand(self) -> bool:
         """Whether nothing has changed that answers are made of."""
         return not (self.moved or self.changed or self.loud or self.exact != self._exact_before)
+
+    @property
+    def compared(self) -> bool:
+        """Whether `headwater reconcile --save` said something."""
+        return bool(self._told["compared"])
 
     # What `concerned` asks
 

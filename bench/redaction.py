@@ -1,78 +1,137 @@
-"""What redaction costs: false positives and ns a byte of `suspicious`, us an event of `redact`, growth on hostile text.
+"""Redaction: recall on the corpus of formats, false alarms on events and names, growth on the worst texts, cost.
 
-usage: python bench/redaction.py EVENTS.ndjson...
+usage: python -m bench.redaction [recall | alarms | growth | cost]
 """
 
+import gzip
+import html
 import json
+import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+import botocore
+
+from bench.generate import generate
 from headwater.events.redaction import redact, suspicious
-from headwater.events.redaction_rules import redact_text
+from headwater.events.redaction_rules import RULES, redact_text
+from tests.planted import event
+from tests.secrets.corpus import load_formats
+from tests.secrets.worst_cases import LARGEST_RATIO, growth, repeated, worst_cases
 
-HOSTILE = [
-    *(
-        "://u:",
-        "jdbc:oracle:thin:a/",
-        "token1",
-        "password ",
-        "password='",
-        'password="',
-        '\\"token',
-        "eyJ",
-        "--a--token ",
-    ),
-    *(
-        "account.key.",
-        "user x identified ",
-        "set('",
-        "-----BEGIN ",
-        "/a_token=",
-        "A",
-        "==",
-        "Bearer ",
-        "sig=",
-        "token=",
-    ),
-]
+SAMPLES = Path("tests/events")
+SPEC = Path("headwater/events/spec")
+MEGABYTE = 1_000_000
+SECRETS = ["password=x ", "token=a;", "--password x ", "'token':'b'", "<pwd>a</", "sig=/", "eyJ@", "://u:a@"]
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_MARKUP = re.compile(r"<[^>]+>")
 
 
-def main(files: Sequence[str]) -> None:
-    """Print a line per file, then the hostile texts at two sizes."""
-    for file in files:
-        report_file(Path(file))
-    for seed in HOSTILE:
-        report_hostile(seed)
+def recall() -> None:
+    """Print how many formats are found, of the half that rules were made with and of the half set aside."""
+    formats = load_formats()
+    for half, set_aside in (("rules were made with", False), ("set aside", True)):
+        asked = [format_ for format_ in formats if format_.set_aside is set_aside]
+        survive = [format_.name for format_ in asked if format_.survives]
+        found = len(asked) - len(survive)
+        print(f"recall, half {half}: {found} of {len(asked)} formats, {found / len(asked):.1%}")
+        print(*(f"  survives: {name}" for name in survive), sep="\n")
 
 
-def report_hostile(seed: str) -> None:
-    texts = [(seed * size)[:size] for size in (250_000, 1_000_000)]
-    small, large = (cpu(partial(redact_text, text)) for text in texts)
-    print(f"hostile {seed!r:24} 250 KB {small * 1e3:7.1f} ms   1 MB {large * 1e3:7.1f} ms   x{large / small:.1f}")
+def alarms() -> None:
+    """Print which of the sample events, of 5,000 generated ones and of columns are changed, each with its place."""
+    samples = [line for file in sorted(SAMPLES.glob("*.ndjson")) for line in file.read_bytes().splitlines() if line]
+    for name, lines in (("sample events", samples), ("generated events", [*generate(3000, 8), *generate(2000, 2)])):
+        changed = [value for value in map(json.loads, lines) if redact(value) is not value]
+        print(f"{name}: {len(changed)} of {len(lines)} changed, {sum(suspicious(lines))} looked through")
+    columns = sorted({*_columns()})
+    changed_columns = [column for column in columns if redact(_told(*column)) != _told(*column)]
+    words = {description for _, description in columns}
+    print(f"columns: {len({name for name, _ in columns})} names, {len(words)} descriptions")
+    print(f"columns whose event is changed: {len(changed_columns)} of {len(columns)}")
+    for text in sorted({description for _, description in changed_columns}):
+        at = redact_text(text, prose=True).find("[REDACTED]")
+        print(f"  changed: … {redact_text(text, prose=True)[max(0, at - 60) : at + 10]}")
 
 
-def report_file(file: Path) -> None:
-    lines = [line for line in file.read_bytes().splitlines() if line.strip()]
-    size = sum(map(len, lines))
-    flagged = [line for line, dirty in zip(lines, suspicious(lines), strict=True) if dirty]
-    changed = sum(redact(value) is not value for value in map(json.loads, lines))
-    scan = median(cpu(lambda: suspicious(lines)) for _ in range(5))
-    values = [with_secret(json.loads(line)) for line in lines]
-    walk = median(cpu(lambda: [redact(value) for value in values]) for _ in range(5))
-    print(
-        f"{file.name}: {len(lines)} events, mean {size // len(lines)} B, suspicious {len(flagged)}, changed {changed}, "
-        f"scan {scan / size * 1e9:.2f} ns/B, walk with a secret {walk / len(lines) * 1e6:.0f} us/event"
-    )
+def growths() -> None:
+    """Print for each rule its slowest worst case, then what all rules take for 1 MB of the slowest ones."""
+    texts = [format_.text for format_ in load_formats()]
+    slowest: list[tuple[float, str]] = []
+    steep, count = [], 0
+    for rule in RULES:
+        found = [text for text in texts if rule.apply(text.encode()) != text.encode()]
+        for case in worst_cases(rule, found, 60):
+            count += 1
+            steep += [(rule.name, case)] if growth(rule.apply, case) > LARGEST_RATIO else []
+            spent = cpu(partial(rule.apply, repeated(case, 40_000)))
+            slowest.append((spent, repeated(case, MEGABYTE).decode()))
+    print(f"growth: {count} texts of {len(RULES)} rules, steeper than {LARGEST_RATIO} a doubling: {steep}")
+    worst = [text for _, text in sorted(slowest, key=lambda found: found[0])[-20:]]
+    worst += [(secret * MEGABYTE)[:MEGABYTE] for secret in SECRETS]
+    spent, text = max((cpu(partial(redact_text, text)), text) for text in worst)
+    print(f"all rules, 1 MB: at most {spent:.2f} s of CPU, {text[:60]!r}")
+    dashes = f"-- password=abc{'-' * 300_000}"
+    print(f"300,000 dashes behind -- password=abc: {cpu(partial(redact_text, dashes)):.3f} s of CPU")
+
+
+def cost() -> None:
+    """Print what the search costs a byte, and a walk of an event that holds a secret."""
+    for file in sorted(SAMPLES.glob("*.ndjson")):
+        lines = [line for line in file.read_bytes().splitlines() if line.strip()]
+        size = sum(map(len, lines))
+        scan = median(cpu(lambda lines=lines: suspicious(lines)) for _ in range(9))  # type: ignore[misc]
+        values = [with_secret(json.loads(line)) for line in lines]
+        walk = median(cpu(lambda values=values: [redact(v) for v in values]) for _ in range(9))  # type: ignore[misc]
+        print(f"{file.name}: scan {scan / size * 1e9:.2f} ns/B, walk with a secret {walk / len(lines) * 1e6:.0f} us")
 
 
 def with_secret(event: dict[str, Any]) -> dict[str, Any]:
     """Return the event with a connection string in a property."""
     return {**event, "custom": {"spark.url": "jdbc:postgresql://db:5432/x?user=etl&password=" + "hunter2"}}
+
+
+def _columns() -> Iterator[tuple[str, str]]:
+    """Yield names with what is said of them: OpenLineage's facets, and what AWS's services call their fields.
+
+    Each field in the spelling of its API and in that of a column.
+    """
+    for file in SPEC.rglob("*.json"):
+        yield from _fields(json.loads(file.read_text()))
+    for file in Path(botocore.__path__[0]).glob("data/*/*/service-2.json.gz"):
+        for shape in json.loads(gzip.decompress(file.read_bytes()))["shapes"].values():
+            for name, field in shape.get("members", {}).items():
+                said = html.unescape(_MARKUP.sub("", field.get("documentation", "")))[:600]
+                yield name, said
+                yield _CAMEL.sub("_", name).lower(), said
+
+
+def _fields(schema: Any) -> Iterator[tuple[str, str]]:
+    inner = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    for name, field in properties.items() if isinstance(properties, dict) else ():
+        yield name, str(field.get("description", "")) if isinstance(field, dict) else ""
+    for value in inner:
+        yield from _fields(value)
+
+
+def _told(name: str, description: str) -> dict[str, Any]:
+    """Return an event that names the column everywhere a column is named, and is told what it is."""
+    facets = {
+        "schema": {"fields": [{"name": name, "type": "string", "description": description}]},
+        "columnLineage": {"fields": {name: {"inputFields": [{"namespace": "db", "name": "t", "field": name}]}}},
+        "documentation": {"description": description},
+        "dataQualityMetrics": {"columnMetrics": {name: {"nullCount": 1}}},
+        "tags": {"tags": [{"key": name, "value": "pii", "source": "x", "field": name}]},
+    }
+    made = event(inputs=[{"namespace": "db", "name": name, "facets": facets}])
+    made["job"]["name"] = f"load.{name}"
+    return made
 
 
 def cpu(work: Callable[[], object]) -> float:
@@ -81,5 +140,8 @@ def cpu(work: Callable[[], object]) -> float:
     return time.process_time() - begin
 
 
+PARTS: dict[str, Callable[[], None]] = {"recall": recall, "alarms": alarms, "growth": growths, "cost": cost}
+
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    for part in sys.argv[1:] or PARTS:
+        PARTS[part]()

@@ -18,7 +18,7 @@ _CLOSE = r"""\\*["'`]?\]?"""
 _NAMED = rf"""(?:(?P<word>{WORD}){STAGE}|(?:{FOLLOWED})[\w.\-]+){_CLOSE}"""
 _VALUE_OF_PAIR = r"""\s*,\s*\\*["']value\\*["']\s*:\s*"""
 
-ASSIGNED = rf"""(?P<partition>/[\w.\-]+=[^/\s;&?"'()]*)|{_NAMED}(?:""" + "|".join(
+ASSIGNED = rf"""(?P<partition>/[\w.\-]+=[^/\s;&?"'(),]*)|{_NAMED}(?:""" + "|".join(
     [
         rf"""(?:\s*(?:=>|->|<-|={{1,3}}|:=)\s*|{_VALUE_OF_PAIR}){QUOTED}""",
         rf"""\s*:\s*(?:str(?:ing)?\s*=\s*)?{QUOTED}""",
@@ -33,15 +33,15 @@ SAID = rf"""{_NAMED}(?:""" + "|".join(
     [
         rf"""\s*\(\s*{QUOTED}|\s+{QUOTED}""",
         rf"(?:[ \t]+=[ \t]*|[ \t]*=[ \t]+)({_BARE}+)[ \t]*(?:[;\r\n]|#|\z)",
-        rf"""[ \t]*:[ \t]+(?P<said>)({_BARE}+)[ \t]*(?P<end>[,}}\]\r\n]|\z)?""",
         r"""[ \t]*:[ \t]*(?:(?:![\w-]+[ \t]*)?[|>][+-]?[ \t]*|![\w-]+[ \t]*)?\r?\n[ \t]+(?:-[ \t]+)?"""
         r"""([^\s"'#-][^\s"']*)""",
+        rf"""[ \t]*:[ \t]+(?P<said>)({_BARE}+)[ \t]*(?P<end>[,}}\]\r\n]|\z)?""",
         r"""\s*\n\s*value:\s*["']?([^\s"']+)""",
         r"[ \t]+is:?[ \t]+(\S*\d\S*)",
     ]
 ) + (
     rf""")|(?:^|[(,])\s*[\w.]*(?:{WORD}){STAGE}{_CLOSE}\s*->\s*([^\s,()]+)"""
-    rf"""|;[\w.]*(?:{WORD}):([^\s;,"'<>&]+)"""
+    rf"""|(?:^|[;\r\n])[\w.]*(?:{WORD}){STAGE}:([^\s;,"'<>&]+)"""
 )  # fmt: skip
 """What is a value in settings, SQL and source code, and words in a sentence."""
 
@@ -69,9 +69,11 @@ WEBHOOK = "|".join(
 SIGNATURE = r"""(?:^|[^A-Za-z0-9_]|%26|%3F)sig(?:nature)?(?:=|%3D)([^\s&;"'<>,)]{8,})"""
 QUERY_KEY = r"""[?&](?:code|auth)=([^\s&#"'<>]{8,})"""
 
+_AUTHORIZATION = r"""authorization\\*["']?\s*[:=]\s*\\*["']?"""
 AUTHORIZATION = (
-    r"""authorization\\*["']?\s*[:=]\s*\\*["']?(?:\[?(?:bearer|basic|token|digest|apikey)\s+([^\s"'\\,;]{4,})|(?P<said>)([^\s"'\\,;]{4,}))"""
-    r"""|digest\s[^\r\n]*?\bresponse\s*=\s*["']?(\w{8,})"""
+    rf"""(?:{_AUTHORIZATION})?digest\s[^\r\n]*?\bresponse\s*=\s*["']?(\w{{8,}})"""
+    rf"""|{_AUTHORIZATION}\[?(?:bearer|basic|token|apikey)\s+([^\s"'\\,;]{{4,}})"""
+    rf"""|{_AUTHORIZATION}(?P<said>)([^\s"'\\,;]{{4,}})"""
 )
 BEARER = r"bearer(?:\s|%20|\+)+([\w.~+/=-]{8,})"
 BASIC = r"""basic(?:\s|%20)+([A-Za-z0-9+/]{8,}={0,2})|_?auth\\*["']?\s*[=:]\s*\\*["']?([A-Za-z0-9+/]{8,}={0,2})"""

@@ -155,7 +155,7 @@ def facets(sources: QuestionSources, *, entity: p.Entity, name: p.Facet, limit: 
 
 @question("reported", called=None, reads_lake=True)
 def reported(
-    sources: QuestionSources, *, from_: p.From, to: p.To = None, after: p.After = None, limit: p.Listed = 1_000
+    sources: QuestionSources, *, from_: p.From, to: p.To = None, after: p.After = None, limit: p.Limit = 1_000
 ) -> report_answers.ReportedRuns:  # fmt: skip
     """List the runs of which events were received in a time, and what transports lost: who reported."""
     window = ReceiptWindow(from_, time.time_ns() // 1000 if to is None else to)

@@ -12,7 +12,8 @@ from headwater.reconcile.joining.history_join import Patience, unreported
 from headwater.reconcile.joining.landed_runs import LandedRuns
 from headwater.reconcile.table_commits import CommittedTable
 
-_PAGE = 1_000
+_PAGE = 10_000
+"""Each page reads the columns of the whole time once more."""
 
 Ask = Callable[[str, dict[str, str]], Any]
 """Asks Headwater a question by its path, with parameters as HTTP has them; answers as JSON has them."""

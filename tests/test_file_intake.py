@@ -142,6 +142,17 @@ def test_a_line_that_is_no_event_is_kept_with_its_file_and_line(taking: Taking) 
     assert taking.take().rejected == 0
 
 
+def test_a_line_whose_end_comes_after_it_was_taken_is_counted_once(taking: Taking) -> None:
+    first, second = events(2)
+    path = taking.write("log.ndjson", first, torn=second)
+    assert taking.take().events == 2
+
+    taking.write("log.ndjson", b"", b"{no json", append=True)
+
+    assert taking.take(whole=False).rejected == 1
+    assert taking.origins() == [f"{path}:3"]
+
+
 def test_a_torn_last_line_is_waited_for(taking: Taking) -> None:
     first, second, third = events(3)
     taking.write("log.ndjson", first, torn=second[:20])

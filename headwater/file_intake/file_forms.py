@@ -99,9 +99,10 @@ def _lines(file: BinaryIO, place: FilePlace) -> Iterator[Piece]:
     for each in lines_of(file, place.line, place.position):
         if is_filled(each):
             text = each.text or b""
+            has_ended = each.text is None or text.endswith(b"\n")
+            behind = each.line if has_ended else each.line - 1  # its end, which is still to come, is read as its rest
             # an object that is complete has no more to come, whether its line has ended or not
-            whole = each.text is None or text.endswith(b"\n") or _is_object(text)
-            yield Piece(text, each.line, FilePlace("lines", each.end, each.line), whole)
+            yield Piece(text, each.line, FilePlace("lines", each.end, behind), has_ended or _is_object(text))
 
 
 def _gzip(file: BinaryIO, _: GetClaim) -> Iterator[EventText]:

@@ -16,7 +16,10 @@ from tests.spark_noise import SPARK_NOISE
 pytestmark = [*SPARK_NOISE, pytest.mark.slow, pytest.mark.timeout(900)]
 
 BEGAN_US = 1_772_000_000_000_000
-RUNS = [f"0193a2b4-0000-7000-8000-{number:012}" for number in range(4)]
+NOTHING: FindingKind = "committed_nothing"
+NEVER: FindingKind = "never_ended"
+SILENT: FindingKind = "no_datasets"
+RUNS = [f"0193a2b4-0000-7000-8000-{number:012}" for number in range(5)]
 
 
 def compared(minute: int, *found: tuple[FindingKind, str], name: str = "nightly") -> bytes:
@@ -38,11 +41,10 @@ def test_gold_says_what_was_found_of_a_run_until_another_comparison_does(spark: 
         return [row.finding for row in rows]
 
     ran = [body for run in RUNS for body in run_events("load", BEGAN_US, BEGAN_US + 1_000_000, run=run)]
-    nothing, never, silent = "committed_nothing", "never_ended", "no_datasets"
-    first = compared(1, ("committed_nothing", RUNS[0]), ("never_ended", RUNS[1]), ("commit_without_run", RUNS[2]))
-    assert found_behind(*ran, first) == [nothing, never, None, None]
-    other = compared(2, ("no_datasets", RUNS[1]), ("no_datasets", RUNS[3]), name="other")
-    assert found_behind(other) == [nothing, never, None, silent]
+    nightly = compared(1, (NOTHING, RUNS[0]), (NEVER, RUNS[1]), ("commit_without_run", RUNS[4]))
+    assert found_behind(*ran, nightly, compared(1, (SILENT, RUNS[2]), name="hourly")) == [
+        NOTHING, NEVER, SILENT, None, None,
+    ]  # fmt: skip
     said_more = run_events("load", BEGAN_US + 5, None, run=RUNS[0])
-    assert found_behind(*said_more) == [None, never, None, silent]
-    assert found_behind(compared(3)) == [None, silent, None, silent]
+    other = compared(2, (SILENT, RUNS[1]), (SILENT, RUNS[3]), name="other")
+    assert found_behind(*said_more, other, compared(3, name="hourly")) == [None, NEVER, None, SILENT, None]

@@ -59,7 +59,7 @@ from tests.reference.world_events import (
     symlinks,
     uuid,
 )
-from tests.reference.worlds import random_world, world_in_namespace, worlds
+from tests.reference.worlds import FEW, random_world, world_in_namespace, worlds
 
 SNAPSHOT = {"eventTrigger": "PERIODIC", "eventContentMode": "COMPLETE_SNAPSHOT"}
 
@@ -581,3 +581,8 @@ def many() -> list[Reference]:
 @pytest.mark.parametrize("feature", FEATURES)
 def test_worlds_have(feature: str, many: list[Reference]) -> None:
     assert sum(bool(FEATURES[feature](lineage)) for lineage in many) >= len(many) // 100
+
+
+def test_the_few_worlds_have_it_all_too() -> None:
+    few = [Reference(random_world(seed)) for seed in FEW]
+    assert [name for name, found in FEATURES.items() if not any(map(found, few))] == []

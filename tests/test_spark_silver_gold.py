@@ -23,6 +23,7 @@ from headwater.tables import (
     TABLE_EDGES,
 )
 from tests import hostile_names, spark_driver
+from tests.reference.worlds import FEW
 from tests.spark_files import Cost, FilesRead, out_of_reach
 from tests.spark_lake import Gold, Pair, References, SparkLake, bodies
 from tests.spark_noise import SPARK_NOISE
@@ -33,9 +34,6 @@ pytestmark = [
     pytest.mark.timeout(1800),  # the fixture is most of it; bounds what hangs, on a machine with other work too
     *SPARK_NOISE,
 ]
-
-WORLDS = range(60)
-"""As many as take every way at least once; `make torture` takes 2,000."""
 
 LATER = "ffffffff-ffff-7fff-bfff-ffffffffffff"
 """The id of a run that began after all others, as UUIDv7 ids sort."""
@@ -53,9 +51,12 @@ HISTORY = [
 
 @pytest.fixture(scope="module")
 def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkLake:
-    """Give many worlds, the later half of each after a process was killed amid its writes."""
+    """Give worlds that take every way, the later half of each after a process was killed amid its writes.
+
+    `make torture` takes 2,000.
+    """
     lake = SparkLake(spark, tmp_path_factory.mktemp("worlds"))
-    worlds = [*bodies(WORLDS), hostile_names.copies()]
+    worlds = [*bodies(FEW), hostile_names.copies()]
     first = [(world[: len(world) // 2], world[len(world) // 2 :]) for world in worlds]
     lake.store([body for half, _ in first for body in half])
     lake.build()

@@ -12,6 +12,7 @@ from headwater.events.redaction_names import (
     FOLLOWED,
     NAME_ONLY,
     STAGE,
+    STEM,
     WORD,
     compiled,
     is_harmless,
@@ -26,7 +27,7 @@ T = TypeVar("T")
 _FLAG = re.compile(r"--?[\w.\-]+", re.ASCII)
 _PAIRS = (("name", "value"), ("key", "value"), ("Name", "Value"), ("Key", "Value"))
 _PROSE = frozenset({"description", "comment", "documentation", "doc"})
-_NAME = rf"(?:(?:{WORD}){STAGE}|(?:{NAME_ONLY})\d*)"
+_NAME = rf"(?:(?:{WORD}|(?:\\[nrtbf]|\\u00[01][0-9a-f])(?:{STEM})?pass){STAGE}|(?:{NAME_ONLY})\d*)"
 _BETWEEN = r"(?:[\s'`\]]|\\[\x22\\nrtfb]|\\u00[01][0-9a-f])*"
 _TRIGGERS = "|".join(
     [
@@ -36,14 +37,15 @@ _TRIGGERS = "|".join(
         rf"{_NAME}\x22\s*:\s*\x22",
         rf"{_NAME}\x22.*\x22value\x22|\x22value\x22.*{_NAME}\x22",
         rf"{_NAME}{_BETWEEN}(?:[-=:('`>|!<$]|%3D|\\\x22|</name>|value|is\b|,[\s\\])",
+        rf"<[\w.:-]*{_NAME}[\s\\]",
         r"(?:create|alter|modify)(?:\s|\\[nrt])+(?:user|login|role)|login(?:\s|\\[nrt])+\S+\s+password",
-        rf"{_NAME}(?:\s|\\[nrt])+(?:U&|[a-z]{{1,2}})'",
+        rf"{_NAME}(?:\s|\\[nrt])+(?:U&|[a-z]{{1,2}})(?:'|\\\x22)",
         rf"(?:-|set\s|env\s|arg\s)[\w.-]*{_NAME}[\s\\\x22=]",
         FOLLOWED,
-        r"bearer(?:[\s%+]|\\)|basic[\s\\%]|identified[\s\\]|digest[\s\\]|auth[\\'= :]|private-lines",
+        r"bearer(?:[\s%+]|\\)|basic[\s\\%]|identified[\s\\]|digest[\s\\]|auth[\\'= :(]|private-lines",
         r"hooks\.|webhook|/bot\d|pagerduty",
         r"\.logon|connect\s+(?:to\s|\w+/)|sqlplus|rman\s|(?:exp|imp)dp\s|:(?:5432|\*):\w+:\w+:",
-        r"\.login\(|getconnection\(|jwt\.|crypt\(|mysql|mariadb|postgresql\s*\(|remote(?:secure)?\s*\(|mongo\w+|\bs3\w*\(",
+        r"\.login\(|getconnection\(|jwt\.|crypt\(|mysql|mariadb|postgresql\s*\(|remote(?:secure)?\s*\(|mongo\w+|s3\w*\(",
         r"curl|sshpass|(?:docker|podman|az)\s+login|sqlcmd|bcp|beeline|ldapsearch|redis-cli|password-stdin|/p\w*:",
         r"PRIVATE KEY(?: BLOCK)?-----",
         r"sig(?:nature)?(?:=|%3D)|[?&](?:code|auth)=[^\s&\x22]{8}",

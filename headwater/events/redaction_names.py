@@ -15,16 +15,17 @@ _KEY_OF = (
     "api|access|account|private|master|storage|signing|encryption|functions?|subscription|app|application|auth|secret"
     "|fernet|hmac"
 )
-_STEM = (
+STEM = (
     "db|user|usr|admin|root|my|pg|sql|ftp|smtp|mail|login|key|store|trust|ldap|proxy|conn|account|server|host|app|svc"
     "|service|redis|mongo|ora|oracle|ssh|http"
 )
+"""What may stand right before `pass` in a name."""
 
 WORD = "|".join(
     [
         r"passw(?:or)?ds?",
         r"pass(?:phrase|code)",
-        rf"(?:[._?&;,-]|\b(?:{_STEM})?)pass",
+        rf"(?:[._?&;,-]|\b(?:{STEM})?)pass",
         r"pwd",
         rf"secret(?:{_GAP}(?:value|string))?",
         rf"secret{_GAP}access{_GAP}key",

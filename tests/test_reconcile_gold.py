@@ -30,7 +30,9 @@ def compared(minute: int, *found: tuple[FindingKind, str], name: str = "nightly"
     return finding_event(name, findings, HistorySpan(0, BEGAN_US + minute * 60_000_000))
 
 
-def test_gold_says_what_was_found_of_a_run_until_another_comparison_does(spark: SparkSession, tmp_path: Path) -> None:
+def test_gold_says_what_was_found_of_a_run_until_its_next_comparison_says_otherwise(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     lake = SparkLake(spark, tmp_path)
 
     def found_behind(*bodies: bytes) -> list[str | None]:
@@ -47,4 +49,4 @@ def test_gold_says_what_was_found_of_a_run_until_another_comparison_does(spark: 
     ]  # fmt: skip
     said_more = run_events("load", BEGAN_US + 5, None, run=RUNS[0])
     other = compared(2, (SILENT, RUNS[1]), (SILENT, RUNS[3]), name="other")
-    assert found_behind(*said_more, other, compared(3, name="hourly")) == [None, NEVER, None, SILENT, None]
+    assert found_behind(*said_more, other, compared(3, name="hourly")) == [NOTHING, NEVER, None, SILENT, None]

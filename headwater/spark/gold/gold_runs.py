@@ -23,15 +23,13 @@ _JOB = ["job_namespace", "job_name"]
 def write_runs(gold: TableFolder, rules: UserRules, batch: SilverBatch | None) -> bool:
     """Take runs that a batch changes (None: there is none), and runs that are lost by now; tells if there were any."""
     lost = F.expr(lost_sql("unix_micros(last_event_at)", "unix_micros(current_timestamp())"))
-    findings = found_of_runs(batch.folder) if batch and batch.compared else None
-    due = F.expr("NOT ended") & lost
-    if findings is not None:
+    due, findings = F.expr("NOT ended") & lost, found_of_runs(batch.folder) if batch else {}
+    if batch is not None and batch.compared:
         due |= F.col("finding").isNotNull() | F.col("run_key").isin([*findings])
     rows = gold.read(RUN_HEALTH).where(due).withColumn("silent", F.lit(True))
     if batch is not None:
         fresh = _health(batch.derived.where("kind = 'RUN'"), rules).withColumn("silent", F.lit(False))
         rows = gold.few(rows.join(fresh, "run_key", "left_anti").unionByName(fresh))
-    if findings is not None:
         rows = rows.withColumn("finding", finding_of("run_key", findings))
     found, told = kept(
         rows.withColumn("state", F.when(lost, "LOST").otherwise(F.col("state"))),

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
@@ -24,8 +24,10 @@ from pyspark.sql.types import (
 
 from headwater.failpoints import reach
 from headwater.spark.delta.missing_columns import add_columns, with_nulls
-from headwater.spark.delta.transactions import Transactions
+from headwater.spark.delta.transactions import OtherDelta, Transactions
 from headwater.tables import ListOf, StructOf, Table, Type
+
+T = TypeVar("T")
 
 SKIPPED_BY = ("run_key", "parent_run", "execution", "edge_key", "name", "hour")
 """Columns by which a pass leaves files out: of these alone are statistics kept, which cost every commit."""
@@ -92,9 +94,10 @@ class TableFolder:
 
         where: files that hold no such rows by their statistics are left out.
         """
-        if not self._delta.are_there:
-            return self.read(table)
-        return self.few(with_nulls(self._delta.files(self.uri(table), where), spark_schema(table)))
+        return self._by_delta(
+            lambda: self.few(with_nulls(self._delta.files(self.uri(table), where), spark_schema(table))),
+            lambda: self.read(table),
+        )
 
     def few(self, frame: DataFrame) -> DataFrame:
         """Return a frame in one partition where all is small."""
@@ -106,38 +109,46 @@ class TableFolder:
 
     def append(self, table: Table, frame: DataFrame) -> None:
         """Add rows in one commit."""
-        self._write(table, frame, "append", {})
+        with self._written(table, "append"):
+            self._save(table, frame, "append", {})
 
     def overwrite(self, table: Table, frame: DataFrame, *, number: int | None = None) -> None:
         """Replace all rows in one commit; with a number, only if no commit with this or a higher one was made."""
-        if self._delta.are_there:
-            after = {} if number is None else {_OWN: number}
-            with self._written(table, "overwrite"):
-                self._delta.overwrite(self.uri(table), shaped(frame, table), after)
-        else:
-            numbered = {} if number is None else {"txnAppId": _OWN, "txnVersion": str(number)}
-            self._write(table, frame, "overwrite", numbered)
+        after = {} if number is None else {_OWN: number}
+        numbered = {} if number is None else {"txnAppId": _OWN, "txnVersion": str(number)}
+        with self._written(table, "overwrite"):
+            self._by_delta(
+                lambda: self._delta.overwrite(self.uri(table), shaped(frame, table), after),
+                lambda: self._save(table, frame, "overwrite", numbered),
+            )
 
     def change(self, table: Table, where: str, become: Callable[[DataFrame], DataFrame]) -> None:
         """Let the rows for which `where` holds become others, whichever these are, in one commit.
 
         Needs `CHECK` to be off.
         """
-        if not self._delta.are_there:
-            return self._write(table, become(self.read(table).where(where)), "overwrite", {"replaceWhere": where})
+        uri, kept_where = self.uri(table), f"NOT coalesce({where}, false)"
 
         def all_become(rows: DataFrame) -> DataFrame:
             rows = with_nulls(rows, spark_schema(table))
             changed = become(self.few(rows.where(where)))
-            others = rows.where(f"NOT coalesce({where}, false)")
-            return self.few(shaped(changed, table).unionByName(shaped(others, table)))
+            return self.few(shaped(changed, table).unionByName(shaped(rows.where(kept_where), table)))
+
+        def replaced() -> None:
+            self._save(table, become(self.read(table).where(where)), "overwrite", {"replaceWhere": where})
 
         with self._written(table, "change"):
-            return self._delta.change(self.uri(table), F.expr(where), all_become)
+            self._by_delta(lambda: self._delta.change(uri, F.expr(where), all_become), replaced)
 
-    def _write(self, table: Table, frame: DataFrame, mode: str, options: Mapping[str, str]) -> None:
-        with self._written(table, mode):
-            shaped(frame, table).write.format("delta").mode(mode).options(**options).save(self.uri(table))
+    def _by_delta(self, own: Callable[[], T], usual: Callable[[], T]) -> T:
+        """Let Delta's own classes do it, where they are as they are called here, else its reader and writer."""
+        if self._delta.are_there:
+            with suppress(OtherDelta):
+                return own()
+        return usual()
+
+    def _save(self, table: Table, frame: DataFrame, mode: str, options: Mapping[str, str]) -> None:
+        shaped(frame, table).write.format("delta").mode(mode).options(**options).save(self.uri(table))
 
     @contextmanager
     def _written(self, table: Table, how: str) -> Iterator[None]:

@@ -6,19 +6,27 @@ and works out the table's state, each a Spark job, though the checksum beside th
 are few. Databricks' own Delta has other classes.
 """
 
+import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from py4j.java_gateway import JavaClass
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from headwater.errors import LakeUnavailable
 
+log = logging.getLogger(__name__)
+
 Marks = Mapping[str, int]
 """Transaction (app id) to version, 0 where there is none."""
+
+
+class OtherDelta(Exception):
+    """This cluster's Delta has other classes, or its settings hide what is asked of them; nothing was committed."""
 
 
 class Transactions:
@@ -29,13 +37,26 @@ class Transactions:
         self._spark: Any = spark
         self._jvm: Any = getattr(spark.sparkContext, "_jvm")  # noqa: B009 - typed as if it could be missing
         self._package = package
+        self._are_others = False
         self._delta: Any = getattr(self._jvm, package)
         self._convert: Any = self._jvm.scala.collection.JavaConverters
 
     @property
     def are_there(self) -> bool:
-        """Whether this cluster has these classes."""
-        return isinstance(self._delta.DeltaLog, JavaClass)
+        """Whether this cluster has these classes, as far as is known."""
+        return not self._are_others and isinstance(self._delta.DeltaLog, JavaClass)
+
+    @contextmanager
+    def _tried(self) -> Iterator[None]:
+        """Raise OtherDelta where a class or method is missing; from then on these classes are not there."""
+        try:
+            yield
+        except (Py4JJavaError, Py4JNetworkError):
+            raise
+        except Py4JError as error:
+            self._are_others = True
+            log.info("This Delta has other classes: rows are replaced by its writer, with more jobs. %s", error)
+            raise OtherDelta from error
 
     def properties(self, uri: str) -> Mapping[str, str]:
         """Return the properties of a table as it is now."""
@@ -49,28 +70,38 @@ class Transactions:
         """Return a table as it is now, its files listed once, here, and not by each job that reads it.
 
         where: what the rows are that are asked for; files that hold none of these by their statistics are left out.
+        Raises OtherDelta.
         """
-        if where is None:
-            snapshot = self._snapshot(uri)
-            return self._frame(snapshot, self._every(snapshot))
-        scan = self._scan(uri, where)
-        return self._frame(scan.scannedSnapshot(), scan.files())
+        with self._tried():
+            if where is None:
+                snapshot = self._snapshot(uri)
+                return self._frame(snapshot, self._every(snapshot))
+            scan = self._scan(uri, where)
+            return self._frame(scan.scannedSnapshot(), scan.files())
 
     def overwrite(self, uri: str, rows: DataFrame, after: Marks) -> None:
-        """Replace all rows in one commit that moves transactions; does nothing where one is as far already."""
-        transaction = self._begin(uri)
-        snapshot = transaction.snapshot()
-        done = self._marks(snapshot, after) if after else {}
-        if not any(done[app_id] >= version for app_id, version in after.items()):
-            transaction.readWholeTable()
-            self._commit(transaction, rows, after, self._every(snapshot))
+        """Replace all rows in one commit that moves transactions; does nothing where one is as far already.
+
+        Raises OtherDelta.
+        """
+        with self._tried():
+            transaction = self._begin(uri)
+            snapshot = transaction.snapshot()
+            done = self._marks(snapshot, after) if after else {}
+            if not any(done[app_id] >= version for app_id, version in after.items()):
+                transaction.readWholeTable()
+                self._commit(transaction, rows, after, self._every(snapshot))
 
     def change(self, uri: str, where: Column, become: Callable[[DataFrame], DataFrame]) -> None:
-        """Let the rows of all files in which `where` may hold become others, whichever these are, in one commit."""
-        scan = self._scan(uri, where)
-        transaction = self._begin(uri, scan.scannedSnapshot())
-        transaction.readWholeTable()
-        self._commit(transaction, become(self._frame(scan.scannedSnapshot(), scan.files())), {}, scan.files())
+        """Let the rows of all files in which `where` may hold become others, whichever these are, in one commit.
+
+        Raises OtherDelta.
+        """
+        with self._tried():
+            scan = self._scan(uri, where)
+            transaction = self._begin(uri, scan.scannedSnapshot())
+            transaction.readWholeTable()
+            self._commit(transaction, become(self._frame(scan.scannedSnapshot(), scan.files())), {}, scan.files())
 
     def append(self, uri: str, rows: DataFrame, before: Marks, after: Marks) -> None:
         """Append rows in one commit that moves transactions; raises LakeUnavailable if they were not as in `before`."""

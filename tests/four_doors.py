@@ -70,7 +70,7 @@ def _asked(folder: DataFolder, data: Path) -> Iterator[tuple[tuple[str, ...], An
     def ask(question: Question, *, run: str | None = None, **asked: str) -> tuple[tuple[str, ...], Any]:
         path = {"run": run} if run else {}
         named = (str(question.called), *(f"{key}={value}" for key, value in (asked | path).items()))
-        return named, _settled(folder.ask(question, asked, **path))
+        return named, folder.ask(question, asked, **path)
 
     unused = ask(declared.unused, **EVERYTHING)
     yield unused
@@ -92,19 +92,6 @@ def _asked(folder: DataFolder, data: Path) -> Iterator[tuple[tuple[str, ...], An
         yield ask(declared.run, run=run)
     for entity, name in (("run", "headwater_pipeline"), ("run", "spark_jobDetails"), ("dataset", "schema")):
         yield ask(declared.facets, entity=entity, name=name, limit="1000")
-
-
-def _settled(told: Any) -> Any:
-    """Leave out which of several jobs that make one step `via` names: that of which the index heard first."""
-    if isinstance(told, list):
-        return [_settled(each) for each in told]
-    if isinstance(told, dict):
-        place = ("namespace", "dataset", "column")
-        return {
-            key: {name: each.get(name) for name in place} if key == "via" and each else _settled(each)
-            for key, each in told.items()
-        }
-    return told
 
 
 def layers(spark: SparkSession, data: Path) -> dict[str, list[tuple[Any, ...]]]:

@@ -45,7 +45,7 @@ def reach(
     shown = Shown(snapshot)
     columns = shown.hits(hits)
     for column, hit in zip(columns, hits if paths else (), strict=False):
-        column.path = _path(shown, found.ways, hit)
+        column.path = _path(shown, found.wave, found.ways, hit)
     stops = _stops(snapshot, starts, found.ways, counted, forward=forward)
     return Reach(shown_column(snapshot, dataset, key), mode, columns, stops, found.truncated or len(ends) > len(hits))
 
@@ -59,12 +59,12 @@ def _is_end(snapshot: Snapshot, node: int, counted: CountedEdges, mode: Mode, *,
     return True
 
 
-def _path(shown: Shown, hits: dict[int, Hit], hit: Hit) -> list[PathStep]:
+def _path(shown: Shown, wave: Wave, hits: dict[int, Hit], hit: Hit) -> list[PathStep]:
     """Return the way to a hit, nearest to the asked column first; each step as it was reached."""
     steps = [hit]
     while steps[-1].parent in hits:
         steps.append(hits[steps[-1].parent])
-    return [PathStep(*shown.place(step.node), shown.via(step)) for step in reversed(steps)]
+    return [PathStep(*shown.place(step.node), shown.via(step)) for step in wave.chosen(reversed(steps))]
 
 
 def _stops(
@@ -140,6 +140,6 @@ def path(
         shown_column(snapshot, target, to_key),
         mode,
         reached is not None,
-        [] if reached is None else _path(Shown(snapshot), hits, reached),
+        [] if reached is None else _path(Shown(snapshot), wave, hits, reached),
         _stops(snapshot, starts, hits, counted, forward=True) if reached is None else [],
     )

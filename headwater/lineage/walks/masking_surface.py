@@ -51,17 +51,18 @@ def surface(graph: Graph, tagged: Collection[int], whole: Collection[int], count
         perhaps=False,
     )
     exposed = _all(clearly)
-    direct = _all(
-        Wave(graph, sources, counted, forward=True, allowed=allowed_transformations(graph, "value", masked=True))
+    over_masks = Wave(
+        graph, sources, counted, forward=True, allowed=allowed_transformations(graph, "value", masked=True)
     )
+    direct = _all(over_masks)
     unknown = _Unknown(graph, counted, {*exposed, *sources}, frozenset(whole))
     unsettled = [hit for hit in clearly.unsettled if hit.node not in exposed]
     found = unknown.spread(direct, {*exposed, *sources}, unsettled)
-    columns = [_of_node(graph, hit, "exposed") for hit in exposed.values()]
+    columns = [_of_node(graph, hit, "exposed") for hit in clearly.chosen(exposed.values())]
     columns += found.values()
     columns += (
         _of_node(graph, hit, "masked")
-        for hit in direct.values()
+        for hit in over_masks.chosen(direct.values())
         if hit.node not in exposed and graph.columns[hit.node] not in found
     )
     shown = [each for each in columns if each.dataset not in counted.hidden]

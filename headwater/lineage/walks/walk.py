@@ -13,12 +13,13 @@ Mode = Literal["value", "any"]
 class Walked(NamedTuple):
     """Hits in order of (distance, namespace, dataset, column); truncated: there are more than asked for.
 
-    ways: all that was reached, also what is gone, by node.
+    ways: all that was reached, also what is gone, by node; which edge led there is for `wave` to choose.
     """
 
     hits: list[Hit]
     ways: dict[int, Hit]
     truncated: bool
+    wave: Wave
 
 
 def walk(
@@ -48,8 +49,10 @@ def walk(
     _take_out(masked, lambda: wave(masked=False, readers=forward))  # another way, perhaps longer, may be without a mask
     again = set(ways) if every.reread else set()
     _take_out(again, lambda: wave(masked=True, readers=False))
-    kept = (hit._replace(masked=hit.node in masked, recreated=hit.node in again) for hit in hits[:limit])
-    return Walked(list(kept) if masked or again else hits[:limit], ways, truncated)
+    kept = list(every.chosen(hits[:limit]))
+    if masked or again:
+        kept = [hit._replace(masked=hit.node in masked, recreated=hit.node in again) for hit in kept]
+    return Walked(kept, ways, truncated, every)
 
 
 def _shown(graph: Graph, hits: Iterable[Hit], counted: CountedEdges) -> Iterable[Hit]:

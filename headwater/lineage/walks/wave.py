@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from headwater.lineage.edges.nesting import CONTAINS, MAY, SURE, StepTarget
+from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.walks.adjacency import NO_EDGES, triples
 from headwater.lineage.walks.column_graph import Graph
@@ -13,6 +14,10 @@ _AGAIN = 3
 
 Step = tuple[int, int, int, int, int]
 """To which node, from which, by which `How`, of which edge set, how (`nesting`)."""
+
+
+_Rank = tuple[bool, bool, Name, str, str]
+"""By which of several edges is chosen: values before what they depend on, readable before masked, then by name."""
 
 
 class Hit(NamedTuple):
@@ -80,6 +85,30 @@ class Wave:
             if kind != _AGAIN
         ]
 
+    def chosen(self, hits: Iterable[Hit]) -> Iterator[Hit]:
+        """Let each hit name the first of the edges that lead to it from its parent, by job and transformation.
+
+        An answer must not depend on which edge set came first; the search itself takes the first that it meets.
+        """
+        best: dict[tuple[int, int], tuple[_Rank, int, int]] = {}
+        kept = list(hits)
+        nodes: dict[int, set[int]] = {}
+        for hit in kept:
+            nodes.setdefault(hit.parent, set()).add(hit.node)
+        for parent, wanted in nodes.items():
+            for far, transformation, number in triples(self._edges.get(parent, NO_EDGES)):
+                if far in wanted and self._counted.live[number] and self._allowed[transformation]:
+                    edge = (self._rank(transformation, number), transformation, number)
+                    best[parent, far] = min(best.get((parent, far), edge), edge)
+        for hit in kept:
+            _, transformation, number = best.get((hit.parent, hit.node), (None, hit.transformation, hit.edge_set))
+            yield hit._replace(transformation=transformation, edge_set=number)
+
+    def _rank(self, transformation: int, number: int) -> "_Rank":
+        what = self._graph.transformations[transformation]
+        job = self._graph.sets[number][0].job
+        return not what.direct, what.masked, job, what.subtype or "", what.description or ""
+
     def _in_order(self, steps: Iterable[Step], most: int | None) -> list[Step]:
         """Sort dataset by dataset, which is cheaper than comparing long names for each column."""
         names, keys, dataset_of = self._graph.names, self._graph.keys, self._graph.dataset_of
@@ -124,18 +153,21 @@ class Wave:
         dataset_of, reached, allowed = self._graph.dataset_of, self.reached, self._allowed
         active = self._counted.nesting.active
         plain = dataset_of[node] not in active
+        later: list[tuple[int, int, int]] = []
         for far, transformation, number in triples(edges):
             if not counts[number] or not allowed[transformation]:
                 continue
             dataset = dataset_of[far]
-            if dataset < 0:
-                found += self._cross(parent, far, transformation, number)
-            elif plain and dataset not in active:
-                if far not in reached:
-                    reached.add(far)
-                    found.append((far, parent, transformation, number, SURE))
-            else:
-                found += self._nested(parent, at, place, (far, transformation, number))
+            if dataset < 0 or not plain or dataset in active:
+                later.append((far, transformation, number))
+            elif far not in reached:
+                reached.add(far)
+                found.append((far, parent, transformation, number, SURE))
+        if len(later) > 1:
+            later.sort(key=lambda edge: self._rank(edge[1], edge[2]))
+        for edge in later:
+            crosses = dataset_of[edge[0]] < 0
+            found += self._cross(parent, *edge) if crosses else self._nested(parent, at, place, edge)
 
     def _nested(self, parent: int, at: int, place: tuple[int, str], edge: tuple[int, int, int]) -> Iterator[Step]:
         """Follow an edge between datasets with nested columns (rule 12)."""

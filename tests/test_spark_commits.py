@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.errors import LakeUnavailable
 from headwater.spark.delta.spark_delta import CHECK, TableFolder, settings
 from headwater.spark.delta.transactions import Transactions
-from headwater.spark.delta.versions import undisturbed
+from headwater.spark.delta.versions import SIGNED, said_last, undisturbed
 from headwater.tables import Table
 from tests.spark_files import Cost
 from tests.spark_noise import SPARK_NOISE
@@ -90,6 +90,15 @@ def test_where_delta_does_not_answer_as_it_does_here_its_writer_does_the_same(fo
         folder.change(TABLE, "run_key = 'a'", lambda found: found.withColumn("number", F.lit(7)))
         folder.overwrite(TABLE, folder.fixed(TABLE).where("number > 2"), number=1)
     assert rows(folder) == [("a", 7), ("c", 30), (None, 3)]
+
+
+@pytest.mark.parametrize("folder", [OURS], indirect=True)
+def test_what_is_listed_once_belongs_to_the_session_that_asked(folder: TableFolder) -> None:
+    """A notebook may have a session of its own: what is written from such a frame has that session's settings."""
+    other = TableFolder(folder.spark.newSession(), folder.root, [TABLE])
+    with settings(other.spark, {SIGNED: "another"}):
+        other.append(TABLE, other.fixed(TABLE).where("number = 1"))
+    assert said_last(folder, TABLE) == "another"
 
 
 def test_what_changed_meanwhile_is_not_written_over(spark: SparkSession, tmp_path: Path) -> None:

@@ -116,9 +116,14 @@ class Transactions:
             raise LakeUnavailable(f"Cannot append to {uri}: {reason}. The batch is tried again.") from error
 
     def _begin(self, uri: str, snapshot: Any = None) -> Any:
-        session, option = self._spark._jsparkSession, self._jvm.scala.Option
-        getattr(self._jvm, session.getClass().getName()).setActiveSession(session)  # whose settings count
-        return self._delta.DeltaLog.forTable(session, uri).startTransaction(option.empty(), option.apply(snapshot))
+        table, option = self._delta.DeltaLog.forTable(self._active(), uri), self._jvm.scala.Option
+        return table.startTransaction(option.empty(), option.apply(snapshot))
+
+    def _active(self) -> Any:
+        """Return our session, from now on this thread's: Delta takes that one's settings, and makes frames of it."""
+        session = self._spark._jsparkSession
+        getattr(self._jvm, session.getClass().getName()).setActiveSession(session)
+        return session
 
     def _commit(self, transaction: Any, rows: DataFrame, after: Marks, replaced: Any = None) -> None:
         """Write rows and commit them; replaced: the files that go."""
@@ -169,6 +174,7 @@ class Transactions:
         return plan.relation().location().preparedScan()
 
     def _frame(self, snapshot: Any, files: Any) -> DataFrame:
+        self._active()
         none = self._jvm.scala.Option.empty()
         return DataFrame(snapshot.deltaLog().createDataFrame(snapshot, files, False, none), self._spark)
 

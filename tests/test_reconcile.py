@@ -14,8 +14,7 @@ from tests.reconciling import SPARK, Json, kinds, land, reconcile, run_events, s
 from tests.running import Running, headwater
 
 MINUTE_US = 60_000_000
-NOW_US = time.time_ns() // 1000
-AGO_US = NOW_US - 120 * MINUTE_US
+AGO_US = time.time_ns() // 1000 - 120 * MINUTE_US
 TABLE = {"namespace": "file", "name": "/lake/t"}
 
 
@@ -59,7 +58,7 @@ def test_executions_are_found_by_their_ids_by_parents_and_else_by_name_and_time(
         ("4", "other_app", AGO_US, end),  # a run of that name says that it is of another application
         ("app-5", "opened", AGO_US, end),
         ("6", "still_runs", AGO_US, None),
-        ("7", "just_ended", AGO_US, NOW_US - MINUTE_US),
+        ("7", "just_ended", AGO_US, time.time_ns() // 1000 - MINUTE_US),
     ]
 
     found = reconcile(tmp_path / "data", "--history", exported(tmp_path, rows))

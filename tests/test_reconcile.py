@@ -93,6 +93,23 @@ def test_an_application_that_reports_no_dataset_is_told_and_fails_no_build(tmp_p
     assert kinds(found) == [("no_datasets", "rdds")]
 
 
+def test_an_application_whose_log_breaks_off_is_told_though_its_jobs_ended(tmp_path: Path) -> None:
+    """Of a session that was killed a listener's own start may be missing, or be of a job `unknown` (Spark 3.5.7)."""
+    log = tmp_path / "logs" / "app-1.inprogress"
+    log.parent.mkdir()
+    times = {"App ID": "app-1", "App Name": "nightly", "Timestamp": AGO_US // 1000}
+    log.write_text(json.dumps({"Event": "SparkListenerApplicationStart", **times}, separators=(",", ":")))
+    os.utime(log, (AGO_US / 1e6, AGO_US / 1e6))
+    wrote = run_events("nightly.save", AGO_US, AGO_US, facets=of_application("app-1"), outputs=[TABLE], producer=SPARK)
+    land(tmp_path / "data", wrote)
+
+    found = reconcile(tmp_path / "data", "--history", f"eventlogs:{log.parent}", "--silent", "1h", status=1)
+
+    assert [(each["kind"], each["id"], each["run"], each["certain"]) for each in found["items"]] == [
+        ("never_ended", "app-1", None, False)
+    ]
+
+
 def test_what_a_transport_dropped_is_told_with_its_count(tmp_path: Path) -> None:
     said = {"transport": "onelake", "application": "app-1", "applicationName": "nightly", "dropped": 12}
     line = {"headwater": {**said, "queueFull": 12, "since": stamp(AGO_US), "until": stamp(AGO_US + MINUTE_US)}}

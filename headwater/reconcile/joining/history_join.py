@@ -42,7 +42,10 @@ def unreported(entries: Sequence[HistoryEntry], runs: LandedRuns, by: Patience) 
             yield _not_reported(entry)
         elif entry.is_spark and not any(run.said.reads or run.said.writes for run in found.values()):
             yield _no_datasets(entry, found)
-        yield from (_never_ended(entry, run, certain) for run in _open(found))
+        unended = _open(found)
+        yield from (_never_ended(entry, run, certain) for run in unended)
+        if entry.ended_us is None and found and not unended:
+            yield _broken_off(entry, found)
     yield from _lost(runs, joined, by)
 
 
@@ -112,6 +115,18 @@ def _never_ended(entry: HistoryEntry, run: LandedRun, certain: bool) -> Finding:
         run=run.said.id,
         reason=f"{_it(entry)}, but its run {run.said.id} has no end; its newest event is of {run.said.last_event}.",
         advice=_LOOK_FOR_END if ended else _LOOK_LATER,
+    )
+
+
+def _broken_off(entry: HistoryEntry, found: Mapping[str, LandedRun]) -> Finding:
+    """Tell it by the history alone: a listener may fail to send the application's own run, or to name it."""
+    return _finding(
+        entry,
+        kind="never_ended",
+        certain=False,
+        count=len(found),
+        reason=f"{_it(entry)}; its own history has no end of it, though its {len(found)} runs that landed have one.",
+        advice=_LOOK_LATER,
     )
 
 

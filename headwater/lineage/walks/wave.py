@@ -90,19 +90,26 @@ class Wave:
 
         An answer must not depend on which edge set came first; the search itself takes the first that it meets.
         """
-        best: dict[tuple[int, int], tuple[_Rank, int, int]] = {}
         kept = list(hits)
-        nodes: dict[int, set[int]] = {}
-        for hit in kept:
-            nodes.setdefault(hit.parent, set()).add(hit.node)
-        for parent, wanted in nodes.items():
-            for far, transformation, number in triples(self._edges.get(parent, NO_EDGES)):
-                if far in wanted and self._counted.live[number] and self._allowed[transformation]:
-                    edge = (self._rank(transformation, number), transformation, number)
-                    best[parent, far] = min(best.get((parent, far), edge), edge)
+        nodes = {hit.node for hit in kept}
+        best: dict[tuple[int, int], tuple[_Rank, int, int]] = {}
+        for parent in {hit.parent for hit in kept}:
+            edges = self._edges.get(parent, NO_EDGES)
+            if len(edges) > 3 and 3 * len(set(edges[::3])) < len(edges):  # mostly one edge leads to a column
+                self._rate(parent, [edge for edge in triples(edges) if edge[0] in nodes], best)
         for hit in kept:
             _, transformation, number = best.get((hit.parent, hit.node), (None, hit.transformation, hit.edge_set))
-            yield hit._replace(transformation=transformation, edge_set=number)
+            changes = best and (transformation, number) != (hit.transformation, hit.edge_set)
+            yield hit._replace(transformation=transformation, edge_set=number) if changes else hit
+
+    def _rate(
+        self, parent: int, edges: Iterable[tuple[int, int, int]], best: dict[tuple[int, int], tuple["_Rank", int, int]]
+    ) -> None:
+        """Note the first of the edges from a node to each other one."""
+        for far, transformation, number in edges:
+            if self._counted.live[number] and self._allowed[transformation]:
+                edge = (self._rank(transformation, number), transformation, number)
+                best[parent, far] = min(best.get((parent, far), edge), edge)
 
     def _rank(self, transformation: int, number: int) -> "_Rank":
         what = self._graph.transformations[transformation]

@@ -1,16 +1,14 @@
 """Files of every transport reach the receiver, each event once, whatever becomes of the files."""
 
 import gzip
-import io
 import json
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-import fastavro
 import pytest
 from openlineage.client import OpenLineageClient
 from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
@@ -25,23 +23,11 @@ from headwater.file_intake.sources.file_source import FoundFile
 from headwater.file_intake.sources.local_files import LocalFiles
 from headwater.file_intake.taken_ledger import TakenLedger, ledger_path
 from headwater.sinks.connecting.kept_connection import HttpAnswer
+from tests.captured import captured
 from tests.made_events import body, run_event
 from tests.taking import DAY_US, Taking, all_but_certain, events
 
 LOSSES = {"applicationName": "nightly", "application": "app-1", "dropped": 3, "until": "2026-03-02T00:00:01.500Z"}
-_CAPTURED = {
-    "type": "record",
-    "name": "EventData",
-    "namespace": "Microsoft.ServiceBus.Messaging",
-    "fields": [
-        {"name": "SequenceNumber", "type": "long"},
-        {"name": "Offset", "type": "string"},
-        {"name": "EnqueuedTimeUtc", "type": "string"},
-        {"name": "SystemProperties", "type": {"type": "map", "values": ["long", "double", "string", "bytes"]}},
-        {"name": "Properties", "type": {"type": "map", "values": ["long", "double", "string", "bytes", "null"]}},
-        {"name": "Body", "type": ["null", "bytes"]},
-    ],
-}
 
 
 @pytest.fixture
@@ -49,18 +35,6 @@ def taking(tmp_path: Path) -> Iterator[Taking]:
     made = Taking(tmp_path)
     yield made
     made.close()
-
-
-def captured(*records: tuple[bytes, Mapping[str, object]]) -> bytes:
-    """Return a file as Event Hubs Capture writes it."""
-    file = io.BytesIO()
-    shared = {"Offset": "0", "EnqueuedTimeUtc": "3/1/2026 12:00:00 PM", "SystemProperties": {}}
-    rows = [
-        {**shared, "SequenceNumber": number, "Properties": properties, "Body": text}
-        for number, (text, properties) in enumerate(records)
-    ]
-    fastavro.writer(file, fastavro.parse_schema(_CAPTURED), rows, codec="deflate")
-    return file.getvalue()
 
 
 def lines(bodies: list[bytes]) -> bytes:

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import fastavro
 import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
@@ -22,6 +21,7 @@ from headwater.spark.landing.landed_streams import BATCH_RECORDS
 from headwater.spark.landing.landing_job import ingest
 from headwater.spark.landing.landing_kinds import Landing, take_in
 from headwater.spark.one_pass import alone
+from tests.captured import captured
 from tests.lake_check import rows
 from tests.parsing import World, event
 from tests.running import headwater
@@ -33,44 +33,11 @@ pytestmark = [
     *SPARK_NOISE,
 ]
 
-_VALUES = ["long", "double", "string", "bytes", "null"]
-_CAPTURE = fastavro.parse_schema(
-    {
-        "type": "record",
-        "name": "EventData",
-        "namespace": "Microsoft.ServiceBus.Messaging",
-        "fields": [
-            {"name": "SequenceNumber", "type": "long"},
-            {"name": "Offset", "type": "string"},
-            {"name": "EnqueuedTimeUtc", "type": "string"},
-            {"name": "SystemProperties", "type": {"type": "map", "values": _VALUES[:4]}},
-            {"name": "Properties", "type": {"type": "map", "values": _VALUES}},
-            {"name": "Body", "type": ["null", "bytes"]},
-        ],
-    }
-)
-"""As the service documents the files of Event Hubs Capture."""
 
-
-def capture(path: Path, *records: tuple[bytes | None, dict[str, Any]], at: str = "3/1/2026 1:02:03 PM") -> None:
+def capture(path: Path, *records: tuple[bytes | None, dict[str, Any]], **how: str) -> None:
     """Write one file of Capture."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file:
-        fastavro.writer(
-            file,
-            _CAPTURE,
-            [
-                {
-                    "SequenceNumber": number,
-                    "Offset": str(number),
-                    "EnqueuedTimeUtc": at,
-                    "SystemProperties": {"x-opt-enqueued-time": 1},
-                    "Properties": properties,
-                    "Body": body,
-                }
-                for number, (body, properties) in enumerate(records)
-            ],
-        )
+    path.write_bytes(captured(*records, codec="null", **how))
 
 
 class Lake:

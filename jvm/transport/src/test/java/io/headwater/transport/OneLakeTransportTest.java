@@ -94,6 +94,7 @@ class OneLakeTransportTest {
     List<String> said = World.logged(() -> transport.emit(World.unserialisable(new IllegalStateException("a plan that is gone"))));
     transport.emit(World.event(1));
     transport.close();
+    said.removeIf(each -> !each.startsWith("[main]")); // the writer's thread says meanwhile where lineage goes to
     assertTrue(said.get(said.size() - 1).contains("a plan that is gone"), said::toString);
     assertEquals(OpenLineageClientUtils.toJson(World.event(1)), world.lines().get(0));
     assertTrue(world.lines().get(1).contains("\"dropped\":1,\"queueFull\":0,\"unserialisable\":1"), world.lines().get(1));

@@ -44,7 +44,7 @@ $(WEB_TYPES): $(READY) $(WEB_PACKAGES) tools/openapi.py $(shell find headwater/a
 jvm: $(JARS)  ## the jars of the OneLake transport and of the Spark plugin, with their own tests
 
 .SECONDEXPANSION:
-jvm/%.jar: jvm/$$(firstword $$(subst /, ,$$*))/pom.xml $$(shell find jvm/$$(firstword $$(subst /, ,$$*))/src -type f)
+jvm/%.jar: jvm/$$(firstword $$(subst /, ,$$*))/pom.xml $$(shell find jvm/$$(firstword $$(subst /, ,$$*))/src jvm/testing -type f)
 	@command -v mvn >/dev/null || { echo "mvn is missing, which builds our jars: apt-get install openjdk-17-jdk-headless maven"; exit 2; }
 	@echo "Building $(@F) and running its tests (a minute; the first time it fetches Spark and Hadoop)"
 	@mvn -B -q -f $< package

@@ -4,7 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.headwater.spark.TroubledFileSystem.Trouble;
+import io.headwater.testing.TroubledFileSystem;
+import io.headwater.testing.TroubledFileSystem.Trouble;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;

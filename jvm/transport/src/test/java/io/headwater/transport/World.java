@@ -1,6 +1,7 @@
 package io.headwater.transport;
 
-import io.headwater.transport.TroubledFileSystem.Trouble;
+import io.headwater.testing.TroubledFileSystem;
+import io.headwater.testing.TroubledFileSystem.Trouble;
 import io.openlineage.client.OpenLineage;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;

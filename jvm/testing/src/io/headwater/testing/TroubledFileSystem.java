@@ -1,4 +1,4 @@
-package io.headwater.spark;
+package io.headwater.testing;
 
 import java.io.FilterOutputStream;
 import java.io.IOException;
@@ -15,34 +15,34 @@ import org.apache.hadoop.util.Progressable;
 
 /** This machine's disk under {@code troubled://NAME/}, with the troubles of a store far away, by its name. */
 public final class TroubledFileSystem extends RawLocalFileSystem {
-  static final String SCHEME = "troubled";
+  public static final String SCHEME = "troubled";
   private static final Map<String, Trouble> TROUBLES = new ConcurrentHashMap<>();
 
   private URI uri;
   private Trouble trouble;
 
   /** What is wrong with a store now. */
-  static final class Trouble {
+  public static final class Trouble {
     /** Thrown by every call, such as without a token. */
-    volatile IOException refusal;
+    public volatile IOException refusal;
 
     /** Bytes until the store is full. */
-    volatile long room = Long.MAX_VALUE;
+    public volatile long room = Long.MAX_VALUE;
 
     /** A rename comes through, and its answer is lost. */
-    volatile boolean losesAnswers;
+    public volatile boolean losesAnswers;
 
     /** A write takes a permit: without permits it waits. */
-    final Semaphore gate = new Semaphore(1_000_000);
+    public final Semaphore gate = new Semaphore(1_000_000);
 
     /** A permit for each write that has begun, for each file that is there under its name. */
-    final Semaphore begun = new Semaphore(0);
+    public final Semaphore begun = new Semaphore(0);
 
-    final Semaphore landed = new Semaphore(0);
+    public final Semaphore landed = new Semaphore(0);
   }
 
   /** Give a store of this name its troubles. */
-  static void trouble(String name, Trouble trouble) {
+  public static void trouble(String name, Trouble trouble) {
     TROUBLES.put(name, trouble);
   }
 

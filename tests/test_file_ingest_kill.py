@@ -80,7 +80,8 @@ def besieged(tmp_path: Path, *, kills: int, files: int, events: int) -> None:
         DeltaTable(tmp_path / "data" / "lake" / "bronze" / "events").to_pyarrow_table().column("run_id").to_pylist()
     )
     assert found == Counter(writers.runs)
-    assert (audit["rejected"], audit["refused"], audit["balanced"]) == (0, 0, True)
+    assert (audit["rejected"], audit["balanced"]) == (0, True)
+    assert audit["refused"] <= kills  # a kill amid a request leaves a body without its end
     assert 0 < audit["duplicates"] <= kills * 500  # a batch without an answer each, at most
 
 

@@ -46,8 +46,8 @@ def scope_of(http: str) -> KeyScope | None:
 def check_datasets(scope: KeyScope, event: Event) -> None:
     """Raise InvalidEvent (`scope`) where an event decides over a dataset of somebody else.
 
-    It does by `lifecycleStateChange` DROP, RENAME, TRUNCATE, of the renamed dataset, too; by `tags` and `symlinks` for a
-    key that names its `datasets`, because producers send these with tables of any catalogue.
+    It does by `lifecycleStateChange` DROP, RENAME, TRUNCATE, of the renamed dataset, too; by `tags` and `symlinks` for
+    a key that names its `datasets`, because producers send these with tables of any catalogue.
     """
     for use in (*event.said.inputs, *event.said.outputs):
         for what, namespace in _decided(use, by_name=scope.datasets is not None):

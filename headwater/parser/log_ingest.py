@@ -48,7 +48,7 @@ class Parser:
         self._window = DedupeWindow()
         self._hashes: set[bytes] = set()
         self._decided: set[int] = set()
-        self._begun = RunsBegun(bronze)
+        self._begun = RunsBegun(bronze.begun_in)
         self.committed = _UNKNOWN
         """The newest sequence in the lake, as of this process's last commit or look."""
         self._done = _Done()

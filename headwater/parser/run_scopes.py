@@ -6,7 +6,6 @@ from headwater.errors import InvalidEvent
 from headwater.eventlog import LoggedRecord
 from headwater.events.event import Event
 from headwater.events.key_scope import check_datasets, check_run, scope_of
-from headwater.lake.bronze_tables import Bronze
 
 MAX_RUNS = 100_000
 LOOK_BACK_US = 31 * 24 * 3600 * 1_000_000
@@ -26,9 +25,9 @@ def nothing_begun(_runs: Collection[str], _now_us: int) -> Mapping[str, str]:
 class RunsBegun:
     """Looks up in bronze where runs began; asks nothing as long as no scoped key sends."""
 
-    def __init__(self, bronze: Bronze) -> None:
-        """Remember nothing yet."""
-        self._bronze = bronze
+    def __init__(self, look_up: Callable[[Collection[str], int | None], Mapping[str, str]]) -> None:
+        """Remember nothing yet. look_up: `Bronze.begun_in`."""
+        self._look_up = look_up
         self._known: dict[str, str] = {}
 
     def __call__(self, runs: Collection[str], now_us: int) -> Mapping[str, str]:
@@ -36,8 +35,8 @@ class RunsBegun:
         unknown = [run for run in runs if run not in self._known]
         timed = [run for run in unknown if run[14] == "7"]
         others = [run for run in unknown if run[14] != "7"]
-        found: dict[str, str] = self._bronze.begun_in(timed) if timed else {}
-        found |= self._bronze.begun_in(others, now_us - LOOK_BACK_US) if others else {}
+        found = dict(self._look_up(timed, None)) if timed else {}
+        found |= self._look_up(others, now_us - LOOK_BACK_US) if others else {}
         self.remember(found)
         return {run: self._known[run] for run in runs if run in self._known} | found
 

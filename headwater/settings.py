@@ -66,6 +66,12 @@ class GeneralSettings(BaseModel):
     ingest: tuple[str, ...] = Field(
         (), description="Folders from which the Function App's timer `ingest` takes files, such as `abfss://…`."
     )
+    ingest_keep_hours: float = Field(
+        0.0,
+        ge=0,
+        description="Hours after which the timer `ingest` deletes a file that it took, once its events are in bronze; "
+        "0 keeps all.",
+    )
     ingest_options: dict[str, Secret] = Field(
         {}, description="`account_name` and `account_key`, or `sas_token`, for files in Azure instead of an identity."
     )

@@ -42,7 +42,8 @@ class GeneralSettings(BaseModel):
     )
     keys: tuple[Key, ...] = Field((), description="Keys of producers and readers: name, key, roles, namespaces.")
     allowed_hosts: tuple[str, ...] = Field(
-        ("localhost", "127.0.0.1", "::1"), description="Host headers taken while there are no keys."
+        ("localhost", "127.0.0.1", "::1"),
+        description="Names in Host headers, and origins of other pages, taken while there are no keys.",
     )
     max_body_bytes: int = Field(32 << 20, gt=0, description="Largest inflated body of one request.")
     request_timeout_s: float = Field(

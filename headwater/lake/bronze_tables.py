@@ -17,6 +17,9 @@ Rows = Mapping[str, Sequence[tuple[int, Row]]]
 
 _ONE_ROW_EACH = frozenset({REJECTED.name, DUPLICATES.name, REFUSED.name})
 
+REMOVED = "headwater/removed"
+"""Transaction of `events`: how many of its rows were taken out on purpose, by age or by `headwater forget`."""
+
 Life = tuple[str, int, int]
 """An ended log epoch: name, events in the lake that the present one does not count, when it ended (us)."""
 
@@ -25,11 +28,12 @@ Life = tuple[str, int, int]
 class Counts:
     """Rows of the lake up to the watermark; a gap counts by its length, refused requests one by one.
 
-    notes: records of the log's present life that only note refused requests; earlier: what its lives before received;
-    watermarks: by partition.
+    stored: with those that were removed on purpose since; notes: records of the log's present life that only note
+    refused requests; earlier: what its lives before received; watermarks: by partition.
     """
 
     stored: int
+    removed: int
     duplicates: int
     rejected: int
     refused: int
@@ -155,8 +159,9 @@ class Bronze:
     def counts(self, sources: Sequence[Source]) -> Counts:
         """Count what the lake holds up to its watermarks, all of one moment; sources: the partitions of one log."""
         if not self.exists():
-            return Counts(0, 0, 0, 0, 0, 0, {source.partition: 0 for source in sources})
-        stored, watermarks = self.events.rows_and_watermarks(source.app_id for source in sources)
+            return Counts(0, 0, 0, 0, 0, 0, 0, {source.partition: 0 for source in sources})
+        apps = [source.app_id for source in sources]
+        rows, (*watermarks, removed) = self.events.rows_and_watermarks([*apps, REMOVED])
         epoch = sources[0].epoch
         beyond = " OR ".join(
             f"(partition = '{source.partition}' AND sequence > {watermark})"
@@ -164,7 +169,8 @@ class Bronze:
         )
         done = f"NOT (incarnation = '{epoch}' AND ({beyond}))"
         return Counts(
-            stored=stored,
+            stored=rows + removed,
+            removed=removed,
             duplicates=self._number(DUPLICATES, "count(*)", done),
             rejected=self._number(REJECTED, "sum(to_sequence - sequence + 1)", done),
             refused=self._number(REFUSED, "sum(count)", done),

@@ -15,7 +15,7 @@ from headwater.lake.ownership import check_life
 from headwater.parser.attempts import BATCH_RECORDS
 from headwater.parser.bronze_batch import Before, BronzeBatch, bisect, build_batch, lost_batch, rejected_batch
 from headwater.parser.dedupe_window import MAX_AGE_US, MAX_IDS, DedupeWindow
-from headwater.parser.run_scopes import RunsBegun
+from headwater.parser.runs_begun import RunsBegun
 
 log = logging.getLogger(__name__)
 

@@ -107,7 +107,7 @@ class Heavy:
         return [{**said, "name": name, "field": f"c{n}"} for n, name in enumerate(names)]
 
     def _field(self, number: int) -> dict[str, Any]:
-        field = {"name": f"c{number}", "type": "string", "description": self._text(self.text)}
+        field: dict[str, Any] = {"name": f"c{number}", "type": "string", "description": self._text(self.text)}
         for _ in range(min(self.nested, _DEEPEST)):
             field = {"name": f"c{number}", "type": "struct", "fields": [field]}
         return field

@@ -57,7 +57,7 @@ class Naming:
         index = bisect_right(locations, time_us, key=lambda at_us: at_us[0])
         if index == 0:
             return locations[0][1]
-        return min(location for at_us, location in locations[:index] if at_us == locations[index - 1][0])
+        return locations[bisect_left(locations, locations[index - 1][:1])][1]  # of one instant the smallest
 
     def set_changes(self, run_key: str, sent: Iterable[Change]) -> list[Span]:
         """Take what a run drops and renames now, oldest first; returns names that mean something else now, and when."""

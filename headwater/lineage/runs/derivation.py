@@ -96,10 +96,10 @@ class Derivation:
     def see(self, runs: Runs, moved: Set[Span]) -> Runs:
         """Take the schemas of new facts; returns runs with those whose columns they may change."""
         looked_at = self.looked_at = {dataset for span in moved for dataset in self.naming.datasets_in(span)}
+        names = {span.name for span in moved}.union(*map(self.naming.names_of, looked_at))
         looked_at |= self.naming.generations.taken_back()
         found: set[str] = set()
         if moved:
-            names = {name for span in moved for name in (span.name, *self._names_in(span))}
             self._store.keep_whole(name for name in names if not self.naming.is_constant(name))
             self.schemas.forget({dataset for dataset in looked_at if dataset.generation in runs})
             found.update(key for dataset in looked_at for key in self._store.borrowers(dataset))
@@ -122,6 +122,3 @@ class Derivation:
 
     def _with(self, runs: Runs, others: Iterable[str]) -> Runs:
         return {**runs, **self._store.facts(set(others) - runs.keys())}
-
-    def _names_in(self, span: Span) -> set[Name]:
-        return {name for dataset in self.naming.datasets_in(span) for name in self.naming.names_of(dataset)}

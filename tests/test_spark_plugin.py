@@ -18,11 +18,12 @@ import pytest
 from deltalake import DeltaTable
 
 from headwater.spark.session import CONF
-from tools.jars import PLUGIN, built, class_path
+from tools.jars import PLUGIN, built, class_path, listeners
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 ROOT = Path(__file__).parents[1]
+OLDEST = listeners()[0]
 Row = dict[str, Any]
 
 
@@ -198,7 +199,7 @@ def test_a_body_is_kept_as_it_came(cluster: Driver) -> None:
 
 def test_two_sessions_of_one_process_and_a_kill(tmp_path: Path) -> None:
     """The oldest listener keeps the address of a process's first session; a kill loses what is in memory alone."""
-    with closing_driver(Driver(tmp_path / "twice", "1.27.0", bufferBytes="8k")) as driver:
+    with closing_driver(Driver(tmp_path / "twice", OLDEST, bufferBytes="8k")) as driver:
         one = driver.tell("write")
         driver.tell("flush")
         driver.tell("again")

@@ -1,7 +1,7 @@
 """The bronze tables as one thing: who owns them, how far they are, what they hold."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -106,6 +106,20 @@ class Bronze:
         )
         times, ids = found.column("received_us").to_pylist(), found.column("event_id").to_pylist()
         return zip(reversed(times), map(bytes.fromhex, reversed(ids)), strict=True)
+
+    def begun_in(self, run_ids: Collection[str], since_us: int | None = None) -> dict[str, str]:
+        """Return, by lower-case run id, the job namespace of the event of each run that was received first.
+
+        run_ids: UUIDs, lower case; found as producers write them, in lower or upper case, so that files are left out by
+        their statistics. since_us: look only at days from this moment on.
+        """
+        forms = ", ".join(f"'{form}'" for run_id in run_ids for form in (run_id, run_id.upper()))
+        days = "" if since_us is None else f" AND received_date >= to_timestamp_micros({since_us})::date"
+        found = self.events.query(
+            "SELECT lower(run_id) AS run, first_value(job_namespace ORDER BY received_at, sequence) AS namespace "
+            f"FROM t WHERE run_id IN ({forms}){days} GROUP BY lower(run_id)"
+        )
+        return dict(zip(found.column("run").to_pylist(), found.column("namespace").to_pylist(), strict=True))
 
     def known_hashes(self, limit: int) -> set[bytes]:
         """Return hashes whose rows are stored, at most `limit` of each table."""

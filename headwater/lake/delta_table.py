@@ -204,6 +204,15 @@ class LakeTable:
 
         return self._append(app_id, rows.batch, last, absent)
 
+    def append(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Append rows that have no place in a log; after LakeUnavailable they may be there or not."""
+        batch = self.prepare([(0, row) for row in rows]).batch
+        for _ in range(_RACES):
+            if self._commit(self.handle(), batch, []):
+                return
+            self.reopen()
+        raise self._overtaken()
+
     def delete(self, condition: str) -> None:
         """Delete the rows that fulfil a condition in SQL."""
         for _ in range(_RACES):

@@ -200,7 +200,15 @@ def test_kept_findings_are_answered_until_the_next_comparison_of_that_name(tmp_p
             ("spark", "not_reported", "<b>hush"),
         ]
         kept(clean, "nightly")
-        assert {each["comparison"] for each in told(0, 2)["items"]} == {"spark"}
+        last = told(0, 2)
+        assert {each["comparison"] for each in last["items"]} == {"spark"}
+        assert [each["kinds"] for each in last["comparisons"]] == [{}, {"not_reported": 2}]
+        scraped = httpx.get(f"{running.url}/metrics").text.splitlines()
+        assert 'headwater_findings{kind="not_reported"} 2.0' in scraped
+        assert 'headwater_findings{kind="dropped"} 0.0' in scraped
+        ages = [float(line.split()[1]) for line in scraped if line.startswith("headwater_comparison_seconds{")]
+        assert len(ages) == 2
+        assert min(ages) > 0
     listed = json.loads(commanded("unreported", "--data", tmp_path / "data", "--json").stdout)
     assert kinds(listed) == [("not_reported", "silent"), ("not_reported", "<b>hush")]
 

@@ -16,6 +16,8 @@ from tests.made_events import body, run_event
 from tests.running import TIMEOUT_S, Running, headwater, started
 from tests.test_cli import fails_in_one_line
 
+pytestmark = pytest.mark.slow  # a Headwater, and a process for each command
+
 KEYS = (
     '[{"name": "all", "key": "all-secret", "roles": ["admin"]},'
     ' {"name": "writer", "key": "writer-secret", "roles": ["write"]}]'

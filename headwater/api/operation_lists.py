@@ -11,7 +11,8 @@ from headwater.lake.bronze_tables import Bronze
 def audit(readers: Sequence[LogReader], bronze: Bronze) -> Audit:
     """Hold the log's count against the lake's (promise P2): every acknowledged event is in exactly one table.
 
-    `balanced` is false when events are missing or stored twice. `received` counts sequence numbers: those the lake has
+    `balanced` is false when events are missing or stored twice. `removed` were stored, and taken out since by age or by
+    `headwater forget`. `received` counts sequence numbers: those the lake has
     passed and those that wait in the log, less the ones that only note refusals. readers: every partition of the log.
     """
     sources = [reader.source for reader in readers]
@@ -20,7 +21,7 @@ def audit(readers: Sequence[LogReader], bronze: Bronze) -> Audit:
     pending = sum(each(readers, lambda reader: reader.pending(passed[reader.source.partition])))
     received = sum(passed.values()) - counts.notes + pending + counts.earlier
     accounted = counts.stored + counts.duplicates + counts.rejected + pending
-    found = counts.stored, counts.duplicates, counts.rejected, counts.refused
+    found = counts.stored - counts.removed, counts.removed, counts.duplicates, counts.rejected, counts.refused
     return Audit(received, *found, pending, balanced=received == accounted)
 
 

@@ -49,7 +49,7 @@ NOT_IN_AZURE = {
     "claims_options": "the identity opens the claims",
     "ingest_options": "the identity opens the folders",
 }
-DEFAULT_FITS = {"max_body_bytes", "claim_bytes", "queued_bytes", "record_cpu_s", "rules", "flush_s"}
+DEFAULT_FITS = {"max_body_bytes", "claim_bytes", "queued_bytes", "record_cpu_s", "rules", "flush_s", "bronze_keep_days"}
 """`flush_s` is the least distance of a process's commits, 1 s; how long events gather is the host's part."""
 LAKE = "abfss://lake@hwlake1.dfs.core.windows.net"
 OF_THE_PLATFORM = {

@@ -12,6 +12,7 @@ class Audit(AnswerStruct):
 
     received: int
     stored: int
+    removed: int
     duplicates: int
     rejected: int
     refused: int

@@ -13,6 +13,7 @@ from headwater.api import api_routes
 from headwater.cli import (
     backup_commands,
     fabric_command,
+    forget_command,
     ingest_command,
     lineage_commands,
     reconcile_command,
@@ -41,6 +42,7 @@ app = typer.Typer(
 log_app = typer.Typer(help="Look at the event log, or begin a new epoch of it.", no_args_is_help=True)
 app.add_typer(log_app, name="log")
 app.add_typer(backup_commands.app)
+app.add_typer(forget_command.app)
 app.add_typer(ingest_command.app)
 app.add_typer(lineage_commands.app)
 app.add_typer(reconcile_command.app)

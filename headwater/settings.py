@@ -48,7 +48,8 @@ class GeneralSettings(BaseModel):
     )
     keys: tuple[Key, ...] = Field((), description="Keys of producers and readers: name, key, roles, namespaces.")
     allowed_hosts: tuple[str, ...] = Field(
-        ("localhost", "127.0.0.1", "::1"), description="Host headers taken while there are no keys."
+        ("localhost", "127.0.0.1", "::1"),
+        description="Names in Host headers, and origins of other pages, taken while there are no keys.",
     )
     max_body_bytes: int = Field(32 << 20, gt=0, description="Largest inflated body of one request.")
     request_timeout_s: float = Field(
@@ -71,6 +72,12 @@ class GeneralSettings(BaseModel):
     )
     ingest: tuple[str, ...] = Field(
         (), description="Folders from which the Function App's timer `ingest` takes files, such as `abfss://…`."
+    )
+    ingest_keep_hours: float = Field(
+        0.0,
+        ge=0,
+        description="Hours after which the timer `ingest` deletes a file that it took, once its events are in bronze; "
+        "0 keeps all.",
     )
     ingest_options: dict[str, Secret] = Field(
         {}, description="`account_name` and `account_key`, or `sas_token`, for files in Azure instead of an identity."

@@ -136,7 +136,7 @@ def rejected(
         outcome = send_bodies(bodies, to, key, progress=not as_json)
         show(outcome, as_json, lambda: pairs("Sent again", outcome))
         sys.exit(1 if outcome["refused"] else 0)
-    columns = ("received_at", "sequence", "to_sequence", "reason", "field", "message")
+    columns = ("received_at", "sequence", "to_sequence", "reason", "field", "message", "origin")
     show(found, as_json, lambda: table("Rejected", found, columns))
 
 

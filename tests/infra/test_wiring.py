@@ -227,8 +227,8 @@ def _resolved(value: Any) -> str:
     """Evaluate the few kinds of expression that app settings are made of."""
     if value in ("hubName", "consumerGroup"):
         return str(variable(value))
-    if value == "ingestJson":
-        return json.dumps(default("ingestFolders"))
+    if value in ("ingestJson", "ingestKeep"):
+        return json.dumps(default({"ingestJson": "ingestFolders", "ingestKeep": "ingestKeepHours"}[value]))
     text = value if isinstance(value, str) else f"${{{dotted(value)}}}"
     if text.startswith("@Microsoft.KeyVault("):
         return '[{"name": "spark", "key": "at-least-8-characters"}]'

@@ -32,7 +32,8 @@ class FolderClaims:
                 os.fsync(file.fileno())
             sync_folder(self._folder)
         except OSError as error:
-            self.remove(key.encode())
+            with contextlib.suppress(LogUnavailable):  # a body that no record names goes with the next start
+                self.remove(key.encode())
             raise LogUnavailable(f"Cannot keep a large body in {self._folder}: {error}. Free its disk.") from error
         return key.encode()
 
@@ -53,8 +54,13 @@ class FolderClaims:
             return 0
 
     def remove(self, key: bytes) -> None:
-        """Forget a body."""
-        (self._folder / key.decode()).unlink(missing_ok=True)
+        """Forget a body; raises LogUnavailable where the disk does not let it go."""
+        try:
+            (self._folder / key.decode()).unlink(missing_ok=True)
+        except OSError as error:
+            raise LogUnavailable(
+                f"Cannot delete a large body in {self._folder}: {error}. It is tried again."
+            ) from error
 
     def forget_older(self, hours: float) -> None:
         """Forget bodies kept longer ago: for a log that does not say which records its retention took."""

@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping
 from contextlib import closing
 
-from headwater.access import Access
 from headwater.errors import Retry
 from headwater.eventlog import Log
 from headwater.eventlog.folder_claims import ClaimCheck
@@ -15,6 +14,7 @@ from headwater.file_intake.file_taking import FileTaker, Intake
 from headwater.file_intake.sources.file_source import FileSource
 from headwater.file_intake.sources.source_registry import open_source
 from headwater.file_intake.taken_ledger import TakenLedger
+from headwater.identity.callers import Access
 from headwater.receiver import Request
 from headwater.receiver.station import Receiver, RequestLimits
 from headwater.runtime.folders import prepare_folder

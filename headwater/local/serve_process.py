@@ -50,6 +50,7 @@ class Serve:
         self._log = event_log
         reading = ReadSide(settings, folder, partial(log_readers, settings, folder))
         claims = ClaimCheck(event_log, open_claims(settings), claim_limit(settings))
+        self._access = reading.access
         self.receiver = Receiver(claims, reading.access, RequestLimits(max_body_bytes=settings.max_body_bytes))
         self.timeout_s = settings.request_timeout_s
         self._intake: dict[str, Take] = {
@@ -85,7 +86,7 @@ class Serve:
 
         A web page must neither reach us under a name of its own (DNS rebinding) nor post to us from another site.
         """
-        if self._settings.keys:
+        if not self._access.is_open:
             return True
         origin = headers.get("origin", "")
         return self._is_allowed(headers.get("host", "")) and (not origin or self._is_allowed(origin.partition("//")[2]))
@@ -120,6 +121,7 @@ class Serve:
         while self._log.is_writing():
             await asyncio.sleep(FLUSH_REFUSALS_S)
             await self.receiver.flush_refusals()
+            await self._access.look()
             if time.monotonic() - looked > RETENTION_S:
                 looked = time.monotonic()
                 await asyncio.to_thread(self._retain)

@@ -11,7 +11,9 @@ from msgspec import to_builtins
 
 from headwater.api import api_routes
 from headwater.cli import (
+    backup_commands,
     fabric_command,
+    forget_command,
     ingest_command,
     keys_commands,
     lineage_commands,
@@ -20,7 +22,7 @@ from headwater.cli import (
     sinks_commands,
     spark_commands,
 )
-from headwater.cli.printing import Given, listed, pairs, show, table
+from headwater.cli.printing import Given, any_answer, listed, pairs, show, table
 from headwater.cli.question_commands import Data, DataFolder, Json, command, option, other_commands
 from headwater.durations import seconds
 from headwater.errors import HeadwaterError
@@ -40,6 +42,8 @@ app = typer.Typer(
 )
 log_app = typer.Typer(help="Look at the event log, or begin a new epoch of it.", no_args_is_help=True)
 app.add_typer(log_app, name="log")
+app.add_typer(backup_commands.app)
+app.add_typer(forget_command.app)
 app.add_typer(ingest_command.app)
 app.add_typer(lineage_commands.app)
 app.add_typer(reconcile_command.app)
@@ -105,8 +109,8 @@ def send(
     sys.exit(1 if outcome["refused"] else 0)
 
 
-def _audit(found: Any, as_json: bool, _: Given) -> None:
-    show(found, as_json, lambda: pairs("Audit", found))
+def _audit(found: Any, as_json: bool, given: Given) -> None:
+    any_answer("Audit")(found, as_json, given)
     sys.exit(0 if found["balanced"] else 1)
 
 
@@ -136,7 +140,7 @@ def rejected(
         folder.record("rejected retry", to, detail=f"{len(bodies)} sent, {outcome['refused']} refused")
         show(outcome, as_json, lambda: pairs("Sent again", outcome))
         sys.exit(1 if outcome["refused"] else 0)
-    columns = ("received_at", "sequence", "to_sequence", "reason", "field", "message")
+    columns = ("received_at", "sequence", "to_sequence", "reason", "field", "message", "origin")
     show(found, as_json, lambda: table("Rejected", found, columns))
 
 

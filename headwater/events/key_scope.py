@@ -46,8 +46,8 @@ def scope_of(http: str) -> KeyScope | None:
 def check_datasets(scope: KeyScope, event: Event) -> None:
     """Raise InvalidEvent (`scope`) where an event decides over a dataset of somebody else.
 
-    It does by `lifecycleStateChange` DROP, RENAME, TRUNCATE, of the renamed dataset, too, and by `tags`; by `symlinks`
-    for a key that names its `datasets`, because producers send these with every table of a catalogue.
+    It does by `lifecycleStateChange` DROP, RENAME, TRUNCATE, of the renamed dataset, too; by `tags` and `symlinks` for
+    a key that names its `datasets`, because producers send these with tables of any catalogue.
     """
     for use in (*event.said.inputs, *event.said.outputs):
         for what, namespace in _decided(use, by_name=scope.datasets is not None):
@@ -61,7 +61,7 @@ def _decided(use: UsedDataset, *, by_name: bool) -> Iterator[tuple[str, str]]:
         yield "lifecycleStateChange", use.namespace
         if use.previous_namespace is not None:
             yield "lifecycleStateChange", use.previous_namespace
-    if use.tags is not None:
+    if by_name and use.tags is not None:
         yield "tags", use.namespace
     if by_name:
         for namespace in (use.namespace, *(link.namespace for link in use.symlinks)) if use.symlinks else ():

@@ -203,22 +203,19 @@ def _batch_answer(received: int, bad: dict[int, Refusal]) -> Answer:
 def _metadata(request: Request, key: Caller) -> str:
     sent = request.headers
     return _encoded_metadata(
-        (key.name, key.namespaces, key.datasets),
+        key.name,
+        KeyScope(key.namespaces, key.datasets) if key.namespaces else None,
         sent.get("user-agent", "")[:1000],
         sent.get("content-encoding", "")[:20],
         unquote(sent.get(ORIGIN, ""))[:2000],
     )
 
 
-_Who = tuple[str, frozenset[str], frozenset[str] | None]
-"""Name, namespaces and datasets of a key."""
-
-
 @lru_cache(maxsize=1024)
-def _encoded_metadata(key: _Who, user_agent: str, encoding: str, origin: str) -> str:
+def _encoded_metadata(key: str, scope: KeyScope | None, user_agent: str, encoding: str, origin: str) -> str:
     """Encode what is kept of a request: which key by name, its scope, which client, which encoding; no credential."""
     client = redact_text(user_agent)[:200]
-    name, jobs, datasets = key
-    kept = {"key": name, "user_agent": client, "encoding": encoding, **({"origin": origin} if origin else {})}
-    scope: dict[str, object] = {"scope": KeyScope(jobs, datasets)} if jobs else {}
-    return msgspec.json.encode(kept | scope, order="deterministic").decode()
+    kept: dict[str, object] = {"key": key, "user_agent": client, "encoding": encoding}
+    kept |= {"origin": origin} if origin else {}
+    kept |= {"scope": scope} if scope else {}
+    return msgspec.json.encode(kept, order="deterministic").decode()

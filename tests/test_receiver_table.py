@@ -279,7 +279,7 @@ def test_odd_events_are_200_and_end_in_table_events_with_their_flags(
         audit = gateway.settled()
         assert audit == {
             "received": len(ODD), "stored": len(ODD), "removed": 0, "duplicates": 0, "rejected": 0, "refused": 0,
-            "pending": 0, "balanced": True,
+            "pending": 0, "lost": 0, "balanced": True, "lost_ranges": [], "trouble": None,
         }  # fmt: skip
         found = bronze_of(gateway.folder).events.query("SELECT flags, job_name, body FROM t ORDER BY sequence")
     stored = found.to_pylist()

@@ -21,7 +21,7 @@ from headwater.cli import (
     sinks_commands,
     spark_commands,
 )
-from headwater.cli.printing import Given, listed, pairs, show, table
+from headwater.cli.printing import Given, any_answer, listed, pairs, show, table
 from headwater.cli.question_commands import Data, DataFolder, Json, command, option, other_commands
 from headwater.durations import seconds
 from headwater.errors import HeadwaterError
@@ -107,8 +107,8 @@ def send(
     sys.exit(1 if outcome["refused"] else 0)
 
 
-def _audit(found: Any, as_json: bool, _: Given) -> None:
-    show(found, as_json, lambda: pairs("Audit", found))
+def _audit(found: Any, as_json: bool, given: Given) -> None:
+    any_answer("Audit")(found, as_json, given)
     sys.exit(0 if found["balanced"] else 1)
 
 

@@ -275,6 +275,12 @@ class LakeTable:
         found = actions.column("modification_time").to_pylist() if actions.num_rows else ()
         return max((int(written_ms) * 1000 for written_ms in found), default=None)
 
+    def files_below(self, size: int) -> int:
+        """Count the files of the newest version that are smaller than so many bytes."""
+        handle = self.handle()
+        actions = self._guarded(lambda: handle.get_add_actions(flatten=True))
+        return sum(found < size for found in actions.column("size_bytes").to_pylist()) if actions.num_rows else 0
+
     def properties(self) -> Mapping[str, str]:
         """Return the table properties."""
         found: Mapping[str, str] = self.handle().metadata().configuration

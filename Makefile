@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 SPREAD := --dist loadscope --no-loadscope-reorder --numprocesses
 AT_ONCE := $(MAKE) --no-print-directory --jobs 2 --output-sync=target
 SPARK_TESTS := $(foreach of,ingest stream silver_gold upgrade,tests/test_spark_$(of).py) tests/test_notebooks.py \
-	tests/test_onelake_transport.py tests/test_notebook_doors.py
+	tests/test_onelake_transport.py tests/test_spark_plugin.py tests/test_notebook_doors.py
 
 JARS := jvm/transport/target/headwater-transport.jar jvm/plugin/target/headwater-plugin.jar
 

@@ -31,6 +31,9 @@ class Key(BaseModel):
     key: Secret = Field(min_length=8, description="The secret the producer sends.")
     roles: frozenset[Role] = Field(default=frozenset({"write"}), description="write, read, admin.")
     namespaces: frozenset[str] = Field(default=frozenset(), description="Job or dataset namespaces it may write.")
+    datasets: frozenset[str] | None = Field(
+        default=None, description="Dataset namespaces that it may drop, rename, truncate, tag in; `*` for all."
+    )
 
     def may(self, role: Role) -> bool:
         """Tell whether this key has a role."""

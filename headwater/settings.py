@@ -6,9 +6,9 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from headwater.access import Key, Secret
 from headwater.errors import WrongSetting
@@ -19,6 +19,12 @@ from headwater.variables import PREFIX, read_variables, variable_of
 FILE = "headwater.toml"
 
 _ABFSS = re.compile(r"abfss://[^/@?#]+@[\w-]+\.dfs\.(core\.windows\.net|fabric\.microsoft\.com)(/[^?#]*)?")
+
+
+def _is_kept_long_enough(days: int) -> int:
+    if 0 < days < 3:
+        raise ValueError("events of two days are needed to recognise what is sent again: 0 or at least 3")
+    return days
 
 
 Trigger = Literal["receiver", "parser", "maintenance", "api", "sinks", "ingest"]
@@ -42,7 +48,8 @@ class GeneralSettings(BaseModel):
     )
     keys: tuple[Key, ...] = Field((), description="Keys of producers and readers: name, key, roles, namespaces.")
     allowed_hosts: tuple[str, ...] = Field(
-        ("localhost", "127.0.0.1", "::1"), description="Host headers taken while there are no keys."
+        ("localhost", "127.0.0.1", "::1"),
+        description="Names in Host headers, and origins of other pages, taken while there are no keys.",
     )
     max_body_bytes: int = Field(32 << 20, gt=0, description="Largest inflated body of one request.")
     request_timeout_s: float = Field(
@@ -66,8 +73,17 @@ class GeneralSettings(BaseModel):
     ingest: tuple[str, ...] = Field(
         (), description="Folders from which the Function App's timer `ingest` takes files, such as `abfss://…`."
     )
+    ingest_keep_hours: float = Field(
+        0.0,
+        ge=0,
+        description="Hours after which the timer `ingest` deletes a file that it took, once its events are in bronze; "
+        "0 keeps all.",
+    )
     ingest_options: dict[str, Secret] = Field(
         {}, description="`account_name` and `account_key`, or `sas_token`, for files in Azure instead of an identity."
+    )
+    bronze_keep_days: Annotated[int, AfterValidator(_is_kept_long_enough)] = Field(
+        0, ge=0, description="Days for which bronze keeps events, 3 or more; 0 keeps them all."
     )
     vacuum_hours: int = Field(
         24, ge=24, description="Files that the lake no longer uses are deleted after this; 168 behind a shortcut."

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 SHARED = ("lake_of_cases", "spark", "shop_to_read", "marquez_to_read")
 """What is started once, for all tests that ask for it: their files run in one process."""
 
+SECOND = {f"test_spark_{name}" for name in ("ingest", "passes", "replay", "silver_gold", "stream", "upgrade")}
+"""Files of a second Spark beside the first: halves that take about as long, each the length of a whole run."""
+
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> "LoadScopeScheduling":
     """Give a process whole files, and files that share what is started once together.
@@ -59,7 +62,7 @@ def _group(file: Path) -> str:
     found = next((shared for shared in SHARED if f"{shared}: " in text), file.stem)
     if found == "lake_of_cases":
         return "spark"
-    return "spark_2" if found == "spark" and file.stem > "test_spark_p" else found  # halves that take about as long
+    return "spark_2" if found == "spark" and file.stem in SECOND else found
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -58,7 +58,7 @@ def test_each_file_is_stored_and_refused_as_counted_and_a_second_time_all_duplic
 def counts(*, stored: int = 0, duplicates: int = 0, refused: int = 0) -> dict[str, int]:
     """Return what the audit must have grown by; nothing is ever rejected or left pending."""
     return {
-        "received": stored + duplicates, "stored": stored, "duplicates": duplicates, "rejected": 0,
+        "received": stored + duplicates, "stored": stored, "removed": 0, "duplicates": duplicates, "rejected": 0,
         "refused": refused, "pending": 0, "lost": 0, "balanced": 0,
     }  # fmt: skip
 

@@ -18,9 +18,9 @@ def audit(readers: Sequence[LogReader], bronze: Bronze) -> Audit:
     """Hold what the log acknowledged against the lake (promise P2): every event is in exactly one table.
 
     `balanced` is false when events are missing or stored twice, when some were lost, and while log and lake do not
-    belong together, which `trouble` says. `received` counts sequence numbers: those the lake has passed, those that
-    wait in the log, and those that it acknowledged and has no more, less the ones that only note refusals.
-    readers: every partition of the log.
+    belong together, which `trouble` says. `removed` were stored, and taken out since by age or by `headwater forget`.
+    `received` counts sequence numbers: those the lake has passed, those that wait in the log, and those that it
+    acknowledged and has no more, less the ones that only note refusals. readers: every partition of the log.
     """
     trouble = _trouble(readers, bronze)
     expected = bronze.life()
@@ -37,7 +37,8 @@ def audit(readers: Sequence[LogReader], bronze: Bronze) -> Audit:
     received = sum(passed.values()) - counts.notes + pending + sum(found.records for found in missing) + counts.earlier
     accounted = counts.stored + counts.duplicates + rejected + pending + lost
     return Audit(
-        received, counts.stored, counts.duplicates, rejected, counts.refused, pending, lost,
+        received, counts.stored - counts.removed, counts.removed, counts.duplicates, rejected, counts.refused,
+        pending, lost,
         received == accounted and not lost and not trouble,
         [LostRange(*found) for found in (*noted, *missing)][-MOST_RANGES:],
         trouble,

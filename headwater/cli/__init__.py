@@ -11,6 +11,7 @@ from msgspec import to_builtins
 
 from headwater.api import api_routes
 from headwater.cli import (
+    backup_commands,
     fabric_command,
     ingest_command,
     lineage_commands,
@@ -39,6 +40,7 @@ app = typer.Typer(
 )
 log_app = typer.Typer(help="Look at the event log, or begin a new epoch of it.", no_args_is_help=True)
 app.add_typer(log_app, name="log")
+app.add_typer(backup_commands.app)
 app.add_typer(ingest_command.app)
 app.add_typer(lineage_commands.app)
 app.add_typer(reconcile_command.app)
@@ -132,7 +134,7 @@ def rejected(
         outcome = send_bodies(bodies, to, key, progress=not as_json)
         show(outcome, as_json, lambda: pairs("Sent again", outcome))
         sys.exit(1 if outcome["refused"] else 0)
-    columns = ("received_at", "sequence", "to_sequence", "reason", "field", "message")
+    columns = ("received_at", "sequence", "to_sequence", "reason", "field", "message", "origin")
     show(found, as_json, lambda: table("Rejected", found, columns))
 
 

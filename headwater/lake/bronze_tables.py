@@ -1,7 +1,7 @@
 """The bronze tables as one thing: who owns them, how far they are, what they hold."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,6 +18,9 @@ Rows = Mapping[str, Sequence[tuple[int, Row]]]
 
 _ONE_ROW_EACH = frozenset({REJECTED.name, DUPLICATES.name, REFUSED.name})
 
+REMOVED = "headwater/removed"
+"""Transaction of `events`: how many of its rows were taken out on purpose, by age or by `headwater forget`."""
+
 Life = tuple[str, int, int]
 """An ended log epoch: name, events in the lake that the present one does not count, when it ended (us)."""
 
@@ -26,11 +29,12 @@ Life = tuple[str, int, int]
 class Counts:
     """Rows of the lake up to the watermark; a gap counts by its length, refused requests one by one.
 
-    notes: records of the log's present life that only note refused requests; earlier: what its lives before received;
-    watermarks: by partition.
+    stored: with those that were removed on purpose since; notes: records of the log's present life that only note
+    refused requests; earlier: what its lives before received; watermarks: by partition.
     """
 
     stored: int
+    removed: int
     duplicates: int
     rejected: int
     refused: int
@@ -166,6 +170,20 @@ class Bronze:
         times, ids = found.column("received_us").to_pylist(), found.column("event_id").to_pylist()
         return zip(reversed(times), map(bytes.fromhex, reversed(ids)), strict=True)
 
+    def begun_in(self, run_ids: Collection[str], since_us: int | None = None) -> dict[str, str]:
+        """Return, by lower-case run id, the job namespace of the event of each run that was received first.
+
+        run_ids: UUIDs, lower case; found as producers write them, in lower or upper case, so that files are left out by
+        their statistics. since_us: look only at days from this moment on.
+        """
+        forms = ", ".join(f"'{form}'" for run_id in run_ids for form in (run_id, run_id.upper()))
+        days = "" if since_us is None else f" AND received_date >= to_timestamp_micros({since_us})::date"
+        found = self.events.query(
+            "SELECT lower(run_id) AS run, first_value(job_namespace ORDER BY received_at, sequence) AS namespace "
+            f"FROM t WHERE run_id IN ({forms}){days} GROUP BY lower(run_id)"
+        )
+        return dict(zip(found.column("run").to_pylist(), found.column("namespace").to_pylist(), strict=True))
+
     def known_hashes(self, limit: int) -> set[bytes]:
         """Return hashes whose rows are stored, at most `limit` of each table."""
         known: set[bytes] = set()
@@ -200,8 +218,9 @@ class Bronze:
     def counts(self, sources: Sequence[Source]) -> Counts:
         """Count what the lake holds up to its watermarks, all of one moment; sources: the partitions of one log."""
         if not self.exists():
-            return Counts(0, 0, 0, 0, 0, 0, {source.partition: 0 for source in sources})
-        stored, watermarks = self.events.rows_and_watermarks(source.app_id for source in sources)
+            return Counts(0, 0, 0, 0, 0, 0, 0, {source.partition: 0 for source in sources})
+        apps = [source.app_id for source in sources]
+        rows, (*watermarks, removed) = self.events.rows_and_watermarks([*apps, REMOVED])
         epoch = sources[0].epoch
         beyond = " OR ".join(
             f"(partition = '{source.partition}' AND sequence > {watermark})"
@@ -209,7 +228,8 @@ class Bronze:
         )
         done = f"NOT (incarnation = '{epoch}' AND ({beyond}))"
         return Counts(
-            stored=stored,
+            stored=rows + removed,
+            removed=removed,
             duplicates=self._number(DUPLICATES, "count(*)", done),
             rejected=self._number(REJECTED, "sum(to_sequence - sequence + 1)", done),
             refused=self._number(REFUSED, "sum(count)", done),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from headwater.errors import LogUnavailable, Retry
 from headwater.eventlog import each
+from headwater.lake.bronze_retention import let_go, remove_unnamed
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.delta_table import REOPEN_AFTER
 from headwater.lake.lake_maintenance import SMALL_FILES, compact, small_files, vacuum
@@ -108,7 +109,16 @@ class Loop:
             compact(self._bronze)
         if time.monotonic() - self._vacuumed > VACUUM_EVERY_S:
             self._vacuumed = time.monotonic()
+            self._let_go()
             vacuum(self._bronze, self._settings.vacuum_hours)
+
+    def _let_go(self) -> None:
+        """Let old events go; parsers begin anew where rows went that they took for stored."""
+        if not self._settings.bronze_keep_days:
+            return
+        let_go(self._bronze, self._settings.bronze_keep_days)
+        if remove_unnamed(self._bronze, [partition.reader.source for partition in self._partitions]):
+            self._close()
 
     def _open(self) -> None:
         claims = open_claims(self._settings)

@@ -15,6 +15,7 @@ from headwater.parser.attempts import BATCH_RECORDS
 from headwater.parser.bronze_batch import Before, BronzeBatch, bisect, build_batch, lost_batch, rejected_batch
 from headwater.parser.dedupe_window import MAX_AGE_US, MAX_IDS, DedupeWindow
 from headwater.parser.log_match import check_log_matches
+from headwater.parser.run_scopes import RunsBegun
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +48,7 @@ class Parser:
         self._window = DedupeWindow()
         self._hashes: set[bytes] = set()
         self._decided: set[int] = set()
+        self._begun = RunsBegun(bronze.begun_in)
         self.committed = _UNKNOWN
         """The newest sequence in the lake, as of this process's last commit or look."""
         self._done = _Done()
@@ -128,7 +130,7 @@ class Parser:
         return tail - watermark
 
     def _commit(self, records: Sequence[LoggedRecord], watermark: int) -> None:
-        before = Before(watermark, self._window, self._hashes, self._decided)
+        before = Before(watermark, self._window, self._hashes, self._decided, begun_in=self._begun)
         with paused():
             batch = build_batch(self._source, records, before, self._event_reader, self._claims)
         self._put(batch)
@@ -144,6 +146,7 @@ class Parser:
         self._bronze.commit(self._source, batch.rows, batch.last, self._reader.acknowledged())
         self._window.add(batch.received_us, list(batch.ids))
         self._hashes |= batch.hashes
+        self._begun.remember(batch.begun)
         if len(self._hashes) > MAX_HASHES:
             self._hashes = set(batch.hashes)  # a forgotten hash is stored once more: readers count it once
         self._done.rejected += batch.rejected

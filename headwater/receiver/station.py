@@ -19,6 +19,7 @@ from headwater.access import Access, Key
 from headwater.errors import InvalidEvent, LogUnavailable
 from headwater.eventlog import LogWriter, Record, RecordKind
 from headwater.events.envelope import Envelope, read_envelope, split_batch
+from headwater.events.key_scope import KeyScope
 from headwater.events.redaction_rules import redact_text
 from headwater.receiver import Answer, Refusal, Request
 from headwater.receiver.body import check_headers, read_body
@@ -202,6 +203,7 @@ def _metadata(request: Request, key: Key) -> str:
     sent = request.headers
     return _encoded_metadata(
         key.name,
+        KeyScope(key.namespaces, key.datasets) if key.namespaces else None,
         sent.get("user-agent", "")[:1000],
         sent.get("content-encoding", "")[:20],
         unquote(sent.get(ORIGIN, ""))[:2000],
@@ -209,8 +211,10 @@ def _metadata(request: Request, key: Key) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _encoded_metadata(key: str, user_agent: str, encoding: str, origin: str) -> str:
-    """Encode what is kept of a request: which key by name, which client, which encoding; never a credential."""
+def _encoded_metadata(key: str, scope: KeyScope | None, user_agent: str, encoding: str, origin: str) -> str:
+    """Encode what is kept of a request: which key by name, its scope, which client, which encoding; no credential."""
     client = redact_text(user_agent)[:200]
-    kept = {"key": key, "user_agent": client, "encoding": encoding} | ({"origin": origin} if origin else {})
-    return msgspec.json.encode(kept).decode()
+    kept: dict[str, object] = {"key": key, "user_agent": client, "encoding": encoding}
+    kept |= {"origin": origin} if origin else {}
+    kept |= {"scope": scope} if scope else {}
+    return msgspec.json.encode(kept, order="deterministic").decode()

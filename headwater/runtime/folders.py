@@ -12,6 +12,10 @@ from headwater.runtime.private import close_to_others
 from headwater.settings import Settings
 
 FORMAT = 1
+MARKER = "format"
+"""The file that says which version of the data folder this is."""
+RESTORING = "restoring"
+"""What it says while a backup is brought back."""
 
 
 def prepare_folder(settings: Settings) -> Path:
@@ -23,7 +27,7 @@ def prepare_folder(settings: Settings) -> Path:
     try:
         for name in ("", "log", "index", "run"):
             (folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
-        marker = folder / "format"
+        marker = folder / MARKER
         if not marker.exists():
             marker.touch(mode=0o600)
             marker.write_text(f"{FORMAT}\n")
@@ -34,6 +38,7 @@ def prepare_folder(settings: Settings) -> Path:
         raise WrongSetting(
             f"Cannot use the data folder {folder}: {error.strerror}. Choose another with --data."
         ) from error
+    _check_restored(folder, found)
     if not found.isdigit() or int(found) > FORMAT:
         raise WrongSetting(
             f"The data folder {folder} has format {found[:20]}, this Headwater writes format {FORMAT}. "
@@ -50,10 +55,16 @@ def existing_folder(settings: Settings) -> Path:
     """
     if settings.lake:
         return prepare_folder(settings)
-    folder = data_folder(settings)
-    if not (folder / "format").exists():
+    marker = (folder := data_folder(settings)) / MARKER
+    if not marker.exists():
         raise WrongSetting(f"No Headwater data in {folder}. Name the folder with --data, or start `headwater up`.")
+    _check_restored(folder, marker.read_text().strip())
     return folder
+
+
+def _check_restored(folder: Path, found: str) -> None:
+    if found == RESTORING:
+        raise WrongSetting(f"A backup was not brought back to its end into {folder}. Run `headwater restore` again.")
 
 
 def data_folder(settings: Settings) -> Path:

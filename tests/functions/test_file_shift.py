@@ -2,6 +2,7 @@
 
 import json
 import logging
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,12 @@ from headwater.file_intake.taken_ledger import TakenLedger
 from headwater.runtime.ledger_copy import LedgerCopy
 from headwater.settings import Settings
 from tests.azurite import KEY, Storage
+from tests.dfs_server import CONTAINER, dfs_server
+from tests.parsing import World
 from tests.taking import events
 from tests.until_end import until_end
+
+AZURE = f"abfss://{CONTAINER}@acct.dfs.core.windows.net"
 
 
 @pytest.fixture
@@ -61,6 +66,32 @@ def test_each_run_takes_what_is_new_and_says_so(tmp_path: Path, folder: Path, ca
     assert f"1 looked at, {BATCH + 3} events taken, 1 lines rejected" in first
     assert f"{folder}/a.ndjson:{BATCH + 4}: no event" in first
     assert "2 looked at, 2 events taken, 0 lines rejected" in second
+
+
+def test_taken_files_go_after_their_time_and_never_before_their_events_are_in_bronze(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    data, sent = tmp_path / "data", events(3)
+    with dfs_server() as server:
+        server.put("lineage/a.ndjson", b"".join(each + b"\n" for each in sent))
+        place: dict[str, Any] = {"ingest": [f"{AZURE}/lineage"], "ingest_options": server.options}
+        one = settings(data, tmp_path, **place)
+        keeping = FileShift(one.model_copy(update={"ingest_keep_hours": 1000.0}))
+        deleting = FileShift(one.model_copy(update={"ingest_keep_hours": 1e-9}))
+        for shift in (deleting, deleting):
+            shift.run()
+            assert list(server.files), "its events wait in the log"
+        World(data).parser().step()
+        keeping.run()
+        assert list(server.files), "its time is not over"
+        server.put("lineage/b.ndjson", sent[0][:9], datetime.now(UTC).isoformat())
+        server.denied = {"DELETE"}
+        deleting.run()
+        assert "lacks the role" in caplog.text
+        server.denied = set()
+        deleting.run()
+        assert list(server.files) == ["lineage/b.ndjson"], "what is torn is waited for"
+    assert logged(data) == sent
 
 
 def test_a_run_ends_with_its_time_and_the_next_one_goes_on(tmp_path: Path, folder: Path) -> None:

@@ -21,6 +21,7 @@ class Audit(AnswerStruct):
 
     received: int
     stored: int
+    removed: int
     duplicates: int
     rejected: int
     refused: int

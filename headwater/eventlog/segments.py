@@ -54,7 +54,7 @@ def segment_path(folder: Path, header: Header) -> Path:
 def identity(path: str) -> tuple[int, int] | None:
     """Return what tells the file at a path from another that takes its place, None where there is none."""
     try:
-        found = os.stat(path)  # noqa: PTH116 - three at each commit, on strings
+        found = os.stat(path)  # noqa: PTH116 - two at each commit, on strings
     except OSError:
         return None
     return found.st_dev, found.st_ino

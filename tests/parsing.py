@@ -12,6 +12,7 @@ from msgspec import to_builtins
 
 from headwater.api.operation_lists import audit
 from headwater.eventlog import LoggedRecord, Record, RecordKind
+from headwater.eventlog.acknowledged import count_path
 from headwater.eventlog.folder_claims import FolderClaims
 from headwater.eventlog.segments import open_writable
 from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
@@ -69,6 +70,11 @@ class World:
         connection = open_writable(max(self.log.glob("*.sqlite")))
         connection.execute("UPDATE records SET received_us = received_us - ?", (days * 86_400_000_000,))
         connection.close()
+        self.uncount()
+
+    def uncount(self) -> None:
+        """Forget what the log acknowledged, as a release did that did not count."""
+        count_path(self.log).unlink()
 
     def claim(self, body: bytes) -> Path:
         """Append an event whose body lies beside the log; return the body's file."""

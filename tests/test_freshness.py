@@ -103,6 +103,7 @@ def test_while_an_event_waits_anywhere_an_unknown_name_is_behind_and_then_it_is_
             told = asker.client.get("/metrics").text
             assert f'headwater_waiting_seconds{{station="{station}"}} 0.0\n' not in told
             assert "headwater_freshness_seconds 0.0\n" not in told
+            assert "headwater_findings{" not in told, "where nothing was compared nothing is told to be in order"
             marquez = asker.client.get(f"/api/v1/jobs/runs/{uuid(1002)}")
             assert (marquez.status_code, marquez.json()["code"]) == (503, 503)
             assert "behind" in marquez.json()["message"]

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 from rich.console import Console
 
 from demo.report import print_report
@@ -251,7 +250,11 @@ def test_lineage_through_each_door_answers_every_question_alike(lakes: dict[str,
 
 
 @pytest.mark.long
-def test_lineage_through_each_door_makes_the_same_silver_and_gold(spark: SparkSession, lakes: dict[str, Path]) -> None:
+def test_lineage_through_each_door_makes_the_same_silver_and_gold(
+    request: pytest.FixtureRequest, lakes: dict[str, Path]
+) -> None:
+    """Asks for Spark itself: a file that names it waits for all other tests of it, and this is the one long one."""
+    spark: Any = request.getfixturevalue("spark")
     built = {door: layers(spark, lakes[door]) for door in ("http", "onelake", "file", "plugin", "until")}
     assert built["http"]["gold.column_edges"]
     assert built["http"]["gold.unused_columns"]

@@ -76,11 +76,8 @@ class FreshnessMeter:
         return ask()  # what came in between the question and the look can be seen by now
 
     def _waiting(self) -> WaitingEvents:
-        readers = self._readers()
-        passed = self._bronze.watermarks([reader.source for reader in readers])
-        in_log = each(readers, lambda reader: reader.received_us(passed[reader.source] + 1))
-        in_bronze = oldest_ahead_us(self._bronze, served_progress(self._home))
-        return WaitingEvents(_age_s(*in_log), _age_s(in_bronze))
+        log_s = log_age_s(self._readers, self._bronze)
+        return WaitingEvents(log_s, _age_s(oldest_ahead_us(self._bronze, served_progress(self._home))))
 
     def _gold_freshness(self, in_log_s: float) -> GoldFreshness | None:
         """Tell of gold, which Spark makes when it is told to: questions of ours do not read it."""
@@ -89,6 +86,16 @@ class FreshnessMeter:
             return None
         lacking_s = _age_s(oldest_ahead_us(self._bronze, last.progress))
         return GoldFreshness(iso(last.at_us) or "", max(in_log_s, lacking_s))
+
+
+def log_age_s(readers: Readers, bronze: Bronze) -> float:
+    """Return the age of the oldest event that waits in the log for bronze, 0 where none does.
+
+    Raises LogUnavailable or LakeUnavailable.
+    """
+    found = readers()
+    passed = bronze.watermarks([reader.source for reader in found])
+    return _age_s(*each(found, lambda reader: reader.received_us(passed[reader.source] + 1)))
 
 
 def _age_s(*received_us: int | None) -> float:

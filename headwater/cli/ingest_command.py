@@ -50,7 +50,7 @@ def ingest(
     Status 1 if some of it is no event, or was refused.
     """
     from headwater.file_intake.batch_sending import BatchSender, open_receiver
-    from headwater.file_intake.confirmation import in_bronze_us
+    from headwater.file_intake.confirmation import ask_log_age_s, in_bronze_us
     from headwater.file_intake.file_taking import FileTaker
     from headwater.file_intake.sources.source_registry import open_source
     from headwater.file_intake.taken_ledger import TakenLedger, ledger_path
@@ -75,7 +75,7 @@ def ingest(
     ):
         sender = BatchSender(ask, patience_s=patience_s, on_trouble=_warn)
         taker = FileTaker(ledger, sender, _claims(settings), on_batch)
-        ingest_files(taker, sources, orders, lambda: in_bronze_us(ask), _warn)
+        ingest_files(taker, sources, orders, lambda: in_bronze_us(lambda: ask_log_age_s(ask)), _warn)
     outcome = {**taker.done.shown(), "state": str(ledger.path)}
     show(outcome, as_json, lambda: pairs("Taken", outcome))
     sys.exit(0 if taker.done.is_well else 1)

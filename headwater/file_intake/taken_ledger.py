@@ -121,6 +121,8 @@ class TakenLedger:
         (found,) = self._file.execute("PRAGMA user_version").fetchone()
         if found not in (0, FORMAT):
             raise WrongSetting(f"{self.path} is of a newer Headwater. Use that one, or another --state.")
+        if found == FORMAT:
+            return  # and nothing is written, not even what is there
         for statement in filter(str.strip, _CREATE.split(";")):
             self._file.execute(statement)
         self._file.execute(f"PRAGMA user_version = {FORMAT}")

@@ -17,6 +17,7 @@ from headwater.api.shapes.operations import Freshness
 from headwater.errors import HeadwaterError
 from headwater.eventlog import LogWriter, Readers, each
 from headwater.lake.bronze_tables import Bronze
+from headwater.local.finding_metrics import FindingMeter
 from headwater.local.sink_metrics import measure_sinks
 
 PENDING = Gauge("headwater_pending_events", "Acknowledged events that are not in the lake yet.")
@@ -36,6 +37,7 @@ class Health:
         self._readers = readers
         self._bronze = bronze
         self._freshness = freshness
+        self._findings = FindingMeter(bronze)
         self._one_at_a_time = threading.Lock()
 
     def routes(self) -> list[Route]:
@@ -83,6 +85,7 @@ class Health:
                 passed = self._bronze.watermarks([reader.source for reader in readers])
                 PENDING.set(sum(each(readers, lambda reader: reader.pending(passed[reader.source]))))
                 LOG_BYTES.set(sum(reader.size_bytes() for reader in readers))
+                self._findings.measure()
             found = self._freshness.answer()
         except HeadwaterError:
             PENDING.set(nan)

@@ -7,16 +7,29 @@ from msgspec import Meta, field
 from headwater.questions.answers.answer_parts import AnswerStruct, Count, Job, Time
 
 
+class LostRange(AnswerStruct):
+    """Records that the log acknowledged and that no table has, both ends included."""
+
+    incarnation: str
+    partition: str
+    from_sequence: int
+    to_sequence: int
+
+
 class Audit(AnswerStruct):
     """Every acknowledged event is in exactly one table."""
 
     received: int
     stored: int
+    removed: int
     duplicates: int
     rejected: int
     refused: int
     pending: int
+    lost: int
     balanced: bool
+    lost_ranges: list[LostRange]
+    trouble: str | None
 
 
 Age = Annotated[float, Meta(ge=0)]

@@ -14,7 +14,7 @@ from headwater.lineage.rules.rule_code import code_hash
 from headwater.opening import or_closed
 from headwater.storage_faults import explain
 
-FORMAT = 9
+FORMAT = 10
 OLDEST = 5
 """Files from this format on are read, though never written, until one of today's rules is built beside them."""
 
@@ -70,8 +70,8 @@ CREATE TABLE seen(
   name INTEGER, credible INTEGER, time_us INTEGER, rank INTEGER, event_id TEXT, place INTEGER, schema TEXT,
   PRIMARY KEY(name, credible, time_us, rank, event_id, place, schema)) WITHOUT ROWID;
 CREATE TABLE seen_whole(name INTEGER PRIMARY KEY);
-CREATE TABLE bindings(alias INTEGER, time_us INTEGER, location INTEGER, PRIMARY KEY(alias, time_us, location))
-  WITHOUT ROWID;
+CREATE TABLE bindings(
+  id INTEGER PRIMARY KEY, alias INTEGER, time_us INTEGER, location INTEGER, UNIQUE(alias, time_us, location));
 CREATE TABLE lives(
   id INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT, time_us INTEGER, location INTEGER, renamed INTEGER, written INTEGER);
 CREATE INDEX lives_of_run ON lives(run, written);

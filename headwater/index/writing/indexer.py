@@ -141,8 +141,7 @@ class Indexer:
             self._settle(self._recreated.around(of_output))
         for dataset in looked_at:
             self._set_schema(dataset)
-        names_of = self._derivation.naming.names_of
-        concerned = {name for dataset in looked_at for name in names_of(dataset)}  # a name shows what it meant before
+        concerned = self._derivation.naming.names_of_any(looked_at)  # a name shows what it meant before
         for dataset in concerned | {job_output.output.plain for job_output in changed if job_output.output}:
             self._set_shown(dataset)
         self._store.search.flush()

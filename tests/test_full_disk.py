@@ -96,6 +96,10 @@ class Station:
         (path,) = (self.disk.data / "index").glob("*.sqlite")
         return path.name, path.stat().st_ino
 
+    def stored(self) -> list[str]:
+        """Return the run of each event in the lake."""
+        return list(bronze_of(self.disk.data).events.query("SELECT run_id FROM t").column("run_id").to_pylist())
+
     def process(self, role: str) -> psutil.Process | None:
         """Return the process that plays a role, whatever its file says."""
         module = f"headwater.local.{role}_process"
@@ -118,7 +122,7 @@ class Station:
             assert client.get("/health/ready").status_code == 200
             until(lambda: _sink(client)["state"] == "caught up")
             assert _sink(client)["failed"] == 0
-        stored = bronze_of(self.disk.data).events.query("SELECT run_id FROM t").column("run_id").to_pylist()
+        stored = self.stored()
         assert self.acknowledged <= set(stored)
         assert len(stored) == len(set(stored))
         assert self.gateway.process.poll() is None
@@ -197,7 +201,7 @@ def test_who_may_open_no_more_files_is_well_again_once_it_may(station: Station, 
     assert process
     with few_files(process.pid):
         assert station.post() == 200
-        until(lambda: "no more files may be open" in station.gateway.said()[said:])
+        until(lambda: "it goes on by itself" in station.gateway.said()[said:])
     station.check_well()
     assert station.process(role) == process, "it was not even restarted"
 
@@ -210,9 +214,28 @@ def test_while_serve_may_open_no_more_files_it_refuses_and_loses_nothing(station
         client.get("/health/live").raise_for_status()
         with few_files(process.pid):
             assert client.get("/api/headwater/v1/audit").status_code == 503
-            assert station.post() == 0, "no connection can be taken"
     station.check_well()
     assert station.process("serve") == process, "it was not even restarted"
+
+
+@pytest.mark.slow
+def test_who_takes_files_waits_for_the_disk_of_its_ledger(station: Station, tmp_path: Path) -> None:
+    event = run_event()
+    (tmp_path / "events.ndjson").write_bytes(body(event) + b"\n")
+    station.disk.fill()
+    state = ("--state", station.disk.root / "state", "--follow")
+    ingest = started("ingest", tmp_path, "--to", station.gateway.url, *state)
+    try:
+        assert ingest.stderr
+        assert "it goes on by itself" in ingest.stderr.readline()
+        station.disk.free()
+        station.acknowledged.add(event["run"]["runId"])
+        until(lambda: event["run"]["runId"] in station.stored())
+    finally:
+        ingest.terminate()
+        errors = ingest.communicate(timeout=WAIT_S)[1]
+    assert "Traceback" not in errors
+    station.check_well()
 
 
 @pytest.mark.slow

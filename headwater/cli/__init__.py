@@ -106,7 +106,9 @@ def send(
 
 
 def _audit(found: Any, as_json: bool, _: Given) -> None:
-    show(found, as_json, lambda: pairs("Audit", found))
+    flat = {**found, **{f"index: {name}": value for name, value in found["index"].items()}}
+    del flat["index"]
+    show(found, as_json, lambda: pairs("Audit", flat))
     sys.exit(0 if found["balanced"] else 1)
 
 
@@ -117,6 +119,7 @@ command(app, api_routes.events, listed("Events", _EVENTS))
 
 @app.command()
 def rejected(
+    index: Annotated[bool, typer.Option("--index", help="List what is stored, but the index could not take.")] = False,
     retry: Annotated[bool, typer.Option("--retry", help="Send them again to a running Headwater.")] = False,
     to: Annotated[str, typer.Option("--to", help="Where to send them.")] = "http://127.0.0.1:5000",
     key: Annotated[str | None, typer.Option(envvar="HEADWATER_KEY", help="Key with the role write.")] = None,
@@ -128,6 +131,10 @@ def rejected(
     """List what was acknowledged but could not be stored, and why; or send it again."""
     from headwater.local.send import send_bodies
 
+    if index:
+        found = DataFolder(data).ask(api_routes.set_aside, {"since": since or "", "limit": str(limit)})
+        show(found, as_json, lambda: table("Set aside", found, _SET_ASIDE))
+        return
     found = DataFolder(data).ask(api_routes.rejected, {"since": since or "", "limit": str(limit)})
     if retry:
         bodies = [item["body"].encode() for item in found["items"] if item["body"]]
@@ -136,6 +143,9 @@ def rejected(
         sys.exit(1 if outcome["refused"] else 0)
     columns = ("received_at", "sequence", "to_sequence", "reason", "field", "message")
     show(found, as_json, lambda: table("Rejected", found, columns))
+
+
+_SET_ASIDE = ("received_at", "event_id", "partition", "sequence", "set_aside_at", "reason", "message")
 
 
 @app.command()

@@ -10,9 +10,9 @@ from headwater.errors import InvalidEvent
 from headwater.eventlog import Claims, LoggedRecord, LogReader, RecordKind
 from headwater.events.cpu_budget import RECORD_CPU_S
 from headwater.events.event_reader import EventReader
+from headwater.lake.attempts import BATCH_RECORDS
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.ownership import check_life
-from headwater.parser.attempts import BATCH_RECORDS
 from headwater.parser.bronze_batch import Before, BronzeBatch, bisect, build_batch, lost_batch, rejected_batch
 from headwater.parser.dedupe_window import MAX_AGE_US, MAX_IDS, DedupeWindow
 from headwater.parser.run_scopes import RunsBegun

@@ -22,7 +22,8 @@ from headwater.api.marquez.column_lineage import get_column_lineage
 from headwater.api.marquez.requests import Asked, LookAgain, Refused, Unknown, as_of, no_such_page
 from headwater.api.marquez.table_lineage import get_lineage
 from headwater.api.marquez.writes import Write
-from headwater.errors import GiveUp, NotKnown, Retry, WrongQuestion
+from headwater.api.refusing import AGAIN, json_response
+from headwater.errors import Behind, GiveUp, NotKnown, Retry, WrongQuestion
 from headwater.index.reading.catalog import Catalog
 from headwater.index.reading.index_search import Search
 from headwater.index.reading.view_opener import ViewOpener
@@ -138,7 +139,7 @@ class MarquezApi:
             found = await asyncio.to_thread(self._answer, answer, path, request, body)
             return await self._write(found, request) if isinstance(found, Write) else found
         except Refused as error:
-            return _json(error.status, error.body)
+            return json_response(error.status, error.body)
 
     def _admit(self, request: Request, role: Role) -> None:
         key = self._access.find(dict(request.headers), request.url.query)
@@ -157,13 +158,15 @@ class MarquezApi:
             if callable(found):
                 with self._one_at_a_time:
                     found = found(self._bronze)
-            return _json(200, found)
+            return json_response(200, found)
         except (WrongQuestion, NotKnown) as error:
-            return _json(400, {"code": 400, "message": str(error)})
+            return json_response(400, {"code": 400, "message": str(error)})
         except Refused:
             raise
+        except Behind as error:
+            return json_response(503, {"code": 503, "message": str(error)}, AGAIN)
         except (GiveUp, Retry) as error:
-            return _json(503, {"code": 503, "message": str(error)})
+            return json_response(503, {"code": 503, "message": str(error)})
 
     def _look(self, answer: Answering, path: Mapping[str, str], request: Request, body: bytes) -> Any:
         snapshot = as_of(request.query_params)
@@ -187,8 +190,8 @@ class MarquezApi:
         carried = {name: request.headers[name] for name in _CREDENTIALS if name in request.headers}
         status, said = await self._post(msgspec.json.encode(found.event), carried, request.url.query)
         if status != 200:
-            return _json(status, {"code": status, "message": said.decode()})
-        return _json(201 if request.method == "POST" else 200, found.answer)
+            return json_response(status, {"code": status, "message": said.decode()})
+        return json_response(201 if request.method == "POST" else 200, found.answer)
 
 
 _CREDENTIALS = ("authorization", "x-functions-key", "user-agent")
@@ -232,7 +235,3 @@ async def _read_body(request: Request) -> bytes:
             raise Refused(413, {"code": 413, "message": f"The body is larger than {_MAX_BODY} bytes."})
         parts.append(chunk)
     return b"".join(parts)
-
-
-def _json(status: int, value: Any) -> Response:
-    return Response(msgspec.json.encode(value), status, media_type="application/json")

@@ -18,10 +18,19 @@ class Audit(AnswerStruct):
     refused: int
     pending: int
     balanced: bool
+    index: "IndexLag | None" = None
 
 
 Age = Annotated[float, Meta(ge=0)]
 """Of the oldest event that waits, in seconds; 0 where none does."""
+
+
+class IndexLag(AnswerStruct):
+    """What questions do not know: how many events wait, the age of the oldest, how many the index could not take."""
+
+    events: Count
+    seconds: Age
+    set_aside: Count
 
 
 class GoldFreshness(AnswerStruct):
@@ -32,11 +41,15 @@ class GoldFreshness(AnswerStruct):
 
 
 class Freshness(AnswerStruct):
-    """Age of the oldest acknowledged event that questions cannot see yet: of those in the log, and those in bronze."""
+    """Age of the oldest acknowledged event that questions cannot see yet: of those in the log, and those in bronze.
+
+    events: how many of both there are.
+    """
 
     seconds: Age
     log: Age
     bronze: Age
+    events: Count
     gold: GoldFreshness | None
 
 

@@ -19,6 +19,7 @@ from headwater.access import Access, Role
 from headwater.api.freshness import FreshnessMeter
 from headwater.api.marquez import datasets, event_lists, jobs, marquez_search, namespaces, run_answers, stats, writes
 from headwater.api.marquez.column_lineage import get_column_lineage
+from headwater.api.marquez.decoded_paths import Pieces, names_in, pieces_of
 from headwater.api.marquez.requests import Asked, LookAgain, Refused, Unknown, as_of, no_such_page
 from headwater.api.marquez.table_lineage import get_lineage
 from headwater.api.marquez.writes import Write
@@ -195,14 +196,14 @@ class MarquezApi:
 
 
 _CREDENTIALS = ("authorization", "x-functions-key", "user-agent")
-_Table = list[tuple[re.Pattern[str], re.Pattern[str], dict[str, Answering]]]
+_Table = list[tuple[re.Pattern[str], Pieces, dict[str, Answering]]]
 
 
 def _compile(routes: Mapping[str, dict[str, Answering]]) -> _Table:
     return [
         (
             re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", pattern)),
-            re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>.+)", pattern), re.DOTALL),
+            pieces_of(pattern),
             methods,
         )
         for pattern, methods in routes.items()
@@ -218,10 +219,10 @@ def _find(table: _Table, base: str, request: Request) -> tuple[dict[str, str], d
         if match:
             return {name: unquote(text, errors="replace") for name, text in match.groupdict().items()}, methods
     plain = request.url.path if not raw else request.scope["path"]
-    for _, loose, methods in table:
-        match = loose.fullmatch(plain[len(base) :])
-        if match:
-            return match.groupdict(), methods
+    for _, pieces, methods in table:
+        names = names_in(plain[len(base) :], pieces)
+        if names is not None:
+            return names, methods
     if request.method == "POST":
         raise HTTPException(404)  # an event sent astray: its producer is told in the receiver's words
     raise no_such_page()

@@ -32,6 +32,7 @@ from headwater.questions.declaring import read_as
 from headwater.questions.parameters import At
 from headwater.runtime.private import keep_private
 from headwater.settings import Settings, load_settings
+from headwater.storage_faults import on_disk
 
 app = typer.Typer(
     help="Headwater takes OpenLineage events in, loses none, and answers column questions from open Delta tables.",
@@ -58,7 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; our own errors become one line and status 3. arguments: default are the process's."""
     keep_private()
     try:
-        app(arguments, standalone_mode=True)
+        with on_disk("go on"):
+            app(arguments, standalone_mode=True)
     except HeadwaterError as error:
         sys.stderr.write(f"headwater: {error}\n")
         sys.exit(3)

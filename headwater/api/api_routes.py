@@ -7,7 +7,7 @@ from typing import Annotated, Any, Protocol, TypeVar
 
 import msgspec
 
-from headwater.api import operation_lists, sink_routes
+from headwater.api import identity_routes, operation_lists, sink_routes
 from headwater.api.freshness import FreshnessMeter
 from headwater.api.overview import overview_of, window_of
 from headwater.api.shapes import operations
@@ -143,4 +143,5 @@ def _shown(cell: Any) -> Any:
 
 LINEAGE_ROUTES = questions_in(vars(declared))
 SINK_ROUTES = questions_in(vars(sink_routes))
-ROUTES = (*LINEAGE_ROUTES, *questions_in(globals()), *SINK_ROUTES)
+IDENTITY_ROUTES = questions_in(vars(identity_routes))
+ROUTES = (*LINEAGE_ROUTES, *questions_in(globals()), *SINK_ROUTES, *IDENTITY_ROUTES)

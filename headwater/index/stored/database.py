@@ -12,6 +12,7 @@ from headwater.index.stored.catalog_tables import CATALOG
 from headwater.index.stored.older_file import show_todays_tables
 from headwater.lineage.rules.rule_code import code_hash
 from headwater.opening import or_closed
+from headwater.storage_faults import explain
 
 FORMAT = 10
 OLDEST = 5
@@ -106,9 +107,7 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
         connection.close()
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
-            raise LakeUnavailable(
-                f"Cannot open the index {path}: {error}. End what else has it open, or restore its disk."
-            ) from error
+            raise LakeUnavailable(f"Cannot open the index {path}: {explain(error, 'data')}") from error
         # damaged: it holds nothing that bronze does not hold
     remove(path)
     try:

@@ -80,7 +80,8 @@ class Indexer:
             self._sql.execute("INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", row)
             self._sql.execute("COMMIT")
         except BaseException:
-            self._sql.execute("ROLLBACK")
+            if self._sql.in_transaction:  # SQLite ends it itself where the disk is full
+                self._sql.execute("ROLLBACK")
             raise
 
     def tell_rejected(self, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.shop import Asker
     from tests.sink_server import SinkServer
     from tests.sinking import SinkWorld
-    from tests.spark_lake import SparkLake
+    from tests.spark_cases import LakeOfCases
 
 
 SHARED = ("lake_of_cases", "spark", "shop_to_read", "marquez_to_read")
@@ -126,7 +126,7 @@ def spark() -> "Iterator[SparkSession]":
 
 
 @pytest.fixture(scope="session")
-def lake_of_cases(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> "SparkLake":
+def lake_of_cases(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> "LakeOfCases":
     """Give silver and gold of the cases of several files, which read of it what is theirs."""
     from tests import spark_cases
 

@@ -11,6 +11,7 @@ import pytest
 
 from headwater.errors import GiveUp, LogUnavailable, WrongSetting
 from headwater.eventlog import Record, RecordKind
+from headwater.eventlog.acknowledged import count_path
 from headwater.eventlog.folder_claims import ClaimCheck, FolderClaims, Leftovers
 from headwater.eventlog.segments import Header, create_segment, open_writable
 from headwater.eventlog.sqlite_kind import SqliteKind
@@ -184,6 +185,7 @@ def test_received_times_never_go_back(tmp_path: Path) -> None:
     connection = open_writable(min(tmp_path.glob("*.sqlite")))
     connection.execute("UPDATE records SET received_us = ?", (ahead,))
     connection.close()
+    count_path(tmp_path).unlink()
     with opened(tmp_path) as log:
         append(log, b"two")
         times = [record.received_us for record in until_end(SqliteLogReader(tmp_path)).read(0, limit=9, max_bytes=99)]

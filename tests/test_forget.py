@@ -15,6 +15,7 @@ from headwater.errors import WrongSetting
 from headwater.eventlog import RecordKind
 from headwater.eventlog.body_packing import unpack
 from headwater.failpoints import VARIABLE
+from headwater.lake.admin_log import Actor, open_admin_log, record_admin
 from headwater.lake.delta_table import LakeTable
 from headwater.lake.lake_maintenance import compact
 from headwater.lineage.names.canonical_names import default_rules
@@ -23,6 +24,7 @@ from headwater.local.forgetting.wanted import WantedName, WantedText
 from headwater.runtime.folders import folder_lock
 from headwater.runtime.indexes import open_view_opener
 from headwater.runtime.sink_opening import open_ledger
+from headwater.runtime.storage import lake_place
 from headwater.tables import RUNS, SINK_FAILURES
 from tests.made_events import run_event
 from tests.parsing import World, event, note
@@ -153,6 +155,19 @@ def test_what_is_in_a_file_of_the_user_is_named_and_the_request_stays_open(tmp_p
     assert (done["state"], done["proof"]["in"]) == ("begun", [str(tmp_path / "rules" / "tags.yaml")])
     (tmp_path / "rules" / "tags.yaml").unlink()
     assert Forgetting(world.settings, WANTED).forget() | {"state": "done"} == receipts(world)[0]
+
+
+def test_a_log_on_another_disk_is_searched_too_and_the_log_of_administration_is_not(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "log").symlink_to(tmp_path / "other")
+    world = World(tmp_path / "data")
+    world.append(sql_event(WHO), event(1))
+    record_admin(open_admin_log(*lake_place(world.settings)), Actor(WHO), "keys add", "of somebody")
+    assert Forgetting(world.settings, WANTED).dry_run()["found"]["records of the log"] == 1
+    done = Forgetting(world.settings, WANTED).forget()
+    assert (done["state"], done["found"]["records of the log"], said_in(tmp_path / "other")) == ("done", 1, [])
+    assert any("lake/admin" in left for left in done["left"])
 
 
 def test_nothing_is_erased_while_headwater_runs(tmp_path: Path) -> None:

@@ -79,12 +79,9 @@ class CountFile:
         except OSError as error:
             raise self._unwritable(error) from error
 
-    def is_in_place(self) -> bool:
-        """Tell whether its path still leads to it."""
-        try:
-            return os.path.samestat(self._path.stat(), os.fstat(self._file))
-        except OSError:
-            return False
+    def is_deleted(self) -> bool:
+        """Tell whether somebody has deleted it meanwhile."""
+        return not os.fstat(self._file).st_nlink
 
     def close(self) -> None:
         """Close the file."""

@@ -51,7 +51,7 @@ class CountedOpening:
     def acknowledge(self, writer: SegmentWriter) -> None:
         """Count all that the writer has committed; raises LogUnavailable."""
         self._count = Acknowledged(writer.header.epoch, *writer.newest, self._lake.name)
-        if self._file and self._file.is_in_place():
+        if self._file and not self._file.is_deleted():
             self._file.write(self._count)
             return
         self.close()

@@ -93,8 +93,9 @@ class SegmentWriter:
 
         Commits go into an open file wherever it went: into one that was deleted, too, which ends with its last user.
         """
-        if any(identity(part) != found for part, found in self._files):
-            raise misplaced(self._path)
+        for part, found in self._files:
+            if identity(part) != found:
+                raise misplaced(self._path)
 
     def tidy(self) -> None:
         """Between two groups: begin a new segment if this one is full, else keep its write-ahead log short."""
@@ -174,7 +175,7 @@ class SegmentWriter:
             pages = connection.execute("PRAGMA page_count").fetchone()[0]
             self._segment_bytes = pages * connection.execute("PRAGMA page_size").fetchone()[0]
         self._path, self._connection, self.header = segment_path(self._folder, header), connection, header
-        self._files = [(part, identity(part)) for part in parts(self._path)]
+        self._files = [(part, identity(part)) for part in parts(self._path)[:2]]  # who commits writes no other
         self._last_us = last_us
         self._unchecked_bytes = 0
 

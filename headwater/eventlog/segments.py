@@ -10,6 +10,7 @@ from pathlib import Path
 from headwater.errors import LogUnavailable, WrongSetting
 from headwater.eventlog.segment_faults import NO_HEADER, check_not_cut, damaged, using
 from headwater.opening import or_closed
+from headwater.storage_faults import explain
 
 FORMAT = 2
 PACKED_SINCE = 2  # the format of segments whose events are packed
@@ -43,7 +44,7 @@ def segment_files(folder: Path) -> list[Path]:
     except FileNotFoundError:
         return []
     except OSError as error:  # `glob` would take a folder that may not be read for an empty one
-        raise LogUnavailable(f"Cannot read the log folder {folder}: {error.strerror}. Restore it.") from error
+        raise LogUnavailable(f"Cannot read the log folder {folder}: {explain(error, 'data')}") from error
 
 
 def segment_path(folder: Path, header: Header) -> Path:
@@ -54,7 +55,7 @@ def segment_path(folder: Path, header: Header) -> Path:
 def identity(path: str) -> tuple[int, int] | None:
     """Return what tells the file at a path from another that takes its place, None where there is none."""
     try:
-        found = os.stat(path)  # noqa: PTH116 - three at each commit, on strings
+        found = os.stat(path)  # noqa: PTH116 - two at each commit, on strings
     except OSError:
         return None
     return found.st_dev, found.st_ino
@@ -196,7 +197,7 @@ def sync_folder(folder: Path) -> None:
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError as error:
-        raise LogUnavailable(f"Cannot open the log folder {folder}: {error}. Restore it.") from error
+        raise LogUnavailable(f"Cannot open the log folder {folder}: {explain(error, 'data')}") from error
     try:
         os.fsync(descriptor)
     finally:

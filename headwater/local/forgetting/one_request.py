@@ -14,13 +14,13 @@ from typing import Any
 from headwater.errors import WrongSetting
 from headwater.failpoints import reach
 from headwater.lake.admin_log import Actor, open_admin_log, record_admin
+from headwater.lake.attempts import Attempts
 from headwater.lake.bronze_retention import remove_unnamed
 from headwater.local.forgetting.lake_erasing import LakeFound, drop_history
 from headwater.local.forgetting.log_erasing import count_in_log, erase_in_log
 from headwater.local.forgetting.receipts import FOLDER, Receipt
 from headwater.local.forgetting.searching import files_with
 from headwater.local.forgetting.wanted import Wanted
-from headwater.parser.attempts import Attempts
 from headwater.parser.log_ingest import Parser
 from headwater.parser.partitions import Partition
 from headwater.runtime.folders import existing_folder, folder_lock
@@ -39,7 +39,9 @@ from headwater.settings import Settings
 
 _LAYERS = ("silver", "gold")
 _ROLES = ("up", "serve", "index", "sinks", "backup")
+_ADMIN = "admin"
 _LEFT = (
+    "names in the log of administration (`lake/admin`): who changed what",
     "backups, and copies that others made",
     "what sinks have sent to other systems",
     "files of events that `ingest` took",
@@ -76,7 +78,9 @@ class Forgetting:
             files = len(self._files())
             if any(noted.values()):
                 self._erase(rows)
-            remains, looked = files_with([self._folder, self._lake], self._wanted, self._receipts)
+            remains, looked = files_with(
+                [self._folder, self._lake], self._wanted, (self._receipts, self._lake / _ADMIN)
+            )
             done = receipt.end(
                 files={"before": files, "after": len(self._files())}, left=self._left(),
                 proof={"files": looked, "found": len(remains), "in": [str(path) for path in remains]},
@@ -87,9 +91,9 @@ class Forgetting:
     def _look(self) -> tuple[dict[str, int], LakeFound]:
         records, bodies = count_in_log(self._folder / "log", claims_folder(self._settings), self._wanted)
         rows = LakeFound(self._bronze, self._ledger, self._wanted)
-        layers, _ = files_with([self._lake / layer for layer in _LAYERS], self._wanted, self._receipts)
-        index, _ = files_with([self._folder / "index"], self._wanted, self._receipts)
-        status, _ = files_with([self._folder / "run"], self._wanted, self._receipts)
+        layers, _ = files_with([self._lake / layer for layer in _LAYERS], self._wanted)
+        index, _ = files_with([self._folder / "index"], self._wanted)
+        status, _ = files_with([self._folder / "run"], self._wanted)
         places = {"files of silver and gold": len(layers), "files of index and run": len(index + status)}
         return {"records of the log": records, "large bodies": bodies, **rows.counts(), **places}, rows
 

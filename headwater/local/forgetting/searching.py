@@ -21,14 +21,14 @@ LogRow = tuple[int, RecordKind, str, bytes]
 """Sequence, kind, `http`, body as it was sent."""
 
 
-def files_with(folders: Sequence[Path], wanted: Wanted, besides: Path) -> tuple[list[Path], int]:
+def files_with(folders: Sequence[Path], wanted: Wanted, besides: Sequence[Path] = ()) -> tuple[list[Path], int]:
     """Return the files that say what is wanted, and how many were looked at.
 
-    besides: a folder that is left out. Raises LogUnavailable, OSError: a file that cannot be read proves nothing.
+    besides: folders that are left out. Raises LogUnavailable, OSError: a file that cannot be read proves nothing.
     """
     found, looked = [], 0
     for path in _files(folders):
-        if not path.is_relative_to(besides):
+        if not any(path.is_relative_to(each) for each in besides):
             looked += 1
             if says(path, wanted):
                 found.append(path)
@@ -74,7 +74,7 @@ def is_in_record(row: LogRow, wanted: Wanted) -> bool:
 def _files(folders: Sequence[Path]) -> Iterator[Path]:
     seen: set[Path] = set()
     for folder in folders:
-        for place, _, names in os.walk(folder):
+        for place, _, names in os.walk(folder, followlinks=True):  # a log may lie on another disk
             for path in (Path(place, name) for name in sorted(names)):
                 if path not in seen and not path.is_symlink():
                     seen.add(path)

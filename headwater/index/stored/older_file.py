@@ -17,6 +17,8 @@ OF_OLDER = {
     ("votes", "started_us"): "time_us",
     ("votes", "last_us"): "time_us",
     ("parts", "saying"): "value",
+    ("edges", "read_set"): "edge_set",
+    ("reads", "read_set"): "edge_set",
 }
 """Table and column → SQL of what an older file has in its place."""
 

@@ -28,6 +28,14 @@ def up(folder: Path) -> Iterator[str]:
         yield running.url
 
 
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """Give a running Headwater for tests that need no other; one of them posts."""
+    folder = tmp_path_factory.mktemp("here")
+    with Running(folder / "data", options=["--tick", "100ms"], cwd=folder) as running:
+        yield running
+
+
 def fails_in_one_line(outcome: subprocess.CompletedProcess[str], *words: str, status: int = 3) -> None:
     assert outcome.returncode == status, outcome
     lines = [line for line in outcome.stderr.splitlines() if line]
@@ -59,9 +67,9 @@ def test_one_command_takes_an_event_and_the_next_ones_find_it(tmp_path: Path) ->
     assert (item["head"], item["tail"], item["passed"], item["pending"], log["past"]) == (1, 5, 5, 0, [])
 
 
-def test_events_are_found_by_run_and_job_and_time_whatever_quotes_they_hold(tmp_path: Path) -> None:
-    data, name = tmp_path / "data", 'it\'s "odd" -- ; drop'
-    with up(data) as url, httpx.Client(base_url=url) as client:
+def test_events_are_found_by_run_and_job_and_time_whatever_quotes_they_hold(here: Running) -> None:
+    name = 'it\'s "odd" -- ; drop'
+    with httpx.Client(base_url=here.url) as client:
         client.post("/api/v1/lineage", content=body(run_event(job={"namespace": "n'1", "name": name})))
         client.post("/api/v1/lineage", content=body(run_event(run_id="AAAA")))
         while client.get("/api/headwater/v1/audit").json()["pending"]:
@@ -79,12 +87,11 @@ def test_events_are_found_by_run_and_job_and_time_whatever_quotes_they_hold(tmp_
         assert client.get("/api/headwater/v1/nothing").json()["fix"]
 
 
-def test_a_second_up_on_one_folder_is_told_so(tmp_path: Path) -> None:
-    with up(tmp_path / "data"):
-        outcome = headwater("up", "--data", tmp_path / "data", "--port", "0", cwd=tmp_path)
-        fails_in_one_line(outcome, "Another `headwater` uses", "--data")
-        outcome = commanded("log", "new-epoch", "--data", tmp_path / "data", cwd=tmp_path)
-        fails_in_one_line(outcome, "Another `headwater` uses")
+def test_a_second_up_on_one_folder_is_told_so(here: Running, tmp_path: Path) -> None:
+    outcome = headwater("up", "--data", here.folder, "--port", "0", cwd=tmp_path)
+    fails_in_one_line(outcome, "Another `headwater` uses", "--data")
+    outcome = commanded("log", "new-epoch", "--data", here.folder, cwd=tmp_path)
+    fails_in_one_line(outcome, "Another `headwater` uses")
 
 
 def test_a_port_in_use_is_named(tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ def test_events_of_two_kilobytes_take_at_most_six_tenths_of_their_bytes(tmp_path
     assert until_end(SqliteLogReader(tmp_path)).size_bytes() < 0.6 * sum(map(len, sent))
 
 
+@pytest.mark.slow
 def test_commits_of_one_record_leave_a_side_file_no_longer_than_large_commits_do(tmp_path: Path) -> None:
     append(tmp_path, *([b"%d" % number] for number in range(600)))
     size = append(tmp_path, *([b"%d" % number] for number in range(600)))

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from headwater.errors import LogMissing, LogUnavailable
+from headwater.storage_faults import explain
 
 NO_HEADER = "it has no header"
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -39,7 +40,7 @@ def unusable(path: Path, error: Exception) -> LogUnavailable:
         )
     if code in _DAMAGED:
         return damaged(path, str(error))
-    return LogUnavailable(f"Cannot use the log segment {path}: {error}. Restore its disk or its rights, or free space.")
+    return LogUnavailable(f"Cannot use the log segment {path}: {explain(error, 'data')}")
 
 
 def damaged(path: Path, what: str) -> LogUnavailable:

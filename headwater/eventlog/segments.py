@@ -10,6 +10,7 @@ from pathlib import Path
 from headwater.errors import LogUnavailable, WrongSetting
 from headwater.eventlog.segment_faults import NO_HEADER, check_not_cut, damaged, using
 from headwater.opening import or_closed
+from headwater.storage_faults import explain
 
 FORMAT = 2
 PACKED_SINCE = 2  # the format of segments whose events are packed
@@ -43,7 +44,7 @@ def segment_files(folder: Path) -> list[Path]:
     except FileNotFoundError:
         return []
     except OSError as error:  # `glob` would take a folder that may not be read for an empty one
-        raise LogUnavailable(f"Cannot read the log folder {folder}: {error.strerror}. Restore it.") from error
+        raise LogUnavailable(f"Cannot read the log folder {folder}: {explain(error, 'data')}") from error
 
 
 def segment_path(folder: Path, header: Header) -> Path:
@@ -196,7 +197,7 @@ def sync_folder(folder: Path) -> None:
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError as error:
-        raise LogUnavailable(f"Cannot open the log folder {folder}: {error}. Restore it.") from error
+        raise LogUnavailable(f"Cannot open the log folder {folder}: {explain(error, 'data')}") from error
     try:
         os.fsync(descriptor)
     finally:

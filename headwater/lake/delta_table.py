@@ -23,7 +23,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from headwater.errors import GiveUp, LakeUnavailable
 from headwater.lake.new_columns import add_columns, columns
 from headwater.lake.query_rows import QueryRows, query
-from headwater.storage_faults import explain
+from headwater.storage_faults import explain, passes
 from headwater.tables import Table
 
 if TYPE_CHECKING:
@@ -350,6 +350,8 @@ class LakeTable:
         try:
             return call()
         except TableNotFoundError as error:
+            if passes(error):  # delta-rs says so, too, where it cannot make the folder
+                raise self._unavailable(error) from error
             raise _NoTable(
                 f"No Delta table at {self.uri}. Start `headwater up` once, or check `data` and `lake`."
             ) from error

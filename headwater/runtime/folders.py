@@ -46,7 +46,8 @@ def prepare_folder(settings: Settings) -> Path:
             f"The data folder {folder} has format {found[:20]}, this Headwater writes format {FORMAT}. "
             "Use the newer Headwater that made it, or another folder with --data."
         )
-    close_to_others(folder)
+    with on_disk(f"use the data folder {folder}"):
+        close_to_others(folder)
     return folder
 
 

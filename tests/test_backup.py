@@ -175,6 +175,9 @@ def test_a_pair_that_does_not_belong_together_is_not_backed_up(tmp_path: Path) -
     world = filled(tmp_path / "data")
     shutil.rmtree(world.log)
     world.log.mkdir()
+    with pytest.raises(WrongSetting, match="do not belong together"):
+        back_up(world.settings, tmp_path / "copy")
+    world.uncount()
     world.append(event(3))
     with pytest.raises(WrongSetting, match="do not belong together"):
         back_up(world.settings, tmp_path / "copy")

@@ -10,13 +10,16 @@ import pytest
 
 from headwater.events.position import Source
 from headwater.index.reading.search_file import SearchFile
+from headwater.index.stored.binding_table import SqliteNaming
+from headwater.index.stored.database import open_for_writing
+from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.writing.indexer import Indexer
 from headwater.index.writing.work_bound import WorkBound
 from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
-from tests.reference.small_events import A, B, changed, renamed, run, with_schema, x_from
-from tests.reference.world_events import Json, dataset, facet, source, uuid
+from tests.reference.small_events import ALIAS, SECOND, A, B, changed, renamed, run, with_schema, x_from
+from tests.reference.world_events import START_US, Json, dataset, facet, source, symlinks, uuid
 from tests.until_end import until_end
 
 FEW, MANY = 100, 400
@@ -114,21 +117,42 @@ def test_a_name_of_a_million_characters_is_found_by_its_last_part(tmp_path: Path
     assert [(hit.whole, hit.match) for hit in found] == [(Name(*long).cut, "exact")]
 
 
-def written(folder: Path, events: Sequence[Json]) -> Path:
-    """Return the index file of events, indexed in one batch."""
+def test_what_a_recurring_run_binds_again_is_read_once(tmp_path: Path) -> None:
+    path = written(tmp_path, [bound_again(number) for number in range(1, MANY)])
+    sql = until_end(open_for_writing(path))
+    naming = SqliteNaming(sql, NameNumbers(sql))
+    written(tmp_path, [bound_again(MANY)], behind=MANY - 1)
+    steps = 0
+
+    def step() -> None:
+        nonlocal steps
+        steps += 1
+
+    sql.set_progress_handler(step, 1)
+    naming.refresh()
+    assert naming.bindings[Name(*ALIAS)][-1] == (MANY * SECOND + START_US, Name(*B))
+    assert 0 < steps < MANY, "those of before are read again"
+
+
+def bound_again(number: int) -> Json:
+    """Return the event of a run of its own, whose output has the symlink that it always has."""
+    return run(number, number, x_from(A, B, symlinks=symlinks(ALIAS)))
+
+
+def written(folder: Path, events: Sequence[Json], behind: int = 0) -> Path:
+    """Return the index file of events, indexed in one batch, behind so many others."""
     path = folder / "index.sqlite"
     indexer = Indexer(path, default_rules())
-    take(indexer, events)
+    take(indexer, events, behind)
     indexer.close()
     return path
 
 
-def take(indexer: Indexer, events: Sequence[Json]) -> None:
-    bodies = {number: json.dumps(event) for number, event in enumerate(events, 1)}
+def take(indexer: Indexer, events: Sequence[Json], behind: int = 0) -> None:
+    bodies = {number: json.dumps(event) for number, event in enumerate(events, behind + 1)}
     stored = [BronzeEvent(f"{number:064x}", number, number, None) for number in bodies]
-    indexer.add(
-        Source("local", "1", "0"), len(stored), stored, lambda asked: {number: bodies[number] for number in asked}
-    )
+    last = behind + len(stored)
+    indexer.add(Source("local", "1", "0"), last, stored, lambda asked: {number: bodies[number] for number in asked})
 
 
 def work_of_indexing(folder: Path, events: Sequence[Json]) -> tuple[int, int]:

@@ -42,7 +42,9 @@ def test_no_other_account_has_any_right_on_what_headwater_makes(tmp_path: Path) 
             client.post("/api/v1/lineage", content=b"{")
         gateway.settled()
         parts = {path.relative_to(folder).parts[0] for path in folder.rglob("*") if path.is_file()}
-        assert parts == {"log", "claims", "lake", "index", "run", "format"}, "else it would prove too little"
+        assert parts == {"log", "log.acknowledged", "claims", "lake", "index", "run", "format"}, (
+            "else it would prove too little"
+        )
         assert list(folder.glob("log/*-wal")), "side files as well"
         assert open_to_others(folder) == {}
     assert open_to_others(folder) == {}

@@ -241,7 +241,8 @@ def test_what_finds_no_room_is_dropped_counted_and_told(tmp_path: Path) -> None:
         assert {name for _, name in bodies} == {"lineage"}, "a name of the catalog"
         dropped = driver.post("/health", method="GET")[1]["dropped"]
         assert dropped >= answers.count(507)
-        assert driver.errors.read_text().count("lineage events dropped so far: memory and disk are full") == 1
+        said = driver.errors.read_text().count("lineage events dropped so far: memory and disk are full")
+        assert 1 <= said < dropped, "once a minute, not for each"
 
         found = DeltaTable(driver.folder / "warehouse/lineage").to_pyarrow_table().to_pylist()
         assert sum(count for count, _ in bodies) == len(found) == len({row["id"] for row in found})

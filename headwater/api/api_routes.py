@@ -7,7 +7,7 @@ from typing import Annotated, Any, Protocol, TypeVar
 
 import msgspec
 
-from headwater.api import operation_lists, sink_routes
+from headwater.api import identity_routes, operation_lists, sink_routes
 from headwater.api.freshness import FreshnessMeter
 from headwater.api.overview import overview_of, window_of
 from headwater.api.shapes import operations
@@ -87,7 +87,7 @@ def events(
 @question("rejected", reads_lake=True)
 def rejected(sources: OperationSources, *, since: p.Since = None, limit: p.Listed = 100) -> list_answers.RejectedEvents:
     """List what was acknowledged but could not be stored, and why."""
-    return _listed(list_answers.RejectedEvents, list_rows(sources.bronze, REJECTED, since_us=since, limit=limit))
+    return _rejected(sources, since, limit)
 
 
 @question("rejected/index", called=None)
@@ -109,7 +109,7 @@ def set_aside(
 @question("rejected/retry", called=None, answer=operations.SentAgain, reads_lake=True, method="POST", role="admin")
 def retried(sources: OperationSources, *, since: p.Since = None, limit: p.Listed = 100) -> list_answers.RejectedEvents:
     """Send rejected events again."""
-    return _listed(list_answers.RejectedEvents, list_rows(sources.bronze, REJECTED, since_us=since, limit=limit))
+    return _rejected(sources, since, limit)
 
 
 @question("refused", reads_lake=True)
@@ -129,6 +129,24 @@ def settings(sources: OperationSources) -> operations.SettingsAnswer:
     return operations.SettingsAnswer([operations.Setting(**each) for each in sources.settings])
 
 
+def _rejected(sources: OperationSources, since_us: int | None, limit: int) -> list_answers.RejectedEvents:
+    rows, total = list_rows(sources.bronze, REJECTED, since_us=since_us, limit=limit)
+    stood = [{**row, "origin": _origin(row["http"])} for row in rows]
+    return _listed(list_answers.RejectedEvents, (stood, total))
+
+
+def _origin(http: str | None) -> str | None:
+    """Return the file and line that who took files in has named."""
+    try:
+        return msgspec.json.decode(http or "{}", type=_Origin).origin
+    except msgspec.MsgspecError:
+        return None
+
+
+class _Origin(msgspec.Struct):
+    origin: str | None = None
+
+
 def _listed(shape: type[_A], found: tuple[list[dict[str, Any]], int]) -> _A:
     """Return rows as an answer."""
     rows, total = found
@@ -143,4 +161,5 @@ def _shown(cell: Any) -> Any:
 
 LINEAGE_ROUTES = questions_in(vars(declared))
 SINK_ROUTES = questions_in(vars(sink_routes))
-ROUTES = (*LINEAGE_ROUTES, *questions_in(globals()), *SINK_ROUTES)
+IDENTITY_ROUTES = questions_in(vars(identity_routes))
+ROUTES = (*LINEAGE_ROUTES, *questions_in(globals()), *SINK_ROUTES, *IDENTITY_ROUTES)

@@ -8,18 +8,25 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from headwater.access import Access, Role
+from headwater.access import Caller, Role
 from headwater.errors import Behind, GiveUp, NotKnown, Retry, WrongQuestion
+from headwater.identity.callers import Access
 
 
-def refuse(access: Access, request: Request, role: Role) -> Response | None:
-    """Return what is answered to a key that is missing, wrong, or without a role; None where all is well."""
-    key = access.find(dict(request.headers), request.url.query)
+async def admitted(access: Access, request: Request, role: Role) -> Caller | Response:
+    """Return who asks, or what is answered to a key that is missing, wrong, or without a role."""
+    key = await access.find(dict(request.headers), request.url.query, request.method)
     if key is None:
         return error_response(401, "The key is missing or wrong.", "Send `Authorization: Bearer KEY`.")
     if not key.may(role):
         return error_response(403, f"Key {key.name!r} may not {_MAY[role]}.", f"Use a key with the role `{role}`.")
-    return None
+    return key
+
+
+async def refuse(access: Access, request: Request, role: Role) -> Response | None:
+    """Return what is answered to a key that is missing, wrong, or without a role; None where all is well."""
+    found = await admitted(access, request, role)
+    return found if isinstance(found, Response) else None
 
 
 _MAY = {"read": "read", "write": "write", "admin": "change anything"}

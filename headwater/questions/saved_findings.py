@@ -30,8 +30,7 @@ def saved_findings(bronze: Bronze, limit: int) -> Unreported:
         said = _said(decode(body.encode()))
         if said:
             comparison = name.removeprefix(PREFIX)
-            listed = Counter[str](each.kind for each in said.findings)
-            kinds = listed if said.kinds is None else said.kinds
+            kinds = Counter[str](each.kind for each in said.findings) if said.kinds is None else said.kinds
             comparisons.append(Comparison(comparison, said.since, said.until, said.total, kinds))
             items += [SavedFinding(comparison=comparison, **msgspec.structs.asdict(each)) for each in said.findings]
     items.sort(key=lambda each: (each.time, each.name), reverse=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headwater.settings import Settings
 
-OURS = ("log", "claims", "lake", "index", "run", "format")
+OURS = ("log", "log.acknowledged", "claims", "lake", "index", "run", "identity", "format")
 """What Headwater makes in a data folder. `rules` is its user's."""
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO

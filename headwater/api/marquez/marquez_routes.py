@@ -15,7 +15,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from headwater.access import Access, Role
+from headwater.access import Caller, Role
+from headwater.api.acts import Recorder, actor_of, outcome_of
 from headwater.api.freshness import FreshnessMeter
 from headwater.api.marquez import datasets, event_lists, jobs, marquez_search, namespaces, run_answers, stats, writes
 from headwater.api.marquez.column_lineage import get_column_lineage
@@ -25,6 +26,7 @@ from headwater.api.marquez.table_lineage import get_lineage
 from headwater.api.marquez.writes import Write
 from headwater.api.refusing import AGAIN, json_response
 from headwater.errors import Behind, GiveUp, NotKnown, Retry, WrongQuestion
+from headwater.identity.callers import Access
 from headwater.index.reading.catalog import Catalog
 from headwater.index.reading.index_search import Search
 from headwater.index.reading.view_opener import ViewOpener
@@ -102,9 +104,11 @@ class MarquezApi:
         access: Access,
         freshness: FreshnessMeter,
         *,
+        record: Recorder,
         post: Post | None,
     ):
-        """post: None where this process only reads."""
+        """record: writes down who changed what; post: None where this process only reads."""
+        self._record = record
         self._open_views = open_views
         self._bronze = bronze
         self._access = access
@@ -131,25 +135,35 @@ class MarquezApi:
 
     async def _endpoint(self, table: "_Table", base: str, request: Request) -> Response:
         try:
-            self._admit(request, "read" if request.method in ("GET", "HEAD") else "admin")
+            caller = await self._admit(request, "read" if request.method in ("GET", "HEAD") else "admin")
             path, methods = _find(table, base, request)
             answer = methods.get("GET" if request.method == "HEAD" else request.method)
             if answer is None:
                 raise Refused(405, {"code": 405, "message": "HTTP 405 Method Not Allowed"})
             body = b"" if request.method == "GET" else await _read_body(request)
             found = await asyncio.to_thread(self._answer, answer, path, request, body)
-            return await self._write(found, request) if isinstance(found, Write) else found
+            if not isinstance(found, Write):
+                return found
+            done = await self._write(found, request)
+            await self._note(request, caller, done)
+            return done
         except Refused as error:
             return json_response(error.status, error.body)
 
-    def _admit(self, request: Request, role: Role) -> None:
-        key = self._access.find(dict(request.headers), request.url.query)
+    async def _note(self, request: Request, caller: Caller, done: Response) -> None:
+        """Write down that a tag was set, or something deleted: by its address, which says on what."""
+        actor, outcome = actor_of(request, caller), outcome_of(done.status_code)
+        await asyncio.to_thread(self._record, actor, f"marquez {request.method}", request.url.path, outcome, "")
+
+    async def _admit(self, request: Request, role: Role) -> Caller:
+        key = await self._access.find(dict(request.headers), request.url.query, request.method)
         if key is None:
             raise Refused(
                 401, {"code": 401, "message": "The key is missing or wrong. Send `Authorization: Bearer KEY`."}
             )
         if not key.may(role):
             raise Refused(403, {"code": 403, "message": f"Key {key.name!r} has not the role `{role}`."})
+        return key
 
     def _answer(self, answer: Answering, path: Mapping[str, str], request: Request, body: bytes) -> Response | Write:
         try:

@@ -7,6 +7,15 @@ from msgspec import Meta, field
 from headwater.questions.answers.answer_parts import AnswerStruct, Count, Job, Time
 
 
+class LostRange(AnswerStruct):
+    """Records that the log acknowledged and that no table has, both ends included."""
+
+    incarnation: str
+    partition: str
+    from_sequence: int
+    to_sequence: int
+
+
 class Audit(AnswerStruct):
     """Every acknowledged event is in exactly one table."""
 
@@ -17,7 +26,10 @@ class Audit(AnswerStruct):
     rejected: int
     refused: int
     pending: int
+    lost: int
     balanced: bool
+    lost_ranges: list[LostRange]
+    trouble: str | None
     index: "IndexLag | None" = None
 
 

@@ -12,8 +12,9 @@ from headwater.index.stored.catalog_tables import CATALOG
 from headwater.index.stored.older_file import show_todays_tables
 from headwater.lineage.rules.rule_code import code_hash
 from headwater.opening import or_closed
+from headwater.storage_faults import explain
 
-FORMAT = 9
+FORMAT = 10
 OLDEST = 5
 """Files from this format on are read, though never written, until one of today's rules is built beside them."""
 
@@ -78,8 +79,8 @@ CREATE TABLE seen(
   name INTEGER, credible INTEGER, time_us INTEGER, rank INTEGER, event_id TEXT, place INTEGER, schema TEXT,
   PRIMARY KEY(name, credible, time_us, rank, event_id, place, schema)) WITHOUT ROWID;
 CREATE TABLE seen_whole(name INTEGER PRIMARY KEY);
-CREATE TABLE bindings(alias INTEGER, time_us INTEGER, location INTEGER, PRIMARY KEY(alias, time_us, location))
-  WITHOUT ROWID;
+CREATE TABLE bindings(
+  id INTEGER PRIMARY KEY, alias INTEGER, time_us INTEGER, location INTEGER, UNIQUE(alias, time_us, location));
 CREATE TABLE lives(
   id INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT, time_us INTEGER, location INTEGER, renamed INTEGER, written INTEGER);
 CREATE INDEX lives_of_run ON lives(run, written);
@@ -115,9 +116,7 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
         connection.close()
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
-            raise LakeUnavailable(
-                f"Cannot open the index {path}: {error}. End what else has it open, or restore its disk."
-            ) from error
+            raise LakeUnavailable(f"Cannot open the index {path}: {explain(error, 'data')}") from error
         # damaged: it holds nothing that bronze does not hold
     remove(path)
     try:

@@ -17,6 +17,7 @@ from headwater.lake.attempts import BATCH_RECORDS, Attempts
 from headwater.lake.bronze_follower import BronzeEvent, sources_ahead, stored_bodies, stored_events, stored_heads
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.names.canonical_names import NameRules
+from headwater.storage_faults import on_disk
 from headwater.tables import REJECTED
 
 log = logging.getLogger(__name__)
@@ -55,21 +56,23 @@ class IndexFollower:
         told: how far partitions are known to be, which saves asking; wrong or missing, it only costs that.
         The index of other rules, or of older code, stays in use until that of these rules has caught up for the first
         time. A damaged file is deleted and the next step begins again.
-        Raises LakeUnavailable; then, as after any other error, the next step begins with an index read anew.
+        Raises Retry, where lake or disk do not answer; then, as after any other error, the next step begins with an
+        index read anew.
         """
         if not self._bronze.exists():
             return 0
-        try:
-            indexer = self._open(rules)
-            return self._take_told(indexer, told) or self._step(indexer)
-        except BaseException as error:
-            self.close()
-            if not is_damage(error):
-                raise
-            self._home.discard(self._home.path_for(rules))
-            raise LakeUnavailable(
-                f"The index is damaged ({error}). It is built again from the lake: ask again."
-            ) from error
+        with on_disk("bring the index up to date"):
+            try:
+                indexer = self._open(rules)
+                return self._take_told(indexer, told) or self._step(indexer)
+            except BaseException as error:
+                self.close()
+                if not is_damage(error):
+                    raise
+                self._home.discard(self._home.path_for(rules))
+                raise LakeUnavailable(
+                    f"The index is damaged ({error}). It is built again from the lake: ask again."
+                ) from error
 
     def close(self) -> None:
         """Close the index's file."""

@@ -88,7 +88,7 @@ class Indexer:
             self._move(source, sequence)
         except BaseException as error:
             self._sql.set_progress_handler(None, 0)
-            if self._sql.in_transaction:
+            if self._sql.in_transaction:  # SQLite ends it itself where the disk is full
                 self._sql.execute("ROLLBACK")
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
                 what = f"Taking it takes the index more than {self._bound.event_cpu_s:g} s of CPU."
@@ -163,8 +163,7 @@ class Indexer:
             self._settle(self._recreated.around(of_output))
         for dataset in looked_at:
             self._set_schema(dataset)
-        names_of = self._derivation.naming.names_of
-        concerned = {name for dataset in looked_at for name in names_of(dataset)}  # a name shows what it meant before
+        concerned = self._derivation.naming.names_of_any(looked_at)  # a name shows what it meant before
         for dataset in concerned | {job_output.output.plain for job_output in changed if job_output.output}:
             self._set_shown(dataset)
         self._store.search.flush()

@@ -21,9 +21,8 @@ from headwater.eventlog.sqlite_reader import SqliteLogReader
 from headwater.failpoints import reach
 from headwater.local.backup.file_copies import Copies
 from headwater.local.backup.table_copies import copy_lake
-from headwater.parser.log_ingest import check_log_matches
+from headwater.parser.log_match import check_log_is_of_lake
 from headwater.runtime.folders import existing_folder, folder_lock
-from headwater.runtime.logs import is_log_made
 from headwater.runtime.storage import claims_folder, is_lake_remote, lake_folder, open_bronze
 from headwater.settings import Settings
 
@@ -121,12 +120,13 @@ def _held(settings: Settings, copy: Path) -> tuple[dict[str, Any] | None, set[by
     Raises WrongSetting if the two do not belong together.
     """
     of_copy = settings.model_copy(update={"data": copy, "lake": None})
-    if settings.log != "sqlite" or not is_log_made(of_copy, copy):
+    if settings.log != "sqlite":
         return {"log": settings.log}, set()
     bronze = open_bronze(of_copy)
     with closing(SqliteLogReader(copy / "log")) as reader:
-        if bronze.exists():
-            check_log_matches(reader, bronze)
+        check_log_is_of_lake([reader], bronze)
+        if not reader.is_begun():
+            return {"log": settings.log}, set()
         head, passed = reader.head(), bronze.watermark(reader.source)
         held = {"log": reader.source.epoch, "from": head, "to": reader.tail(), "in the lake to": passed}
         missing = set() if settings.claims_url else set(reader.claims()) - FolderClaims(copy / "claims").keys()

@@ -35,7 +35,10 @@ class Events(AnswerStruct):
 
 
 class RejectedEvent(AnswerStruct):
-    """What was acknowledged but is no event; a gap or hole goes up to `to_sequence` and has no body."""
+    """What was acknowledged but is no event; a gap or hole goes up to `to_sequence` and has no body.
+
+    origin: the file and line that it was taken from, by who took files in.
+    """
 
     epoch: str = field(name="incarnation")  # what lakes and clients have called it from the first
     partition: str
@@ -47,6 +50,7 @@ class RejectedEvent(AnswerStruct):
     message: str | None
     http: str | None
     body: str | None
+    origin: str | None
 
 
 class RejectedEvents(AnswerStruct):

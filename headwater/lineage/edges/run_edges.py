@@ -101,13 +101,17 @@ def _settled(run: Run, found: Sequence[OutputLineage], lines: Iterable[Sequence[
     """Say of each contribution what only the whole run tells: which inputs are opaque, whether it shows its steps."""
     covered = {name for each in found for name in each.named}
     shows = any(line.stated for own in lines for line, _ in own if line.column is not None) or not covered
-    return [replace(each, opaque=_opaque(run, each, covered), shows=shows) for each in found]
+    hidden = [name for name in run.inputs if name not in covered]
+    return [replace(each, opaque=_opaque(run, each, covered, hidden), shows=shows) for each in found]
 
 
-def _opaque(run: Run, lineage: OutputLineage, covered: Set[Name]) -> tuple[Name, ...]:
-    """Rule 4: an input of which no column is in any lineage of the run; all of an output without column lineage."""
+def _opaque(run: Run, lineage: OutputLineage, covered: Set[Name], uncovered: Iterable[Name]) -> tuple[Name, ...]:
+    """Rule 4: an input of which no column is in any lineage of the run; all of an output without column lineage.
+
+    uncovered: the inputs that are not among `covered`.
+    """
     if lineage.carries:
-        hidden = {*run.inputs, *lineage.tables} - covered - {lineage.output}
+        hidden = {*uncovered, *lineage.tables} - covered - {lineage.output}
     elif not lineage.also_read:
         return lineage.tables  # which hold all inputs
     else:
@@ -149,7 +153,8 @@ def _read(run: Run, output: Name, lines: Sequence[Dated], inputs: _Inputs, rules
     whole = {source_of(who, line.source, at): None for line, at in lines if line.source and line.column is None}
     if lines or output in run.inputs:
         tables = tuple(sorted(named | {name: None for name in (*whole, *inputs.feeding) if name != output}))
-        also_read = tuple(sorted(run.inputs.keys() - set(tables)))
+        fed = set(tables)
+        also_read = tuple([name for name in inputs.every if name not in fed])
     else:  # of thousands of outputs of which nothing is said all have the same, once
         tables, also_read = inputs.feeding, () if inputs.feeding else inputs.every
     sent = dict.fromkeys(line.output for line, _ in lines)

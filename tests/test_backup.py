@@ -167,12 +167,10 @@ def test_neither_goes_where_something_is(tmp_path: Path) -> None:
     with pytest.raises(WrongSetting, match="lies in"):
         back_up(world.settings, world.folder / "copy")
     (tmp_path / "file").touch()
-    for impossible in (
-        lambda: back_up(world.settings, tmp_path / "file"),
-        lambda: restore(settings_of(tmp_path / "file"), copy),
-    ):
-        with pytest.raises(WrongSetting, match="Cannot use"):
-            impossible()
+    with pytest.raises(WrongSetting, match="Cannot use"):
+        back_up(world.settings, tmp_path / "file")
+    with pytest.raises(WrongSetting, match="Cannot use"):
+        restore(settings_of(tmp_path / "file"), copy)
     settings = settings_of(tmp_path / "again").model_copy(update={"lake": str(tmp_path / "data" / "lake")})
     with pytest.raises(WrongSetting, match="not empty"):
         restore(settings, copy)

@@ -2,6 +2,7 @@
 
 import hashlib
 from datetime import datetime
+from functools import cached_property
 from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer, SecretStr, SerializationInfo
@@ -80,7 +81,7 @@ class Key(BaseModel):
         """What it is found by."""
         return bytes.fromhex(self.sha256) if self.sha256 else digest_of(self.key.get_secret_value() if self.key else "")
 
-    @property
+    @cached_property
     def caller(self) -> Caller:
         """What who sends it may do."""
         return Caller(self.name, self.roles, self.namespaces, self.datasets)

@@ -48,7 +48,8 @@ class Access:
         headers: lower-case names. Looks at `Authorization: Bearer`, `x-functions-key`, `?code=`, the session's cookie,
         in this order. A session may change something (other methods than GET and HEAD) with CSRF_HEADER only.
         """
-        await self.look()
+        if self.file is not None and self.file.is_due():
+            await asyncio.to_thread(self.file.look)
         presented = _presented(headers, query)
         if not presented:
             return ANYONE if self.is_open else self._signed_in(headers, method)
@@ -56,7 +57,7 @@ class Access:
             return ANYONE
         key = self._key(digest_of(presented))
         if key is not None:
-            return key.caller if key.is_valid(datetime.now(UTC)) else None
+            return key.caller if key.expires is None or key.is_valid(datetime.now(UTC)) else None
         return await self._tokens.caller(presented) if self._tokens and presented.count(".") == 2 else None
 
     async def look(self) -> None:

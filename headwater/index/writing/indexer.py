@@ -1,5 +1,7 @@
 """Bronze to index, a batch in a transaction: the position moves with what was derived from it, or not at all."""
 
+import sqlite3
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -7,6 +9,8 @@ from typing import Any
 from msgspec import Raw
 
 from headwater.collector import paused
+from headwater.errors import InvalidEvent
+from headwater.events.cpu_budget import TOO_SLOW
 from headwater.events.event import Sent
 from headwater.events.position import Source
 from headwater.index.reading.indexed_relations import SqliteRelatedRuns
@@ -22,6 +26,7 @@ from headwater.index.stored.progress import read_progress
 from headwater.index.stored.recent_facets import RecentFacets
 from headwater.index.stored.recreated import Recreated
 from headwater.index.stored.run_numbers import RunNumbers
+from headwater.index.stored.set_aside import SetAside, put_aside
 from headwater.index.stored.tag_table import TagTable
 from headwater.index.writing.index_store import SqliteStore
 from headwater.lake.bronze_follower import BronzeEvent, Progress
@@ -35,12 +40,22 @@ from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.runs.sent_facets import members
 from headwater.opening import or_closed
 
+EVENT_CPU_S = 30.0
+"""CPU time of one event, after which it is set aside; the goal for the largest, 30,000 outputs, is 5 s."""
+
+_MORE_S = 0.05
+"""CPU time of each event of a batch beside that."""
+
+_STEPS = 10_000
+"""Of SQLite's machine, for each of its statements, between two looks at the clock."""
+
 
 class Indexer:
     """The index's only writer."""
 
-    def __init__(self, path: Path, rules: NameRules):
-        """Open or create the file; it belongs to these rules for names alone."""
+    def __init__(self, path: Path, rules: NameRules, cpu_s: float = EVENT_CPU_S):
+        """Open or create the file; it belongs to these rules for names alone. cpu_s: that one event may take."""
+        self._cpu_s = cpu_s
         with or_closed(open_for_writing(path)) as self._sql:
             self._begin(rules)
 
@@ -68,6 +83,8 @@ class Indexer:
 
         bodies: are asked for only where an event says what no other has said before it.
         """
+        until_s = time.thread_time() + self._cpu_s + _MORE_S * len(events)
+        self._sql.set_progress_handler(lambda: time.thread_time() > until_s, _STEPS)
         self._sql.execute("BEGIN IMMEDIATE")
         try:
             self._generation += 1
@@ -76,13 +93,27 @@ class Indexer:
                 self._apply(self._read(events, bodies), bodies)
             self._store.feed.write(self._generation)
             self._store.edge_sets.collect(self._generation)
-            row = (source.epoch, source.partition, sequence)
-            self._sql.execute("INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", row)
-            self._sql.execute("COMMIT")
-        except BaseException:
+            self._sql.set_progress_handler(None, 0)
+            self._move(source, sequence)
+        except BaseException as error:
+            self._sql.set_progress_handler(None, 0)
             if self._sql.in_transaction:  # SQLite ends it itself where the disk is full
                 self._sql.execute("ROLLBACK")
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
+                what = f"Taking it takes the index more than {self._cpu_s:g} s of CPU."
+                raise InvalidEvent(TOO_SLOW, what, "Send less in one event.") from error
             raise
+
+    def set_aside(self, source: Source, sequence: int, found: Sequence[SetAside]) -> None:
+        """Note what cannot be taken, and go on behind it."""
+        self._sql.execute("BEGIN IMMEDIATE")
+        put_aside(self._sql, source, found)
+        self._move(source, sequence)
+
+    def _move(self, source: Source, sequence: int) -> None:
+        row = (source.epoch, source.partition, sequence)
+        self._sql.execute("INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", row)
+        self._sql.execute("COMMIT")
 
     def tell_rejected(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Let who follows the feed know of rejections."""

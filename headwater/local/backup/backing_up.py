@@ -144,6 +144,7 @@ def _finish(target: Path, manifest: dict[str, Any]) -> None:
 
 def _left_out(settings: Settings) -> list[str]:
     places = [settings.rules and f"rules ({settings.rules})", settings.sinks and f"sinks ({settings.sinks})"]
+    places += [settings.keys_file and f"keys ({settings.keys_file})"]
     claims = settings.claims_url and "claims (in their container)"
     log = settings.log != "sqlite" and f"log ({settings.log})"
     return ["index", "headwater.toml and its keys", *(str(each) for each in (*places, claims, log) if each)]

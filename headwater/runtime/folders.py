@@ -52,9 +52,10 @@ def prepare_folder(settings: Settings) -> Path:
 
 
 def write_whole(path: Path, text: bytes) -> None:
-    """Write a file whole: who reads it finds this text or the one before, also where the disk takes only half."""
+    """Write a file whole, for us alone: who reads it finds this text or the one before, also on a disk that fills."""
     fresh = path.with_suffix(".new")
-    fresh.write_bytes(text)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(text)
     fresh.replace(path)
 
 

@@ -19,6 +19,7 @@ from bench import (
     stream,
     transport,
     upgrade,
+    wide_events,
 )
 from bench.figures import QUICK_ROUNDS, ROUNDS, show
 
@@ -37,6 +38,7 @@ def main() -> None:
     show("Function App", functions.run(rounds))
     show("Ingest", ingest.run(*((ingest.QUICK_EVENTS, ingest.QUICK_FILES) if quick else (ingest.EVENTS, ingest.FILES))))
     show("Lineage", lineage.run(rounds))
+    show("Wide events", wide_events.run(1 if quick else wide_events.ROUNDS))
     show("Reading", reading.run_quick() if quick else reading.run())
     show("Upgrade", upgrade.run(upgrade.EVENTS if quick else upgrade.MANY_EVENTS))
     show("Dashboard", dashboard.run(rounds))

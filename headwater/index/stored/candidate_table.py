@@ -30,6 +30,7 @@ class CandidateTable:
         self._edge_sets = edge_sets
         self._names = names
         self._job_outputs: dict[JobOutput, int] = {}
+        self._by_number: dict[int, JobOutput] = {}
         self._alone: dict[int, int] = {}
         self._borrowing = {
             row[0]
@@ -103,9 +104,10 @@ class CandidateTable:
                 self._names.number(job_output.job),
                 self._names.number(job_output.output) if job_output.output else 0,
             )
-            self._sql.execute("INSERT OR IGNORE INTO groups(layer, job, output) VALUES (?, ?, ?)", key)
+            made = self._sql.execute("INSERT OR IGNORE INTO groups(layer, job, output) VALUES (?, ?, ?)", key)
             query = "SELECT id FROM groups WHERE layer = ? AND job = ? AND output = ?"
-            found = self._job_outputs[job_output] = int(self._sql.execute(query, key).fetchone()[0])
+            found = int(made.lastrowid or 0) if made.rowcount else self._sql.execute(query, key).fetchone()[0]
+            self._job_outputs[job_output], self._by_number[found] = found, job_output
         return found
 
     def number(self, job_output: JobOutput) -> int:
@@ -114,6 +116,8 @@ class CandidateTable:
 
     def job_output(self, number: int) -> JobOutput:
         """Return a job output by its number."""
+        if found := self._by_number.get(number):
+            return found
         layer, job, output = self._sql.execute(
             "SELECT layer, job, output FROM groups WHERE id = ?", (number,)
         ).fetchone()
@@ -128,8 +132,13 @@ class CandidateTable:
     def that_can_count(self, job_outputs: Sequence[int]) -> dict[JobOutput, list[Candidate[int]]]:
         """Return the candidates of the newest executions of each job output, and what those say in the others.
 
-        All that `edge_sets.outcome` looks at, however long the history.
+        All that `edge_sets.outcome` looks at, however long the history. Most job outputs of a wide event have one.
         """
+        if len(job_outputs) == 1:
+            only = f"SELECT {VOTE} FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.grp = ? LIMIT 2"
+            rows = self._sql.execute(only, job_outputs).fetchall()
+            if len(rows) == 1:
+                return {self.job_output(job_outputs[0]): [Candidate(*rows[0])]}
         newest = (
             "SELECT v.execution FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.grp = ? AND v.weight = ? "
             f"ORDER BY {NEWEST_CANDIDATE} LIMIT 1"

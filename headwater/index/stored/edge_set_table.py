@@ -59,11 +59,11 @@ class EdgeSetTable:
         digest = self._digest(lineage)
         found = self._numbers.get((job_output, digest))
         if found is None:
-            self._sql.execute("INSERT OR IGNORE INTO edge_sets(grp, digest) VALUES (?, ?)", (job_output, digest))
+            key = (job_output, digest)
+            made = self._sql.execute("INSERT OR IGNORE INTO edge_sets(grp, digest) VALUES (?, ?)", key)
             query = "SELECT number FROM edge_sets WHERE grp = ? AND digest = ?"
-            found = self._numbers[job_output, digest] = int(
-                self._sql.execute(query, (job_output, digest)).fetchone()[0]
-            )
+            found = int(made.lastrowid or 0) if made.rowcount else int(self._sql.execute(query, key).fetchone()[0])
+            self._numbers[key] = found
             row = (found, self._pack(lineage), self._read_set(lineage))
             self._sql.execute("INSERT OR IGNORE INTO edges VALUES (?, ?, ?)", row)
             self._contents.keep(found, lineage, len(lineage.edges))

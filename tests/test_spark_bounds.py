@@ -70,17 +70,11 @@ def test_a_run_that_is_told_in_two_passes_reads_the_file_that_it_is_in(lake: Spa
     assert most == {"runs": 1, "run_datasets": 1, "edge_sets": 0, "column_edges": 0, "table_edges": 0}
 
 
-def test_a_late_run_reads_no_other_runs(lake: SparkLake) -> None:
-    """The history of its output is another one: candidates are looked through, which are in 20 files at most."""
-    most = files_of_pass(lake, event(5, "OTHER", at_minute=5.5))
-    assert most.pop("edge_sets") <= 20  # `test_spark_every`
-    assert most == {"runs": 1, "run_datasets": 1, "column_edges": 1, "table_edges": 1}
-
-
-def test_a_stream_of_fifty_updates_reads_the_file_that_it_is_in(lake: SparkLake) -> None:
-    most = files_of_pass(
-        lake, *(event(600, "RUNNING", job="stream", at_minute=600 + each, streams=True) for each in range(1, 51))
-    )
+def test_a_late_run_and_a_stream_of_fifty_updates_read_the_file_that_they_are_in(lake: SparkLake) -> None:
+    """The history of their outputs is another one: candidates are looked through, which are in 20 files at most."""
+    late = (PASSES - 1) * RUNS_EACH + 5
+    updates = (event(600, "RUNNING", job="stream", at_minute=600 + each, streams=True) for each in range(1, 51))
+    most = files_of_pass(lake, event(late, "OTHER", at_minute=late + 0.5), *updates)
     assert most.pop("edge_sets") <= 20  # `test_spark_every`
     assert most == {"runs": 1, "run_datasets": 1, "column_edges": 1, "table_edges": 1}
     (run,) = lake.read("silver", RUNS).where("job_name = 'stream'").collect()

@@ -12,7 +12,7 @@ from headwater.errors import NotKnown
 from headwater.index.home import IndexHome
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.index.writing.index_follower import IndexFollower
-from headwater.index.writing.indexer import EVENT_CPU_S
+from headwater.index.writing.work_bound import EVENT_CPU_S
 from headwater.lake.attempts import MAX_DEATHS, Attempts
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.runtime.indexes import open_freshness, open_index_home, open_rules

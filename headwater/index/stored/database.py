@@ -68,10 +68,12 @@ CREATE TABLE edge_sets(
   first_us INTEGER, last_us INTEGER, live INTEGER NOT NULL DEFAULT 0, latest INTEGER NOT NULL DEFAULT 0,
   reading INTEGER NOT NULL DEFAULT 0, explained BLOB, accounted BLOB,
   generation INTEGER NOT NULL DEFAULT 0, UNIQUE(grp, digest));
-CREATE TABLE edges(edge_set INTEGER PRIMARY KEY, value BLOB NOT NULL);
+CREATE TABLE edges(edge_set INTEGER PRIMARY KEY, value BLOB NOT NULL, read_set INTEGER);
+CREATE INDEX edges_of_reads ON edges(read_set);
+CREATE TABLE read_sets(id INTEGER PRIMARY KEY, digest BLOB UNIQUE);
 CREATE INDEX edge_sets_changed ON edge_sets(generation);
 CREATE INDEX edge_sets_unsaid ON edge_sets(generation) WHERE runs = 0;
-CREATE TABLE reads(name INTEGER, edge_set INTEGER, PRIMARY KEY(name, edge_set)) WITHOUT ROWID;
+CREATE TABLE reads(name INTEGER, read_set INTEGER, PRIMARY KEY(name, read_set)) WITHOUT ROWID;
 CREATE TABLE uses(name INTEGER, job_key INTEGER, PRIMARY KEY(name, job_key)) WITHOUT ROWID;
 CREATE TABLE seen(
   name INTEGER, credible INTEGER, time_us INTEGER, rank INTEGER, event_id TEXT, place INTEGER, schema TEXT,

@@ -11,7 +11,8 @@ from headwater.events.times import iso
 from headwater.index.home import IndexHome
 from headwater.index.stored.database import is_damage, is_of_events
 from headwater.index.stored.set_aside import SetAside
-from headwater.index.writing.indexer import EVENT_CPU_S, Indexer
+from headwater.index.writing.indexer import Indexer
+from headwater.index.writing.work_bound import EVENT_CPU_S, WorkBound
 from headwater.lake.attempts import BATCH_RECORDS, Attempts
 from headwater.lake.bronze_follower import BronzeEvent, sources_ahead, stored_bodies, stored_events, stored_heads
 from headwater.lake.bronze_tables import Bronze
@@ -39,7 +40,7 @@ class IndexFollower:
 
     def __init__(self, home: IndexHome, bronze: Bronze, event_cpu_s: float = EVENT_CPU_S):
         """Open nothing yet. event_cpu_s: CPU time that one event may take, else it is set aside as `too_slow`."""
-        self._event_cpu_s = event_cpu_s
+        self._bound = WorkBound(event_cpu_s)
         self._attempts: dict[Source, Attempts] = {}
         self._home = home
         self._bronze = bronze
@@ -87,7 +88,7 @@ class IndexFollower:
         if self._indexer is None or self._rules is None or self._rules.rules_hash != rules.rules_hash:
             self.close()
             path = self._home.path_for(rules)
-            self._rules, self._indexer = rules, Indexer(path, rules, self._event_cpu_s)
+            self._rules, self._indexer = rules, Indexer(path, rules, self._bound)
             if not self._indexer.progress():
                 self._home.withdraw(path)
         return self._indexer

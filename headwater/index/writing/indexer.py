@@ -1,7 +1,6 @@
 """Bronze to index, a batch in a transaction: the position moves with what was derived from it, or not at all."""
 
 import sqlite3
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from headwater.index.stored.run_numbers import RunNumbers
 from headwater.index.stored.set_aside import SetAside, put_aside
 from headwater.index.stored.tag_table import TagTable
 from headwater.index.writing.index_store import SqliteStore
+from headwater.index.writing.work_bound import WorkBound
 from headwater.lake.bronze_follower import BronzeEvent, Progress
 from headwater.lineage.edges.current_candidates import JobOutput
 from headwater.lineage.edges.edge_sets import EdgeSet, outcome
@@ -40,22 +40,13 @@ from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.runs.sent_facets import members
 from headwater.opening import or_closed
 
-EVENT_CPU_S = 30.0
-"""CPU time of one event, after which it is set aside; the goal for the largest, 30,000 outputs, is 5 s."""
-
-_MORE_S = 0.05
-"""CPU time of each event of a batch beside that."""
-
-_STEPS = 10_000
-"""Of SQLite's machine, for each of its statements, between two looks at the clock."""
-
 
 class Indexer:
     """The index's only writer."""
 
-    def __init__(self, path: Path, rules: NameRules, cpu_s: float = EVENT_CPU_S):
-        """Open or create the file; it belongs to these rules for names alone. cpu_s: that one event may take."""
-        self._cpu_s = cpu_s
+    def __init__(self, path: Path, rules: NameRules, bound: WorkBound | None = None):
+        """Open or create the file; it belongs to these rules for names alone. bound: what a batch may cost."""
+        self._bound = bound or WorkBound()
         with or_closed(open_for_writing(path)) as self._sql:
             self._begin(rules)
 
@@ -83,8 +74,8 @@ class Indexer:
 
         bodies: are asked for only where an event says what no other has said before it.
         """
-        until_s = time.thread_time() + self._cpu_s + _MORE_S * len(events)
-        self._sql.set_progress_handler(lambda: time.thread_time() > until_s, _STEPS)
+        self._bound.begin(len(events))
+        self._sql.set_progress_handler(self._bound.is_spent, self._bound.every)
         self._sql.execute("BEGIN IMMEDIATE")
         try:
             self._generation += 1
@@ -100,7 +91,7 @@ class Indexer:
             if self._sql.in_transaction:  # SQLite ends it itself where the disk is full
                 self._sql.execute("ROLLBACK")
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
-                what = f"Taking it takes the index more than {self._cpu_s:g} s of CPU."
+                what = f"Taking it takes the index more than {self._bound.event_cpu_s:g} s of CPU."
                 raise InvalidEvent(TOO_SLOW, what, "Send less in one event.") from error
             raise
 

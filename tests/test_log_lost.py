@@ -226,7 +226,9 @@ def test_files_of_the_log_that_are_moved_or_deleted_while_it_runs_stop_it_until_
         for path in (folder / "log").iterdir():
             path.unlink()
         assert is_stopped(gateway)
-        audit = client.get("/api/headwater/v1/audit").raise_for_status().json()
+        answer = client.get("/api/headwater/v1/audit")
+        assert answer.status_code == 200, answer.text
+        audit = answer.json()
         assert (audit["lost"], audit["balanced"]) == (3, False)
         assert "is gone" in audit["trouble"]
         parser.resume()

@@ -65,6 +65,8 @@ def overview(
 def audit(sources: OperationSources) -> operations.Audit:
     """Hold the log against the lake, and tell whether every acknowledged event is in exactly one table."""
     found = operation_lists.audit(sources.readers(), sources.bronze)
+    if found.trouble:
+        return found  # what waits for the index nobody can tell without the log
     return msgspec.structs.replace(found, index=sources.freshness.index_lag())
 
 

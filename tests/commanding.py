@@ -1,5 +1,6 @@
 """A command of the command line without a process of its own: for what it answers, at 0.5 s of CPU less."""
 
+import logging
 import subprocess
 from collections.abc import Mapping
 from contextlib import chdir, redirect_stderr, redirect_stdout
@@ -19,6 +20,7 @@ def commanded(
     with pytest.MonkeyPatch.context() as patch, chdir(cwd or Path.cwd()):
         for name, value in (environment or {}).items():
             patch.setenv(name, value)
+        patch.setattr(logging.root, "handlers", [])  # pytest's, so that a warning is on standard error as always
         with redirect_stdout(said), redirect_stderr(errors), pytest.raises(SystemExit) as ended:
             main(given)
     return subprocess.CompletedProcess(given, int(ended.value.code or 0), said.getvalue(), errors.getvalue())

@@ -69,7 +69,7 @@ WRONG: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("claims", WRONG, ids=str)
+@pytest.mark.parametrize("claims", WRONG, ids=" ".join)
 def test_a_token_of_wrong_issuer_audience_or_time_is_nobodys(issuer: OidcServer, claims: dict[str, Any]) -> None:
     assert run(check_of(issuer).caller(issuer.token(roles=["Boss"], **claims))) is None
 
@@ -220,7 +220,9 @@ def test_what_is_not_the_answer_to_our_question_signs_nobody_in(issuer: OidcServ
 
 
 @pytest.mark.parametrize(
-    "claims", [{"nonce": "another"}, {"aud": AUDIENCE}, {"exp": NOW - 3600}, {"roles": []}, {"nonce": None}], ids=str
+    "claims",
+    [{"nonce": "another"}, {"aud": AUDIENCE}, {"exp": NOW - 3600}, {"roles": []}, {"nonce": None}],
+    ids=" ".join,
 )
 def test_a_sign_in_needs_a_good_token_of_this_sign_in_with_a_role(issuer: OidcServer, claims: dict[str, Any]) -> None:
     issuer.claims = {"roles": ["Reader"], **claims}

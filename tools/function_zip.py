@@ -24,6 +24,7 @@ SHIPPED = (
     "headwater/eventlog/*.py",
     "headwater/events/*.py",
     "headwater/file_intake/**/*.py",
+    "headwater/identity/*.py",
     "headwater/index/**/*.py",
     "headwater/lake/*.py",
     "headwater/lineage/**/*.py",

@@ -1,6 +1,6 @@
 """How the reading API refuses: keys without a role, parameters out of form, names nobody knows, a lake that is away."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -43,10 +43,13 @@ def answered(ask: Callable[[], Any], turn: AbstractContextManager[Any]) -> Any:
         return json_response(404, {"error": str(error), "field": None, "fix": _KNOWN, "nearest": error.nearest})
     except Behind as error:
         said = {"error": str(error), "field": None, "fix": _BEHIND, "nearest": error.nearest, "behind": error.seconds}
-        return json_response(503, said)
+        return json_response(503, said, AGAIN)
     except (GiveUp, Retry) as error:
         return error_response(503, str(error), "Ask again in a moment.")
 
+
+AGAIN = {"retry-after": "1"}
+"""Header of an answer that may be another one soon: an event that comes alone can be asked about within a second."""
 
 _KNOWN = "Use a name that is known; `nearest` has some."
 _BEHIND = "Ask again in a moment. If the name was not sent just now, use one that is known; `nearest` has some."
@@ -57,6 +60,6 @@ def error_response(status: int, what: str, fix: str) -> Response:
     return json_response(status, {"error": what, "field": None, "fix": fix})
 
 
-def json_response(status: int, value: Any) -> Response:
+def json_response(status: int, value: Any, headers: Mapping[str, str] | None = None) -> Response:
     """Return a value as JSON."""
-    return Response(msgspec.json.encode(value), status, media_type="application/json")
+    return Response(msgspec.json.encode(value), status, headers, media_type="application/json")

@@ -112,7 +112,9 @@ def send(
 
 
 def _audit(found: Any, as_json: bool, given: Given) -> None:
-    any_answer("Audit")(found, as_json, given)
+    flat = {**found, **{f"index: {name}": value for name, value in found["index"].items()}}
+    del flat["index"]
+    any_answer("Audit")(found if as_json else flat, as_json, given)
     sys.exit(0 if found["balanced"] else 1)
 
 
@@ -123,6 +125,7 @@ command(app, api_routes.events, listed("Events", _EVENTS))
 
 @app.command()
 def rejected(
+    index: Annotated[bool, typer.Option("--index", help="List what is stored, but the index could not take.")] = False,
     retry: Annotated[bool, typer.Option("--retry", help="Send them again to a running Headwater.")] = False,
     to: Annotated[str, typer.Option("--to", help="Where to send them.")] = "http://127.0.0.1:5000",
     key: Annotated[str | None, typer.Option(envvar="HEADWATER_KEY", help="Key with the role write.")] = None,
@@ -135,6 +138,10 @@ def rejected(
     from headwater.local.send import send_bodies
 
     folder = DataFolder(data)
+    if index:
+        found = folder.ask(api_routes.set_aside, {"since": since or "", "limit": str(limit)})
+        show(found, as_json, lambda: table("Set aside", found, _SET_ASIDE))
+        return
     found = folder.ask(api_routes.rejected, {"since": since or "", "limit": str(limit)})
     if retry:
         bodies = [item["body"].encode() for item in found["items"] if item["body"]]
@@ -144,6 +151,9 @@ def rejected(
         sys.exit(1 if outcome["refused"] else 0)
     columns = ("received_at", "sequence", "to_sequence", "reason", "field", "message", "origin")
     show(found, as_json, lambda: table("Rejected", found, columns))
+
+
+_SET_ASIDE = ("received_at", "event_id", "partition", "sequence", "set_aside_at", "reason", "message")
 
 
 @app.command()

@@ -68,6 +68,8 @@ class TakenLedger:
         self.path = path
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.touch(mode=0o600)
+            path.chmod(0o600)  # SQLite gives what it makes beside a file the rights of that file
             with or_closed(sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)) as file:
                 self._file = file
                 file.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -76,7 +78,6 @@ class TakenLedger:
                 file.execute("BEGIN EXCLUSIVE")
                 self._check_format()
                 file.execute("COMMIT")
-                path.chmod(0o600)
         except (OSError, sqlite3.DatabaseError) as error:
             if "locked" in str(error):
                 raise WrongSetting(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from headwater.errors import LogUnavailable, Retry
 from headwater.eventlog import each
+from headwater.lake.attempts import Attempts
 from headwater.lake.bronze_retention import let_go, remove_unnamed
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.delta_table import REOPEN_AFTER
@@ -15,7 +16,6 @@ from headwater.lake.lake_maintenance import SMALL_FILES, compact, small_files, v
 from headwater.local.child_process import child
 from headwater.local.lifeline import when_parent_ends
 from headwater.local.wake import Wake, reached_note
-from headwater.parser.attempts import Attempts
 from headwater.parser.log_ingest import Parser
 from headwater.parser.partitions import Partition
 from headwater.runtime.logs import is_log_made, log_readers

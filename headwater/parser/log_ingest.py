@@ -10,8 +10,8 @@ from headwater.errors import InvalidEvent, LogUnavailable
 from headwater.eventlog import Claims, LoggedRecord, LogReader, RecordKind
 from headwater.events.cpu_budget import RECORD_CPU_S
 from headwater.events.event_reader import EventReader
+from headwater.lake.attempts import BATCH_RECORDS
 from headwater.lake.bronze_tables import Bronze
-from headwater.parser.attempts import BATCH_RECORDS
 from headwater.parser.bronze_batch import Before, BronzeBatch, bisect, build_batch, lost_batch, rejected_batch
 from headwater.parser.dedupe_window import MAX_AGE_US, MAX_IDS, DedupeWindow
 from headwater.parser.log_match import check_log_matches

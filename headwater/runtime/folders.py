@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from headwater.errors import Retry, WrongSetting
+from headwater.eventlog.segments import sync_folder
 from headwater.runtime.private import close_to_others
 from headwater.settings import Settings
 from headwater.storage_faults import explain, on_disk, passes
@@ -46,15 +47,39 @@ def prepare_folder(settings: Settings) -> Path:
             f"The data folder {folder} has format {found[:20]}, this Headwater writes format {FORMAT}. "
             "Use the newer Headwater that made it, or another folder with --data."
         )
-    close_to_others(folder)
+    with on_disk(f"use the data folder {folder}"):
+        close_to_others(folder)
     return folder
 
 
 def write_whole(path: Path, text: bytes) -> None:
-    """Write a file whole: who reads it finds this text or the one before, also where the disk takes only half."""
+    """Write a file whole, for us alone: who reads it finds this text or the one before, also on a disk that fills."""
     fresh = path.with_suffix(".new")
-    fresh.write_bytes(text)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(text)
     fresh.replace(path)
+
+
+def write_durably(path: Path, text: str) -> None:
+    """Write a file whole, and it is on disk when this returns."""
+    fresh = path.with_suffix(".new")
+    with fresh.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    sync_folder(path.parent)
+
+
+@contextmanager
+def usable(folder: Path) -> Iterator[None]:
+    """Raise WrongSetting where a folder that was named cannot be used for another reason than a disk that is full."""
+    try:
+        yield
+    except OSError as error:
+        if passes(error):
+            raise
+        raise WrongSetting(f"Cannot use {folder}: {error.strerror}. Name another folder.") from error
 
 
 def _check_writable(folder: Path) -> None:

@@ -14,13 +14,13 @@ from typing import Any
 from headwater.errors import WrongSetting
 from headwater.failpoints import reach
 from headwater.lake.admin_log import Actor, open_admin_log, record_admin
+from headwater.lake.attempts import Attempts
 from headwater.lake.bronze_retention import remove_unnamed
 from headwater.local.forgetting.lake_erasing import LakeFound, drop_history
 from headwater.local.forgetting.log_erasing import count_in_log, erase_in_log
 from headwater.local.forgetting.receipts import FOLDER, Receipt
 from headwater.local.forgetting.searching import files_with
 from headwater.local.forgetting.wanted import Wanted
-from headwater.parser.attempts import Attempts
 from headwater.parser.log_ingest import Parser
 from headwater.parser.partitions import Partition
 from headwater.runtime.folders import existing_folder, folder_lock

@@ -3,7 +3,6 @@
 import getpass
 import hashlib
 import json
-import os
 import secrets
 import socket
 from collections.abc import Mapping
@@ -11,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from headwater.eventlog.segments import sync_folder
 from headwater.local.forgetting.wanted import Wanted
+from headwater.runtime.folders import write_durably
 
 FOLDER = "forgotten"
 
@@ -54,14 +53,7 @@ class Receipt:
 
     def _write(self) -> None:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path = self.folder / f"{self.said['id']}.json"
-        fresh = path.with_suffix(".new")
-        with fresh.open("w") as file:
-            json.dump(self.said, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.rename(path)
-        sync_folder(self.folder)
+        write_durably(self.folder / f"{self.said['id']}.json", json.dumps(self.said, indent=1))
 
 
 def _begun(folder: Path) -> list[dict[str, Any]]:

@@ -49,21 +49,21 @@ class Access:
         in this order. A session may change something (other methods than GET and HEAD) with CSRF_HEADER only.
         """
         if self.file is not None and self.file.is_due():
-            await asyncio.to_thread(self.file.look)
-        presented = _presented(headers, query)
-        if not presented:
-            return ANYONE if self.is_open else self._signed_in(headers, method)
+            self.file.look()  # a stat: a thread for it would cost a hundred times as much
         if self.is_open:
             return ANYONE
+        presented = _presented(headers, query)
+        if not presented:
+            return self._signed_in(headers, method)
         key = self._key(digest_of(presented))
         if key is not None:
             return key.caller if key.expires is None or key.is_valid(datetime.now(UTC)) else None
         return await self._tokens.caller(presented) if self._tokens and presented.count(".") == 2 else None
 
-    async def look(self) -> None:
-        """Take up what has changed in the file of keys, and tell which were used, if it is time to."""
-        if self.file is not None and self.file.is_due():
-            await asyncio.to_thread(self.file.look)
+    async def tell_uses(self) -> None:
+        """Write down which keys of the file were used, if that is not known yet."""
+        if self.file is not None and self.file.unknown_uses():
+            await asyncio.to_thread(self.file.tell_uses)
 
     def _key(self, digest: bytes) -> Key | None:
         """Find a key by a hash, which only who has the secret can aim: how long a look-up takes tells nothing."""

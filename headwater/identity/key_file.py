@@ -77,7 +77,6 @@ class KeyFile:
             if text != self._text:
                 self.keys = {key.digest: key for key in read_keys(text)}
                 self._text = text
-            self._tell_uses()
         except HeadwaterError as error:
             self.is_there = True
             log.error("The file of keys is not taken up: %s", error)
@@ -130,11 +129,18 @@ class KeyFile:
         self._place.change(edit)
         self._next_look = 0.0  # who asks next in this process sees it
 
-    def _tell_uses(self) -> None:
-        fresh = {name: when for name, when in list(self.used.items()) if when > self._told.get(name, 0.0) + TELL_USE_S}
-        if fresh:
-            self._told |= fresh
+    def unknown_uses(self) -> dict[str, float]:
+        """Return, by key id, the uses that are worth a write: the first, and then one in TELL_USE_S."""
+        return {name: when for name, when in self.used.items() if when > self._told.get(name, 0.0) + TELL_USE_S}
+
+    def tell_uses(self) -> None:
+        """Write these down; where that fails, what is known stays."""
+        fresh = self.unknown_uses()
+        self._told |= fresh
+        try:
             self._uses.change(lambda text: json.dumps(json.loads(text or "{}") | fresh))
+        except (HeadwaterError, ValueError) as error:
+            log.error("The use of keys is not kept: %s", error)
 
 
 def read_keys(text: str | None) -> Sequence[Key]:

@@ -110,7 +110,7 @@ class Serve:
         while self._log.is_writing():
             await asyncio.sleep(FLUSH_REFUSALS_S)
             await self.receiver.flush_refusals()
-            await self._access.look()
+            await self._access.tell_uses()
             if time.monotonic() - looked > RETENTION_S:
                 looked = time.monotonic()
                 await asyncio.to_thread(self._retain)

@@ -277,10 +277,11 @@ def test_odd_events_are_200_and_end_in_table_events_with_their_flags(
                 answer = client.post(ONE, content=event)
                 assert (answer.status_code, answer.content) == (200, b"{}"), name
         audit = gateway.settled()
-        assert audit == {
+        counted = {
             "received": len(ODD), "stored": len(ODD), "removed": 0, "duplicates": 0, "rejected": 0, "refused": 0,
-            "pending": 0, "lost": 0, "balanced": True, "lost_ranges": [], "trouble": None,
+            "pending": 0, "lost": 0, "balanced": True, "trouble": None,
         }  # fmt: skip
+        assert audit | counted == audit
         found = bronze_of(gateway.folder).events.query("SELECT flags, job_name, body FROM t ORDER BY sequence")
     stored = found.to_pylist()
     assert {name: row["flags"] for name, row in zip(ODD, stored, strict=True)} == {

@@ -6,10 +6,10 @@ READY := $(VENV)/.ready
 # compiled code is kept, also where the environment says otherwise: tests start hundreds of processes
 export PYTHONDONTWRITEBYTECODE :=
 # three at once on two cores: tests wait for processes, too; what shares a Spark or a Headwater stays in one (tests/conftest.py)
-SPREAD := --dist loadscope --no-loadscope-reorder --numprocesses
+SPREAD := --dist loadscope --no-loadscope-reorder --numprocesses 3
 AT_ONCE := $(MAKE) --no-print-directory --jobs 2 --output-sync=target
 SPARK_TESTS := $(foreach of,ingest stream silver_gold upgrade,tests/test_spark_$(of).py) tests/test_notebooks.py \
-	tests/test_onelake_transport.py tests/test_notebook_doors.py
+	tests/test_onelake_transport.py tests/test_spark_plugin.py tests/test_notebook_doors.py
 
 JARS := jvm/transport/target/headwater-transport.jar jvm/plugin/target/headwater-plugin.jar
 
@@ -17,7 +17,7 @@ WEB := headwater/web/assets/index.html
 WEB_PACKAGES := web/node_modules/.package-lock.json
 WEB_TYPES := web/src/api/schema.d.ts
 
-.PHONY: help setup setup-test demo test test-fast test-page test-spark4 test-runtimes check check-code check-page bench torture wheel fabric jvm web screenshots
+.PHONY: help setup setup-test demo test test-fast test-python test-page test-page-in-one-piece test-spark4 test-runtimes check check-code check-page bench torture wheel sbom audit fabric jvm web screenshots
 
 help:  ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -81,11 +81,18 @@ test-page:
 	cd web && npm run --silent test
 
 test: setup-test  ## check, then every test
-	@$(AT_ONCE) check-code check-page test-page
-	$(BIN)/pytest -m "not long" $(SPREAD) 3 --durations=15
+	@$(AT_ONCE) check-code check-page
+	@$(MAKE) --no-print-directory --jobs 2 test-python test-page-in-one-piece
+
+test-python:
+	$(BIN)/pytest -m "not long" $(SPREAD) --durations=15
+
+# what it says stands together, amid the lines of pytest
+test-page-in-one-piece:
+	@said=$$(cd web && npm run --silent test 2>&1); status=$$?; echo "$$said"; exit $$status
 
 test-fast: setup-test  ## the quick tests, under a minute
-	$(BIN)/pytest -m "not slow and not long" $(SPREAD) 2
+	$(BIN)/pytest -m "not slow and not long" $(SPREAD)
 
 screenshots: setup-test  ## the pictures of docs/dashboard.md, from the recorded pipeline
 	cd web && npm run --silent tools bench/screenshots.ts
@@ -110,6 +117,12 @@ torture: setup-test  ## the long tests; 500 kills under load, then the reckoning
 wheel: setup  ## the wheel with the dashboard, in dist/
 	@rm -f dist/headwater-*.whl
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
+sbom: setup  ## what all is made of, as CycloneDX, in dist/sbom/
+	@$(BIN)/python -m tools.sbom
+
+audit: setup  ## known vulnerabilities of it; needs the services of PyPI and npm, and says so
+	@$(BIN)/python -m tools.audit
 
 fabric: wheel  ## what is published to a Fabric workspace, with the wheel, in dist/fabric/
 	@rm -rf dist/fabric && cp -R notebooks dist/fabric

@@ -216,6 +216,22 @@ SINK_FAILURES = Table(
 )
 """Events that a sink's target refuses for good; its commits carry the position of each sink as transactions."""
 
+ADMIN_LOG = Table(
+    "admin_log",
+    {
+        "act_id": "string",
+        "at": "timestamp",
+        "who": "string",
+        "action": "string",
+        "subject": "string",
+        "outcome": "string",
+        "detail": "string",
+        "address": "string",
+        "agent": "string",
+    },
+)
+"""Who changed what: keys, tags, deletions, redrives, retries. Never a secret."""
+
 _NAMED = StructOf({"namespace": "string", "name": "string"})
 
 SENT_RUNS = Table(

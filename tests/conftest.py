@@ -1,6 +1,7 @@
 """A skipped test fails the run: nothing here may be left out silently."""
 
 import os
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -20,11 +21,16 @@ if TYPE_CHECKING:
     from tests.shop import Asker
     from tests.sink_server import SinkServer
     from tests.sinking import SinkWorld
-    from tests.spark_lake import SparkLake
+    from tests.spark_cases import LakeOfCases
 
 
 SHARED = ("lake_of_cases", "spark", "shop_to_read", "marquez_to_read")
 """What is started once, for all tests that ask for it: their files run in one process."""
+
+SECOND = {f"test_spark_{name}" for name in ("ingest", "passes", "replay", "silver_gold", "stream", "upgrade")}
+"""Files of a second Spark beside the first: halves that take about as long, each the length of a whole run."""
+
+_SLOW_FILE = re.compile(r"^pytestmark = (\[[^]]*)?pytest\.mark\.slow\b", re.MULTILINE)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> "LoadScopeScheduling":
@@ -53,13 +59,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: (not groups[item].startswith("spark"), -longest.get(groups[item], -1)))
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Pass over files of slow tests alone where none is wanted: they import Spark, SDKs of clouds and the like."""
+    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return True if is_test and "not slow" in config.option.markexpr and _is_slow(collection_path) else None
+
+
+def _is_slow(file: Path) -> bool:
+    return bool(_SLOW_FILE.search(_text(file)))
+
+
+@cache
+def _text(file: Path) -> str:
+    return file.read_text("utf-8")
+
+
 @cache
 def _group(file: Path) -> str:
-    text = file.read_text("utf-8")
+    text = _text(file)
     found = next((shared for shared in SHARED if f"{shared}: " in text), file.stem)
     if found == "lake_of_cases":
         return "spark"
-    return "spark_2" if found == "spark" and file.stem > "test_spark_p" else found  # halves that take about as long
+    return "spark_2" if found == "spark" and file.stem in SECOND else found
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -105,7 +126,7 @@ def spark() -> "Iterator[SparkSession]":
 
 
 @pytest.fixture(scope="session")
-def lake_of_cases(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> "SparkLake":
+def lake_of_cases(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> "LakeOfCases":
     """Give silver and gold of the cases of several files, which read of it what is theirs."""
     from tests import spark_cases
 

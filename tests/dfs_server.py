@@ -54,12 +54,16 @@ class StoredFile:
 
 @dataclass
 class DfsServer:
-    """One container; requests: method and path with query, in order; wrong: what was no request of the protocol."""
+    """One container; requests: method and path with query, in order; wrong: what was no request of the protocol.
+
+    faults: are answered first, in turn; denied: methods that whoever asks lacks the role for.
+    """
 
     files: dict[str, StoredFile] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     faults: list[tuple[int, str]] = field(default_factory=list)
+    denied: set[str] = field(default_factory=set)
     address: str = ""
     _versions: int = 0
     _pages: dict[str, tuple[dict[str, str], list[str]]] = field(default_factory=dict)
@@ -83,8 +87,8 @@ class DfsServer:
         if fault := _fault(method, parts.path, query, headers):
             self.wrong.append(f"{method} {target}: {fault}")
             return _error(400, "InvalidInput", fault)
-        if self.faults:
-            status, code = self.faults.pop(0)
+        if self.faults or method in self.denied:
+            status, code = self.faults.pop(0) if self.faults else (403, "AuthorizationPermissionMismatch")
             return _error(status, code, "as the test wants it")
         if query.get("resource") == "filesystem":
             return self._list(query)

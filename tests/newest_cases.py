@@ -1,6 +1,7 @@
 """Events of which one says the newest value, and which one that is by rule 1, case by case."""
 
 import json
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -100,11 +101,18 @@ def case_of(name: str) -> str:
 
 def expected(folder: Path, what: str) -> dict[str, str]:
     """Return the newest values by the text of the rule; what: run, job, dataset, schema or parent."""
+    found = {name: ELSE.get((what, name), value) for name, (_, value) in CASES.items()}
+    found[NAMES[-1]] = _decided_by_id(folder)
+    return {name: value for name, value in found.items() if value is not None}
+
+
+@cache
+def _decided_by_id(folder: Path) -> str:
+    """Return the newest value of the last case, of a lake that has all its events."""
     tied = {row["event_id"]: json.loads(row["body"]) for row in rows(folder, "events")}
     newest = max(key for key, event in tied.items() if event.get("job", {}).get("name") == NAMES[-1])
-    found = {name: ELSE.get((what, name), value) for name, (_, value) in CASES.items()}
-    found[NAMES[-1]] = tied[newest]["job"]["facets"]["note"]["text"]
-    return {name: value for name, value in found.items() if value is not None}
+    text: str = tied[newest]["job"]["facets"]["note"]["text"]
+    return text
 
 
 def shuffled(chance: Random) -> list[bytes]:

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tests.commanding import commanded
 from tests.parsing import World
-from tests.running import headwater
 
 Json = dict[str, Any]
 SPARK = "https://github.com/OpenLineage/OpenLineage/tree/1.53.0/integration/spark"
@@ -49,7 +49,7 @@ def land(folder: Path, bodies: Sequence[bytes]) -> None:
 
 def reconcile(folder: Path, *arguments: str | Path, status: int = 1) -> Json:
     """Run the command on a data folder, and return what it prints for programs."""
-    done = headwater("reconcile", "--data", folder, "--json", *arguments)
+    done = commanded("reconcile", "--data", folder, "--json", *arguments)
     assert (done.returncode, done.stderr) == (status, ""), done.stdout + done.stderr
     found: Json = json.loads(done.stdout)
     return found

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from headwater import failpoints
 from headwater.errors import LakeUnavailable
 from headwater.lineage.rules.user_rules import UserRules
+from headwater.spark.landing.landing_kinds import Landing, take_in
 from headwater.spark.refresh import refresh
 from tests.running import started
 
@@ -28,19 +29,22 @@ REFUSED = 3
 _ROOT = Path(__file__).parents[1]
 
 
-def driver(spark: SparkSession, lake: str, failpoint: str) -> subprocess.Popen[str]:
-    """Start a pass over a lake that reaches a fail point; its errors are on standard error."""
+def driver(spark: SparkSession, lake: str, failpoint: str, *place: str) -> subprocess.Popen[str]:
+    """Start a pass over a lake that reaches a fail point; its errors are on standard error.
+
+    place: takes the files there into bronze in place of a pass.
+    """
     assert spark.sparkContext._gateway
     gateway = spark.sparkContext._gateway.gateway_parameters
     own = {"PYSPARK_GATEWAY_PORT": str(gateway.port), "PYSPARK_GATEWAY_SECRET": gateway.auth_token}
     environment = {**os.environ, **own, failpoints.VARIABLE: failpoint}
-    command = [sys.executable, "-W", "ignore", "-m", "tests.spark_driver", lake]
+    command = [sys.executable, "-W", "ignore", "-m", "tests.spark_driver", lake, *place]
     return subprocess.Popen(command, cwd=_ROOT, env=environment, stderr=subprocess.PIPE, text=True)
 
 
-def killed(spark: SparkSession, lake: str, where: str) -> None:
-    """Make a pass that is killed at a fail point."""
-    process = driver(spark, lake, where)
+def killed(spark: SparkSession, lake: str, where: str, *place: str) -> None:
+    """Make a pass, or take files in, and be killed at a fail point."""
+    process = driver(spark, lake, where, *place)
     errors = process.communicate(timeout=900)[1]
     assert process.returncode == -signal.SIGKILL, errors
 
@@ -103,9 +107,13 @@ def _session() -> SparkSession:
 
 
 def main() -> int:
-    """Make the pass; an error of ours is its last line and its status."""
+    """Do what is asked for; an error of ours is its last line and its status."""
+    _, lake, *places = sys.argv
     try:
-        refresh(_session(), sys.argv[1], UserRules())
+        if places:
+            take_in(_session(), lake, Landing(places[0], "lines"))
+        else:
+            refresh(_session(), lake, UserRules())
     except LakeUnavailable as error:
         sys.stderr.write(f"{error}\n")
         return REFUSED

@@ -14,17 +14,26 @@ import pytest
 from headwater.durations import seconds
 from headwater.errors import InvalidEvent, WrongSetting
 from headwater.parser.bronze_batch import rejected_batch
+from tests.commanding import commanded
 from tests.parsing import World
 from tests.running import Running, headwater
 from tests.samples import EVENTS, body, run_event
 
-pytestmark = pytest.mark.slow  # a process for each command
+pytestmark = pytest.mark.slow  # a running Headwater, and commands
 
 
 @contextmanager
 def up(folder: Path) -> Iterator[str]:
     with Running(folder, options=["--tick", "100ms"], cwd=folder.parent) as running:
         yield running.url
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """Give a running Headwater for tests that need no other; one of them posts."""
+    folder = tmp_path_factory.mktemp("here")
+    with Running(folder / "data", options=["--tick", "100ms"], cwd=folder) as running:
+        yield running
 
 
 def fails_in_one_line(outcome: subprocess.CompletedProcess[str], *words: str, status: int = 3) -> None:
@@ -37,7 +46,7 @@ def fails_in_one_line(outcome: subprocess.CompletedProcess[str], *words: str, st
 def test_one_command_takes_an_event_and_the_next_ones_find_it(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with up(data) as url:
-        sent = headwater("send", EVENTS / "spec-full-event.ndjson", "--to", url, "--json", cwd=tmp_path)
+        sent = commanded("send", EVENTS / "spec-full-event.ndjson", "--to", url, "--json", cwd=tmp_path)
         assert (sent.returncode, json.loads(sent.stdout)["accepted"]) == (0, 5)
         with httpx.Client(base_url=url) as client:
             while client.get("/api/headwater/v1/audit").json()["pending"]:
@@ -45,21 +54,22 @@ def test_one_command_takes_an_event_and_the_next_ones_find_it(tmp_path: Path) ->
             assert client.get("/api/headwater/v1/freshness").json()["log"] == 0
             found = client.get("/api/headwater/v1/events", params={"limit": 2}).json()
         assert (len(found["items"]), found["totalCount"], found["truncated"]) == (2, 5, True)
-    audit = headwater("audit", "--data", data, "--json", cwd=tmp_path)
+    audit = commanded("audit", "--data", data, "--json", cwd=tmp_path)
     assert (audit.returncode, json.loads(audit.stdout)) == (
         0,
-        {"received": 5, "stored": 5, "duplicates": 0, "rejected": 0, "refused": 0, "pending": 0, "balanced": True},
+        {"received": 5, "stored": 5, "removed": 0, "duplicates": 0, "rejected": 0, "refused": 0, "pending": 0}
+        | {"lost": 0, "balanced": True, "lost_ranges": [], "trouble": None},
     )
-    shown = headwater("events", "--data", data, "--limit", "2", cwd=tmp_path)
+    shown = commanded("events", "--data", data, "--limit", "2", cwd=tmp_path)
     assert "Events: 2 of 5" in shown.stdout
-    log = json.loads(headwater("log", "show", "--data", data, "--json", cwd=tmp_path).stdout)
+    log = json.loads(commanded("log", "show", "--data", data, "--json", cwd=tmp_path).stdout)
     item = log["items"][0]
     assert (item["head"], item["tail"], item["passed"], item["pending"], log["past"]) == (1, 5, 5, 0, [])
 
 
-def test_events_are_found_by_run_and_job_and_time_whatever_quotes_they_hold(tmp_path: Path) -> None:
-    data, name = tmp_path / "data", 'it\'s "odd" -- ; drop'
-    with up(data) as url, httpx.Client(base_url=url) as client:
+def test_events_are_found_by_run_and_job_and_time_whatever_quotes_they_hold(here: Running) -> None:
+    name = 'it\'s "odd" -- ; drop'
+    with httpx.Client(base_url=here.url) as client:
         client.post("/api/v1/lineage", content=body(run_event(job={"namespace": "n'1", "name": name})))
         client.post("/api/v1/lineage", content=body(run_event(run_id="AAAA")))
         while client.get("/api/headwater/v1/audit").json()["pending"]:
@@ -77,12 +87,11 @@ def test_events_are_found_by_run_and_job_and_time_whatever_quotes_they_hold(tmp_
         assert client.get("/api/headwater/v1/nothing").json()["fix"]
 
 
-def test_a_second_up_on_one_folder_is_told_so(tmp_path: Path) -> None:
-    with up(tmp_path / "data"):
-        outcome = headwater("up", "--data", tmp_path / "data", "--port", "0", cwd=tmp_path)
-        fails_in_one_line(outcome, "Another `headwater` uses", "--data")
-        outcome = headwater("log", "new-epoch", "--data", tmp_path / "data", cwd=tmp_path)
-        fails_in_one_line(outcome, "Another `headwater` uses")
+def test_a_second_up_on_one_folder_is_told_so(here: Running, tmp_path: Path) -> None:
+    outcome = headwater("up", "--data", here.folder, "--port", "0", cwd=tmp_path)
+    fails_in_one_line(outcome, "Another `headwater` uses", "--data")
+    outcome = commanded("log", "new-epoch", "--data", here.folder, cwd=tmp_path)
+    fails_in_one_line(outcome, "Another `headwater` uses")
 
 
 def test_a_port_in_use_is_named(tmp_path: Path) -> None:
@@ -106,34 +115,34 @@ def test_a_folder_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_wrong_settings_and_missing_folders_are_one_line(tmp_path: Path) -> None:
-    fails_in_one_line(headwater("audit", cwd=tmp_path), "No Headwater data in", "headwater up")
+    fails_in_one_line(commanded("audit", cwd=tmp_path), "No Headwater data in", "headwater up")
     fails_in_one_line(
-        headwater("check", cwd=tmp_path, environment={"HEADWATER_PORT": "x"}), "HEADWATER_PORT", "integer"
+        commanded("check", cwd=tmp_path, environment={"HEADWATER_PORT": "x"}), "HEADWATER_PORT", "integer"
     )
     misspelt = headwater("up", "--port", "0", cwd=tmp_path, environment={"HEADWATER_PROT": "1"})
     fails_in_one_line(misspelt, "HEADWATER_PROT;", "HEADWATER_PORT.", "take it out")
     fails_in_one_line(headwater("up", "--host", "0.0.0.0", cwd=tmp_path), "can be reached by others", "[[keys]]")
-    fails_in_one_line(headwater("validate", "missing.json", cwd=tmp_path), "missing.json")
-    nobody = headwater("send", EVENTS / "spec-full-event.ndjson", "--to", "http://127.0.0.1:9", "--json", cwd=tmp_path)
+    fails_in_one_line(commanded("validate", "missing.json", cwd=tmp_path), "missing.json")
+    nobody = commanded("send", EVENTS / "spec-full-event.ndjson", "--to", "http://127.0.0.1:9", "--json", cwd=tmp_path)
     fails_in_one_line(nobody, "No answer from http://127.0.0.1:9", "--to")
 
 
 def test_the_version_is_that_of_the_project(tmp_path: Path) -> None:
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
-    assert headwater("--version", cwd=tmp_path).stdout == f"headwater {project['version']}\n"
+    assert commanded("--version", cwd=tmp_path).stdout == f"headwater {project['version']}\n"
 
 
 def test_check_shows_settings_and_sources_but_no_key(tmp_path: Path) -> None:
     keys = '[{"name": "spark", "key": "very-secret-key"}]'
-    outcome = headwater("check", "--json", cwd=tmp_path, environment={"HEADWATER_KEYS": keys})
+    outcome = commanded("check", "--json", cwd=tmp_path, environment={"HEADWATER_KEYS": keys})
     found = {item["setting"]: item for item in json.loads(outcome.stdout)["items"]}
     assert (found["keys"]["from"], found["port"]["from"]) == ("HEADWATER_KEYS", "default")
     assert "very-secret-key" not in outcome.stdout + outcome.stderr
 
 
 def test_validate_says_where_and_what_and_its_status(tmp_path: Path) -> None:
-    good = headwater("validate", EVENTS / "compat-spark-dataproc-simple.ndjson", "--json", cwd=tmp_path)
-    bad = headwater("validate", EVENTS / "spec-full-event.ndjson", cwd=tmp_path)
+    good = commanded("validate", EVENTS / "compat-spark-dataproc-simple.ndjson", "--json", cwd=tmp_path)
+    bad = commanded("validate", EVENTS / "spec-full-event.ndjson", cwd=tmp_path)
     assert (good.returncode, bad.returncode) == (0, 1)
     assert "5 events checked, 3 not valid" in bad.stdout
 
@@ -158,7 +167,7 @@ def test_keys_guard_every_route_but_health(tmp_path: Path) -> None:
         assert client.post("/api/v1/lineage", content=event).status_code == 401
         assert client.post("/api/v1/lineage", content=event, headers=read).status_code == 403
         assert client.post("/api/v1/lineage", content=event, headers=write).status_code == 200
-        sent = headwater(
+        sent = commanded(
             "send", EVENTS / "spec-full-event.ndjson", "--to", url, "--key", "wrong", "--json", cwd=tmp_path
         )
         fails_in_one_line(sent, "key is missing or wrong", "HEADWATER_KEY")
@@ -174,16 +183,16 @@ def test_what_was_rejected_can_be_sent_again_and_lands_once(tmp_path: Path) -> N
     world.parser().reject_next(InvalidEvent("kills_parser", "It died.", "Send it smaller."))
     world.bronze.commit(source, batch.rows, batch.last)
     with up(tmp_path / "data") as url:
-        listed = headwater("rejected", "--data", tmp_path / "data", cwd=tmp_path)
+        listed = commanded("rejected", "--data", tmp_path / "data", cwd=tmp_path)
         assert "kills_parser" in listed.stdout
         assert "unstorable" in listed.stdout
         for _ in range(2):
-            sent = headwater("rejected", "--retry", "--to", url, "--data", tmp_path / "data", "--json", cwd=tmp_path)
+            sent = commanded("rejected", "--retry", "--to", url, "--data", tmp_path / "data", "--json", cwd=tmp_path)
             assert (sent.returncode, json.loads(sent.stdout)["accepted"]) == (0, 1)
         with httpx.Client(base_url=url) as client:
             while client.get("/api/headwater/v1/audit").json()["pending"]:
                 pass
-    audit = json.loads(headwater("audit", "--data", tmp_path / "data", "--json", cwd=tmp_path).stdout)
+    audit = json.loads(commanded("audit", "--data", tmp_path / "data", "--json", cwd=tmp_path).stdout)
     assert (audit["stored"], audit["duplicates"], audit["rejected"], audit["balanced"]) == (1, 1, 2, True)
 
 
@@ -199,9 +208,9 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 
 
 def test_a_wrong_duration_is_said_before_spark_starts(tmp_path: Path) -> None:
-    fails_in_one_line(headwater("spark", "refresh", "--data", tmp_path, "--every", "soon"), "'soon'", "30s")
+    fails_in_one_line(commanded("spark", "refresh", "--data", tmp_path, "--every", "soon"), "'soon'", "30s")
 
 
 def test_a_rebuild_is_one_pass(tmp_path: Path) -> None:
-    refused = headwater("spark", "refresh", "--data", tmp_path, "--every", "30s", "--rebuild")
+    refused = commanded("spark", "refresh", "--data", tmp_path, "--every", "30s", "--rebuild")
     fails_in_one_line(refused, "--rebuild is one pass")

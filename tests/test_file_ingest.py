@@ -16,6 +16,8 @@ from tests.made_events import body, run_event
 from tests.running import TIMEOUT_S, Running, headwater, started
 from tests.test_cli import fails_in_one_line
 
+pytestmark = pytest.mark.slow  # a Headwater, and a process for each command
+
 KEYS = (
     '[{"name": "all", "key": "all-secret", "roles": ["admin"]},'
     ' {"name": "writer", "key": "writer-secret", "roles": ["write"]}]'
@@ -35,6 +37,7 @@ class Folder:
     def __init__(self, tmp_path: Path, running: Running) -> None:
         self.path = tmp_path / "in"
         self.path.mkdir()
+        self.data = running.folder
         self._more = ("--to", running.url, "--state", tmp_path / "state", "--json")
 
     def ingest(self, *options: str, key: str = "all-secret") -> subprocess.CompletedProcess[str]:
@@ -70,8 +73,11 @@ def test_a_folder_is_taken_once_and_a_bad_line_is_found_by_file_and_line(folder:
     while client.get("/api/headwater/v1/freshness").json()["log"]:
         pass
     (rejected,) = client.get("/api/headwater/v1/rejected").json()["items"]
-    assert json.loads(rejected["http"])["origin"] == f"{folder.path}/a.ndjson:2"
+    assert rejected["origin"] == json.loads(rejected["http"])["origin"] == f"{folder.path}/a.ndjson:2"
     assert (rejected["reason"], rejected["body"]) == ("not_json", "{spoiled")
+    shown = headwater("rejected", "--data", folder.data).stdout.splitlines()
+    folded = "".join(line.split("│")[-2].strip() for line in shown if "│" in line)
+    assert folded == f"{folder.path}/a.ndjson:2"
     found = client.get("/api/headwater/v1/events", params={"run": event["run"]["runId"]}).json()
     assert found["totalCount"] == 1
     assert client.get("/api/headwater/v1/audit").json()["balanced"]

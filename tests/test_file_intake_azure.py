@@ -129,6 +129,21 @@ def test_taken_files_are_deleted_in_the_version_that_was_taken(azure: DfsServer,
     assert list(azure.files) == ["lineage/b.ndjson"]
 
 
+def test_where_nothing_may_be_deleted_what_is_new_is_taken_all_the_same(azure: DfsServer, taking: Taking) -> None:
+    azure.put("lineage/a.ndjson", lines(events(1)))
+    azure.put("lineage/b.ndjson", lines(events(1)))
+    taking.take(source(azure))
+    azure.put("lineage/c.ndjson", lines(events(1)))
+    azure.denied = {"DELETE"}
+
+    with pytest.raises(Retry, match="Cannot delete"):
+        taking.take(source(azure), deletion=all_but_certain())
+
+    azure.denied = set()
+    assert len(taking.bodies()) == len(azure.files) == 3
+    assert sum("DELETE" in each for each in azure.requests) == 1
+
+
 def test_a_file_that_went_is_gone_and_a_folder_that_is_none_is_named(azure: DfsServer) -> None:
     azure.put("lineage/a.ndjson", lines(events(1)))
     place = source(azure)

@@ -86,6 +86,7 @@ def test_what_others_wrote_and_overwrote_is_counted(tmp_path: Path) -> None:
     assert (events.lost, events.unfinished, events.others) == (2, 1, {"app"})  # its START was overwritten
 
 
+@pytest.mark.slow
 def test_what_notebooks_call_needs_spark_only_when_it_is_called() -> None:
     code = (
         "import sys, headwater; assert not {'pyspark', 'msgspec'} & {*sys.modules}; print(headwater.stamp.__module__)"

@@ -5,12 +5,13 @@ import gzip
 import json
 import socket
 import struct
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.gateway import Gateway, Wire, chunked, post, running
+from tests.gateway import Gateway, Wire, chunked, post, refused_by_metrics, running
 from tests.lake_check import bronze_of
 from tests.made_events import body, run_event
 
@@ -75,6 +76,8 @@ NO_HTTP: dict[str, bytes] = {
     "a negative chunk size": post(b"-5\r\n" + GOOD, CHUNKED, length=-1),
     "an endless chunk size": post(b"f" * 40 + b"\r\n" + GOOD, CHUNKED, length=-1),
     "a chunk longer than its size": post(b"3\r\nabcdef\r\n0\r\n\r\n", CHUNKED, length=-1),
+    "a header on two lines": post(GOOD, "X-Long: one\r\n two"),
+    "codings that do not end in chunks": post(chunked(GOOD), CHUNKED, "Transfer-Encoding: identity", length=-1),
     "a raw path beyond ASCII": b"POST /api/v1/line\xe4ge HTTP/1.1\r\nHost: localhost\r\n\r\n",
 }  # fmt: skip
 
@@ -217,6 +220,65 @@ def test_an_offer_to_upgrade_is_passed_over_and_the_request_taken(gateway: Gatew
         with Wire(gateway.port) as wire:
             assert wire.send(request).status() == 200
             assert wire.send(post(GOOD)).status() == 200, "the connection goes on"
+
+
+def asked(path: str, *headers: str) -> bytes:
+    return post(b"", *headers, path=path, length=-1).replace(b"POST", b"GET")
+
+
+@contextlib.contextmanager
+def sending(wire: Wire, data: bytes) -> Iterator[None]:
+    """Send beside what is read meanwhile: nobody takes more requests than are answered."""
+    sender = threading.Thread(target=wire.send, args=(data,))
+    sender.start()
+    yield
+    sender.join()
+
+
+def test_three_thousand_offers_to_upgrade_in_one_go_are_answered_each(gateway: Gateway, wire: Wire) -> None:
+    offer = asked("/health/live", "Connection: Upgrade", "Upgrade: h2c")
+    with sending(wire, offer * 3_000):
+        assert {wire.status() for _ in range(3_000)} == {200}
+
+
+def test_requests_that_come_before_their_answers_wait_with_the_client_and_not_in_memory(
+    gateway: Gateway, wire: Wire
+) -> None:
+    assert wire.send(asked("/health/live")).status() == 200
+    before = gateway.peak_kib()
+    with sending(wire, asked("/health/live") * 20_000):
+        assert {wire.status() for _ in range(20_000)} == {200}
+    assert gateway.peak_kib() - before < 8 << 10
+
+
+def test_of_who_takes_no_answers_nothing_more_is_taken_until_it_does(gateway: Gateway) -> None:
+    """An answer to this batch of a thousand wrong items is fifty times as long as the batch."""
+    items, count = 1_000, 200
+    batch = post(b"[" + b",".join([b"1"] * items) + b"]", path="/api/v1/lineage/batch")
+    with Wire(gateway.port) as deaf, gateway.client() as client:
+        assert len(deaf.send(batch).reply()[2]) * count > 24 << 20
+        before = told = refused_by_metrics(client)
+        with sending(deaf, batch * count):
+            while (now := refused_by_metrics(client)) > told or now == before:  # until it stands still again
+                told = now
+            assert before < told < before + items * count // 2
+            assert {deaf.status() for _ in range(count)} == {200}
+        assert refused_by_metrics(client) == before + items * count
+
+
+@pytest.mark.parametrize("path", ["/health/live", "/api/v1/lineage"])
+def test_two_hosts_are_400_whichever_is_ours_and_the_connection_goes_on(wire: Wire, path: str) -> None:
+    for hosts in (("localhost", "localhost"), ("localhost", "evil.example"), ("evil.example", "localhost")):
+        request = post(GOOD, f"host: {hosts[1]}", path=path).replace(b"Host: localhost", f"Host: {hosts[0]}".encode())
+        assert refused(wire.send(request)) == 400
+    assert wire.send(post(GOOD)).status() == 200
+
+
+def test_a_body_that_never_comes_is_not_waited_for_where_something_else_than_an_event_is_changed(
+    hasty: Gateway,
+) -> None:
+    with Wire(hasty.port) as wire:
+        assert wire.send(post(b"{", path="/api/v1/tags/a", length=2).replace(b"POST", b"PUT")).closed()
 
 
 def test_requests_cut_off_at_every_place_leave_no_trace(gateway: Gateway) -> None:

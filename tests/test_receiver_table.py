@@ -9,6 +9,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from headwater.local.foreign_requests import Doorkeeper
 from tests.gateway import Gateway, Wire, chunked, running
 from tests.lake_check import bronze_of
 from tests.made_events import SCHEMA_URL, body, dataset_event, job_event, run_event, with_raw
@@ -130,10 +131,65 @@ def test_only_hosts_on_the_list_are_answered_while_there_are_no_keys(gateway: Ga
         assert wire.send(old).status() == 403, "no Host header at all"
 
 
-def test_pages_of_other_sites_may_not_post_while_there_are_no_keys(client: httpx.Client) -> None:
-    for origin, status in {"http://localhost:3000": 200, "https://evil.example": 403, "null": 403}.items():
-        answer = client.post(ONE, content=body(run_event()), headers={"origin": origin})
-        assert answer.status_code == status, origin
+FOREIGN_PAGES: dict[str, dict[str, str]] = {
+    "another port": {"origin": "http://localhost:3000"},
+    "another name of this machine": {"origin": "http://127.0.0.1:PORT"},
+    "another scheme": {"origin": "https://localhost:PORT"},
+    "no port": {"origin": "http://localhost"},
+    "another site": {"origin": "https://evil.example"},
+    "a file or a frame": {"origin": "null"},
+    "nothing": {"origin": ""},
+    "a browser that hides it": {"sec-fetch-site": "cross-site"},
+    "a browser that hides another port": {"sec-fetch-site": "same-site"},
+}
+
+
+@pytest.mark.parametrize("page", FOREIGN_PAGES.values(), ids=FOREIGN_PAGES.keys())
+def test_a_page_that_is_not_ours_may_change_and_hear_nothing_while_there_are_no_keys(
+    gateway: Gateway, page: dict[str, str]
+) -> None:
+    headers = {name: value.replace("PORT", str(gateway.port)) for name, value in page.items()}
+    json_type = {**headers, "content-type": "application/json"}
+    with httpx.Client(base_url=f"http://localhost:{gateway.port}", timeout=60) as client:
+        for method, path in (
+            ("POST", ONE), ("POST", BATCH), ("PUT", "/api/v1/tags/a"), ("DELETE", "/api/v1/namespaces/n/jobs/j"),
+            ("POST", "/api/v1/namespaces/n/jobs/j/tags/a"), ("POST", "/api/headwater/v1/rejected/retry"),
+            ("POST", "/api/headwater/v1/sinks/s/pause"),
+        ):  # fmt: skip
+            for sent in (headers, json_type):
+                answer = client.request(method, path, headers=sent)
+                assert (answer.status_code, answer.json()["error"]) == (403, "The page that sends this is not ours.")
+        if "origin" in page:
+            assert client.get("/api/headwater/v1/live", headers=headers).status_code == 403
+        else:
+            assert client.get("/", headers={**headers, "accept": "text/html"}).status_code == 200, "a link to it"
+
+
+def test_our_own_page_may_do_everything_if_it_says_that_it_sends_json(gateway: Gateway) -> None:
+    for host in (f"localhost:{gateway.port}", f"127.0.0.1:{gateway.port}", "localhost:8080"):  # the last: by a tunnel
+        own = {"host": host, "origin": f"http://{host}", "sec-fetch-site": "same-origin"}
+        with gateway.client(**own) as client:
+            for path, data, status in ((ONE, run_event(), 200), (BATCH, [], 204)):
+                refused(client.post(path, content=body(data)), 415)
+                refused(client.post(path, content=body(data), headers={"content-type": "text/plain"}), 415)
+                answer = client.post(path, content=body(data), headers={"content-type": "application/json"})
+                assert answer.status_code == status
+            assert client.put("/api/v1/tags/a", content=b"{}").status_code == 200
+            assert client.get("/health/live").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "is_let_in"),
+    [
+        ("localhost", "http://localhost:3000", True), ("localhost", "http://localhost:3001", False),
+        ("LOCALHOST:5000", "http://localhost:5000", True), ("[::1]:5000", "http://[::1]:5000", True),
+        ("lineage.example", "https://lineage.example", True), ("lineage.example", "http://lineage.example", True),
+        ("lineage.example", "https://lineage.example:8443", False), ("127.0.0.1", "http://127.0.0.1", False),
+    ],
+)  # fmt: skip
+def test_names_and_pages_that_settings_allow_are_let_in(host: str, origin: str, is_let_in: bool) -> None:
+    door = Doorkeeper(["localhost", "::1", "Lineage.example", "http://localhost:3000"], is_open=lambda: True)
+    assert (door.refusal("POST", {"host": host, "origin": origin}) is None) == is_let_in
 
 
 def test_keys_open_exactly_what_their_roles_say(locked: Gateway) -> None:
@@ -222,8 +278,8 @@ def test_odd_events_are_200_and_end_in_table_events_with_their_flags(
                 assert (answer.status_code, answer.content) == (200, b"{}"), name
         audit = gateway.settled()
         assert audit == {
-            "received": len(ODD), "stored": len(ODD), "duplicates": 0, "rejected": 0, "refused": 0, "pending": 0,
-            "balanced": True,
+            "received": len(ODD), "stored": len(ODD), "removed": 0, "duplicates": 0, "rejected": 0, "refused": 0,
+            "pending": 0, "lost": 0, "balanced": True, "lost_ranges": [], "trouble": None,
         }  # fmt: skip
         found = bronze_of(gateway.folder).events.query("SELECT flags, job_name, body FROM t ORDER BY sequence")
     stored = found.to_pylist()

@@ -8,10 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import httpx
+import pytest
 
 from headwater.events.transport_losses import loss_event
+from tests.commanding import commanded
 from tests.reconciling import SPARK, Json, kinds, land, reconcile, run_events, stamp
 from tests.running import Running, headwater
+
+pytestmark = pytest.mark.slow  # what imports the whole command, and a running Headwater
 
 MINUTE_US = 60_000_000
 AGO_US = time.time_ns() // 1000 - 120 * MINUTE_US
@@ -152,12 +156,13 @@ def test_a_running_headwater_is_asked_over_http_with_a_key(tmp_path: Path) -> No
     sent.write_bytes(b"\n".join(run_events("tells", AGO_US, AGO_US + MINUTE_US)))
     key = {"HEADWATER_KEY": "the-key-of-ci-of-these-tests"}
     with Running(tmp_path / "data", environment={"HEADWATER_KEYS": keys}) as running:
-        assert headwater("send", sent, "--to", running.url, environment=key).returncode == 0
+        assert commanded("send", sent, "--to", running.url, environment=key).returncode == 0
         command = ("reconcile", "--server", running.url, "--history", history, "--json", "--grace", "1s")
-        found = headwater(*command, environment=key)
+        found = commanded(*command, environment=key)
         while json.loads(found.stdout)["looked"]["runs"] == 0:  # it says itself up to when events have landed
-            found = headwater(*command, environment=key)
-        refused = headwater(*command)
+            found = commanded(*command, environment=key)
+        found = headwater(*command, environment=key)  # as CI runs it
+        refused = commanded(*command)
     assert (found.returncode, found.stderr) == (1, "")
     assert kinds(json.loads(found.stdout)) == [("not_reported", "silent")]
     assert refused.returncode == 3
@@ -175,7 +180,7 @@ def test_kept_findings_are_answered_until_the_next_comparison_of_that_name(tmp_p
         command = ("reconcile", "--server", running.url, "--json", "--fail-on", "none", "--history")
 
         def kept(history: str, name: str) -> None:
-            assert headwater(*command, history, "--save", name).returncode == 0
+            assert commanded(*command, history, "--save", name).returncode == 0
 
         def told(*findings: int) -> Json:
             """Ask until as many findings stand for each comparison: what was sent has landed."""
@@ -195,8 +200,16 @@ def test_kept_findings_are_answered_until_the_next_comparison_of_that_name(tmp_p
             ("spark", "not_reported", "<b>hush"),
         ]
         kept(clean, "nightly")
-        assert {each["comparison"] for each in told(0, 2)["items"]} == {"spark"}
-    listed = json.loads(headwater("unreported", "--data", tmp_path / "data", "--json").stdout)
+        last = told(0, 2)
+        assert {each["comparison"] for each in last["items"]} == {"spark"}
+        assert [each["kinds"] for each in last["comparisons"]] == [{}, {"not_reported": 2}]
+        scraped = httpx.get(f"{running.url}/metrics").text.splitlines()
+        assert 'headwater_findings{kind="not_reported"} 2.0' in scraped
+        assert 'headwater_findings{kind="dropped"} 0.0' in scraped
+        ages = [float(line.split()[1]) for line in scraped if line.startswith("headwater_comparison_seconds{")]
+        assert len(ages) == 2
+        assert min(ages) > 0
+    listed = json.loads(commanded("unreported", "--data", tmp_path / "data", "--json").stdout)
     assert kinds(listed) == [("not_reported", "silent"), ("not_reported", "<b>hush")]
 
 
@@ -218,7 +231,7 @@ def test_wrong_settings_are_one_line_each(tmp_path: Path) -> None:
         (("--history", history, "--save", "nightly"), "name it with --server"),
         (("--history", history, "--server", "http://127.0.0.1:9"), "No answer from"),
     ):
-        done = headwater("reconcile", "--data", tmp_path / "data", *arguments)
+        done = commanded("reconcile", "--data", tmp_path / "data", *arguments)
         assert (done.returncode, done.stdout) == (3, ""), (arguments, done)
         assert said in done.stderr
         assert done.stderr.count("\n") == 1

@@ -230,7 +230,7 @@ def _epoch(text: str) -> int:
     return (parse_time(text.replace("GMT", "Z"))[0] or 0) // 1000
 
 
-def test_databricks_is_read_by_its_page_tokens_and_an_older_one_by_version_2_1() -> None:
+def test_databricks_is_read_by_page_tokens_an_older_one_by_version_2_1_without_what_never_ran() -> None:
     runs = [
         {"run_id": 11, "run_name": "load", "start_time": MS, "end_time": MS + 5, "state": {"result_state": "SUCCESS"},
          "tasks": [{"run_id": 111}, {"run_id": 112}], "run_page_url": "https://x/11"},
@@ -238,6 +238,10 @@ def test_databricks_is_read_by_its_page_tokens_and_an_older_one_by_version_2_1()
         {"run_id": 13, "run_name": "load", "start_time": MS, "end_time": 0, "state": {"life_cycle_state": "RUNNING"}},
         {"run_id": 14, "run_name": "load", "start_time": MS, "end_time": MS,
          "status": {"state": "TERMINATED", "termination_details": {"code": "SUCCESS"}}},
+        {"run_id": 15, "run_name": "load", "start_time": MS, "end_time": MS, "state": {"life_cycle_state": "SKIPPED"}},
+        {"run_id": 16, "run_name": "load", "start_time": MS, "end_time": MS, "state": {"result_state": "EXCLUDED"}},
+        {"run_id": 17, "run_name": "load", "start_time": MS, "end_time": MS,
+         "status": {"state": "TERMINATED", "termination_details": {"code": "MAX_CONCURRENT_RUNS_EXCEEDED"}}},
     ]  # fmt: skip
 
     def answer(asked: Asked) -> Answered:
@@ -261,25 +265,45 @@ def test_databricks_is_read_by_its_page_tokens_and_an_older_one_by_version_2_1()
     ]
 
 
+TASK_QUERY = {"limit", "offset", "state", "start_date_gte", "start_date_lte", "end_date_gte", "end_date_lte"}
+"""Of what Airflow 2.10 takes; it answers 400 to any other name, such as `order_by` (its issue 48494)."""
+
+
 @pytest.mark.parametrize("version", ["v1", "v2"])
-def test_airflow_is_read_by_offsets_and_tasks_that_never_ran_are_left_out(version: str) -> None:
+def test_airflow_is_read_by_times_in_any_order_and_tasks_that_never_ran_are_left_out(version: str) -> None:
     def task(name: str, state: str, **more: Any) -> dict[str, Any]:
-        times = {"start_date": "2026-03-01T10:00:00+00:00", "end_date": "2026-03-01T10:00:09.5+00:00"}
+        times = {"start_date": "2026-03-01T10:00:00+00:00", "end_date": "2026-03-01T10:00:09.500000+00:00"}
         own = {"dag_id": "sales", "dag_run_id": "scheduled__2026-03-01", "task_id": name, "map_index": -1}
         return {**own, "state": state, "operator": "BashOperator", **times, **more}
 
-    ended = [
+    many = [
+        task("many", "success", map_index=number, end_date=f"2026-03-01T11:00:{number:02}+00:00") for number in range(9)
+    ]
+    tasks = [
         task("load", "success"), task("mapped", "failed", map_index=3), task("skipped", "skipped"),
         task("join", "success", operator="EmptyOperator"), task("above", "upstream_failed", start_date=None),
+        task("old", "success", end_date="2026-01-01T10:00:00+00:00"),
+        task("now", "running", end_date=None), *many,
     ]  # fmt: skip
+    turned = iter(range(1_000_000))
+
+    def fits(one: dict[str, Any], query: dict[str, str]) -> bool:
+        """Compare as a database does: a time that is not there fits no bound."""
+        bounds = [(name.rsplit("_", 1), said) for name, said in query.items() if name.endswith(("_gte", "_lte"))]
+        return query.get("state", one["state"]) == one["state"] and all(
+            one[field] and (said <= one[field] if way == "gte" else one[field] <= said) for (field, way), said in bounds
+        )
 
     def answer(asked: Asked) -> Answered:
         if asked.path == "/api/v2/version":
             return (200, {}, {"version": "3.1.0"}) if version == "v2" else (404, {}, b"<html>")
         assert asked.path == f"/api/{version}/dags/~/dagRuns/~/taskInstances"
-        found = ended if "end_date_gte" in asked.query else [task("now", "running", end_date=None)]
-        at, most = int(asked.query["offset"]), 2
-        return 200, {}, {"task_instances": found[at : at + most], "total_entries": len(found)}
+        if asked.query.keys() - TASK_QUERY:
+            return 400, {}, {"detail": "Extra query parameter(s) not in spec"}
+        found = [one for one in tasks if fits(one, asked.query)]
+        turn = next(turned) % (len(found) or 1)
+        at, most = int(asked.query.get("offset", "0")), 5
+        return 200, {}, {"task_instances": (found[turn:] + found[:turn])[at : at + most], "total_entries": len(found)}
 
     with JudgedServer(patient(answer)) as server:
         found = read(f"airflow:{server.url}", HistorySpan(1_772_000_000_000_000, 1_773_000_000_000_000))
@@ -287,9 +311,32 @@ def test_airflow_is_read_by_offsets_and_tasks_that_never_ran_are_left_out(versio
     run = "sales/scheduled__2026-03-01"
     assert [(each.id, each.name, each.state) for each in found] == [
         (f"{run}/load", "sales.load", "SUCCEEDED"),
+        *((f"{run}/many/{number}", "sales.many", "SUCCEEDED") for number in range(9)),
         (f"{run}/mapped/3", "sales.mapped", "FAILED"),
         (f"{run}/now", "sales.now", "RUNNING"),
     ]
+    pages = {
+        "v1": "sales/grid?dag_run_id=scheduled__2026-03-01&task_id=mapped",
+        "v2": "sales/runs/scheduled__2026-03-01/tasks/mapped/mapped/3",
+    }
+    assert found[-2].where == f"{server.url}/dags/{pages[version]}"
+
+
+def test_airflow_whose_tasks_ended_at_one_moment_is_read_by_offsets() -> None:
+    def answer(asked: Asked) -> Answered:
+        if asked.path == "/api/v2/version":
+            return 200, {}, {"version": "3.1.0"}
+        at = int(asked.query.get("offset", "0"))
+        moment = "2026-03-01T10:00:09.500000+00:00"
+        here = asked.query.get("end_date_gte", "z") <= moment <= asked.query.get("end_date_lte", "")
+        ended = {"state": "success", "start_date": moment, "end_date": moment, "map_index": -1}
+        tasks = [{"dag_id": "d", "dag_run_id": "r", "task_id": f"t{number}", **ended} for number in range(7 * here)]
+        return 200, {}, {"task_instances": tasks[at : at + 3], "total_entries": len(tasks)}
+
+    with JudgedServer(answer) as server:
+        found = read(f"airflow:{server.url}", HistorySpan(1_772_000_000_000_000, 1_773_000_000_000_000))
+
+    assert [each.id for each in found] == [f"d/r/t{number}" for number in range(7)]
 
 
 def test_fabric_is_read_by_its_continuations_sessions_of_a_workspace_and_job_instances_of_an_item() -> None:

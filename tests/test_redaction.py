@@ -174,6 +174,7 @@ def test_redaction_is_idempotent_and_keeps_what_it_need_not_change(value: Any) -
     assert (once is value) == (once == value)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(TREES | st.lists(PAIRS, max_size=3) | st.lists(TEXTS, max_size=3))
 def test_nothing_that_redaction_changes_goes_unsuspected(value: Any) -> None:

@@ -112,6 +112,7 @@ def test_no_rule_takes_longer_than_its_text_grows(rule: Rule) -> None:
     assert [case for case in cases if growth(rule.apply, case) > LARGEST_RATIO] == []
 
 
+@pytest.mark.slow
 def test_a_rule_that_reads_on_from_every_dash_would_be_found() -> None:
     assert growth(re.compile(rb"--[\w.-]+=").search, ("", "-")) > LARGEST_RATIO
 

@@ -58,8 +58,8 @@ def test_each_file_is_stored_and_refused_as_counted_and_a_second_time_all_duplic
 def counts(*, stored: int = 0, duplicates: int = 0, refused: int = 0) -> dict[str, int]:
     """Return what the audit must have grown by; nothing is ever rejected or left pending."""
     return {
-        "received": stored + duplicates, "stored": stored, "duplicates": duplicates, "rejected": 0,
-        "refused": refused, "pending": 0, "balanced": 0,
+        "received": stored + duplicates, "stored": stored, "removed": 0, "duplicates": duplicates, "rejected": 0,
+        "refused": refused, "pending": 0, "lost": 0, "balanced": 0,
     }  # fmt: skip
 
 
@@ -67,4 +67,4 @@ def grown(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
     """Return the difference of two audits, which must both balance."""
     assert before["balanced"]
     assert after["balanced"]
-    return {name: after[name] - before[name] for name in after}
+    return {name: after[name] - before[name] for name in counts()}

@@ -24,7 +24,7 @@ from headwater.spark.one_pass import alone
 from tests.captured import captured
 from tests.lake_check import rows
 from tests.parsing import World, event
-from tests.running import headwater
+from tests.spark_driver import killed
 from tests.spark_noise import SPARK_NOISE
 
 pytestmark = [
@@ -184,11 +184,7 @@ def test_killed_at_any_step_each_record_has_one_place(lake: Lake, places: list[s
         expected |= {f"{number}-a", f"{number}-b"}
         lake.write(f"{number}.ndjson", event(f"{number}-a"), b"no json", event(f"{number}-b"), event("in both"))
         lake.add("grows.ndjson", event(f"{number}-a") + b"\n")
-        done = headwater(
-            "spark", "ingest", str(lake.files), "--name", "lines", "--data", str(lake.world.folder),
-            environment={"HEADWATER_FAILPOINT": place}, timeout_s=400,
-        )  # fmt: skip
-        assert done.returncode == -9, done.stderr
+        killed(lake.spark, str(lake.world.folder / "lake"), place, str(lake.files))
     lake.take()
     assert lake.runs() == Counter(expected)
     assert len(lake.rows("rejected")) == len(places)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 from rich.console import Console
 
 from demo.report import print_report
@@ -23,8 +22,9 @@ from tests.four_doors import answers, bodies_in, events_in, fill, layers, take_i
 from tests.lake_check import bronze_of
 from tests.lineage_world import recorded
 from tests.running import Running
+from tests.spark_noise import SPARK_NOISE
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), *SPARK_NOISE]
 
 KEY = "the-key-of-the-spark-tests"
 ONELAKE = "abfss://Sales@onelake.dfs.fabric.microsoft.com"
@@ -251,7 +251,11 @@ def test_lineage_through_each_door_answers_every_question_alike(lakes: dict[str,
 
 
 @pytest.mark.long
-def test_lineage_through_each_door_makes_the_same_silver_and_gold(spark: SparkSession, lakes: dict[str, Path]) -> None:
+def test_lineage_through_each_door_makes_the_same_silver_and_gold(
+    request: pytest.FixtureRequest, lakes: dict[str, Path]
+) -> None:
+    """Asks for Spark itself: a file that names it waits for all other tests of it, and this is the one long one."""
+    spark: Any = request.getfixturevalue("spark")
     built = {door: layers(spark, lakes[door]) for door in ("http", "onelake", "file", "plugin", "until")}
     assert built["http"]["gold.column_edges"]
     assert built["http"]["gold.unused_columns"]

@@ -18,11 +18,12 @@ import pytest
 from deltalake import DeltaTable
 
 from headwater.spark.session import CONF
-from tools.jars import PLUGIN, built, class_path
+from tools.jars import PLUGIN, built, class_path, listeners
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 ROOT = Path(__file__).parents[1]
+OLDEST = listeners()[0]
 Row = dict[str, Any]
 
 
@@ -198,7 +199,7 @@ def test_a_body_is_kept_as_it_came(cluster: Driver) -> None:
 
 def test_two_sessions_of_one_process_and_a_kill(tmp_path: Path) -> None:
     """The oldest listener keeps the address of a process's first session; a kill loses what is in memory alone."""
-    with closing_driver(Driver(tmp_path / "twice", "1.27.0", bufferBytes="8k")) as driver:
+    with closing_driver(Driver(tmp_path / "twice", OLDEST, bufferBytes="8k")) as driver:
         one = driver.tell("write")
         driver.tell("flush")
         driver.tell("again")
@@ -240,7 +241,8 @@ def test_what_finds_no_room_is_dropped_counted_and_told(tmp_path: Path) -> None:
         assert {name for _, name in bodies} == {"lineage"}, "a name of the catalog"
         dropped = driver.post("/health", method="GET")[1]["dropped"]
         assert dropped >= answers.count(507)
-        assert driver.errors.read_text().count("lineage events dropped so far: memory and disk are full") == 1
+        said = driver.errors.read_text().count("lineage events dropped so far: memory and disk are full")
+        assert 1 <= said < dropped, "once a minute, not for each"
 
         found = DeltaTable(driver.folder / "warehouse/lineage").to_pyarrow_table().to_pylist()
         assert sum(count for count, _ in bodies) == len(found) == len({row["id"] for row in found})

@@ -6,21 +6,24 @@ import time
 from collections.abc import Mapping
 from contextlib import closing
 
-from headwater.access import Access
-from headwater.errors import Retry
+from functions import open_readers
+from headwater.api.freshness import log_age_s
+from headwater.errors import HeadwaterError, Retry
 from headwater.eventlog import Log
 from headwater.eventlog.folder_claims import ClaimCheck
 from headwater.file_intake.batch_sending import BATCHES, BatchSender
-from headwater.file_intake.file_taking import FileTaker, Intake
+from headwater.file_intake.confirmation import in_bronze_us
+from headwater.file_intake.file_taking import Deletion, FileTaker, Intake
 from headwater.file_intake.sources.file_source import FileSource
 from headwater.file_intake.sources.source_registry import open_source
 from headwater.file_intake.taken_ledger import TakenLedger
+from headwater.identity.callers import Access
 from headwater.receiver import Request
 from headwater.receiver.station import Receiver, RequestLimits
 from headwater.runtime.folders import prepare_folder
 from headwater.runtime.ledger_copy import LedgerCopy
 from headwater.runtime.logs import import_log, open_log
-from headwater.runtime.storage import claim_limit, open_claims, revealed
+from headwater.runtime.storage import claim_limit, open_bronze, open_claims, revealed
 from headwater.settings import Settings
 from headwater.sinks.connecting.kept_connection import HttpAnswer
 
@@ -30,7 +33,7 @@ BUDGET_S = 300.0
 """After it a run ends with what it has: well within `functionTimeout` (host.json)."""
 PATIENCE_S = 60.0
 
-REPORT = "Files: %d looked at, %d events taken, %d lines rejected, %d refused, %d ends waited for. %s"
+REPORT = "Files: %d looked at, %d events taken, %d lines rejected, %d refused, %d ends waited for, %d files deleted. %s"
 
 
 class _TimeUp(Exception):
@@ -48,6 +51,7 @@ class FileShift:
         self._claims = open_claims(settings)
         self._copy = LedgerCopy(settings, self._folder)
         self._sources: list[FileSource] | None = None
+        self._readers, self._bronze = open_readers(settings, self._folder), open_bronze(settings)
         import_log(settings)
 
     def run(self) -> None:
@@ -66,8 +70,8 @@ class FileShift:
         except Retry as error:
             log.warning("Files wait, nothing is lost: %s", error)
             return
-        told = done.files, done.events, done.rejected, done.refused, done.waiting, " ".join(done.reasons)
-        (log.info if done.is_well else log.warning)(REPORT, *told)
+        told = done.files, done.events, done.rejected, done.refused, done.waiting, done.deleted
+        (log.info if done.is_well else log.warning)(REPORT, *told, " ".join(done.reasons))
 
     def _opened(self) -> list[FileSource]:
         options, client_id = revealed(self._settings.ingest_options), self._settings.identity_client_id
@@ -94,8 +98,17 @@ class FileShift:
         with closing(TakenLedger(self._copy.path)) as ledger:
             taker = FileTaker(ledger, BatchSender(ask, patience_s=PATIENCE_S), self._claims.get, check_time)
             try:
-                taker.take(sources)
-            except (_TimeUp, Retry) as error:
-                if isinstance(error, Retry):
-                    taker.done.note(str(error))
+                taker.take(sources, deletion=self._deletion())
+            except _TimeUp:
+                pass
+            except HeadwaterError as error:
+                log.warning("Some of the files wait, nothing is lost: %s", error)
             return taker.done
+
+    def _deletion(self) -> Deletion | None:
+        """Say which taken files may go; what waits in the log is asked for before any is looked at."""
+        keep_us = self._settings.ingest_keep_hours * 3_600_000_000
+        if not keep_us:
+            return None
+        in_bronze = in_bronze_us(lambda: log_age_s(self._readers, self._bronze))
+        return Deletion(time.time_ns() // 1000 - int(keep_us), in_bronze)

@@ -2,6 +2,7 @@
 
 import azure.functions as func
 
+from headwater.lake.bronze_retention import let_go
 from headwater.lake.lake_maintenance import compact, vacuum
 from headwater.runtime.storage import open_bronze
 from headwater.settings import Settings
@@ -20,6 +21,7 @@ def blueprint(settings: Settings) -> func.Blueprint:
     @bp.function_name("vacuum")
     @bp.timer_trigger(arg_name="timer", schedule="0 5 * * * *")
     def delete_unused_files(timer: func.TimerRequest) -> None:
+        let_go(bronze, settings.bronze_keep_days)
         vacuum(bronze, settings.vacuum_hours)
 
     return bp

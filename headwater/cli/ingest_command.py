@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -49,10 +50,11 @@ def ingest(
     Status 1 if some of it is no event, or was refused.
     """
     from headwater.file_intake.batch_sending import BatchSender, open_receiver
-    from headwater.file_intake.confirmation import in_bronze_us
+    from headwater.file_intake.confirmation import ask_log_age_s, in_bronze_us
     from headwater.file_intake.file_taking import FileTaker
     from headwater.file_intake.sources.source_registry import open_source
     from headwater.file_intake.taken_ledger import TakenLedger, ledger_path
+    from headwater.local.child_process import patiently
     from headwater.local.file_ingest import PATIENCE_S, IngestOrders, ingest_files
     from headwater.runtime.storage import revealed
 
@@ -61,15 +63,19 @@ def ingest(
     options = revealed(settings.ingest_options)
     sources = [open_source(path, options, settings.identity_client_id) for path in paths]
     patience_s = float("inf") if follow else PATIENCE_S
+
+    def opened() -> TakenLedger:
+        return TakenLedger(ledger_path(state or _default_state(), to))
+
     with (
-        closing(TakenLedger(ledger_path(state or _default_state(), to))) as ledger,
+        closing(patiently(opened, _warn, time.sleep) if follow else opened()) as ledger,
         open_receiver(to, key) as ask,
         _progress(shown=not as_json and sys.stderr.isatty()) as on_batch,
         suppress(KeyboardInterrupt),  # all that was acknowledged is in the ledger
     ):
         sender = BatchSender(ask, patience_s=patience_s, on_trouble=_warn)
         taker = FileTaker(ledger, sender, _claims(settings), on_batch)
-        ingest_files(taker, sources, orders, lambda: in_bronze_us(ask), _warn)
+        ingest_files(taker, sources, orders, lambda: in_bronze_us(lambda: ask_log_age_s(ask)), _warn)
     outcome = {**taker.done.shown(), "state": str(ledger.path)}
     show(outcome, as_json, lambda: pairs("Taken", outcome))
     sys.exit(0 if taker.done.is_well else 1)

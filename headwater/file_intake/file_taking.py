@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from headwater.errors import InvalidEvent
+from headwater.errors import HeadwaterError, InvalidEvent, Retry, WrongSetting
 from headwater.events.envelope import read_envelope
 from headwater.events.transport_losses import loss_event
 from headwater.failpoints import reach
@@ -93,6 +93,7 @@ class FileTaker:
         self._on_batch = on_batch
         self.done = Intake()
         self._refused: set[tuple[str, str]] = set()
+        self._undeletable: HeadwaterError | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -103,14 +104,20 @@ class FileTaker:
         self._reached: dict[tuple[str, str], TakenFile] = {}
 
     def take(self, sources: Sequence[FileSource], since_us: int = 0, deletion: Deletion | None = None) -> None:
-        """Take what is new in files modified at or after a time; after a Retry or WrongSetting a second time, too."""
+        """Take what is new in files modified at or after a time; after a Retry or WrongSetting a second time, too.
+
+        What stands against a deletion is raised once all is taken.
+        """
         self.done.begin_look()
+        self._undeletable = None
         self._begin()
         for source in sources:
             for found in source.files(since_us):
                 self._look(source, found, deletion)
         self._flush()
         self._refused.clear()  # it is in the ledger now
+        if self._undeletable:
+            raise self._undeletable
 
     def _look(self, source: FileSource, found: FoundFile, deletion: Deletion | None) -> None:
         self.done.files += 1
@@ -125,9 +132,19 @@ class FileTaker:
         if known.torn:
             self.done.wait_for(known)
         is_over = deletion and 0 < known.taken_us < min(deletion.rested_us, deletion.in_bronze_us)
-        if is_over and not known.torn and not known.refused and source.delete(found):
+        if is_over and not known.torn and not known.refused and self._delete(source, found):
             self._ledger.forget(known)
             self.done.deleted += 1
+
+    def _delete(self, source: FileSource, found: FoundFile) -> bool:
+        """Delete a file; where one may not be deleted, no other is tried at this look."""
+        if self._undeletable:
+            return False
+        try:
+            return source.delete(found)
+        except (Retry, WrongSetting) as error:
+            self._undeletable = error
+            return False
 
     def _take_file(self, source: FileSource, found: FoundFile) -> None:
         try:

@@ -1,9 +1,10 @@
 """The bronze tables as one thing: who owns them, how far they are, what they hold."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from headwater.events.position import Source
 from headwater.events.rows import Row
@@ -17,6 +18,9 @@ Rows = Mapping[str, Sequence[tuple[int, Row]]]
 
 _ONE_ROW_EACH = frozenset({REJECTED.name, DUPLICATES.name, REFUSED.name})
 
+REMOVED = "headwater/removed"
+"""Transaction of `events`: how many of its rows were taken out on purpose, by age or by `headwater forget`."""
+
 Life = tuple[str, int, int]
 """An ended log epoch: name, events in the lake that the present one does not count, when it ended (us)."""
 
@@ -25,17 +29,39 @@ Life = tuple[str, int, int]
 class Counts:
     """Rows of the lake up to the watermark; a gap counts by its length, refused requests one by one.
 
-    notes: records of the log's present life that only note refused requests; earlier: what its lives before received;
-    watermarks: by partition.
+    stored: with those that were removed on purpose since; notes: records of the log's present life that only note
+    refused requests; earlier: what its lives before received; watermarks: by partition.
     """
 
     stored: int
+    removed: int
     duplicates: int
     rejected: int
     refused: int
     notes: int
     earlier: int
     watermarks: Mapping[str, int]
+
+
+class Stored(NamedTuple):
+    """What tells one record from another of the same number: when it was received (us), and its run, if it is told."""
+
+    received_us: int
+    run_id: str | None
+
+
+class Gap(NamedTuple):
+    """Sequence numbers that a log acknowledged and lost, both ends included."""
+
+    incarnation: str
+    partition: str
+    from_sequence: int
+    to_sequence: int
+
+    @property
+    def records(self) -> int:
+        """How many records these are."""
+        return self.to_sequence - self.from_sequence + 1
 
 
 class Bronze:
@@ -74,9 +100,14 @@ class Bronze:
         found = self.events.watermarks([source.app_id for source in sources]) if self.exists() else [0] * len(sources)
         return dict(zip(sources, found, strict=True))
 
-    def commit(self, source: Source, rows: Rows, last: int) -> None:
+    def acknowledged(self, source: Source) -> int:
+        """Return how far the log had acknowledged when it was read last, 0 where it does not count."""
+        return (self.events.watermark(_count_id(source)) or 0) if self.exists() else 0
+
+    def commit(self, source: Source, rows: Rows, last: int, acknowledged: int = 0) -> None:
         """Commit a batch, the tables side by side, `shapes` behind them, `events` last: its transaction counts as done.
 
+        acknowledged: how far the log has counted, kept beside the watermark: it outlives the log.
         Raises ValueError or TypeError if a value fits no column; then nothing of the batch has been committed.
         """
         ready = {
@@ -95,7 +126,39 @@ class Bronze:
                 list(pool.map(append, beside))
         if SHAPES.name in ready:
             append(SHAPES.name)
-        append(EVENTS.name)
+        beside_last = [(_count_id(source), acknowledged)] if acknowledged else []
+        self.events.append_once(source.app_id, ready[EVENTS.name], last, beside_last)
+        reach(f"parser.after_{EVENTS.name}")
+
+    def stored_at(self, source: Source, sequence: int) -> Stored | None:
+        """Return what the lake holds of one record, None where that was lost or is not there."""
+        where = (
+            f"log = '{source.log}' AND incarnation = '{source.epoch}' AND partition = '{source.partition}' "
+            f"AND sequence = {sequence}"
+        )
+        for table in (EVENTS, DUPLICATES, REFUSED, REJECTED):
+            run = "run_id" if table is EVENTS else "cast(null as string)"
+            only = f"{where} AND reason NOT IN ('gap', 'hole')" if table is REJECTED else where
+            sql = f"SELECT cast(received_at as bigint) AS received_us, {run} AS run_id FROM t WHERE {only}"
+            found = self.tables[table.name].query(sql)
+            if times := found.column("received_us").to_pylist():
+                return Stored(times[0], found.column("run_id").to_pylist()[0])
+        return None
+
+    def lost(self) -> list[Gap]:
+        """List what was acknowledged and lost before it was parsed, newest last: records, or bodies beside the log.
+
+        Not what its retention took from a service before the lake's first record, nor what others put there.
+        """
+        if not self.exists():
+            return []
+        rows = self.tables[REJECTED.name].query(
+            "SELECT incarnation, partition, sequence, to_sequence FROM t "
+            "WHERE reason = 'gap' AND (log = 'local' OR sequence > 1) OR reason = 'claim_missing' AND log = 'local' "
+            "ORDER BY received_at, sequence"
+        )
+        names = ("incarnation", "partition", "sequence", "to_sequence")
+        return [Gap(*row) for row in zip(*(rows.column(name).to_pylist() for name in names), strict=True)]
 
     def recent_ids(self, source: Source, since_us: int, limit: int) -> Iterator[tuple[int, bytes]]:
         """Return the newest event ids of a partition, oldest first, with the time each was received (us)."""
@@ -106,6 +169,20 @@ class Bronze:
         )
         times, ids = found.column("received_us").to_pylist(), found.column("event_id").to_pylist()
         return zip(reversed(times), map(bytes.fromhex, reversed(ids)), strict=True)
+
+    def begun_in(self, run_ids: Collection[str], since_us: int | None = None) -> dict[str, str]:
+        """Return, by lower-case run id, the job namespace of the event of each run that was received first.
+
+        run_ids: UUIDs, lower case; found as producers write them, in lower or upper case, so that files are left out by
+        their statistics. since_us: look only at days from this moment on.
+        """
+        forms = ", ".join(f"'{form}'" for run_id in run_ids for form in (run_id, run_id.upper()))
+        days = "" if since_us is None else f" AND received_date >= to_timestamp_micros({since_us})::date"
+        found = self.events.query(
+            "SELECT lower(run_id) AS run, first_value(job_namespace ORDER BY received_at, sequence) AS namespace "
+            f"FROM t WHERE run_id IN ({forms}){days} GROUP BY lower(run_id)"
+        )
+        return dict(zip(found.column("run").to_pylist(), found.column("namespace").to_pylist(), strict=True))
 
     def known_hashes(self, limit: int) -> set[bytes]:
         """Return hashes whose rows are stored, at most `limit` of each table."""
@@ -141,8 +218,9 @@ class Bronze:
     def counts(self, sources: Sequence[Source]) -> Counts:
         """Count what the lake holds up to its watermarks, all of one moment; sources: the partitions of one log."""
         if not self.exists():
-            return Counts(0, 0, 0, 0, 0, 0, {source.partition: 0 for source in sources})
-        stored, watermarks = self.events.rows_and_watermarks(source.app_id for source in sources)
+            return Counts(0, 0, 0, 0, 0, 0, 0, {source.partition: 0 for source in sources})
+        apps = [source.app_id for source in sources]
+        rows, (*watermarks, removed) = self.events.rows_and_watermarks([*apps, REMOVED])
         epoch = sources[0].epoch
         beyond = " OR ".join(
             f"(partition = '{source.partition}' AND sequence > {watermark})"
@@ -150,7 +228,8 @@ class Bronze:
         )
         done = f"NOT (incarnation = '{epoch}' AND ({beyond}))"
         return Counts(
-            stored=stored,
+            stored=rows + removed,
+            removed=removed,
             duplicates=self._number(DUPLICATES, "count(*)", done),
             rejected=self._number(REJECTED, "sum(to_sequence - sequence + 1)", done),
             refused=self._number(REFUSED, "sum(count)", done),
@@ -159,6 +238,14 @@ class Bronze:
             watermarks={source.partition: mark for source, mark in zip(sources, watermarks, strict=True)},
         )
 
+    def life(self) -> str | None:
+        """Return the epoch of the log that the lake expects, None before there is a lake."""
+        return self.properties().get(EPOCH) if self.exists() else None
+
     def _number(self, table: Table, expression: str, condition: str) -> int:
         found = self.tables[table.name].query(f"SELECT {expression} AS n FROM t WHERE {condition}")
         return found.column("n")[0].as_py() or 0
+
+
+def _count_id(source: Source) -> str:
+    return f"{source.app_id}/acknowledged"

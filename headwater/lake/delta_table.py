@@ -23,7 +23,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from headwater.errors import GiveUp, LakeUnavailable
 from headwater.lake.new_columns import add_columns, columns
 from headwater.lake.query_rows import QueryRows, query
-from headwater.storage_faults import explain
+from headwater.storage_faults import explain, passes
 from headwater.tables import Table
 
 if TYPE_CHECKING:
@@ -204,16 +204,55 @@ class LakeTable:
 
         return self._append(app_id, rows.batch, last, absent)
 
-    def delete(self, condition: str) -> None:
-        """Delete the rows that fulfil a condition in SQL."""
+    def append(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Append rows that have no place in a log; after LakeUnavailable they may be there or not."""
+        batch = self.prepare([(0, row) for row in rows]).batch
+        for _ in range(_RACES):
+            if self._commit(self.handle(), batch, []):
+                return
+            self.reopen()
+        raise self._overtaken()
+
+    def delete(self, condition: str, counted_as: str | None = None) -> None:
+        """Delete the rows that fulfil a condition in SQL.
+
+        counted_as: name of a transaction that goes on, in the same commit, by how many there are; none, no commit.
+        """
+
+        def delete(handle: DeltaTable) -> None:
+            moved = []
+            if counted_as:
+                count: int = query(handle, f"SELECT count(*) AS n FROM t WHERE {condition}").column("n")[0].as_py()
+                if not count:
+                    return
+                moved = [Transaction(counted_as, (handle.transaction_version(counted_as) or 0) + count)]
+            properties = CommitProperties(app_transactions=moved)
+            handle.delete(
+                condition, writer_properties=WRITER, commit_properties=properties, post_commithook_properties=_HOOKS
+            )
+
+        self._change(delete)
+
+    def blank(self, columns: Sequence[str], condition: str) -> None:
+        """Let columns be null in the rows that fulfil a condition in SQL."""
+        nothing = dict.fromkeys(columns, "NULL")
+        self._change(
+            lambda handle: handle.update(
+                updates=nothing, predicate=condition, writer_properties=WRITER, post_commithook_properties=_HOOKS
+            )
+        )
+
+    def _change(self, change: Callable[[DeltaTable], object]) -> None:
+        """Commit a change that is worked out anew where another commit was faster."""
         for _ in range(_RACES):
             handle = self.reopen()
             try:
-                handle.delete(condition, writer_properties=WRITER, post_commithook_properties=_HOOKS)
+                change(handle)
             except CommitFailedError:
                 continue
             except (DeltaError, OSError) as error:
                 raise self._unavailable(error) from error
+            self._handle = None
             return
         raise self._overtaken()
 
@@ -235,6 +274,12 @@ class LakeTable:
         actions = self._guarded(lambda: handle.get_add_actions(flatten=True))
         found = actions.column("modification_time").to_pylist() if actions.num_rows else ()
         return max((int(written_ms) * 1000 for written_ms in found), default=None)
+
+    def files_below(self, size: int) -> int:
+        """Count the files of the newest version that are smaller than so many bytes."""
+        handle = self.handle()
+        actions = self._guarded(lambda: handle.get_add_actions(flatten=True))
+        return sum(found < size for found in actions.column("size_bytes").to_pylist()) if actions.num_rows else 0
 
     def properties(self) -> Mapping[str, str]:
         """Return the table properties."""
@@ -305,6 +350,8 @@ class LakeTable:
         try:
             return call()
         except TableNotFoundError as error:
+            if passes(error):  # delta-rs says so, too, where it cannot make the folder
+                raise self._unavailable(error) from error
             raise _NoTable(
                 f"No Delta table at {self.uri}. Start `headwater up` once, or check `data` and `lake`."
             ) from error

@@ -18,6 +18,8 @@ from headwater.receiver import Refusal
 MAX_SILENT_BYTES = 64 << 10
 """Bytes that may come without a request, or a part of a body, coming out of them."""
 
+_PART_BYTES = 16 << 10
+"""Parsed at once: so many requests at most wait in memory as such, however many a client sends before an answer."""
 
 Headers = Mapping[str, str]
 
@@ -46,9 +48,12 @@ class _Connection(HttpToolsProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._timer: asyncio.TimerHandle | None = None
+        self._unread = b""
         self._silent = 0
         self._again = False
         self._lines: dict[str, str] = {}
+        self._running: RequestResponseCycle | None = None
+        self._stalled = False
         self._idle_from = self.loop.time()
         self._idle: asyncio.TimerHandle | None = None
 
@@ -61,22 +66,33 @@ class _Connection(HttpToolsProtocol):
         self._stop_timer()
         if self._idle:
             self._idle.cancel()
+        if self._running and self._running is not self.cycle:  # others wait behind it
+            self._running.disconnected = True
+            self._running.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        self._silent += len(data)
-        try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade as offer:
-            self._pass_over(offer.args[0], data)
-        except httptools.HttpParserError:
-            self._refuse(400, "not_http", "This is no HTTP request.", "Send HTTP/1.1 as RFC 9112 says.")
-        if self.transport.is_closing():
-            return
-        if self._silent > MAX_SILENT_BYTES:
-            self._refuse(431, "headers_too_large", f"More than {MAX_SILENT_BYTES} bytes of headers.", "Send fewer.")
-        elif self._timer is None and self._between_requests():
+        self._unread += data
+        self._read_on()
+        if self.pipeline:
+            self.flow.pause_reading()
+        elif self._timer is None and not self.transport.is_closing() and self._between_requests():
             self._timer = self.loop.call_later(self.host.timeout_s, self._too_slow)
+
+    def _read_on(self) -> None:
+        """Parse what has come, unless requests wait for their turn: then the rest waits behind them."""
+        while self._unread and not self.pipeline and not self.transport.is_closing():
+            part, self._unread = self._unread[:_PART_BYTES], self._unread[_PART_BYTES:]
+            self._silent += len(part)
+            try:
+                self.parser.feed_data(part)
+            except httptools.HttpParserUpgrade as offer:
+                self._unread = part[offer.args[0] :] + self._unread
+                self._pass_over()
+            except httptools.HttpParserError:
+                self._refuse(400, "not_http", "This is no HTTP request.", "Send HTTP/1.1 as RFC 9112 says.")
+            if self._silent > MAX_SILENT_BYTES:
+                self._refuse(431, "headers_too_large", f"More than {MAX_SILENT_BYTES} bytes of headers.", "Send fewer.")
 
     def eof_received(self) -> bool:  # type: ignore[override] # asyncio: true keeps our half open
         """Answer what was asked before the client closed its half, then close."""
@@ -101,12 +117,17 @@ class _Connection(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._again:
-            self._lines[name.lower().decode("latin-1")] = value.decode("latin-1")
+            line = name.lower().decode("latin-1")
+            again = f"{self._lines['host']}, " if line == "host" and line in self._lines else ""
+            self._lines[line] = again + value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         self._silent = 0
+        if self._again:
+            return
         self._stop_timer()
-        if not self._again and not self._begin_intake():
+        if not self._begin_intake():
+            self._timer = self.loop.call_later(self.host.timeout_s, self._too_slow)  # its cycle knows no time
             self._begin_asgi()
 
     def on_body(self, body: bytes) -> None:
@@ -116,9 +137,10 @@ class _Connection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         self._silent = 0
         if not self.parser.should_upgrade():
+            self._stop_timer()
             super().on_message_complete()
 
-    def _pass_over(self, end: int, data: bytes) -> None:
+    def _pass_over(self) -> None:
         """Go on without the upgrade that the client offers, as HTTP allows: Java's own client offers h2c with a POST.
 
         The parser ends at such headers, before the body; another one is told how long the body is and goes on.
@@ -130,8 +152,6 @@ class _Connection(HttpToolsProtocol):
         head = "POST / HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in framing) + "\r\n"
         self.parser.feed_data(head.encode("latin-1"))
         self._again = False
-        if end < len(data):
-            self.data_received(data[end:])
 
     def _begin_intake(self) -> bool:
         """Start a posted event on its short way; false for any other request."""
@@ -149,7 +169,6 @@ class _Connection(HttpToolsProtocol):
         if before is None or before.response_complete:
             self._start_asgi_task(self.cycle, self.app)
         else:  # sent before the answer to the last one
-            self.flow.pause_reading()
             self.pipeline.appendleft((self.cycle, self.app))
         return True
 
@@ -166,11 +185,31 @@ class _Connection(HttpToolsProtocol):
         """Go on with the next request; one timer a connection looks whether there is none (uvicorn: one a request)."""
         self.server_state.total_requests += 1
         self._idle_from = self.loop.time()
+        self._go_on()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._stalled:
+            self._stalled = False
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Begin the next request, and read on once none waits; of who takes no answers nothing more is taken."""
         if self.transport.is_closing():
             return
-        self.flow.resume_reading()
+        if self.flow.write_paused:
+            self._stalled = True
+            self.flow.pause_reading()
+            return
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
+        self._read_on()
+        if not self.pipeline:
+            self.flow.resume_reading()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
 
     def _close_if_idle(self) -> None:
         left = self._idle_from + self.timeout_keep_alive - self.loop.time()

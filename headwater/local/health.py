@@ -17,12 +17,15 @@ from headwater.api.shapes.operations import Freshness
 from headwater.errors import HeadwaterError
 from headwater.eventlog import LogWriter, Readers, each
 from headwater.lake.bronze_tables import Bronze
+from headwater.local.finding_metrics import FindingMeter
 from headwater.local.sink_metrics import measure_sinks
 
 PENDING = Gauge("headwater_pending_events", "Acknowledged events that are not in the lake yet.")
 FRESHNESS = Gauge("headwater_freshness_seconds", "Age of the oldest event that questions cannot see yet.")
 WAITING = Gauge("headwater_waiting_seconds", "Age of the oldest event that waits in the log, in bronze.", ["station"])
 GOLD = Gauge("headwater_gold_freshness_seconds", "Age of the oldest event that gold lacks; NaN where there is no gold.")
+BEHIND = Gauge("headwater_behind_events", "Acknowledged events that questions cannot see yet.")
+SET_ASIDE = Gauge("headwater_index_set_aside_events", "Stored events that the index could not take.")
 LOG_BYTES = Gauge("headwater_log_bytes", "Bytes of the event log on disk.")
 
 
@@ -36,6 +39,7 @@ class Health:
         self._readers = readers
         self._bronze = bronze
         self._freshness = freshness
+        self._findings = FindingMeter(bronze)
         self._one_at_a_time = threading.Lock()
 
     def routes(self) -> list[Route]:
@@ -83,10 +87,14 @@ class Health:
                 passed = self._bronze.watermarks([reader.source for reader in readers])
                 PENDING.set(sum(each(readers, lambda reader: reader.pending(passed[reader.source]))))
                 LOG_BYTES.set(sum(reader.size_bytes() for reader in readers))
+                self._findings.measure()
             found = self._freshness.answer()
+            BEHIND.set(found.events)
+            SET_ASIDE.set(self._freshness.set_aside(0, 0)[1])
         except HeadwaterError:
             PENDING.set(nan)
-            found = Freshness(nan, nan, nan, None)
+            BEHIND.set(nan)
+            found = Freshness(nan, nan, nan, 0, None)
         FRESHNESS.set(found.seconds)
         WAITING.labels("log").set(found.log)
         WAITING.labels("bronze").set(found.bronze)

@@ -111,7 +111,7 @@ class IntakeCycle:
             self.keep_alive = False
 
     def _send(self, answer: Answer) -> None:
-        if self.disconnected:
+        if self.disconnected or self._connection.transport.is_closing():
             return
         text = _encoded(answer.status, tuple(answer.headers.items()), answer.body, self.keep_alive)
         self._connection.transport.write(text[: -len(answer.body)] if self._method == "HEAD" else text)

@@ -22,6 +22,7 @@ from headwater.eventlog import Log
 from headwater.eventlog.folder_claims import ClaimCheck
 from headwater.local.child_process import child
 from headwater.local.connection import connection_class
+from headwater.local.foreign_requests import Doorkeeper
 from headwater.local.health import Health
 from headwater.local.intake import Take
 from headwater.local.lifeline import when_parent_ends
@@ -50,7 +51,9 @@ class Serve:
         self._log = event_log
         reading = ReadSide(settings, folder, partial(log_readers, settings, folder))
         claims = ClaimCheck(event_log, open_claims(settings), claim_limit(settings))
+        self._access = reading.access
         self.receiver = Receiver(claims, reading.access, RequestLimits(max_body_bytes=settings.max_body_bytes))
+        self._door = Doorkeeper(settings.allowed_hosts, is_open=lambda: reading.access.is_open)
         self.timeout_s = settings.request_timeout_s
         self._intake: dict[str, Take] = {
             "/api/v1/lineage": self.receiver.one,
@@ -63,9 +66,10 @@ class Serve:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer what is asked; what is posted goes its own way from the connection to the receiver."""
-        if scope["type"] == "http" and not self._is_ours(Headers(scope=scope)):
-            self.refuse(_FOREIGN_HOST)
-            answer = _FOREIGN_HOST.answer()
+        refusal = self._door.refusal(scope["method"], Headers(scope=scope)) if scope["type"] == "http" else None
+        if refusal:
+            self.refuse(refusal)
+            answer = refusal.answer()
             await Response(answer.body, answer.status, media_type="application/json")(scope, receive, send)
         else:
             await self._read(scope, receive, send)
@@ -76,23 +80,9 @@ class Serve:
         return answer.status, answer.body
 
     def find(self, method: str, path: str, headers: Mapping[str, str]) -> Take | None:
-        """Return the receiver's route of a path, None if the reading API has it or the Host header is foreign."""
+        """Return the receiver's route of a path, None if the reading API has it or the request is not let in."""
         take = self._intake.get(path) if method != "GET" or path not in _READ_TOO else None
-        return take if take and self._is_ours(headers) else None
-
-    def _is_ours(self, headers: Mapping[str, str]) -> bool:
-        """Check Host and Origin while there are no keys.
-
-        A web page must neither reach us under a name of its own (DNS rebinding) nor post to us from another site.
-        """
-        if self._settings.keys:
-            return True
-        origin = headers.get("origin", "")
-        return self._is_allowed(headers.get("host", "")) and (not origin or self._is_allowed(origin.partition("//")[2]))
-
-    def _is_allowed(self, host: str) -> bool:
-        name = host.rpartition("]")[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
-        return name.lower() in self._settings.allowed_hosts
+        return take if take and self._door.refusal(method, headers) is None else None
 
     async def _send_again(
         self, bodies: Sequence[bytes], headers: Mapping[str, str], query: str
@@ -120,6 +110,7 @@ class Serve:
         while self._log.is_writing():
             await asyncio.sleep(FLUSH_REFUSALS_S)
             await self.receiver.flush_refusals()
+            await self._access.look()
             if time.monotonic() - looked > RETENTION_S:
                 looked = time.monotonic()
                 await asyncio.to_thread(self._retain)
@@ -135,13 +126,6 @@ class Serve:
 
 _READ_TOO = ("/api/v1/lineage",)
 """Marquez has two things at this address: posted events, and the lineage of a node."""
-
-_FOREIGN_HOST = Refusal(
-    403,
-    "host",
-    "This Host or Origin header is not on the list.",
-    "Use localhost, add the name to `allowed_hosts`, or set keys.",
-)
 
 
 async def run(settings: Settings, folder: Path, listener: socket.socket, parser: Wake) -> None:

@@ -1,7 +1,7 @@
 """Records of the log to rows of every table: each record ends in exactly one of them."""
 
 import time
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -26,6 +26,7 @@ from headwater.events.rows import (
     rejected_row,
     shape_row,
 )
+from headwater.parser.run_scopes import BegunIn, judged, nothing_begun
 from headwater.tables import DUPLICATES, EVENTS, REFUSED, REJECTED, SHAPES, stored_key
 
 MAX_REJECTED_BODY = 1 << 20
@@ -43,7 +44,10 @@ _DATA_FAULTS = (
 
 @dataclass(slots=True)
 class BronzeBatch:
-    """The rows of some records, ready to commit; rejected and lost count records, not rows."""
+    """The rows of some records, ready to commit; rejected and lost count records, not rows.
+
+    begun: namespaces in which runs of scoped keys began.
+    """
 
     last: int
     received_us: int
@@ -52,6 +56,7 @@ class BronzeBatch:
     rows: dict[str, list[tuple[int, Row]]] = field(default_factory=dict)
     ids: dict[bytes, None] = field(default_factory=dict)
     hashes: set[bytes] = field(default_factory=set)
+    begun: Mapping[str, str] = field(default_factory=dict)
 
     def add(self, table: str, sequence: int, row: Row) -> None:
         """Put one row into a table."""
@@ -64,7 +69,7 @@ class Before:
 
     ids: events stored lately; hashes: facets whose rows are stored; decided: sequences that an earlier attempt, cut
     off before its last commit, has put into a table where they stay (see `Bronze.decided`); sparse: numbers are left
-    out at will, so that none is missing.
+    out at will, so that none is missing; begun_in: where runs began.
     """
 
     watermark: int
@@ -72,6 +77,7 @@ class Before:
     hashes: Container[bytes]
     decided: Container[int]
     sparse: bool = False
+    begun_in: BegunIn = nothing_begun
 
 
 def build_batch(
@@ -84,8 +90,9 @@ def build_batch(
     events = [record for record in open_ if record.kind is not RecordKind.REFUSAL]
     bodies = [_body(record, claims) for record in events]
     found = reader.read([body if isinstance(body, bytes) else b"" for body in bodies])
-    for record, body, read in zip(events, bodies, found, strict=True):
-        outcome = body if isinstance(body, InvalidEvent) else read
+    read = [body if isinstance(body, InvalidEvent) else each for body, each in zip(bodies, found, strict=True)]
+    outcomes, batch.begun = judged(events, read, before.begun_in)
+    for record, outcome in zip(events, outcomes, strict=True):
         _sort_in(batch, _position(source, record), record, before, outcome)
     for record in open_:
         if record.kind is RecordKind.REFUSAL:

@@ -1,5 +1,6 @@
 """Who did not report, as `headwater reconcile --save` said last: of each name the newest event."""
 
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -12,12 +13,13 @@ from headwater.questions.answers.report_answers import Comparison, Finding, Save
 
 
 class _Said(msgspec.Struct):
-    """What the facet says."""
+    """What the facet says; kinds: of all findings, where an earlier release wrote it of those that it lists."""
 
     since: str
     until: str
     total: int
     findings: list[Finding]
+    kinds: dict[str, int] | None = None
 
 
 def saved_findings(bronze: Bronze, limit: int) -> Unreported:
@@ -28,7 +30,8 @@ def saved_findings(bronze: Bronze, limit: int) -> Unreported:
         said = _said(decode(body.encode()))
         if said:
             comparison = name.removeprefix(PREFIX)
-            comparisons.append(Comparison(comparison, said.since, said.until, said.total))
+            kinds = Counter[str](each.kind for each in said.findings) if said.kinds is None else said.kinds
+            comparisons.append(Comparison(comparison, said.since, said.until, said.total, kinds))
             items += [SavedFinding(comparison=comparison, **msgspec.structs.asdict(each)) for each in said.findings]
     items.sort(key=lambda each: (each.time, each.name), reverse=True)
     total = sum(each.findings for each in comparisons)

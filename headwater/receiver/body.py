@@ -12,8 +12,12 @@ _STEP = 1 << 20
 
 
 def check_headers(headers: Mapping[str, str]) -> None:
-    """Refuse a media type or content encoding that is not read here (415)."""
-    _check_types(headers.get("content-type", ""), headers.get("content-encoding", ""))
+    """Refuse a media type or content encoding that is not read here (415).
+
+    A page has to say that it sends JSON: a browser asks first whether a page of others may do that.
+    """
+    is_page = "origin" in headers or "sec-fetch-site" in headers
+    _check_types(headers.get("content-type", ""), headers.get("content-encoding", ""), is_page=is_page)
 
 
 async def read_body(headers: Mapping[str, str], body: bytes | AsyncIterator[bytes], max_bytes: int) -> bytes:
@@ -37,10 +41,10 @@ async def read_body(headers: Mapping[str, str], body: bytes | AsyncIterator[byte
 
 
 @lru_cache(maxsize=64)
-def _check_types(content_type: str, encoding: str) -> None:
+def _check_types(content_type: str, encoding: str, *, is_page: bool) -> None:
     media, *parameters = content_type.lower().split(";")
     media = media.strip()
-    if media and media != "application/json" and not media.endswith("+json"):
+    if (media or is_page) and media != "application/json" and not media.endswith("+json"):
         raise Refusal(415, "media_type", f"Content-Type {media!r} is not read.", "Send application/json.")
     for parameter in parameters:
         name, _, charset = parameter.partition("=")

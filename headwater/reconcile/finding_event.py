@@ -1,5 +1,6 @@
 """Findings as an event: they travel, and are stored once, like any other; the next one of that name replaces them."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -24,6 +25,7 @@ def finding_event(name: str, found: Sequence[Finding], span: HistorySpan) -> byt
         "since": iso(span.since_us),
         "until": iso(span.until_us),
         "total": len(found),
+        "kinds": Counter(each.kind for each in found),
         "findings": found[-MOST:],
     }
     return msgspec.json.encode(

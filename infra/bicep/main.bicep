@@ -105,6 +105,10 @@ param privateNetwork bool = false
 @description('Folders from which files of events are taken every minute, as abfss:// addresses; the pipeline must be let in to read them.')
 param ingestFolders array = []
 
+@description('Hours after which a file that was taken is deleted, once its events are in the lake; 0 keeps all. The pipeline must be let in to delete.')
+@minValue(0)
+param ingestKeepHours int = 0
+
 @description('Whether the app of sinks is deployed: it hands on what the lake has taken, as sinks.yml beside the lake says.')
 param withSinks bool = false
 
@@ -134,6 +138,7 @@ var flushTime = '00:${padLeft(string(flushSeconds / 60), 2, '0')}:${padLeft(stri
 // not called publicAccess as the modules call it: checkov takes both for one, and then not on every run
 var publicNetworkAccess = privateNetwork ? 'Disabled' : 'Enabled'
 var ingestJson = string(ingestFolders)
+var ingestKeep = string(ingestKeepHours)
 var subnetId = privateNetwork ? network.outputs.appsSubnetId : ''
 
 // Settings of both apps: where things are. No secret is among them.
@@ -155,6 +160,7 @@ var receiverSettings = {
 var pipelineSettings = {
   HEADWATER_TRIGGERS: '["parser", "maintenance", "api", "ingest"]'
   HEADWATER_INGEST: ingestJson
+  HEADWATER_INGEST_KEEP_HOURS: ingestKeep
   HEADWATER_IDENTITY_CLIENT_ID: pipelineIdentity.properties.clientId
   HEADWATER_KEYS: '@Microsoft.KeyVault(VaultName=${vault.outputs.name};SecretName=${vault.outputs.pipelineSecret})'
   HEADWATER_HUB_CONSUMER_GROUP: consumerGroup

@@ -2,6 +2,8 @@
 
 import json
 import logging
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,16 @@ from functions.ingest.file_shift import FileShift
 from headwater.errors import LakeUnavailable, WrongSetting
 from headwater.eventlog.sqlite_reader import SqliteLogReader
 from headwater.file_intake.batch_sending import BATCH
-from headwater.file_intake.taken_ledger import TakenLedger
+from headwater.file_intake.taken_ledger import TakenFile, TakenLedger
 from headwater.runtime.ledger_copy import LedgerCopy
 from headwater.settings import Settings
 from tests.azurite import KEY, Storage
+from tests.dfs_server import CONTAINER, dfs_server
+from tests.parsing import World
 from tests.taking import events
 from tests.until_end import until_end
+
+AZURE = f"abfss://{CONTAINER}@acct.dfs.core.windows.net"
 
 
 @pytest.fixture
@@ -57,10 +63,36 @@ def test_each_run_takes_what_is_new_and_says_so(tmp_path: Path, folder: Path, ca
     shift.run()
 
     assert logged(tmp_path / "data") == [*sent, b"{no json", *more]
-    first, second = (record.getMessage() for record in caplog.records)
+    first, second = (record.getMessage() for record in caplog.records if record.name.startswith("functions"))
     assert f"1 looked at, {BATCH + 3} events taken, 1 lines rejected" in first
     assert f"{folder}/a.ndjson:{BATCH + 4}: no event" in first
     assert "2 looked at, 2 events taken, 0 lines rejected" in second
+
+
+def test_taken_files_go_after_their_time_and_never_before_their_events_are_in_bronze(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    data, sent = tmp_path / "data", events(3)
+    with dfs_server() as server:
+        server.put("lineage/a.ndjson", b"".join(each + b"\n" for each in sent))
+        place: dict[str, Any] = {"ingest": [f"{AZURE}/lineage"], "ingest_options": server.options}
+        one = settings(data, tmp_path, **place)
+        keeping = FileShift(one.model_copy(update={"ingest_keep_hours": 1000.0}))
+        deleting = FileShift(one.model_copy(update={"ingest_keep_hours": 1e-9}))
+        for shift in (deleting, deleting):
+            shift.run()
+            assert list(server.files), "its events wait in the log"
+        World(data).parser().step()
+        keeping.run()
+        assert list(server.files), "its time is not over"
+        server.put("lineage/b.ndjson", sent[0][:9], datetime.now(UTC).isoformat())
+        server.denied = {"DELETE"}
+        deleting.run()
+        assert "lacks the role" in caplog.text
+        server.denied = set()
+        deleting.run()
+        assert list(server.files) == ["lineage/b.ndjson"], "what is torn is waited for"
+    assert logged(data) == sent
 
 
 def test_a_run_ends_with_its_time_and_the_next_one_goes_on(tmp_path: Path, folder: Path) -> None:
@@ -91,11 +123,32 @@ def test_a_run_on_another_machine_knows_what_was_taken(
     assert (logged(tmp_path / "one"), logged(tmp_path / "two")) == (sent, more)
 
 
+def test_what_was_taken_travels_only_when_it_has_changed(tmp_path: Path, folder: Path, storage: Storage) -> None:
+    write(folder / "a.ndjson", events(3))
+    shift = FileShift(settings(tmp_path / "one", folder, **storage.lake(account_key=KEY)))
+    ledger = tmp_path / "one/ingest/taken.sqlite"
+
+    def asked() -> tuple[list[str], int]:
+        """Run; return how the ledger's copy was asked for, and which file is this machine's."""
+        before = len(storage.requests)
+        shift.run()
+        about = [each for each in storage.requests[before:] if "taken.sqlite" in each]
+        return [each.split()[0] for each in about], ledger.stat().st_ino
+
+    first, own = asked()
+    assert first == ["GET", "PUT"]
+    assert asked() == (["GET"], own)
+    write(folder / "b.ndjson", events(1))
+    assert asked() == (["GET", "PUT"], own)
+    assert asked() == (["GET"], own)
+
+
 def test_of_two_runs_at_once_one_keeps_its_ledger(tmp_path: Path, folder: Path, lake: dict[str, Any]) -> None:
     one, two = (LedgerCopy(settings(tmp_path / name, folder, **lake), tmp_path / name) for name in ("one", "two"))
     for copy in (one, two):
         copy.fetch()
-        TakenLedger(copy.path).close()
+        with closing(TakenLedger(copy.path)) as ledger:
+            ledger.keep([TakenFile("file", str(copy.path), str(copy.path))])
     one.store()
 
     with pytest.raises(LakeUnavailable, match="Cannot keep what was taken"):

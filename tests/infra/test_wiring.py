@@ -48,8 +48,14 @@ NOT_IN_AZURE = {
     "lake_options": "the identity opens the lake",
     "claims_options": "the identity opens the claims",
     "ingest_options": "the identity opens the folders",
+    "keys_file": "a file of one machine; keys are in the vault, as hashes",
+    **dict.fromkeys(
+        ("oidc_issuer", "oidc_audience", "oidc_roles", "oidc_client_id", "oidc_client_secret", "oidc_redirect_url"),
+        "an app setting of who has registered an application",
+    ),
+    "session_key": "with oidc_client_id, where several instances answer",
 }
-DEFAULT_FITS = {"max_body_bytes", "claim_bytes", "queued_bytes", "record_cpu_s", "rules", "flush_s"}
+DEFAULT_FITS = {"max_body_bytes", "claim_bytes", "queued_bytes", "record_cpu_s", "rules", "flush_s", "bronze_keep_days"}
 """`flush_s` is the least distance of a process's commits, 1 s; how long events gather is the host's part."""
 LAKE = "abfss://lake@hwlake1.dfs.core.windows.net"
 OF_THE_PLATFORM = {
@@ -227,8 +233,8 @@ def _resolved(value: Any) -> str:
     """Evaluate the few kinds of expression that app settings are made of."""
     if value in ("hubName", "consumerGroup"):
         return str(variable(value))
-    if value == "ingestJson":
-        return json.dumps(default("ingestFolders"))
+    if value in ("ingestJson", "ingestKeep"):
+        return json.dumps(default({"ingestJson": "ingestFolders", "ingestKeep": "ingestKeepHours"}[value]))
     text = value if isinstance(value, str) else f"${{{dotted(value)}}}"
     if text.startswith("@Microsoft.KeyVault("):
         return '[{"name": "spark", "key": "at-least-8-characters"}]'

@@ -13,7 +13,7 @@ from headwater.lineage.runs.weighed import Weighed
 _BELOW = (
     "WITH RECURSIVE below(run) AS (SELECT run FROM runs WHERE parent = ?1 "
     "UNION SELECT r.run FROM below b JOIN runs r ON r.parent = b.run) "
-    "SELECT DISTINCT v.edge_set FROM below b JOIN votes v ON v.run = b.run WHERE v.weight = ?2 AND b.run <> ?1"
+    "SELECT DISTINCT v.edge_set FROM below b CROSS JOIN votes v ON v.run = b.run WHERE v.weight = ?2 AND b.run <> ?1"
 )
 _BESIDE = "SELECT DISTINCT edge_set FROM votes WHERE execution = ? AND weight = ?"
 

@@ -17,19 +17,20 @@ class SqliteNaming(Naming):
         super().__init__()
         self._sql = connection
         self._numbers = names
-        self._read = (0, 0, 0)
+        self._bound = 0
+        self._read = (0, 0)
         self.refresh()
 
     def refresh(self) -> None:
         """Read what another process has written since."""
-        counts = "SELECT (SELECT count(*) FROM bindings), (SELECT count(*) FROM lives), "
-        read = self._sql.execute(counts + "(SELECT coalesce(max(id), 0) FROM lives)").fetchone()
+        new = "SELECT id, alias, time_us, location FROM bindings WHERE id > ? ORDER BY id"
+        for row, alias, time_us, location in self._sql.execute(new, (self._bound,)).fetchall():
+            super().bind(self._numbers.name(alias), (time_us, self._numbers.name(location)))
+            self._bound = row
+        read = self._sql.execute("SELECT count(*), coalesce(max(id), 0) FROM lives").fetchone()
         if read == self._read:
             return
         self._read = read
-        rows = self._sql.execute("SELECT alias, time_us, location FROM bindings ORDER BY time_us").fetchall()
-        for alias, time_us, location in rows:
-            super().bind(self._numbers.name(alias), (time_us, self._numbers.name(location)))
         changes, writes = self._happened()
         for run in {*self.generations.runs(), *changes, *writes}:
             self.generations.set_changes(run, frozenset(changes.get(run, ())))
@@ -52,7 +53,7 @@ class SqliteNaming(Naming):
     def bind(self, alias: Name, at_us: LocationAt) -> bool:
         """Take one binding."""
         row = (self._numbers.number(alias), at_us[0], self._numbers.number(at_us[1]))
-        self._sql.execute("INSERT OR IGNORE INTO bindings VALUES (?, ?, ?)", row)
+        self._sql.execute("INSERT OR IGNORE INTO bindings(alias, time_us, location) VALUES (?, ?, ?)", row)
         return super().bind(alias, at_us)
 
     def set_changes(self, run_key: str, sent: Iterable[Change]) -> list[Span]:

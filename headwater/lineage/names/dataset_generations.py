@@ -58,6 +58,7 @@ class Generations:
         self._ends: dict[Name, list[tuple[int, str]]] = {}
         self._writes: dict[Name, list[tuple[int, str]]] = {}
         self._changes: dict[str, frozenset[Change]] = {}
+        self._ended_by: dict[tuple[str, Name], set[Change]] = {}
         self._written: dict[str, frozenset[tuple[int, Name]]] = {}
         self._taken_back: set[Name] = set()
 
@@ -166,9 +167,8 @@ class Generations:
 
     def changed_by(self, run_key: str, location: Name, lifecycle: str) -> int | None:
         """Return when a run dropped, or renamed something to, what stands at a location."""
-        drops = lifecycle == "DROP"
-        found = (each for each in self.changes(run_key) if each.ended == location and (each.to is None) == drops)
-        return max((each.time_us for each in found), default=None)
+        ended, drops = self._ended_by.get((run_key, location), ()), lifecycle == "DROP"
+        return max((each.time_us for each in ended if (each.to is None) == drops), default=None)
 
     # What happened
 
@@ -206,12 +206,14 @@ class Generations:
             insort(self.renamed.setdefault(change.location, []), (change.time_us, change.to))
             insort(self._onto.setdefault(change.to, []), (change.time_us, change.location))
         insort(self._ends.setdefault(change.ended, []), (change.time_us, run_key))
+        self._ended_by.setdefault((run_key, change.ended), set()).add(change)
 
     def _forget(self, run_key: str, change: Change) -> None:
         if change.to is not None:
             _remove(self.renamed, change.location, (change.time_us, change.to))
             _remove(self._onto, change.to, (change.time_us, change.location))
         _remove(self._ends, change.ended, (change.time_us, run_key))
+        self._ended_by[run_key, change.ended].discard(change)
         self._taken_back.add(change.ended._replace(generation=run_key))
 
     def _begun(self, location: Name, time_us: int) -> Name:
@@ -238,7 +240,7 @@ class Generations:
 
     def _ends_by(self, run_key: str, location: Name) -> set[int]:
         """Return when a run ended generations at a location."""
-        return {each.time_us for each in self.changes(run_key) if each.ended == location}
+        return {each.time_us for each in self._ended_by.get((run_key, location), ())}
 
     def _is_renamed_to(self, location: Name, time_us: int) -> bool:
         found = _first(self._onto.get(location, ()), time_us)
@@ -284,11 +286,14 @@ class Generations:
         return EVER_US
 
     def _leading(self, span: Span) -> Iterator[Span]:
-        """Yield a span, and those of the names that renames have led into it."""
-        yield span
-        onto = self._onto.get(span.name, [])
-        for time_us, before in onto[bisect_left(onto, (span.since_us,)) : bisect_left(onto, (span.until_us,))]:
-            yield from self._leading(Span(before, self._before(before, time_us), time_us))
+        """Yield a span, and those of the names that renames have led into it, be it thousands of them in a row."""
+        todo = [span]
+        while todo:
+            span = todo.pop()
+            yield span
+            onto = self._onto.get(span.name, [])
+            for time_us, before in onto[bisect_left(onto, (span.since_us,)) : bisect_left(onto, (span.until_us,))]:
+                todo.append(Span(before, self._before(before, time_us), time_us))
 
     def _spans(self, dataset: Name) -> Iterator[Span]:
         """Yield when its location means a generation: from its beginning, or the last rename away, to the next end."""

@@ -1,6 +1,6 @@
 """Rules 2 and 10 in time: which dataset a name means at a moment, by symlinks and renames, and in which generation."""
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -57,7 +57,8 @@ class Naming:
         index = bisect_right(locations, time_us, key=lambda at_us: at_us[0])
         if index == 0:
             return locations[0][1]
-        return min(location for at_us, location in locations[:index] if at_us == locations[index - 1][0])
+        newest_us = locations[index - 1][0]
+        return locations[bisect_left(locations, newest_us, key=lambda at_us: at_us[0])][1]  # the least of that time
 
     def set_changes(self, run_key: str, sent: Iterable[Change]) -> list[Span]:
         """Take what a run drops and renames now, oldest first; returns names that mean something else now, and when."""
@@ -100,7 +101,12 @@ class Naming:
 
     def names_of(self, dataset: Name) -> set[Name]:
         """Return every name that may mean a dataset at some time, itself included."""
-        found, todo = {dataset.plain}, [dataset.plain]
+        return self.names_of_any((dataset,))
+
+    def names_of_any(self, datasets: Iterable[Name]) -> set[Name]:
+        """Return every name that may mean one of some datasets at some time, in steps linear in what is returned."""
+        found = {dataset.plain for dataset in datasets}
+        todo = list(found)
         while todo:
             more = self._names.get(todo.pop(), set()) - found
             found |= more
@@ -117,8 +123,9 @@ class Naming:
         known = self.bound(alias, time_us) == location if alias in self.bindings else False
         locations = self.bindings.setdefault(alias, [])
         self._names.setdefault(location, set()).add(alias)
-        if at_us not in locations[bisect_left(locations, at_us) :][:1]:
-            insort(locations, at_us)
+        index = bisect_left(locations, at_us)
+        if index == len(locations) or locations[index] != at_us:
+            locations.insert(index, at_us)
         return not known
 
     def _declared(self, name: Name, time_us: int) -> Name:

@@ -95,11 +95,11 @@ class Derivation:
 
     def see(self, runs: Runs, moved: Set[Span]) -> Runs:
         """Take the schemas of new facts; returns runs with those whose columns they may change."""
-        looked_at = self.looked_at = {dataset for span in moved for dataset in self.naming.datasets_in(span)}
-        looked_at |= self.naming.generations.taken_back()
+        meant = {dataset for span in moved for dataset in self.naming.datasets_in(span)}
+        looked_at = self.looked_at = meant | self.naming.generations.taken_back()
         found: set[str] = set()
         if moved:
-            names = {name for span in moved for name in (span.name, *self._names_in(span))}
+            names = self.naming.names_of_any(meant) | {span.name for span in moved}
             self._store.keep_whole(name for name in names if not self.naming.is_constant(name))
             self.schemas.forget({dataset for dataset in looked_at if dataset.generation in runs})
             found.update(key for dataset in looked_at for key in self._store.borrowers(dataset))
@@ -113,7 +113,7 @@ class Derivation:
                 found.update(self._store.borrowers(dataset))
             looked_at |= self.schemas.see(name, seen_here, newest)
         changed = self.schemas.settle(looked_at)
-        names = {name for dataset in changed for name in self.naming.names_of(dataset)}
+        names = self.naming.names_of_any(changed)
         if changed or moved:
             self.shapes.forget(names.union(span.name for span in moved))
         if changed:
@@ -122,6 +122,3 @@ class Derivation:
 
     def _with(self, runs: Runs, others: Iterable[str]) -> Runs:
         return {**runs, **self._store.facts(set(others) - runs.keys())}
-
-    def _names_in(self, span: Span) -> set[Name]:
-        return {name for dataset in self.naming.datasets_in(span) for name in self.naming.names_of(dataset)}

@@ -35,7 +35,10 @@ class Events(AnswerStruct):
 
 
 class RejectedEvent(AnswerStruct):
-    """What was acknowledged but is no event; a gap or hole goes up to `to_sequence` and has no body."""
+    """What was acknowledged but is no event; a gap or hole goes up to `to_sequence` and has no body.
+
+    origin: the file and line that it was taken from, by who took files in.
+    """
 
     epoch: str = field(name="incarnation")  # what lakes and clients have called it from the first
     partition: str
@@ -47,12 +50,34 @@ class RejectedEvent(AnswerStruct):
     message: str | None
     http: str | None
     body: str | None
+    origin: str | None
 
 
 class RejectedEvents(AnswerStruct):
     """Quarantined events, gaps and holes."""
 
     items: list[RejectedEvent]
+    totalCount: Count  # noqa: N815
+    truncated: bool
+
+
+class SetAsideEvent(AnswerStruct):
+    """A stored event that the index could not take: `too_slow`, `kills_index`, or the name of an error."""
+
+    event_id: str
+    epoch: str = field(name="incarnation")  # what lakes and clients have called it from the first
+    partition: str
+    sequence: Count
+    received_at: Time
+    set_aside_at: Time
+    reason: str
+    message: str
+
+
+class SetAsideEvents(AnswerStruct):
+    """Events that the index tries again when it is built anew."""
+
+    items: list[SetAsideEvent]
     totalCount: Count  # noqa: N815
     truncated: bool
 

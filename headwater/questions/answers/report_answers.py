@@ -85,12 +85,13 @@ class SavedFinding(Finding, kw_only=True):
 
 
 class Comparison(AnswerStruct):
-    """What `headwater reconcile --save NAME` compared last, and how much it found."""
+    """What `headwater reconcile --save NAME` compared last, and how much it found, in all and of each kind."""
 
     name: str
     since: Time
     until: Time
     findings: Count
+    kinds: dict[str, Count]
 
 
 class Unreported(AnswerStruct):

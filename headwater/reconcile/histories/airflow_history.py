@@ -1,12 +1,18 @@
-"""`airflow:URL`: task instances that ran, by Airflow's stable REST API: version 2 (Airflow 3), else 1 (Airflow 2)."""
+"""`airflow:URL`: task instances that ran, by Airflow's stable REST API: version 2 (Airflow 3), else 1 (Airflow 2).
 
+Parameters and fields are those of `getTaskInstances` in Airflow's own clients, apache-airflow-client 2.10.0 and 3.3.2
+(airflow.apache.org/docs/apache-airflow/stable/stable-rest-api-ref.html). Airflow 2.10 lists in no order and refuses
+`order_by` (github.com/apache/airflow/issues/48494), so what is more than a page is asked for by shorter times.
+"""
+
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
 from headwater.errors import WrongSetting
-from headwater.events.times import parse_time
+from headwater.events.times import AHEAD_US, parse_time
 from headwater.reconcile.histories.history_api import MOST_PAGES, HistoryApi
 from headwater.reconcile.histories.history_entry import HistoryEntry, HistoryPlace, HistorySpan, State
 
@@ -20,29 +26,44 @@ _EMPTY = ("EmptyOperator", "DummyOperator")
 
 def read_history(place: HistoryPlace, span: HistorySpan) -> Iterator[HistoryEntry]:
     """Yield the tasks that ended since the span began, or run; of a task tried again the last try."""
-    since = datetime.fromtimestamp(span.since_us / 1e6, UTC).isoformat()
+    until_us = max(span.until_us, time.time_ns() // 1000) + AHEAD_US
     with HistoryApi(place.place, place.token(), "AIRFLOW_TOKEN") as api:
         version = "v2" if api.get("/api/v2/version", {}) is not None else "v1"
         path = f"/api/{version}/dags/~/dagRuns/~/taskInstances"
-        for asked in ({"end_date_gte": since}, {"state": "running"}):
-            for task in _pages(api, path, asked):
-                if task.get("state") in _STATES and task.get("operator") not in _EMPTY and task.get("start_date"):
-                    yield _entry(api.address, task)
+        ended = _between(api, path, {}, "end_date", (span.since_us, until_us))
+        running = _between(api, path, {"state": "running"}, "start_date", (0, until_us))
+        for task in (*ended, *running):
+            if task.get("state") in _STATES and task.get("operator") not in _EMPTY and task.get("start_date"):
+                yield _entry(task, api.address, version)
 
 
-def _pages(api: HistoryApi, path: str, asked: dict[str, str]) -> Iterator[Any]:
-    offset = 0
+def _between(api: HistoryApi, path: str, asked: dict[str, str], by: str, span_us: tuple[int, int]) -> Iterator[Any]:
+    """Yield the tasks whose time `by` is in a span; a span of more than a page is halved, a moment is read on."""
+    spans = [(*span_us, 0)]
     for _ in range(MOST_PAGES):
-        found = api.get(path, {**asked, "limit": _PAGE, "offset": offset, "order_by": "start_date"})
+        if not spans:
+            return
+        from_us, to_us, offset = spans.pop()
+        bounds = {f"{by}_gte": _iso(from_us), f"{by}_lte": _iso(to_us)}
+        found = api.get(path, {**asked, **bounds, "limit": _PAGE, "offset": offset})
         if not isinstance(found, dict) or not isinstance(found.get("task_instances"), list):
             raise WrongSetting(f"{api.address}{path} lists no task instances. Name an Airflow, as https://host:8080.")
-        yield from found["task_instances"]
-        offset += len(found["task_instances"])
-        if not found["task_instances"] or offset >= found["total_entries"]:
-            return
+        tasks = found["task_instances"]
+        is_all = not tasks or offset + len(tasks) >= found["total_entries"]
+        if not is_all and from_us < to_us:
+            middle_us = (from_us + to_us) // 2
+            spans += [(middle_us + 1, to_us, 0), (from_us, middle_us, 0)]
+            continue
+        yield from tasks
+        if not is_all:
+            spans.append((from_us, to_us, offset + len(tasks)))
 
 
-def _entry(address: str, task: Any) -> HistoryEntry:
+def _iso(moment_us: int) -> str:
+    return datetime.fromtimestamp(moment_us / 1e6, UTC).isoformat()
+
+
+def _entry(task: Any, address: str, version: str) -> HistoryEntry:
     dag, run, name, index = (task[part] for part in ("dag_id", "dag_run_id", "task_id", "map_index"))
     mapped = [str(index)] if isinstance(index, int) and index >= 0 else []
     ended_us = parse_time(task["end_date"])[0] if task.get("end_date") else None
@@ -56,5 +77,13 @@ def _entry(address: str, task: Any) -> HistoryEntry:
         ended_us=ended_us,
         ids=(place,),
         who=str(task.get("unixname") or ""),
-        where=f"{address}/dags/{quote(dag, safe='')}/grid?dag_run_id={quote(run, safe='')}",
+        where=f"{address}/dags/{_page(version, dag, run, name, mapped)}",
     )
+
+
+def _page(version: str, dag: str, run: str, name: str, mapped: list[str]) -> str:
+    """Return where a person looks at a task: Airflow 3 has another page than Airflow 2."""
+    dag, run, name = (quote(each, safe="") for each in (dag, run, name))
+    if version == "v1":
+        return f"{dag}/grid?dag_run_id={run}&task_id={name}"
+    return "/".join([dag, "runs", run, "tasks", name, *(["mapped", *mapped] if mapped else [])])

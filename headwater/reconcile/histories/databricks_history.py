@@ -1,4 +1,8 @@
-"""`databricks:URL`: runs of a workspace's jobs, by the Jobs API (docs.databricks.com/api/workspace/jobs/listruns)."""
+"""`databricks:URL`: runs of a workspace's jobs, by the Jobs API (docs.databricks.com/api/workspace/jobs/listruns).
+
+Fields and states are those of `list_runs` in Databricks' own client, databricks-sdk 0.162.0. Of a run's tasks it lists
+the first 100.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,6 +13,11 @@ from headwater.reconcile.histories.history_entry import HistoryEntry, HistoryPla
 
 _PAGE = 24
 """Runs of a page: the API takes fewer than 25."""
+_NOT_RUN = frozenset({
+    "SKIPPED", "EXCLUDED", "DISABLED", "UPSTREAM_FAILED", "UPSTREAM_CANCELED", "MAXIMUM_CONCURRENT_RUNS_REACHED",
+    "MAX_CONCURRENT_RUNS_EXCEEDED", "MAX_JOB_QUEUE_SIZE_EXCEEDED", "WORKSPACE_RUN_LIMIT_EXCEEDED",
+})  # fmt: skip
+"""Ends of what was never executed, so that nobody reports it."""
 _LONGEST_US = 48 * 3_600_000_000
 """It lists by beginning: runs are asked for that began so long before the span."""
 
@@ -28,7 +37,9 @@ def read_history(place: HistoryPlace, span: HistorySpan) -> Iterator[HistoryEntr
                 raise WrongSetting(
                     f"{api.address}{path} lists no runs. Name a workspace, as https://adb-1.azuredatabricks.net."
                 )
-            yield from (_entry(run) for run in found.get("runs", ()) if run.get("start_time"))
+            yield from (
+                _entry(run) for run in found.get("runs", ()) if run.get("start_time") and not _said(run) & _NOT_RUN
+            )
             if not found.get("next_page_token"):
                 return
             asked["page_token"] = found["next_page_token"]
@@ -51,11 +62,16 @@ def _entry(run: Any) -> HistoryEntry:
 
 
 def _state(run: Any, ended_ms: int | None) -> State:
-    """Read `state` of both versions, else `status`, which replaces it."""
     if not ended_ms:
         return "RUNNING"
-    details = (run.get("status") or {}).get("termination_details") or {}
-    result = (run.get("state") or {}).get("result_state") or details.get("code")
-    if result in ("SUCCESS", "SUCCESS_WITH_FAILURES"):
+    said = _said(run)
+    if said & {"SUCCESS", "SUCCESS_WITH_FAILURES"}:
         return "SUCCEEDED"
-    return "FAILED" if result else "ENDED"
+    return "FAILED" if said else "ENDED"
+
+
+def _said(run: Any) -> set[str]:
+    """Return how a run ended, by `state` of both versions and by `status`, which replaces it."""
+    state, details = run.get("state") or {}, (run.get("status") or {}).get("termination_details") or {}
+    skipped = state.get("life_cycle_state") == "SKIPPED" and "SKIPPED"
+    return {said for said in (state.get("result_state"), details.get("code"), skipped) if said}

@@ -159,7 +159,7 @@ class SilverBatch:
         before = self._exact_before
         self.exact = latest.told_apart(before, moved=bool(moved))
         changed = [name for name in {*self.exact, *before} if self.exact.get(name) != before.get(name)]
-        spans = frozenset(Span(name) for dataset in changed for name in self.naming.names_of(dataset))
+        spans = frozenset(map(Span, self.naming.names_of_any(changed)))
         if self.borrows:
             borrowed = self.state.read(EDGE_SETS).where("borrowed")
             if not moved:
@@ -206,8 +206,11 @@ class SilverBatch:
         )
 
     def _with_histories(self, known: Known, datasets: set[Name]) -> Known:
-        names = {name for dataset in datasets for name in known.naming.names_of(dataset)}
-        users = self._stored.users(map(Span, names)).unionByName(self._stored.touched).distinct()
+        users = (
+            self._stored.users(map(Span, known.naming.names_of_any(datasets)))
+            .unionByName(self._stored.touched)
+            .distinct()
+        )
         rows = self._stored.facts_of(users)
         used_dataset = map_rows(
             rows.select("parts"), SchemaHistory(known.naming, frozenset(datasets)), LATEST

@@ -32,6 +32,7 @@ export function Rejected() {
                   { id: 'reason', title: 'Reason', value: (row) => row.reason, width: '9rem' },
                   { id: 'field', title: 'Field', value: (row) => row.field, width: '9rem' },
                   { id: 'message', title: 'What is wrong', value: (row) => row.message, width: 'minmax(14rem, 3fr)' },
+                  { id: 'origin', title: 'File and line', value: (row) => row.origin, width: 'minmax(10rem, 2fr)' },
                   { id: 'body', title: 'Body', value: (row) => row.body, width: '7rem',
                     show: (row) => <button type="button" className="quiet" onClick={() => show(row)}>Show<span className="sr"> the body of {row.partition}/{row.sequence}</span></button> },
                 ]}

@@ -1,0 +1,114 @@
+"""An adversary: it looks for the event that costs a station the most CPU per byte, then sends that at 1 MB.
+
+`python -m bench.slowest --tries 300 --seed 1`: hill climbing over what an event may say how often, at 64 KB; the worst
+found of each station is then made 1 MB large. Goal: no event of 1 MB costs any station over 2 s of CPU.
+"""
+
+import argparse
+import gc
+import random
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+from bench.figures import Figure, show
+from headwater.events.envelope import read_envelope
+from headwater.index.writing.index_follower import IndexFollower
+from headwater.lineage.names.canonical_names import default_rules
+from headwater.runtime.indexes import open_index_home
+from tests.heavy_events import Heavy
+from tests.parsing import World
+
+SMALL, LARGE = 64_000, 1_000_000
+WORST_S = 2.0
+_KEPT = 4
+_ANEW = 25
+STATIONS = ("receiver", "parser", "index")
+
+
+class Stations:
+    """A log, a lake and an index in a folder; what each station spends on one event (s of CPU)."""
+
+    def __init__(self, folder: Path) -> None:
+        self._world = World(folder)
+        self._follower = IndexFollower(open_index_home(self._world.folder), self._world.bronze)
+        self._rules = default_rules()
+        self._number = 0
+        self._base = dict.fromkeys(STATIONS, 0.0)
+        self.spend(Heavy())
+        self._base = self.spend(Heavy())
+
+    def spend(self, event: Heavy) -> dict[str, float]:
+        """Return what a new event costs beyond an event that says nothing."""
+        self._number += 2
+        body = event.body(self._number)
+        self._world.append(body)
+        gc.collect()
+        parser = self._world.parser()
+        spent = {
+            "receiver": _cpu(lambda: read_envelope(body)),
+            "parser": _cpu(parser.step),
+            "index": _cpu(self._follow),
+        }
+        return {name: max(0.0, cpu - self._base[name]) for name, cpu in spent.items()}
+
+    def _follow(self) -> None:
+        while self._follower.step(self._rules):
+            pass
+
+    def close(self) -> None:
+        """Let go of the index."""
+        self._follower.close()
+
+
+def search(tries: int, seed: int) -> list[Figure]:
+    """Return the worst that was found for each station, at 1 MB."""
+    chance = random.Random(seed)
+    worst: dict[str, list[tuple[float, Heavy]]] = {name: [(0.0, Heavy())] for name in STATIONS}
+    for first in range(0, tries, _ANEW):
+        with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder:
+            stations = Stations(Path(folder))
+            for number in range(first, min(tries, first + _ANEW)):
+                aim = STATIONS[1 + number % 2]
+                event = chance.choice(worst[aim])[1].changed(chance).scaled(SMALL)
+                size = len(event.body(0))
+                if size < SMALL // 2:
+                    continue  # nothing in it grows
+                spent = stations.spend(event)
+                for name, cpu in spent.items():
+                    worst[name] = sorted([*worst[name], (cpu / size, event)], key=lambda each: -each[0])[:_KEPT]
+            stations.close()
+    return [figure for name in STATIONS for figure in _large(name, worst[name])]
+
+
+def _large(station: str, found: list[tuple[float, Heavy]]) -> list[Figure]:
+    spent = []
+    for _, event in found:
+        large = event.scaled(LARGE)
+        with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder:
+            stations = Stations(Path(folder))
+            spent.append((stations.spend(large)[station], large))
+            stations.close()
+    cpu, event = max(spent, key=lambda each: each[0])
+    said = ", ".join(f"{name} {value}" for name, value in asdict(event).items() if value)
+    return [Figure(f"{station}: the slowest event of 1 MB ({said})", cpu, "s", WORST_S)]
+
+
+def _cpu(work: Callable[[], object]) -> float:
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tries", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    chosen = parser.parse_args()
+    show(f"Slowest events, seed {chosen.seed}, {chosen.tries} tries", search(chosen.tries, chosen.seed))
+
+
+if __name__ == "__main__":
+    main()

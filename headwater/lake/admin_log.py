@@ -1,0 +1,59 @@
+"""Who changed what, when and from where: one Delta table beside bronze, `lake/admin/admin_log`."""
+
+import time
+import uuid
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+from headwater.events.redaction_rules import redact_text
+from headwater.lake.delta_table import LakeTable
+from headwater.tables import ADMIN_LOG
+
+Outcome = Literal["done", "refused", "failed"]
+
+_CREATED = {"delta.logRetentionDuration": "interval 30 days"}
+_LONGEST = 2000
+
+
+class Actor(NamedTuple):
+    """Who acts. who: name of the key, the person's name by OIDC, or `USER@MACHINE` of a command line.
+
+    address, agent: of the request; empty for a command.
+    """
+
+    who: str
+    address: str = ""
+    agent: str = ""
+
+
+def open_admin_log(lake: str, options: Mapping[str, str] | None = None) -> LakeTable:
+    """Return the table, there or not; lake, options: as `runtime.storage.lake_place` returns them."""
+    return LakeTable(f"{lake}/admin/{ADMIN_LOG.name}", ADMIN_LOG, options)
+
+
+def record_admin(
+    table: LakeTable, actor: Actor, action: str, subject: str, *, outcome: Outcome = "done", detail: str = ""
+) -> None:
+    """Write one row: `actor` did `action` to `subject`.
+
+    table: of `open_admin_log(*lake_place(settings))`. action: what it is called as a command, such as `keys add`,
+    `forget`, `sinks redrive`. subject: the thing's name, never its content. detail: what else matters, such as counts.
+    All texts are redacted and cut at 2,000 characters, so that no secret gets here by mistake.
+    Raises LakeUnavailable: then the row may be there or not, and the caller says that the act is not logged.
+    """
+    if not table.exists():
+        table.create(_CREATED)
+    said = (actor.who, action, subject, outcome, detail, actor.address, actor.agent)
+    shown = [redact_text(text)[:_LONGEST] for text in said]
+    table.append([(uuid.uuid4().hex, time.time_ns() // 1000, *shown)])
+
+
+def admin_rows(table: LakeTable, *, since_us: int | None, limit: int) -> tuple[list[dict[str, Any]], int]:
+    """List acts, newest first, and count all that fit; since_us: at or after (UTC)."""
+    if not table.exists():
+        return [], 0
+    where = "true" if since_us is None else f"at >= to_timestamp_micros({since_us})"
+    total = table.query(f"SELECT count(*) AS n FROM t WHERE {where}").column("n")[0].as_py()
+    columns = ", ".join(ADMIN_LOG.columns)
+    newest = f"SELECT {columns} FROM t WHERE {where} ORDER BY at DESC, act_id LIMIT {limit}"
+    return table.query(newest).to_pylist(), total

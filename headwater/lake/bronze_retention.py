@@ -1,0 +1,84 @@
+"""Retention of bronze by age: events go by whole days, and then what no event names any more."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+from headwater.events.position import Source
+from headwater.lake.bronze_tables import REMOVED, Bronze
+from headwater.tables import COLUMN_LINEAGE, EVENTS, HASHED, REJECTED, SCHEMAS, SHAPES, VALUES
+
+BLANKED = ("http", "body")
+"""Columns of `rejected` that say what was sent; its rows stay, because the audit counts them."""
+
+_SIDES = ("inputs", "outputs")
+_NAMED_BY_EVENTS = (
+    "shape",
+    "lineage_hashes[]",
+    *(f"{s}[].{n}" for s in _SIDES for n in ("schema_hash", "lineage_hash")),
+)
+_OF_SHAPES = ("schema", "lineage", "declared", "facets[].content_hash")
+_NAMED_BY_SHAPES = (
+    "run_lineage", "job_lineage", "job_facets[].content_hash", *(f"{s}[].{n}" for s in _SIDES for n in _OF_SHAPES)
+)  # fmt: skip
+_AT_ONCE = 10_000
+
+
+def let_go(bronze: Bronze, keep_days: int) -> None:
+    """Delete events of days that are over for so long, and what was sent of rejected ones; a second time finds none.
+
+    keep_days: 0 keeps all; else more than the two days of the dedupe window, which is read from these rows.
+    What index, silver, gold and sinks took of them, these keep. Raises LakeUnavailable.
+    """
+    if not (keep_days and bronze.exists()):
+        return
+    day = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=keep_days)
+    bronze.events.delete(f"received_date < CAST('{day.date()}' AS DATE)", counted_as=REMOVED)
+    rejected = bronze.tables[REJECTED.name]
+    old = f"cast(received_at AS bigint) < {int(day.timestamp())}000000 AND body IS NOT NULL"
+    if rejected.query(f"SELECT count(*) AS n FROM t WHERE {old}").column("n")[0].as_py():
+        rejected.blank(BLANKED, old)
+
+
+def remove_unnamed(bronze: Bronze, sources: list[Source]) -> int:
+    """Delete what recurs of events once no event is left that has it; returns how many hashes went.
+
+    Only while nobody writes, and every writer must learn anew which rows there are: it leaves out those that it knows.
+    Does nothing while a batch is half-way: its rows are there before their events. sources: all partitions.
+    """
+    if not bronze.exists() or _is_half_way(bronze, sources):
+        return 0
+    gone = 0
+    for table, column in reversed(HASHED):  # shapes first: what only they name goes with them
+        used = set(_named(bronze, EVENTS.name, _NAMED_BY_EVENTS))
+        used.update(_named(bronze, SHAPES.name, _NAMED_BY_SHAPES))
+        rows = bronze.tables[table.name].query(f"SELECT DISTINCT {column} AS hash FROM t").column("hash").to_pylist()
+        unnamed = sorted(set(rows) - used)
+        for start in range(0, len(unnamed), _AT_ONCE):
+            listed = ", ".join(f"'{each}'" for each in unnamed[start : start + _AT_ONCE])
+            bronze.tables[table.name].delete(f"{column} IN ({listed})")
+        gone += len(unnamed)
+    return gone
+
+
+def _is_half_way(bronze: Bronze, sources: list[Source]) -> bool:
+    apps = [source.app_id for source in sources]
+    done = bronze.events.watermarks(apps)
+    tables = (COLUMN_LINEAGE, SCHEMAS, VALUES, SHAPES)
+    marks = (bronze.tables[table.name].watermarks(apps) for table in tables)
+    return any(mark > end for table in marks for mark, end in zip(table, done, strict=True))
+
+
+def _named(bronze: Bronze, table: str, paths: tuple[str, ...]) -> Iterator[str]:
+    """Yield the hashes that a table names at these places, such as `inputs[].facets[].content_hash`."""
+    for path in paths:
+        *lists, last = path.split("[]")
+        found, at = "t", ""
+        for column in lists:
+            found, at = f"(SELECT unnest({_within(at, column)}) AS d FROM {found})", "d"
+        sql = f"SELECT DISTINCT {_within(at, last)} AS hash FROM {found}"
+        yield from filter(None, bronze.tables[table].query(sql).column("hash").to_pylist())
+
+
+def _within(at: str, member: str) -> str:
+    name = member.removeprefix(".")
+    return f"{at}['{name}']" if at and name else at or name

@@ -1,0 +1,46 @@
+"""Who did what: acts are written to the lake and asked for; a secret in their words is not."""
+
+import threading
+from pathlib import Path
+
+from headwater.lake.admin_log import Actor, admin_rows, open_admin_log, record_admin
+
+
+def test_an_act_is_kept_with_who_what_and_from_where(tmp_path: Path) -> None:
+    log = open_admin_log(str(tmp_path))
+    assert admin_rows(log, since_us=None, limit=10) == ([], 0)
+    record_admin(log, Actor("mary", "10.0.0.7", "curl/8"), "keys add", "spark-prod", detail="roles write")
+    record_admin(log, Actor("ops@host"), "forget", "dataset lake/customers", outcome="failed")
+    rows, total = admin_rows(open_admin_log(str(tmp_path)), since_us=None, limit=1)
+    assert total == 2
+    assert [(row["who"], row["action"], row["outcome"]) for row in rows] == [("ops@host", "forget", "failed")]
+    earlier = admin_rows(log, since_us=None, limit=10)[0][1]
+    assert (earlier["subject"], earlier["detail"], earlier["address"], earlier["agent"]) == (
+        "spark-prod",
+        "roles write",
+        "10.0.0.7",
+        "curl/8",
+    )
+
+
+def test_a_secret_in_an_acts_words_is_not_kept(tmp_path: Path) -> None:
+    log = open_admin_log(str(tmp_path))
+    record_admin(log, Actor("mary", agent="x password=hunter2hunter2"), "tag", "t", detail="token=ghp_" + "a1B2" * 9)
+    found = str(admin_rows(log, since_us=None, limit=1))
+    assert "hunter2" not in found
+    assert "a1B2" not in found
+
+
+def test_many_at_once_lose_nothing(tmp_path: Path) -> None:
+    record_admin(open_admin_log(str(tmp_path)), Actor("first"), "tag", "t")
+
+    def act(who: str) -> None:
+        for number in range(3):
+            record_admin(open_admin_log(str(tmp_path)), Actor(who), "tag", str(number))
+
+    threads = [threading.Thread(target=act, args=(f"t{number}",)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert admin_rows(open_admin_log(str(tmp_path)), since_us=None, limit=100)[1] == 13

@@ -1,0 +1,81 @@
+"""Old events leave bronze and the books stay balanced; what recurs of them goes with the last that has it."""
+
+from pathlib import Path
+
+import pytest
+
+from headwater.errors import WrongSetting
+from headwater.events.position import Source
+from headwater.lake.bronze_retention import let_go, remove_unnamed
+from headwater.settings import load_settings
+from headwater.tables import SCHEMAS
+from tests.parsing import World, event
+
+
+def aged(world: World) -> World:
+    """Make a lake of three old records and two new ones; the first old one shares its schema with a new one."""
+    world.append(event(1), event(2, ["gone"]), b"{}")
+    world.age(5)
+    world.append(event(3), event(3))
+    parse(world)
+    return world
+
+
+def parse(world: World) -> None:
+    parser = world.parser()
+    while parser.step():
+        pass
+
+
+def sources(world: World) -> list[Source]:
+    return [world.reader().source]
+
+
+def fields(world: World) -> set[str]:
+    found = world.bronze.tables["schemas"].query("SELECT DISTINCT field_path[1] AS field FROM t")
+    return set(found.column("field").to_pylist())
+
+
+def test_old_events_go_the_books_balance_and_a_second_time_finds_nothing(tmp_path: Path) -> None:
+    world = aged(World(tmp_path))
+    for _ in range(2):
+        let_go(world.bronze, 3)
+        assert world.sequences("events") == [4]
+        expected = {"received": 5, "stored": 1, "removed": 2, "duplicates": 1, "rejected": 1, "balanced": True}
+        assert world.audit() | expected == world.audit()
+    rejected = world.bronze.tables["rejected"].query("SELECT body, http, reason FROM t").to_pylist()
+    assert [(row["body"], row["http"], bool(row["reason"])) for row in rejected] == [(None, None, True)]
+
+
+def test_without_the_setting_and_before_the_days_are_over_nothing_goes(tmp_path: Path) -> None:
+    world = aged(World(tmp_path))
+    let_go(world.bronze, 0)
+    let_go(world.bronze, 5)
+    assert world.sequences("events") == [1, 2, 4]
+
+
+def test_what_no_event_names_goes_and_comes_back_with_an_event_that_is_sent_again(tmp_path: Path) -> None:
+    world = aged(World(tmp_path))
+    assert remove_unnamed(world.bronze, sources(world)) == 0
+    assert fields(world) == {"a", "gone"}
+    let_go(world.bronze, 3)
+    assert remove_unnamed(world.bronze, sources(world)) == 3  # its schema, its edges, its shape
+    assert fields(world) == {"a"}
+    world.append(event(2, ["gone"]))
+    parse(world)
+    assert fields(world) == {"a", "gone"}
+    assert world.audit() | {"stored": 2, "removed": 2, "duplicates": 1, "balanced": True} == world.audit()
+
+
+def test_rows_of_a_batch_that_is_half_way_stay(tmp_path: Path) -> None:
+    world = aged(World(tmp_path))
+    let_go(world.bronze, 3)
+    schemas = world.bronze.tables[SCHEMAS.name]
+    schemas.append_once(sources(world)[0].app_id, schemas.prepare([(6, ("ab" * 16, 0, ["b"], None, None))]), 6)
+    assert remove_unnamed(world.bronze, sources(world)) == 0
+    assert fields(world) == {"a", "b", "gone"}
+
+
+def test_the_days_of_the_dedupe_window_are_kept(tmp_path: Path) -> None:
+    with pytest.raises(WrongSetting, match="at least 3"):
+        load_settings({"bronze_keep_days": 2}, folder=tmp_path, environment={})

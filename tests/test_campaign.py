@@ -1,0 +1,15 @@
+"""Episodes of the campaign against a running Headwater: the short one of `python -m bench.campaign`."""
+
+import pytest
+
+from tests.campaign import Campaign, Chronicle, besiege
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_nothing_acknowledged_is_lost_or_doubled_by_faults_drawn_at_random() -> None:
+    Campaign.chronicle = done = Chronicle()
+    besiege(seed=20261123, episodes=2, steps=6)
+    assert done.episodes == 2
+    assert done.faults.total() > 6
+    assert done.acknowledged >= done.stored > 100

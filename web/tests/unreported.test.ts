@@ -1,0 +1,72 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { barriers, browsing, settled } from './browser';
+import { run } from './events';
+import { Headwater, PYTHON, ROOT, until } from './headwater';
+
+const headwater = new Headwater();
+const folder = mkdtempSync(join(tmpdir(), 'headwater-history-'));
+const { open } = browsing();
+const TABLE = { namespace: 's3://lake', name: 'table' };
+
+beforeAll(() => headwater.start());
+afterAll(async () => {
+  await headwater.end();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Compare a history of jobs with what landed, and keep what is found. */
+function compare(rows: readonly (readonly string[])[]): void {
+  const history = join(folder, 'jobs.csv');
+  writeFileSync(history, [['id', 'name', 'state', 'started', 'ended'], ...rows].map((row) => row.join(',')).join('\n'));
+  const program = ['-c', 'from headwater.cli import main; main()', 'reconcile', '--server', headwater.url, '--history', `csv:${history}`];
+  execFileSync(PYTHON, [...program, '--save', 'nightly', '--fail-on', 'none'], { cwd: folder, env: { ...process.env, PYTHONPATH: ROOT } });
+}
+
+/** Wait until so many findings stand. */
+const stand = (count: number): Promise<void> =>
+  until(async () => (await headwater.ask<{ comparisons: { findings: number }[] }>('unreported')).comparisons[0]?.findings === count);
+
+test('what was never compared, what was found, and what the next comparison clears', async () => {
+  const page = await open(`${headwater.url}/unreported`);
+  await page.getByText('Nothing was compared yet').waitFor();
+  await page.getByText('All that ran has reported').waitFor();
+  expect(await barriers(page)).toEqual([]);
+
+  const [began, ended] = [7_200_000, 3_600_000].map((ago) => new Date(Date.now() - ago).toISOString()) as [string, string];
+  const started: Record<string, unknown> = { ...run('opened', TABLE, TABLE, {}, began), eventType: 'START' };
+  await headwater.post([started]);
+  const { runId } = started.run as { runId: string };
+  const silent = Array.from({ length: 9 }, (_, number) => [`id-${number}`, `job_${number}`, 'success', began, ended]);
+  compare([...silent, [runId, 'opened', 'success', began, ended]]);
+  await stand(10);
+  await page.reload();
+  await settled(page);
+  const rows = page.getByRole('table', { name: 'unreported' }).getByRole('row');
+  await page.getByRole('row').filter({ hasText: 'ran without lineage' }).first().waitFor();
+  expect(await page.getByRole('table', { name: 'comparisons' }).getByRole('row').last().textContent()).toContain('nightly');
+  expect(await barriers(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Use dark colours' }).click();
+  expect(await barriers(page, ['color-contrast'])).toEqual([]);
+
+  await page.getByLabel('Filter unreported').fill('job_7');
+  await page.getByText('1 of 10').waitFor();
+  expect(await rows.last().textContent()).toContain('id-7');
+  await page.getByLabel('Filter unreported').fill('never ended');
+  await page.getByText('1 of 10').waitFor();
+  await rows.last().getByRole('link').click();
+  await page.getByRole('heading', { name: `Run ${runId}` }).waitFor();
+  await page.getByRole('link', { name: 'opened' }).first().click();
+  await settled(page);
+  expect(page.url()).toContain('/job?');
+
+  compare([]);
+  await stand(0);
+  await page.goto(`${headwater.url}/unreported`);
+  await page.getByText('All that ran has reported').waitFor();
+});

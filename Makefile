@@ -17,7 +17,7 @@ WEB := headwater/web/assets/index.html
 WEB_PACKAGES := web/node_modules/.package-lock.json
 WEB_TYPES := web/src/api/schema.d.ts
 
-.PHONY: help setup setup-test demo test test-fast test-python test-page test-page-in-one-piece test-spark4 test-runtimes check check-code check-page bench torture wheel fabric jvm web screenshots
+.PHONY: help setup setup-test demo test test-fast test-python test-page test-page-in-one-piece test-spark4 test-runtimes check check-code check-page bench torture wheel sbom audit fabric jvm web screenshots
 
 help:  ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -117,6 +117,12 @@ torture: setup-test  ## the long tests; 500 kills under load, then the reckoning
 wheel: setup  ## the wheel with the dashboard, in dist/
 	@rm -f dist/headwater-*.whl
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
+sbom: setup  ## what all is made of, as CycloneDX, in dist/sbom/
+	@$(BIN)/python -m tools.sbom
+
+audit: setup  ## known vulnerabilities of it; needs the services of PyPI and npm, and says so
+	@$(BIN)/python -m tools.audit
 
 fabric: wheel  ## what is published to a Fabric workspace, with the wheel, in dist/fabric/
 	@rm -rf dist/fabric && cp -R notebooks dist/fabric

@@ -15,19 +15,28 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 _RUN_ID = b'"runId":"'
+NUMBER, JOB = "@" * 8, "%" * 8
+"""What a line may have in it, in place of eight digits: the number of the event, or that of one of `JOBS` jobs."""
+JOBS = 100_000
 
 
 def bodies(file: Path, count: int, start: int) -> Iterator[bytes]:
     """Yield `count` events of an NDJSON file, over and over; a run id's first eight digits are the number of the pass.
 
-    start: number of the first pass; two loads with other starts send other events.
+    In a line that has `NUMBER` in it that is replaced instead, and `JOB`: a run or a job can be the same each time, or
+    another one. start: number of the first pass; two loads with other starts send other events.
     """
     lines = file.read_bytes().splitlines()
     places = [line.find(_RUN_ID) + len(_RUN_ID) for line in lines]
+    marked = [NUMBER.encode() in line for line in lines]
     for number in range(count):
         turn, index = divmod(number, len(lines))
         line, at = lines[index], places[index]
-        yield b"%b%08x%b" % (line[:at], start + turn, line[at + 8 :])
+        if marked[index]:
+            serial = start * len(lines) + number
+            yield line.replace(NUMBER.encode(), b"%08x" % serial).replace(JOB.encode(), b"%08d" % (serial % JOBS))
+        else:
+            yield b"%b%08x%b" % (line[:at], start + turn, line[at + 8 :])
 
 
 def requests(host: str, events: Iterator[bytes], batch: int) -> Iterator[bytes]:

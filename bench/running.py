@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -101,13 +102,19 @@ def incoming(url: str, file: Path, rate: int, *, start: int) -> Iterator[None]:
         process.wait(30)
 
 
+def answers(url: str, file: Path, **options: float) -> dict[str, Any]:
+    """Send events from a process of its own, and return what it says: statuses, waits, seconds."""
+    flags = [f"--{name}={value}" for name, value in options.items() if value is not True]
+    flags += [f"--{name}" for name, value in options.items() if value is True]
+    command = [sys.executable, "-m", "bench.load", url, str(file), *flags]
+    found: dict[str, Any] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    return found
+
+
 def load(server: Server, file: Path, **options: float) -> Load:
     """Send events from a process of its own; raises SystemExit unless all of them are acknowledged."""
     before = server.process.cpu_times()
-    flags = [f"--{name}={value}" for name, value in options.items() if value is not True]
-    flags += [f"--{name}" for name, value in options.items() if value is True]
-    command = [sys.executable, "-m", "bench.load", server.url, str(file), *flags]
-    found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    found = answers(server.url, file, **options)
     after = server.process.cpu_times()
     if not found["statuses"].keys() <= {"200", "204"}:
         raise SystemExit(f"{server.url} answered {found['statuses']}: nothing to measure.")

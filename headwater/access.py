@@ -1,18 +1,20 @@
-"""Who may do what: keys per producer or reader, each with roles and, if wanted, namespaces."""
+"""Who may do what: keys as settings and the file of keys have them, and what a request may do that carries one."""
 
 import hashlib
-import hmac
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal
-from urllib.parse import parse_qs
+from datetime import datetime
+from functools import cached_property
+from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, SecretStr, SerializationInfo
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer, SecretStr, SerializationInfo
+from pydantic import model_validator as validator
 
 REVEAL = "reveal"
 """Serialization context in which secrets are written out: only for a process of ours."""
 
 
-def _shown(secret: SecretStr, info: SerializationInfo) -> str:
+def _shown(secret: SecretStr | None, info: SerializationInfo) -> str | None:
+    if secret is None:
+        return None
     return secret.get_secret_value() if info.context == REVEAL else "***"
 
 
@@ -22,59 +24,73 @@ Secret = Annotated[SecretStr, PlainSerializer(_shown)]
 Role = Literal["write", "read", "admin"]
 
 
+class Caller(NamedTuple):
+    """Who a request is of, by whatever showed it; no namespaces means all of them.
+
+    is_person: signed in at an OIDC issuer, not a key.
+    """
+
+    name: str
+    roles: frozenset[Role]
+    namespaces: frozenset[str] = frozenset()
+    datasets: frozenset[str] | None = None
+    is_person: bool = False
+
+    def may(self, role: Role) -> bool:
+        """Tell whether the caller has a role; `admin` may do everything."""
+        return role in self.roles or "admin" in self.roles
+
+    def may_write(self, namespace: str) -> bool:
+        """Tell whether the caller may send events about a namespace."""
+        return not self.namespaces or namespace in self.namespaces
+
+
+ANYONE = Caller("anyone", frozenset({"admin"}))
+
+
 class Key(BaseModel):
-    """One producer's or reader's key; `admin` may do everything, no namespaces means all of them."""
+    """One producer's or reader's key: in clear, as settings may have it, or its SHA-256, as `headwater keys` keeps it.
+
+    A secret that `headwater keys` makes is 256 random bits: nobody guesses it from its hash, at any speed, so that a
+    slow hash, made for words that people choose, would cost each request and protect nothing.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(min_length=1, description="Shown in events and metrics instead of the key.")
-    key: Secret = Field(min_length=8, description="The secret the producer sends.")
+    name: str = Field(min_length=1, max_length=200, description="Shown in events and metrics instead of the key.")
+    key: Secret | None = Field(default=None, min_length=8, description="The secret the producer sends, in clear.")
+    sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$", description="Its SHA-256 in place of it.")
     roles: frozenset[Role] = Field(default=frozenset({"write"}), description="write, read, admin.")
     namespaces: frozenset[str] = Field(default=frozenset(), description="Job or dataset namespaces it may write.")
     datasets: frozenset[str] | None = Field(
         default=None, description="Dataset namespaces that it may drop, rename, truncate, tag in; `*` for all."
     )
+    expires: AwareDatetime | None = Field(default=None, description="From then on it is refused.")
+    id: str = Field(default="", description="Tells two keys of one name apart.")
+    made: AwareDatetime | None = Field(default=None, description="When it was made.")
+    made_by: str = Field(default="", description="Who made it.")
 
-    def may(self, role: Role) -> bool:
-        """Tell whether this key has a role."""
-        return role in self.roles or "admin" in self.roles
+    @validator(mode="after")
+    def _is_one(self) -> Self:
+        if (self.key is None) == (self.sha256 is None):
+            raise ValueError(f"key {self.name!r} needs either `key` or `sha256`")
+        return self
 
-    def may_write(self, namespace: str) -> bool:
-        """Tell whether this key may send events about a namespace."""
-        return not self.namespaces or namespace in self.namespaces
+    @property
+    def digest(self) -> bytes:
+        """What it is found by."""
+        return bytes.fromhex(self.sha256) if self.sha256 else digest_of(self.key.get_secret_value() if self.key else "")
 
+    @cached_property
+    def caller(self) -> Caller:
+        """What who sends it may do."""
+        return Caller(self.name, self.roles, self.namespaces, self.datasets)
 
-ANYONE = Key(name="anyone", key=SecretStr("loopback"), roles=frozenset({"admin"}))
-
-
-class Access:
-    """Finds the key that a request carries."""
-
-    def __init__(self, keys: Sequence[Key]):
-        """Without keys everybody is `anyone`: settings allow that on loopback only."""
-        self._digests = [(_digest(key.key.get_secret_value()), key) for key in keys]
-
-    def find(self, headers: Mapping[str, str], query: str) -> Key | None:
-        """Return the key of a request, None if it is missing or wrong. Takes the same time for every wrong key.
-
-        headers: lower-case names. Looks at `Authorization: Bearer`, `x-functions-key` and `?code=`, in this order.
-        """
-        if not self._digests:
-            return ANYONE
-        digest = _digest(_presented(headers, query))
-        found = None
-        for known, key in self._digests:
-            if hmac.compare_digest(known, digest):
-                found = key
-        return found
+    def is_valid(self, at: datetime) -> bool:
+        """Tell whether it has not expired."""
+        return self.expires is None or at < self.expires
 
 
-def _presented(headers: Mapping[str, str], query: str) -> str:
-    scheme, _, token = headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer" and token:
-        return token.strip()
-    return headers.get("x-functions-key") or next(iter(parse_qs(query).get("code", [])), "")
-
-
-def _digest(secret: str) -> bytes:
+def digest_of(secret: str) -> bytes:
+    """Return what a secret is known by."""
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest()

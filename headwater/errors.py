@@ -72,5 +72,9 @@ class LogUnavailable(Retry):
     """The event log cannot take or give events now: nothing was acknowledged."""
 
 
+class LogMissing(LogUnavailable):
+    """There is no log where one was, or where `headwater up` will make one."""
+
+
 class LakeUnavailable(Retry):
     """The storage of the Delta tables did not answer: sending the same batch again is safe."""

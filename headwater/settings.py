@@ -47,6 +47,31 @@ class GeneralSettings(BaseModel):
         description="Least seconds between two commits to the lake; what comes after a pause is committed at once.",
     )
     keys: tuple[Key, ...] = Field((), description="Keys of producers and readers: name, key, roles, namespaces.")
+    keys_file: Path | None = Field(
+        None,
+        description="File of keys that `headwater keys` makes; default is `identity/keys.json` in the data folder.",
+    )
+    oidc_issuer: str | None = Field(
+        None, pattern=r"^https://|^http://(localhost|127\.0\.0\.1|\[::1\])[:/]",
+        description="Issuer of tokens (OIDC), such as `https://login.microsoftonline.com/TENANT/v2.0`.",
+    )  # fmt: skip
+    oidc_audience: tuple[str, ...] = Field((), description="Whom tokens must be for; default is `oidc_client_id`.")
+    oidc_roles: dict[str, str] = Field(
+        {"Headwater.Read": "read", "Headwater.Write": "write", "Headwater.Admin": "admin"},
+        description="Value of a token's `roles`, `groups`, `scp` or `scope`, and the role it gives; see below.",
+    )
+    oidc_client_id: str | None = Field(None, description="Client that people sign in with on the dashboard.")
+    oidc_client_secret: Secret | None = Field(None, description="Its secret, where the issuer asks for one.")
+    oidc_redirect_url: str | None = Field(
+        None,
+        pattern=r"^https?://[^?#]+/auth/callback$",
+        description="Where the issuer sends people back; default is `http://localhost:PORT/auth/callback`.",
+    )
+    session_key: Secret | None = Field(
+        None,
+        min_length=32,
+        description="Seals sessions where several instances answer; default is one made in the folder.",
+    )
     allowed_hosts: tuple[str, ...] = Field(
         ("localhost", "127.0.0.1", "::1"),
         description="Names in Host headers, and origins of other pages, taken while there are no keys.",
@@ -131,6 +156,7 @@ def load_settings(
     except ValidationError as error:
         raise _wrong(error, sources) from error
     _check_open_to_others(settings)
+    _check_oidc(settings)
     KINDS[settings.log].check(settings)
     _check_addresses(settings)
     return settings, sources
@@ -153,11 +179,26 @@ def _wrong(error: ValidationError, sources: Mapping[str, str]) -> WrongSetting:
     return WrongSetting(f"Setting {where!r} from {sources.get(name, FILE)}: {first['msg']}. See docs/settings.md.")
 
 
+def keys_path(settings: Settings) -> Path:
+    """Return the file of keys that `headwater keys` makes, there or not."""
+    return (settings.keys_file or settings.data / "identity" / "keys.json").expanduser().resolve()
+
+
+def _check_oidc(settings: Settings) -> None:
+    for word, grant in settings.oidc_roles.items():
+        role, colon, namespace = grant.partition(":")
+        if role not in ("read", "write", "admin") or (colon and (role != "write" or not namespace)):
+            raise WrongSetting(f"oidc_roles: {word!r} gives {grant!r}. Write read, write, admin, or write:NAMESPACE.")
+    if settings.oidc_issuer and not (settings.oidc_audience or settings.oidc_client_id):
+        raise WrongSetting("oidc_issuer needs `oidc_audience` or `oidc_client_id`: a token for others is not for us.")
+
+
 def _check_open_to_others(settings: Settings) -> None:
-    if not settings.keys and not is_loopback(settings.host):
+    is_closed = settings.keys or settings.oidc_issuer or keys_path(settings).exists()
+    if not is_closed and not is_loopback(settings.host):
         raise WrongSetting(
-            f"Host {settings.host!r} can be reached by others, but there are no keys. Add [[keys]] to {FILE} "
-            f"(name, key, roles) or set {PREFIX}KEYS; without keys only loopback is allowed."
+            f"Host {settings.host!r} can be reached by others, but there are no keys. Run `headwater keys add`, or add "
+            f"[[keys]] to {FILE} (name, key, roles) or set {PREFIX}KEYS; without keys only loopback is allowed."
         )
 
 

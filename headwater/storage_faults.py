@@ -1,8 +1,66 @@
-"""What fails at a storage, said in one line: cause, fix, and nothing that was secret."""
+"""What fails at a storage, said in one line: cause, fix, and nothing that was secret.
 
+Also which faults of a disk pass by themselves, once there is room again: what lies there is not damaged by them.
+"""
+
+import errno
 import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from headwater.errors import Retry
+
+_DISK = (
+    (
+        r"No space left on device|StorageFull|database or disk is full|os error 28\b",
+        "the disk is full, of bytes or of files",
+        "Free space; it goes on by itself",
+    ),
+    (
+        r"Disk quota exceeded|QuotaExceeded|os error 122\b",
+        "the quota of this account on the disk is used up",
+        "Free space, or let the quota be raised; it goes on by itself",
+    ),
+    (
+        r"Read-only file system|ReadOnlyFilesystem|attempt to write a readonly database|os error 30\b",
+        "the disk may only be read",
+        "Look why (`dmesg`), and mount it for writing; it goes on by itself",
+    ),
+    (
+        r"Too many open files|os error 2[34]\b",
+        "no more files may be open at once",
+        "Raise the limit (`ulimit -n`); it goes on by itself",
+    ),
+    (
+        r"File too large|FileTooLarge|os error 27\b",
+        "a file may not become that large",
+        "Raise the limit (`ulimit -f`); it goes on by itself",
+    ),
+    (
+        r"Input/output error|disk I/O error|os error 5\b",
+        "the disk fails, or is full",
+        "Free space, and look at the disk (`dmesg`); it goes on by itself",
+    ),
+    (
+        "unable to open database file",
+        "a file cannot be opened or made",
+        "Free space, and look whether more files may be open (`ulimit -n`); it goes on by itself",
+    ),
+)
+"""As the system, SQLite and Rust (delta-rs, `object_store`) say it."""
+
+_PASSING = {
+    errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.EFBIG, errno.ENOMEM,
+    errno.EAGAIN, errno.ESTALE,
+}  # fmt: skip
+_PASSING_IN_SQLITE = {
+    sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED,
+}  # fmt: skip
 
 _KNOWN = (
+    *_DISK,
     (
         "AuthorizationPermissionMismatch|InsufficientAccountPermissions",
         "the identity lacks the role for this (403)",
@@ -83,6 +141,29 @@ _COLOURS = re.compile(r"\x1b\[\d*m|↳")
 _QUERY = re.compile(r"\?[^\s\"'>)]*")
 _SECRET = re.compile(r"(?i)\b(sig|signature|accountkey|sharedaccesskey|password|token|bearer)\b(\s*[=:]\s*|\s+)\S+")
 _SHOWN = 300
+
+
+_OF_DISK = _PATTERNS[: len(_DISK)]
+
+
+def passes(error: BaseException) -> bool:
+    """Tell whether a fault passes once the disk has room, or is there again: then what lies on it is as it was."""
+    if isinstance(error, OSError):
+        return error.errno in _PASSING
+    if isinstance(error, sqlite3.Error):
+        return getattr(error, "sqlite_errorcode", 0) & 0xFF in _PASSING_IN_SQLITE
+    return any(pattern.search(str(error)) for pattern, _, _ in _OF_DISK)
+
+
+@contextmanager
+def on_disk(doing: str) -> Iterator[None]:
+    """Turn faults that pass by themselves into Retry. doing: what cannot be done, such as `keep what was taken`."""
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        if not passes(error):
+            raise
+        raise Retry(f"Cannot {doing}: {explain(error, 'data')}") from error
 
 
 def explain(error: BaseException, setting: str) -> str:

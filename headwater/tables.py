@@ -456,6 +456,9 @@ EDGE_RUNS = Table(
 )
 """Runs that said once more what stands, since the rows of their job's edges into a dataset were written."""
 
+FINDINGS = Table("findings", {"run_key": "string", "finding": "string"})
+"""What the newest comparisons found of runs."""
+
 IN_STATE: Mapping[str, Table] = {
     "vote": EDGE_SETS,
     "facet": LATEST_FACETS,
@@ -463,6 +466,7 @@ IN_STATE: Mapping[str, Table] = {
     "job": JOBS,
     "binding": BINDINGS,
     "runs": EDGE_RUNS,
+    "finding": FINDINGS,
     "position": POSITIONS,
 }
 """What a pass must know of all that was said before, by `part` of `state`; a candidate is there while it may count."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from deltalake import DeltaTable
 
-from tests.lake_check import Found, check_lake, log_tail
+from tests.lake_check import Found, check_audit, check_lake, log_tail
 from tests.producers import CLAIM_BYTES, Producers
 from tests.running import Running, headwater
 
@@ -84,7 +84,7 @@ class Siege:
                 assert running.process.poll() is None
             running.stop()
         audit = headwater("audit", "--json", "--data", str(self._folder))
-        assert audit.returncode == 0, audit.stdout
+        check_audit(self._folder, json.loads(audit.stdout))
         return self.check(), rate
 
     def check(self) -> Found:

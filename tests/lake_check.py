@@ -51,6 +51,16 @@ def check_lake(folder: Path, ledger: Ledger) -> Found:
     return found
 
 
+def check_audit(folder: Path, found: Mapping[str, Any]) -> None:
+    """The audit accounts for every record, and counts as lost exactly those whose bodies were taken away."""
+    taken = [row["sequence"] for row in rows(folder, "rejected") if row["reason"] == "claim_missing"]
+    places = ("stored", "removed", "duplicates", "rejected", "pending", "lost")
+    assert found["received"] == sum(found[place] for place in places)
+    assert (found["trouble"], found["pending"], found["lost"]) == (None, 0, len(taken))
+    assert {each["from_sequence"] for each in found["lost_ranges"]} == set(taken)
+    assert found["balanced"] is (not taken)
+
+
 def check_positions(folder: Path, found: Found) -> None:
     """Every sequence number of the log is in exactly one table."""
     lives = {(epoch, partition) for epoch, partition, _ in found.positions}

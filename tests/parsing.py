@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from msgspec import to_builtins
 
 from headwater.api.operation_lists import audit
 from headwater.eventlog import LoggedRecord, Record, RecordKind
+from headwater.eventlog.acknowledged import count_path
 from headwater.eventlog.folder_claims import FolderClaims
 from headwater.eventlog.segments import open_writable
 from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
@@ -65,10 +67,17 @@ class World:
         return full or min(self.log.glob("*.sqlite"))
 
     def age(self, days: int) -> None:
-        """Let what is in the log have been received so many days ago."""
+        """Let what came to the log in this hour have been received so many days ago."""
         connection = open_writable(max(self.log.glob("*.sqlite")))
-        connection.execute("UPDATE records SET received_us = received_us - ?", (days * 86_400_000_000,))
+        lately_us = (int(time.time()) - 3600) * 1_000_000
+        aged = "UPDATE records SET received_us = received_us - ? WHERE received_us > ?"
+        connection.execute(aged, (days * 86_400_000_000, lately_us))
         connection.close()
+        self.uncount()
+
+    def uncount(self) -> None:
+        """Forget what the log acknowledged, as a release did that did not count."""
+        count_path(self.log).unlink()
 
     def claim(self, body: bytes) -> Path:
         """Append an event whose body lies beside the log; return the body's file."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from headwater.access import Access, Key
+from headwater.access import Key
 from headwater.eventlog import LoggedRecord
 from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
 from headwater.eventlog.sqlite_reader import SqliteLogReader
@@ -16,6 +16,7 @@ from headwater.file_intake.file_taking import Deletion, FileTaker, Intake
 from headwater.file_intake.sources.file_source import FileSource
 from headwater.file_intake.sources.local_files import LocalFiles
 from headwater.file_intake.taken_ledger import TakenLedger
+from headwater.identity.callers import Access
 from headwater.receiver import Request
 from headwater.receiver.station import Receiver, RequestLimits
 from headwater.sinks.connecting.kept_connection import HttpAnswer
@@ -39,7 +40,7 @@ class Taking:
         self._log = SqliteLog(folder / "log", LogLimits(min_free_bytes=0))
         self._reader = SqliteLogReader(folder / "log")
         self._receiver = Receiver(self._log, Access(keys), RequestLimits(max_body_bytes=max_body_bytes))
-        self._key = {"authorization": f"Bearer {keys[0].key.get_secret_value()}"} if keys else {}
+        self._key = {"authorization": f"Bearer {keys[0].key and keys[0].key.get_secret_value()}"} if keys else {}
         self._patience_s = more.get("patience_s", 60.0)
         self._claim = more.get("claim", _no_claim)
         self.ledger = TakenLedger(folder / "state" / "taken.sqlite")

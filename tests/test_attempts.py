@@ -7,7 +7,7 @@ import pytest
 from headwater.errors import InvalidEvent
 from headwater.eventlog import RecordKind
 from headwater.eventlog.folder_claims import FolderClaims
-from headwater.parser.attempts import BATCH_RECORDS, MAX_DEATHS, Attempts
+from headwater.lake.attempts import BATCH_RECORDS, MAX_DEATHS, Attempts
 from headwater.parser.log_ingest import BATCH_BYTES
 from tests.lake_check import rows
 from tests.parsing import World

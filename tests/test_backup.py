@@ -166,6 +166,11 @@ def test_neither_goes_where_something_is(tmp_path: Path) -> None:
         restore(world.settings, copy)
     with pytest.raises(WrongSetting, match="lies in"):
         back_up(world.settings, world.folder / "copy")
+    (tmp_path / "file").touch()
+    with pytest.raises(WrongSetting, match="Cannot use"):
+        back_up(world.settings, tmp_path / "file")
+    with pytest.raises(WrongSetting, match="Cannot use"):
+        restore(settings_of(tmp_path / "file"), copy)
     settings = settings_of(tmp_path / "again").model_copy(update={"lake": str(tmp_path / "data" / "lake")})
     with pytest.raises(WrongSetting, match="not empty"):
         restore(settings, copy)
@@ -175,6 +180,9 @@ def test_a_pair_that_does_not_belong_together_is_not_backed_up(tmp_path: Path) -
     world = filled(tmp_path / "data")
     shutil.rmtree(world.log)
     world.log.mkdir()
+    with pytest.raises(WrongSetting, match="do not belong together"):
+        back_up(world.settings, tmp_path / "copy")
+    world.uncount()
     world.append(event(3))
     with pytest.raises(WrongSetting, match="do not belong together"):
         back_up(world.settings, tmp_path / "copy")

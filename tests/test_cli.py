@@ -58,7 +58,7 @@ def test_one_command_takes_an_event_and_the_next_ones_find_it(tmp_path: Path) ->
     assert (audit.returncode, json.loads(audit.stdout)) == (
         0,
         {"received": 5, "stored": 5, "removed": 0, "duplicates": 0, "rejected": 0, "refused": 0, "pending": 0}
-        | {"balanced": True},
+        | {"lost": 0, "balanced": True, "lost_ranges": [], "trouble": None},
     )
     shown = commanded("events", "--data", data, "--limit", "2", cwd=tmp_path)
     assert "Events: 2 of 5" in shown.stdout

@@ -7,15 +7,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from headwater.errors import GiveUp, LogUnavailable, WrongSetting
 from headwater.eventlog import Record, RecordKind
+from headwater.eventlog.acknowledged import count_path
 from headwater.eventlog.folder_claims import ClaimCheck, FolderClaims, Leftovers
 from headwater.eventlog.segments import Header, create_segment, open_writable
 from headwater.eventlog.sqlite_kind import SqliteKind
 from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
-from headwater.eventlog.sqlite_reader import SqliteLogReader
+from headwater.eventlog.sqlite_reader import KEPT_OPEN, SqliteLogReader
 from tests.until_end import until_end
 
 FAR_FUTURE_US = 4e15
@@ -184,6 +186,7 @@ def test_received_times_never_go_back(tmp_path: Path) -> None:
     connection = open_writable(min(tmp_path.glob("*.sqlite")))
     connection.execute("UPDATE records SET received_us = ?", (ahead,))
     connection.close()
+    count_path(tmp_path).unlink()
     with opened(tmp_path) as log:
         append(log, b"two")
         times = [record.received_us for record in until_end(SqliteLogReader(tmp_path)).read(0, limit=9, max_bytes=99)]
@@ -216,3 +219,38 @@ def test_bodies_that_no_record_names_are_swept_away(tmp_path: Path) -> None:
     assert claims.get(kept) == b"kept"
     with pytest.raises(GiveUp):
         claims.get(lost)
+
+
+def test_a_reader_keeps_few_of_many_segments_open(tmp_path: Path) -> None:
+    for number in range(6):
+        with opened(tmp_path, LogLimits(segment_bytes=1, min_free_bytes=0)) as log:
+            append(log, b"%d" % number)
+    reader = until_end(SqliteLogReader(tmp_path))
+    assert len(bodies(reader)) == reader.pending(0) == 6
+    assert reader.received_us(3)
+    assert reader.claims() == []
+    segments = [each.path for each in psutil.Process().open_files() if each.path.startswith(f"{tmp_path}/")]
+    assert len({path for path in segments if path.endswith(".sqlite")}) == KEPT_OPEN
+
+
+def test_a_segment_without_a_record_is_not_followed_by_another(tmp_path: Path) -> None:
+    with opened(tmp_path, LogLimits(segment_bytes=1, min_free_bytes=0)) as log:
+        for number in range(3):
+            append(log, b"%d" % number)
+            log.request_retention(passed=0, older_than_us=0, keep_bytes=1 << 30)  # tidies, with nothing to write
+        append(log, b"3")
+        assert log.trouble() is None
+        assert len(bodies(until_end(SqliteLogReader(tmp_path)))) == 4
+
+
+def test_another_file_in_the_place_of_a_segment_is_read_anew(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        with opened(tmp_path / name) as log:
+            append(log, name.encode())
+    reader = until_end(SqliteLogReader(tmp_path / "one"))
+    assert bodies(reader) == [b"one"]
+    before = reader.source
+    for path in (tmp_path / "other").iterdir():
+        path.replace(tmp_path / "one" / path.name)
+    assert bodies(reader) == [b"other"]
+    assert reader.source != before

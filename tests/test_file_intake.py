@@ -422,14 +422,24 @@ def test_a_thousand_files_in_a_round_and_a_large_one_are_taken_by_batches(taking
     assert len(taking.asked) == 4
 
 
-def test_a_name_that_is_no_text_is_shown_and_its_file_is_taken(taking: Taking) -> None:
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        (b"\xff", "\\udcff"),
+        (b"a\nheadwater: all is well", "a\\nheadwater: all is well"),
+        (b"\xe2\x80\xae.gpj", "\\u202e.gpj"),
+    ],
+)
+def test_a_name_that_is_no_line_of_text_is_shown_as_one_and_its_file_is_taken(
+    taking: Taking, name: bytes, shown: str
+) -> None:
     sent = events(1)
-    Path(os.fsdecode(os.fsencode(taking.folder) + b"/\xff.ndjson")).write_bytes(lines([*sent, b"{"]) + b"\n")
+    Path(os.fsdecode(os.fsencode(taking.folder) + b"/" + name + b".ndjson")).write_bytes(lines([*sent, b"{"]) + b"\n")
 
     done = taking.take(whole=False)
 
     assert (done.events, done.rejected) == (1, 1)
-    assert taking.origins() == [f"{taking.folder}/\\udcff.ndjson:2"]
+    assert taking.origins() == [f"{taking.folder}/{shown}.ndjson:2"]
     assert taking.take().unchanged == 1
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from deltalake import write_deltalake
 
-from headwater.api.freshness import FreshnessMeter
+from headwater.api.freshness import FreshnessMeter, WaitingEvents
 from headwater.errors import NotKnown
 from headwater.eventlog import RecordKind
 from headwater.index.reading.view_opener import ViewOpener
@@ -30,6 +30,7 @@ from tests.shop import LAKE, Asker, up
 from tests.until_end import until_end
 
 EVENTS = 2_000
+NOTHING = WaitingEvents()
 
 
 def lineage(number: int) -> Any:
@@ -64,7 +65,7 @@ def test_once_it_says_0_a_question_about_anything_posted_before_finds_it(tmp_pat
             batch = [lineage(number) for number in range(first, first + 1_000)]
             assert asker.client.post("/api/v1/lineage/batch", json=batch).status_code == 204
             found = caught_up(asker)
-            assert found == {"seconds": 0, "log": 0, "bronze": 0, "gold": None}
+            assert found == {"seconds": 0, "log": 0, "bronze": 0, "events": 0, "gold": None}
             statuses = [
                 asker.get("upstream", namespace=LAKE, dataset=f"out/{number}").status_code
                 for number in range(first, first + 1_000)
@@ -95,6 +96,7 @@ def test_while_an_event_waits_anywhere_an_unknown_name_is_behind_and_then_it_is_
                 assert refused["behind"] > 0
                 assert f"waits in the {'log' if station == 'log' else 'lake'}" in refused["error"]
                 assert "Ask again" in refused["fix"]
+                assert asker.get(question, **parameters).headers["retry-after"] == "1"
             assert asker.ask("upstream", namespace=LAKE, dataset="out/1")["columns"], "what is known is answered"
             ready = asker.client.get("/health/ready")
             assert (ready.status_code, ready.json()["freshness"]["seconds"] > 0) == (200, True)
@@ -103,9 +105,14 @@ def test_while_an_event_waits_anywhere_an_unknown_name_is_behind_and_then_it_is_
             told = asker.client.get("/metrics").text
             assert f'headwater_waiting_seconds{{station="{station}"}} 0.0\n' not in told
             assert "headwater_freshness_seconds 0.0\n" not in told
+            assert "headwater_behind_events 1.0\n" in told
+            assert "headwater_index_set_aside_events 0.0\n" in told
+            lag = asker.ask("audit")["index"]
+            assert (lag["events"], lag["seconds"] > 0, lag["set_aside"]) == (1, True, 0)
             assert "headwater_findings{" not in told, "where nothing was compared nothing is told to be in order"
             marquez = asker.client.get(f"/api/v1/jobs/runs/{uuid(1002)}")
             assert (marquez.status_code, marquez.json()["code"]) == (503, 503)
+            assert marquez.headers["retry-after"] == "1"
             assert "behind" in marquez.json()["message"]
             said = headwater("upstream", "out/2", "--data", running.folder)
             assert said.returncode == 3
@@ -157,14 +164,18 @@ def test_each_station_counts_what_waits_in_it(place: Place) -> None:
     place.world.append(event("r"))
     waiting = place.freshness.waiting()
     assert waiting.worst_s == waiting.log_s > 0 == waiting.bronze_s
+    assert (waiting.log_events, waiting.bronze_events) == (1, 0)
     place.parse()
     waiting = place.freshness.waiting()
     assert waiting.worst_s == waiting.bronze_s > 0 == waiting.log_s
+    assert (waiting.log_events, waiting.bronze_events) == (0, 1)
     place.index()
-    assert place.freshness.waiting() == (0, 0)
+    assert place.freshness.waiting() == NOTHING
     place.world.append(event("r"), b"no event")
     place.parse()
-    assert place.freshness.waiting() == (0, 0), "duplicates and rejected records are no event that a question could see"
+    assert place.freshness.waiting() == NOTHING, (
+        "duplicates and rejected records are no event that a question could see"
+    )
 
 
 @pytest.mark.slow
@@ -196,7 +207,7 @@ def test_a_clock_ahead_of_ours_hides_no_event(place: Place) -> None:
 
 def test_an_event_behind_a_gap_of_the_log_counts_and_a_note_of_refusals_does_not(place: Place) -> None:
     place.world.append(note(), kind=RecordKind.REFUSAL)
-    assert place.freshness.waiting() == (0, 0)
+    assert place.freshness.waiting() == NOTHING
     place.world.append_to_end_of_segment(event("r")).unlink()
     place.world.append(event("s"))
     assert place.freshness.waiting().log_s > 0
@@ -214,7 +225,7 @@ def test_while_another_index_is_built_the_one_that_answers_counts(place: Place) 
     assert place.index_once(), "the index by the new rules has both events; questions still read the old one"
     assert place.freshness.waiting().bronze_s > 0
     assert not place.index_once()
-    assert place.freshness.waiting() == (0, 0)
+    assert place.freshness.waiting() == NOTHING
 
 
 def test_gold_says_when_it_last_took_events_and_how_old_the_oldest_is_that_it_lacks(place: Place) -> None:
@@ -263,5 +274,5 @@ def test_a_question_about_the_past_sees_a_late_event_that_changes_nothing_now(pl
     place.world.append(writes(3, 20, "c"))
     place.parse()
     place.index()
-    assert place.freshness.waiting() == (0, 0)
+    assert place.freshness.waiting() == NOTHING
     assert then() == {"c"}

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.slow
 def delete(world: World, copy: Path) -> None:
     shutil.rmtree(world.log)
     world.log.mkdir()
+    world.uncount()
     world.append(event("after"))
 
 
@@ -29,10 +30,11 @@ def restore(world: World, copy: Path) -> None:
 
 def restore_and_go_on(world: World, copy: Path) -> None:
     restore(world, copy)
+    world.uncount()
     world.append(*(event(f"unseen {number}") for number in range(20)))
 
 
-@pytest.mark.parametrize("change", [delete, restore])
+@pytest.mark.parametrize("change", [delete, restore, restore_and_go_on])
 def test_a_log_that_does_not_match_its_lake_is_refused_with_the_fix(
     tmp_path: Path, change: Callable[[World, Path], None]
 ) -> None:

@@ -13,7 +13,7 @@ from headwater.errors import LakeUnavailable
 from headwater.events.position import Position, Source
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.delta_table import ROW_GROUP, LakeTable
-from headwater.lake.lake_maintenance import compact, vacuum
+from headwater.lake.lake_maintenance import compact, small_files, vacuum
 from headwater.runtime.storage import open_bronze
 from headwater.tables import BRONZE, DUPLICATES, ListOf, StructOf, Table, Type
 from tests.lake_check import rows
@@ -46,7 +46,9 @@ def test_compaction_joins_files_and_changes_no_row_and_no_watermark(tmp_path: Pa
     lake = World(tmp_path).bronze
     table = small_commits(lake, 30)
     before = by_sequence(tmp_path)
+    assert small_files(lake) == 30
     compact(lake)
+    assert small_files(lake) == 1
     assert len(DeltaTable(table.uri).file_uris()) == 1
     assert by_sequence(tmp_path) == before
     assert table.watermark(SOURCE.app_id) == 30

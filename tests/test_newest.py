@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from headwater.access import Access
 from headwater.api.marquez.marquez_routes import MarquezApi
+from headwater.identity.callers import Access
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
@@ -48,7 +48,9 @@ class Lake:
         self.open_views = open_view_opener(world.settings, world.folder)
         things = open_search(world.settings, world.folder)
         freshness = open_freshness(world.settings, world.folder, lambda: ())
-        api = MarquezApi(self.open_views, things, world.bronze, Access(()), freshness, post=_no_post)
+        api = MarquezApi(
+            self.open_views, things, world.bronze, Access(()), freshness, record=lambda *_: None, post=_no_post
+        )
         self.client = TestClient(Starlette(routes=api.routes()))
 
     def marquez(self, *path: str, **query: str) -> Any:

@@ -22,7 +22,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from headwater.api import api_routes, openapi
-from headwater.api.api_routes import BASE, ROUTES, SINK_ROUTES
+from headwater.api.api_routes import BASE, IDENTITY_ROUTES, ROUTES, SINK_ROUTES
 from headwater.eventlog import RecordKind
 from headwater.questions.answers.list_answers import Events, RefusedRequests, RejectedEvents
 from headwater.receiver import Refusal
@@ -46,7 +46,8 @@ ASKED = {
 """What is asked of every question that wants such a parameter."""
 
 OF_A_SINK = [route for route in SINK_ROUTES if "{sink}" in route.path]
-"""The shop has none: see tests/test_sinks_api.py."""
+OF_A_SINK += [route for route in IDENTITY_ROUTES if route.method == "POST"]
+"""The shop has none, and no keys: see tests/test_sinks_api.py, tests/test_identity_up.py."""
 
 MORE = {"impact": {"paths": "true"}, "edge": {"fromDataset": "bronze/customers"}, "lineage": {"column": "email"}}
 

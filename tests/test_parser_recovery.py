@@ -47,10 +47,12 @@ def test_what_the_log_no_longer_has_is_rejected_as_a_gap(tmp_path: Path, cut: tu
     assert world.sequences("events") == [1, 2, 3, 7, 8, 9]
     assert world.placed() == list(range(1, 10))
     assert world.reasons() == {4: "gap"}
-    assert world.audit() | {"rejected": 3, "balanced": True} == world.audit()
+    audit = world.audit()
+    assert audit | {"received": 9, "stored": 6, "rejected": 0, "lost": 3, "balanced": False} == audit
+    assert [(each["from_sequence"], each["to_sequence"]) for each in audit["lost_ranges"]] == [(4, 6)]
 
 
-def test_notes_of_refusals_lost_in_a_gap_leave_the_audit_balanced(tmp_path: Path) -> None:
+def test_notes_of_refusals_lost_in_a_gap_count_as_lost_and_the_books_hold(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.append(event(1))
     world.append(note(), kind=RecordKind.REFUSAL)
@@ -62,10 +64,10 @@ def test_notes_of_refusals_lost_in_a_gap_leave_the_audit_balanced(tmp_path: Path
     lost.unlink()
     world.parser().step()
     assert world.placed() == list(range(1, 8))
-    assert world.audit() | {"stored": 3, "rejected": 2, "refused": 2, "balanced": True} == world.audit()
+    assert world.audit() | {"received": 5, "stored": 3, "rejected": 0, "lost": 2, "refused": 2} == world.audit()
     world.append(note(), event(5))
     world.append(note(), kind=RecordKind.REFUSAL)
-    assert world.audit() | {"pending": 2, "balanced": True} == world.audit()
+    assert world.audit() | {"received": 7, "pending": 2, "lost": 2} == world.audit()
 
 
 def test_two_parsers_racing_on_one_partition_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
@@ -154,7 +156,9 @@ def test_a_claim_that_vanishes_between_two_attempts_costs_only_its_own_event(tmp
     assert world.placed() == [1, 2, 3, 4, 5]
     assert world.sequences("duplicates") == [4]
     assert world.reasons() == {1: "shape", 3: "claim_missing"}
-    assert world.audit()["balanced"]
+    audit = world.audit()
+    assert audit | {"received": 5, "rejected": 1, "lost": 1, "balanced": False} == audit
+    assert [(each["from_sequence"], each["to_sequence"]) for each in audit["lost_ranges"]] == [(3, 3)]
 
 
 @pytest.mark.parametrize("commit", ["rejected", "duplicates"])

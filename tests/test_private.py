@@ -1,11 +1,17 @@
 """The data folder is its owner's alone: raw bodies lie in it."""
 
 import logging
+import os
 import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from headwater.errors import WrongSetting
+from headwater.file_intake.taken_ledger import TakenFile, TakenLedger
 from headwater.runtime.folders import prepare_folder
 from headwater.settings import load_settings
 from tests.gateway import running
@@ -42,7 +48,9 @@ def test_no_other_account_has_any_right_on_what_headwater_makes(tmp_path: Path) 
             client.post("/api/v1/lineage", content=b"{")
         gateway.settled()
         parts = {path.relative_to(folder).parts[0] for path in folder.rglob("*") if path.is_file()}
-        assert parts == {"log", "claims", "lake", "index", "run", "format"}, "else it would prove too little"
+        assert parts == {"log", "log.acknowledged", "claims", "lake", "index", "run", "format"}, (
+            "else it would prove too little"
+        )
         assert list(folder.glob("log/*-wal")), "side files as well"
         assert open_to_others(folder) == {}
     assert open_to_others(folder) == {}
@@ -80,6 +88,55 @@ def test_of_a_folder_that_holds_other_things_only_our_part_is_closed(
         prepare_folder(world.settings)
     assert set(open_to_others(home)) == {str(home / name) for name in ("", "letters", "letters/to a friend")}
     assert f"{home / 'log'}, " in caplog.text
+
+
+def test_the_files_of_its_user_do_not_keep_a_data_folder_open(tmp_path: Path) -> None:
+    world = World(tmp_path / "data")
+    world.append(event(1))
+    (world.folder / "sinks.yml").touch()
+    (world.folder / "rules").mkdir()
+    open_up(world.folder)
+    prepare_folder(world.settings)
+    assert not stat.S_IMODE(world.folder.stat().st_mode) & 0o077
+
+
+@pytest.fixture
+def another_account() -> Iterator[None]:
+    """Be nobody for a moment."""
+    if os.geteuid():
+        pytest.skip("Only root may become another account.")
+    os.seteuid(65534)
+    yield
+    os.seteuid(0)
+
+
+@pytest.mark.usefixtures("another_account")
+def test_a_data_folder_that_this_account_cannot_close_is_refused_with_what_to_do() -> None:
+    with tempfile.TemporaryDirectory() as own:
+        Path(own).chmod(0o700)
+        folder = Path(own) / "data"
+        folder.mkdir()
+        folder.chmod(0o777)
+        os.seteuid(0)
+        os.chown(folder, 0, 0)
+        os.seteuid(65534)
+        settings = load_settings({"data": folder}, folder=Path(own), environment={})[0]
+        with pytest.raises(WrongSetting, match="--data, such as") as refused:
+            prepare_folder(settings)
+        assert str(folder) in str(refused.value)
+        inside = settings.model_copy(update={"data": folder / "headwater"})
+        assert prepare_folder(inside) == folder / "headwater"
+        assert not (folder / "headwater").stat().st_mode & 0o077
+
+
+def test_a_ledger_of_files_that_others_could_read_is_closed_with_all_that_lies_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "state" / "ledger.sqlite"
+    path.parent.mkdir()
+    path.touch(mode=0o644)
+    with closing(TakenLedger(path)) as ledger:
+        ledger.keep([TakenFile("store", "1", "/a")])
+        assert len(list(path.parent.iterdir())) > 1, "side files as well"
+        assert set(open_to_others(path.parent)) <= {str(path.parent)}
 
 
 def test_a_log_on_another_disk_behind_a_link_is_closed_too(tmp_path: Path) -> None:

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from headwater.access import Access, Key
+from headwater.access import Key
 from headwater.eventlog import LoggedRecord
 from headwater.eventlog.folder_claims import ClaimCheck, FolderClaims
 from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
 from headwater.eventlog.sqlite_reader import SqliteLogReader
+from headwater.identity.callers import Access
 from headwater.receiver import Answer, Request
 from headwater.receiver.station import Receiver, RequestLimits
 from tests.made_events import body, dataset_event, job_event, run_event, with_raw

@@ -315,6 +315,11 @@ def test_airflow_is_read_by_times_in_any_order_and_tasks_that_never_ran_are_left
         (f"{run}/mapped/3", "sales.mapped", "FAILED"),
         (f"{run}/now", "sales.now", "RUNNING"),
     ]
+    pages = {
+        "v1": "sales/grid?dag_run_id=scheduled__2026-03-01&task_id=mapped",
+        "v2": "sales/runs/scheduled__2026-03-01/tasks/mapped/mapped/3",
+    }
+    assert found[-2].where == f"{server.url}/dags/{pages[version]}"
 
 
 def test_airflow_whose_tasks_ended_at_one_moment_is_read_by_offsets() -> None:

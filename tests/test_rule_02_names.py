@@ -13,6 +13,7 @@ from headwater.errors import WrongSetting
 from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_metadata import MetadataRow, read_metadata
+from headwater.lineage.runs.job_identity import job_key, run_key
 from tests.samples import EVENTS
 
 DOCS = (Path(__file__).parents[1] / "docs" / "names.md").read_text()
@@ -294,3 +295,18 @@ def test_rule_2_a_metadata_table_that_contradicts_itself_is_refused(rows: list[M
     with pytest.raises(WrongSetting) as caught:
         NameRules(metadata_rows=rows)
     assert all(word in str(caught.value) for word in words), caught.value
+
+
+def test_names_of_more_than_4096_characters_are_cut_and_stay_apart() -> None:
+    head, tail = "s3/" + "a" * 20_000, "b" * 20_000 + "/mailing"
+    forms = [default_rules().canonical("abfss://lake@x", f"{head}{middle}{tail}") for middle in "12"]
+    assert forms[0] != forms[1]
+    for form in forms:
+        assert len(form.name) < 4096
+        assert (form.name[:20], form.name[-8:]) == (head[:20], "/mailing")
+        assert "[cut: 40012 characters, sha256 " in form.name
+        assert default_rules().canonical(*form.parts) == form
+    assert [step.rule for step in default_rules().explain("n", "x" * 4097)] == ["too-long"]
+    assert default_rules().explain("n", "x" * 4096) == []
+    assert job_key(Name("n", "j" * 5000), None) == job_key(Name("n", "j" * 5000).cut, None)
+    assert run_key("no uuid", Name("n", "j" * 5000)) == run_key("no uuid", Name("n", "j" * 5000).cut)

@@ -59,7 +59,7 @@ def counts(*, stored: int = 0, duplicates: int = 0, refused: int = 0) -> dict[st
     """Return what the audit must have grown by; nothing is ever rejected or left pending."""
     return {
         "received": stored + duplicates, "stored": stored, "removed": 0, "duplicates": duplicates, "rejected": 0,
-        "refused": refused, "pending": 0, "balanced": 0,
+        "refused": refused, "pending": 0, "lost": 0, "balanced": 0,
     }  # fmt: skip
 
 
@@ -67,4 +67,4 @@ def grown(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
     """Return the difference of two audits, which must both balance."""
     assert before["balanced"]
     assert after["balanced"]
-    return {name: after[name] - before[name] for name in after}
+    return {name: after[name] - before[name] for name in counts()}

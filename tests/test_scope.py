@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from headwater.access import Access, Key
+from headwater.access import Key
 from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
+from headwater.identity.callers import Access
 from headwater.receiver import Request
 from headwater.receiver.station import Receiver
 from tests.parsing import World

@@ -22,8 +22,9 @@ from tests.four_doors import answers, bodies_in, events_in, fill, layers, take_i
 from tests.lake_check import bronze_of
 from tests.lineage_world import recorded
 from tests.running import Running
+from tests.spark_noise import SPARK_NOISE
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), *SPARK_NOISE]
 
 KEY = "the-key-of-the-spark-tests"
 ONELAKE = "abfss://Sales@onelake.dfs.fabric.microsoft.com"

@@ -24,6 +24,7 @@ SHIPPED = (
     "headwater/eventlog/*.py",
     "headwater/events/*.py",
     "headwater/file_intake/**/*.py",
+    "headwater/identity/*.py",
     "headwater/index/**/*.py",
     "headwater/lake/*.py",
     "headwater/lineage/**/*.py",
@@ -44,7 +45,6 @@ LEFT_OUT = (
     "headwater/eventlog/kafka_log.py",  # the app speaks AMQP
     "headwater/eventlog/kafka_[cfr]*.py",
     "headwater/sinks/operating/sink_replay.py",  # a command's
-    "headwater/file_intake/confirmation.py",  # a command's
     "headwater/events/file_validation.py",  # for the command line, with the schemas of the specification
     "headwater/events/problems.py",
     "headwater/events/validation.py",

@@ -2,7 +2,8 @@
 
 Run by `make setup-test` (`python -m tools.functions_env`); it lies in `.cache/functions/`. The lock file is made by
 `uv pip compile requirements.txt tools/functions-worker.in --universal --python-version 3.13 --generate-hashes
---no-emit-index-url --no-header -o requirements-functions.lock`.
+--no-emit-index-url --no-header -o requirements-functions.lock`; requirements.txt, which a build on Azure installs, by
+the same of `tools/function-app.in --constraint requirements-functions.lock`.
 """
 
 import os

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from contextlib import closing
 
 from functions import open_readers
-from headwater.access import Access
 from headwater.api.freshness import log_age_s
 from headwater.errors import HeadwaterError, Retry
 from headwater.eventlog import Log
@@ -18,6 +17,7 @@ from headwater.file_intake.file_taking import Deletion, FileTaker, Intake
 from headwater.file_intake.sources.file_source import FileSource
 from headwater.file_intake.sources.source_registry import open_source
 from headwater.file_intake.taken_ledger import TakenLedger
+from headwater.identity.callers import Access
 from headwater.receiver import Request
 from headwater.receiver.station import Receiver, RequestLimits
 from headwater.runtime.folders import prepare_folder

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from functions import open_readers
 from headwater.errors import WrongSetting
 from headwater.eventlog import LogReader
+from headwater.lake.attempts import Attempts
 from headwater.lake.ownership import ROUTES
-from headwater.parser.attempts import Attempts
 from headwater.parser.log_ingest import Parser
 from headwater.parser.partitions import Partition, Partitions
 from headwater.runtime.folders import prepare_folder

@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 import azure.functions as func
 import msgspec
 
-from headwater.access import Access
 from headwater.eventlog import Log
 from headwater.eventlog.folder_claims import ClaimCheck
 from headwater.receiver import Answer, Refusal, Request
 from headwater.receiver.station import Receiver, RequestLimits
 from headwater.runtime.folders import prepare_folder
+from headwater.runtime.identities import open_access
 from headwater.runtime.logs import import_log, open_log
 from headwater.runtime.storage import claim_limit, open_claims
 from headwater.settings import Settings
@@ -65,7 +65,7 @@ class Intake:
     def _receiver(self) -> Receiver:
         checked = ClaimCheck(self._log, self._claims, claim_limit(self._settings))
         limits = RequestLimits(max_body_bytes=self._settings.max_body_bytes)
-        return Receiver(checked, Access(self._settings.keys), limits)
+        return Receiver(checked, open_access(self._settings, self._folder), limits)
 
     async def _answer(
         self, req: func.HttpRequest, take: Callable[[Receiver, Request], Awaitable[Answer]]

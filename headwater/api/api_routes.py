@@ -7,11 +7,12 @@ from typing import Annotated, Any, Protocol, TypeVar
 
 import msgspec
 
-from headwater.api import operation_lists, sink_routes
+from headwater.api import identity_routes, operation_lists, sink_routes
 from headwater.api.freshness import FreshnessMeter
 from headwater.api.overview import overview_of, window_of
 from headwater.api.shapes import operations
 from headwater.eventlog import Readers
+from headwater.events.times import iso
 from headwater.lake.row_lists import list_rows
 from headwater.questions import declared
 from headwater.questions import parameters as p
@@ -63,7 +64,8 @@ def overview(
 @question("audit", reads_lake=True)
 def audit(sources: OperationSources) -> operations.Audit:
     """Hold the log against the lake, and tell whether every acknowledged event is in exactly one table."""
-    return operation_lists.audit(sources.readers(), sources.bronze)
+    found = operation_lists.audit(sources.readers(), sources.bronze)
+    return msgspec.structs.replace(found, index=sources.freshness.index_lag())
 
 
 @question("freshness", reads_lake=True)
@@ -86,6 +88,22 @@ def events(
 def rejected(sources: OperationSources, *, since: p.Since = None, limit: p.Listed = 100) -> list_answers.RejectedEvents:
     """List what was acknowledged but could not be stored, and why."""
     return _rejected(sources, since, limit)
+
+
+@question("rejected/index", called=None)
+def set_aside(
+    sources: OperationSources, *, since: p.Since = None, limit: p.Listed = 100
+) -> list_answers.SetAsideEvents:
+    """List stored events that the index could not take, so that no question about lineage knows them, and why."""
+    rows, total = sources.freshness.set_aside(since or 0, limit)
+    items = [
+        list_answers.SetAsideEvent(
+            each.event_id, source.epoch, source.partition, each.sequence, iso(each.received_us) or "",
+            iso(each.at_us) or "", each.reason, each.message,
+        )
+        for source, each in rows
+    ]  # fmt: skip
+    return list_answers.SetAsideEvents(items, total, total > len(items))
 
 
 @question("rejected/retry", called=None, answer=operations.SentAgain, reads_lake=True, method="POST", role="admin")
@@ -143,4 +161,5 @@ def _shown(cell: Any) -> Any:
 
 LINEAGE_ROUTES = questions_in(vars(declared))
 SINK_ROUTES = questions_in(vars(sink_routes))
-ROUTES = (*LINEAGE_ROUTES, *questions_in(globals()), *SINK_ROUTES)
+IDENTITY_ROUTES = questions_in(vars(identity_routes))
+ROUTES = (*LINEAGE_ROUTES, *questions_in(globals()), *SINK_ROUTES, *IDENTITY_ROUTES)

@@ -12,19 +12,23 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route as HttpRoute
 
-from headwater.access import Access
+from headwater.access import ANYONE, Caller
 from headwater.api import api_routes
-from headwater.api.api_routes import BASE, ROUTES, SINK_ROUTES
+from headwater.api.acts import Recorder, actor_of, outcome_of
+from headwater.api.api_routes import BASE, IDENTITY_ROUTES, ROUTES, SINK_ROUTES
 from headwater.api.docs import Docs
 from headwater.api.freshness import FreshnessMeter
 from headwater.api.live_feed import MAX_CLIENTS, Live, LiveStream, last_id
-from headwater.api.refusing import answered, error_response, json_response, refuse
+from headwater.api.refusing import admitted, answered, error_response, json_response, refuse
 from headwater.api.shapes.operations import SentAgain
 from headwater.errors import LakeUnavailable
 from headwater.eventlog import Readers
+from headwater.identity.callers import Access
+from headwater.identity.key_desk import KeyDesk
 from headwater.index.reading.index_search import Search
 from headwater.index.reading.view_opener import RulesInForce, ViewOpener
 from headwater.lake.bronze_tables import Bronze
+from headwater.lake.delta_table import LakeTable
 from headwater.questions.answers.list_answers import RejectedEvents
 from headwater.questions.declaring import Question
 
@@ -36,7 +40,10 @@ SendAgain = Callable[[Sequence[bytes], Mapping[str, str], str], Awaitable[Sequen
 
 
 class ReadFrom(NamedTuple):
-    """What the API answers from; settings are shown as they are; the last three only where one process serves."""
+    """What the API answers from, and for whom; settings are shown as they are.
+
+    record: writes down who changed what; send_again, live, sinks: only where one process serves.
+    """
 
     readers: Readers
     bronze: Bronze
@@ -45,9 +52,13 @@ class ReadFrom(NamedTuple):
     search: Search
     freshness: FreshnessMeter
     settings: Sequence[Mapping[str, Any]]
+    record: Recorder
+    admin_log: LakeTable
+    keys: KeyDesk | None
     send_again: SendAgain | None = None
     live: Live | None = None
     sinks: "SinkDesk | None" = None
+    caller: Caller = ANYONE
 
     def rules(self) -> RulesInForce:
         """Return the user's rules."""
@@ -79,27 +90,45 @@ class ReadApi:
         """Return the routes that this process serves."""
         served: dict[str, object] = {"rejected-retry": self._from.send_again, "live": self._from.live}
         served |= {route.name: self._from.sinks for route in SINK_ROUTES}
+        served |= {route.name: self._from.keys for route in IDENTITY_ROUTES if route.name != "admin-log"}
         return [route for route in ROUTES if served.get(route.name, True)]
 
     async def _endpoint(self, route: Question, request: Request) -> Response:
-        refusal = refuse(self._from.access, request, route.role)
-        if refusal is not None:
-            return refusal
+        caller = await admitted(self._from.access, request, route.role)
+        if isinstance(caller, Response):
+            if route.method != "GET":
+                await self._record(route, request, None, caller)
+            return caller
         turn: AbstractContextManager[Any] = self._one_at_a_time if route.reads_lake else nullcontext()
-        found = await asyncio.to_thread(answered, partial(self._ask, route, request), turn)
-        if isinstance(found, Response):
-            return found
-        if route.name == "rejected-retry" and self._from.send_again:
+        found = await asyncio.to_thread(answered, partial(self._ask, route, request, caller), turn)
+        if route.name == "rejected-retry" and self._from.send_again and not isinstance(found, Response):
             found = await _sent_again(self._from.send_again, found, request)
-        return json_response(200, found)
+        answer = found if isinstance(found, Response) else json_response(200, found)
+        if route.method != "GET":
+            answer.headers["cache-control"] = "no-store"
+            await self._record(route, request, caller, answer)
+        return answer
 
-    def _ask(self, route: Question, request: Request) -> Any:
+    async def _record(self, route: Question, request: Request, caller: Caller | None, answer: Response) -> None:
+        """Write down what was ordered: by its path and parameters, which hold no secret."""
+        outcome = outcome_of(answer.status_code)
+        said = {
+            **request.path_params,
+            **{name: value for name, value in request.query_params.items() if name != "code"},
+        }
+        detail = " ".join(f"{name}={value}" for name, value in said.items())
+        subject = next(iter(said.values()), "")
+        actor = actor_of(request, caller)
+        await asyncio.to_thread(self._from.record, actor, route.name.replace("-", " "), subject, outcome, detail)
+
+    def _ask(self, route: Question, request: Request, caller: Caller) -> Any:
+        sources = self._from._replace(caller=caller)
         asked = {name: request.query_params.getlist(name) for name in request.query_params}
-        return self._from.freshness.certain(lambda: route.ask(self._from, asked, **request.path_params))
+        return self._from.freshness.certain(lambda: route.ask(sources, asked, **request.path_params))
 
     async def _listen(self, request: Request) -> Response | LiveStream:
         live = self._from.live
-        refusal = refuse(self._from.access, request, api_routes.live.role)
+        refusal = await refuse(self._from.access, request, api_routes.live.role)
         if refusal is not None or live is None:
             return refusal or await _not_found(request, LookupError())
         found = answered(partial(api_routes.live.ask, self._from, request.query_params), nullcontext())

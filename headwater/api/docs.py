@@ -11,9 +11,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route as HttpRoute
 
-from headwater.access import Access
 from headwater.api.openapi import document
 from headwater.api.refusing import refuse
+from headwater.identity.callers import Access
 from headwater.questions.declaring import Question
 
 
@@ -30,11 +30,12 @@ class Docs:
         return [HttpRoute("/openapi.json", self._json), HttpRoute("/docs", self._page)]
 
     async def _json(self, request: Request) -> Response:
-        return refuse(self._access, request, "read") or Response(self._document, media_type="application/json")
+        refusal = await refuse(self._access, request, "read")
+        return refusal or Response(self._document, media_type="application/json")
 
     async def _page(self, request: Request) -> Response:
         """Answer the page to a browser; who has keys opens it with `?code=`, which the page passes on."""
-        refusal = refuse(self._access, request, "read")
+        refusal = await refuse(self._access, request, "read")
         return refusal or Response(self._html, media_type="text/html", headers=self._headers)
 
     @cached_property

@@ -2,16 +2,18 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from headwater.api.shapes.operations import Freshness, GoldFreshness
+from headwater.api.shapes.operations import Freshness, GoldFreshness, IndexLag
 from headwater.errors import Behind, HeadwaterError, NotConfigured, NotKnown
-from headwater.eventlog import Readers, each
+from headwater.eventlog import LogReader, Readers, each
+from headwater.events.position import Source
 from headwater.events.times import iso
 from headwater.index.home import IndexHome
-from headwater.index.reading.served import served_progress
-from headwater.lake.bronze_follower import oldest_ahead_us
+from headwater.index.reading.served import served_progress, served_set_aside
+from headwater.index.stored.set_aside import SetAside
+from headwater.lake.bronze_follower import ahead, oldest_ahead_us
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.gold_pass import Gold
 
@@ -22,15 +24,22 @@ _LEAST_S = 0.001
 
 
 class WaitingEvents(NamedTuple):
-    """Age of the oldest event (s) that waits in the log for bronze, and in bronze for the index; 0 where none does."""
+    """What waits in the log for bronze, and in bronze for the index: how many events, age of the oldest (s)."""
 
-    log_s: float
-    bronze_s: float
+    log_s: float = 0.0
+    bronze_s: float = 0.0
+    log_events: int = 0
+    bronze_events: int = 0
 
     @property
     def worst_s(self) -> float:
         """Age of the oldest event that questions cannot see."""
-        return max(self)
+        return max(self.log_s, self.bronze_s)
+
+    @property
+    def events(self) -> int:
+        """How many events questions cannot see."""
+        return self.log_events + self.bronze_events
 
 
 class FreshnessMeter:
@@ -57,7 +66,17 @@ class FreshnessMeter:
         """Answer what waits, and how far gold is; see docs/api.md."""
         with self._one_at_a_time:
             waiting = self._waiting()
-            return Freshness(waiting.worst_s, *waiting, self._gold_freshness(waiting.log_s))
+            gold = self._gold_freshness(waiting.log_s)
+            return Freshness(waiting.worst_s, waiting.log_s, waiting.bronze_s, waiting.events, gold)
+
+    def index_lag(self) -> IndexLag:
+        """Answer what questions do not know: what waits, and what the index could not take."""
+        waiting = self.waiting()
+        return IndexLag(waiting.events, waiting.worst_s, self.set_aside(0, 0)[1])
+
+    def set_aside(self, since_us: int, limit: int) -> tuple[list[tuple[Source, SetAside]], int]:
+        """Return the newest events that the index could not take, received since then, and how many there are."""
+        return served_set_aside(self._home, since_us, limit)
 
     def certain(self, ask: Callable[[], T], unknown: type[HeadwaterError] = NotKnown) -> T:
         """Return an answer; the error `unknown` is raised only where no acknowledged event knows the name.
@@ -76,8 +95,12 @@ class FreshnessMeter:
         return ask()  # what came in between the question and the look can be seen by now
 
     def _waiting(self) -> WaitingEvents:
-        log_s = log_age_s(self._readers, self._bronze)
-        return WaitingEvents(log_s, _age_s(oldest_ahead_us(self._bronze, served_progress(self._home))))
+        found = self._readers()
+        passed = self._bronze.watermarks([reader.source for reader in found])
+        log_s = _age_s(*_oldest_us(found, passed))
+        in_log = sum(each(found, lambda reader: reader.pending(passed[reader.source]))) if log_s else 0
+        in_bronze, oldest_us = ahead(self._bronze, served_progress(self._home))
+        return WaitingEvents(log_s, _age_s(oldest_us), in_log, in_bronze)
 
     def _gold_freshness(self, in_log_s: float) -> GoldFreshness | None:
         """Tell of gold, which Spark makes when it is told to: questions of ours do not read it."""
@@ -94,8 +117,11 @@ def log_age_s(readers: Readers, bronze: Bronze) -> float:
     Raises LogUnavailable or LakeUnavailable.
     """
     found = readers()
-    passed = bronze.watermarks([reader.source for reader in found])
-    return _age_s(*each(found, lambda reader: reader.received_us(passed[reader.source] + 1)))
+    return _age_s(*_oldest_us(found, bronze.watermarks([reader.source for reader in found])))
+
+
+def _oldest_us(readers: Sequence[LogReader], passed: Mapping[Source, int]) -> list[int | None]:
+    return each(readers, lambda reader: reader.received_us(passed[reader.source] + 1))
 
 
 def _age_s(*received_us: int | None) -> float:

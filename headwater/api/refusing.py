@@ -1,6 +1,6 @@
 """How the reading API refuses: keys without a role, parameters out of form, names nobody knows, a lake that is away."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -8,18 +8,25 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from headwater.access import Access, Role
+from headwater.access import Caller, Role
 from headwater.errors import Behind, GiveUp, NotKnown, Retry, WrongQuestion
+from headwater.identity.callers import Access
 
 
-def refuse(access: Access, request: Request, role: Role) -> Response | None:
-    """Return what is answered to a key that is missing, wrong, or without a role; None where all is well."""
-    key = access.find(dict(request.headers), request.url.query)
+async def admitted(access: Access, request: Request, role: Role) -> Caller | Response:
+    """Return who asks, or what is answered to a key that is missing, wrong, or without a role."""
+    key = await access.find(dict(request.headers), request.url.query, request.method)
     if key is None:
         return error_response(401, "The key is missing or wrong.", "Send `Authorization: Bearer KEY`.")
     if not key.may(role):
         return error_response(403, f"Key {key.name!r} may not {_MAY[role]}.", f"Use a key with the role `{role}`.")
-    return None
+    return key
+
+
+async def refuse(access: Access, request: Request, role: Role) -> Response | None:
+    """Return what is answered to a key that is missing, wrong, or without a role; None where all is well."""
+    found = await admitted(access, request, role)
+    return found if isinstance(found, Response) else None
 
 
 _MAY = {"read": "read", "write": "write", "admin": "change anything"}
@@ -36,10 +43,13 @@ def answered(ask: Callable[[], Any], turn: AbstractContextManager[Any]) -> Any:
         return json_response(404, {"error": str(error), "field": None, "fix": _KNOWN, "nearest": error.nearest})
     except Behind as error:
         said = {"error": str(error), "field": None, "fix": _BEHIND, "nearest": error.nearest, "behind": error.seconds}
-        return json_response(503, said)
+        return json_response(503, said, AGAIN)
     except (GiveUp, Retry) as error:
         return error_response(503, str(error), "Ask again in a moment.")
 
+
+AGAIN = {"retry-after": "1"}
+"""Header of an answer that may be another one soon: an event that comes alone can be asked about within a second."""
 
 _KNOWN = "Use a name that is known; `nearest` has some."
 _BEHIND = "Ask again in a moment. If the name was not sent just now, use one that is known; `nearest` has some."
@@ -50,6 +60,6 @@ def error_response(status: int, what: str, fix: str) -> Response:
     return json_response(status, {"error": what, "field": None, "fix": fix})
 
 
-def json_response(status: int, value: Any) -> Response:
+def json_response(status: int, value: Any, headers: Mapping[str, str] | None = None) -> Response:
     """Return a value as JSON."""
-    return Response(msgspec.json.encode(value), status, media_type="application/json")
+    return Response(msgspec.json.encode(value), status, headers, media_type="application/json")

@@ -13,14 +13,16 @@ from headwater.api import api_routes
 from headwater.cli import (
     backup_commands,
     fabric_command,
+    forget_command,
     ingest_command,
+    keys_commands,
     lineage_commands,
     reconcile_command,
     replay_command,
     sinks_commands,
     spark_commands,
 )
-from headwater.cli.printing import Given, listed, pairs, show, table
+from headwater.cli.printing import Given, any_answer, listed, pairs, show, table
 from headwater.cli.question_commands import Data, DataFolder, Json, command, option, other_commands
 from headwater.durations import seconds
 from headwater.errors import HeadwaterError
@@ -30,6 +32,7 @@ from headwater.questions.declaring import read_as
 from headwater.questions.parameters import At
 from headwater.runtime.private import keep_private
 from headwater.settings import Settings, load_settings
+from headwater.storage_faults import on_disk
 
 app = typer.Typer(
     help="Headwater takes OpenLineage events in, loses none, and answers column questions from open Delta tables.",
@@ -41,6 +44,7 @@ app = typer.Typer(
 log_app = typer.Typer(help="Look at the event log, or begin a new epoch of it.", no_args_is_help=True)
 app.add_typer(log_app, name="log")
 app.add_typer(backup_commands.app)
+app.add_typer(forget_command.app)
 app.add_typer(ingest_command.app)
 app.add_typer(lineage_commands.app)
 app.add_typer(reconcile_command.app)
@@ -48,13 +52,15 @@ app.add_typer(replay_command.app)
 app.add_typer(spark_commands.app, name="spark")
 app.add_typer(fabric_command.app, name="fabric")
 app.add_typer(sinks_commands.app, name="sinks")
+app.add_typer(keys_commands.app, name="keys")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; our own errors become one line and status 3. arguments: default are the process's."""
     keep_private()
     try:
-        app(arguments, standalone_mode=True)
+        with on_disk("go on"):
+            app(arguments, standalone_mode=True)
     except HeadwaterError as error:
         sys.stderr.write(f"headwater: {error}\n")
         sys.exit(3)
@@ -105,8 +111,10 @@ def send(
     sys.exit(1 if outcome["refused"] else 0)
 
 
-def _audit(found: Any, as_json: bool, _: Given) -> None:
-    show(found, as_json, lambda: pairs("Audit", found))
+def _audit(found: Any, as_json: bool, given: Given) -> None:
+    flat = {**found, **{f"index: {name}": value for name, value in found["index"].items()}}
+    del flat["index"]
+    any_answer("Audit")(found if as_json else flat, as_json, given)
     sys.exit(0 if found["balanced"] else 1)
 
 
@@ -117,6 +125,7 @@ command(app, api_routes.events, listed("Events", _EVENTS))
 
 @app.command()
 def rejected(
+    index: Annotated[bool, typer.Option("--index", help="List what is stored, but the index could not take.")] = False,
     retry: Annotated[bool, typer.Option("--retry", help="Send them again to a running Headwater.")] = False,
     to: Annotated[str, typer.Option("--to", help="Where to send them.")] = "http://127.0.0.1:5000",
     key: Annotated[str | None, typer.Option(envvar="HEADWATER_KEY", help="Key with the role write.")] = None,
@@ -128,14 +137,23 @@ def rejected(
     """List what was acknowledged but could not be stored, and why; or send it again."""
     from headwater.local.send import send_bodies
 
-    found = DataFolder(data).ask(api_routes.rejected, {"since": since or "", "limit": str(limit)})
+    folder = DataFolder(data)
+    if index:
+        found = folder.ask(api_routes.set_aside, {"since": since or "", "limit": str(limit)})
+        show(found, as_json, lambda: table("Set aside", found, _SET_ASIDE))
+        return
+    found = folder.ask(api_routes.rejected, {"since": since or "", "limit": str(limit)})
     if retry:
         bodies = [item["body"].encode() for item in found["items"] if item["body"]]
         outcome = send_bodies(bodies, to, key, progress=not as_json)
+        folder.record("rejected retry", to, detail=f"{len(bodies)} sent, {outcome['refused']} refused")
         show(outcome, as_json, lambda: pairs("Sent again", outcome))
         sys.exit(1 if outcome["refused"] else 0)
     columns = ("received_at", "sequence", "to_sequence", "reason", "field", "message", "origin")
     show(found, as_json, lambda: table("Rejected", found, columns))
+
+
+_SET_ASIDE = ("received_at", "event_id", "partition", "sequence", "set_aside_at", "reason", "message")
 
 
 @app.command()

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -53,6 +54,7 @@ def ingest(
     from headwater.file_intake.file_taking import FileTaker
     from headwater.file_intake.sources.source_registry import open_source
     from headwater.file_intake.taken_ledger import TakenLedger, ledger_path
+    from headwater.local.child_process import patiently
     from headwater.local.file_ingest import PATIENCE_S, IngestOrders, ingest_files
     from headwater.runtime.storage import revealed
 
@@ -61,8 +63,12 @@ def ingest(
     options = revealed(settings.ingest_options)
     sources = [open_source(path, options, settings.identity_client_id) for path in paths]
     patience_s = float("inf") if follow else PATIENCE_S
+
+    def opened() -> TakenLedger:
+        return TakenLedger(ledger_path(state or _default_state(), to))
+
     with (
-        closing(TakenLedger(ledger_path(state or _default_state(), to))) as ledger,
+        closing(patiently(opened, _warn, time.sleep) if follow else opened()) as ledger,
         open_receiver(to, key) as ask,
         _progress(shown=not as_json and sys.stderr.isatty()) as on_batch,
         suppress(KeyboardInterrupt),  # all that was acknowledged is in the ledger

@@ -41,7 +41,9 @@ def pairs(title: str, values: dict[str, Any]) -> Any:
 
 
 def table(title: str, found: dict[str, Any], columns: tuple[str, ...], headers: Mapping[str, str] = _AS_NAMED) -> Any:
-    """Return a table of items; a column may be a dotted path into an item. A namespace of all goes into the title.
+    """Return a table of items; a column may be a dotted path into an item, and is left out where no item has it.
+
+    A namespace of all goes into the title.
 
     headers: what columns are called that do not go by their paths.
     """
@@ -53,6 +55,7 @@ def table(title: str, found: dict[str, Any], columns: tuple[str, ...], headers: 
     if "namespace" in columns and len(namespaces) == 1:
         columns = tuple(name for name in columns if name != "namespace")
         title += f", all in {namespaces.pop()}"
+    columns = tuple(name for name in columns if any(_cell(item, name) for item in items)) or columns
     heads = (Column(headers.get(name) or _header(name), overflow="fold") for name in columns)
     rows = Table(*heads, title=_safe(title), title_justify="left")
     for item in items:

@@ -11,16 +11,21 @@ import typer
 from msgspec import to_builtins
 
 from headwater.cli.printing import Shown, any_answer
+from headwater.errors import HeadwaterError
 from headwater.questions.declaring import Microseconds, Parameter, Question
 from headwater.runtime.folders import existing_folder
 from headwater.settings import load_settings
 
 if TYPE_CHECKING:
+    from headwater.access import Caller
     from headwater.api.freshness import FreshnessMeter
     from headwater.eventlog import Readers
+    from headwater.identity.key_desk import KeyDesk
     from headwater.index.reading.index_search import Search
     from headwater.index.reading.view_opener import RulesInForce, ViewOpener
+    from headwater.lake.admin_log import Outcome
     from headwater.lake.bronze_tables import Bronze
+    from headwater.lake.delta_table import LakeTable
     from headwater.sinks.operating.sink_desk import SinkDesk
 
 Data = Annotated[Path | None, typer.Option("--data", help="Data folder; default headwater-data.")]
@@ -85,6 +90,36 @@ class DataFolder:
 
         return open_sink_desk(self._settings, self._folder)
 
+    @cached_property
+    def keys(self) -> "KeyDesk":
+        """Keys."""
+        from headwater.identity.key_desk import KeyDesk
+        from headwater.runtime.identities import open_key_file
+
+        return KeyDesk(open_key_file(self._settings), self._settings.keys)
+
+    @cached_property
+    def admin_log(self) -> "LakeTable":
+        """Who changed what."""
+        from headwater.lake.admin_log import open_admin_log
+        from headwater.runtime.storage import lake_place
+
+        return open_admin_log(*lake_place(self._settings))
+
+    @cached_property
+    def caller(self) -> "Caller":
+        """Who runs this command."""
+        from headwater.runtime.identities import local_caller
+
+        return local_caller()
+
+    def record(self, action: str, subject: str, outcome: "Outcome" = "done", detail: str = "") -> None:
+        """Write down what this command changed."""
+        from headwater.lake.admin_log import Actor
+        from headwater.runtime.identities import open_recorder
+
+        open_recorder(self._settings)(Actor(self.caller.name, agent="headwater"), action, subject, outcome, detail)
+
     def rules(self) -> "RulesInForce":
         """Return the user's rules; the index is not brought up to date for that."""
         from headwater.index.reading.view_opener import ViewOpener
@@ -94,7 +129,17 @@ class DataFolder:
 
     def ask(self, question: Question, asked: Mapping[str, str], **path: str) -> Any:
         """Return an answer as JSON has it; raises NotKnown only for what no acknowledged event knows, else Behind."""
-        return to_builtins(self.freshness.certain(lambda: question.ask(self, asked, **path)))
+        if question.method == "GET":
+            return to_builtins(self.freshness.certain(lambda: question.ask(self, asked, **path)))
+        said = {**path, **asked}
+        detail, subject = " ".join(f"{name}={value}" for name, value in said.items()), next(iter(said.values()), "")
+        try:
+            found = to_builtins(question.ask(self, asked, **path))
+        except HeadwaterError:
+            self.record(question.name.replace("-", " "), subject, "refused", detail)
+            raise
+        self.record(question.name.replace("-", " "), subject, "done", detail)
+        return found
 
 
 def command(

@@ -61,6 +61,18 @@ class LogWriter(Protocol):
         """Say why nothing can be acknowledged right now, or None."""
 
 
+@dataclass(frozen=True, slots=True)
+class LakeCheck:
+    """Holds a log on our own disk against its lake, before anything is acknowledged.
+
+    name: of the lake, without spaces; check: raises WrongSetting where the two do not belong together, Retry where
+    that cannot be told now.
+    """
+
+    name: str
+    check: Callable[[], None]
+
+
 class Log(LogWriter, Protocol):
     """A log as the process sees it that keeps it open for writing."""
 
@@ -83,6 +95,9 @@ class LogReader(Protocol):
     @property
     def source(self) -> Source:
         """Name of the log, its epoch and partition."""
+
+    def in_epoch(self, epoch: str) -> Source:
+        """Return where its records stand in another epoch of the log."""
 
     def read(self, after: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
         """Return at most `limit` records behind sequence `after`, in order; may have a gap at its front.
@@ -107,6 +122,21 @@ class LogReader(Protocol):
 
     def head(self) -> int:
         """Return the oldest sequence number still kept, or the next one if none is."""
+
+    def at(self, sequence: int) -> LoggedRecord | None:
+        """Return one record, None where the log has it no more, or cannot say without a wait."""
+
+    def acknowledged(self) -> int:
+        """Return the newest sequence number that was acknowledged, as a count beside the log has it; 0 without one.
+
+        A service counts by itself.
+        """
+
+    def missing(self, life: Source, passed: int, acknowledged: int) -> list[tuple[int, int]]:
+        """List what an epoch of the log acknowledged behind `passed` and has no more: first and last of each range.
+
+        acknowledged: how far it was, as far as the lake knows. A service never tells: it is seen when the next comes.
+        """
 
     def pending(self, passed: int) -> int:
         """Count the events behind sequence `passed`; notes of refusals count where only reading would tell them."""

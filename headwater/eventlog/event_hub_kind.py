@@ -9,7 +9,7 @@ from pydantic import Field
 
 from headwater.access import Secret
 from headwater.errors import WrongSetting
-from headwater.eventlog import Claims, Log, Readers
+from headwater.eventlog import Claims, LakeCheck, Log, Readers
 from headwater.eventlog.folder_claims import forget_old
 from headwater.eventlog.log_kind import LogKind, LogSettings
 from headwater.variables import variable_of
@@ -57,7 +57,9 @@ class EventHubKind(LogKind):
         if settings.hub_namespace:
             import_identity()
 
-    def open_log(self, settings: EventHubSettings, folder: Path, claims: Claims, on_commit: Callable[[], None]) -> Log:
+    def open_log(
+        self, settings: EventHubSettings, folder: Path, claims: Claims, on_commit: Callable[[], None], lake: LakeCheck
+    ) -> Log:
         """Open the hub for writing, in a running loop."""
         from headwater.eventlog.event_hub_log import EventHubLog
 

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from azure.eventhub.aio import EventHubConsumerClient
@@ -98,6 +99,21 @@ class HubReader:
     def lost(self, after: int) -> int:  # noqa: ARG002 - see the docstring
         """Return 0: that records are lost is seen when the next one comes."""
         return 0
+
+    def in_epoch(self, epoch: str) -> Source:
+        """Return where its records stand in another epoch of the log."""
+        return replace(self.source, epoch=epoch)
+
+    def at(self, sequence: int) -> None:
+        """Return None: a hub cannot be restored, one that was made anew has another epoch."""
+
+    def acknowledged(self) -> int:
+        """Return 0: the service counts."""
+        return 0
+
+    def missing(self, life: Source, passed: int, acknowledged: int) -> list[tuple[int, int]]:  # noqa: ARG002 - see the docstring
+        """Return none: what retention took is seen when the next record comes."""
+        return []
 
     def tail(self) -> int:
         """Ask the hub for the newest sequence number."""

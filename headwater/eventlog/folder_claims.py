@@ -12,6 +12,7 @@ from pathlib import Path
 from headwater.errors import GiveUp, LogUnavailable
 from headwater.eventlog import Claims, LogWriter, Record, RecordKind, claim_name
 from headwater.eventlog.segments import sync_folder
+from headwater.storage_faults import explain
 
 
 class FolderClaims:
@@ -32,8 +33,9 @@ class FolderClaims:
                 os.fsync(file.fileno())
             sync_folder(self._folder)
         except OSError as error:
-            self.remove(key.encode())
-            raise LogUnavailable(f"Cannot keep a large body in {self._folder}: {error}. Free its disk.") from error
+            with contextlib.suppress(LogUnavailable):  # a body that no record names goes with the next start
+                self.remove(key.encode())
+            raise LogUnavailable(f"Cannot keep a large body in {self._folder}: {explain(error, 'data')}") from error
         return key.encode()
 
     def get(self, key: bytes) -> bytes:
@@ -43,7 +45,7 @@ class FolderClaims:
         except OSError as error:
             if isinstance(error, FileNotFoundError) and self._folder.is_dir():
                 raise GiveUp(f"The body of this event is gone from {self._folder}: {error}.") from error
-            raise LogUnavailable(f"Cannot read a large body in {self._folder}: {error}. It is tried again.") from error
+            raise LogUnavailable(f"Cannot read a large body in {self._folder}: {explain(error, 'data')}") from error
 
     def size(self, key: bytes) -> int:
         """Return a body's length in bytes, 0 if it is gone or cannot be read: `get` tells which."""
@@ -53,8 +55,11 @@ class FolderClaims:
             return 0
 
     def remove(self, key: bytes) -> None:
-        """Forget a body."""
-        (self._folder / key.decode()).unlink(missing_ok=True)
+        """Forget a body; raises LogUnavailable where the disk does not let it go."""
+        try:
+            (self._folder / key.decode()).unlink(missing_ok=True)
+        except OSError as error:
+            raise LogUnavailable(f"Cannot delete a large body in {self._folder}: {explain(error, 'data')}") from error
 
     def forget_older(self, hours: float) -> None:
         """Forget bodies kept longer ago: for a log that does not say which records its retention took."""
@@ -69,7 +74,7 @@ class FolderClaims:
         try:
             return {path.name.encode() for path in self._folder.iterdir()}
         except OSError as error:
-            raise LogUnavailable(f"Cannot read the folder {self._folder}: {error}. Restore it.") from error
+            raise LogUnavailable(f"Cannot read the folder {self._folder}: {explain(error, 'data')}") from error
 
 
 def forget_old(claims: Claims, hours: float) -> None:

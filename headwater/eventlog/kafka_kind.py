@@ -9,7 +9,7 @@ from pydantic import Field
 
 from headwater.access import Secret
 from headwater.errors import WrongSetting
-from headwater.eventlog import Claims, Log, Readers
+from headwater.eventlog import Claims, LakeCheck, Log, Readers
 from headwater.eventlog.folder_claims import forget_old
 from headwater.eventlog.log_kind import LogKind, LogSettings
 from headwater.variables import variable_of
@@ -49,7 +49,9 @@ class KafkaKind(LogKind):
         """Import the client."""
         import headwater.eventlog.kafka_log  # noqa: F401
 
-    def open_log(self, settings: KafkaSettings, folder: Path, claims: Claims, on_commit: Callable[[], None]) -> Log:
+    def open_log(
+        self, settings: KafkaSettings, folder: Path, claims: Claims, on_commit: Callable[[], None], lake: LakeCheck
+    ) -> Log:
         """Open the topic for writing."""
         from headwater.eventlog.kafka_log import KafkaLog
 

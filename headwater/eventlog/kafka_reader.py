@@ -8,6 +8,7 @@ position to which a reading had to jump, because the log begins later, has somet
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
@@ -125,6 +126,25 @@ class KafkaReader:
         """Return the newest sequence if retention has taken all that is behind `after`, else 0."""
         low, high = self._ends()
         return high if low == high > after else 0
+
+    def in_epoch(self, epoch: str) -> Source:
+        """Return where its records stand in another epoch of the log."""
+        return replace(self.source, epoch=epoch)
+
+    def at(self, sequence: int) -> LoggedRecord | None:
+        """Return one record, None where Kafka has it no more, or used its offset for itself."""
+        with self._lock:
+            found = self.read(sequence - 1, limit=1, max_bytes=1)
+            self._stop_delivery()
+        return found[0] if found and found[0].sequence == sequence else None
+
+    def acknowledged(self) -> int:
+        """Return 0: the service counts."""
+        return 0
+
+    def missing(self, life: Source, passed: int, acknowledged: int) -> list[tuple[int, int]]:  # noqa: ARG002 - see the docstring
+        """Return none: what retention took is seen when the next record comes."""
+        return []
 
     def tail(self) -> int:
         """Ask for the newest sequence number."""

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, Field
 
-from headwater.eventlog import Claims, Log, Readers
+from headwater.eventlog import Claims, LakeCheck, Log, Readers
 
 
 class LogSettings(BaseModel):
@@ -47,10 +47,13 @@ class LogKind(Protocol):
         """Import what writing needs before somebody waits for it; raises WrongSetting for an address that is none."""
         return
 
-    def open_log(self, settings: Any, folder: Path, claims: Claims, on_commit: Callable[[], None]) -> Log:
+    def open_log(
+        self, settings: Any, folder: Path, claims: Claims, on_commit: Callable[[], None], lake: LakeCheck
+    ) -> Log:
         """Open the log for writing; a service that is down is no error yet.
 
-        folder: of data; on_commit: called when something has come into a log on our own disk.
+        folder: of data; on_commit: called when something has come into a log on our own disk; lake: what such a log is
+        held against.
         """
 
     def readers(self, settings: Any, folder: Path) -> Readers:

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from headwater.errors import LogUnavailable
+from headwater.errors import LogMissing, LogUnavailable
+from headwater.storage_faults import explain
 
 NO_HEADER = "it has no header"
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -13,6 +14,10 @@ _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _RESTORE = (
     "Stop Headwater and restore the file from a copy, or move it away: then what it held and the lake does not is "
     "lost, and noted as a gap."
+)
+_PUT_BACK = (
+    "Nothing is acknowledged until its files are back as they were. If they are lost, stop Headwater and run "
+    "`headwater log new-epoch`; `headwater audit` says which records were lost with them."
 )
 
 
@@ -35,12 +40,29 @@ def unusable(path: Path, error: Exception) -> LogUnavailable:
         )
     if code in _DAMAGED:
         return damaged(path, str(error))
-    return LogUnavailable(f"Cannot use the log segment {path}: {error}. Restore its disk or its rights, or free space.")
+    return LogUnavailable(f"Cannot use the log segment {path}: {explain(error, 'data')}")
 
 
 def damaged(path: Path, what: str) -> LogUnavailable:
     """Say that a segment is not as it was written; only a person may give up what it held."""
     return LogUnavailable(f"The log segment {path} is damaged: {what}. {_RESTORE}")
+
+
+def misplaced(path: Path) -> LogUnavailable:
+    """Say that somebody deleted, moved or replaced the segment that is written."""
+    return LogUnavailable(f"The log segment {path} was deleted, moved or replaced while it was written. {_PUT_BACK}")
+
+
+def missing(folder: Path, sequence: int) -> LogMissing:
+    """Say that there is no log where one has acknowledged records up to `sequence`."""
+    return LogMissing(
+        f"The event log is gone from {folder}: it had acknowledged records up to sequence {sequence}. {_PUT_BACK}"
+    )
+
+
+def is_other(folder: Path, what: str) -> LogUnavailable:
+    """Say that a log lacks what it has acknowledged."""
+    return LogUnavailable(f"The event log in {folder} is not the one that was written there: {what}. {_PUT_BACK}")
 
 
 def is_gone(path: Path) -> bool:
@@ -57,5 +79,7 @@ def is_gone(path: Path) -> bool:
 def check_not_cut(path: Path) -> None:
     """Raise LogUnavailable for a file cut to nothing beside records: SQLite would delete them with the side file."""
     side = Path(f"{path}-wal")
-    if path.is_file() and not path.stat().st_size and side.is_file() and side.stat().st_size:
+    if (
+        side.is_file() and side.stat().st_size and path.is_file() and not path.stat().st_size
+    ):  # the side file is younger
         raise damaged(path, "it is empty, yet records wait in its side file")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from headwater.eventlog import Record, RecordKind
 from headwater.eventlog.body_packing import pack
-from headwater.eventlog.segment_faults import unusable, using
+from headwater.eventlog.segment_faults import misplaced, unusable, using
 from headwater.eventlog.segments import (
     FORMAT,
     PAGE_BYTES,
@@ -17,10 +17,12 @@ from headwater.eventlog.segments import (
     claim_keys,
     create_segment,
     format_of,
+    identity,
     last_sequence,
     new_epoch,
     open_readonly,
     open_writable,
+    parts,
     read_header,
     remove_segment,
     segment_files,
@@ -48,6 +50,7 @@ class SegmentWriter:
     _next: int
     _last_us: int
     _segment_bytes: int
+    _files: list[tuple[str, tuple[int, int] | None]]
 
     def __init__(self, folder: Path, segment_bytes: int):
         """Open the newest segment, or create the first. Raises WrongSetting for a newer format."""
@@ -67,16 +70,39 @@ class SegmentWriter:
             self._insert(values)
         except (sqlite3.Error, OSError) as error:
             raise unusable(self._path, error) from error
+        self.check_in_place()
         self._next += len(records)
         self._last_us = now
         size = sum(len(row[4]) for row in values)
         self._unchecked_bytes += size + PAGE_BYTES  # a commit of one small record writes a whole page
         self._segment_bytes += size
 
+    @property
+    def newest(self) -> tuple[int, int]:
+        """The sequence number of the newest record and when it was received (us, 0 where no open segment tells)."""
+        return self._next - 1, self._last_us
+
+    def received_us(self, sequence: int) -> int | None:
+        """Return when a record of the newest segment was received (us, UTC), None if it is not in there."""
+        with using(self._path):
+            row = self._connection.execute("SELECT received_us FROM records WHERE sequence = ?", (sequence,)).fetchone()
+        return row[0] if row else None
+
+    def check_in_place(self) -> None:
+        """Raise LogUnavailable unless the paths lead to the files that are open; from any thread.
+
+        Commits go into an open file wherever it went: into one that was deleted, too, which ends with its last user.
+        """
+        for part, found in self._files:
+            if identity(part) != found:
+                raise misplaced(self._path)
+
     def tidy(self) -> None:
         """Between two groups: begin a new segment if this one is full, else keep its write-ahead log short."""
         with using(self._path):
-            if self._segment_bytes > self._limit:
+            if (
+                self._segment_bytes > self._limit and self._next > self.header.first_sequence
+            ):  # an empty one has its place
                 self._roll()
             elif self._unchecked_bytes > CHECKPOINT_BYTES:
                 self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
@@ -149,6 +175,7 @@ class SegmentWriter:
             pages = connection.execute("PRAGMA page_count").fetchone()[0]
             self._segment_bytes = pages * connection.execute("PRAGMA page_size").fetchone()[0]
         self._path, self._connection, self.header = segment_path(self._folder, header), connection, header
+        self._files = [(part, identity(part)) for part in parts(self._path)[:2]]  # who commits writes no other
         self._last_us = last_us
         self._unchecked_bytes = 0
 

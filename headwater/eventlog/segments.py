@@ -10,6 +10,7 @@ from pathlib import Path
 from headwater.errors import LogUnavailable, WrongSetting
 from headwater.eventlog.segment_faults import NO_HEADER, check_not_cut, damaged, using
 from headwater.opening import or_closed
+from headwater.storage_faults import explain
 
 FORMAT = 2
 PACKED_SINCE = 2  # the format of segments whose events are packed
@@ -43,12 +44,21 @@ def segment_files(folder: Path) -> list[Path]:
     except FileNotFoundError:
         return []
     except OSError as error:  # `glob` would take a folder that may not be read for an empty one
-        raise LogUnavailable(f"Cannot read the log folder {folder}: {error.strerror}. Restore it.") from error
+        raise LogUnavailable(f"Cannot read the log folder {folder}: {explain(error, 'data')}") from error
 
 
 def segment_path(folder: Path, header: Header) -> Path:
     """Return where the segment of this header lies."""
     return folder / f"{header.first_sequence:020d}.sqlite"
+
+
+def identity(path: str) -> tuple[int, int] | None:
+    """Return what tells the file at a path from another that takes its place, None where there is none."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - two at each commit, on strings
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def new_epoch() -> str:
@@ -120,11 +130,22 @@ def last_sequence(connection: sqlite3.Connection, header: Header) -> int:
     return header.first_sequence - 1 if newest is None else newest
 
 
-def refusals_between(connection: sqlite3.Connection, after: int, until: int) -> int:
-    """Count the records of a segment, behind `after` and up to `until`, that note refusals."""
-    query = "SELECT count(*) FROM records WHERE kind > 0 AND kind = 2 AND sequence > ? AND sequence <= ?"
-    count: int = connection.execute(query, (after, until)).fetchone()[0]
-    return count
+def ends(connection: sqlite3.Connection) -> tuple[int, int] | None:
+    """Return the first and the newest sequence of a segment, None if it holds no record."""
+    first, last = connection.execute(
+        "SELECT (SELECT min(sequence) FROM records), (SELECT max(sequence) FROM records)"
+    ).fetchone()
+    return None if first is None else (first, last)
+
+
+def events_behind(connection: sqlite3.Connection, after: int) -> int:
+    """Count the events of a segment behind `after`: by its ends, for looking at each would read the whole file."""
+    if not (held := ends(connection)):
+        return 0
+    first, last = max(held[0], after + 1), held[1]
+    query = "SELECT count(*) FROM records WHERE kind > 0 AND kind = 2 AND sequence BETWEEN ? AND ?"
+    notes: int = connection.execute(query, (first, last)).fetchone()[0]
+    return max(0, last - first + 1 - notes)
 
 
 def first_event_us(connection: sqlite3.Connection, sequence: int) -> int | None:
@@ -139,12 +160,11 @@ def claim_keys(connection: sqlite3.Connection) -> list[bytes]:
     return [key for (key,) in connection.execute("SELECT body FROM records WHERE kind > 0 AND kind = 1")]
 
 
-def rename(folder: Path) -> None:
+def rename(folder: Path, fresh: str) -> None:
     """Give the log another epoch; nobody may have it open. Sequence numbers keep their values.
 
     Raises LogUnavailable if a segment cannot be written; then all keep the epoch they had.
     """
-    fresh = new_epoch()
     with ExitStack() as stack:
         opened: list[sqlite3.Connection] = []
         for path in segment_files(folder):
@@ -160,10 +180,15 @@ def rename(folder: Path) -> None:
             connection.execute("COMMIT")
 
 
+def parts(path: Path) -> list[str]:
+    """Return the paths of a segment and of its side files."""
+    return [f"{path}{suffix}" for suffix in ("", "-wal", "-shm")]
+
+
 def remove_segment(path: Path) -> None:
     """Delete a segment and its side files."""
-    for suffix in ("", "-wal", "-shm"):
-        Path(f"{path}{suffix}").unlink(missing_ok=True)
+    for part in parts(path):
+        Path(part).unlink(missing_ok=True)
     sync_folder(path.parent)
 
 
@@ -172,7 +197,7 @@ def sync_folder(folder: Path) -> None:
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError as error:
-        raise LogUnavailable(f"Cannot open the log folder {folder}: {error}. Restore it.") from error
+        raise LogUnavailable(f"Cannot open the log folder {folder}: {explain(error, 'data')}") from error
     try:
         os.fsync(descriptor)
     finally:

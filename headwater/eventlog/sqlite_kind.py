@@ -1,6 +1,5 @@
 """The log on our own disk."""
 
-import logging
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -8,11 +7,9 @@ from pathlib import Path
 from pydantic import Field
 
 from headwater.errors import LogUnavailable
-from headwater.eventlog import Claims, Log, Readers
+from headwater.eventlog import Claims, LakeCheck, Log, Readers
 from headwater.eventlog.folder_claims import FolderClaims, Leftovers
 from headwater.eventlog.log_kind import LogKind, LogSettings
-
-log = logging.getLogger(__name__)
 
 
 class SqliteSettings(LogSettings):
@@ -30,11 +27,13 @@ class SqliteKind(LogKind):
     extra = "server"
     claim_bytes = 1 << 20
 
-    def open_log(self, settings: SqliteSettings, folder: Path, claims: Claims, on_commit: Callable[[], None]) -> Log:
-        """Open the log; large bodies of no record go: their requests were never acknowledged.
+    def open_log(
+        self, settings: SqliteSettings, folder: Path, claims: Claims, on_commit: Callable[[], None], lake: LakeCheck
+    ) -> Log:
+        """Open the log; with its first retention large bodies of no record go: their requests were never acknowledged.
 
-        Only from our own folder: a container may be shared, and deletes by age. While a segment cannot be read they
-        stay, and so does everything that retention would take.
+        Only from our own folder: a container may be shared, and deletes by age. While a segment cannot be read, or the
+        log was not held against the lake, they stay, and so does everything that retention would take.
         """
         from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
         from headwater.eventlog.sqlite_reader import SqliteLogReader
@@ -44,21 +43,17 @@ class SqliteKind(LogKind):
             settings.retain_hours, settings.retain_bytes,
         )  # fmt: skip
         if not isinstance(claims, FolderClaims):
-            return SqliteLog(folder / "log", limits, on_commit=on_commit)
+            return SqliteLog(folder / "log", limits, on_commit=on_commit, lake=lake)
 
         def named() -> Sequence[bytes]:
             with closing(SqliteLogReader(folder / "log")) as reader:
                 return reader.claims()
 
         leftovers = Leftovers(claims, named)
-        opened = SqliteLog(
-            folder / "log", limits, on_remove=claims.remove, before_retention=leftovers.sweep, on_commit=on_commit
-        )
-        try:
-            leftovers.sweep()
-        except LogUnavailable as error:
-            log.warning("Nothing is deleted before every segment of the log was read: %s", error)
-        return opened
+        return SqliteLog(
+            folder / "log", limits,
+            on_remove=claims.remove, before_retention=leftovers.sweep, on_commit=on_commit, lake=lake,
+        )  # fmt: skip
 
     def readers(self, settings: SqliteSettings, folder: Path) -> Readers:
         """Return what opens the one partition."""
@@ -79,9 +74,13 @@ class SqliteKind(LogKind):
 
     def renew(self, settings: SqliteSettings, folder: Path) -> None:
         """Begin another epoch of the log; nothing may have it open."""
+        from headwater.eventlog.acknowledged import Acknowledged, CountFile
         from headwater.eventlog.segment_writer import SegmentWriter
-        from headwater.eventlog.segments import rename
+        from headwater.eventlog.segments import new_epoch, rename
 
         (folder / "log").mkdir(mode=0o700, exist_ok=True)
-        SegmentWriter(folder / "log", settings.segment_bytes).close()
-        rename(folder / "log")
+        fresh = new_epoch()
+        with closing(SegmentWriter(folder / "log", settings.segment_bytes)) as writer:
+            counted = Acknowledged(fresh, *writer.newest)
+        rename(folder / "log", fresh)
+        CountFile(folder / "log", counted).close()

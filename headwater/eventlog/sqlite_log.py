@@ -10,19 +10,25 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 
-from headwater.errors import LogUnavailable, WrongSetting
-from headwater.eventlog import Record
+from headwater.errors import GiveUp, LogUnavailable, WrongSetting
+from headwater.eventlog import LakeCheck, Record
+from headwater.eventlog.counted_opening import CountedOpening
 from headwater.eventlog.segment_writer import SegmentWriter
 from headwater.eventlog.segments import PARTITION
 
 log = logging.getLogger(__name__)
 
 RETRY_S = 0.5
+MAX_PAUSE_S = 10.0
+START_S = 2.0
+"""How long the opener waits for the first look at log and lake: they may be slow, and then it goes on by itself."""
 GROUP_RECORDS = 512
 GROUP_BYTES = 16 << 20
+_NOT_YET = "The log is being opened. Send the event again in a moment."
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +63,14 @@ class SqliteLog:
         on_remove: Callable[[bytes], None] = lambda _: None,
         before_retention: Callable[[], None] = lambda: None,
         on_commit: Callable[[], None] = lambda: None,
+        lake: LakeCheck = LakeCheck("", lambda: None),  # noqa: B008 - frozen
     ):
         """Open or create the log. While that fails, nothing is acknowledged, `trouble` says why, and it is tried again.
 
         on_remove: called with the key of each claim whose record retention deletes; before_retention: called before
-        each retention, raises LogUnavailable to put it off; on_commit: called after each group that is on disk.
-        Raises WrongSetting for a log of a newer format.
+        each retention, raises LogUnavailable to put it off; on_commit: called after each group that is on disk; lake:
+        what the log is held against before it takes anything. Returns when it is open, or soon: a lake may be slow.
+        Raises WrongSetting for a log of a newer format, or one that does not belong to the lake.
         """
         self._folder = folder.resolve()
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -74,16 +82,27 @@ class SqliteLog:
         self._queued_bytes = 0
         self._wake = threading.Condition()
         self._closing = False
-        self._closed: str | None = None  # why the files cannot be opened
+        self._closed: str | None = _NOT_YET  # why the files cannot be opened
+        self._pause_s = RETRY_S  # until they are tried again
         self._error: str | None = None  # why the last group could not be written
         self._put_off: str | None = None  # why retention did nothing
         self._free_checked = 0.0
         self._low_disk: str | None = None
         self._retention: tuple[int, float, int] | None = None
         self._writer: SegmentWriter | None = None
-        self._open()
+        self._opening = CountedOpening(self._folder, limits.segment_bytes, lake)
+        self._opened: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
         self._thread.start()
+        try:
+            self._opened.result(START_S)
+        except TimeoutError:
+            pass
+        except WrongSetting:
+            self.close()
+            raise
+        except GiveUp as error:
+            log.warning("Nothing is acknowledged: %s", error)
 
     @property
     def epoch(self) -> str:
@@ -111,14 +130,16 @@ class SqliteLog:
         """Say why nothing can be acknowledged right now, or None."""
         if self._closing or not self.is_writing():
             return "The log is closed. Start Headwater again."
-        return self._disk_trouble() or self._closed or self._error
+        return self._disk_trouble() or self._closed or self._error or self._misplaced()
 
     def is_writing(self) -> bool:
         """Tell whether the writer lives; only a fault of ours ends it before `close`."""
         return self._thread.is_alive()
 
     def retain(self, passed: Callable[[], Mapping[str, int]]) -> None:
-        """Ask the writer for retention by this log's limits; nothing is deleted while the lake cannot be asked."""
+        """Ask the writer for retention by this log's limits; nothing is deleted while log or lake cannot be asked."""
+        if self._closed:
+            raise LogUnavailable(self._closed)
         self._before_retention()
         oldest_us = (time.time() - self._limits.retain_hours * 3600) * 1e6
         self.request_retention(passed()[PARTITION], oldest_us, self._limits.retain_bytes)
@@ -144,10 +165,17 @@ class SqliteLog:
         self._thread.join()
         if self._writer:
             self._writer.close()
+        self._opening.close()
 
     # The writer thread
 
     def _run(self) -> None:
+        try:
+            self._open()
+            self._opened.set_result(None)
+        except GiveUp as error:
+            self._closed = str(error)
+            self._opened.set_exception(error)
         while True:
             group = self._next_group()
             if not group and self._closing:
@@ -163,7 +191,7 @@ class SqliteLog:
         rows = size = 0
         with self._wake:
             while not (self._queue or self._closing or self._retention):
-                if not self._wake.wait(RETRY_S if self._writer is None else None):
+                if not self._wake.wait(self._pause_s if self._writer is None else None):
                     return []
             while self._queue and rows < GROUP_RECORDS and size < GROUP_BYTES:
                 waiting = self._queue.popleft()
@@ -181,6 +209,7 @@ class SqliteLog:
         else:
             try:
                 self._writer.write([record for waiting in group for record in waiting.records])
+                self._opening.acknowledge(self._writer)
                 self._error = None
             except LogUnavailable as error:
                 failure = error
@@ -217,25 +246,40 @@ class SqliteLog:
         """Let go of the files: what is on disk is read back before the next group."""
         if self._error != str(error):
             log.warning("%s", error)
-        self._error = str(error)
+        if self._misplaced():
+            self._closed = str(error)  # until the path leads to a log that may be opened
+        else:
+            self._error = str(error)
         if self._writer:
             self._writer.close()
             self._writer = None
 
     def _open(self) -> None:
+        began = time.monotonic()
         try:
-            self._writer = SegmentWriter(self._folder, self._limits.segment_bytes)
+            self._writer = self._opening.open()
             self._closed = None
         except LogUnavailable as error:
             if self._closed != str(error):
                 log.warning("Nothing is acknowledged: %s", error)
             self._closed = str(error)
+        finally:
+            self._pause_s = min(MAX_PAUSE_S, RETRY_S + 10 * (time.monotonic() - began))
 
     def _reopen(self) -> None:
         try:
             self._open()
-        except WrongSetting as error:  # a newer Headwater was here meanwhile
+        except GiveUp as error:  # a newer Headwater was here meanwhile, or another log is in its place
             self._closed = str(error)
+
+    def _misplaced(self) -> str | None:
+        writer = self._writer
+        try:
+            if writer:
+                writer.check_in_place()
+        except LogUnavailable as error:
+            return str(error)
+        return None
 
     # The caller's thread
 

@@ -3,22 +3,25 @@
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-from headwater.errors import LogUnavailable
+from headwater.errors import LogMissing, LogUnavailable
 from headwater.eventlog import LoggedRecord, RecordKind
+from headwater.eventlog.acknowledged import read_count
 from headwater.eventlog.body_packing import unpack
-from headwater.eventlog.segment_faults import NO_HEADER, damaged, is_gone, unusable
+from headwater.eventlog.segment_faults import NO_HEADER, damaged, is_gone, missing, unusable
 from headwater.eventlog.segments import (
     PACKED_SINCE,
     PARTITION,
     Header,
     claim_keys,
+    ends,
+    events_behind,
     first_event_us,
+    identity,
     last_sequence,
     open_readonly,
     read_header,
-    refusals_between,
     segment_files,
 )
 from headwater.events.position import Source
@@ -26,10 +29,21 @@ from headwater.opening import or_closed
 
 T = TypeVar("T")
 
+KEPT_OPEN = 2
+"""Segments that a reader keeps open, the oldest that it reads and the newest: each takes three file descriptors."""
+
 _RECORDS = (
     "SELECT sequence, received_us, kind, http, body, (SELECT format FROM header) "  # an empty one's format may change
     "FROM records WHERE sequence > ? ORDER BY sequence LIMIT ?"
 )
+
+
+class _Segment(NamedTuple):
+    """A segment that is open, and which file its path led to."""
+
+    connection: sqlite3.Connection
+    header: Header
+    identity: tuple[int, int] | None
 
 
 class SqliteLogReader:
@@ -41,12 +55,18 @@ class SqliteLogReader:
     def __init__(self, folder: Path):
         """Open nothing yet: connections follow the segments as they come and go."""
         self._folder = folder.resolve()
-        self._open: dict[Path, tuple[sqlite3.Connection, Header]] = {}
+        self._open: dict[Path, _Segment] = {}  # the latest used last
 
     @property
     def source(self) -> Source:
-        """Name of the log, its epoch and partition; raises LogUnavailable while no log is there."""
-        return Source("local", self._of_newest(lambda _, header: header.epoch), PARTITION)
+        """Name of the log, its epoch and partition; raises LogUnavailable while there has been none."""
+        count = None if self._segments() else read_count(self._folder)
+        epoch = count.epoch if count else self._of_newest(lambda _, header: header.epoch)
+        return self.in_epoch(epoch)
+
+    def in_epoch(self, epoch: str) -> Source:
+        """Return where its records stand in another epoch of the log."""
+        return Source("local", epoch, PARTITION)
 
     def read(self, after: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
         """Return the records behind `after`, at most `limit` and about `max_bytes`; the first may leave a gap."""
@@ -69,6 +89,28 @@ class SqliteLogReader:
         tail = self.tail()  # before the look: what comes after it is not lost
         return 0 if tail <= after or self.read(after, limit=1, max_bytes=1) else tail
 
+    def at(self, sequence: int) -> LoggedRecord | None:
+        """Return one record, None where no segment holds it."""
+        return next(iter(self.read_between(sequence - 1, sequence + 1, limit=1, max_bytes=1)), None)
+
+    def acknowledged(self) -> int:
+        """Return how far this epoch was acknowledged, by the count beside the folder; 0 without one."""
+        count = read_count(self._folder)
+        return count.sequence if count and count.epoch == self.source.epoch else 0
+
+    def missing(self, life: Source, passed: int, acknowledged: int) -> list[tuple[int, int]]:
+        """List what an epoch acknowledged behind `passed` and no segment holds, as first and last of each range."""
+        count = read_count(self._folder)  # before the look: what comes after it is not missing
+        if count and count.epoch == life.epoch:
+            acknowledged = max(acknowledged, count.sequence)
+        is_there = bool(self._segments()) and self.source.epoch == life.epoch
+        found, following = [], passed + 1
+        for first, last in [*(self._held(passed) if is_there else ()), (acknowledged + 1, 0)]:
+            if first > following:
+                found.append((following, first - 1))
+            following = max(following, last + 1)
+        return found
+
     def tail(self) -> int:
         """Return the newest sequence number, 0 for a log that never held a record."""
         return self._of_newest(last_sequence)
@@ -79,22 +121,20 @@ class SqliteLogReader:
 
     def pending(self, passed: int) -> int:
         """Count the events behind sequence `passed`, notes of refusals left out."""
-        tail = self.tail()
-        notes = [
-            self._ask(path, lambda connection, _: refusals_between(connection, passed, tail)) or 0
-            for path in self._behind(passed)
+        found = [
+            self._ask(path, lambda connection, _: events_behind(connection, passed)) for path in self._behind(passed)
         ]
-        return max(0, tail - passed - sum(notes))
+        return sum(filter(None, found))
 
     def received_us(self, sequence: int) -> int | None:
         """Return when the first event from `sequence` on was received (us, UTC), None if there is none."""
-        paths = self._segments()
+        paths = self._behind(sequence - 1)
         found = (self._ask(path, lambda connection, _: first_event_us(connection, sequence)) for path in paths)
         return next((received_us for received_us in found if received_us is not None), None)
 
     def claims(self) -> list[bytes]:
         """List the keys of large bodies that records still kept stand for, all of them."""
-        found = [self._ask(path, lambda connection, _: claim_keys(connection)) for path in self._segments()]
+        found = [self._ask(path, lambda connection, _: claim_keys(connection)) for path in self._behind(0)]
         return [key for keys in found for key in keys or []]
 
     def is_begun(self) -> bool:
@@ -119,31 +159,57 @@ class SqliteLogReader:
     def _behind(self, after: int) -> list[Path]:
         """List the segments that may hold records behind `after`."""
         files = self._segments()
-        ends = [int(path.stem) - 1 for path in files[1:]]
-        return [path for path, end in zip(files, [*ends, None], strict=True) if end is None or end > after]
+        if not files:
+            raise self._none()
+        lasts = [int(path.stem) - 1 for path in files[1:]]
+        return [path for path, end in zip(files, [*lasts, None], strict=True) if end is None or end > after]
+
+    def _held(self, after: int) -> list[tuple[int, int]]:
+        """List what segments hold behind `after`, as first and last: of one writer, so without holes inside."""
+        found = [self._ask(path, lambda connection, _: ends(connection)) for path in self._behind(after)]
+        return [each for each in found if each]
 
     def _of_newest(self, ask: Callable[[sqlite3.Connection, Header], T]) -> T:
         for path in reversed(self._segments()):
             if (found := self._ask(path, ask)) is not None:
                 return found
-        raise LogUnavailable(f"No event log at {self._folder} yet. Start `headwater up` with this data folder.")
+        raise self._none()
+
+    def _none(self) -> LogUnavailable:
+        if count := read_count(self._folder):
+            return missing(self._folder, count.sequence)
+        return LogMissing(f"No event log at {self._folder} yet. Start `headwater up` with this data folder.")
 
     def _ask(self, path: Path, ask: Callable[[sqlite3.Connection, Header], T]) -> T | None:
         """Ask one segment; None if retention took it or its writer has not finished creating it."""
         try:
-            opened = self._open.get(path) or self._opened(path)
-            return ask(*opened) if opened else None
+            opened = self._kept(path) or self._opened(path)
+            return ask(opened.connection, opened.header) if opened else None
         except (sqlite3.Error, OSError) as error:
             self._let_go(path)  # what takes its place when it is restored is another file
             if is_gone(path):
                 return None
             raise unusable(path, error) from error
 
-    def _opened(self, path: Path) -> tuple[sqlite3.Connection, Header] | None:
+    def _kept(self, path: Path) -> "_Segment | None":
+        """Return a segment that is open, unless another file has taken its place meanwhile."""
+        opened = self._open.pop(path, None)
+        if opened is None:
+            return None
+        self._open[path] = opened
+        if identity(str(path)) == opened.identity:
+            return opened
+        self._let_go(path)
+        return None
+
+    def _opened(self, path: Path) -> "_Segment | None":
+        found = identity(str(path))
         with or_closed(open_readonly(path)) as connection:
             header = read_header(connection)
         if header:
-            self._open[path] = connection, header
+            self._open[path] = _Segment(connection, header, found)
+            if len(self._open) > KEPT_OPEN:
+                self._let_go(next(iter(self._open)))
             return self._open[path]
         connection.close()
         if path in segment_files(self._folder)[:-1]:  # each was finished before the next was begun
@@ -152,7 +218,7 @@ class SqliteLogReader:
 
     def _let_go(self, path: Path) -> None:
         if opened := self._open.pop(path, None):
-            opened[0].close()
+            opened.connection.close()
 
 
 def _reading(

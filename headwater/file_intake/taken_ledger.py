@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -10,6 +11,8 @@ from urllib.parse import urlsplit
 
 from headwater.errors import Retry, WrongSetting
 from headwater.file_intake.file_forms import FilePlace
+from headwater.opening import or_closed
+from headwater.storage_faults import explain, on_disk, passes
 
 FORMAT = 1
 
@@ -58,50 +61,58 @@ class TakenLedger:
     """The ledger, held by one process at a time; the system lets go of it with the process."""
 
     def __init__(self, path: Path) -> None:
-        """Open it, made if it is missing; raises WrongSetting where another process holds it, or it is none."""
+        """Open it, made if it is missing.
+
+        Raises WrongSetting where another process holds it, or it is none, Retry while its disk takes nothing.
+        """
         self.path = path
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._file = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
-            self._file.execute("PRAGMA locking_mode = EXCLUSIVE")
-            self._file.execute("PRAGMA journal_mode = WAL")
-            self._file.execute("PRAGMA synchronous = NORMAL")  # what a power cut loses of it is sent again
-            self._file.execute("BEGIN EXCLUSIVE")
-            self._check_format()
-            self._file.execute("COMMIT")
-            path.chmod(0o600)
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error):
-                raise WrongSetting(f"Cannot keep what was taken in {path}: {error}. Choose another --state.") from error
-            raise WrongSetting(
-                f"Another `headwater ingest` uses {path}. Give both paths in one command, or each its own --state."
-            ) from error
+            path.touch(mode=0o600)
+            path.chmod(0o600)  # SQLite gives what it makes beside a file the rights of that file
+            with or_closed(sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)) as file:
+                self._file = file
+                file.execute("PRAGMA locking_mode = EXCLUSIVE")
+                file.execute("PRAGMA journal_mode = WAL")
+                file.execute("PRAGMA synchronous = NORMAL")  # what a power cut loses of it is sent again
+                file.execute("BEGIN EXCLUSIVE")
+                self._check_format()
+                file.execute("COMMIT")
         except (OSError, sqlite3.DatabaseError) as error:
+            if "locked" in str(error):
+                raise WrongSetting(
+                    f"Another `headwater ingest` uses {path}. Give both paths in one command, or each its own --state."
+                ) from error
+            if passes(error):
+                raise Retry(f"Cannot keep what was taken in {path}: {explain(error, 'state')}") from error
             raise WrongSetting(f"Cannot keep what was taken in {path}: {error}. Choose another --state.") from error
 
     def find(self, store: str, identity: str) -> TakenFile | None:
         """Return what was taken of a file."""
-        row = self._file.execute(f"SELECT {_COLUMNS} FROM taken WHERE store = ? AND identity = ?", (store, identity))
-        return next(map(_taken_file, row), None)
+        query = f"SELECT {_COLUMNS} FROM taken WHERE store = ? AND identity = ?"
+        with self._used():
+            return next(map(_taken_file, self._file.execute(query, (store, identity))), None)
 
     def alike(self, store: str, head: bytes) -> list[TakenFile]:
         """Return what was taken of files of lines that begin like this one, which may be one of them, renamed."""
         where = "store = ? AND head = ? AND form = 'lines' AND head != x'' LIMIT 10"
-        return [*map(_taken_file, self._file.execute(f"SELECT {_COLUMNS} FROM taken WHERE {where}", (store, head)))]
+        with self._used():
+            return [*map(_taken_file, self._file.execute(f"SELECT {_COLUMNS} FROM taken WHERE {where}", (store, head)))]
 
     def keep(self, taken: Iterable[TakenFile]) -> None:
         """Keep how far files were taken, all or none; raises Retry where the disk takes nothing."""
         marks = ",".join("?" * _COLUMNS.count(",") + "?")
-        try:
-            with self._file:
-                self._file.execute("BEGIN")
-                self._file.executemany(f"REPLACE INTO taken ({_COLUMNS}) VALUES ({marks})", map(_row, taken))
-        except sqlite3.OperationalError as error:
-            raise Retry(f"Cannot keep what was taken in {self.path}: {error}. Make room, then go on.") from error
+        with self._used(), self._file:
+            self._file.execute("BEGIN")
+            self._file.executemany(f"REPLACE INTO taken ({_COLUMNS}) VALUES ({marks})", map(_row, taken))
 
     def forget(self, taken: TakenFile) -> None:
         """Forget a file that is no more."""
-        self._file.execute("DELETE FROM taken WHERE store = ? AND identity = ?", (taken.store, taken.identity))
+        with self._used():
+            self._file.execute("DELETE FROM taken WHERE store = ? AND identity = ?", (taken.store, taken.identity))
+
+    def _used(self) -> AbstractContextManager[None]:
+        return on_disk(f"keep what was taken in {self.path}")
 
     def close(self) -> None:
         """Let go of the file."""
@@ -111,6 +122,8 @@ class TakenLedger:
         (found,) = self._file.execute("PRAGMA user_version").fetchone()
         if found not in (0, FORMAT):
             raise WrongSetting(f"{self.path} is of a newer Headwater. Use that one, or another --state.")
+        if found == FORMAT:
+            return  # and nothing is written, not even what is there
         for statement in filter(str.strip, _CREATE.split(";")):
             self._file.execute(statement)
         self._file.execute(f"PRAGMA user_version = {FORMAT}")

@@ -33,6 +33,10 @@ class IndexHome:
         """Return the file that belongs to these rules for names and their code."""
         return self._folder / f"{FORMAT}-{rules.rules_hash[:16]}.sqlite"
 
+    def attempts_of(self, partition: str) -> Path:
+        """Return the file that says how often a batch of a partition was begun and not ended."""
+        return self._folder / f"attempts-{partition}.json"
+
     def switch(self, path: Path) -> None:
         """Let questions read this file from now on; the others go, whoever has one open keeps it until then."""
         fresh = self._pointer.with_suffix(".new")

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from headwater.events.position import Source
-from headwater.failpoints import reach
 from headwater.lake.bronze_tables import REMOVED, Bronze
 from headwater.tables import COLUMN_LINEAGE, EVENTS, HASHED, REJECTED, SCHEMAS, SHAPES, VALUES
 
@@ -57,7 +56,6 @@ def remove_unnamed(bronze: Bronze, sources: list[Source]) -> int:
         for start in range(0, len(unnamed), _AT_ONCE):
             listed = ", ".join(f"'{each}'" for each in unnamed[start : start + _AT_ONCE])
             bronze.tables[table.name].delete(f"{column} IN ({listed})")
-            reach(f"unnamed.after_{table.name}")
         gone += len(unnamed)
     return gone
 

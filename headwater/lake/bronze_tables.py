@@ -4,6 +4,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from headwater.events.position import Source
 from headwater.events.rows import Row
@@ -42,6 +43,27 @@ class Counts:
     watermarks: Mapping[str, int]
 
 
+class Stored(NamedTuple):
+    """What tells one record from another of the same number: when it was received (us), and its run, if it is told."""
+
+    received_us: int
+    run_id: str | None
+
+
+class Gap(NamedTuple):
+    """Sequence numbers that a log acknowledged and lost, both ends included."""
+
+    incarnation: str
+    partition: str
+    from_sequence: int
+    to_sequence: int
+
+    @property
+    def records(self) -> int:
+        """How many records these are."""
+        return self.to_sequence - self.from_sequence + 1
+
+
 class Bronze:
     """Bronze at a folder or URI; one parser writes, anybody reads."""
 
@@ -78,9 +100,14 @@ class Bronze:
         found = self.events.watermarks([source.app_id for source in sources]) if self.exists() else [0] * len(sources)
         return dict(zip(sources, found, strict=True))
 
-    def commit(self, source: Source, rows: Rows, last: int) -> None:
+    def acknowledged(self, source: Source) -> int:
+        """Return how far the log had acknowledged when it was read last, 0 where it does not count."""
+        return (self.events.watermark(_count_id(source)) or 0) if self.exists() else 0
+
+    def commit(self, source: Source, rows: Rows, last: int, acknowledged: int = 0) -> None:
         """Commit a batch, the tables side by side, `shapes` behind them, `events` last: its transaction counts as done.
 
+        acknowledged: how far the log has counted, kept beside the watermark: it outlives the log.
         Raises ValueError or TypeError if a value fits no column; then nothing of the batch has been committed.
         """
         ready = {
@@ -99,7 +126,39 @@ class Bronze:
                 list(pool.map(append, beside))
         if SHAPES.name in ready:
             append(SHAPES.name)
-        append(EVENTS.name)
+        beside_last = [(_count_id(source), acknowledged)] if acknowledged else []
+        self.events.append_once(source.app_id, ready[EVENTS.name], last, beside_last)
+        reach(f"parser.after_{EVENTS.name}")
+
+    def stored_at(self, source: Source, sequence: int) -> Stored | None:
+        """Return what the lake holds of one record, None where that was lost or is not there."""
+        where = (
+            f"log = '{source.log}' AND incarnation = '{source.epoch}' AND partition = '{source.partition}' "
+            f"AND sequence = {sequence}"
+        )
+        for table in (EVENTS, DUPLICATES, REFUSED, REJECTED):
+            run = "run_id" if table is EVENTS else "cast(null as string)"
+            only = f"{where} AND reason NOT IN ('gap', 'hole')" if table is REJECTED else where
+            sql = f"SELECT cast(received_at as bigint) AS received_us, {run} AS run_id FROM t WHERE {only}"
+            found = self.tables[table.name].query(sql)
+            if times := found.column("received_us").to_pylist():
+                return Stored(times[0], found.column("run_id").to_pylist()[0])
+        return None
+
+    def lost(self) -> list[Gap]:
+        """List what was acknowledged and lost before it was parsed, newest last: records, or bodies beside the log.
+
+        Not what its retention took from a service before the lake's first record, nor what others put there.
+        """
+        if not self.exists():
+            return []
+        rows = self.tables[REJECTED.name].query(
+            "SELECT incarnation, partition, sequence, to_sequence FROM t "
+            "WHERE reason = 'gap' AND (log = 'local' OR sequence > 1) OR reason = 'claim_missing' AND log = 'local' "
+            "ORDER BY received_at, sequence"
+        )
+        names = ("incarnation", "partition", "sequence", "to_sequence")
+        return [Gap(*row) for row in zip(*(rows.column(name).to_pylist() for name in names), strict=True)]
 
     def recent_ids(self, source: Source, since_us: int, limit: int) -> Iterator[tuple[int, bytes]]:
         """Return the newest event ids of a partition, oldest first, with the time each was received (us)."""
@@ -179,6 +238,14 @@ class Bronze:
             watermarks={source.partition: mark for source, mark in zip(sources, watermarks, strict=True)},
         )
 
+    def life(self) -> str | None:
+        """Return the epoch of the log that the lake expects, None before there is a lake."""
+        return self.properties().get(EPOCH) if self.exists() else None
+
     def _number(self, table: Table, expression: str, condition: str) -> int:
         found = self.tables[table.name].query(f"SELECT {expression} AS n FROM t WHERE {condition}")
         return found.column("n")[0].as_py() or 0
+
+
+def _count_id(source: Source) -> str:
+    return f"{source.app_id}/acknowledged"

@@ -23,7 +23,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from headwater.errors import GiveUp, LakeUnavailable
 from headwater.lake.new_columns import add_columns, columns
 from headwater.lake.query_rows import QueryRows, query
-from headwater.storage_faults import explain
+from headwater.storage_faults import explain, passes
 from headwater.tables import Table
 
 if TYPE_CHECKING:
@@ -275,6 +275,12 @@ class LakeTable:
         found = actions.column("modification_time").to_pylist() if actions.num_rows else ()
         return max((int(written_ms) * 1000 for written_ms in found), default=None)
 
+    def files_below(self, size: int) -> int:
+        """Count the files of the newest version that are smaller than so many bytes."""
+        handle = self.handle()
+        actions = self._guarded(lambda: handle.get_add_actions(flatten=True))
+        return sum(found < size for found in actions.column("size_bytes").to_pylist()) if actions.num_rows else 0
+
     def properties(self) -> Mapping[str, str]:
         """Return the table properties."""
         found: Mapping[str, str] = self.handle().metadata().configuration
@@ -344,6 +350,8 @@ class LakeTable:
         try:
             return call()
         except TableNotFoundError as error:
+            if passes(error):  # delta-rs says so, too, where it cannot make the folder
+                raise self._unavailable(error) from error
             raise _NoTable(
                 f"No Delta table at {self.uri}. Start `headwater up` once, or check `data` and `lake`."
             ) from error

@@ -18,12 +18,21 @@ FILE_BYTES = 32 << 20
 """Size at which a file is left alone; until then each compaction reads and writes it again."""
 
 
+SMALL_FILES = 200
+"""Files of all tables together at which they are joined; a commit makes one in each table that it writes."""
+
+
 class TableGroup(Protocol):
     """Bronze, or other tables that are kept together."""
 
     @property
     def tables(self) -> Mapping[str, LakeTable]:
         """The tables by name."""
+
+
+def small_files(kept: TableGroup) -> int:
+    """Count the files that a compaction would read; raises LakeUnavailable."""
+    return sum(table.files_below(FILE_BYTES) for table in kept.tables.values())
 
 
 def compact(kept: TableGroup) -> None:

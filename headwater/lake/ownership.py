@@ -41,12 +41,13 @@ def check_life(properties: Mapping[str, str], source: Source, *, tail: int, wate
     """Raise WrongSetting if the lake has seen another life of this log, or more of it than the log holds."""
     expected = properties.get(EPOCH)
     if expected != source.epoch:
-        raise _changed(f"the lake was fed by log {expected}, this is {source.epoch}: it was deleted or replaced")
+        raise changed(f"the lake was fed by log {expected}, this is {source.epoch}: it was deleted or replaced")
     if tail < watermark:
-        raise _changed(f"the lake holds sequence {watermark}, the log ends at {tail}: an older log was restored")
+        raise changed(f"the lake holds sequence {watermark}, the log ends at {tail}: an older log was restored")
 
 
-def _changed(what: str) -> WrongSetting:
+def changed(what: str) -> WrongSetting:
+    """Say that this log does not go on where the lake is."""
     return WrongSetting(
         f"Log and lake do not belong together: {what}. Run `headwater log new-epoch` to go on with this log; "
         "events that both hold are recognised as duplicates."

@@ -1,21 +1,29 @@
 """What every child of `headwater up` does first and last: take its settings, hold its role, say why it ends."""
 
 import logging
+import select
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from headwater.errors import HeadwaterError, Retry
 from headwater.local.lifeline import read_settings
 from headwater.runtime.folders import folder_lock, prepare_folder
 from headwater.settings import Settings
+from headwater.storage_faults import on_disk
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 AGAIN, GIVE_UP = 1, 3
 """Exit status of a child: it is started again, or no restart can help (a wrong setting, a log that does not match its
 lake) and the supervisor ends with all of them."""
 
 _HELD_BY_THE_LAST_S = 15
+_LOOK_AGAIN_S = 1.0
 
 
 @contextmanager
@@ -28,9 +36,34 @@ def child(role: str, *, holds: bool = True, vital: bool = True) -> Iterator[tupl
     logging.basicConfig(level=logging.INFO, format=f"{role}: %(message)s", stream=sys.stderr)
     settings = read_settings()
     try:
-        folder = prepare_folder(settings)
-        with folder_lock(folder, role, wait_s=_HELD_BY_THE_LAST_S) if holds else nullcontext():
-            yield settings, folder
+        with ExitStack() as stack, on_disk(f"go on with {settings.data}"):
+
+            def hold() -> Path:
+                folder = prepare_folder(settings)
+                if holds:
+                    stack.enter_context(folder_lock(folder, role, wait_s=_HELD_BY_THE_LAST_S))
+                return folder
+
+            yield settings, patiently(hold, log.warning, _rest)
     except HeadwaterError as error:
-        logging.getLogger(__name__).error("%s", error)
+        log.error("%s", error)
         sys.exit(GIVE_UP if vital and not isinstance(error, Retry) else AGAIN)
+
+
+def patiently(begin: Callable[[], T], say: Callable[[str], object], rest: Callable[[float], object]) -> T:
+    """Return what begins only once the disk takes something; says why it waits, once for each reason."""
+    said = ""
+    while True:
+        try:
+            return begin()
+        except Retry as error:
+            if str(error) != said:
+                said = str(error)
+                say(said)
+            rest(_LOOK_AGAIN_S)
+
+
+def _rest(seconds: float) -> None:
+    """Wait, or end where the supervisor has gone or asks to: before the station itself looks for that."""
+    if select.select([sys.stdin.fileno()], [], [], seconds)[0]:
+        sys.exit(0)

@@ -4,7 +4,7 @@ Whatever page is open in a browser of this machine can send requests to loopback
 rebinding); the browser says in `Origin` and `Sec-Fetch-Site` whose page it is.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from headwater.receiver import Refusal
 from headwater.settings import is_loopback
@@ -29,17 +29,20 @@ _OUR_SITES = ("", "same-origin", "none")
 class Doorkeeper:
     """Looks at the headers of each request before any station does."""
 
-    def __init__(self, allowed_hosts: Iterable[str], *, has_keys: bool):
-        """allowed_hosts: names, and origins, such as `http://localhost:3000`, whose pages may send requests."""
+    def __init__(self, allowed_hosts: Iterable[str], *, is_open: Callable[[], bool]):
+        """allowed_hosts: names, and origins, such as `http://localhost:3000`, whose pages may send requests.
+
+        is_open: tells whether nobody needs a key.
+        """
         self._allowed = {each.lower() for each in allowed_hosts}
-        self._has_keys = has_keys
+        self._is_open = is_open
 
     def refusal(self, method: str, headers: Mapping[str, str]) -> Refusal | None:
         """Return how a request is refused, None where it may come in. headers: several of one name, host, joined."""
         host = headers.get("host", "").lower()
         if "," in host:
             return _TWO_HOSTS
-        if self._has_keys:
+        if not self._is_open():
             return None
         if (name := _name(host)) not in self._allowed:
             return _FOREIGN_HOST

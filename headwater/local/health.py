@@ -24,6 +24,8 @@ PENDING = Gauge("headwater_pending_events", "Acknowledged events that are not in
 FRESHNESS = Gauge("headwater_freshness_seconds", "Age of the oldest event that questions cannot see yet.")
 WAITING = Gauge("headwater_waiting_seconds", "Age of the oldest event that waits in the log, in bronze.", ["station"])
 GOLD = Gauge("headwater_gold_freshness_seconds", "Age of the oldest event that gold lacks; NaN where there is no gold.")
+BEHIND = Gauge("headwater_behind_events", "Acknowledged events that questions cannot see yet.")
+SET_ASIDE = Gauge("headwater_index_set_aside_events", "Stored events that the index could not take.")
 LOG_BYTES = Gauge("headwater_log_bytes", "Bytes of the event log on disk.")
 
 
@@ -87,9 +89,12 @@ class Health:
                 LOG_BYTES.set(sum(reader.size_bytes() for reader in readers))
                 self._findings.measure()
             found = self._freshness.answer()
+            BEHIND.set(found.events)
+            SET_ASIDE.set(self._freshness.set_aside(0, 0)[1])
         except HeadwaterError:
             PENDING.set(nan)
-            found = Freshness(nan, nan, nan, None)
+            BEHIND.set(nan)
+            found = Freshness(nan, nan, nan, 0, None)
         FRESHNESS.set(found.seconds)
         WAITING.labels("log").set(found.log)
         WAITING.labels("bronze").set(found.bronze)

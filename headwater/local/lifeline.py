@@ -11,12 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from headwater.access import REVEAL
+from headwater.runtime.folders import write_whole
 from headwater.settings import Settings
 
 
 def read_settings() -> Settings:
-    """Read the settings that the supervisor sent."""
-    return Settings.model_validate_json(sys.stdin.buffer.readline())
+    """Read the settings that the supervisor sent; ends the process if it has gone before it did."""
+    return Settings.model_validate_json(sys.stdin.buffer.readline() or sys.exit(0))
 
 
 def when_parent_ends(*calls: Callable[[], None]) -> None:
@@ -38,10 +39,7 @@ def write_pid(folder: Path, name: str, pid: int) -> None:
 
 def write_role(folder: Path, name: str, text: bytes) -> None:
     """Write a file of the folder `run` whole: who reads it finds this text or the one before."""
-    path = folder / "run" / name
-    fresh = path.with_suffix(".new")
-    fresh.write_bytes(text)
-    fresh.replace(path)
+    write_whole(folder / "run" / name, text)
 
 
 def settings_line(settings: Settings) -> bytes:

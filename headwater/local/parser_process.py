@@ -8,14 +8,14 @@ from pathlib import Path
 
 from headwater.errors import LogUnavailable, Retry
 from headwater.eventlog import each
+from headwater.lake.attempts import Attempts
 from headwater.lake.bronze_retention import let_go, remove_unnamed
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.delta_table import REOPEN_AFTER
-from headwater.lake.lake_maintenance import compact, vacuum
+from headwater.lake.lake_maintenance import SMALL_FILES, compact, small_files, vacuum
 from headwater.local.child_process import child
 from headwater.local.lifeline import when_parent_ends
 from headwater.local.wake import Wake, reached_note
-from headwater.parser.attempts import Attempts
 from headwater.parser.log_ingest import Parser
 from headwater.parser.partitions import Partition
 from headwater.runtime.logs import is_log_made, log_readers
@@ -46,6 +46,7 @@ class Loop:
         self._readers = log_readers(settings, folder)
         self._partitions: list[Partition] = []
         self._commits = 0
+        self._left = 0  # small files that a process before left in the lake
         self._not_before = 0.0  # of the next commit to a remote lake: one a tick, all partitions together
         self._vacuumed = time.monotonic()
         self._said = "", 0.0
@@ -102,8 +103,9 @@ class Loop:
         return self._commits - done
 
     def _maintain(self) -> None:
-        if self._commits >= REOPEN_AFTER:
-            self._commits = 0
+        fresh = sum(table.commits for table in self._bronze.tables.values())
+        if self._commits >= REOPEN_AFTER or self._left + fresh >= SMALL_FILES:
+            self._commits = self._left = 0
             compact(self._bronze)
         if time.monotonic() - self._vacuumed > VACUUM_EVERY_S:
             self._vacuumed = time.monotonic()
@@ -124,6 +126,8 @@ class Loop:
             attempts = Attempts(self._folder / "run" / f"attempts-{reader.source.partition}.json")
             parser = Parser(reader, self._bronze, claims, OWNER, self._settings.record_cpu_s)
             self._partitions.append(Partition(reader, parser, attempts))
+        if not self._commits:
+            self._left = small_files(self._bronze)
 
     def _say(self, trouble: str) -> None:
         """Say what is wrong when it begins, and then once a minute."""

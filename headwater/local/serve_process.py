@@ -51,8 +51,9 @@ class Serve:
         self._log = event_log
         reading = ReadSide(settings, folder, partial(log_readers, settings, folder))
         claims = ClaimCheck(event_log, open_claims(settings), claim_limit(settings))
+        self._access = reading.access
         self.receiver = Receiver(claims, reading.access, RequestLimits(max_body_bytes=settings.max_body_bytes))
-        self._door = Doorkeeper(settings.allowed_hosts, has_keys=bool(settings.keys))
+        self._door = Doorkeeper(settings.allowed_hosts, is_open=lambda: reading.access.is_open)
         self.timeout_s = settings.request_timeout_s
         self._intake: dict[str, Take] = {
             "/api/v1/lineage": self.receiver.one,
@@ -109,6 +110,7 @@ class Serve:
         while self._log.is_writing():
             await asyncio.sleep(FLUSH_REFUSALS_S)
             await self.receiver.flush_refusals()
+            await self._access.look()
             if time.monotonic() - looked > RETENTION_S:
                 looked = time.monotonic()
                 await asyncio.to_thread(self._retain)

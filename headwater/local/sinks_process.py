@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,9 @@ class Watch:
         found: dict[str, Any] = {"problem": problem, "sinks": self._crew.statuses()}
         text = msgspec.json.encode(found)
         if text != self._shown:
-            write_role(self._folder, STATUS, text)
-            self._shown = text
+            with suppress(OSError):  # a disk that is full gets it later
+                write_role(self._folder, STATUS, text)
+                self._shown = text
 
 
 def run(settings: Settings, folder: Path, stop: threading.Event) -> None:

@@ -9,18 +9,19 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from headwater.errors import WrongSetting
 from headwater.failpoints import VARIABLE as FAILPOINT
-from headwater.local.child_process import GIVE_UP
+from headwater.local.child_process import GIVE_UP, patiently
 from headwater.local.lifeline import settings_line, write_pid
 from headwater.local.wake import Wake
 from headwater.runtime.folders import folder_lock, prepare_folder
 from headwater.runtime.sink_opening import sinks_path
 from headwater.settings import Settings
+from headwater.storage_faults import on_disk
 
 _ALLOCATOR = {"_RJEM_MALLOC_CONF": "background_thread:true,narenas:2,dirty_decay_ms:500,muzzy_decay_ms:0"}
 """For the jemalloc of delta-rs: memory of a compaction or query goes back at once, not after 10 s and then in part."""
@@ -41,6 +42,7 @@ class _Child:
     process: subprocess.Popen[bytes]
     started: float
     deaths: int = 0
+    is_named: bool = False
 
 
 class Supervisor:
@@ -56,9 +58,11 @@ class Supervisor:
         self._parser, self._index = Wake.make(), Wake.make()
         self._ended: queue.Queue[_Child | None] = queue.Queue()
         self._children: dict[str, _Child] = {}
+        self._stopping = False
 
     def stop(self) -> None:
         """Ask to end; safe from a signal handler."""
+        self._stopping = True
         self._ended.put(None)
 
     def run(self) -> int:
@@ -88,6 +92,7 @@ class Supervisor:
         """Wait for the next child that ends, None when asked to stop; look at the file of sinks meanwhile."""
         while True:
             self._look_for_sinks()
+            self._name_children()
             with suppress(queue.Empty):
                 return self._ended.get(timeout=_LOOK_S)
 
@@ -103,14 +108,12 @@ class Supervisor:
                 self._start("sinks", "headwater.local.sinks_process", (), 0)
 
     def _start(self, name: str, module: str, inherited: tuple[int, ...], deaths: int) -> None:
-        command = [sys.executable, "-m", module, *map(str, inherited)]
-        environment = {**_ALLOCATOR, **os.environ}
-        process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, pass_fds=inherited, start_new_session=True, env=environment
-        )
-        write_pid(self._folder, name, process.pid)
+        process = patiently(lambda: self._process(name, module, inherited), say, self._rest)
+        if process is None:
+            return
         child = _Child(name, module, inherited, process, time.monotonic(), deaths)
         self._children[name] = child
+        self._name_children()
         assert process.stdin  # noqa: S101 - it is a pipe
         try:
             process.stdin.write(settings_line(self._settings))
@@ -118,6 +121,29 @@ class Supervisor:
         except BrokenPipeError:
             pass  # it died at once: the waiting thread says so
         threading.Thread(target=self._wait, args=(child,), name=f"wait-{name}", daemon=True).start()
+
+    def _process(self, name: str, module: str, inherited: tuple[int, ...]) -> subprocess.Popen[bytes] | None:
+        """Start a process, None where we are to end; raises Retry while the system has no room for one."""
+        if self._stopping:
+            return None
+        command = [sys.executable, "-m", module, *map(str, inherited)]
+        environment = {**_ALLOCATOR, **os.environ}
+        with on_disk(f"start {name}"):
+            return subprocess.Popen(
+                command, stdin=subprocess.PIPE, pass_fds=inherited, start_new_session=True, env=environment
+            )
+
+    def _rest(self, seconds: float) -> None:
+        if not self._stopping:
+            time.sleep(seconds)
+
+    def _name_children(self) -> None:
+        """Write down who plays which role; what a full disk does not take is written later."""
+        for child in self._children.values():
+            if not child.is_named:
+                with suppress(OSError):
+                    write_pid(self._folder, child.name, child.process.pid)
+                    child.is_named = True
 
     def _wait(self, child: _Child) -> None:
         child.process.wait()
@@ -139,9 +165,18 @@ class Supervisor:
 
 
 def up(settings: Settings) -> int:
-    """Run Headwater in the foreground until SIGINT or SIGTERM; returns the exit status."""
-    folder = prepare_folder(settings)
-    with folder_lock(folder, "up", wait_s=1.0):
+    """Run Headwater in the foreground until SIGINT or SIGTERM; returns the exit status.
+
+    It waits for a disk that takes nothing, before it listens.
+    """
+    with ExitStack() as stack:
+
+        def hold() -> Path:
+            folder = prepare_folder(settings)
+            stack.enter_context(folder_lock(folder, "up", wait_s=1.0))
+            return folder
+
+        folder = patiently(hold, lambda why: say(f"headwater: {why}"), time.sleep)
         listener = _listen(settings)
         supervisor = Supervisor(settings, folder, listener)
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -154,9 +189,10 @@ def up(settings: Settings) -> int:
 
 
 def say(line: str) -> None:
-    """Print one line for the person who started us."""
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+    """Print one line for the person who started us; who does not read it, or has no room for it, goes without."""
+    with suppress(OSError):
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
 
 
 def _listen(settings: Settings) -> socket.socket:

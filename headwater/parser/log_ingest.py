@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from headwater.collector import paused
-from headwater.errors import InvalidEvent
+from headwater.errors import InvalidEvent, LogUnavailable
 from headwater.eventlog import Claims, LoggedRecord, LogReader, RecordKind
 from headwater.events.cpu_budget import RECORD_CPU_S
 from headwater.events.event_reader import EventReader
+from headwater.lake.attempts import BATCH_RECORDS
 from headwater.lake.bronze_tables import Bronze
-from headwater.lake.ownership import check_life
-from headwater.parser.attempts import BATCH_RECORDS
 from headwater.parser.bronze_batch import Before, BronzeBatch, bisect, build_batch, lost_batch, rejected_batch
 from headwater.parser.dedupe_window import MAX_AGE_US, MAX_IDS, DedupeWindow
+from headwater.parser.log_match import check_log_matches
 from headwater.parser.run_scopes import RunsBegun
 
 log = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class Parser:
         """Whether the last step took as much as one batch may hold, so that more is likely to wait."""
         bronze.create(owner, self._source.epoch)
         bronze.check_owner(owner)
-        check_log_matches(reader, bronze)
+        check_log_matches([reader], bronze)
 
     def watermark(self) -> int:
         """Return the newest sequence number that is in the lake."""
@@ -68,6 +68,8 @@ class Parser:
         Raises LogUnavailable or LakeUnavailable; the next call starts again from the table's watermark.
         """
         watermark = self._start_from_watermark()
+        if self._reader.source != self._source:
+            raise LogUnavailable(f"Another log is in the place of {self._source.log!r}. It is looked at anew.")
         records = self._reader.read(watermark, limit=limit, max_bytes=BATCH_BYTES)
         if not records and (lost := self._reader.lost(watermark)):
             return self._skip_lost(watermark, lost)
@@ -124,27 +126,24 @@ class Parser:
 
     def _skip_lost(self, watermark: int, tail: int) -> int:
         """Note as a gap, up to `tail`, what the log has counted but no longer holds."""
-        batch = lost_batch(self._source, watermark, tail)
-        self._bronze.commit(self._source, batch.rows, batch.last)
-        self._remember(batch)
+        self._put(lost_batch(self._source, watermark, tail))
         return tail - watermark
 
     def _commit(self, records: Sequence[LoggedRecord], watermark: int) -> None:
         before = Before(watermark, self._window, self._hashes, self._decided, begun_in=self._begun)
         with paused():
             batch = build_batch(self._source, records, before, self._event_reader, self._claims)
-        self._bronze.commit(self._source, batch.rows, batch.last)
-        self._remember(batch)
+        self._put(batch)
 
     def _reject(self, record: LoggedRecord, watermark: int, error: InvalidEvent) -> None:
         log.warning("Record %d is rejected: %s", record.sequence, error)
         batch = BronzeBatch(record.sequence, record.received_us)
         if record.sequence not in self._decided:  # else it has its row, and only the watermark moves
             batch = rejected_batch(self._source, record, watermark, error)
-        self._bronze.commit(self._source, batch.rows, batch.last)
-        self._remember(batch)
+        self._put(batch)
 
-    def _remember(self, batch: BronzeBatch) -> None:
+    def _put(self, batch: BronzeBatch) -> None:
+        self._bronze.commit(self._source, batch.rows, batch.last, self._reader.acknowledged())
         self._window.add(batch.received_us, list(batch.ids))
         self._hashes |= batch.hashes
         self._begun.remember(batch.begun)
@@ -200,8 +199,3 @@ def _unbroken(records: Sequence[LoggedRecord]) -> Sequence[LoggedRecord]:
 
 def _bytes(records: Sequence[LoggedRecord]) -> int:
     return sum(len(record.body) for record in records)
-
-
-def check_log_matches(reader: LogReader, bronze: Bronze) -> None:
-    """Raise WrongSetting if the lake has seen another life of this log, or more of it than the log holds."""
-    check_life(bronze.properties(), reader.source, tail=reader.tail(), watermark=bronze.watermark(reader.source))

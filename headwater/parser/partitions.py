@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from headwater.errors import GiveUp, InvalidEvent, Retry
 from headwater.eventlog import LoggedRecord, LogReader
-from headwater.parser.attempts import Attempts
+from headwater.lake.attempts import Attempts
 from headwater.parser.log_ingest import Parser
 
 log = logging.getLogger(__name__)

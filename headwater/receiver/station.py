@@ -15,12 +15,13 @@ from urllib.parse import unquote
 import msgspec
 from prometheus_client import Counter, Histogram
 
-from headwater.access import Access, Key
+from headwater.access import Caller
 from headwater.errors import InvalidEvent, LogUnavailable
 from headwater.eventlog import LogWriter, Record, RecordKind
 from headwater.events.envelope import Envelope, read_envelope, split_batch
 from headwater.events.key_scope import KeyScope
 from headwater.events.redaction_rules import redact_text
+from headwater.identity.callers import Access
 from headwater.receiver import Answer, Refusal, Request
 from headwater.receiver.body import check_headers, read_body
 from headwater.receiver.refusals import Refusals
@@ -64,7 +65,7 @@ class Receiver:
         """Take one event: 200 `{}`, or the status that docs/api.md lists; with ORIGIN also what is no event."""
         key = None
         try:
-            key = self._admit(request)
+            key = await self._admit(request)
             body = await read_body(request.headers, request.body, self._limits.max_body_bytes)
             large = len(body) > LARGE
             is_line = ORIGIN in request.headers
@@ -78,7 +79,7 @@ class Receiver:
         """Take a JSON array: 204 if all is well, else 200 naming the items that were not taken, each by index."""
         key = None
         try:
-            key = self._admit(request)
+            key = await self._admit(request)
             body = await read_body(request.headers, request.body, self._limits.max_body_bytes)
             items = await _in_thread_if_large(body, _items, body)
             good, bad = await _in_thread_if_large(body, _sort_out, key, items)
@@ -100,11 +101,11 @@ class Receiver:
             except LogUnavailable:
                 self.refusals.give_back(notes)
 
-    def _admit(self, request: Request) -> Key:
+    async def _admit(self, request: Request) -> Caller:
         if request.method != "POST":
             raise Refusal(405, "method", f"{request.method} is not taken here.", "Use POST.")
         check_headers(request.headers)
-        key = self._access.find(request.headers, request.query)
+        key = await self._access.find(request.headers, request.query, request.method)
         if key is None:
             raise Refusal(
                 401,
@@ -126,7 +127,7 @@ class Receiver:
             raise Refusal(503, "log_unavailable", f"{what}.", fix) from error
         RECEIVED.inc(len(records))
 
-    def _refused(self, refusal: Refusal, request: Request, route: str, key: Key | None) -> Answer:
+    def _refused(self, refusal: Refusal, request: Request, route: str, key: Caller | None) -> Answer:
         self.refusals.add(refusal, route, key.name if key else None, request.headers.get("user-agent"))
         return refusal.answer()
 
@@ -135,7 +136,7 @@ async def _in_thread_if_large(body: bytes, work: Callable[..., T], *arguments: o
     return work(*arguments) if len(body) < LARGE else await asyncio.to_thread(work, *arguments)
 
 
-def _checked_envelope(key: Key, body: bytes) -> Envelope:
+def _checked_envelope(key: Caller, body: bytes) -> Envelope:
     try:
         envelope = read_envelope(body)
     except InvalidEvent as error:
@@ -151,7 +152,7 @@ def _checked_envelope(key: Key, body: bytes) -> Envelope:
     return envelope
 
 
-def _about(key: Key, body: bytes, is_line: bool) -> str:
+def _about(key: Caller, body: bytes, is_line: bool) -> str:
     """Return the key of an event's log partition.
 
     is_line: it stands in a file of events, where nobody could be told that it is none: the parser quarantines it. A
@@ -175,7 +176,7 @@ def _items(body: bytes) -> list[bytes]:
     return items
 
 
-def _sort_out(key: Key, items: Sequence[bytes]) -> tuple[list[tuple[bytes, str]], dict[int, Refusal]]:
+def _sort_out(key: Caller, items: Sequence[bytes]) -> tuple[list[tuple[bytes, str]], dict[int, Refusal]]:
     """Return what is well, each with the key of its log partition, and what is refused by index."""
     good, bad = [], {}
     for index, item in enumerate(items):
@@ -199,7 +200,7 @@ def _batch_answer(received: int, bad: dict[int, Refusal]) -> Answer:
     return Answer(200, msgspec.json.encode({"status": "partial_success", "summary": summary, "failed_events": failed}))
 
 
-def _metadata(request: Request, key: Key) -> str:
+def _metadata(request: Request, key: Caller) -> str:
     sent = request.headers
     return _encoded_metadata(
         key.name,

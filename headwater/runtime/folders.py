@@ -1,15 +1,18 @@
 """The data folder of one machine, and who holds which role on it."""
 
+import errno
 import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from headwater.errors import WrongSetting
+from headwater.errors import Retry, WrongSetting
+from headwater.eventlog.segments import sync_folder
 from headwater.runtime.private import close_to_others
 from headwater.settings import Settings
+from headwater.storage_faults import explain, on_disk, passes
 
 FORMAT = 1
 MARKER = "format"
@@ -21,7 +24,7 @@ RESTORING = "restoring"
 def prepare_folder(settings: Settings) -> Path:
     """Create the data folder if it is missing, and close it to other accounts.
 
-    Raises WrongSetting if it cannot be used by this version.
+    Raises WrongSetting if it cannot be used by this version, Retry while its disk takes nothing.
     """
     folder = data_folder(settings)
     try:
@@ -29,12 +32,12 @@ def prepare_folder(settings: Settings) -> Path:
             (folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
         marker = folder / MARKER
         if not marker.exists():
-            marker.touch(mode=0o600)
-            marker.write_text(f"{FORMAT}\n")
+            write_whole(marker, b"%d\n" % FORMAT)
         found = marker.read_text().strip()
-        if not os.access(folder / "run", os.W_OK):
-            raise PermissionError(13, "Permission denied", str(folder / "run"))
+        _check_writable(folder / "run")
     except OSError as error:
+        if passes(error):
+            raise Retry(f"Cannot use the data folder {folder}: {explain(error, 'data')}") from error
         raise WrongSetting(
             f"Cannot use the data folder {folder}: {error.strerror}. Choose another with --data."
         ) from error
@@ -44,8 +47,46 @@ def prepare_folder(settings: Settings) -> Path:
             f"The data folder {folder} has format {found[:20]}, this Headwater writes format {FORMAT}. "
             "Use the newer Headwater that made it, or another folder with --data."
         )
-    close_to_others(folder)
+    with on_disk(f"use the data folder {folder}"):
+        close_to_others(folder)
     return folder
+
+
+def write_whole(path: Path, text: bytes) -> None:
+    """Write a file whole, for us alone: who reads it finds this text or the one before, also on a disk that fills."""
+    fresh = path.with_suffix(".new")
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(text)
+    fresh.replace(path)
+
+
+def write_durably(path: Path, text: str) -> None:
+    """Write a file whole, and it is on disk when this returns."""
+    fresh = path.with_suffix(".new")
+    with fresh.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    sync_folder(path.parent)
+
+
+@contextmanager
+def usable(folder: Path) -> Iterator[None]:
+    """Raise WrongSetting where a folder that was named cannot be used for another reason than a disk that is full."""
+    try:
+        yield
+    except OSError as error:
+        if passes(error):
+            raise
+        raise WrongSetting(f"Cannot use {folder}: {error.strerror}. Name another folder.") from error
+
+
+def _check_writable(folder: Path) -> None:
+    """Raise OSError where nothing may be written: because of rights, or because the disk was mounted so."""
+    if not os.access(folder, os.W_OK):
+        number = errno.EROFS if os.statvfs(folder).f_flag & os.ST_RDONLY else errno.EACCES
+        raise OSError(number, os.strerror(number), str(folder))
 
 
 def existing_folder(settings: Settings) -> Path:
@@ -74,9 +115,14 @@ def data_folder(settings: Settings) -> Path:
 
 @contextmanager
 def folder_lock(folder: Path, name: str, *, wait_s: float) -> Iterator[None]:
-    """Hold one role on a data folder; raises WrongSetting if another process holds it after `wait_s` seconds."""
+    """Hold one role on a data folder.
+
+    Raises WrongSetting if another process holds it after `wait_s` seconds, Retry while its disk takes nothing.
+    """
     path = folder / "run" / f"{name}.lock"
-    with path.open("a+") as file:
+    with ExitStack() as stack:
+        with on_disk(f"use {folder}"):
+            file = stack.enter_context(path.open("a+"))
         deadline = time.monotonic() + wait_s
         while True:
             try:

@@ -1,5 +1,7 @@
 """What was taken of files, kept beside the lake between two runs of a timer, which may come to different machines."""
 
+from hashlib import blake2b
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
 class LedgerCopy:
     """The file of a ledger on this machine, and its copy in the lake where that is at an address.
 
-    A run that ends without storing it has its events sent again: duplicates to the lake.
+    A run that ends without storing it has its events sent again: duplicates to the lake. It travels only when it has
+    changed: it has 130 bytes for each file that there ever was.
     """
 
     def __init__(self, settings: Settings, folder: Path) -> None:
@@ -25,31 +28,37 @@ class LedgerCopy:
         self._settings = settings
         self._client: BlobClient | None = None
         self._version: str | None = None
+        self._stored = b""
 
     def fetch(self) -> None:
         """Get what another machine may have stored meanwhile; raises LakeUnavailable."""
         if not is_lake_remote(self._settings):
             return
+        from azure.core import MatchConditions
         from azure.core.exceptions import AzureError, ResourceNotFoundError
 
         self._client = self._client or self._open()
+        newer: dict[str, Any] = {"etag": self._version, "match_condition": MatchConditions.IfModified}
         try:
-            found = self._client.download_blob()
+            found = self._client.download_blob(**(newer if self._version and self._digest() == self._stored else {}))
             text = found.readall()
         except ResourceNotFoundError:
             self._version = None
             return
         except AzureError as error:
+            if getattr(error, "status_code", None) == HTTPStatus.NOT_MODIFIED:
+                return
             raise LakeUnavailable(f"Cannot read what was taken of files: {explain(error, 'lake')}") from error
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         for left in self.path.parent.glob(f"{self.path.name}*"):
             left.unlink()  # with what a run that was cut off has left beside it
         self.path.write_bytes(text)
-        self._version = found.properties.etag
+        self._version, self._stored = found.properties.etag, self._digest()
 
     def store(self) -> None:
         """Keep the file, which nobody may have open; raises LakeUnavailable, also where another run was faster."""
-        if self._client is None:
+        digest = self._digest()
+        if self._client is None or (self._version and digest == self._stored):
             return
         from azure.core import MatchConditions
         from azure.core.exceptions import AzureError
@@ -61,7 +70,13 @@ class LedgerCopy:
             )
         except AzureError as error:
             raise LakeUnavailable(f"Cannot keep what was taken of files: {explain(error, 'lake')}") from error
-        self._version = said["etag"]
+        self._version, self._stored = said["etag"], digest
+
+    def _digest(self) -> bytes:
+        """Return what stands for the file as it is; a run that was cut off has left more beside it, which is not it."""
+        if not self.path.exists() or self.path.with_name(f"{self.path.name}-wal").exists():
+            return b"unlike any"
+        return blake2b(self.path.read_bytes()).digest()
 
     def _open(self) -> "BlobClient":
         lake, options = lake_place(self._settings)

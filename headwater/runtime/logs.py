@@ -1,11 +1,13 @@
 """The event log that the settings name, for its writer and for its readers."""
 
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from pathlib import Path
 
-from headwater.eventlog import Claims, Log, LogReader, Readers
+from headwater.eventlog import Claims, LakeCheck, Log, LogReader, Readers
 from headwater.eventlog.log_registry import KINDS
 from headwater.extras import extra
+from headwater.runtime.storage import lake_place, open_bronze
 from headwater.settings import Settings
 
 
@@ -16,7 +18,7 @@ def open_log(settings: Settings, folder: Path, claims: Claims, on_commit: Callab
     """
     kind = KINDS[settings.log]
     with extra(kind.extra):
-        return kind.open_log(settings, folder, claims, on_commit)
+        return kind.open_log(settings, folder, claims, on_commit, _lake_check(settings, folder))
 
 
 def import_log(settings: Settings) -> None:
@@ -41,6 +43,18 @@ def log_readers(settings: Settings, folder: Path) -> Readers:
 def is_log_made(settings: Settings, folder: Path) -> bool:
     """Tell whether the log is there; a log on our own disk is made by `serve`, which may still be starting."""
     return KINDS[settings.log].is_made(folder)
+
+
+def _lake_check(settings: Settings, folder: Path) -> LakeCheck:
+    """Return what holds the log against the lake of these settings."""
+    name = sha256(lake_place(settings)[0].encode()).hexdigest()[:16]
+
+    def check() -> None:
+        from headwater.parser.log_match import check_log_is_of_lake
+
+        check_log_is_of_lake(open_log_readers(settings, folder), open_bronze(settings))
+
+    return LakeCheck(name, check)
 
 
 def begin_log(settings: Settings, folder: Path) -> Sequence[LogReader]:

@@ -4,12 +4,16 @@ import logging
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+from headwater.errors import WrongSetting
 from headwater.settings import Settings
 
-OURS = ("log", "claims", "lake", "index", "run", "format")
-"""What Headwater makes in a data folder. `rules` is its user's."""
+OURS = ("log", "log.acknowledged", "claims", "lake", "index", "run", "identity", "format")
+"""What Headwater makes in a data folder."""
+_USERS = ("rules", "sinks.yml")
+"""What its user puts into it."""
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -33,19 +37,14 @@ def close_to_others(folder: Path) -> None:
     """Take all rights on a data folder from other accounts, with a warning if they had some.
 
     Of a folder that holds other things than ours, too, such as somebody's home, only our part is closed.
+    Raises WrongSetting where this account may not do that, or its file system keeps no modes; OSError.
     """
-    try:
-        opened = [path for path in _doors(folder) if path.exists() and path.stat().st_mode & _OTHERS]
-        for path in opened:
-            path.chmod(stat.S_IMODE(path.stat().st_mode) & ~_OTHERS)  # the door first, then what is behind it
-            for inside in _within(path) if path != folder else ():
+    opened = [path for path in _doors(folder) if path.exists() and _is_open(path)]
+    for path in opened:
+        _close_door(path, folder)
+        for inside in _within(path) if path != folder else ():
+            with suppress(PermissionError):  # of another account, which has brought it behind the door
                 _take_rights(inside)
-    except OSError as error:
-        log.warning(
-            "Other accounts may read the data in %s: %s. Let the folder belong to the account that runs Headwater.",
-            folder, error,
-        )  # fmt: skip
-        return
     if opened:
         names = ", ".join(map(str, opened))
         log.warning(
@@ -53,9 +52,24 @@ def close_to_others(folder: Path) -> None:
         )
 
 
+def _close_door(path: Path, folder: Path) -> None:
+    with suppress(PermissionError):
+        path.chmod(stat.S_IMODE(path.stat().st_mode) & ~_OTHERS)
+    if _is_open(path):
+        raise WrongSetting(
+            f"Other accounts have rights on {path}, where raw bodies lie, and this account cannot take them: it "
+            "belongs to another, or its file system keeps no modes. Let it belong to the account that runs Headwater, "
+            f"mount it with umask=077, or name a folder that is made then with --data, such as {folder / 'headwater'}."
+        )
+
+
+def _is_open(path: Path) -> bool:
+    return bool(path.stat().st_mode & _OTHERS)
+
+
 def _doors(folder: Path) -> list[Path]:
     parts = [folder / name for name in OURS]
-    strangers = {path.name for path in folder.iterdir()} - {*OURS, "rules"}
+    strangers = {path.name for path in folder.iterdir()} - {*OURS, *_USERS}
     return parts if strangers else [folder, *parts]
 
 

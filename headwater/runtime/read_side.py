@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from headwater.access import Access
 from headwater.api.app import ReadApi, ReadFrom, SendAgain
 from headwater.api.live_feed import Live
 from headwater.api.marquez.marquez_routes import MarquezApi, Post
+from headwater.api.sign_in_routes import SignInRoutes
 from headwater.eventlog import Readers
+from headwater.identity.key_desk import KeyDesk
 from headwater.index.reading.index_search import Search
 from headwater.index.reading.view_opener import ViewOpener
+from headwater.lake.admin_log import open_admin_log
+from headwater.runtime.identities import open_access, open_recorder, open_sign_in
 from headwater.runtime.indexes import open_freshness, open_index_home, open_rules
-from headwater.runtime.storage import open_bronze
+from headwater.runtime.storage import lake_place, open_bronze
 from headwater.settings import Settings, settings_shown
 from headwater.web.pages import Web
 
@@ -28,7 +31,11 @@ class ReadSide:
 
     def __init__(self, settings: Settings, folder: Path, readers: Callable[[], Readers]):
         """readers: opens the log for reading; called for each that asks on a thread of its own."""
-        self.access = Access(settings.keys)
+        self.access = open_access(settings, folder)
+        self._sign_in = open_sign_in(settings, self.access)
+        self._keys = KeyDesk(self.access.file, settings.keys) if self.access.file else None
+        self._record = open_recorder(settings)
+        self._admin_log = open_admin_log(*lake_place(settings))
         self.bronze = open_bronze(settings)
         self.readers = readers()
         self.freshness = open_freshness(settings, folder, readers())
@@ -52,9 +59,23 @@ class ReadSide:
         """Build the application. Without send_again, post, sinks it changes nothing; more: routes before the page."""
         open_views, search, freshness = self._open_views, self._search, self.freshness
         answers_from = ReadFrom(
-            self.readers, self.bronze, self.access, open_views, search, freshness, self._shown, send_again, live, sinks
+            self.readers,
+            self.bronze,
+            self.access,
+            open_views,
+            search,
+            freshness,
+            self._shown,
+            self._record,
+            self._admin_log,
+            self._keys,
+            send_again,
+            live,
+            sinks,
         )
         app = ReadApi(answers_from).app()
-        marquez = MarquezApi(open_views, search, self.bronze, self.access, freshness, post=post)
-        app.routes.extend([*marquez.routes(), *more, *Web().routes()])
+        marquez = MarquezApi(open_views, search, self.bronze, self.access, freshness, record=self._record, post=post)
+        app.routes.extend(
+            [*marquez.routes(), *more, *SignInRoutes(self.access, self._sign_in).routes(), *Web().routes()]
+        )
         return app

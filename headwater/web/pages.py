@@ -27,7 +27,7 @@ _HEADERS = {
     "vary": "accept-encoding",
 }
 _NEVER_CHANGES = "public, max-age=31536000, immutable"
-_NOT_THE_PAGES = ("/api/", "/health/", "/assets/")
+_NOT_THE_PAGES = ("/api/", "/auth/", "/health/", "/assets/")
 _SMALL = 1_000
 
 _NOT_BUILT = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Headwater</title>

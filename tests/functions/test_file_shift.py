@@ -2,6 +2,7 @@
 
 import json
 import logging
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from functions.ingest.file_shift import FileShift
 from headwater.errors import LakeUnavailable, WrongSetting
 from headwater.eventlog.sqlite_reader import SqliteLogReader
 from headwater.file_intake.batch_sending import BATCH
-from headwater.file_intake.taken_ledger import TakenLedger
+from headwater.file_intake.taken_ledger import TakenFile, TakenLedger
 from headwater.runtime.ledger_copy import LedgerCopy
 from headwater.settings import Settings
 from tests.azurite import KEY, Storage
@@ -62,7 +63,7 @@ def test_each_run_takes_what_is_new_and_says_so(tmp_path: Path, folder: Path, ca
     shift.run()
 
     assert logged(tmp_path / "data") == [*sent, b"{no json", *more]
-    first, second = (record.getMessage() for record in caplog.records)
+    first, second = (record.getMessage() for record in caplog.records if record.name.startswith("functions"))
     assert f"1 looked at, {BATCH + 3} events taken, 1 lines rejected" in first
     assert f"{folder}/a.ndjson:{BATCH + 4}: no event" in first
     assert "2 looked at, 2 events taken, 0 lines rejected" in second
@@ -122,11 +123,32 @@ def test_a_run_on_another_machine_knows_what_was_taken(
     assert (logged(tmp_path / "one"), logged(tmp_path / "two")) == (sent, more)
 
 
+def test_what_was_taken_travels_only_when_it_has_changed(tmp_path: Path, folder: Path, storage: Storage) -> None:
+    write(folder / "a.ndjson", events(3))
+    shift = FileShift(settings(tmp_path / "one", folder, **storage.lake(account_key=KEY)))
+    ledger = tmp_path / "one/ingest/taken.sqlite"
+
+    def asked() -> tuple[list[str], int]:
+        """Run; return how the ledger's copy was asked for, and which file is this machine's."""
+        before = len(storage.requests)
+        shift.run()
+        about = [each for each in storage.requests[before:] if "taken.sqlite" in each]
+        return [each.split()[0] for each in about], ledger.stat().st_ino
+
+    first, own = asked()
+    assert first == ["GET", "PUT"]
+    assert asked() == (["GET"], own)
+    write(folder / "b.ndjson", events(1))
+    assert asked() == (["GET", "PUT"], own)
+    assert asked() == (["GET"], own)
+
+
 def test_of_two_runs_at_once_one_keeps_its_ledger(tmp_path: Path, folder: Path, lake: dict[str, Any]) -> None:
     one, two = (LedgerCopy(settings(tmp_path / name, folder, **lake), tmp_path / name) for name in ("one", "two"))
     for copy in (one, two):
         copy.fetch()
-        TakenLedger(copy.path).close()
+        with closing(TakenLedger(copy.path)) as ledger:
+            ledger.keep([TakenFile("file", str(copy.path), str(copy.path))])
     one.store()
 
     with pytest.raises(LakeUnavailable, match="Cannot keep what was taken"):

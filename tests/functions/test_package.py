@@ -71,7 +71,7 @@ def test_nothing_else_is_shipped_by_either_list() -> None:
 
 @pytest.mark.slow
 def test_requirements_cover_every_import_and_nothing_more() -> None:
-    required = pinned((ROOT / "requirements.txt").read_text())
+    required = pinned((ROOT / "tools" / "function-app.in").read_text())
     found = packages_distributions()
     needed = {"aiohttp"}  # azure-identity's asynchronous credentials import it
     for name in SHIPPED:
@@ -94,12 +94,24 @@ def distribution(module: str, found: dict[str, list[str]] | object) -> str:
 
 
 def test_the_app_installs_the_versions_that_were_tested() -> None:
-    required = pinned((ROOT / "requirements.txt").read_text())
+    required = pinned((ROOT / "tools" / "function-app.in").read_text())
+    installed = pinned((ROOT / "requirements.txt").read_text())
+    assert required.items() <= installed.items()
     developed, worker = pinned(LOCKS["requirements-dev.lock"]), pinned(LOCKS["requirements-functions.lock"])
-    assert {name: worker[name] for name in required} == required
+    assert {name: worker[name] for name in installed} == installed
     shared = required.keys() & developed.keys() - {"azure-functions"}  # one version per Python there
     assert {name: developed[name] for name in shared} == {name: required[name] for name in shared}
     assert (
         f"azure-functions=={required['azure-functions']} ; python_full_version >= '3.13'"
         in (LOCKS["requirements-dev.lock"])
     )
+
+
+@pytest.mark.parametrize("lock", sorted(ROOT.glob("requirements*")), ids=lambda path: path.name)
+def test_what_is_installed_has_a_hash(lock: Path) -> None:
+    """Of the app, too: pip then takes nothing without one, and nothing that is not named."""
+    blocks = re.split(r"(?m)^(?=[a-zA-Z0-9])", lock.read_text())[1:]
+    assert blocks
+    assert [
+        block for block in blocks if not re.match(r"[\w.-]+(\[[\w,-]+])?==.*\\\n +--hash=sha256:[0-9a-f]{64}", block)
+    ] == []

@@ -7,7 +7,7 @@ import pytest
 from deltalake import DeltaTable
 
 from headwater.errors import LogUnavailable
-from headwater.parser.attempts import MAX_DEATHS, Attempts
+from headwater.lake.attempts import MAX_DEATHS, Attempts
 from headwater.parser.partitions import Partition, Partitions
 from tests.made_events import body, run_event
 from tests.parsing import World

@@ -48,6 +48,12 @@ NOT_IN_AZURE = {
     "lake_options": "the identity opens the lake",
     "claims_options": "the identity opens the claims",
     "ingest_options": "the identity opens the folders",
+    "keys_file": "a file of one machine; keys are in the vault, as hashes",
+    **dict.fromkeys(
+        ("oidc_issuer", "oidc_audience", "oidc_roles", "oidc_client_id", "oidc_client_secret", "oidc_redirect_url"),
+        "an app setting of who has registered an application",
+    ),
+    "session_key": "with oidc_client_id, where several instances answer",
 }
 DEFAULT_FITS = {"max_body_bytes", "claim_bytes", "queued_bytes", "record_cpu_s", "rules", "flush_s", "bronze_keep_days"}
 """`flush_s` is the least distance of a process's commits, 1 s; how long events gather is the host's part."""

@@ -15,14 +15,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from headwater.access import Access, Role
+from headwater.access import Caller, Role
+from headwater.api.acts import Recorder, actor_of, outcome_of
 from headwater.api.freshness import FreshnessMeter
 from headwater.api.marquez import datasets, event_lists, jobs, marquez_search, namespaces, run_answers, stats, writes
 from headwater.api.marquez.column_lineage import get_column_lineage
+from headwater.api.marquez.decoded_paths import Pieces, names_in, pieces_of
 from headwater.api.marquez.requests import Asked, LookAgain, Refused, Unknown, as_of, no_such_page
 from headwater.api.marquez.table_lineage import get_lineage
 from headwater.api.marquez.writes import Write
-from headwater.errors import GiveUp, NotKnown, Retry, WrongQuestion
+from headwater.api.refusing import AGAIN, json_response
+from headwater.errors import Behind, GiveUp, NotKnown, Retry, WrongQuestion
+from headwater.identity.callers import Access
 from headwater.index.reading.catalog import Catalog
 from headwater.index.reading.index_search import Search
 from headwater.index.reading.view_opener import ViewOpener
@@ -100,9 +104,11 @@ class MarquezApi:
         access: Access,
         freshness: FreshnessMeter,
         *,
+        record: Recorder,
         post: Post | None,
     ):
-        """post: None where this process only reads."""
+        """record: writes down who changed what; post: None where this process only reads."""
+        self._record = record
         self._open_views = open_views
         self._bronze = bronze
         self._access = access
@@ -129,25 +135,35 @@ class MarquezApi:
 
     async def _endpoint(self, table: "_Table", base: str, request: Request) -> Response:
         try:
-            self._admit(request, "read" if request.method in ("GET", "HEAD") else "admin")
+            caller = await self._admit(request, "read" if request.method in ("GET", "HEAD") else "admin")
             path, methods = _find(table, base, request)
             answer = methods.get("GET" if request.method == "HEAD" else request.method)
             if answer is None:
                 raise Refused(405, {"code": 405, "message": "HTTP 405 Method Not Allowed"})
             body = b"" if request.method == "GET" else await _read_body(request)
             found = await asyncio.to_thread(self._answer, answer, path, request, body)
-            return await self._write(found, request) if isinstance(found, Write) else found
+            if not isinstance(found, Write):
+                return found
+            done = await self._write(found, request)
+            await self._note(request, caller, done)
+            return done
         except Refused as error:
-            return _json(error.status, error.body)
+            return json_response(error.status, error.body)
 
-    def _admit(self, request: Request, role: Role) -> None:
-        key = self._access.find(dict(request.headers), request.url.query)
+    async def _note(self, request: Request, caller: Caller, done: Response) -> None:
+        """Write down that a tag was set, or something deleted: by its address, which says on what."""
+        actor, outcome = actor_of(request, caller), outcome_of(done.status_code)
+        await asyncio.to_thread(self._record, actor, f"marquez {request.method}", request.url.path, outcome, "")
+
+    async def _admit(self, request: Request, role: Role) -> Caller:
+        key = await self._access.find(dict(request.headers), request.url.query, request.method)
         if key is None:
             raise Refused(
                 401, {"code": 401, "message": "The key is missing or wrong. Send `Authorization: Bearer KEY`."}
             )
         if not key.may(role):
             raise Refused(403, {"code": 403, "message": f"Key {key.name!r} has not the role `{role}`."})
+        return key
 
     def _answer(self, answer: Answering, path: Mapping[str, str], request: Request, body: bytes) -> Response | Write:
         try:
@@ -157,13 +173,15 @@ class MarquezApi:
             if callable(found):
                 with self._one_at_a_time:
                     found = found(self._bronze)
-            return _json(200, found)
+            return json_response(200, found)
         except (WrongQuestion, NotKnown) as error:
-            return _json(400, {"code": 400, "message": str(error)})
+            return json_response(400, {"code": 400, "message": str(error)})
         except Refused:
             raise
+        except Behind as error:
+            return json_response(503, {"code": 503, "message": str(error)}, AGAIN)
         except (GiveUp, Retry) as error:
-            return _json(503, {"code": 503, "message": str(error)})
+            return json_response(503, {"code": 503, "message": str(error)})
 
     def _look(self, answer: Answering, path: Mapping[str, str], request: Request, body: bytes) -> Any:
         snapshot = as_of(request.query_params)
@@ -187,19 +205,19 @@ class MarquezApi:
         carried = {name: request.headers[name] for name in _CREDENTIALS if name in request.headers}
         status, said = await self._post(msgspec.json.encode(found.event), carried, request.url.query)
         if status != 200:
-            return _json(status, {"code": status, "message": said.decode()})
-        return _json(201 if request.method == "POST" else 200, found.answer)
+            return json_response(status, {"code": status, "message": said.decode()})
+        return json_response(201 if request.method == "POST" else 200, found.answer)
 
 
 _CREDENTIALS = ("authorization", "x-functions-key", "user-agent")
-_Table = list[tuple[re.Pattern[str], re.Pattern[str], dict[str, Answering]]]
+_Table = list[tuple[re.Pattern[str], Pieces, dict[str, Answering]]]
 
 
 def _compile(routes: Mapping[str, dict[str, Answering]]) -> _Table:
     return [
         (
             re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", pattern)),
-            re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>.+)", pattern), re.DOTALL),
+            pieces_of(pattern),
             methods,
         )
         for pattern, methods in routes.items()
@@ -215,10 +233,10 @@ def _find(table: _Table, base: str, request: Request) -> tuple[dict[str, str], d
         if match:
             return {name: unquote(text, errors="replace") for name, text in match.groupdict().items()}, methods
     plain = request.url.path if not raw else request.scope["path"]
-    for _, loose, methods in table:
-        match = loose.fullmatch(plain[len(base) :])
-        if match:
-            return match.groupdict(), methods
+    for _, pieces, methods in table:
+        names = names_in(plain[len(base) :], pieces)
+        if names is not None:
+            return names, methods
     if request.method == "POST":
         raise HTTPException(404)  # an event sent astray: its producer is told in the receiver's words
     raise no_such_page()
@@ -232,7 +250,3 @@ async def _read_body(request: Request) -> bytes:
             raise Refused(413, {"code": 413, "message": f"The body is larger than {_MAX_BODY} bytes."})
         parts.append(chunk)
     return b"".join(parts)
-
-
-def _json(status: int, value: Any) -> Response:
-    return Response(msgspec.json.encode(value), status, media_type="application/json")

@@ -7,6 +7,15 @@ from msgspec import Meta, field
 from headwater.questions.answers.answer_parts import AnswerStruct, Count, Job, Time
 
 
+class LostRange(AnswerStruct):
+    """Records that the log acknowledged and that no table has, both ends included."""
+
+    incarnation: str
+    partition: str
+    from_sequence: int
+    to_sequence: int
+
+
 class Audit(AnswerStruct):
     """Every acknowledged event is in exactly one table."""
 
@@ -17,11 +26,23 @@ class Audit(AnswerStruct):
     rejected: int
     refused: int
     pending: int
+    lost: int
     balanced: bool
+    lost_ranges: list[LostRange]
+    trouble: str | None
+    index: "IndexLag | None" = None
 
 
 Age = Annotated[float, Meta(ge=0)]
 """Of the oldest event that waits, in seconds; 0 where none does."""
+
+
+class IndexLag(AnswerStruct):
+    """What questions do not know: how many events wait, the age of the oldest, how many the index could not take."""
+
+    events: Count
+    seconds: Age
+    set_aside: Count
 
 
 class GoldFreshness(AnswerStruct):
@@ -32,11 +53,15 @@ class GoldFreshness(AnswerStruct):
 
 
 class Freshness(AnswerStruct):
-    """Age of the oldest acknowledged event that questions cannot see yet: of those in the log, and those in bronze."""
+    """Age of the oldest acknowledged event that questions cannot see yet: of those in the log, and those in bronze.
+
+    events: how many of both there are.
+    """
 
     seconds: Age
     log: Age
     bronze: Age
+    events: Count
     gold: GoldFreshness | None
 
 

@@ -26,8 +26,8 @@ class FoundFile(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """Return the path as text: a name on a disk may hold bytes that are none."""
-        return self.path.encode("utf-8", "backslashreplace").decode()
+        """Return the path as one line of text: a name may hold bytes that are none, line ends, and worse."""
+        return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in self.path)
 
 
 class FileGone(Exception):

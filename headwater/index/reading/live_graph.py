@@ -178,7 +178,8 @@ class LiveGraph(Snapshot):
     def was_read(self, dataset: Name) -> bool:
         """Tell whether some run, be it long ago, read a dataset to write another."""
         query = (
-            "SELECT 1 FROM reads r JOIN edge_sets e ON e.number = r.edge_set WHERE r.name = ? AND e.runs > 0 LIMIT 1"
+            "SELECT 1 FROM reads r JOIN edges v ON v.read_set = r.read_set JOIN edge_sets e ON e.number = v.edge_set "
+            "WHERE r.name = ? AND e.runs > 0 LIMIT 1"
         )
         return bool(self.sql.execute(query, (self.names.known(dataset) or 0,)).fetchone())
 

@@ -69,7 +69,7 @@ class RunHistory:
         """Yield what a run read by its column lineage: some producers report no inputs beside it (rule 5)."""
         query = (
             "SELECT DISTINCT d.name FROM run_keys k JOIN votes v ON v.run = k.id "
-            "JOIN reads d ON d.edge_set = v.edge_set WHERE k.key = ?"
+            "JOIN edges e ON e.edge_set = v.edge_set JOIN reads d ON d.read_set = e.read_set WHERE k.key = ?"
         )
         return (self._names.name(number) for (number,) in self._sql.execute(query, (key,)))
 
@@ -92,7 +92,8 @@ class RunHistory:
             (number, time_us),
         ).fetchone()[0]
         rows = self._sql.execute(
-            "SELECT DISTINCT k.key, v.time_us, r.job FROM reads d JOIN votes v ON v.edge_set = d.edge_set "
+            "SELECT DISTINCT k.key, v.time_us, r.job FROM reads d JOIN edges e ON e.read_set = d.read_set "
+            "JOIN votes v ON v.edge_set = e.edge_set "
             "JOIN runs r ON r.run = v.run JOIN run_keys k ON k.id = v.run "
             "WHERE d.name = ? AND v.time_us >= ? AND v.time_us <= ? ORDER BY v.time_us LIMIT ?",
             (number, time_us, next_write or 1 << 62, SHOWN),

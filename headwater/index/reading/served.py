@@ -1,13 +1,19 @@
-"""How far the index is that questions read: whoever asks later sees at least that."""
+"""How far the index is that questions read, and what it could not take: whoever asks later sees at least that."""
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
+from typing import TypeVar
 
 from headwater.errors import LakeUnavailable
+from headwater.events.position import Source
 from headwater.index.home import IndexHome
 from headwater.index.stored.database import open_for_reading
 from headwater.index.stored.progress import read_progress
+from headwater.index.stored.set_aside import SetAside, set_aside_since
 from headwater.lake.bronze_follower import Progress
+
+T = TypeVar("T")
 
 
 def served_progress(home: IndexHome) -> Progress:
@@ -16,10 +22,20 @@ def served_progress(home: IndexHome) -> Progress:
     A question takes what its file holds before it answers, and another file is switched to only when it holds more.
     Raises LakeUnavailable.
     """
+    return _asked(home, read_progress, {})
+
+
+def served_set_aside(home: IndexHome, since_us: int, limit: int) -> tuple[list[tuple[Source, SetAside]], int]:
+    """Return the newest events that this file lacks for their own sake, and how many there are; raises as above."""
+    none: tuple[list[tuple[Source, SetAside]], int] = ([], 0)
+    return _asked(home, lambda sql: set_aside_since(sql, since_us, limit), none)
+
+
+def _asked(home: IndexHome, ask: Callable[[sqlite3.Connection], T], without: T) -> T:
     if not home.is_published():
-        return {}
+        return without
     try:
         with closing(home.opened(open_for_reading)[1]) as sql:
-            return read_progress(sql)
+            return ask(sql)
     except sqlite3.Error as error:
         raise LakeUnavailable(f"The index cannot be read ({error}). Ask again in a moment.") from error

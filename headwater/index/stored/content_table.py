@@ -35,7 +35,7 @@ class SqliteContents:
         """Return the lines of a lineage facet."""
         found = self._lineage.get(content_hash)
         if found is None:
-            lines = lines_from(self._value(content_hash))
+            lines = lines_from(self._value(content_hash, "lineage"))
             found = self._lineage.keep(content_hash, lines, len(lines))
         return found
 
@@ -43,15 +43,17 @@ class SqliteContents:
         """Return the columns of a schema."""
         found = self._schemas.get(content_hash)
         if found is None:
-            paths = paths_from(self._value(content_hash))
+            paths = paths_from(self._value(content_hash, "schema"))
             found = self._schemas.keep(content_hash, paths, len(paths))
         return found
 
     def _put(self, content_hash: str, kind: str, value: bytes) -> None:
         self._connection.execute("INSERT OR IGNORE INTO contents VALUES (?, ?, ?)", (content_hash, kind, value))
 
-    def _value(self, content_hash: str) -> bytes:
-        row = self._connection.execute("SELECT value FROM contents WHERE hash = ?", (content_hash,)).fetchone()
+    def _value(self, content_hash: str, kind: str) -> bytes:
+        """Read a facet as what it is: one that says nothing, `{}`, is equal as schema and as lineage."""
+        query = "SELECT value FROM contents WHERE hash = ? AND kind = ?"
+        row = self._connection.execute(query, (content_hash, kind)).fetchone()
         if row is None:
             raise KeyError(content_hash)
         value: bytes = row[0]

@@ -7,11 +7,12 @@ from typing import TypeVar
 
 import msgspec
 
-from headwater.errors import LakeUnavailable, WrongSetting
+from headwater.errors import HeadwaterError, InvalidEvent, LakeUnavailable, WrongSetting
 from headwater.index.stored.catalog_tables import CATALOG
 from headwater.index.stored.older_file import show_todays_tables
 from headwater.lineage.rules.rule_code import code_hash
 from headwater.opening import or_closed
+from headwater.storage_faults import explain
 
 FORMAT = 10
 OLDEST = 5
@@ -22,13 +23,20 @@ T = TypeVar("T")
 _AT_ONCE = 500
 
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+_OF_EVENTS = (
+    sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE,
+    sqlite3.SQLITE_MISUSE, sqlite3.SQLITE_INTERRUPT,
+)  # fmt: skip
 
 SCHEMA = """
 CREATE TABLE positions(incarnation TEXT, part TEXT, sequence INTEGER NOT NULL, PRIMARY KEY(incarnation, part));
+CREATE TABLE set_aside(
+  log TEXT, incarnation TEXT, part TEXT, sequence INTEGER, event_id TEXT, received_us INTEGER, at_us INTEGER,
+  reason TEXT, message TEXT, PRIMARY KEY(incarnation, part, sequence));
 CREATE TABLE names(
   id INTEGER PRIMARY KEY, namespace TEXT, name TEXT, generation TEXT NOT NULL DEFAULT '',
   UNIQUE(namespace, name, generation));
-CREATE TABLE contents(hash TEXT PRIMARY KEY, kind TEXT NOT NULL, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE contents(hash TEXT, kind TEXT, value BLOB NOT NULL, PRIMARY KEY(hash, kind)) WITHOUT ROWID;
 CREATE TABLE run_keys(id INTEGER PRIMARY KEY, key TEXT UNIQUE);
 CREATE TABLE mentions(id INTEGER PRIMARY KEY, digest BLOB UNIQUE, value BLOB NOT NULL);
 CREATE TABLE sayings(id INTEGER PRIMARY KEY, digest BLOB UNIQUE, value BLOB NOT NULL);
@@ -60,10 +68,12 @@ CREATE TABLE edge_sets(
   first_us INTEGER, last_us INTEGER, live INTEGER NOT NULL DEFAULT 0, latest INTEGER NOT NULL DEFAULT 0,
   reading INTEGER NOT NULL DEFAULT 0, explained BLOB, accounted BLOB,
   generation INTEGER NOT NULL DEFAULT 0, UNIQUE(grp, digest));
-CREATE TABLE edges(edge_set INTEGER PRIMARY KEY, value BLOB NOT NULL);
+CREATE TABLE edges(edge_set INTEGER PRIMARY KEY, value BLOB NOT NULL, read_set INTEGER);
+CREATE INDEX edges_of_reads ON edges(read_set);
+CREATE TABLE read_sets(id INTEGER PRIMARY KEY, digest BLOB UNIQUE);
 CREATE INDEX edge_sets_changed ON edge_sets(generation);
 CREATE INDEX edge_sets_unsaid ON edge_sets(generation) WHERE runs = 0;
-CREATE TABLE reads(name INTEGER, edge_set INTEGER, PRIMARY KEY(name, edge_set)) WITHOUT ROWID;
+CREATE TABLE reads(name INTEGER, read_set INTEGER, PRIMARY KEY(name, read_set)) WITHOUT ROWID;
 CREATE TABLE uses(name INTEGER, job_key INTEGER, PRIMARY KEY(name, job_key)) WITHOUT ROWID;
 CREATE TABLE seen(
   name INTEGER, credible INTEGER, time_us INTEGER, rank INTEGER, event_id TEXT, place INTEGER, schema TEXT,
@@ -106,9 +116,7 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
         connection.close()
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
-            raise LakeUnavailable(
-                f"Cannot open the index {path}: {error}. End what else has it open, or restore its disk."
-            ) from error
+            raise LakeUnavailable(f"Cannot open the index {path}: {explain(error, 'data')}") from error
         # damaged: it holds nothing that bronze does not hold
     remove(path)
     try:
@@ -152,6 +160,14 @@ def is_damage(error: BaseException) -> bool:
     if isinstance(error, sqlite3.Error):
         return error.sqlite_errorcode & 0xFF in _DAMAGE if hasattr(error, "sqlite_errorcode") else False
     return type(error) is msgspec.DecodeError  # a value that was cut or overwritten
+
+
+def is_of_events(error: Exception) -> bool:
+    """Tell whether an error comes of what events say; not of the disk, the lake, a setting or a damaged file."""
+    if isinstance(error, sqlite3.Error):
+        return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE) & 0xFF in _OF_EVENTS
+    ours = isinstance(error, HeadwaterError) and not isinstance(error, InvalidEvent)
+    return not (ours or isinstance(error, OSError) or is_damage(error))
 
 
 def remove(path: Path) -> None:

@@ -9,6 +9,7 @@ from headwater.index.stored.database import chunks, marks
 from headwater.index.stored.index_packing import encode, pack_edges, unpack_edges
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.lineage.edges.run_edges import OutputLineage, others_read
+from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.weighed import Weighed
 
 _ADD = (
@@ -49,6 +50,8 @@ class EdgeSetTable:
         self._numbers: dict[tuple[int, bytes], int] = {}
         self._contents: Weighed[int, OutputLineage] = Weighed()
         self._digests: Weighed[int, tuple[OutputLineage, bytes]] = Weighed()
+        self._last_read: tuple[tuple[Name, ...], tuple[Name, ...], int] = ((), (), 0)
+        self._last_names: set[Name] = set()
         self._packed: tuple[OutputLineage | None, bytes] = (None, b"")
 
     def number(self, job_output: int, lineage: OutputLineage) -> int:
@@ -61,8 +64,9 @@ class EdgeSetTable:
             found = self._numbers[job_output, digest] = int(
                 self._sql.execute(query, (job_output, digest)).fetchone()[0]
             )
-            self._sql.execute("INSERT OR IGNORE INTO edges VALUES (?, ?)", (found, self._pack(lineage)))
-            self._sql.executemany("INSERT OR IGNORE INTO reads VALUES (?, ?)", self._reads(found, lineage))
+            row = (found, self._pack(lineage), self._read_set(lineage))
+            self._sql.execute("INSERT OR IGNORE INTO edges VALUES (?, ?, ?)", row)
+            self._contents.keep(found, lineage, len(lineage.edges))
         return found
 
     def edges(self, number: int) -> OutputLineage:
@@ -109,15 +113,36 @@ class EdgeSetTable:
         )
         unsaid = [row[0] for row in self._sql.execute(query, (generation - _KEPT, _AT_ONCE)).fetchall()]
         for number in unsaid:
-            read = self._reads(number, self.edges(number))
-            self._sql.executemany("DELETE FROM reads WHERE name = ? AND edge_set = ?", read)
+            lineage = self.edges(number)
+            read = self._sql.execute("SELECT read_set FROM edges WHERE edge_set = ?", (number,)).fetchone()[0]
             self._sql.execute("DELETE FROM edges WHERE edge_set = ?", (number,))
+            if not self._sql.execute("SELECT 1 FROM edges WHERE read_set = ?", (read,)).fetchone():
+                gone = [(name, read) for name in self._read_names(lineage)]
+                self._sql.executemany("DELETE FROM reads WHERE name = ? AND read_set = ?", gone)
+                self._sql.execute("DELETE FROM read_sets WHERE id = ?", (read,))
             self._sql.execute(f"UPDATE edge_sets SET runs = {_FORGOTTEN} WHERE number = ?", (number,))
         if unsaid:
             self._numbers.clear()
+            self._last_read = ((), (), 0)
 
-    def _reads(self, number: int, lineage: OutputLineage) -> list[tuple[int, int]]:
-        return [(self._names.number(name), number) for name in {name.plain for name in others_read(lineage)}]
+    def _read_set(self, lineage: OutputLineage) -> int:
+        """Return the number of what is read, which the outputs of a run share, and the runs of many jobs."""
+        tables, also_read, number = self._last_read
+        own = lineage.output and lineage.output.plain
+        if lineage.tables is tables and lineage.also_read is also_read and own not in self._last_names:
+            return number
+        names = self._read_names(lineage)
+        digest = hashlib.sha256(encode(names)).digest()[:16]
+        self._sql.execute("INSERT OR IGNORE INTO read_sets(digest) VALUES (?)", (digest,))
+        number = int(self._sql.execute("SELECT id FROM read_sets WHERE digest = ?", (digest,)).fetchone()[0])
+        self._sql.executemany("INSERT OR IGNORE INTO reads VALUES (?, ?)", [(name, number) for name in names])
+        every = {name.plain for name in (*lineage.tables, *lineage.also_read)}
+        if own is not None and own not in every:
+            self._last_read, self._last_names = (lineage.tables, lineage.also_read, number), every
+        return number
+
+    def _read_names(self, lineage: OutputLineage) -> list[int]:
+        return sorted(self._names.number(name) for name in {name.plain for name in others_read(lineage)})
 
     def _digest(self, lineage: OutputLineage) -> bytes:
         """Digest an edge set; the same object, as the memory of contributions gives it, costs nothing."""

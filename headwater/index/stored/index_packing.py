@@ -87,6 +87,9 @@ def pack_edges(said: OutputLineage) -> bytes:
     def place(name: Name) -> int:
         return names.setdefault(name, len(names))
 
+    def places(found: tuple[Name, ...]) -> list[int]:
+        return [names.setdefault(name, len(names)) for name in found]
+
     output = place(said.output) if said.output else None
     for edge in said.edges:
         edges += (
@@ -97,10 +100,10 @@ def pack_edges(said: OutputLineage) -> bytes:
     packed: dict[str, Any] = {
         "output": output,
         "edges": edges,
-        "tables": [place(name) for name in said.tables],
-        "named": [place(name) for name in said.named],
-        "also_read": [place(name) for name in said.also_read],
-        "opaque": [place(name) for name in said.opaque],
+        "tables": (tables := places(said.tables)),
+        "named": places(said.named),
+        "also_read": places(said.also_read),
+        "opaque": tables if said.opaque is said.tables else places(said.opaque),
     }
     return encode(
         PackedEdges(

@@ -18,6 +18,8 @@ OF_OLDER = {
     ("votes", "last_us"): "time_us",
     ("parts", "saying"): "value",
     ("bindings", "id"): "row_number() OVER (ORDER BY time_us)",
+    ("edges", "read_set"): "edge_set",
+    ("reads", "read_set"): "edge_set",
 }
 """Table and column → SQL of what an older file has in its place."""
 

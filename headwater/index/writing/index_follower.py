@@ -5,30 +5,43 @@ import time
 from collections.abc import Mapping
 from functools import partial
 
-from headwater.errors import LakeUnavailable
+from headwater.errors import InvalidEvent, LakeUnavailable
 from headwater.events.position import Source
 from headwater.events.times import iso
 from headwater.index.home import IndexHome
-from headwater.index.stored.database import is_damage
+from headwater.index.stored.database import is_damage, is_of_events
+from headwater.index.stored.set_aside import SetAside
 from headwater.index.writing.indexer import Indexer
-from headwater.lake.bronze_follower import sources_ahead, stored_bodies, stored_events
+from headwater.index.writing.work_bound import EVENT_CPU_S, WorkBound
+from headwater.lake.attempts import BATCH_RECORDS, Attempts
+from headwater.lake.bronze_follower import BronzeEvent, sources_ahead, stored_bodies, stored_events, stored_heads
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.names.canonical_names import NameRules
+from headwater.storage_faults import on_disk
 from headwater.tables import REJECTED
 
 log = logging.getLogger(__name__)
 
 _TOLD = 100
 NOT_TOLD: Mapping[Source, int] = {}
-AT_ONCE = 2_000
+AT_ONCE = BATCH_RECORDS
 """Sequence numbers taken at once: what a job's runs share is written once a batch."""
+
+_Failed = tuple[str, str]
+"""Why events cannot be taken: reason, message."""
+
+_KILLS: _Failed = ("kills_index", "The process that keeps the index ended each time it came to it.")
+_MESSAGE = 2_000
+"""Characters of an error's text that are kept."""
 
 
 class IndexFollower:
     """One consumer of bronze; `step` until it has nothing to do."""
 
-    def __init__(self, home: IndexHome, bronze: Bronze):
-        """Open nothing yet."""
+    def __init__(self, home: IndexHome, bronze: Bronze, event_cpu_s: float = EVENT_CPU_S):
+        """Open nothing yet. event_cpu_s: CPU time that one event may take, else it is set aside as `too_slow`."""
+        self._bound = WorkBound(event_cpu_s)
+        self._attempts: dict[Source, Attempts] = {}
         self._home = home
         self._bronze = bronze
         self._rules: NameRules | None = None
@@ -43,21 +56,23 @@ class IndexFollower:
         told: how far partitions are known to be, which saves asking; wrong or missing, it only costs that.
         The index of other rules, or of older code, stays in use until that of these rules has caught up for the first
         time. A damaged file is deleted and the next step begins again.
-        Raises LakeUnavailable; then, as after any other error, the next step begins with an index read anew.
+        Raises Retry, where lake or disk do not answer; then, as after any other error, the next step begins with an
+        index read anew.
         """
         if not self._bronze.exists():
             return 0
-        try:
-            indexer = self._open(rules)
-            return self._take_told(indexer, told) or self._step(indexer)
-        except BaseException as error:
-            self.close()
-            if not is_damage(error):
-                raise
-            self._home.discard(self._home.path_for(rules))
-            raise LakeUnavailable(
-                f"The index is damaged ({error}). It is built again from the lake: ask again."
-            ) from error
+        with on_disk("bring the index up to date"):
+            try:
+                indexer = self._open(rules)
+                return self._take_told(indexer, told) or self._step(indexer)
+            except BaseException as error:
+                self.close()
+                if not is_damage(error):
+                    raise
+                self._home.discard(self._home.path_for(rules))
+                raise LakeUnavailable(
+                    f"The index is damaged ({error}). It is built again from the lake: ask again."
+                ) from error
 
     def close(self) -> None:
         """Close the index's file."""
@@ -73,7 +88,7 @@ class IndexFollower:
         if self._indexer is None or self._rules is None or self._rules.rules_hash != rules.rules_hash:
             self.close()
             path = self._home.path_for(rules)
-            self._rules, self._indexer = rules, Indexer(path, rules)
+            self._rules, self._indexer = rules, Indexer(path, rules, self._bound)
             if not self._indexer.progress():
                 self._home.withdraw(path)
         return self._indexer
@@ -87,9 +102,7 @@ class IndexFollower:
             after = progress.get((source.epoch, source.partition))
             if after is None or not after < head <= after + AT_ONCE:
                 continue
-            if events := stored_events(self._bronze, source, after, head):
-                indexer.add(source, events[-1].sequence, events, partial(stored_bodies, self._bronze, source))
-            taken += len(events)
+            taken += self._take(source, after, head, seen=True)
         return taken
 
     def _step(self, indexer: Indexer) -> int:
@@ -99,16 +112,60 @@ class IndexFollower:
         taken = 0
         progress = indexer.progress()
         for source, head in sources_ahead(self._bronze, progress).items():
-            after = progress.get((source.epoch, source.partition), 0)
-            until = min(head, after + AT_ONCE)
-            events = stored_events(self._bronze, source, after, until)
-            indexer.add(source, until, events, partial(stored_bodies, self._bronze, source))
-            taken += len(events) or 1
+            taken += self._take(source, progress.get((source.epoch, source.partition), 0), head) or 1
         if not taken:
             self._version = version
             self._publish()
             self._tell_rejected(indexer)
         return taken
+
+    def _take(self, source: Source, after: int, head: int, *, seen: bool = False) -> int:
+        """Take the next events of a partition: fewer, where as many failed before; one that fails alone is set aside.
+
+        seen: go no further than to the last event that is there. Returns how many events there were.
+        """
+        attempts = self._attempts.setdefault(source, Attempts(self._home.attempts_of(source.partition)))
+        limit = attempts.begin(after)
+        until = min(head, after + max(1, limit))
+        try:
+            taken, failed = self._try(source, after, until, seen=seen) if limit else (1, _KILLS)
+            if failed and until == after + 1:
+                self._set_aside(source, after, *failed)
+            if not failed or until == after + 1:
+                attempts.end()
+        except Exception:
+            attempts.end()
+            raise
+        return taken
+
+    def _try(self, source: Source, after: int, until: int, *, seen: bool) -> tuple[int, _Failed | None]:
+        """Take events; returns how many, and why they cannot be taken, if that is theirs."""
+        events: list[BronzeEvent] = []
+        try:
+            events = stored_events(self._bronze, source, after, until)
+            if events or not seen:
+                last = events[-1].sequence if seen else until
+                self._opened().add(source, last, events, partial(stored_bodies, self._bronze, source))
+        except Exception as error:
+            if not is_of_events(error):
+                raise
+            self.close()
+            reason = error.reason if isinstance(error, InvalidEvent) else type(error).__name__
+            return len(events) or 1, (reason, str(error)[:_MESSAGE])
+        return len(events), None
+
+    def _set_aside(self, source: Source, after: int, reason: str, message: str) -> None:
+        now_us = time.time_ns() // 1000
+        heads = stored_heads(self._bronze, source, after, after + 1)
+        found = [SetAside(each.sequence, each.event_id, each.received_us, now_us, reason, message) for each in heads]
+        for each in found:
+            log.error("Event %s is set aside, questions do not know it: %s: %s", each.event_id, reason, message)
+        self._opened().set_aside(source, after + 1, found)
+
+    def _opened(self) -> Indexer:
+        if self._rules is None:
+            raise RuntimeError("Events are taken before rules are known.")
+        return self._open(self._rules)
 
     def _tell_rejected(self, indexer: Indexer) -> None:
         """Put what was rejected since this process began into the feed: every batch of bronze ends with `events`."""

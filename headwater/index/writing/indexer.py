@@ -1,5 +1,6 @@
 """Bronze to index, a batch in a transaction: the position moves with what was derived from it, or not at all."""
 
+import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,8 @@ from typing import Any
 from msgspec import Raw
 
 from headwater.collector import paused
+from headwater.errors import InvalidEvent
+from headwater.events.cpu_budget import TOO_SLOW
 from headwater.events.event import Sent
 from headwater.events.position import Source
 from headwater.index.reading.indexed_relations import SqliteRelatedRuns
@@ -22,8 +25,10 @@ from headwater.index.stored.progress import read_progress
 from headwater.index.stored.recent_facets import RecentFacets
 from headwater.index.stored.recreated import Recreated
 from headwater.index.stored.run_numbers import RunNumbers
+from headwater.index.stored.set_aside import SetAside, put_aside
 from headwater.index.stored.tag_table import TagTable
 from headwater.index.writing.index_store import SqliteStore
+from headwater.index.writing.work_bound import WorkBound
 from headwater.lake.bronze_follower import BronzeEvent, Progress
 from headwater.lineage.edges.current_candidates import JobOutput
 from headwater.lineage.edges.edge_sets import EdgeSet, outcome
@@ -39,8 +44,9 @@ from headwater.opening import or_closed
 class Indexer:
     """The index's only writer."""
 
-    def __init__(self, path: Path, rules: NameRules):
-        """Open or create the file; it belongs to these rules for names alone."""
+    def __init__(self, path: Path, rules: NameRules, bound: WorkBound | None = None):
+        """Open or create the file; it belongs to these rules for names alone. bound: what a batch may cost."""
+        self._bound = bound or WorkBound()
         with or_closed(open_for_writing(path)) as self._sql:
             self._begin(rules)
 
@@ -68,6 +74,8 @@ class Indexer:
 
         bodies: are asked for only where an event says what no other has said before it.
         """
+        self._bound.begin(len(events))
+        self._sql.set_progress_handler(self._bound.is_spent, self._bound.every)
         self._sql.execute("BEGIN IMMEDIATE")
         try:
             self._generation += 1
@@ -76,12 +84,27 @@ class Indexer:
                 self._apply(self._read(events, bodies), bodies)
             self._store.feed.write(self._generation)
             self._store.edge_sets.collect(self._generation)
-            row = (source.epoch, source.partition, sequence)
-            self._sql.execute("INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", row)
-            self._sql.execute("COMMIT")
-        except BaseException:
-            self._sql.execute("ROLLBACK")
+            self._sql.set_progress_handler(None, 0)
+            self._move(source, sequence)
+        except BaseException as error:
+            self._sql.set_progress_handler(None, 0)
+            if self._sql.in_transaction:  # SQLite ends it itself where the disk is full
+                self._sql.execute("ROLLBACK")
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
+                what = f"Taking it takes the index more than {self._bound.event_cpu_s:g} s of CPU."
+                raise InvalidEvent(TOO_SLOW, what, "Send less in one event.") from error
             raise
+
+    def set_aside(self, source: Source, sequence: int, found: Sequence[SetAside]) -> None:
+        """Note what cannot be taken, and go on behind it."""
+        self._sql.execute("BEGIN IMMEDIATE")
+        put_aside(self._sql, source, found)
+        self._move(source, sequence)
+
+    def _move(self, source: Source, sequence: int) -> None:
+        row = (source.epoch, source.partition, sequence)
+        self._sql.execute("INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", row)
+        self._sql.execute("COMMIT")
 
     def tell_rejected(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Let who follows the feed know of rejections."""

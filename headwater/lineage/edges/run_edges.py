@@ -69,11 +69,13 @@ def contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     """Return what a run says, one for each dataset that it writes or that its `lineage` facet leads to."""
     if not run.makes_edges:
         return []
-    explicit = _explicit_lines(run, rules)
+    explicit, read = _explicit_lines(run, rules), tuple(sorted(run.inputs))
     if explicit is not None:
         every = {**dict.fromkeys(run.outputs, ()), **explicit}
         return _settled(
-            run, [_read(run, output, lines, (), rules) for output, lines in every.items()], explicit.values()
+            run,
+            [_read(run, output, lines, _Inputs((), read), rules) for output, lines in every.items()],
+            explicit.values(),
         )
     lines = {name: _observed_lines(dataset, rules) for name, dataset in run.outputs.items()}
     if run.inputs and run.inputs.keys() == run.outputs.keys() and not any(lines.values()):
@@ -81,7 +83,9 @@ def contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     if not run.outputs:
         return _only_reads(run)
     alone = len(run.outputs) == 1
-    found = [_read(run, output, own, run.inputs if alone or not own else (), rules) for output, own in lines.items()]
+    found = [
+        _read(run, output, own, _Inputs(read if alone or not own else (), read), rules) for output, own in lines.items()
+    ]
     return _settled(run, found, lines.values())
 
 
@@ -97,13 +101,19 @@ def _settled(run: Run, found: Sequence[OutputLineage], lines: Iterable[Sequence[
     """Say of each contribution what only the whole run tells: which inputs are opaque, whether it shows its steps."""
     covered = {name for each in found for name in each.named}
     shows = any(line.stated for own in lines for line, _ in own if line.column is not None) or not covered
-    return [replace(each, opaque=_opaque(run, each, covered), shows=shows) for each in found]
+    hidden = [name for name in run.inputs if name not in covered]
+    return [replace(each, opaque=_opaque(run, each, covered, hidden), shows=shows) for each in found]
 
 
-def _opaque(run: Run, lineage: OutputLineage, covered: Set[Name]) -> tuple[Name, ...]:
-    """Rule 4: an input of which no column is in any lineage of the run; all of an output without column lineage."""
+def _opaque(run: Run, lineage: OutputLineage, covered: Set[Name], uncovered: Iterable[Name]) -> tuple[Name, ...]:
+    """Rule 4: an input of which no column is in any lineage of the run; all of an output without column lineage.
+
+    uncovered: the inputs that are not among `covered`.
+    """
     if lineage.carries:
-        hidden = {*run.inputs, *lineage.tables} - covered - {lineage.output}
+        hidden = {*uncovered, *lineage.tables} - covered - {lineage.output}
+    elif not lineage.also_read:
+        return lineage.tables  # which hold all inputs
     else:
         hidden = {*lineage.tables, *(name for name in run.inputs if name not in covered or name == lineage.output)}
     return tuple(sorted(hidden))
@@ -129,14 +139,24 @@ def _explicit_lines(run: Run, rules: EdgeRules) -> dict[Name, list[Dated]] | Non
     return found
 
 
-def _read(
-    run: Run, output: Name, lines: Sequence[Dated], inputs: Sequence[Name] | dict[Name, RunDataset], rules: EdgeRules
-) -> OutputLineage:
+class _Inputs(NamedTuple):
+    """What feeds an output beside its lines, and all inputs of its run, sorted: the same tuples for all outputs."""
+
+    feeding: tuple[Name, ...]
+    every: tuple[Name, ...]
+
+
+def _read(run: Run, output: Name, lines: Sequence[Dated], inputs: _Inputs, rules: EdgeRules) -> OutputLineage:
     edges = tuple(dict.fromkeys(_edges(run, output, lines, rules)))
     named = dict.fromkeys(edge.source for edge in edges)
     who, source_of = run.speaker, rules.naming.input
     whole = {source_of(who, line.source, at): None for line, at in lines if line.source and line.column is None}
-    tables = named | {name: None for name in (*whole, *inputs) if name != output}
+    if lines or output in run.inputs:
+        tables = tuple(sorted(named | {name: None for name in (*whole, *inputs.feeding) if name != output}))
+        fed = set(tables)
+        also_read = tuple([name for name in inputs.every if name not in fed])
+    else:  # of thousands of outputs of which nothing is said all have the same, once
+        tables, also_read = inputs.feeding, () if inputs.feeding else inputs.every
     sent = dict.fromkeys(line.output for line, _ in lines)
     fields = {rules.column_key(output, column): None for column in sent if column is not None}
     columns, borrowed = _columns(run, output, edges, fields, rules)
@@ -145,9 +165,9 @@ def _read(
         edges,
         columns,
         bare=tuple(sorted(fields.keys() - {edge.target for edge in edges})),
-        tables=tuple(sorted(tables)),
+        tables=tables,
         named=tuple(sorted(named)),
-        also_read=tuple(sorted(run.inputs.keys() - tables.keys())),
+        also_read=also_read,
         carries=bool(edges or fields),
         rows_confirmed=output in run.outputs and run.outputs[output].rows_confirmed,
         borrowed=borrowed,

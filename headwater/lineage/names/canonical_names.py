@@ -5,7 +5,7 @@ from functools import cache, cached_property
 from hashlib import sha256
 from importlib.resources import files
 
-from headwater.lineage.names.dataset_name import Name, Step
+from headwater.lineage.names.dataset_name import LONGEST, Name, Step
 from headwater.lineage.names.name_metadata import MetadataRow, check_row, of_kind
 from headwater.lineage.names.name_operations import OPERATIONS
 from headwater.lineage.names.name_places import Links, OneLake, link_source
@@ -15,6 +15,7 @@ from headwater.lineage.runs.weighed import Weighed
 
 _ROUNDS = 8
 _REMEMBERED_LENGTH = 1000
+_TOO_LONG = f"names of more than {LONGEST} characters are cut in the middle, and say so"
 
 
 class NameRules:
@@ -64,8 +65,8 @@ class NameRules:
         return found
 
     def _settle(self, sent: Name) -> tuple[Name, list[Step]]:
-        steps: list[Step] = []
-        name = sent
+        steps = [Step("too-long", _TOO_LONG, sent, sent.cut)] if sent.cut is not sent else []
+        name = sent = sent.cut
         for _ in range(_ROUNDS):
             before = name
             for stage in range(len(STAGES)):

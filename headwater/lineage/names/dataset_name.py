@@ -1,7 +1,13 @@
 """The name of a dataset, and one step from a name as sent to its canonical form."""
 
 import re
+from hashlib import sha256
 from typing import NamedTuple
+
+LONGEST = 4096
+"""Characters of a namespace or a name that are known whole; bronze has all of them."""
+
+_HEAD, _TAIL = 2000, 1000
 
 _LOCAL = re.compile(r"(file|dbfs):(?://)?(/(?!/).+)", re.DOTALL)
 _LOCATION = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*+://[^/]++)/*+(.*)", re.DOTALL)
@@ -28,6 +34,13 @@ class Name(NamedTuple):
         return self.namespace, self.name
 
     @property
+    def cut(self) -> "Name":
+        """The name without the middle of what is too long; the same for the same name, another for another."""
+        if len(self.namespace) <= LONGEST and len(self.name) <= LONGEST:
+            return self
+        return Name(_cut(self.namespace), _cut(self.name), self.generation)
+
+    @property
     def shown(self) -> dict[str, str]:
         """The name as JSON shows it."""
         return {"namespace": self.namespace, "name": self.name}
@@ -40,6 +53,14 @@ class Step(NamedTuple):
     why: str
     before: Name
     after: Name
+
+
+def _cut(text: str) -> str:
+    """Say in the text itself that it is cut, so that every answer and page shows it; its last part stays."""
+    if len(text) <= LONGEST:
+        return text
+    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return f"{text[:_HEAD]}…[cut: {len(text)} characters, sha256 {digest}]…{text[-_TAIL:]}"
 
 
 def split_location(uri: str) -> Name | None:

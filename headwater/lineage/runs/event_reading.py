@@ -44,7 +44,7 @@ class ReadShape(Struct, frozen=True, gc=False):
         return EventContent(
             kind=sent.kind,
             type=sent.event_type or "OTHER",
-            job=Name(sent.job_namespace or "", sent.job_name or ""),
+            job=Name(sent.job_namespace or "", sent.job_name or "").cut,
             artifact=self.artifact,
             processing=self.processing,
             snapshot=self.snapshot,

@@ -17,6 +17,7 @@ def job_key(job: Name, artifact: str | None) -> Name:
 
     artifact: Fabric's `trident.artifact.id`, which stays when a notebook is renamed.
     """
+    job = job.cut
     found = _SESSION.match(job.name)
     name = job.name[: found.end(1)] + job.name[found.end() :] if found else job.name
     if artifact is None:
@@ -29,7 +30,7 @@ def run_key(run_id: str, job: Name) -> str:
     """Return the identity of a run: producers that do not use UUIDs repeat their ids from job to job."""
     if _UUID.fullmatch(run_id):
         return run_id.lower()
-    return msgspec.json.encode([run_id, job.namespace, job.name]).decode()
+    return msgspec.json.encode([run_id, *job.cut.parts]).decode()
 
 
 def run_id_of(key: str) -> str:

@@ -114,7 +114,10 @@ def _candidate(run: Run, candidate: RecurringCandidate) -> Candidate[OutputLinea
 
 def weight_of(found: OutputLineage) -> int:
     """Return how much a run says of an output: see `Candidate`."""
-    return CARRIES if found.carries else OPAQUE if {*found.opaque, *found.tables} - {found.output} else SILENT
+    if found.carries:
+        return CARRIES
+    few = (*found.opaque[:2], *found.tables[:2])  # each name is there once: two hold another than the output's own
+    return OPAQUE if any(name != found.output for name in few) else SILENT
 
 
 _REWRITES = ("OVERWRITE", "TRUNCATE", "CREATE")

@@ -21,9 +21,8 @@ from headwater.eventlog.sqlite_reader import SqliteLogReader
 from headwater.failpoints import reach
 from headwater.local.backup.file_copies import Copies
 from headwater.local.backup.table_copies import copy_lake
-from headwater.parser.log_ingest import check_log_matches
-from headwater.runtime.folders import existing_folder, folder_lock
-from headwater.runtime.logs import is_log_made
+from headwater.parser.log_match import check_log_is_of_lake
+from headwater.runtime.folders import existing_folder, folder_lock, usable, write_durably
 from headwater.runtime.storage import claims_folder, is_lake_remote, lake_folder, open_bronze
 from headwater.settings import Settings
 
@@ -50,7 +49,8 @@ def back_up(settings: Settings, target: Path) -> dict[str, Any]:
         if target.is_relative_to(own):
             raise WrongSetting(f"{target} lies in {own}, which is to be copied. Name a folder elsewhere.")
     with folder_lock(folder, "backup", wait_s=0):
-        _begin(target)
+        with usable(target):
+            _begin(target)
         copies, began = Copies(target), datetime.now(UTC).isoformat(timespec="seconds")
         tables, held = _copied(settings, folder, copies)
         manifest = {
@@ -121,12 +121,13 @@ def _held(settings: Settings, copy: Path) -> tuple[dict[str, Any] | None, set[by
     Raises WrongSetting if the two do not belong together.
     """
     of_copy = settings.model_copy(update={"data": copy, "lake": None})
-    if settings.log != "sqlite" or not is_log_made(of_copy, copy):
+    if settings.log != "sqlite":
         return {"log": settings.log}, set()
     bronze = open_bronze(of_copy)
     with closing(SqliteLogReader(copy / "log")) as reader:
-        if bronze.exists():
-            check_log_matches(reader, bronze)
+        check_log_is_of_lake([reader], bronze)
+        if not reader.is_begun():
+            return {"log": settings.log}, set()
         head, passed = reader.head(), bronze.watermark(reader.source)
         held = {"log": reader.source.epoch, "from": head, "to": reader.tail(), "in the lake to": passed}
         missing = set() if settings.claims_url else set(reader.claims()) - FolderClaims(copy / "claims").keys()
@@ -134,20 +135,16 @@ def _held(settings: Settings, copy: Path) -> tuple[dict[str, Any] | None, set[by
 
 
 def _finish(target: Path, manifest: dict[str, Any]) -> None:
-    fresh = target / f"{MANIFEST}.new"
-    with fresh.open("w") as file:
-        json.dump(manifest, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
     for place, _, _ in os.walk(target):
         sync_folder(Path(place))
-    fresh.rename(target / MANIFEST)
+    write_durably(target / MANIFEST, json.dumps(manifest, indent=1))
     (target / UNFINISHED).unlink()
     sync_folder(target)
 
 
 def _left_out(settings: Settings) -> list[str]:
     places = [settings.rules and f"rules ({settings.rules})", settings.sinks and f"sinks ({settings.sinks})"]
+    places += [settings.keys_file and f"keys ({settings.keys_file})"]
     claims = settings.claims_url and "claims (in their container)"
     log = settings.log != "sqlite" and f"log ({settings.log})"
     return ["index", "headwater.toml and its keys", *(str(each) for each in (*places, claims, log) if each)]

@@ -11,7 +11,7 @@ from headwater.eventlog.segments import sync_folder
 from headwater.failpoints import reach
 from headwater.local.backup.backing_up import DATA, FORMAT, MANIFEST, UNFINISHED
 from headwater.local.backup.file_copies import copy_file, described
-from headwater.runtime.folders import MARKER, RESTORING, data_folder
+from headwater.runtime.folders import MARKER, RESTORING, data_folder, usable, write_durably
 from headwater.runtime.storage import is_lake_remote, lake_folder
 from headwater.settings import Settings
 
@@ -29,8 +29,9 @@ def restore(settings: Settings, source: Path) -> dict[str, Any]:
         raise WrongSetting("`lake` is an address: a backup of a lake on this machine goes back to this machine.")
     lake = lake_folder(settings)
     _check_empty(folder, lake)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    (folder / MARKER).write_text(f"{RESTORING}\n")
+    with usable(folder):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_durably(folder / MARKER, f"{RESTORING}\n")
     for path in {*folder.iterdir()} - {folder / MARKER}:  # of a restore that was cut off
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     for name in manifest["files"]:
@@ -106,7 +107,4 @@ def _finish(folder: Path, lake: Path, source: Path) -> None:
     for place in {folder, lake}:
         for inside, _, _ in os.walk(place):
             sync_folder(Path(inside))
-    fresh = folder / f"{MARKER}.new"
-    copy_file(source / DATA / MARKER, fresh)
-    fresh.rename(folder / MARKER)
-    sync_folder(folder)
+    write_durably(folder / MARKER, (source / DATA / MARKER).read_text())

@@ -61,6 +61,27 @@ class RejectedEvents(AnswerStruct):
     truncated: bool
 
 
+class SetAsideEvent(AnswerStruct):
+    """A stored event that the index could not take: `too_slow`, `kills_index`, or the name of an error."""
+
+    event_id: str
+    epoch: str = field(name="incarnation")  # what lakes and clients have called it from the first
+    partition: str
+    sequence: Count
+    received_at: Time
+    set_aside_at: Time
+    reason: str
+    message: str
+
+
+class SetAsideEvents(AnswerStruct):
+    """Events that the index tries again when it is built anew."""
+
+    items: list[SetAsideEvent]
+    totalCount: Count  # noqa: N815
+    truncated: bool
+
+
 class RefusedRequest(AnswerStruct):
     """Refusals of one kind within half a second."""
 

@@ -34,7 +34,7 @@ def read_history(place: HistoryPlace, span: HistorySpan) -> Iterator[HistoryEntr
         running = _between(api, path, {"state": "running"}, "start_date", (0, until_us))
         for task in (*ended, *running):
             if task.get("state") in _STATES and task.get("operator") not in _EMPTY and task.get("start_date"):
-                yield _entry(api.address, task)
+                yield _entry(task, api.address, version)
 
 
 def _between(api: HistoryApi, path: str, asked: dict[str, str], by: str, span_us: tuple[int, int]) -> Iterator[Any]:
@@ -63,7 +63,7 @@ def _iso(moment_us: int) -> str:
     return datetime.fromtimestamp(moment_us / 1e6, UTC).isoformat()
 
 
-def _entry(address: str, task: Any) -> HistoryEntry:
+def _entry(task: Any, address: str, version: str) -> HistoryEntry:
     dag, run, name, index = (task[part] for part in ("dag_id", "dag_run_id", "task_id", "map_index"))
     mapped = [str(index)] if isinstance(index, int) and index >= 0 else []
     ended_us = parse_time(task["end_date"])[0] if task.get("end_date") else None
@@ -77,5 +77,13 @@ def _entry(address: str, task: Any) -> HistoryEntry:
         ended_us=ended_us,
         ids=(place,),
         who=str(task.get("unixname") or ""),
-        where=f"{address}/dags/{quote(dag, safe='')}/grid?dag_run_id={quote(run, safe='')}",
+        where=f"{address}/dags/{_page(version, dag, run, name, mapped)}",
     )
+
+
+def _page(version: str, dag: str, run: str, name: str, mapped: list[str]) -> str:
+    """Return where a person looks at a task: Airflow 3 has another page than Airflow 2."""
+    dag, run, name = (quote(each, safe="") for each in (dag, run, name))
+    if version == "v1":
+        return f"{dag}/grid?dag_run_id={run}&task_id={name}"
+    return "/".join([dag, "runs", run, "tasks", name, *(["mapped", *mapped] if mapped else [])])

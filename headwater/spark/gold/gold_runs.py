@@ -23,7 +23,8 @@ _JOB = ["job_namespace", "job_name"]
 def write_runs(gold: TableFolder, rules: UserRules, batch: SilverBatch | None) -> bool:
     """Take runs that a batch changes (None: there is none), and runs that are lost by now; tells if there were any."""
     lost = F.expr(lost_sql("unix_micros(last_event_at)", "unix_micros(current_timestamp())"))
-    due, findings = F.expr("NOT ended") & lost, found_of_runs(batch.folder) if batch else {}
+    due = F.expr("NOT ended") & lost
+    findings = found_of_runs(batch.folder, batch.state, compared=batch.compared) if batch else {}
     if batch is not None and batch.compared:
         due |= F.col("finding").isNotNull() | F.col("run_key").isin([*findings])
     rows = gold.read(RUN_HEALTH).where(due).withColumn("silent", F.lit(True))

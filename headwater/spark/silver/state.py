@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.spark.delta.spark_delta import TableFolder, kept, shaped
 from headwater.tables import IN_STATE, STATE, Table
 
-SMALL = ("position", "binding")
+SMALL = ("position", "binding", "finding")
 """Parts of the table whose rows are looked at here; they hold no times, which JSON would tell otherwise."""
 
 

@@ -10,7 +10,7 @@ type Json<O> = O extends { responses: { 200: { content: { 'application/json': in
 type QueryOf<O> = O extends { parameters: { query?: infer Query } } ? NonNullable<Query> : never;
 
 /** The questions of our own API that have no variable part in their address. */
-export type Question = Exclude<Names<keyof paths>, `${string}{${string}` | 'live' | 'rejected/retry'>;
+export type Question = Exclude<Names<keyof paths>, `${string}{${string}` | 'live' | 'rejected/retry' | 'keys/add'>;
 export type Answer<N extends Question> = Json<Get<N>>;
 export type Asked<N extends Question> = Partial<Record<keyof QueryOf<Get<N>>, Value>>;
 export type SentAgain = Json<operations['rejected-retry']>;
@@ -66,9 +66,12 @@ function want(value: typeof wanted): void {
   for (const listener of listeners) listener();
 }
 
+/** Shows that this page sends it: who has signed in changes nothing without. */
+const OF_SESSION = { 'x-headwater-session': '1' };
+
 export function headers(): Record<string, string> {
   const value = key.get();
-  return value ? { authorization: `Bearer ${value}` } : {};
+  return value ? { authorization: `Bearer ${value}` } : OF_SESSION;
 }
 
 /** Write a query: what is empty is left out, lists come several times. */

@@ -3,11 +3,12 @@ import { useState } from 'react';
 import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components';
 
 import { key } from '../api/client';
-import { queryClient } from '../api/hooks';
+import { queryClient, useAddress } from '../api/hooks';
 
 export default function KeyPrompt() {
   const [value, setValue] = useState('');
   const role = key.wanted();
+  const me = useAddress<{ signIn: boolean }>('/auth/me');
   const wrong = role === 'read' && key.get() !== null;
   return (
     <ModalOverlay isOpen className="overlay">
@@ -28,6 +29,7 @@ export default function KeyPrompt() {
               <input type="password" autoFocus autoComplete="current-password" value={value} onChange={(event) => setValue(event.target.value)} />
             </label>{' '}
             <button type="submit" disabled={!value.trim()}>Use it</button>
+            {me.data?.signIn && <a href={`/auth/login?to=${encodeURIComponent(location.pathname + location.search)}`}>Sign in instead</a>}
             {role === 'admin' && <button type="button" className="quiet" onClick={key.leave}>Leave it</button>}
           </form>
         </Dialog>

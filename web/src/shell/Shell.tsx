@@ -15,7 +15,7 @@ const PAGES = [
   ['/', 'Overview'], ['/lineage', 'Lineage'], ['/surface', 'Masking surface'], ['/unused', 'Unused columns'],
   ['/diff', 'Changes'], ['/coverage', 'Coverage'], ['/events', 'Events'], ['/rejected', 'Rejected'],
   ['/unreported', 'Not reported'],
-  ['/sinks', 'Sinks'], ['/settings', 'Settings'],
+  ['/sinks', 'Sinks'], ['/keys', 'Keys'], ['/settings', 'Settings'],
 ] as const; // prettier-ignore
 
 const SAID: Record<LiveState, string> = {

@@ -21,6 +21,7 @@ const PAGES: RouteObject[] = [
   { path: 'rejected', lazy: async () => ({ Component: (await import('../pages/Rejected')).Rejected }) },
   { path: 'unreported', lazy: async () => ({ Component: (await import('../pages/Unreported')).Unreported }) },
   { path: 'sinks', lazy: async () => ({ Component: (await import('../pages/Sinks')).Sinks }) },
+  { path: 'keys', lazy: async () => ({ Component: (await import('../pages/Keys')).Keys }) },
   { path: 'settings', lazy: async () => ({ Component: (await import('../pages/Settings')).Settings }) },
   { path: '*', element: <Lost /> },
 ];

@@ -1,4 +1,4 @@
-"""Records that kill the parser: a batch that took the process down is tried smaller, down to one record.
+"""Records that kill the parser or the index: a batch that took the process down is tried smaller, down to one record.
 
 A body of 32 MiB can need a hundred times that as Python objects; where memory is short, the process is killed each
 time it comes to it, and without a count of attempts everything behind it would wait forever.

@@ -1,0 +1,71 @@
+"""What is asked and ordered of keys, and who changed what, declared as questions are."""
+
+from typing import Annotated, Literal, Protocol
+
+import msgspec
+
+from headwater.access import Caller
+from headwater.api.shapes import identity_shapes as shapes
+from headwater.identity.key_desk import KeyDesk, WantedKey
+from headwater.lake.admin_log import admin_rows
+from headwater.lake.delta_table import LakeTable
+from headwater.questions import parameters as p
+from headwater.questions.declaring import Help, question
+
+
+class IdentitySources(Protocol):
+    """What is asked of keys is asked of this."""
+
+    @property
+    def keys(self) -> KeyDesk:
+        """The keys."""
+
+    @property
+    def admin_log(self) -> LakeTable:
+        """Who changed what."""
+
+    @property
+    def caller(self) -> Caller:
+        """Who asks."""
+
+
+Name = Annotated[str, Help("Name of the key: shown in events, metrics and refusals.", longest=99)]
+IdOrName = Annotated[str, Help("Id of a key, or a name for all keys of it.")]
+KeyRole = Annotated[Literal["write", "read", "admin"], Help("What it may do; write: post events.")]
+Of = Annotated[tuple[str, ...], Help("Namespace of jobs that it may write; may come several times, without it all.")]
+Over = Annotated[
+    tuple[str, ...],
+    Help("Namespace of datasets that it may drop, rename, truncate, tag in; * for all, without it `namespace`."),
+]
+Lasts = Annotated[str | None, Help("How long it is valid, such as 90d, or never.", longest=20)]
+
+
+@question("keys", called="list")
+def keys(sources: IdentitySources) -> shapes.KeysAnswer:
+    """List keys, when they end and when they were used last; others than admins see their own."""
+    items = [{**key} for key in sources.keys.listed(sources.caller)]
+    return msgspec.convert({"items": items}, shapes.KeysAnswer)
+
+
+@question("keys/add", called="add", method="POST")
+def add_key(
+    sources: IdentitySources, *, name: Name, role: KeyRole = "write", namespace: Of = (), dataset: Over = (),
+    expires: Lasts = "365d",
+) -> shapes.KeyMade:  # fmt: skip
+    """Make a key and show its secret, once. A name may have two valid keys, for an exchange."""
+    wanted = WantedKey(name, [role], namespace, dataset, expires or "365d")
+    return msgspec.convert(sources.keys.add(sources.caller, wanted), shapes.KeyMade)
+
+
+@question("keys/{key}/revoke", called="revoke", method="POST")
+def revoke_key(sources: IdentitySources, *, key: IdOrName) -> shapes.KeysAnswer:
+    """Take keys back, from the next second on; others than admins their own."""
+    return msgspec.convert({"items": sources.keys.revoke(sources.caller, key)}, shapes.KeysAnswer)
+
+
+@question("admin-log", reads_lake=True, role="admin")
+def admin_log(sources: IdentitySources, *, since: p.Since = None, limit: p.Listed = 100) -> shapes.AdminActs:
+    """List who changed what, newest first: keys, tags, deletions, redrives, retries."""
+    rows, total = admin_rows(sources.admin_log, since_us=since, limit=limit)
+    items = [{**row, "at": row["at"].isoformat().replace("+00:00", "Z")} for row in rows]
+    return msgspec.convert({"items": items, "totalCount": total, "truncated": total > len(items)}, shapes.AdminActs)

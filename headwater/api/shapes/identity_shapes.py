@@ -1,0 +1,55 @@
+"""Answers about keys and about who changed what."""
+
+from msgspec import field
+
+from headwater.questions.answers.answer_parts import AnswerStruct, Count, Time
+
+
+class KeyShown(AnswerStruct):
+    """A key, without what it is found by. last_used: to ten minutes; kept: in the file, or in the settings."""
+
+    id: str
+    name: str
+    roles: list[str]
+    namespaces: list[str]
+    datasets: list[str] | None
+    made: Time | None
+    made_by: str
+    expires: Time | None
+    valid: bool
+    last_used: Time | None
+    kept: str
+
+
+class KeysAnswer(AnswerStruct):
+    """Keys: all of them to an admin, to others their own."""
+
+    items: list[KeyShown]
+
+
+class KeyMade(KeyShown):
+    """A key that was made now; `key` is its secret, shown this once."""
+
+    secret: str = field(name="key")
+
+
+class AdminAct(AnswerStruct):
+    """Something that somebody changed."""
+
+    act_id: str
+    at: Time
+    who: str
+    action: str
+    subject: str
+    outcome: str
+    detail: str
+    address: str
+    agent: str
+
+
+class AdminActs(AnswerStruct):
+    """Acts, newest first."""
+
+    items: list[AdminAct]
+    totalCount: Count  # noqa: N815
+    truncated: bool

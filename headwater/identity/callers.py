@@ -1,0 +1,87 @@
+"""Finds who a request is of: by a key, by an OIDC token, by the session of who signed in."""
+
+import asyncio
+import hmac
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
+
+from headwater.access import ANYONE, Caller, Key, digest_of
+
+if TYPE_CHECKING:  # who has no issuer loads no cryptography
+    from headwater.identity.key_file import KeyFile
+    from headwater.identity.oidc_tokens import TokenCheck
+    from headwater.identity.sessions import Sessions
+
+CSRF_HEADER = "x-headwater-session"
+"""Without it a session changes nothing: a page of another site must ask before it sends one, and nobody answers."""
+
+
+class Access:
+    """What a process knows of callers; without keys, file of keys and issuer everybody is `anyone`."""
+
+    def __init__(
+        self,
+        keys: Sequence[Key],
+        key_file: "KeyFile | None" = None,
+        tokens: "TokenCheck | None" = None,
+        sessions: "Sessions | None" = None,
+    ):
+        """Look at the file once. Settings allow that there is nothing of all this on loopback only."""
+        self._fixed = {key.digest: key for key in keys}
+        self.file = key_file
+        self._tokens = tokens
+        self.sessions = sessions
+        if key_file is not None:
+            key_file.look()
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether nobody needs a key; once a file of keys is there, an empty one lets nobody in."""
+        return not self._fixed and self._tokens is None and (self.file is None or not self.file.is_there)
+
+    async def find(self, headers: Mapping[str, str], query: str, method: str = "GET") -> Caller | None:
+        """Return who a request is of; None if what it shows is missing, wrong or expired.
+
+        headers: lower-case names. Looks at `Authorization: Bearer`, `x-functions-key`, `?code=`, the session's cookie,
+        in this order. A session may change something (other methods than GET and HEAD) with CSRF_HEADER only.
+        """
+        if self.file is not None and self.file.is_due():
+            await asyncio.to_thread(self.file.look)
+        presented = _presented(headers, query)
+        if not presented:
+            return ANYONE if self.is_open else self._signed_in(headers, method)
+        if self.is_open:
+            return ANYONE
+        key = self._key(digest_of(presented))
+        if key is not None:
+            return key.caller if key.expires is None or key.is_valid(datetime.now(UTC)) else None
+        return await self._tokens.caller(presented) if self._tokens and presented.count(".") == 2 else None
+
+    async def look(self) -> None:
+        """Take up what has changed in the file of keys, and tell which were used, if it is time to."""
+        if self.file is not None and self.file.is_due():
+            await asyncio.to_thread(self.file.look)
+
+    def _key(self, digest: bytes) -> Key | None:
+        """Find a key by a hash, which only who has the secret can aim: how long a look-up takes tells nothing."""
+        found = self._fixed.get(digest)
+        if found is None and self.file is not None:
+            found = self.file.keys.get(digest)
+            if found is not None:
+                self.file.used[found.id] = time.time()
+        return found if found is not None and hmac.compare_digest(found.digest, digest) else None
+
+    def _signed_in(self, headers: Mapping[str, str], method: str) -> Caller | None:
+        if self.sessions is None or (method not in ("GET", "HEAD") and CSRF_HEADER not in headers):
+            return None
+        return self.sessions.caller(headers.get("cookie", ""))
+
+
+def _presented(headers: Mapping[str, str], query: str) -> str:
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and token:
+        return token.strip()
+    return headers.get("x-functions-key") or (next(iter(parse_qs(query).get("code", [])), "") if query else "")

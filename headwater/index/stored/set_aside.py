@@ -1,0 +1,38 @@
+"""Events that the index could not take, and why; a file that is built anew tries them again."""
+
+import sqlite3
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from headwater.events.position import Source
+
+
+class SetAside(NamedTuple):
+    """An event that is in bronze, and of which no question knows; times in microseconds, UTC.
+
+    reason: `too_slow`, `kills_index`, or the name of an error.
+    """
+
+    sequence: int
+    event_id: str
+    received_us: int
+    at_us: int
+    reason: str
+    message: str
+
+
+def put_aside(sql: sqlite3.Connection, source: Source, found: Sequence[SetAside]) -> None:
+    """Note events; part of the caller's transaction."""
+    rows = [(source.log, source.epoch, source.partition, *each) for each in found]
+    sql.executemany("INSERT OR REPLACE INTO set_aside VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+
+def set_aside_since(sql: sqlite3.Connection, since_us: int, limit: int) -> tuple[list[tuple[Source, SetAside]], int]:
+    """Return the newest that were received since a moment (us), newest first, and how many there are."""
+    total = sql.execute("SELECT count(*) FROM set_aside WHERE received_us >= ?", (since_us,)).fetchone()[0]
+    rows = sql.execute(
+        "SELECT log, incarnation, part, sequence, event_id, received_us, at_us, reason, message FROM set_aside "
+        "WHERE received_us >= ? ORDER BY received_us DESC, sequence DESC LIMIT ?",
+        (since_us, limit),
+    )
+    return [(Source(*row[:3]), SetAside(*row[3:])) for row in rows], total

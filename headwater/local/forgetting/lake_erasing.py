@@ -1,0 +1,117 @@
+"""Out of bronze and of what sinks keep in the lake: rows, then every older file and log entry of their tables."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from headwater.errors import LakeUnavailable
+from headwater.failpoints import reach
+from headwater.lake.bronze_retention import BLANKED
+from headwater.lake.bronze_tables import REMOVED, Bronze
+from headwater.lake.delta_table import LakeTable
+from headwater.local.forgetting.searching import rows_of
+from headwater.local.forgetting.wanted import Wanted
+from headwater.sinks.running.sink_ledger import Ledger
+from headwater.tables import EVENTS, REFUSED, REJECTED, SINK_FAILURES
+
+T = TypeVar("T", int, str)
+
+_AT_ONCE = 10_000
+_BLANKED = {
+    REJECTED.name: (*BLANKED, "field", "message"),
+    REFUSED.name: ("key", "field", "message", "user_agent"),
+}
+"""Rows that the audit counts stay, without what they say."""
+
+Place = tuple[str, str, int]
+"""Epoch, partition, sequence."""
+
+
+class LakeFound:
+    """Rows of the lake that say what is wanted, by table; of events also their ids."""
+
+    def __init__(self, bronze: Bronze, ledger: Ledger, wanted: Wanted) -> None:
+        """Read every row of these tables. Raises LakeUnavailable."""
+        self._bronze, self._ledger = bronze, ledger
+        self.places: dict[str, list[Place]] = {}
+        self.event_ids: set[str] = set()
+        for table in (EVENTS, REJECTED, REFUSED):
+            rows = _matching(bronze.tables[table.name], wanted) if bronze.exists() else ()
+            for row in rows:
+                place = (row["incarnation"], row["partition"], row["sequence"])
+                self.places.setdefault(table.name, []).append(place)
+                self.event_ids |= {row["event_id"]} if table is EVENTS else set()
+        failures = ledger.tables[SINK_FAILURES.name]
+        self.failures = (
+            {row["event_id"] for row in _rows(failures) if row["event_id"] in self.event_ids or wanted.in_value(row)}
+            if ledger.exists()
+            else set()
+        )
+
+    def counts(self) -> Mapping[str, int]:
+        """Count them by table."""
+        found = {table.name: len(self.places.get(table.name, ())) for table in (EVENTS, REJECTED, REFUSED)}
+        return {**found, SINK_FAILURES.name: len(self.failures)}
+
+    def erase(self) -> None:
+        """Delete or blank them; dead letters first, which name events."""
+        for ids in _portions(self.failures):
+            named = ", ".join(f"'{each}'" for each in ids)
+            self._ledger.tables[SINK_FAILURES.name].delete(f"event_id IN ({named})")
+        for name, columns in _BLANKED.items():
+            for condition in _conditions(self.places.get(name, ())):
+                self._bronze.tables[name].blank(columns, condition)
+        for condition in _conditions(self.places.get(EVENTS.name, ())):
+            self._bronze.events.delete(condition, counted_as=REMOVED)
+            reach("forget.after_events")
+
+
+def drop_history(table: LakeTable) -> None:
+    """Delete every file that the newest version does not use, and the log before it.
+
+    Nobody may read or write the table, which lies on this machine. Raises LakeUnavailable.
+    """
+    try:
+        handle = table.reopen()
+        handle.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False, full=True)
+        handle = table.reopen()
+        handle.create_checkpoint()
+        log = Path(table.uri, "_delta_log")
+        for path in log.iterdir():
+            number = path.name.partition(".")[0]
+            if number.isdigit() and int(number) < handle.version():
+                path.unlink()
+    except (DeltaError, OSError) as error:
+        raise LakeUnavailable(f"Cannot delete older files of {table.uri}: {error}. Run it again.") from error
+
+
+def _conditions(places: Any) -> Iterator[str]:
+    """Say rows by their places: what is forgotten must not stand in the log of the table that forgets it."""
+    by_partition: dict[tuple[str, str], list[int]] = {}
+    for epoch, partition, sequence in places:
+        by_partition.setdefault((epoch, partition), []).append(sequence)
+    for (epoch, partition), sequences in by_partition.items():
+        for some in _portions(sequences):
+            listed = ", ".join(map(str, some))
+            yield f"incarnation = '{epoch}' AND partition = '{partition}' AND sequence IN ({listed})"
+
+
+def _portions(values: Iterable[T]) -> Iterator[list[T]]:
+    ordered = sorted(values)
+    return (ordered[at : at + _AT_ONCE] for at in range(0, len(ordered), _AT_ONCE))
+
+
+def _matching(table: LakeTable, wanted: Wanted) -> Iterator[dict[str, Any]]:
+    return (row for row in _rows(table) if wanted.in_value(row))
+
+
+def _rows(table: LakeTable) -> Iterator[dict[str, Any]]:
+    try:
+        files = DeltaTable(table.uri).file_uris()
+        for uri in files:
+            yield from rows_of(Path(uri.removeprefix("file://")))
+    except (DeltaError, OSError) as error:
+        raise LakeUnavailable(f"Cannot read {table.uri}: {error}. Nothing more was erased; run it again.") from error

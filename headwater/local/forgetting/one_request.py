@@ -1,0 +1,152 @@
+"""`headwater forget`: search, say what there is, erase it in one order, search again, keep a receipt.
+
+The log goes before the lake: what the log still held would come back with its next epoch. Every step finds by itself
+what is left to do, so after a kill the same command goes on.
+"""
+
+import fcntl
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from headwater.errors import WrongSetting
+from headwater.failpoints import reach
+from headwater.lake.admin_log import Actor, open_admin_log, record_admin
+from headwater.lake.attempts import Attempts
+from headwater.lake.bronze_retention import remove_unnamed
+from headwater.local.forgetting.lake_erasing import LakeFound, drop_history
+from headwater.local.forgetting.log_erasing import count_in_log, erase_in_log
+from headwater.local.forgetting.receipts import FOLDER, Receipt
+from headwater.local.forgetting.searching import files_with
+from headwater.local.forgetting.wanted import Wanted
+from headwater.parser.log_ingest import Parser
+from headwater.parser.partitions import Partition
+from headwater.runtime.folders import existing_folder, folder_lock
+from headwater.runtime.logs import is_log_made, open_log_readers
+from headwater.runtime.sink_opening import open_ledger
+from headwater.runtime.storage import (
+    OWNER,
+    claims_folder,
+    is_lake_remote,
+    lake_folder,
+    lake_place,
+    open_bronze,
+    open_claims,
+)
+from headwater.settings import Settings
+
+_LAYERS = ("silver", "gold")
+_ROLES = ("up", "serve", "index", "sinks", "backup")
+_ADMIN = "admin"
+_LEFT = (
+    "names in the log of administration (`lake/admin`): who changed what",
+    "backups, and copies that others made",
+    "what sinks have sent to other systems",
+    "files of events that `ingest` took",
+)
+
+
+class Forgetting:
+    """One request, on a data folder and its lake, both on this machine."""
+
+    def __init__(self, settings: Settings, wanted: Wanted) -> None:
+        """Read nothing yet; raises WrongSetting where the lake is not on this machine."""
+        if is_lake_remote(settings):
+            raise WrongSetting(
+                "`forget` reads and deletes the lake's files, and this lake lies at an address. Stop what feeds it, "
+                "mount it, and name the folder in `lake`."
+            )
+        self._settings, self._wanted = settings, wanted
+        self._folder, self._lake = existing_folder(settings), lake_folder(settings)
+        self._bronze, self._ledger = open_bronze(settings), open_ledger(settings)
+        self._receipts = self._lake / FOLDER
+
+    def dry_run(self) -> dict[str, Any]:
+        """Return what would go; changes nothing, and Headwater may run."""
+        found, _ = self._look()
+        return {"kind": self._wanted.kind, "found": found, "left": self._left()}
+
+    def forget(self) -> dict[str, Any]:
+        """Erase it and return the receipt; raises WrongSetting while Headwater runs, Retry where storage fails."""
+        with self._alone():
+            self._catch_up()
+            receipt = Receipt(self._receipts, self._wanted)
+            found, rows = self._look()
+            noted = receipt.begin(found)
+            files = len(self._files())
+            if any(noted.values()):
+                self._erase(rows)
+            remains, looked = files_with(
+                [self._folder, self._lake], self._wanted, (self._receipts, self._lake / _ADMIN)
+            )
+            done = receipt.end(
+                files={"before": files, "after": len(self._files())}, left=self._left(),
+                proof={"files": looked, "found": len(remains), "in": [str(path) for path in remains]},
+            )  # fmt: skip
+            self._note(done)
+        return done
+
+    def _look(self) -> tuple[dict[str, int], LakeFound]:
+        records, bodies = count_in_log(self._folder / "log", claims_folder(self._settings), self._wanted)
+        rows = LakeFound(self._bronze, self._ledger, self._wanted)
+        layers, _ = files_with([self._lake / layer for layer in _LAYERS], self._wanted)
+        index, _ = files_with([self._folder / "index"], self._wanted)
+        status, _ = files_with([self._folder / "run"], self._wanted)
+        places = {"files of silver and gold": len(layers), "files of index and run": len(index + status)}
+        return {"records of the log": records, "large bodies": bodies, **rows.counts(), **places}, rows
+
+    def _erase(self, rows: LakeFound) -> None:
+        erase_in_log(self._folder / "log", claims_folder(self._settings), self._wanted)
+        reach("forget.after_log")
+        rows.erase()
+        remove_unnamed(self._bronze, [reader.source for reader in self._readers()])
+        for place in (*(self._lake / layer for layer in _LAYERS), self._folder / "index"):
+            shutil.rmtree(place, ignore_errors=True)
+        (self._folder / "run" / "sinks.json").unlink(missing_ok=True)
+        kept = self._bronze.tables if self._bronze.exists() else {}
+        for table in (*kept.values(), *(self._ledger.tables.values() if self._ledger.exists() else ())):
+            drop_history(table)
+            reach("forget.after_history")
+
+    def _catch_up(self) -> None:
+        """Bring all of the log into the lake: a record that is erased before would be rejected as no event."""
+        for reader in self._readers():
+            attempts = Attempts(self._folder / "run" / f"attempts-{reader.source.partition}.json")
+            parser = Parser(reader, self._bronze, open_claims(self._settings), OWNER, self._settings.record_cpu_s)
+            partition = Partition(reader, parser, attempts)
+            while partition.step():
+                pass
+            reader.close()
+
+    def _readers(self) -> Sequence[Any]:
+        return open_log_readers(self._settings, self._folder) if is_log_made(self._settings, self._folder) else ()
+
+    def _files(self) -> list[Path]:
+        return [path for path in (*self._folder.rglob("*"), *self._lake.rglob("*")) if path.is_file()]
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold every role on the folder, and keep passes over the lake away."""
+        with ExitStack() as stack:
+            for role in _ROLES:
+                stack.enter_context(folder_lock(self._folder, role, wait_s=0))
+            lock = self._lake / "silver" / "_refresh" / "lock"
+            if lock.exists():
+                file = stack.enter_context(lock.open("a+"))
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise WrongSetting("A pass of `headwater spark refresh` works in the lake. Wait for it.") from None
+            yield
+
+    def _left(self) -> list[str]:
+        elsewhere = [f"the log of {self._settings.log}, until its retention"] if self._settings.log != "sqlite" else []
+        claims = ["large bodies in their container"] if self._settings.claims_url else []
+        return [*_LEFT, *elsewhere, *claims]
+
+    def _note(self, done: dict[str, Any]) -> None:
+        counts = ", ".join(f"{name} {count}" for name, count in done["found"].items() if count)
+        actor = Actor(done["by"])
+        record_admin(open_admin_log(*lake_place(self._settings)), actor, "forget", done["id"], detail=counts)

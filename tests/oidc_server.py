@@ -1,0 +1,128 @@
+"""An OIDC issuer on this machine: real HTTP, real keys, the authorization code with PKCE, and what can go wrong."""
+
+import base64
+import hashlib
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from jwt.algorithms import ECAlgorithm, RSAAlgorithm
+
+AUDIENCE = "api://headwater"
+CLIENT = "dashboard"
+
+
+class SigningKey:
+    """A key of the issuer. kind: RS256 or ES256."""
+
+    def __init__(self, kid: str, kind: str = "RS256") -> None:
+        self.kid, self.kind = kid, kind
+        self.private: Any = (
+            rsa.generate_private_key(65537, 2048) if kind == "RS256" else ec.generate_private_key(ec.SECP256R1())
+        )
+
+    def public(self) -> dict[str, Any]:
+        algorithm: Any = RSAAlgorithm if self.kind == "RS256" else ECAlgorithm
+        found: dict[str, Any] = json.loads(algorithm.to_jwk(self.private.public_key()))
+        return found | {"kid": self.kid, "use": "sig", "alg": self.kind}
+
+
+class OidcServer:
+    """Listens until the `with` block ends.
+
+    keys: those that are published; claims: what people's tokens say more; is_down: answers 503; asked: paths;
+    said: replaces members of what it says of itself.
+    """
+
+    def __init__(self) -> None:
+        self.keys = [SigningKey("first")]
+        self.claims: dict[str, Any] = {}
+        self.is_down = False
+        self.asked: list[str] = []
+        self.said: dict[str, Any] = {}
+        self._codes: dict[str, dict[str, str]] = {}
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                outer._get(self)
+
+            def do_POST(self) -> None:
+                outer._post(self)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> "OidcServer":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def token(self, key: SigningKey | None = None, **claims: Any) -> str:
+        """Return a token for our audience, of this minute; a claim of None is left out."""
+        key, now = key or self.keys[-1], int(time.time())
+        said = {"iss": self.url, "aud": AUDIENCE, "sub": "s", "iat": now, "nbf": now, "exp": now + 300, **claims}
+        said = {name: value for name, value in said.items() if value is not None}
+        return jwt.encode(said, key.private, algorithm=key.kind, headers={"kid": key.kid})
+
+    def _get(self, handler: BaseHTTPRequestHandler) -> None:
+        parts = urlsplit(handler.path)
+        self.asked.append(parts.path)
+        if self.is_down:
+            _answer(handler, 503, {})
+        elif parts.path == "/.well-known/openid-configuration":
+            named = {"jwks_uri": "/keys", "authorization_endpoint": "/authorize", "token_endpoint": "/token"}
+            _answer(handler, 200, {"issuer": self.url, **{k: self.url + v for k, v in named.items()}, **self.said})
+        elif parts.path == "/keys":
+            _answer(handler, 200, {"keys": [key.public() for key in self.keys]})
+        elif parts.path == "/authorize":
+            asked = {name: values[0] for name, values in parse_qs(parts.query).items()}
+            code = f"code-{len(self._codes)}"
+            self._codes[code] = asked
+            handler.send_response(302)
+            back = urlencode({"code": code, "state": asked["state"]})
+            handler.send_header("location", f"{asked['redirect_uri']}?{back}")
+            handler.end_headers()
+        else:
+            _answer(handler, 404, {})
+
+    def _post(self, handler: BaseHTTPRequestHandler) -> None:
+        self.asked.append(handler.path)
+        body = handler.rfile.read(int(handler.headers["content-length"])).decode()
+        sent = {name: values[0] for name, values in parse_qs(body).items()}
+        begun = self._codes.pop(sent.get("code", ""), None)
+        digest = hashlib.sha256(sent.get("code_verifier", "").encode()).digest()
+        challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+        is_good = begun is not None and begun["code_challenge_method"] == "S256"
+        if not is_good or begun is None or begun["code_challenge"] != challenge:
+            _answer(handler, 400, {"error": "invalid_grant"})
+        elif any(begun[name] != sent.get(name) for name in ("redirect_uri", "client_id")):
+            _answer(handler, 400, {"error": "invalid_client"})
+        else:
+            said = {"aud": CLIENT, "nonce": begun["nonce"], **self.claims}
+            _answer(handler, 200, {"id_token": self.token(**said), "token_type": "Bearer"})
+
+
+def _answer(handler: BaseHTTPRequestHandler, status: int, value: object) -> None:
+    body = json.dumps(value).encode()
+    handler.send_response(status)
+    handler.send_header("content-type", "application/json")
+    handler.send_header("content-length", str(len(body)))
+    handler.end_headers()
+    handler.wfile.write(body)

@@ -1,0 +1,151 @@
+"""Keys, sign-in and the admin log of a running Headwater, over HTTP and by command."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+
+from tests.oidc_server import CLIENT, OidcServer
+from tests.parsing import event
+from tests.running import Running, headwater
+
+pytestmark = pytest.mark.slow
+
+API = "/api/headwater/v1"
+AUDIT = f"{API}/audit"
+CSRF = {"x-headwater-session": "1"}
+
+
+class World(NamedTuple):
+    running: Running
+    issuer: OidcServer
+
+    def ask(self, path: str, key: str = "", method: str = "GET", **more: Any) -> httpx.Response:
+        headers = {**({"authorization": f"Bearer {key}"} if key else {}), **more.pop("headers", {})}
+        return httpx.request(method, self.running.url + path, headers=headers, timeout=30, **more)
+
+    def command(self, *arguments: str) -> Any:
+        done = headwater(*arguments, "--data", self.running.folder, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def acts(self) -> list[tuple[str, str, str, str]]:
+        found = self.command("admin-log")["items"]
+        return [(act["who"].partition("@")[0], act["action"], act["subject"], act["outcome"]) for act in found]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("identity")
+    with OidcServer() as issuer:
+        settings = {
+            "HEADWATER_OIDC_ISSUER": issuer.url, "HEADWATER_OIDC_AUDIENCE": '["api://headwater"]',
+            "HEADWATER_OIDC_CLIENT_ID": CLIENT, "HEADWATER_OIDC_REDIRECT_URL": "http://localhost:5000/auth/callback",
+            "HEADWATER_OIDC_ROLES": '{"Reader": "read", "Team": "write:team", "Boss": "admin"}',
+        }  # fmt: skip
+        with Running(folder / "data", environment=settings) as running:
+            yield World(running, issuer)
+
+
+def test_a_key_is_made_used_listed_and_revoked_while_it_runs(world: World) -> None:
+    assert world.ask(AUDIT).status_code == 401
+    made = world.command("keys", "add", "spark", "--role", "write", "--namespace", "n")
+    reader = world.command("keys", "add", "grafana", "--role", "read", "--expires", "90d")
+    assert world.ask(AUDIT, reader["key"]).status_code == 200
+    assert world.ask("/api/v1/lineage", made["key"], "POST", content=event("r1")).status_code == 200
+    assert world.ask(AUDIT, made["key"]).status_code == 403
+    assert world.ask(f"{API}/keys", reader["key"]).json() == {"items": []}
+    shown = {key["name"]: key for key in world.command("keys", "list")["items"]}
+    assert set(shown) == {"spark", "grafana"}
+    assert made["key"] not in json.dumps(shown)
+    boss = world.issuer.token(roles=["Boss"])
+    deadline = time.monotonic() + 60
+    while not all(key["last_used"] for key in world.ask(f"{API}/keys", boss).json()["items"]):
+        assert time.monotonic() < deadline, "the use of a key is never told"
+    world.command("keys", "revoke", "spark")
+    assert world.ask("/api/v1/lineage", made["key"], "POST", content=event("r2")).status_code == 401
+    refused = world.ask(f"{API}/keys/add?name=x&role=admin", reader["key"], "POST")
+    assert refused.status_code == 400
+    assert world.acts()[:1] == [("grafana", "keys add", "x", "refused")]
+    assert {act[1:] for act in world.acts()} >= {
+        ("keys add", "spark", "done"), ("keys add", "grafana", "done"), ("keys revoke", "spark", "done"),
+    }  # fmt: skip
+    for file in world.running.folder.rglob("*"):
+        assert not file.is_file() or made["key"].encode() not in file.read_bytes(), file
+
+
+def test_tokens_of_the_issuer_are_taken_like_keys(world: World) -> None:
+    token = world.issuer.token(roles=["Team"], appid="airflow")
+    other = json.loads(event("r3")) | {"job": {"namespace": "team", "name": "j"}}
+    assert world.ask("/api/v1/lineage", token, "POST", content=json.dumps(other)).status_code == 200
+    assert world.ask("/api/v1/lineage", token, "POST", content=event("r4")).status_code == 403
+    assert world.ask(AUDIT, token).status_code == 403
+    assert world.ask(AUDIT, world.issuer.token(roles=["Reader"])).status_code == 200
+    assert world.ask(AUDIT, world.issuer.token(roles=["Reader"], aud="api://other")).status_code == 401
+
+
+def test_somebody_signs_in_makes_a_key_and_signs_out(world: World) -> None:
+    world.issuer.claims = {"roles": ["Reader"], "preferred_username": "mary@x"}
+    with httpx.Client(base_url=world.running.url, timeout=30) as browser:
+        assert browser.get("/auth/me").json() == {"who": None, "signIn": True}
+        to_issuer = browser.get("/auth/login?to=/runs")
+        assert to_issuer.status_code == 302
+        back = httpx.get(to_issuer.headers["location"]).headers["location"]
+        home = browser.get(back.removeprefix("http://localhost:5000"))
+        assert (home.status_code, home.headers["location"]) == (303, "/runs")
+        flags = home.headers.get_list("set-cookie")[0].lower()
+        assert "httponly" in flags
+        assert "samesite=lax" in flags
+        assert "secure" not in flags  # http on localhost
+        assert browser.get("/auth/me").json()["who"] == {"name": "mary@x", "roles": ["read"], "person": True}
+        assert browser.get(AUDIT).status_code == 200
+        made = browser.post(f"{API}/keys/add?name=laptop&role=read")
+        assert made.status_code == 401  # a page of another site could have sent this
+        made = browser.post(f"{API}/keys/add?name=laptop&role=read", headers=CSRF)
+        assert made.headers["cache-control"] == "no-store"
+        assert world.ask(AUDIT, made.json()["key"]).status_code == 200
+        assert browser.post(f"{API}/keys/add?name=more&role=write", headers=CSRF).status_code == 400
+        assert browser.get(f"{API}/admin-log").status_code == 403
+        assert [key["name"] for key in browser.get(f"{API}/keys").json()["items"]] == ["mary@x:laptop"]
+        assert browser.post(f"{API}/keys/{made.json()['id']}/revoke", headers=CSRF).status_code == 200
+        assert world.ask(AUDIT, made.json()["key"]).status_code == 401
+        assert browser.post("/auth/logout").status_code == 403
+        assert browser.post("/auth/logout", headers=CSRF).status_code == 204
+        assert browser.get(AUDIT).status_code == 401
+    assert ("mary", "keys add", "more", "refused") in world.acts()
+    assert ("mary", "keys revoke", made.json()["id"], "done") in world.acts()
+
+
+def test_tags_and_orders_are_in_the_admin_log_with_address_and_agent(world: World) -> None:
+    boss = world.issuer.token(roles=["Boss"], appid="boss")
+    agent = {"user-agent": "curl/8 token=ghp_" + "aB3d" * 9}
+    tag = world.ask("/api/v1/tags/pii", boss, "PUT", content=b'{"description": "x"}', headers=agent)
+    assert tag.status_code == 200, tag.text
+    assert world.ask(f"{API}/rejected/retry", boss, "POST").status_code == 200
+    assert world.ask(f"{API}/rejected/retry?code=wrong-key", method="POST").status_code == 401
+    found = world.ask(f"{API}/admin-log?limit=3", boss).json()["items"]
+    assert [(act["who"], act["action"], act["outcome"]) for act in found] == [
+        ("nobody", "rejected retry", "refused"), ("boss", "rejected retry", "done"), ("boss", "marquez PUT", "done"),
+    ]  # fmt: skip
+    assert (found[2]["subject"], found[2]["address"]) == ("/api/v1/tags/pii", "127.0.0.1")
+    assert "aB3d" not in json.dumps(found)
+    assert "wrong-key" not in json.dumps(found)
+
+
+def test_an_open_headwater_is_shut_by_its_first_key_and_not_over_http(tmp_path: Path) -> None:
+    with Running(tmp_path / "data") as running:
+        world = World(running, OidcServer.__new__(OidcServer))
+        assert world.ask(f"{API}/keys/add?name=first&role=admin", method="POST").status_code == 400
+        assert world.ask(f"{API}/keys/first/revoke", method="POST").status_code == 404
+        assert world.ask(AUDIT).status_code == 200
+        assert world.ask(AUDIT, headers={"host": "evil.example"}).status_code == 403
+        made = world.command("keys", "add", "first", "--role", "admin")
+        assert world.ask(AUDIT).status_code == 401
+        assert world.ask(AUDIT, made["key"]).status_code == 200
+        world.command("keys", "revoke", "first")
+        assert world.ask(AUDIT, made["key"]).status_code == 401
+        assert world.ask(AUDIT).status_code == 401

@@ -1,0 +1,176 @@
+"""Keys that `headwater keys` makes: kept as hashes, scoped, expiring, exchanged and revoked without a restart."""
+
+import asyncio
+import json
+import stat
+import threading
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headwater.access import ANYONE, Caller, Key
+from headwater.errors import NotKnown, WrongQuestion, WrongSetting
+from headwater.identity.callers import CSRF_HEADER, Access
+from headwater.identity.key_desk import KeyDesk, WantedKey
+from headwater.identity.key_file import KeyFile, read_keys
+from headwater.identity.private_text import PrivateText
+from headwater.identity.sessions import SESSION, Sessions
+
+ADMIN = Caller("boss", frozenset({"admin"}))
+MARY = Caller("mary@x", frozenset({"read", "write"}), frozenset({"dev"}), is_person=True)
+
+
+def opened(folder: Path) -> KeyFile:
+    return KeyFile(PrivateText(folder / "keys.json"), PrivateText(folder / "used.json"), look_every_s=0.0)
+
+
+def found(access: Access, secret: str, method: str = "GET", **headers: str) -> Caller | None:
+    sent: Mapping[str, str] = {"authorization": f"Bearer {secret}"} if secret else {}
+    return asyncio.run(access.find({**sent, **headers}, "", method))
+
+
+def test_a_key_is_kept_as_its_hash_in_a_file_of_its_owner(tmp_path: Path) -> None:
+    made = KeyDesk(opened(tmp_path), ()).add(ADMIN, WantedKey("spark", ["write"], ["prod"], ["s3://prod"]))
+    text = (tmp_path / "keys.json").read_text()
+    assert made["key"] not in text
+    assert made["key"].removeprefix("hw_") not in text
+    assert stat.S_IMODE((tmp_path / "keys.json").stat().st_mode) == 0o600
+    caller = found(Access((), opened(tmp_path)), made["key"])
+    assert caller == Caller("spark", frozenset({"write"}), frozenset({"prod"}), frozenset({"s3://prod"}))
+
+
+def test_a_running_process_takes_up_what_another_changes(tmp_path: Path) -> None:
+    access, desk = Access((), opened(tmp_path)), KeyDesk(opened(tmp_path), ())
+    assert found(access, "anything") == ANYONE  # no file of keys yet: loopback, open
+    first = desk.add(ADMIN, WantedKey("spark", ["write"]))
+    assert found(access, "anything") is None
+    assert found(access, "") is None
+    second = desk.add(ADMIN, WantedKey("spark", ["write"]))
+    assert found(access, first["key"]) == found(access, second["key"]) == Caller("spark", frozenset({"write"}))
+    with pytest.raises(WrongQuestion, match="2 valid keys"):
+        desk.add(ADMIN, WantedKey("spark", ["write"]))
+    desk.revoke(ADMIN, first["id"])
+    assert found(access, first["key"]) is None
+    assert found(access, second["key"]) is not None
+    desk.revoke(ADMIN, "spark")
+    assert found(access, second["key"]) is None
+    assert found(access, "") is None  # the last key is gone: that lets nobody in
+    assert not access.is_open
+
+
+def test_revoking_what_is_not_there_shuts_nobody_out(tmp_path: Path) -> None:
+    with pytest.raises(NotKnown):
+        KeyDesk(opened(tmp_path), ()).revoke(ANYONE, "no such key")
+    assert found(Access((), opened(tmp_path)), "") == ANYONE
+
+
+def test_an_expired_key_is_refused_and_makes_room(tmp_path: Path) -> None:
+    file = opened(tmp_path)
+    past = datetime.now(UTC) - timedelta(seconds=1)
+    old = [file.add(Key(name="n", sha256="0" * 64, expires=past)) for _ in range(3)]
+    assert [found(Access((), file), secret) for _, secret in old] == [None] * 3
+    assert [key["valid"] for key in KeyDesk(file, ()).listed(ADMIN)] == [False] * 3
+    with pytest.raises(WrongQuestion, match="no time"):
+        KeyDesk(file, ()).add(ADMIN, WantedKey("n", ["read"], lasts="soon"))
+    assert KeyDesk(file, ()).add(ADMIN, WantedKey("n", ["read"], lasts="never"))["expires"] is None
+
+
+def test_last_use_is_told_at_the_next_look_and_not_for_each_request(tmp_path: Path) -> None:
+    file = opened(tmp_path)
+    secret = KeyDesk(file, ()).add(ADMIN, WantedKey("n", ["read"]))["key"]
+    access = Access((), file)
+    assert KeyDesk(opened(tmp_path), ()).listed(ADMIN)[0]["last_used"] is None
+    for _ in range(3):
+        assert found(access, secret)
+    told = (tmp_path / "used.json").stat().st_mtime_ns
+    for _ in range(20):
+        assert found(access, secret)
+    assert (tmp_path / "used.json").stat().st_mtime_ns == told
+    assert KeyDesk(opened(tmp_path), ()).listed(ADMIN)[0]["last_used"].startswith(f"{datetime.now(UTC):%Y-%m-%d}")
+
+
+def test_a_broken_file_lets_nobody_new_in_and_nobody_out(tmp_path: Path) -> None:
+    file = opened(tmp_path)
+    secret = KeyDesk(file, ()).add(ADMIN, WantedKey("n", ["read"]))["key"]
+    access = Access((), file)
+    assert found(access, secret)
+    (tmp_path / "keys.json").write_text('[{"name": "x", "key": "a-secret-of-somebody"}, 3]')
+    assert found(access, secret)
+    assert found(access, "a-secret-of-somebody") is None
+    assert found(Access((), opened(tmp_path)), "") is None
+    with pytest.raises(WrongSetting) as raised:
+        KeyDesk(opened(tmp_path), ()).listed(ADMIN)
+    assert "secret" not in str(raised.value)
+
+
+def test_many_add_keys_at_once_and_none_is_lost(tmp_path: Path) -> None:
+    def add(number: int) -> None:
+        for turn in range(5):
+            KeyDesk(opened(tmp_path), ()).add(ADMIN, WantedKey(f"k{number}-{turn}", ["read"]))
+
+    threads = [threading.Thread(target=add, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(read_keys((tmp_path / "keys.json").read_text())) == 30
+
+
+def test_people_make_keys_of_no_more_than_their_own_roles(tmp_path: Path) -> None:
+    desk = KeyDesk(opened(tmp_path), ())
+    with pytest.raises(WrongQuestion, match="headwater keys add"):
+        desk.add(ANYONE, WantedKey("first", ["admin"]))
+    mine = desk.add(MARY, WantedKey("laptop", ["write"]))
+    assert (mine["name"], mine["namespaces"]) == ("mary@x:laptop", ["dev"])
+    refused: list[WantedKey] = [
+        WantedKey("a", ["admin"]), WantedKey("a", ["write"], ["prod"]),
+        WantedKey("a\nb", ["read"]), WantedKey("", ["read"]),
+    ]  # fmt: skip
+    for wanted in refused:
+        with pytest.raises(WrongQuestion):
+            desk.add(MARY, wanted)
+    with pytest.raises(WrongQuestion, match="signed in"):
+        desk.add(MARY._replace(is_person=False), WantedKey("a", ["read"]))
+    assert desk.add(MARY, WantedKey("b", ["write"], datasets=["*"]))["datasets"] is None
+    other = desk.add(ADMIN, WantedKey("other", ["read"]))
+    assert {key["name"] for key in desk.listed(MARY)} == {"mary@x:laptop", "mary@x:b"}
+    for which in (other["id"], "other"):
+        with pytest.raises(NotKnown):
+            desk.revoke(MARY, which)
+    assert [key["id"] for key in desk.revoke(MARY, mine["id"])] == [mine["id"]]
+
+
+def test_keys_of_settings_are_taken_in_clear_or_as_hash(tmp_path: Path) -> None:
+    clear = Key.model_validate({"name": "clear", "key": "in-clear-text"})
+    hashed = Key.model_validate({"name": "hashed", "sha256": clear.digest.hex(), "expires": "2020-01-01T00:00:00Z"})
+    assert found(Access([clear]), "in-clear-text") == Caller("clear", frozenset({"write"}))
+    assert found(Access([hashed]), "in-clear-text") is None
+    kept = [key["kept"] for key in KeyDesk(opened(tmp_path), [clear, hashed]).listed(ADMIN)]
+    assert kept == ["settings, in clear", "settings"]
+    with pytest.raises(WrongQuestion, match="stands in the settings"):
+        KeyDesk(opened(tmp_path), [clear]).revoke(ADMIN, "clear")
+    neither: list[dict[str, Any]] = [{"name": "n"}, {"name": "n", "key": "12345678", "sha256": "0" * 64}]
+    for wrong in neither:
+        with pytest.raises(ValueError, match="either `key` or `sha256`"):
+            Key.model_validate(wrong)
+
+
+def test_a_session_reads_and_changes_something_with_its_header_only() -> None:
+    sessions = Sessions(b"s" * 32)
+    access = Access([Key.model_validate({"name": "k", "key": "12345678"})], sessions=sessions)
+    until = datetime.now(UTC).timestamp() + 60
+    cookie = f"a=b; {SESSION}={sessions.begin(MARY, until)}"
+    assert found(access, "", cookie=cookie) == MARY
+    assert found(access, "", "POST", cookie=cookie) is None
+    assert found(access, "", "POST", cookie=cookie, **{CSRF_HEADER: "1"}) == MARY
+    forged = [
+        f"{SESSION}={Sessions(b't' * 32).begin(MARY, until)}",
+        f"{SESSION}={sessions.begin(MARY, until - 61)}",
+        f"{SESSION}={sessions.seal('another', json.dumps(['mary', ['admin'], [], until]).encode())}",
+        f"{SESSION}={sessions.begin(MARY, until)[:-1]}",
+        f"{SESSION}=", f"{SESSION}=.", f"{SESSION}=é.é", f"{SESSION}=a; ;;=,",
+    ]  # fmt: skip
+    assert [found(access, "", cookie=each) for each in forged] == [None] * len(forged)

@@ -1,0 +1,81 @@
+// Who may post and ask: keys, made and taken back here; and who this browser has signed in as.
+import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
+
+import { key as tabKey, request, type Schemas } from '../api/client';
+import { queryClient, useAddress, useQuestion } from '../api/hooks';
+import { DataTable } from '../parts/DataTable';
+import { time } from '../parts/format';
+import { Page, Section } from '../parts/Page';
+import { Answered, Failure } from '../parts/States';
+
+interface Me {
+  who: { name: string; roles: string[]; person: boolean } | null;
+  signIn: boolean;
+}
+
+const KEYS = '/api/headwater/v1/keys';
+const ROLES = ['write', 'read', 'admin'];
+
+const order = (path: string, query: object = {}) => request<Schemas['KeyMade']>(path, query, { method: 'POST' });
+const again = () => queryClient.invalidateQueries();
+
+export function Keys() {
+  const keys = useQuestion('keys', {});
+  const revoke = useMutation({ mutationFn: (id: string) => order(`${KEYS}/${encodeURIComponent(id)}/revoke`), onSuccess: again });
+  return (
+    <Page title="Keys" hint="Only hashes are kept: a secret is shown once, when its key is made. Who is no admin sees and makes their own.">
+      <Who />
+      <Make />
+      {revoke.error && <Failure error={revoke.error} />}
+      <Answered query={keys}>
+        {(answer) => (
+          <DataTable<Schemas['KeyShown']>
+            name="keys" rows={answer.items} empty="There are no keys of yours."
+            columns={[
+              { id: 'name', title: 'Name', value: (row) => row.name, width: 'minmax(10rem, 2fr)' },
+              { id: 'roles', title: 'Roles', value: (row) => row.roles.join(', '), width: '7rem' },
+              { id: 'namespaces', title: 'Namespaces', value: (row) => row.namespaces.join(', ') || 'all', width: 'minmax(8rem, 1fr)' },
+              { id: 'expires', title: 'Ends', value: (row) => (row.valid ? time(row.expires) : 'ended'), width: '11rem' },
+              { id: 'used', title: 'Last use', value: (row) => time(row.last_used), width: '11rem' },
+              { id: 'kept', title: 'Kept in', value: (row) => row.kept, width: '8rem' },
+              { id: 'revoke', title: '', value: (row) => row.id, width: '7rem',
+                show: (row) => row.id === '' ? null : <button type="button" className="quiet" disabled={revoke.isPending} onClick={() => revoke.mutate(row.id)}>Revoke<span className="sr"> {row.name} {row.id}</span></button> },
+            ]}
+          />
+        )}
+      </Answered>
+    </Page>
+  );
+}
+
+function Who() {
+  const me = useAddress<Me>('/auth/me');
+  const leave = useMutation({ mutationFn: () => fetch('/auth/logout', { method: 'POST', headers: { 'x-headwater-session': '1' } }), onSuccess: again });
+  const who = me.data?.who;
+  if (!me.data?.signIn && !who) return null;
+  return (
+    <p>
+      {who ? <>You are <bdi>{who.name}</bdi> with {who.roles.join(', ')}. </> : null}
+      {me.data?.signIn && !who?.person && <a href="/auth/login?to=/keys">Sign in</a>}
+      {who?.person && tabKey.get() === null && <button type="button" className="quiet" onClick={() => leave.mutate()}>Sign out</button>}
+    </p>
+  );
+}
+
+function Make() {
+  const [name, setName] = useState('');
+  const [role, setRole] = useState('read');
+  const make = useMutation({ mutationFn: () => order(`${KEYS}/add`, { name, role }), onSuccess: again });
+  return (
+    <Section title="Make a key">
+      <form onSubmit={(event) => { event.preventDefault(); make.mutate(); }}>
+        <label>Name <input value={name} maxLength={99} onChange={(event) => setName(event.target.value)} /></label>{' '}
+        <label>Role <select value={role} onChange={(event) => setRole(event.target.value)}>{ROLES.map((each) => <option key={each}>{each}</option>)}</select></label>{' '}
+        <button type="submit" disabled={!name.trim() || make.isPending}>Make it</button>
+      </form>
+      {make.error && <Failure error={make.error} />}
+      {make.data && <p role="status">Write it down, nobody can show it again: <code>{make.data.key}</code></p>}
+    </Section>
+  );
+}

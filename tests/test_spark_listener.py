@@ -255,8 +255,8 @@ def test_lineage_through_each_door_makes_the_same_silver_and_gold(
     request: pytest.FixtureRequest, lakes: dict[str, Path]
 ) -> None:
     """Asks for Spark itself: a file that names it waits for all other tests of it, and this is the one long one."""
-    spark: Any = request.getfixturevalue("spark")
-    built = {door: layers(spark, lakes[door]) for door in ("http", "onelake", "file", "plugin", "until")}
+    session: Any = request.getfixturevalue("spark")
+    built = {door: layers(session, lakes[door]) for door in ("http", "onelake", "file", "plugin", "until")}
     assert built["http"]["gold.column_edges"]
     assert built["http"]["gold.unused_columns"]
     for door in ("onelake", "file"):

@@ -45,7 +45,7 @@ def check_lake(folder: Path, ledger: Ledger) -> Found:
         assert found.digests.get(key, sent.digest) == sent.digest, f"{key} is not stored as it was sent"
     assert max(found.events.values()) == 1
     assert found.events.keys() <= ledger.events.keys()
-    assert 0 < found.refused <= ledger.bad_requests
+    assert 0 < found.refused <= ledger.bad_requests, (found.refused, ledger.bad_requests)
     check_positions(folder, found)
     check_facets(folder, found)
     return found

@@ -153,6 +153,7 @@ class _Producer:
             except (OSError, http.client.HTTPException):
                 self._connection.close()
             if status == 503:
+                self._ledger.bad_requests += 1  # as far as it was answered, and by a log that could take the note
                 self._stop.wait(_AGAIN_S)
         assert status in (200, 204) if events else status == 400, status
         self._ledger.answered(events)

@@ -23,6 +23,7 @@ from tests.spark_noise import SPARK_NOISE
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800), *SPARK_NOISE]
 
 PASSES, RUNS_EACH = 2, 20
+LARGE, IDLE = 1_000, 100
 SPACE = "w0001x"
 OF_RUNS = (("silver", RUNS), ("silver", RUN_DATASETS))
 HISTORY = (("silver", EDGE_SETS), ("gold", COLUMN_EDGES), ("gold", TABLE_EDGES))
@@ -102,12 +103,16 @@ def test_the_candidates_of_a_busy_output_hold_what_they_say_once(spark: SparkSes
 
 def test_a_batch_too_large_for_one_task_is_worked_out_by_many(lake: SparkLake) -> None:
     """Spark then plans all steps of a pass as one, from the events to the edges."""
-    lake.store([event(1_000 + minute, "COMPLETE", job="large") for minute in range(FEW_EVENTS + 1)])
+    large = [event(1_000 + minute, "COMPLETE", job="large") for minute in range(LARGE)]
+    idle = [
+        run_event("RUNNING", at(number), f"ffffffff-0000-7000-8000-{number % IDLE:012}", (SPACE, "idle"))
+        for number in range(FEW_EVENTS + 1 - LARGE)
+    ]
+    lake.store([*large, *(json.dumps(each).encode() for each in idle)])
     assert lake.build() == FEW_EVENTS + 1
     edges = lake.edges(COLUMN_EDGES).where("target_dataset = 'large to'").collect()
-    assert [(row.source_column, row.target_column, row.current, row.runs) for row in edges] == [
-        ("a", "a", True, FEW_EVENTS + 1)
-    ]
+    assert [(row.source_column, row.target_column, row.current, row.runs) for row in edges] == [("a", "a", True, LARGE)]
+    assert lake.read("silver", RUNS).where("job_name = 'idle'").count() == IDLE
 
 
 def _memory_of_counting(rows: Sequence[Row]) -> Iterator[Row]:

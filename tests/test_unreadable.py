@@ -254,7 +254,7 @@ def test_headwater_started_beside_a_locked_segment_takes_events_says_what_to_do_
             assert "Another program has locked" in ready["components"]["lake"]
         assert large.exists()
         assert world.placed() == []
-        assert first.name in gateway.said()
+        wait_said(gateway, first.name)
     with running(world.folder) as gateway:
         audit = gateway.settled()
     assert audit | {"stored": 4, "rejected": 0, "balanced": True} == audit
@@ -301,6 +301,14 @@ def opened(world: World) -> Iterator[Log]:
         yield log
     finally:
         asyncio.run(log.aclose())
+
+
+def wait_said(gateway: Gateway, text: str) -> None:
+    """Wait until a process has printed `text`."""
+    deadline = time.monotonic() + 60
+    while text not in gateway.said():
+        assert time.monotonic() < deadline, gateway.said()
+        time.sleep(0.05)  # what children print comes when it comes
 
 
 def wait_ready(gateway: Gateway, text: str) -> dict[str, Any]:

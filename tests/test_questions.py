@@ -447,7 +447,7 @@ def test_a_query_that_is_no_text_is_refused(shop: Asker, raw: str) -> None:
 def test_a_value_of_100_kb_is_too_large_for_a_url(shop: Asker) -> None:
     connection = http.client.HTTPConnection(shop.client.base_url.host, shop.client.base_url.port)
     connection.request("GET", f"{API}/impact?dataset={'x' * 100_000}")
-    assert connection.getresponse().status == 400
+    assert connection.getresponse().status == 431
     connection.close()
 
 

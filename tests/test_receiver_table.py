@@ -299,7 +299,7 @@ def test_health_tells_life_from_readiness_and_names_the_components(client: httpx
     assert ready.json()["ready"] is True
     assert ready.json()["components"]["log"] == "ok"
     assert set(ready.json()["components"]) == {"log", "lake", "index"}
-    assert set(ready.json()["freshness"]) == {"seconds", "log", "bronze", "gold"}
+    assert set(ready.json()["freshness"]) == {"seconds", "log", "bronze", "events", "gold"}
 
 
 def test_metrics_can_be_read_by_prometheus_and_count_what_happened(client: httpx.Client) -> None:

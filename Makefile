@@ -108,9 +108,12 @@ test-runtimes: setup  ## the wheel beside what Fabric and Databricks ship
 bench: setup-test  ## every figure beside its goal and its floor, about an hour
 	$(BIN)/python -m bench
 
-torture: setup-test  ## the long tests; 500 kills under load, then the reckoning; 2,000 random worlds, also in Spark
+torture: setup-test  ## the long tests; 500 kills, then 1,000 amid faults of every kind; mutated input; 2,000 random worlds, also in Spark
 	$(BIN)/pytest -m long
 	$(BIN)/python -m bench.torture
+	$(BIN)/python -m bench.campaign
+	$(BIN)/python -m bench.fuzz --seconds 600
+	$(BIN)/python -m bench.slowest
 	$(BIN)/python -m bench.worlds
 	$(BIN)/python -m bench.spark_worlds
 

@@ -4,7 +4,6 @@ import asyncio
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -66,12 +65,15 @@ class World:
         self.append(*bodies, segment_bytes=0)
         return full or min(self.log.glob("*.sqlite"))
 
-    def age(self, days: int) -> None:
-        """Let what came to the log in this hour have been received so many days ago."""
+    def tail(self) -> int:
+        """Return the newest sequence number of the log, 0 before the first."""
+        return self.reader().tail() if any(self.log.glob("*.sqlite")) else 0
+
+    def age(self, days: int, behind: int = 0) -> None:
+        """Let what is in the log behind a sequence number have been received so many days ago."""
         connection = open_writable(max(self.log.glob("*.sqlite")))
-        lately_us = (int(time.time()) - 3600) * 1_000_000
-        aged = "UPDATE records SET received_us = received_us - ? WHERE received_us > ?"
-        connection.execute(aged, (days * 86_400_000_000, lately_us))
+        aged = "UPDATE records SET received_us = received_us - ? WHERE sequence > ?"
+        connection.execute(aged, (days * 86_400_000_000, behind))
         connection.close()
         self.uncount()
 

@@ -54,8 +54,9 @@ class SparkLake:
 
     def store(self, bodies: Iterable[bytes]) -> None:
         """Let the parser take bodies, received on the day after the worlds began."""
+        before = self.world.tail()
         self.world.append(*bodies)
-        self.world.age((datetime.now(UTC) - START).days)
+        self.world.age((datetime.now(UTC) - START).days, before)
         self.parse()
 
     def parse(self) -> None:

@@ -88,8 +88,9 @@ def lake(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 def store(world: World, bodies: Sequence[bytes]) -> None:
     """Let bodies be received on the day after the cases' times."""
+    before = world.tail()
     world.append(*bodies)
-    world.age((datetime.now(UTC) - START).days)
+    world.age((datetime.now(UTC) - START).days, before)
     parser = world.parser()
     while parser.step():
         pass

@@ -62,7 +62,7 @@ def test_a_gap_and_a_long_wait_are_said(way: str, tmp_path: Path, caplog: pytest
     world = World(tmp_path)
     world.append(*(event(run) for run in range(5)))
     world.parser().take(world.records(1, 1))
-    world.age(days=1)
+    world.age(days=1, behind=1)
     _forget(world, 2, 3)
     caplog.set_level(logging.INFO, "headwater")
     if way == "step":

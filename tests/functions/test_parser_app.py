@@ -32,9 +32,6 @@ class Hub(World):
     def all(self) -> list[int]:
         return list(range(1, self.tail() + 1))
 
-    def tail(self) -> int:
-        return self.reader().tail() if list(self.log.glob("*.sqlite")) else 0
-
 
 @contextmanager
 def storage_down(hub: Hub) -> Iterator[None]:

@@ -186,6 +186,15 @@ def test_a_lake_that_cannot_be_asked_is_done_without_only_where_log_and_lake_wer
     assert world.audit() | {"received": 10, "stored": 10, "balanced": True} == world.audit()
 
 
+def test_a_group_of_nothing_is_no_record(tmp_path: Path) -> None:
+    world = World(tmp_path / "data")
+    serve(world, event(1))
+    serve(world)
+    serve(world, event(2))
+    parse(world)
+    assert world.audit() | {"received": 2, "stored": 2, "balanced": True} == world.audit()
+
+
 def test_what_retention_passed_is_not_missing(tmp_path: Path) -> None:
     world = World(tmp_path)
     passed = world.append_to_end_of_segment(event(1), event(2))

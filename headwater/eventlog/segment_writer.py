@@ -61,6 +61,8 @@ class SegmentWriter:
 
     def write(self, records: Sequence[Record]) -> None:
         """Commit records as one group; they are on disk when this returns."""
+        if not records:
+            return  # the time of the newest record stays what it is
         now = max(self._last_us, time.time_ns() // 1000)
         values = [
             (sequence, now, int(record.kind), record.http, _stored(record))

@@ -3,7 +3,9 @@
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -118,3 +120,17 @@ def test_bronze_of_the_version_before_takes_todays_columns_and_keeps_its_rows(tm
 def rows(world: World, table: Table) -> list[dict[str, object]]:
     names = ", ".join(f'"{name}"' for name in table.columns)
     return world.bronze.tables[table.name].query(f"SELECT {names} FROM t").to_pylist()
+
+
+def test_who_makes_a_table_at_one_moment_with_others_has_it(tmp_path: Path) -> None:
+    for number in range(10):
+        together = Barrier(6)
+
+        def made(table: LakeTable, together: Barrier = together) -> int:
+            together.wait()
+            table.create({})
+            return table.handle().version()
+
+        with ThreadPoolExecutor(6) as pool:
+            tables = [LakeTable(str(tmp_path / str(number)), NEW) for _ in range(6)]
+            assert [*pool.map(made, tables)] == [0] * 6

@@ -4,6 +4,7 @@ Only writing imports pyarrow (26 MB), when it begins: `serve` reads and never wr
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -108,10 +109,18 @@ class LakeTable:
 
     def create(self, properties: Mapping[str, str]) -> None:
         """Create the table unless it is there; one that an older version made gets the columns that came since."""
+        self._guarded(partial(self._create, properties))
+        for _ in range(_RACES):
+            handle = self.reopen()
+            if self._guarded(partial(add_columns, handle, self.table)):
+                return
+        raise self._overtaken()
+
+    def _create(self, properties: Mapping[str, str]) -> None:
         from headwater.lake.arrow_batches import arrow_schema  # noqa: PLC0415 - see the module
 
-        self._guarded(
-            lambda: DeltaTable.create(
+        with suppress(CommitFailedError):  # another process made it meanwhile
+            DeltaTable.create(
                 self.uri,
                 arrow_schema(self.table),
                 mode="ignore",
@@ -120,12 +129,6 @@ class LakeTable:
                 raise_if_key_not_exists=False,
                 storage_options=self._options or None,
             )
-        )
-        for _ in range(_RACES):
-            handle = self.reopen()
-            if self._guarded(partial(add_columns, handle, self.table)):
-                return
-        raise self._overtaken()
 
     def exists(self) -> bool:
         """Tell whether the table has been created.

@@ -133,4 +133,4 @@ def test_who_makes_a_table_at_one_moment_with_others_has_it(tmp_path: Path) -> N
 
         with ThreadPoolExecutor(6) as pool:
             tables = [LakeTable(str(tmp_path / str(number)), NEW) for _ in range(6)]
-            assert [*pool.map(made, tables)] == [0] * 6
+            assert len({*pool.map(made, tables)}) == 1

@@ -1,11 +1,11 @@
 """A small text on this machine's disk, whole at every moment, changed by one process at a time."""
 
 import fcntl
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 from headwater.errors import WrongSetting
+from headwater.whole_files import write_whole
 
 
 class PrivateText:
@@ -37,19 +37,6 @@ class PrivateText:
             with self._path.with_suffix(".lock").open("a") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 self._stamp = None
-                self._write(edit(self.read()))
+                write_whole(self._path, edit(self.read()).encode(), durable=True)
         except OSError as error:
             raise WrongSetting(f"Cannot write {self._path}: {error}. Let this account write it.") from error
-
-    def _write(self, text: str) -> None:
-        fresh = self._path.with_suffix(".new")
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(self._path)
-        folder = os.open(self._path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

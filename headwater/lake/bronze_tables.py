@@ -123,7 +123,9 @@ class Bronze:
 
         if beside := [name for name in ready if name not in (SHAPES.name, EVENTS.name)]:
             with ThreadPoolExecutor(len(beside)) as pool:
-                list(pool.map(append, beside))
+                appended = [pool.submit(append, name) for name in beside]
+            for one in appended:  # behind the pool's end: where one fails, the others have what they were given
+                one.result()
         if SHAPES.name in ready:
             append(SHAPES.name)
         beside_last = [(_count_id(source), acknowledged)] if acknowledged else []

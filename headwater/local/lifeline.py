@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from headwater.access import REVEAL
-from headwater.runtime.folders import write_whole
 from headwater.settings import Settings
+from headwater.whole_files import write_whole
 
 
 def read_settings() -> Settings:

@@ -9,10 +9,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from headwater.errors import Retry, WrongSetting
-from headwater.eventlog.segments import sync_folder
 from headwater.runtime.private import close_to_others
 from headwater.settings import Settings
 from headwater.storage_faults import explain, on_disk, passes
+from headwater.whole_files import write_whole
 
 FORMAT = 1
 MARKER = "format"
@@ -50,25 +50,6 @@ def prepare_folder(settings: Settings) -> Path:
     with on_disk(f"use the data folder {folder}"):
         close_to_others(folder)
     return folder
-
-
-def write_whole(path: Path, text: bytes) -> None:
-    """Write a file whole, for us alone: who reads it finds this text or the one before, also on a disk that fills."""
-    fresh = path.with_suffix(".new")
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(text)
-    fresh.replace(path)
-
-
-def write_durably(path: Path, text: str) -> None:
-    """Write a file whole, and it is on disk when this returns."""
-    fresh = path.with_suffix(".new")
-    with fresh.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
-    sync_folder(path.parent)
 
 
 @contextmanager

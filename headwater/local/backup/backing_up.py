@@ -22,9 +22,10 @@ from headwater.failpoints import reach
 from headwater.local.backup.file_copies import Copies
 from headwater.local.backup.table_copies import copy_lake
 from headwater.parser.log_match import check_log_is_of_lake
-from headwater.runtime.folders import existing_folder, folder_lock, usable, write_durably
+from headwater.runtime.folders import existing_folder, folder_lock, usable
 from headwater.runtime.storage import claims_folder, is_lake_remote, lake_folder, open_bronze
 from headwater.settings import Settings
+from headwater.whole_files import write_whole
 
 FORMAT = 1
 DATA = "data"
@@ -137,7 +138,7 @@ def _held(settings: Settings, copy: Path) -> tuple[dict[str, Any] | None, set[by
 def _finish(target: Path, manifest: dict[str, Any]) -> None:
     for place, _, _ in os.walk(target):
         sync_folder(Path(place))
-    write_durably(target / MANIFEST, json.dumps(manifest, indent=1))
+    write_whole(target / MANIFEST, json.dumps(manifest, indent=1).encode(), durable=True)
     (target / UNFINISHED).unlink()
     sync_folder(target)
 

@@ -11,9 +11,10 @@ from headwater.eventlog.segments import sync_folder
 from headwater.failpoints import reach
 from headwater.local.backup.backing_up import DATA, FORMAT, MANIFEST, UNFINISHED
 from headwater.local.backup.file_copies import copy_file, described
-from headwater.runtime.folders import MARKER, RESTORING, data_folder, usable, write_durably
+from headwater.runtime.folders import MARKER, RESTORING, data_folder, usable
 from headwater.runtime.storage import is_lake_remote, lake_folder
 from headwater.settings import Settings
+from headwater.whole_files import write_whole
 
 _SHOWN = 10
 
@@ -31,7 +32,7 @@ def restore(settings: Settings, source: Path) -> dict[str, Any]:
     _check_empty(folder, lake)
     with usable(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_durably(folder / MARKER, f"{RESTORING}\n")
+        write_whole(folder / MARKER, f"{RESTORING}\n".encode(), durable=True)
     for path in {*folder.iterdir()} - {folder / MARKER}:  # of a restore that was cut off
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     for name in manifest["files"]:
@@ -107,4 +108,4 @@ def _finish(folder: Path, lake: Path, source: Path) -> None:
     for place in {folder, lake}:
         for inside, _, _ in os.walk(place):
             sync_folder(Path(inside))
-    write_durably(folder / MARKER, (source / DATA / MARKER).read_text())
+    write_whole(folder / MARKER, (source / DATA / MARKER).read_bytes(), durable=True)

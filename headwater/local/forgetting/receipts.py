@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from headwater.local.forgetting.wanted import Wanted
-from headwater.runtime.folders import write_durably
+from headwater.whole_files import write_whole
 
 FOLDER = "forgotten"
 
@@ -53,7 +53,7 @@ class Receipt:
 
     def _write(self) -> None:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_durably(self.folder / f"{self.said['id']}.json", json.dumps(self.said, indent=1))
+        write_whole(self.folder / f"{self.said['id']}.json", json.dumps(self.said, indent=1).encode(), durable=True)
 
 
 def _begun(folder: Path) -> list[dict[str, Any]]:

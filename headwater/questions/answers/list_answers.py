@@ -111,3 +111,19 @@ class Facets(ListAnswer):
     """The newest value of a facet for each run, job or dataset."""
 
     items: list[FacetItem]
+
+
+class ProducerSetup(AnswerStruct):
+    """What to copy for a producer, and where it goes."""
+
+    id: str
+    title: str
+    where: str
+    text: str
+
+
+class ProducerSetups(AnswerStruct):
+    """How producers are pointed at this Headwater; `event` is a body that may be posted to try it."""
+
+    items: list[ProducerSetup]
+    event: str

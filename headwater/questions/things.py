@@ -13,12 +13,12 @@ from headwater.paging import Cell, ListPage, RowOrder
 from headwater.questions.answers.answer_parts import Job
 from headwater.questions.answers.thing_answers import (
     Choices,
-    DatasetItem,
+    DatasetInList,
     Datasets,
-    JobItem,
+    JobInList,
     Jobs,
     LastRun,
-    RunItem,
+    RunInList,
     Runs,
 )
 
@@ -51,7 +51,7 @@ def datasets(rows: Sequence[ListedDataset], wanted: Narrowed, page: ListPage, no
     """Answer with a page of datasets."""
     cut = _DATASETS.cut((row for row in rows if wanted.fits(row, row.job, row.written_us, now_us)), page)
     items = [
-        DatasetItem(
+        DatasetInList(
             *row.name.parts, list(row.owners), list(row.tags), row.columns, iso(row.seen_us) or "", iso(row.written_us),
             Job(*row.job.name.parts) if row.job else None, row.job.integration if row.job else None,
             _last_run(row.job),
@@ -65,7 +65,7 @@ def jobs(rows: Sequence[ListedJob], wanted: Narrowed, page: ListPage, now_us: in
     """Answer with a page of jobs."""
     cut = _JOBS.cut((row for row in rows if wanted.fits(row, row, row.last_us, now_us)), page)
     items = [
-        JobItem(
+        JobInList(
             *row.name.parts, list(row.owners), list(row.tags), row.integration, row.processing, iso(row.last_us) or "",
             _last_run(row),
         )
@@ -80,10 +80,10 @@ def runs(live: LiveGraph, asked: RunsAsked, page: ListPage, now_us: int) -> Runs
     return Runs([_run(row) for row in cut.rows], **cut.told)
 
 
-def _run(row: ListedRun) -> RunItem:
+def _run(row: ListedRun) -> RunInList:
     started, ended, heard = iso(row.started_us), iso(row.ended_us), iso(row.time_us) or ""
     took = _took(row.started_us, row.ended_us)
-    return RunItem(row.key, Job(*row.job.parts), row.state, row.processing, started, ended, heard, took)
+    return RunInList(row.key, Job(*row.job.parts), row.state, row.processing, started, ended, heard, took)
 
 
 def _last_run(job: ListedJob | None) -> LastRun | None:
@@ -98,9 +98,11 @@ def _took(started_us: int | None, ended_us: int | None) -> float | None:
 
 
 def _states(job: ListedJob, now_us: int) -> tuple[str, ...]:
-    is_streaming = job.processing != "BATCH"
-    lost = is_lost(has_ended=job.state != "RUNNING", is_streaming=is_streaming, last_us=job.last_us, now_us=now_us)
-    return (job.state or "", LOST) if lost else (job.state or "",)
+    if job.state is None or job.heard_us is None:
+        return ()
+    has_ended, is_streaming = job.state != "RUNNING", job.processing != "BATCH"
+    lost = is_lost(has_ended=has_ended, is_streaming=is_streaming, last_us=job.heard_us, now_us=now_us)
+    return (job.state, LOST) if lost else (job.state,)
 
 
 def _choices(
@@ -110,7 +112,7 @@ def _choices(
         _most(row.name.namespace for row in rows),
         _most(owner for row in rows for owner in row.owners),
         _most(tag for row in rows for tag in row.tags),
-        _most(state for job in of_jobs if job for state in _states(job, now_us) if state),
+        _most(state for job in of_jobs if job for state in _states(job, now_us)),
     )
 
 

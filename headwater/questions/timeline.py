@@ -94,9 +94,9 @@ def _lines_of(said: OutputLineage) -> Iterator[_Line]:
     return ((source, None, None) for source in said.tables)
 
 
-def _place(change: _Change) -> tuple[str | None, ...]:
+def _place(change: _Change) -> tuple[str | int | None, ...]:
     line = (*change.line[0].parts, *change.line[1:]) if change.line else (None,) * 4
-    return (change.change, *change.job.parts, *line)
+    return (change.change, *change.job.parts, *line, change.time_us)
 
 
 _ORDER = RowOrder[_Change](
@@ -108,7 +108,7 @@ _ORDER = RowOrder[_Change](
     },
     "-time",
     _place,
-    ties=7,
+    ties=8,
 )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ _WRITTEN = (
 )
 _FACETS = "SELECT name, value FROM newest_facets WHERE kind = ? AND facet = ? ORDER BY event_order"
 _JOBS = (
-    "SELECT j.key, j.shown, j.state, e.last_us, k.key, r.started_us, r.ended_us, r.processing FROM jobs j "
+    "SELECT j.key, j.shown, r.state, e.last_us, k.key, r.started_us, r.ended_us, r.processing, r.time_us FROM jobs j "
     "JOIN entities e ON e.kind = 1 AND e.name = j.key JOIN names n ON n.id = j.shown LEFT JOIN runs r ON r.run = "
     "(SELECT run FROM runs WHERE job_key = j.key AND kind = 'RUN' ORDER BY time_us DESC, run DESC LIMIT 1) "
     f"LEFT JOIN run_keys k ON k.id = r.run WHERE n.namespace <> ? AND j.key NOT IN ({DELETED_JOBS})"
@@ -28,7 +28,7 @@ _JOBS = (
 
 
 class ListedJob(NamedTuple):
-    """A job: who made its events, its last run; times in us, UTC."""
+    """A job: what sends its events, its last run and when that was heard of; times in us, UTC."""
 
     name: Name
     owners: tuple[str, ...]
@@ -40,6 +40,7 @@ class ListedJob(NamedTuple):
     started_us: int | None
     ended_us: int | None
     processing: str | None
+    heard_us: int | None
 
 
 class ListedDataset(NamedTuple):

@@ -13,7 +13,7 @@ class LastRun(AnswerStruct):
     duration: float | None
 
 
-class JobItem(AnswerStruct):
+class JobInList(AnswerStruct):
     """A job, who owns it, what sends its events, and how it fared last."""
 
     namespace: str
@@ -26,7 +26,7 @@ class JobItem(AnswerStruct):
     last_run: LastRun | None
 
 
-class DatasetItem(AnswerStruct):
+class DatasetInList(AnswerStruct):
     """A dataset, who owns it, and when it was written last, by which job and how that fared last.
 
     tags: its own and those of its columns; columns: how many, null where nobody says.
@@ -44,7 +44,7 @@ class DatasetItem(AnswerStruct):
     last_run: LastRun | None
 
 
-class RunItem(AnswerStruct):
+class RunInList(AnswerStruct):
     """A run; last_event: when something was heard of it last; duration in seconds."""
 
     id: str
@@ -69,18 +69,18 @@ class Choices(AnswerStruct):
 class Datasets(ListAnswer):
     """Datasets by the names they go by now."""
 
-    items: list[DatasetItem]
+    items: list[DatasetInList]
     choices: Choices
 
 
 class Jobs(ListAnswer):
     """Jobs."""
 
-    items: list[JobItem]
+    items: list[JobInList]
     choices: Choices
 
 
 class Runs(ListAnswer):
     """Runs."""
 
-    items: list[RunItem]
+    items: list[RunInList]

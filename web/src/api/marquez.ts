@@ -7,7 +7,6 @@ export type Dataset = Schemas['MarquezDataset'];
 export type Versions = Schemas['MarquezVersions'];
 export type Job = Schemas['MarquezJob'];
 export type Run = Schemas['MarquezRun'];
-export type Runs = Schemas['MarquezRuns'];
 export type RunFacets = Schemas['MarquezFacets'];
 export type Namespaces = Schemas['MarquezNamespaces'];
 
@@ -18,6 +17,5 @@ export const marquez = {
   dataset: (id: Id) => `/api/v1/namespaces/${part(id.namespace)}/datasets/${part(id.name)}`,
   versions: (id: Id) => `${marquez.dataset(id)}/versions`,
   job: (id: Id) => `/api/v1/namespaces/${part(id.namespace)}/jobs/${part(id.name)}`,
-  runs: (id: Id) => `${marquez.job(id)}/runs`,
   run: (id: string) => `/api/v1/jobs/runs/${part(id)}`,
 };

@@ -1,17 +1,25 @@
 // Which datasets and jobs have column lineage at all, and why the others have none.
-import type { Schemas } from '../api/client';
-import { useQuestion } from '../api/hooks';
-import { DataTable } from '../parts/DataTable';
 import { count } from '../parts/format';
+import { ListTable } from '../parts/ListTable';
 import { DatasetLink, JobLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
-import { Answered } from '../parts/States';
+import { useAddressState } from '../parts/useAddressState';
 
 export function Coverage() {
-  const query = useQuestion('coverage', { limit: 10_000 });
+  const state = useAddressState();
+  const kind = state.get('kind');
   return (
     <Page title="Coverage" hint="What lineage does not cover. Answers that touch these say `unknown` or where they stop.">
-      <Answered query={query}>
+      <ListTable
+        question="coverage" asked={{ kind }} usual="kind" empty="Column lineage covers everything."
+        columns={[
+          { id: 'kind', sort: 'kind', title: 'Kind', value: (row) => row.kind, width: '6rem' },
+          { id: 'name', sort: 'name', title: 'Name', value: (row) => row.dataset ?? row.name, width: 'minmax(14rem, 3fr)',
+            show: (row) => row.kind === 'dataset' ? <DatasetLink id={{ namespace: row.namespace, name: row.dataset ?? '' }} /> : <JobLink id={{ namespace: row.namespace, name: row.name ?? '' }} /> },
+          { id: 'namespace', sort: 'namespace', title: 'Namespace', value: (row) => row.namespace, width: 'minmax(10rem, 2fr)' },
+          { id: 'reason', sort: 'reason', title: 'Why', value: (row) => row.reason, width: 'minmax(12rem, 2fr)' },
+        ]}
+      >
         {(answer) => (
           <>
             <div className="columns">
@@ -23,19 +31,14 @@ export function Coverage() {
                 </Section>
               ))}
             </div>
-            <DataTable<Schemas['CoverageItem']>
-              name="coverage" rows={answer.items} total={answer.totalCount} truncated={answer.truncated} empty="Column lineage covers everything."
-              columns={[
-                { id: 'kind', title: 'Kind', value: (row) => row.kind, width: '6rem' },
-                { id: 'name', title: 'Name', value: (row) => row.dataset ?? row.name, width: 'minmax(14rem, 3fr)',
-                  show: (row) => row.kind === 'dataset' ? <DatasetLink id={{ namespace: row.namespace, name: row.dataset ?? '' }} /> : <JobLink id={{ namespace: row.namespace, name: row.name ?? '' }} /> },
-                { id: 'namespace', title: 'Namespace', value: (row) => row.namespace, width: 'minmax(10rem, 2fr)' },
-                { id: 'reason', title: 'Why', value: (row) => row.reason, width: 'minmax(12rem, 2fr)' },
-              ]}
-            />
+            <div className="filters" role="group" aria-label="Show only">
+              {(['dataset', 'job'] as const).map((each) => (
+                <button key={each} type="button" aria-pressed={kind === each} onClick={() => state.set({ kind: kind === each ? '' : each })}>{each === 'job' ? 'Jobs' : 'Datasets'}</button>
+              ))}
+            </div>
           </>
         )}
-      </Answered>
+      </ListTable>
     </Page>
   );
 }

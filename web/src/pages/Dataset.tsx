@@ -63,7 +63,7 @@ function About({ id, dataset }: { id: Id; dataset: Described }) {
 function Columns({ id, dataset }: { id: Id; dataset: Described }) {
   const asked = { namespace: id.namespace, dataset: id.name };
   const verdicts = useQuestion('unused', { ...asked, limit: 10_000 });
-  const surface = useQuestion('surface', { limit: 10_000 });
+  const surface = useQuestion('surface', { text: id.name, limit: 10_000 });
   const rows = columnsOf(dataset, verdicts.data?.items ?? [], surface.data);
   return (
     <Section title="Columns">

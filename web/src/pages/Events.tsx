@@ -1,17 +1,13 @@
 // Stored events, newest first.
-import type { Schemas } from '../api/client';
-import { useQuestion } from '../api/hooks';
-import { DataTable } from '../parts/DataTable';
 import { time } from '../parts/format';
+import { ListTable } from '../parts/ListTable';
 import { Chip, JobLink, RunLink } from '../parts/Names';
 import { Page } from '../parts/Page';
-import { Answered } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
 
 export function Events() {
   const state = useAddressState();
   const asked = { run: state.get('run'), job: state.get('job'), since: state.get('since') };
-  const query = useQuestion('events', { ...asked, limit: 1_000 });
   return (
     <Page
       title="Events" hint={asked.since && `Received since ${time(asked.since)} UTC.`}
@@ -22,23 +18,18 @@ export function Events() {
         </>
       }
     >
-      <Answered query={query}>
-        {(answer) => (
-          <DataTable<Schemas['StoredEvent']>
-            name="events" rows={answer.items} total={answer.totalCount} truncated={answer.truncated}
-            empty="No event is stored that fits. Point a producer at this address: POST /api/v1/lineage."
-            columns={[
-              { id: 'received', title: 'Received', value: (row) => time(row.received_at), width: '11rem' },
-              { id: 'time', title: 'Event time', value: (row) => time(row.event_time), width: '11rem' },
-              { id: 'type', title: 'Type', value: (row) => row.event_type ?? row.event_kind, width: '7rem', show: (row) => <Chip kind={row.event_type ?? row.event_kind}>{row.event_type ?? row.event_kind}</Chip> },
-              { id: 'job', title: 'Job', value: (row) => row.job_name, width: 'minmax(14rem, 3fr)', show: (row) => row.job_name && <JobLink id={{ namespace: row.job_namespace ?? '', name: row.job_name }} /> },
-              { id: 'run', title: 'Run', value: (row) => row.run_id, width: '11rem', show: (row) => row.run_id && <RunLink id={row.run_id} /> },
-              { id: 'flags', title: 'Flags', value: (row) => (row.flags ?? []).join(' '), width: 'minmax(6rem, 1fr)' },
-              { id: 'producer', title: 'Producer', value: (row) => row.producer, width: 'minmax(10rem, 2fr)' },
-            ]}
-          />
-        )}
-      </Answered>
+      <ListTable
+        question="events" asked={asked} usual="-received_at" empty="No event is stored that fits. Point a producer at this address: POST /api/v1/lineage."
+        columns={[
+          { id: 'received', sort: 'received_at', down: true, title: 'Received', value: (row) => time(row.received_at), width: '11rem' },
+          { id: 'time', sort: 'event_time', down: true, title: 'Event time', value: (row) => time(row.event_time), width: '11rem' },
+          { id: 'type', sort: 'event_type', title: 'Type', value: (row) => row.event_type ?? row.event_kind, width: '7rem', show: (row) => <Chip kind={row.event_type ?? row.event_kind}>{row.event_type ?? row.event_kind}</Chip> },
+          { id: 'job', sort: 'job_name', title: 'Job', value: (row) => row.job_name, width: 'minmax(14rem, 3fr)', show: (row) => row.job_name && <JobLink id={{ namespace: row.job_namespace ?? '', name: row.job_name }} /> },
+          { id: 'run', sort: 'run_id', title: 'Run', value: (row) => row.run_id, width: '11rem', show: (row) => row.run_id && <RunLink id={row.run_id} /> },
+          { id: 'flags', title: 'Flags', value: (row) => (row.flags ?? []).join(' '), width: 'minmax(6rem, 1fr)' },
+          { id: 'producer', sort: 'producer', title: 'Producer', value: (row) => row.producer, width: 'minmax(10rem, 2fr)' },
+        ]}
+      />
     </Page>
   );
 }

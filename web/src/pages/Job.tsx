@@ -2,15 +2,17 @@
 import { lazy, Suspense } from 'react';
 
 import { useAddress } from '../api/hooks';
-import { marquez, type Id, type Job as Described, type Runs as Listed } from '../api/marquez';
-import { DataTable } from '../parts/DataTable';
+import { marquez, type Id, type Job as Described } from '../api/marquez';
 import { Code, Facets, facetText } from '../parts/Facets';
-import { duration, time } from '../parts/format';
-import { Chip, DatasetLink, JobLink, RunLink } from '../parts/Names';
+import { time } from '../parts/format';
+import { DatasetLink, JobLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
 import { Answered, Empty } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
 import { loaded } from '../shell/coming';
+import { RunList } from './Runs';
+
+const DRAWN = 100;
 
 const Durations = lazy(() => loaded(() => import('../parts/Durations')));
 
@@ -59,26 +61,11 @@ export function Sql({ facets }: { facets: Described['facets'] }) {
 }
 
 function Runs({ id }: { id: Id }) {
-  const query = useAddress<Listed>(marquez.runs(id), { limit: 100 });
   return (
     <Section title="Runs">
-      <Answered query={query}>
-        {(answer) => (
-          <>
-            {answer.runs.length > 1 && <Suspense fallback={<div className="chart" />}><Durations runs={answer.runs} /></Suspense>}
-            <DataTable
-              name="runs" rows={answer.runs} total={answer.totalCount} truncated={answer.truncated} empty="No run of it is known."
-              columns={[
-                { id: 'state', title: 'State', value: (row) => row.state, width: '8rem', show: (row) => <Chip kind={row.state}>{row.state}</Chip> },
-                { id: 'run', title: 'Run', value: (row) => row.id, width: 'minmax(11rem, 1fr)', show: (row) => <RunLink id={row.id} /> },
-                { id: 'started', title: 'Started', value: (row) => time(row.startedAt), width: '11rem' },
-                { id: 'ended', title: 'Ended', value: (row) => time(row.endedAt), width: '11rem' },
-                { id: 'took', title: 'Took', value: (row) => row.durationMs, width: '8rem', show: (row) => duration(row.durationMs) },
-              ]}
-            />
-          </>
-        )}
-      </Answered>
+      <RunList asked={{ namespace: id.namespace, job: id.name }} ofOneJob prefix="runs-" empty="No run of it is known.">
+        {(runs) => runs.length > 1 && <Suspense fallback={<div className="chart" />}><Durations runs={runs.slice(0, DRAWN)} /></Suspense>}
+      </RunList>
     </Section>
   );
 }

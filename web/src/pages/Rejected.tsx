@@ -4,60 +4,48 @@ import { useState } from 'react';
 import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components';
 
 import { request, type Schemas, type SentAgain } from '../api/client';
-import { queryClient, useQuestion } from '../api/hooks';
-import { DataTable } from '../parts/DataTable';
+import { queryClient } from '../api/hooks';
 import { Code } from '../parts/Facets';
 import { count, time } from '../parts/format';
+import { ListTable } from '../parts/ListTable';
 import { Page, Section } from '../parts/Page';
-import { Answered, Failure } from '../parts/States';
+import { Failure } from '../parts/States';
 
 const LIMIT = 1_000;
 
 export function Rejected() {
-  const rejected = useQuestion('rejected', { limit: LIMIT });
-  const refused = useQuestion('refused', { limit: LIMIT });
   const [shown, show] = useState<Schemas['RejectedEvent']>();
   return (
     <Page title="Rejected events" hint="Rejected: acknowledged, kept, but not an event. Refused: never acknowledged; its producer was told.">
       <Section title="Rejected">
-        <Answered query={rejected}>
-          {(answer) => (
-            <>
-              {answer.totalCount > 0 && <Retry many={Math.min(answer.totalCount, LIMIT)} />}
-              <DataTable<Schemas['RejectedEvent']>
-                name="rejected" rows={answer.items} total={answer.totalCount} truncated={answer.truncated}
-                empty="Every acknowledged event could be stored."
-                columns={[
-                  { id: 'received', title: 'Received', value: (row) => time(row.received_at), width: '11rem' },
-                  { id: 'reason', title: 'Reason', value: (row) => row.reason, width: '9rem' },
-                  { id: 'field', title: 'Field', value: (row) => row.field, width: '9rem' },
-                  { id: 'message', title: 'What is wrong', value: (row) => row.message, width: 'minmax(14rem, 3fr)' },
-                  { id: 'origin', title: 'File and line', value: (row) => row.origin, width: 'minmax(10rem, 2fr)' },
-                  { id: 'body', title: 'Body', value: (row) => row.body, width: '7rem',
-                    show: (row) => <button type="button" className="quiet" onClick={() => show(row)}>Show<span className="sr"> the body of {row.partition}/{row.sequence}</span></button> },
-                ]}
-              />
-            </>
-          )}
-        </Answered>
+        <ListTable
+          question="rejected" usual="-received_at" empty="Every acknowledged event could be stored."
+          columns={[
+            { id: 'received', sort: 'received_at', down: true, title: 'Received', value: (row) => time(row.received_at), width: '11rem' },
+            { id: 'reason', sort: 'reason', title: 'Reason', value: (row) => row.reason, width: '9rem' },
+            { id: 'field', sort: 'field', title: 'Field', value: (row) => row.field, width: '9rem' },
+            { id: 'message', sort: 'message', title: 'What is wrong', value: (row) => row.message, width: 'minmax(14rem, 3fr)' },
+            { id: 'origin', title: 'File and line', value: (row) => row.origin, width: 'minmax(10rem, 2fr)' },
+            { id: 'body', title: 'Body', value: (row) => row.body, width: '7rem',
+              show: (row) => <button type="button" className="quiet" onClick={() => show(row)}>Show<span className="sr"> the body of {row.partition}/{row.sequence}</span></button> },
+          ]}
+        >
+          {({ totalCount }) => totalCount > 0 && <Retry many={Math.min(totalCount, LIMIT)} />}
+        </ListTable>
       </Section>
       <Section title="Refused">
-        <Answered query={refused}>
-          {(answer) => (
-            <DataTable<Schemas['RefusedRequest']>
-              name="refused" rows={answer.items} total={answer.totalCount} truncated={answer.truncated} empty="No request was refused."
-              columns={[
-                { id: 'received', title: 'Received', value: (row) => time(row.received_at), width: '11rem' },
-                { id: 'status', title: 'Status', value: (row) => row.status, width: '5rem' },
-                { id: 'reason', title: 'Reason', value: (row) => row.reason, width: '9rem' },
-                { id: 'count', title: 'Times', value: (row) => row.count, width: '5rem' },
-                { id: 'key', title: 'Key', value: (row) => row.key, width: '8rem' },
-                { id: 'message', title: 'What was wrong', value: (row) => row.message, width: 'minmax(14rem, 3fr)' },
-                { id: 'agent', title: 'Client', value: (row) => row.user_agent, width: 'minmax(8rem, 1fr)' },
-              ]}
-            />
-          )}
-        </Answered>
+        <ListTable
+          question="refused" usual="-received_at" prefix="refused-" empty="No request was refused."
+          columns={[
+            { id: 'received', sort: 'received_at', down: true, title: 'Received', value: (row) => time(row.received_at), width: '11rem' },
+            { id: 'status', sort: 'status', title: 'Status', value: (row) => row.status, width: '5rem' },
+            { id: 'reason', sort: 'reason', title: 'Reason', value: (row) => row.reason, width: '9rem' },
+            { id: 'count', sort: 'count', down: true, title: 'Times', value: (row) => row.count, width: '5rem' },
+            { id: 'key', sort: 'key', title: 'Key', value: (row) => row.key, width: '8rem' },
+            { id: 'message', sort: 'message', title: 'What was wrong', value: (row) => row.message, width: 'minmax(14rem, 3fr)' },
+            { id: 'agent', sort: 'user_agent', title: 'Client', value: (row) => row.user_agent, width: 'minmax(8rem, 1fr)' },
+          ]}
+        />
       </Section>
       <ModalOverlay isOpen={shown !== undefined} isDismissable onOpenChange={(open) => !open && show(undefined)} className="overlay">
         <Modal className="modal">

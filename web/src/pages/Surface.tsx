@@ -1,12 +1,10 @@
 // Where personal data, or what else is tagged, can be read, is masked, or may be either.
 import type { Schemas } from '../api/client';
-import { useQuestion } from '../api/hooks';
-import { DataTable } from '../parts/DataTable';
 import { count, fieldOf, isoOf, time } from '../parts/format';
 import type { ColumnName } from '../parts/links';
+import { ListTable } from '../parts/ListTable';
 import { Chip, ColumnLink, JobLink } from '../parts/Names';
 import { Page } from '../parts/Page';
-import { Answered } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
 
 type Item = Schemas['SurfaceItem'];
@@ -17,7 +15,6 @@ export function Surface() {
   const state = useAddressState();
   const tag = state.get('tag') || 'pii';
   const one = { namespace: state.get('namespace'), dataset: state.get('dataset'), column: state.get('column') };
-  const query = useQuestion('surface', { ...one, tag: one.dataset ? '' : tag, since: state.get('since'), limit: 10_000 });
   const only = state.get('exposure');
   return (
     <Page
@@ -33,40 +30,30 @@ export function Surface() {
         </>
       }
     >
-      <Answered query={query}>
-        {(answer) => (
-          <>
-            <div className="filters" role="group" aria-label="Show only">
-              {(['exposed', 'unknown', 'masked'] as const).map((each) => (
-                <button key={each} type="button" aria-pressed={only === each} onClick={() => state.set({ exposure: only === each ? '' : each })}>
-                  <Chip kind={each}>{each}</Chip> {count(answer.exposures[each])}
-                </button>
-              ))}
-              <button type="button" aria-pressed={only === ONCE} title="Masked now; rows written in the clear before may still be there." onClick={() => state.set({ exposure: only === ONCE ? '' : ONCE })}>
-                <Chip kind={ONCE}>masked now, clear before</Chip> {count(answer.items.filter((item) => fits(item, ONCE)).length)}
+      <ListTable
+        question="surface" asked={{ ...one, tag: one.dataset ? '' : tag, since: state.get('since'), exposure: only }} usual="exposure"
+        empty="Nothing to show: no column is reached. Tag a column with a tags facet, or in the tags file of your rules."
+        columns={[
+          { id: 'exposure', sort: 'exposure', title: 'Exposure', value: (row) => row.exposure, width: '8rem', show: (row) => <Chip kind={row.exposure}>{row.exposure}</Chip> },
+          { id: 'until', sort: 'exposed_until', down: true, title: 'In the clear until', value: (row) => time(row.exposed_until), width: '11rem', show: (row) => row.exposed_until && <Chip kind={ONCE}>{time(row.exposed_until)}</Chip> },
+          { id: 'column', sort: 'dataset', title: 'Column', value: (row) => `${row.namespace}/${row.dataset} ${row.column ?? ''}`, width: 'minmax(14rem, 3fr)', show: (row) => <ColumnLink column={row} /> },
+          { id: 'how', title: 'How', value: (row) => how(row.how), width: 'minmax(9rem, 2fr)' },
+          { id: 'via', sort: 'from', title: 'From', value: (row) => row.via?.dataset, width: 'minmax(12rem, 2fr)', show: (row) => { const from = cameFrom(row); return from && <ColumnLink column={from} />; } },
+          { id: 'job', sort: 'job', title: 'By', value: (row) => row.via?.job.name, width: 'minmax(10rem, 2fr)', show: (row) => row.via && <JobLink id={row.via.job} /> },
+        ]}
+      >
+        {({ exposures }) => (
+          <div className="filters" role="group" aria-label="Show only">
+            {([['exposed', 'exposed', ''], ['unknown', 'unknown', ''], ['masked', 'masked', ''], [ONCE, 'masked now, clear before', 'Masked now; rows written in the clear before may still be there.']] as const).map(([each, said, title]) => (
+              <button key={each} type="button" title={title || undefined} aria-pressed={only === each} onClick={() => state.set({ exposure: only === each ? '' : each })}>
+                <Chip kind={each}>{said}</Chip> {count(exposures[each])}
               </button>
-            </div>
-            <DataTable<Item>
-              name="surface" rows={answer.items.filter((item) => fits(item, only))} truncated={answer.truncated}
-              empty="Nothing to show: no column is reached. Tag a column with a tags facet, or in the tags file of your rules."
-              columns={[
-                { id: 'exposure', title: 'Exposure', value: (row) => row.exposure, width: '8rem', show: (row) => <Chip kind={row.exposure}>{row.exposure}</Chip> },
-                { id: 'until', title: 'In the clear until', value: (row) => time(row.exposed_until), width: '11rem', show: (row) => row.exposed_until && <Chip kind={ONCE}>{time(row.exposed_until)}</Chip> },
-                { id: 'column', title: 'Column', value: (row) => `${row.namespace}/${row.dataset} ${row.column ?? ''}`, width: 'minmax(14rem, 3fr)', show: (row) => <ColumnLink column={row} /> },
-                { id: 'how', title: 'How', value: (row) => how(row.how), width: 'minmax(9rem, 2fr)' },
-                { id: 'via', title: 'From', value: (row) => row.via?.dataset, width: 'minmax(12rem, 2fr)', show: (row) => { const from = cameFrom(row); return from && <ColumnLink column={from} />; } },
-                { id: 'job', title: 'By', value: (row) => row.via?.job.name, width: 'minmax(10rem, 2fr)', show: (row) => row.via && <JobLink id={row.via.job} /> },
-              ]}
-            />
-          </>
+            ))}
+          </div>
         )}
-      </Answered>
+      </ListTable>
     </Page>
   );
-}
-
-function fits(item: Item, only: string): boolean {
-  return only === ONCE ? item.exposed_until !== null : !only || item.exposure === only;
 }
 
 /** The column that it was made of; none where it was written without column lineage, or nobody says how. */

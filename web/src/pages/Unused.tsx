@@ -1,11 +1,8 @@
 // Which columns may be dropped: used, unused with caveats, or not provable.
-import type { Schemas } from '../api/client';
-import { useQuestion } from '../api/hooks';
-import { DataTable } from '../parts/DataTable';
 import { count, time } from '../parts/format';
+import { ListTable } from '../parts/ListTable';
 import { Chip, ColumnLink } from '../parts/Names';
 import { Page } from '../parts/Page';
-import { Answered } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
 
 export function Unused() {
@@ -13,7 +10,6 @@ export function Unused() {
   const asked = { namespace: state.get('namespace'), dataset: state.get('dataset') };
   const strict = state.get('strict') === 'true';
   const only = state.get('verdict') || 'unused';
-  const query = useQuestion('unused', { ...asked, strict: strict ? 'true' : 'false', limit: 10_000 });
   return (
     <Page
       title="Unused columns"
@@ -27,7 +23,17 @@ export function Unused() {
         </>
       }
     >
-      <Answered query={query}>
+      <ListTable
+        question="unused" asked={{ ...asked, verdict: only, strict: strict ? 'true' : 'false' }} usual="namespace" empty={`No column is ${only}.`}
+        columns={[
+          { id: 'column', sort: 'dataset', title: 'Column', value: (row) => `${row.namespace}/${row.dataset} ${row.column ?? ''}`, width: 'minmax(14rem, 3fr)', show: (row) => <ColumnLink column={row} /> },
+          { id: 'reason', sort: 'reason', title: 'Why', value: (row) => `${row.reason ?? ''}${row.read_before_recreation ? ' (only before it was made anew)' : ''}`, width: 'minmax(12rem, 3fr)' },
+          { id: 'caveats', title: 'Before it goes', value: (row) => row.caveats.join(' '), width: 'minmax(12rem, 3fr)' },
+          { id: 'readers', title: 'Readers of the dataset', value: (row) => [...row.also_read_by.map((job) => job.name), ...row.consumers].join(', '), width: 'minmax(10rem, 2fr)' },
+          { id: 'since', sort: 'observed_since', down: true, title: 'Observed since', value: (row) => time(row.observed_since), width: '11rem' },
+          { id: 'used', sort: 'last_used', down: true, title: 'Last used', value: (row) => time(row.last_used), width: '11rem' },
+        ]}
+      >
         {(answer) => (
           <>
             <div className="filters" role="group" aria-label="Show only">
@@ -40,21 +46,9 @@ export function Unused() {
             <ul className="reasons" aria-label="Reasons">
               {answer.reasons.filter((each) => each.verdict === only).map((each) => <li key={each.reason}>{count(each.count)}: {each.reason}</li>)}
             </ul>
-            <DataTable<Schemas['Verdict']>
-              name="unused" rows={answer.items.filter((item) => item.verdict === only)} truncated={answer.truncated}
-              empty={`No column is ${only}.`}
-              columns={[
-                { id: 'column', title: 'Column', value: (row) => `${row.namespace}/${row.dataset} ${row.column ?? ''}`, width: 'minmax(14rem, 3fr)', show: (row) => <ColumnLink column={row} /> },
-                { id: 'reason', title: 'Why', value: (row) => `${row.reason ?? ''}${row.read_before_recreation ? ' (only before it was made anew)' : ''}`, width: 'minmax(12rem, 3fr)' },
-                { id: 'caveats', title: 'Before it goes', value: (row) => row.caveats.join(' '), width: 'minmax(12rem, 3fr)' },
-                { id: 'readers', title: 'Readers of the dataset', value: (row) => [...row.also_read_by.map((job) => job.name), ...row.consumers].join(', '), width: 'minmax(10rem, 2fr)' },
-                { id: 'since', title: 'Observed since', value: (row) => time(row.observed_since), width: '11rem' },
-                { id: 'used', title: 'Last used', value: (row) => time(row.last_used), width: '11rem' },
-              ]}
-            />
           </>
         )}
-      </Answered>
+      </ListTable>
     </Page>
   );
 }

@@ -12,7 +12,7 @@ const ONE = '?namespace=n&dataset=d&name=d&column=c&id=1';
 const PAGES = [
   '/', '/?window=7d', '/lineage', '/lineage?since=2026-03-01', `/lineage${ONE}`, '/lineage?dataset=d&up=1&since=2026-03-01T00:00:00Z',
   `/lineage${ONE}&toDataset=e`, '/search?q=x', `/dataset${ONE}`, `/job${ONE}`, `/run${ONE}`, '/surface', '/surface?exposure=unknown&since=never', '/surface?exposure=once_exposed',
-  `/surface${ONE}`, '/unused', '/unused?verdict=used', '/unused?strict=true', '/diff?from=never', '/diff?from=2026-03-01&to=2026-04-01', '/coverage', '/events', '/rejected', '/unreported', '/sinks', '/sinks?sink=nowhere&run=1',
+  `/surface${ONE}`, '/datasets', '/datasets?owner=x&state=FAIL&sort=-columns', '/jobs', '/jobs?tag=pii', '/runs', '/runs?state=LOST&since=never', '/unused', '/unused?verdict=used', '/unused?strict=true', '/diff?from=never', '/diff?from=2026-03-01&to=2026-04-01', '/coverage', '/coverage?kind=job&text=x', '/events', '/rejected', '/unreported', '/sinks', '/sinks?sink=nowhere&run=1',
   '/keys', '/settings', '/nowhere',
 ]; // prettier-ignore
 
@@ -22,7 +22,7 @@ const OF_FACETS = 34; // what has facets comes one by one
 /** Addresses of Marquez's API, the longest first. */
 const MARQUEZ: [RegExp, string][] = [
   [/\/datasets\/[^/]+\/versions$/, 'MarquezVersions'], [/\/datasets\/[^/]+$/, 'MarquezDataset'], [/\/runs\/[^/]+\/facets$/, 'MarquezFacets'],
-  [/\/jobs\/runs\/[^/]+$/, 'MarquezRun'], [/\/jobs\/[^/]+\/runs$/, 'MarquezRuns'], [/\/jobs\/[^/]+$/, 'MarquezJob'], [/\/namespaces$/, 'MarquezNamespaces'],
+  [/\/jobs\/runs\/[^/]+$/, 'MarquezRun'], [/\/jobs\/[^/]+$/, 'MarquezJob'], [/\/namespaces$/, 'MarquezNamespaces'],
 ]; // prettier-ignore
 
 function schemaOf(path: string): string {

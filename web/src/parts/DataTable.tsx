@@ -1,24 +1,13 @@
-// Every table: sorted and filtered by TanStack Table, only the rows in sight drawn (TanStack Virtual), CSV on demand.
+// A table of rows that are all here: sorted and filtered by TanStack Table, CSV on demand.
 import {
-  flexRender, getCoreRowModel, getFilteredRowModel, getSortedRowModel, useReactTable, type ColumnDef, type Row,
-  type SortingState,
+  flexRender, getCoreRowModel, getFilteredRowModel, getSortedRowModel, useReactTable, type ColumnDef, type SortingState,
 } from '@tanstack/react-table'; // prettier-ignore
-import { useVirtualizer } from '@tanstack/react-virtual';
-import { useRef, useState, type ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 
 import { csv, download } from './csv';
 import { count } from './format';
+import { Grid, SortMark, type TableColumn } from './Grid';
 import { Empty } from './States';
-
-export interface TableColumn<T> {
-  id: string;
-  title: string;
-  /** What is sorted, filtered and exported. */
-  value: (row: T) => string | number | null | undefined;
-  show?: (row: T) => ReactNode;
-  /** A CSS grid track. */
-  width?: string;
-}
 
 interface Props<T> {
   name: string;
@@ -29,8 +18,7 @@ interface Props<T> {
   truncated?: boolean;
 }
 
-const ROW_PX = 34;
-const FILTER_FROM = 8;
+export const FILTER_FROM = 8;
 
 export function DataTable<T>({ name, rows, columns, empty, total, truncated }: Props<T>) {
   const [sorting, setSorting] = useState<SortingState>([]);
@@ -67,7 +55,7 @@ export function DataTable<T>({ name, rows, columns, empty, total, truncated }: P
         </span>
         <button type="button" className="quiet" onClick={save}>CSV</button>
       </div>
-      <Grid name={name} columns={columns} head={<Head table={table} />} rows={shown} />
+      <Grid name={name} columns={columns} head={<Head table={table} />} rows={shown.map((row) => row.original)} total={shown.length} />
     </div>
   );
 }
@@ -81,7 +69,6 @@ function definition<T>(column: TableColumn<T>): ColumnDef<T> {
     id: column.id,
     header: column.title,
     accessorFn: (row) => column.value(row) ?? '',
-    cell: ({ row, getValue }) => (column.show ? column.show(row.original) : <bdi>{String(getValue())}</bdi>),
   };
 }
 
@@ -94,49 +81,11 @@ function Head<T>({ table }: { table: ReturnType<typeof useReactTable<T>> }) {
           <div key={header.id} role="columnheader" className="td" aria-sort={sorted ? `${sorted}ending` : 'none'}>
             <button type="button" onClick={header.column.getToggleSortingHandler()}>
               {flexRender(header.column.columnDef.header, header.getContext())}
-              <span aria-hidden="true">{sorted === 'asc' ? ' ↑' : sorted === 'desc' ? ' ↓' : ''}</span>
+              <SortMark sorted={sorted} />
             </button>
           </div>
         );
       })}
-    </div>
-  );
-}
-
-interface GridProps<T> {
-  name: string;
-  columns: readonly TableColumn<T>[];
-  head: ReactNode;
-  rows: Row<T>[];
-}
-
-function Grid<T>({ name, columns, head, rows }: GridProps<T>) {
-  const box = useRef<HTMLDivElement>(null);
-  const virtual = useVirtualizer({
-    count: rows.length, getScrollElement: () => box.current, estimateSize: () => ROW_PX, overscan: 8,
-    getItemKey: (index) => rows[index]?.id ?? index,
-  }); // prettier-ignore
-  const tracks = columns.map((column) => column.width ?? 'minmax(8rem, 1fr)').join(' ');
-  return (
-    // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls must be reached by the keyboard
-    <div ref={box} className="grid" role="table" aria-label={name} aria-rowcount={rows.length + 1} tabIndex={0}>
-      <div className="grid-inner" style={{ '--tracks': tracks } as React.CSSProperties} role="presentation">
-        <div role="rowgroup" className="thead">{head}</div>
-        <div role="rowgroup" className="tbody" style={{ height: virtual.getTotalSize() }}>
-          {virtual.getVirtualItems().map((item) => (
-            <div
-              key={item.key} ref={virtual.measureElement} data-index={item.index} role="row" className="tr"
-              aria-rowindex={item.index + 2} style={{ transform: `translateY(${item.start}px)` }}
-            >
-              {rows[item.index]?.getVisibleCells().map((cell) => (
-                <div key={cell.id} role="cell" className="td">
-                  {flexRender(cell.column.columnDef.cell, cell.getContext())}
-                </div>
-              ))}
-            </div>
-          ))}
-        </div>
-      </div>
     </div>
   );
 }

@@ -1,14 +1,14 @@
 // How long each run of a job took, by its state.
 import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts';
 
-import type { Run } from '../api/marquez';
+import type { Item } from '../api/lists';
 import { duration, time } from './format';
 
-const COLOURS: Record<string, string> = { COMPLETED: 'var(--good)', FAILED: 'var(--bad)', ABORTED: 'var(--warn)' };
+const COLOURS: Record<string, string> = { COMPLETE: 'var(--good)', FAIL: 'var(--bad)', ABORT: 'var(--warn)' };
 
-export default function Durations({ runs }: { runs: readonly Run[] }) {
-  const rows = [...runs].reverse().map((run) => ({ at: time(run.startedAt), took: run.durationMs ?? 0, state: run.state, fill: COLOURS[run.state] ?? 'var(--accent)' }));
-  const failed = rows.filter((row) => row.state === 'FAILED').length;
+export default function Durations({ runs }: { runs: readonly Item<'runs'>[] }) {
+  const rows = [...runs].reverse().map((run) => ({ at: time(run.started), took: (run.duration ?? 0) * 1_000, state: run.state, fill: COLOURS[run.state] ?? 'var(--accent)' }));
+  const failed = rows.filter((row) => row.state === 'FAIL').length;
   return (
     <figure className="chart" aria-label={`Duration of the newest ${rows.length} runs, ${failed} failed`}>
       <ResponsiveContainer width="100%" height={150}>

@@ -14,7 +14,7 @@ const Search = lazy(() => loaded(() => import('./Search')));
 const KeyPrompt = lazy(() => loaded(() => import('./KeyPrompt')));
 
 const PAGES = [
-  ['/', 'Overview'], ['/lineage', 'Lineage'], ['/surface', 'Masking surface'], ['/unused', 'Unused columns'],
+  ['/', 'Overview'], ['/lineage', 'Lineage'], ['/datasets', 'Datasets'], ['/jobs', 'Jobs'], ['/runs', 'Runs'], ['/surface', 'Masking surface'], ['/unused', 'Unused columns'],
   ['/diff', 'Changes'], ['/coverage', 'Coverage'], ['/events', 'Events'], ['/rejected', 'Rejected'],
   ['/unreported', 'Not reported'],
   ['/sinks', 'Sinks'], ['/keys', 'Keys'], ['/settings', 'Settings'],

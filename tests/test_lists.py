@@ -1,0 +1,214 @@
+"""Lists: each item once whatever comes between two pages, counts of all pages, ties, hostile names, wrong cursors."""
+
+import json
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from msgspec import to_builtins
+
+from headwater.api import api_routes
+from headwater.errors import WrongQuestion
+from headwater.index.reading.view_opener import ViewOpener
+from headwater.paging import ListPage, RowOrder
+from headwater.questions import declared
+from headwater.questions.declaring import Question
+from headwater.runtime.indexes import open_view_opener
+from tests.hostile_names import NAMES, NAMESPACE, copies
+from tests.parsing import World
+from tests.reference.small_events import CLEAR, made
+from tests.reference.world_events import Json, facet, run_event, source, uuid
+
+JOBS, RUNS = 23, 4
+LAKE = "s3://lists"
+SPARK = {"processingType": "BATCH", "integration": "SPARK"}
+BEGAN = datetime(2026, 3, 1, tzinfo=UTC)
+LISTS: dict[str, tuple[Question, dict[str, str], tuple[str, ...]]] = {
+    "datasets": (declared.datasets, {}, (
+        "name", "namespace", "owners", "tags", "columns", "last_seen", "last_written", "job", "integration", "state",
+        "duration")),
+    "jobs": (declared.listed_jobs, {}, (
+        "name", "namespace", "owners", "tags", "integration", "processing", "last_seen", "state", "started",
+        "duration")),
+    "runs": (declared.listed_runs, {}, ("time", "started", "ended", "duration", "state", "job", "namespace", "id")),
+    "unused": (declared.unused, {}, (
+        "namespace", "dataset", "column", "verdict", "reason", "observed_since", "last_used")),
+    "surface": (declared.surface, {}, (
+        "exposure", "exposed_until", "namespace", "dataset", "column", "from", "job")),
+    "coverage": (declared.coverage, {}, ("kind", "namespace", "name", "reason")),
+    "diff": (declared.diff, {"from": "2026-01-01"}, ("change", "from", "to_namespace", "to", "type", "job")),
+    "timeline": (declared.timeline, {"dataset": "t3"}, ("time", "change", "job", "from", "to")),
+    "events": (api_routes.events, {}, (
+        "received_at", "event_time", "event_type", "job_name", "job_namespace", "run_id", "producer")),
+}  # fmt: skip
+
+
+def events() -> Iterator[Json]:
+    """Yield runs of jobs that write a table each from the one before; many at one moment, so that there are ties."""
+    for number in range(JOBS * RUNS):
+        job, moment = number % JOBS, BEGAN + timedelta(minutes=number // 10)
+        owners = {"ownership": facet(owners=[{"name": f"team {job % 3}"}])} if job % 2 else {}
+        tags = {"tags": facet(tags=[{"key": "pii", "value": "true", "field": "x"}])} if job == 0 else {}
+        column = "xy"[number // JOBS % 2] if job == 2 else "x"  # what feeds t3 changes
+        fields = {"x": [source((LAKE, f"t{job}"), column, CLEAR)]}
+        output = made((LAKE, f"t{job + 1}"), fields, columns="x y", **owners, **tags)
+        told: Json = {"outputs": [output], "inputs": [], "job_facets": {"jobType": facet(**SPARK), **owners}}
+        kind = "FAIL" if job % 5 == 0 and number >= JOBS * (RUNS - 1) else "COMPLETE"
+        yield run_event("START", moment.isoformat(), uuid(number + 1), ("jobs", f"job{job}"), **told)
+        end = (moment + timedelta(seconds=job % 4)).isoformat()
+        yield run_event(kind, end, uuid(number + 1), ("jobs", f"job{job}"), **told)
+
+
+class Shelf:
+    """A lake, its index, and what is asked of both."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.open_views: ViewOpener = open_view_opener(world.settings, world.folder)
+
+    def store(self, bodies: Sequence[bytes]) -> None:
+        self.world.append(*bodies)
+        parser = self.world.parser()
+        while parser.step():
+            pass
+        self.open_views.close()
+        self.open_views = open_view_opener(self.world.settings, self.world.folder)
+
+    def ask(self, question: Question, **asked: Any) -> Any:
+        sources = SimpleNamespace(open_views=self.open_views, bronze=self.world.bronze)
+        return to_builtins(question.ask(sources, {name: str(value) for name, value in asked.items() if value}))
+
+    def pages(self, question: Question, **asked: Any) -> Iterator[Any]:
+        cursor = ""
+        while True:
+            answer = self.ask(question, **asked, cursor=cursor)
+            yield answer
+            assert answer["truncated"] == (answer["next"] is not None)
+            if answer["next"] is None:
+                return
+            cursor = answer["next"]
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
+    found = Shelf(World(tmp_path_factory.mktemp("lists")))
+    found.store([*(json.dumps(event).encode() for event in events()), *copies()])
+    yield found
+    found.open_views.close()
+
+
+def told(items: Sequence[Any]) -> list[str]:
+    return [json.dumps(item, sort_keys=True) for item in items]
+
+
+SORTED = [(name, f"{sign}{sort}") for name, (*_, sorts) in LISTS.items() for sort in sorts for sign in ("", "-")]
+
+
+@pytest.mark.parametrize(("name", "sort"), SORTED)
+def test_pages_are_the_whole_list_in_its_order(shelf: Shelf, name: str, sort: str) -> None:
+    question, asked, _ = LISTS[name]
+    whole = shelf.ask(question, **asked, sort=sort, limit=1_000)
+    assert whole["next"] is None
+    assert len(set(told(whole["items"]))) == whole["totalCount"] > 1
+    limit = max(1, whole["totalCount"] // 5)
+    pages = list(shelf.pages(question, **asked, sort=sort, limit=limit))
+    assert told([item for page in pages for item in page["items"]]) == told(whole["items"])
+    assert {page["totalCount"] for page in pages} == {whole["totalCount"]}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_wrong_sort_or_cursor_says_what_to_do(shelf: Shelf, name: str) -> None:
+    question, asked, (sort, other, *_) = LISTS[name]
+    with pytest.raises(WrongQuestion, match=f"sort='nothing' is no order of {name}. Write one of .*{sort}"):
+        shelf.ask(question, **asked, sort="nothing")
+    cursor = shelf.ask(question, **asked, sort=sort, limit=1)["next"]
+    cells: list[Any] = [[], [["x"]], [1], [1 << 99, 1]]
+    values = [{}, ["others", sort, [1, 2]], *([name, sort, each] for each in cells)]
+    forged = [urlsafe_b64encode(json.dumps(value).encode()).decode() for value in values]
+    for wrong in ("x", "é", "////", cursor[:-3], *forged):
+        with pytest.raises(WrongQuestion, match="Begin without it"):
+            shelf.ask(question, **asked, sort=sort, cursor=wrong)
+    with pytest.raises(WrongQuestion, match="the same `sort`"):
+        shelf.ask(question, **asked, sort=other, cursor=cursor)
+
+
+def test_a_forged_cell_of_another_kind_is_refused_by_the_lake(shelf: Shelf) -> None:
+    cursor = urlsafe_b64encode(json.dumps(["events", "-received_at", ["' OR 1", "a", "b", 1]]).encode()).decode()
+    with pytest.raises(WrongQuestion, match="Begin without it"):
+        shelf.ask(api_routes.events, cursor=cursor)
+
+
+def test_filters_count_what_they_let_through(shelf: Shelf) -> None:
+    failed = shelf.ask(declared.listed_jobs, state="FAIL")
+    assert {item["name"] for item in failed["items"]} == {f"job{job}" for job in range(0, JOBS, 5)}
+    assert shelf.ask(declared.listed_runs, state="FAIL", limit=2)["totalCount"] == failed["totalCount"] == 5
+    owned = shelf.ask(declared.datasets, owner="team 1", namespace=LAKE)
+    assert {item["name"] for item in owned["items"]} == {
+        f"t{job + 1}" for job in range(JOBS) if job % 2 and job % 3 == 1
+    }
+    assert owned["choices"]["namespaces"] == {LAKE: JOBS + 1, NAMESPACE: len(NAMES)}
+    (tagged,) = shelf.ask(declared.datasets, tag="PII", namespace=LAKE)["items"]
+    assert (tagged["name"], tagged["tags"], tagged["columns"], tagged["integration"]) == ("t1", ["pii"], 2, "SPARK")
+    assert (tagged["job"], tagged["last_run"]["state"]) == ({"namespace": "jobs", "name": "job0"}, "FAIL")
+    (run,) = shelf.ask(declared.listed_runs, text=tagged["last_run"]["id"].upper())["items"]
+    assert tagged["last_written"] < run["last_event"], "what failed wrote nothing"
+    since = tagged["last_written"]
+    newer = shelf.ask(declared.datasets, since=since)["items"]
+    assert newer
+    assert all(item["last_written"] >= since for item in newer)
+    of_job = shelf.ask(declared.listed_runs, job="job3", namespace="jobs")
+    assert [item["duration"] for item in of_job["items"]] == [3.0] * RUNS
+    answer = shelf.ask(declared.unused, verdict="unused", limit=1)
+    assert answer["totalCount"] == answer["verdicts"]["unused"] > len(answer["items"])
+    assert shelf.ask(declared.surface, exposure="masked")["exposures"]["exposed"] > 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_hostile_name_is_found_by_its_text_and_nothing_else_is(shelf: Shelf, name: str) -> None:
+    for asked in ({"text": name}, {"namespace": NAMESPACE, "text": name}):
+        assert [item["name"] for item in shelf.ask(declared.datasets, **asked)["items"]] == [name]
+    found = shelf.ask(declared.listed_runs, text="' OR 1=1 --")
+    assert (found["items"], found["totalCount"]) == ([], 0)
+
+
+def test_runs_that_come_between_two_pages_move_nothing(tmp_path_factory: pytest.TempPathFactory) -> None:
+    shelf = Shelf(World(tmp_path_factory.mktemp("between")))
+    bodies = [json.dumps(event).encode() for event in events()]
+    shelf.store(bodies[: len(bodies) // 2])
+    for question, sort in (
+        (declared.listed_runs, "-time"),
+        (declared.listed_runs, "job"),
+        (declared.listed_jobs, "name"),
+    ):
+        before = shelf.ask(question, sort=sort, limit=1_000)["items"]
+        first = shelf.ask(question, sort=sort, limit=9)
+        shelf.store(bodies[len(bodies) // 2 :])
+        found, cursor = first["items"], first["next"]
+        while cursor:
+            page = shelf.ask(question, sort=sort, limit=9, cursor=cursor)
+            found, cursor = [*found, *page["items"]], page["next"]
+        names = [item.get("id") or item["name"] for item in found]
+        assert len(names) == len(set(names))
+        assert {item.get("id") or item["name"] for item in before} <= set(names)
+    shelf.open_views.close()
+
+
+def test_a_page_is_cut_alike_whatever_the_cells_are() -> None:
+    chance = Random(5)
+    cells = [None, "", "a", "é", "\u202e", -1, 0, 1.5, 1 << 40]
+    rows = [(chance.choice(cells), number) for number in range(200)]
+    order = RowOrder[tuple[Any, int]]("rows", {"cell": lambda row: row[0]}, "cell", lambda row: (row[1],), ties=1)
+    for sort in ("cell", "-cell"):
+        found: list[tuple[Any, int]] = []
+        cursor: str | None = None
+        while True:
+            cut = order.cut(chance.sample(rows, len(rows)), ListPage(sort=sort, cursor=cursor, limit=7))
+            found, cursor = [*found, *cut.rows], cut.next
+            if cursor is None:
+                break
+        assert sorted(found, key=str) == sorted(rows, key=str)
+        assert found[0 if sort == "cell" else -1][0] is None

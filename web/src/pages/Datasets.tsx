@@ -1,0 +1,45 @@
+// All datasets: who owns them, when they were written last, and how that job fared.
+import { duration, time } from '../parts/format';
+import { ListTable } from '../parts/ListTable';
+import { Chip, DatasetLink, JobLink } from '../parts/Names';
+import { Between, Choose } from '../parts/Narrowing';
+import { Page } from '../parts/Page';
+import { useAddressState } from '../parts/useAddressState';
+
+export function Datasets() {
+  const state = useAddressState();
+  const asked = {
+    namespace: state.get('namespace'), owner: state.get('owner'), tag: state.get('tag'), state: state.get('state'),
+    since: state.get('since'), until: state.get('until'),
+  }; // prettier-ignore
+  const narrowed = Object.values(asked).some(Boolean);
+  return (
+    <Page title="Datasets" tools={<Between what="Last written" />}>
+      <ListTable
+        question="datasets" asked={asked} usual="name"
+        empty={narrowed ? 'No dataset is so. Take a filter back.' : 'No event named a dataset yet. Point a producer at this address: POST /api/v1/lineage.'}
+        columns={[
+          { id: 'name', sort: 'name', title: 'Dataset', value: (row) => row.name, width: 'minmax(14rem, 3fr)', show: (row) => <DatasetLink id={row} /> },
+          { id: 'namespace', sort: 'namespace', title: 'Namespace', value: (row) => row.namespace, width: 'minmax(9rem, 2fr)' },
+          { id: 'owners', sort: 'owners', title: 'Owners', value: (row) => row.owners.join(', '), width: 'minmax(7rem, 1fr)' },
+          { id: 'tags', sort: 'tags', title: 'Tags', value: (row) => row.tags.join(' '), width: 'minmax(6rem, 1fr)', show: (row) => row.tags.map((tag) => <bdi key={tag} className="chip">{tag}</bdi>) },
+          { id: 'columns', sort: 'columns', down: true, title: 'Columns', value: (row) => row.columns, width: '6rem' },
+          { id: 'written', sort: 'last_written', down: true, title: 'Last written', value: (row) => time(row.last_written), width: '11rem' },
+          { id: 'job', sort: 'job', title: 'By', value: (row) => row.job?.name, width: 'minmax(9rem, 2fr)', show: (row) => row.job && <JobLink id={row.job} /> },
+          { id: 'state', sort: 'state', title: 'Last run of it', value: (row) => row.last_run?.state, width: '8rem', show: (row) => row.last_run && <Chip kind={row.last_run.state}>{row.last_run.state}</Chip> },
+          { id: 'took', sort: 'duration', down: true, title: 'Took', value: (row) => row.last_run?.duration, width: '7rem', show: (row) => duration(milliseconds(row.last_run?.duration)) },
+          { id: 'integration', sort: 'integration', title: 'Sent by', value: (row) => row.integration, width: '7rem' },
+        ]}
+      >
+        {({ choices }) => (
+          <p className="filters">
+            <Choose name="namespace" title="Namespace" choices={choices.namespaces} /> <Choose name="owner" title="Owner" choices={choices.owners} />{' '}
+            <Choose name="tag" title="Tag" choices={choices.tags} /> <Choose name="state" title="Last run" choices={choices.states} />
+          </p>
+        )}
+      </ListTable>
+    </Page>
+  );
+}
+
+export const milliseconds = (seconds: number | null | undefined): number | null => (seconds === null || seconds === undefined ? null : seconds * 1_000);

@@ -1,0 +1,44 @@
+// All jobs: who owns them, what sends their events, and how their last run fared.
+import { duration, time } from '../parts/format';
+import { ListTable } from '../parts/ListTable';
+import { Chip, JobLink, RunLink } from '../parts/Names';
+import { Between, Choose } from '../parts/Narrowing';
+import { Page } from '../parts/Page';
+import { useAddressState } from '../parts/useAddressState';
+import { milliseconds } from './Datasets';
+
+export function Jobs() {
+  const state = useAddressState();
+  const asked = {
+    namespace: state.get('namespace'), owner: state.get('owner'), tag: state.get('tag'), state: state.get('state'),
+    since: state.get('since'), until: state.get('until'),
+  }; // prettier-ignore
+  const narrowed = Object.values(asked).some(Boolean);
+  return (
+    <Page title="Jobs" tools={<Between what="Last heard of" />}>
+      <ListTable
+        question="jobs" asked={asked} usual="name"
+        empty={narrowed ? 'No job is so. Take a filter back.' : 'No event named a job yet. Point a producer at this address: POST /api/v1/lineage.'}
+        columns={[
+          { id: 'name', sort: 'name', title: 'Job', value: (row) => row.name, width: 'minmax(14rem, 3fr)', show: (row) => <JobLink id={row} /> },
+          { id: 'namespace', sort: 'namespace', title: 'Namespace', value: (row) => row.namespace, width: 'minmax(9rem, 2fr)' },
+          { id: 'owners', sort: 'owners', title: 'Owners', value: (row) => row.owners.join(', '), width: 'minmax(7rem, 1fr)' },
+          { id: 'tags', sort: 'tags', title: 'Tags', value: (row) => row.tags.join(' '), width: 'minmax(6rem, 1fr)', show: (row) => row.tags.map((tag) => <bdi key={tag} className="chip">{tag}</bdi>) },
+          { id: 'state', sort: 'state', title: 'Last run', value: (row) => row.last_run?.state, width: '8rem', show: (row) => row.last_run && <Chip kind={row.last_run.state}>{row.last_run.state}</Chip> },
+          { id: 'started', sort: 'started', down: true, title: 'Started', value: (row) => time(row.last_run?.started), width: '11rem' },
+          { id: 'took', sort: 'duration', down: true, title: 'Took', value: (row) => row.last_run?.duration, width: '7rem', show: (row) => duration(milliseconds(row.last_run?.duration)) },
+          { id: 'run', title: 'Run', value: (row) => row.last_run?.id, width: '11rem', show: (row) => row.last_run && <RunLink id={row.last_run.id} /> },
+          { id: 'seen', sort: 'last_seen', down: true, title: 'Last heard of', value: (row) => time(row.last_seen), width: '11rem' },
+          { id: 'integration', sort: 'integration', title: 'Sent by', value: (row) => row.integration, width: '7rem' },
+        ]}
+      >
+        {({ choices }) => (
+          <p className="filters">
+            <Choose name="namespace" title="Namespace" choices={choices.namespaces} /> <Choose name="owner" title="Owner" choices={choices.owners} />{' '}
+            <Choose name="tag" title="Tag" choices={choices.tags} /> <Choose name="state" title="Last run" choices={choices.states} />
+          </p>
+        )}
+      </ListTable>
+    </Page>
+  );
+}

@@ -1,0 +1,64 @@
+// All runs, newest first.
+import type { ReactNode } from 'react';
+
+import type { Asked } from '../api/client';
+import type { Item } from '../api/lists';
+import { duration, time } from '../parts/format';
+import { ListTable } from '../parts/ListTable';
+import { Chip, JobLink, RunLink } from '../parts/Names';
+import { Between } from '../parts/Narrowing';
+import { Page } from '../parts/Page';
+import { useAddressState } from '../parts/useAddressState';
+import { milliseconds } from './Datasets';
+
+const STATES = ['RUNNING', 'COMPLETE', 'FAIL', 'ABORT', 'LOST'] as const;
+
+export function Runs() {
+  const state = useAddressState();
+  const asked = { namespace: state.get('namespace'), job: state.get('job'), state: state.get('state'), since: state.get('since'), until: state.get('until') };
+  const narrowed = Object.values(asked).some(Boolean);
+  const field = (name: 'namespace' | 'job', title: string) => (
+    <label>{title} <input value={asked[name]} placeholder="all" onChange={(event) => state.set({ [name]: event.target.value }, true)} /></label>
+  );
+  return (
+    <Page title="Runs" hint="LOST: no end is known, and nothing was heard of it for 24 h." tools={<>{field('namespace', 'Namespace')} {field('job', 'Job')} <Between what="Last heard of" /></>}>
+      <div className="filters" role="group" aria-label="Show only">
+        {STATES.map((each) => (
+          <button key={each} type="button" aria-pressed={asked.state === each} onClick={() => state.set({ state: asked.state === each ? '' : each })}><Chip kind={each}>{each}</Chip></button>
+        ))}
+      </div>
+      <RunList asked={asked} empty={narrowed ? 'No run is so. Take a filter back.' : 'No run is known yet. Point a producer at this address: POST /api/v1/lineage.'} />
+    </Page>
+  );
+}
+
+interface Props {
+  asked: Asked<'runs'>;
+  empty: string;
+  /** Whether all are of one job. */
+  ofOneJob?: boolean;
+  prefix?: string;
+  children?: (items: readonly Item<'runs'>[]) => ReactNode;
+}
+
+export function RunList({ asked, empty, ofOneJob = false, prefix = '', children }: Props) {
+  return (
+    <ListTable
+      question="runs" asked={asked} usual="-time" empty={empty} prefix={prefix}
+      columns={[
+        { id: 'state', sort: 'state', title: 'State', value: (row) => row.state, width: '8rem', show: (row) => <Chip kind={row.state}>{row.state}</Chip> },
+        { id: 'run', sort: 'id', title: 'Run', value: (row) => row.id, width: 'minmax(11rem, 1fr)', show: (row) => <RunLink id={row.id} /> },
+        ...(ofOneJob ? [] : [
+          { id: 'job', sort: 'job', title: 'Job', value: (row: Item<'runs'>) => row.job.name, width: 'minmax(12rem, 3fr)', show: (row: Item<'runs'>) => <JobLink id={row.job} /> },
+          { id: 'namespace', sort: 'namespace', title: 'Namespace', value: (row: Item<'runs'>) => row.job.namespace, width: 'minmax(9rem, 2fr)' },
+        ]),
+        { id: 'started', sort: 'started', down: true, title: 'Started', value: (row) => time(row.started), width: '11rem' },
+        { id: 'ended', sort: 'ended', down: true, title: 'Ended', value: (row) => time(row.ended), width: '11rem' },
+        { id: 'took', sort: 'duration', down: true, title: 'Took', value: (row) => row.duration, width: '8rem', show: (row) => duration(milliseconds(row.duration)) },
+        { id: 'heard', sort: 'time', down: true, title: 'Last heard of', value: (row) => time(row.last_event), width: '11rem' },
+      ]}
+    >
+      {(_, items) => children?.(items)}
+    </ListTable>
+  );
+}

@@ -10,6 +10,7 @@ from headwater.questions.answers.answer_parts import (
     Count,
     Dataset,
     Job,
+    ListAnswer,
     MaskedOnTheWay,
     Mode,
     PathStep,
@@ -88,15 +89,13 @@ class DiffItem(AnswerStruct):
     job: Job
 
 
-class Diff(AnswerStruct):
+class Diff(ListAnswer):
     """What changed between two moments."""
 
     added: Count
     removed: Count
     changed: Count
     items: list[DiffItem]
-    totalCount: Count  # noqa: N815
-    truncated: bool
 
 
 class TimelineItem(AnswerStruct):
@@ -109,13 +108,11 @@ class TimelineItem(AnswerStruct):
     to: Column
 
 
-class Timeline(AnswerStruct):
+class Timeline(ListAnswer):
     """When the lineage of a dataset changed."""
 
     dataset: Dataset
     items: list[TimelineItem]
-    totalCount: Count  # noqa: N815
-    truncated: bool
 
 
 class CoverageItem(AnswerStruct, kw_only=True):
@@ -128,14 +125,12 @@ class CoverageItem(AnswerStruct, kw_only=True):
     reason: str
 
 
-class Coverage(AnswerStruct):
+class Coverage(ListAnswer):
     """What lineage does not cover."""
 
     datasets: dict[str, int]
     jobs: dict[str, int]
     items: list[CoverageItem]
-    totalCount: Count  # noqa: N815
-    truncated: bool
 
 
 class AskedRun(AnswerStruct):

@@ -31,6 +31,10 @@ _HEADERS = {
 
 _DIFF = ("change", "from.dataset", "from.column", "to.dataset", "to.column", "type", "masked", "job.name")
 _OTHER_RUN = ("namespace", "dataset", "run.id", "run.time", "run.job.name")
+_TEST = ("facet", "dataset.dataset", "column", "name", "severity", "expected", "actual", "description")
+_FRAMES = 6
+"""Lines of each exception that are printed."""
+
 _CHILD = ("id", "time", "state", "job.name")
 
 
@@ -61,12 +65,31 @@ def _run(found: Any, as_json: bool, _: Given) -> None:
     shown = {**found["run"], "job": f"{found['run']['job']['namespace']}/{found['run']['job']['name']}"}
     show(found, as_json, lambda: pairs("Run", shown))
     if not as_json:
+        _show_failures(found)
         writers = [{**each, "run": each["written_by"]} for each in found["reads"]]
         readers = [{**each, "run": run} for each in found["writes"] for run in each["read_by"] or [None]]
         show(writers, False, lambda: table("Reads, written by", {"items": writers}, _OTHER_RUN))
         show(readers, False, lambda: table("Writes, read by", {"items": readers}, _OTHER_RUN))
         parts = {"items": found["children"], "truncated": found["truncated"]}
         show(parts, False, lambda: table("Runs that are part of it", parts, _CHILD))
+
+
+def _show_failures(found: Any) -> None:
+    """Print why a run failed, the first cause first, and its SQL."""
+    for error in found["errors"]:
+        of = "Error" if error["of"] == "run" else f"Lineage could not be extracted of {error['task'] or 'a task'}"
+        lines = [each for cause in error["causes"] for each in _cause(cause)] or [error["message"]]
+        show(error, False, partial(pairs, of, {error["facet"]: "\n".join(lines)}))
+    tests = {"items": found["failed_tests"]}
+    if tests["items"]:
+        show(tests, False, lambda: table("Tests that failed", tests, _TEST))
+    if found["sql"]:
+        show(found, False, lambda: pairs("SQL", {"sql": found["sql"]}))
+
+
+def _cause(cause: Any) -> list[str]:
+    trace, more = cause["trace"][:_FRAMES], cause["lines_left_out"] + len(cause["trace"]) - _FRAMES
+    return [cause["what"], *trace, *([f"    … {more} more lines: --json"] if more > 0 else [])]
 
 
 @app.command()

@@ -44,6 +44,7 @@ from headwater.questions.producer_setup import producer_setups
 from headwater.questions.reach import path as path_between
 from headwater.questions.reach import reach
 from headwater.questions.reported_runs import reported_runs
+from headwater.questions.run_failures import read_words
 from headwater.questions.run_lineage import run_lineage
 from headwater.questions.saved_findings import saved_findings
 from headwater.questions.search_hits import found_by
@@ -193,10 +194,12 @@ def listed_runs(
     return sources.open_views.now(lambda live, _: things.runs(live, asked, page, time.time_ns() // 1000))
 
 
-@question("runs/{run}/lineage", called="run")
+@question("runs/{run}/lineage", called="run", reads_lake=True)
 def run(sources: QuestionSources, *, run: p.RunId) -> lineage_answers.RunLineage:
-    """Show what a run read and who had written it, what it wrote and who read that, and its parts."""
-    return sources.open_views.now(lambda live, _: run_lineage(RunHistory(live), run))
+    """Show why a run failed, what it read and who had written it, what it wrote and who read that, and its parts."""
+    key, places = sources.open_views.now(lambda live, _: RunHistory(live).find(run))
+    words = read_words(sources.bronze, sources.rules().rules.names, places)
+    return sources.open_views.now(lambda live, _: run_lineage(RunHistory(live), key, words))
 
 
 @question("facets", reads_lake=True)

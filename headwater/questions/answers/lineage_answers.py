@@ -174,10 +174,47 @@ class WrittenByRun(AnswerStruct):
     read_by: list[OtherRun]
 
 
+class ErrorCause(AnswerStruct):
+    """An exception of a chain: what it says, and the first lines that tell more of it, such as its frames."""
+
+    what: str
+    trace: list[str]
+    lines_left_out: Count
+
+
+class RunError(AnswerStruct):
+    """What a facet says of an error: `of` the run, or only of the extraction of its lineage, then of which task.
+
+    causes: the exceptions of its stack trace, the one that was the cause of all others first.
+    """
+
+    facet: str
+    of: Literal["run", "extraction"]
+    message: str
+    task: str | None
+    causes: list[ErrorCause]
+
+
+class FailedTest(AnswerStruct):
+    """A test that failed in a run, as `test` or `dataQualityAssertions` describe it."""
+
+    facet: str
+    dataset: Dataset | None
+    name: str
+    column: str | None
+    severity: str | None
+    description: str | None
+    expected: str | None
+    actual: str | None
+
+
 class RunLineage(AnswerStruct):
-    """What a run read and wrote, and the runs that are part of it."""
+    """What a run read and wrote, the runs that are part of it, why it failed, and its SQL."""
 
     run: AskedRun
+    errors: list[RunError]
+    failed_tests: list[FailedTest]
+    sql: str | None
     reads: list[ReadByRun]
     writes: list[WrittenByRun]
     children: list[ChildRun]

@@ -1,8 +1,10 @@
 """What lineage does not cover: datasets and jobs without column lineage, and why."""
 
 from collections import Counter
+from collections.abc import Callable
 
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.user_rules import nothing_hidden
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.questions.answers.lineage_answers import Coverage, CoverageItem
@@ -13,10 +15,12 @@ _PARTLY = "some of its writers report no column lineage"
 _SOURCE = "no reported job writes it"
 
 
-def coverage(snapshot: Snapshot, counted: CountedEdges, *, limit: int) -> Coverage:
-    """Answer, dataset by dataset and job by job, where column lineage is missing, by reason."""
-    there = (name for name in snapshot.datasets() if counted.shows_gone or snapshot.stands(name))
-    datasets = {name: _dataset_reason(snapshot, counted, name) for name in there}
+def coverage(
+    snapshot: Snapshot, counted: CountedEdges, *, limit: int, hides: Callable[[Name], bool] = nothing_hidden
+) -> Coverage:
+    """Answer, dataset by dataset and job by job, where column lineage is missing, and why; hides: datasets left out."""
+    there = [name for name in snapshot.datasets() if counted.shows_gone or snapshot.stands(name)]
+    datasets = {name: _dataset_reason(snapshot, counted, name) for name in there if not hides(name)}
     jobs = _job_reasons(snapshot, counted)
     items = [
         CoverageItem(kind="dataset", namespace=name.namespace, dataset=name.name, reason=reason)
@@ -28,7 +32,8 @@ def coverage(snapshot: Snapshot, counted: CountedEdges, *, limit: int) -> Covera
         for name, reason in sorted(jobs.items())
         if reason != COVERED
     ]
-    return Coverage(_count(datasets), _count(jobs), items[:limit], len(items), len(items) > limit)
+    hidden = len(there) - len(datasets)
+    return Coverage(_count(datasets), _count(jobs), items[:limit], len(items), hidden, len(items) > limit)
 
 
 def _dataset_reason(snapshot: Snapshot, counted: CountedEdges, name: Name) -> str:

@@ -1,11 +1,11 @@
 """Unused columns as an answer: verdict, reason, and what to know before a column goes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import get_args
 
 from headwater.events.times import iso
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.rules.user_rules import UserRules
+from headwater.lineage.rules.user_rules import UserRules, nothing_hidden
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.lineage.walks.column_verdicts import ColumnVerdict, VerdictSubject, column_verdicts
@@ -22,12 +22,15 @@ def verdicts(
     asked: Subject | None,
     limit: int,
     strict: bool = False,
+    hides: Callable[[Name], bool] = nothing_hidden,
 ) -> Unused:
     """Answer which columns of a dataset, or of all datasets, are used, unused, or neither provably.
 
     strict: a batch job that read a dataset to show it may have used any of its columns.
+    hides: datasets of which no column is listed unless one is asked for; as readers they count.
     """
-    datasets = [find_dataset(snapshot, rules.names, asked)] if asked else sorted(snapshot.datasets())
+    there = sorted(snapshot.datasets())
+    datasets = [find_dataset(snapshot, rules.names, asked)] if asked else [each for each in there if not hides(each)]
     items: list[Verdict] = []
     counts = dict.fromkeys(get_args(Word), 0)
     reasons: dict[tuple[Word, str], int] = {}
@@ -44,6 +47,7 @@ def verdicts(
         Verdicts(**counts),
         [Reason(verdict, reason, count) for (verdict, reason), count in ordered],
         total,
+        0 if asked else len(there) - len(datasets),
         total > limit,
     )
 

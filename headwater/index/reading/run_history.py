@@ -8,6 +8,7 @@ import msgspec
 from headwater.errors import NotKnown, WrongQuestion
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.candidate_table import VOTE
+from headwater.index.stored.facet_names_table import Place
 from headwater.index.stored.index_packing import unpack_edges
 from headwater.index.stored.run_facts_table import RunFactsTable
 from headwater.index.stored.run_numbers import NEWEST_CANDIDATE, RunNumbers
@@ -59,6 +60,15 @@ class RunHistory:
         if len(keys) > 1:
             raise WrongQuestion(f"Run id {run_id[:200]!r} is of {len(keys)} jobs. Ask for one: {', '.join(keys)}.")
         return str(keys[0])
+
+    def places(self, key: str, limit: int) -> set[Place]:
+        """Return where bronze has the newest events of a run."""
+        rows = self._sql.execute(
+            "SELECT s.log, s.incarnation, s.part, p.sequence FROM run_keys k JOIN parts p ON p.run = k.id "
+            "JOIN places s ON s.id = p.place WHERE k.key = ? ORDER BY p.time_us DESC LIMIT ?",
+            (key, limit),
+        )
+        return set(rows)
 
     def run(self, key: str) -> Run:
         """Return what the events of a run say together."""

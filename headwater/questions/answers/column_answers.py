@@ -100,12 +100,13 @@ class Reason(AnswerStruct):
 
 
 class Unused(AnswerStruct):
-    """Columns with verdicts; reasons: the most frequent first."""
+    """Columns with verdicts; reasons: the most frequent first; hidden: system tables that were left out."""
 
     items: list[Verdict]
     verdicts: Verdicts
     reasons: list[Reason]
     totalCount: Count  # noqa: N815
+    hidden: Count
     truncated: bool
 
 

@@ -42,6 +42,7 @@ from headwater.questions.job_dependencies import dependencies_of
 from headwater.questions.job_graph import JobBounds, JobKnowledge, job_graph
 from headwater.questions.name_meaning import explain_name, rules_in_force
 from headwater.questions.neighbourhood import PictureBounds, neighbourhood
+from headwater.questions.producer_setup import producer_setups
 from headwater.questions.reach import path as path_between
 from headwater.questions.reach import reach
 from headwater.questions.reported_runs import reported_runs
@@ -234,6 +235,12 @@ def names(
 def rules(sources: QuestionSources) -> column_answers.Rules:
     """Tell which of your rules are in force, and what is wrong with their files."""
     return rules_in_force(sources.rules())
+
+
+@question("connect")
+def connect(_: QuestionSources, *, url: p.Address = "http://localhost:5000") -> list_answers.ProducerSetups:
+    """Show what to copy so that Fabric, Databricks, Spark, Airflow, dbt or curl sends its lineage here."""
+    return producer_setups(url)
 
 
 @question("search")

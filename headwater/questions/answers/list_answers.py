@@ -121,3 +121,19 @@ class Facets(AnswerStruct):
     items: list[FacetItem]
     totalCount: Count  # noqa: N815
     truncated: bool
+
+
+class ProducerSetup(AnswerStruct):
+    """What to copy for a producer, and where it goes."""
+
+    id: str
+    title: str
+    where: str
+    text: str
+
+
+class ProducerSetups(AnswerStruct):
+    """How producers are pointed at this Headwater; `event` is a body that may be posted to try it."""
+
+    items: list[ProducerSetup]
+    event: str

@@ -86,7 +86,7 @@ def test_odd_facets_say_nothing(facets: Json) -> None:
     [
         "javascript:alert(1)", "JavaScript:alert(1)", "http://adb-1.azuredatabricks.net/", "data:text/html,x",
         "https://evil.example/", "https://azuredatabricks.net.evil.example/", "https://a@x.azuredatabricks.net/",
-        "https://x.azuredatabricks.net\\@evil.example/", "https://x.azuredatabricks.net/\u202e", 
+        "https://x.azuredatabricks.net\\@evil.example/", "https://x.azuredatabricks.net/\u202e",
         "//x.azuredatabricks.net",
         "https://x.azuredatabricks.net/a b", "https://x.azuredatabricks.net:port/", "https://", "", " https://x.dbt.com",
         "https://x.dbt.com/\n", "https://x.dbt.com/" + "a" * 2_000, "https://[x.dbt.com/", "https://\u0445.dbt.com/",

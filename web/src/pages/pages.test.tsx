@@ -28,7 +28,7 @@ const MARQUEZ: [RegExp, string][] = [
 function schemaOf(path: string): string {
   const marquez = MARQUEZ.find(([address]) => path.startsWith('/api/v1/') && address.test(path))?.[1];
   if (marquez) return marquez;
-  const known = path.replace(/runs\/[^/]+\/lineage$/, 'runs/{run}/lineage').replace(/sinks\/[^/]*\/(?=failures$|losses$)/, 'sinks/{sink}/');
+  const known = path.replace(/runs\/[^/]+\/(?=(lineage|hierarchy|details)$)/, 'runs/{run}/').replace(/sinks\/[^/]*\/(?=failures$|losses$)/, 'sinks/{sink}/');
   const operation = openapi.paths[known]?.get;
   const ref = operation?.responses[200].content['application/json']?.schema.$ref;
   if (!ref) throw new Error(`Nothing is known of ${path}.`);

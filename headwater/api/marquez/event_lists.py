@@ -1,14 +1,33 @@
 """Events as they were sent, by time; and how many there were."""
 
+# ruff: noqa: N815 - members are called as OpenLineage calls them
+
+from collections.abc import Callable
 from typing import Any
 
-from msgspec import Raw
+from msgspec import Raw, Struct, json
 
+from headwater.api.marquez.java_texts import uri_text, utc_text
 from headwater.api.marquez.requests import Asked, Refused, time_us
 from headwater.api.marquez.run_answers import Later
 from headwater.index.stored.facet_names_table import Place
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import events_at
+
+
+class _Texts(Struct):
+    """What of an event Marquez's Java client reads as something else than text."""
+
+    eventTime: Any = None
+    producer: Any = None
+    schemaURL: Any = None
+
+
+_texts_of = json.Decoder(_Texts).decode
+_members_of = json.Decoder(dict[str, Raw]).decode
+_MENDED: tuple[tuple[str, Callable[[str], str]], ...] = (
+    ("eventTime", utc_text), ("producer", uri_text), ("schemaURL", uri_text),
+)  # fmt: skip
 
 
 def list_events(asked: Asked) -> Later:
@@ -39,4 +58,15 @@ def _order(asked: Asked) -> str:
 
 def _bodies(bronze: Bronze, places: list[Place]) -> list[Any]:
     found = events_at(bronze, places) if places else {}
-    return [Raw(found[place].body.encode()) for place in places if place in found]
+    return [_readable(found[place].body.encode()) for place in places if place in found]
+
+
+def _readable(body: bytes) -> Raw | dict[str, Any]:
+    """Return an event as it was sent, but for a time or an address that Marquez's Java client could not read."""
+    sent = _texts_of(body)
+    mended = {
+        name: mend(text)
+        for name, mend in _MENDED
+        if isinstance(text := getattr(sent, name), str) and mend(text) != text
+    }
+    return Raw(body) if not mended else {**_members_of(body), **mended}

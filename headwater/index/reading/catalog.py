@@ -12,7 +12,7 @@ from headwater.index.stored.catalog_tables import DATASET, JOB
 from headwater.index.stored.tag_table import TagTable
 from headwater.lineage.names.dataset_generations import EVER_US
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.rules.tags import newest_tags
+from headwater.lineage.rules.tags import TagsFacet, newest_tags
 from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.run_facts import Tag
 
@@ -78,10 +78,13 @@ class Catalog:
 
     def tags(self, dataset: Name, names: Iterable[Name]) -> Sequence[Tag]:
         """Return the tags that hold on a dataset and its columns."""
-        table = TagTable(self._sql, self.live.names)
-        facets = [facet for name in names for facet in table.newest_of(name) if facet.order[1] <= self._until]
-        found = newest_tags(facets, self.live.naming).get(dataset, [])
+        found = newest_tags(self.tagged_by(names), self.live.naming).get(dataset, [])
         return [tag for tag in found if tag.value.casefold() != "false"]
+
+    def tagged_by(self, names: Iterable[Name]) -> list[TagsFacet]:
+        """Return the newest tags facet of each producer on each of these names."""
+        table = TagTable(self._sql, self.live.names)
+        return [facet for name in names for facet in table.newest_of(name) if facet.order[1] <= self._until]
 
     def job(self, name: Name) -> JobRow | None:
         """Return a job by its key, by the name people see, or as one of its runs was sent."""
@@ -108,6 +111,11 @@ class Catalog:
             (self.number(name), self._until),
         )
         return {(mark, detail): (time_us, value) for mark, detail, time_us, value in rows}
+
+    def deleted_us(self, name: Name) -> int | None:
+        """Return when something, or its namespace, was deleted by hand last (us); None where it never was."""
+        marks = (self.marks(each).get(("deleted", "")) for each in (name, Name(name.namespace, "")))
+        return max((mark[0] for mark in marks if mark), default=None)
 
     def running_at(self, names: Iterable[Name]) -> set[Name]:
         """Return the keys of the jobs of which a run is under way that ever read or wrote one of these names."""

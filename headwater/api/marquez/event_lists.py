@@ -2,7 +2,6 @@
 
 # ruff: noqa: N815 - members are called as OpenLineage calls them
 
-from collections.abc import Callable
 from typing import Any
 
 from msgspec import Raw, Struct, json
@@ -10,9 +9,10 @@ from msgspec import Raw, Struct, json
 from headwater.api.marquez.java_texts import uri_text, utc_text
 from headwater.api.marquez.requests import Asked, Refused, time_us
 from headwater.api.marquez.run_answers import Later
+from headwater.events.times import iso
 from headwater.index.stored.facet_names_table import Place
 from headwater.lake.bronze_tables import Bronze
-from headwater.lake.event_bodies import events_at
+from headwater.lake.event_bodies import StoredBody, events_at
 
 
 class _Texts(Struct):
@@ -25,9 +25,6 @@ class _Texts(Struct):
 
 _texts_of = json.Decoder(_Texts).decode
 _members_of = json.Decoder(dict[str, Raw]).decode
-_MENDED: tuple[tuple[str, Callable[[str], str]], ...] = (
-    ("eventTime", utc_text), ("producer", uri_text), ("schemaURL", uri_text),
-)  # fmt: skip
 
 
 def list_events(asked: Asked) -> Later:
@@ -58,15 +55,18 @@ def _order(asked: Asked) -> str:
 
 def _bodies(bronze: Bronze, places: list[Place]) -> list[Any]:
     found = events_at(bronze, places) if places else {}
-    return [_readable(found[place].body.encode()) for place in places if place in found]
+    return [_readable(found[place]) for place in places if place in found]
 
 
-def _readable(body: bytes) -> Raw | dict[str, Any]:
-    """Return an event as it was sent, but for a time or an address that Marquez's Java client could not read."""
+def _readable(stored: StoredBody) -> Raw | dict[str, Any]:
+    """Return an event as it was sent, but for a time or an address that Marquez's Java client could not read.
+
+    An event without a time is of the time when it was received.
+    """
+    body = stored.body.encode()
     sent = _texts_of(body)
-    mended = {
-        name: mend(text)
-        for name, mend in _MENDED
-        if isinstance(text := getattr(sent, name), str) and mend(text) != text
-    }
-    return Raw(body) if not mended else {**_members_of(body), **mended}
+    texts = {name: getattr(sent, name) for name in ("producer", "schemaURL")}
+    told = {name: uri_text(text) for name, text in texts.items() if isinstance(text, str)}
+    told["eventTime"] = utc_text(sent.eventTime) or iso(stored.received_us) or ""
+    mended = {name: text for name, text in told.items() if text != getattr(sent, name)}
+    return {**_members_of(body), **mended} if mended else Raw(body)

@@ -25,13 +25,15 @@ def uri_text(text: str) -> str:
     return text if is_uri else quote(text.encode("utf-8", "replace"), safe="")
 
 
-def utc_text(text: str) -> str:
-    """Return a time in UTC with its zone, as it was sent where it is so; UTC is what is meant without a zone."""
+def utc_text(text: object) -> str | None:
+    """Return a time in UTC with its zone, as sent where it is so; UTC is meant without a zone. None: it is no time."""
+    if not isinstance(text, str):
+        return None
     if _IN_UTC.fullmatch(text):
         return text
     try:
         sent = datetime.fromisoformat(text)
         moment = sent.replace(tzinfo=UTC) if sent.tzinfo is None else sent.astimezone(UTC)
     except (ValueError, OverflowError):
-        return text
+        return None
     return moment.replace(tzinfo=None).isoformat() + "Z"

@@ -93,7 +93,7 @@ def _states(asked: Asked) -> list[str]:
 
 def find_job(asked: Asked) -> JobRow:
     """Return the job of the address; raises Refused if it is not known."""
-    row = asked.catalog.job(Name(asked.path["namespace"], asked.path["job"]))
+    row = asked.find_job(asked.path["namespace"], asked.path["job"])
     if row is None:
         asked.namespace()
         raise not_found("Job", asked.path["job"])

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 from urllib.parse import unquote
@@ -107,6 +107,7 @@ _ROUTES: dict[str, dict[str, Answering]] = {
         "GET": namespaces.get_namespace, "PUT": declared_writes.put_namespace, "DELETE": writes.delete_namespace,
     },
 }  # fmt: skip
+_Note = Callable[[int], Coroutine[Any, Any, None]]
 _OF_PRODUCERS = {declared_writes.put_dataset, declared_writes.put_job, run_writes.create_run, *_MARKED.values()}
 """What a key of the roles `write` and `read` may do: the events that it comes to it may send itself."""
 
@@ -132,7 +133,7 @@ class MarquezApi:
         self._access = access
         self._freshness = freshness
         self._writing = writing
-        self._one_at_a_time = threading.Lock()
+        self._one_at_a_time, self._noting = threading.Lock(), asyncio.Lock()
         self._v1 = _compile({**_ROUTES, "search": {"GET": partial(marquez_search.search, things)}})
         self._v2 = _compile({
             "jobs": {"GET": partial(marquez_search.search_jobs, things)},
@@ -164,16 +165,16 @@ class MarquezApi:
             found = await asyncio.to_thread(self._answer, answer, path, request, body)
             if not isinstance(found, Write):
                 return found
-            done = await self._write(found, path, request)
-            await self._note(request, caller, done)
-            return done
+            note = None if answer in _OF_PRODUCERS else partial(self._note, request, caller)
+            return await self._write(found, path, request, note)
         except Refused as error:
             return json_response(error.status, error.body)
 
-    async def _note(self, request: Request, caller: Caller, done: Response) -> None:
+    async def _note(self, request: Request, caller: Caller, status: int) -> None:
         """Write down that a tag was set, or something deleted: by its address, which says on what."""
-        actor, outcome = actor_of(request, caller), outcome_of(done.status_code)
-        await asyncio.to_thread(self._record, actor, f"marquez {request.method}", request.url.path, outcome, "")
+        said = actor_of(request, caller), f"marquez {request.method}", request.url.path, outcome_of(status), ""
+        async with self._noting:  # several at once would only get into each other's way
+            await asyncio.to_thread(self._record, *said)
 
     async def _admit(self, request: Request) -> Caller:
         key = await self._access.find(dict(request.headers), request.url.query, request.method)
@@ -217,8 +218,11 @@ class MarquezApi:
         with self._open_views.catalog(snapshot) as (view, live):
             return answer(Asked(path, request.query_params, view, Catalog(live, as_of_us), body))
 
-    async def _write(self, found: Write, path: Mapping[str, str], request: Request) -> Response:
-        """Append the events of a change; answer once questions see them, or say that they do not yet."""
+    async def _write(self, found: Write, path: Mapping[str, str], request: Request, note: _Note | None) -> Response:
+        """Append the events of a change; answer once questions see them, or say that they do not yet.
+
+        note: writes the change down; None for what the key of an event says itself.
+        """
         if self._writing is None:
             raise Refused(
                 405, {"code": 405, "message": "This instance only reads. Change it where events are received."}
@@ -227,8 +231,11 @@ class MarquezApi:
         for event in found.events:
             status, said = await self._writing.post(msgspec.json.encode(event), carried, request.url.query)
             if status != 200:
+                await asyncio.gather(*([note(status)] if note else ()))
                 return json_response(status, {"code": status, "message": said.decode()})
-        if not await self._writing.news.shows(now_us()):
+        noted = [note(found.status)] if note else []
+        is_seen, *_ = await asyncio.gather(self._writing.news.shows(now_us()), *noted)
+        if not is_seen:
             return json_response(found.status, found.answer, WAITS)
         if found.again is None:
             return json_response(found.status, found.answer)

@@ -93,7 +93,18 @@ class Catalog:
             "SELECT key FROM jobs WHERE key IN (?1, ?2) UNION SELECT key FROM jobs WHERE shown IN (?1, ?2)", numbers
         ).fetchall()
         rows = [row for (key,) in keys if (row := self.job_of(key))]
-        return max(rows, key=lambda row: row.last_us, default=None)
+        return max(rows, key=lambda row: (row.state is not None, row.last_us), default=None)
+
+    def with_parents(self, row: JobRow) -> str:
+        """Return a job's name behind those of the jobs above it, as Marquez names jobs."""
+        name, seen = self.name(row.shown).name, {row.key}
+        above: JobRow | None = row
+        while above and above.parent and above.parent not in seen:
+            seen.add(above.parent)
+            parent = self.name(above.parent).name
+            name = name if name.startswith(f"{parent}.") else f"{parent}.{name}"
+            above = self.job(self.name(above.parent))
+        return name
 
     def job_of(self, key: int) -> JobRow | None:
         """Return a job by the number of its key."""

@@ -39,7 +39,10 @@ _DELETED_JOBS = (
     "CROSS JOIN entities s ON s.kind = 1 AND s.name = d.key "
     "WHERE c.mark = 'deleted' AND c.time_us >= s.last_us"
 )
-
+_NAMED_ALONE = (
+    "(j.state IS NULL AND j.key = j.shown AND EXISTS (SELECT 1 FROM jobs o WHERE o.shown = j.shown AND o.key <> j.key))"
+)
+"""A job that others name as their parent, and that is known by an artifact's id itself."""
 
 HeardOf = tuple[str, str, int | None, int | None]
 """Name of a namespace or source, a source's URI, first and last time of it (us, UTC); no times where nothing was."""
@@ -110,7 +113,7 @@ class CatalogLists:
         query = (
             "SELECT j.key, j.shown, j.state, j.parent, e.first_us, e.last_us FROM entities e "
             "JOIN jobs j ON j.key = e.name JOIN names n ON n.id = j.shown "
-            f"WHERE e.kind = 1 AND {where} AND e.name NOT IN ({_DELETED_JOBS})"
+            f"WHERE e.kind = 1 AND {where} AND e.name NOT IN ({_DELETED_JOBS}) AND NOT {_NAMED_ALONE}"
         )
         rows, total = self._page(query, "e.last_us DESC, e.name DESC", values, limit, offset)
         return [JobRow(*row) for row in rows], total

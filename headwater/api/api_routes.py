@@ -17,7 +17,8 @@ from headwater.lake.row_lists import list_rows
 from headwater.questions import declared
 from headwater.questions import parameters as p
 from headwater.questions.answers import list_answers
-from headwater.questions.declaring import Help, Microseconds, question, questions_in
+from headwater.questions.declaring import Help, question, questions_in
+from headwater.questions.moments import Microseconds
 from headwater.tables import EVENTS, REFUSED, REJECTED
 
 BASE = "/api/headwater/v1"

@@ -56,6 +56,6 @@ def ends_of(
 class Between(NamedTuple):
     """Between which moments, and how many items of what changed."""
 
-    from_: p.From
-    to: p.To = None
+    from_: p.FromMoment
+    to: p.ToMoment = None
     limit: p.Limit = 1_000

@@ -19,6 +19,7 @@ from headwater.questions.answers import (
     picture_answers,
     report_answers,
 )
+from headwater.questions.changes import changes_between
 from headwater.questions.composed import Between, Ends, Walk
 from headwater.questions.coverage import coverage as coverage_of
 from headwater.questions.declaring import question
@@ -31,6 +32,7 @@ from headwater.questions.producer_setup import producer_setups
 from headwater.questions.reach import path as path_between
 from headwater.questions.reach import reach
 from headwater.questions.reported_runs import reported_runs
+from headwater.questions.resolved_moments import resolved
 from headwater.questions.run_lineage import run_lineage
 from headwater.questions.saved_findings import saved_findings
 from headwater.questions.search_hits import found_by
@@ -129,10 +131,21 @@ def unused(
 @question("diff")
 def diff(sources: QuestionSources, *, between: Between) -> lineage_answers.Diff:
     """List which column edges were added, removed or changed between two moments."""
-    with sources.open_views.look(AsOf(as_of_us=between.from_)) as before:
+    since_us, until_us = sources.open_views.now(lambda live, _: [resolved(live, each) for each in between[:2]])
+    with sources.open_views.look(AsOf(as_of_us=since_us)) as before:
         old = before.snapshot, before.counted
-    with sources.open_views.look(AsOf(as_of_us=between.to)) as now:
+    with sources.open_views.look(AsOf(as_of_us=until_us)) as now:
         return difference(old, (now.snapshot, now.counted), limit=between.limit)
+
+
+@question("changes")
+def changes(sources: QuestionSources, *, between: Between) -> list_answers.Changes:
+    """List which datasets, columns, types, owners, tags, jobs and SQL came, went or changed, and by which run."""
+    return sources.open_views.now(
+        lambda live, _: changes_between(
+            live, resolved(live, between.from_), resolved(live, between.to), limit=between.limit
+        )
+    )
 
 
 @question("coverage")

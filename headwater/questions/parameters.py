@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from headwater.lineage.walks.walk import Mode as WalkMode
 from headwater.questions.answers.picture_answers import Level
-from headwater.questions.declaring import Help, Microseconds
+from headwater.questions.declaring import Help
+from headwater.questions.moments import Microseconds, Moment
 
 MAX_LIMIT = 10_000
 MAX_DEPTH = 1_000
@@ -48,6 +49,8 @@ Tag = Annotated[str, Help("Tag of the columns that matter.")]
 Since = Annotated[Microseconds | None, Help("Only what is newer: received, exposed or changed at or after this.")]
 From = Annotated[Microseconds, Help("From this moment on.", called="since")]
 To = Annotated[Microseconds | None, Help("Up to this one; now without it.", called="until")]
+FromMoment = Annotated[Moment, Help("From this moment on.", called="since")]
+ToMoment = Annotated[Moment | None, Help("Up to this one; now without it.", called="until")]
 RunOf = Annotated[str | None, Help("A run id.")]
 After = Annotated[str | None, Help("Go on behind the run of this id, which `next` of the page before names.")]
 RunId = Annotated[str, Help("A run id.")]

@@ -30,6 +30,7 @@ export const PAGES: Record<string, string> = {
   events: '/events',
   rejected: '/rejected',
   sinks: '/sinks',
+  connect: '/connect?producer=spark-submit',
   settings: '/settings',
   nowhere: '/nowhere',
 };

@@ -79,7 +79,7 @@ class Catalog:
     def tags(self, dataset: Name, names: Iterable[Name]) -> Sequence[Tag]:
         """Return the tags that hold on a dataset and its columns."""
         table = TagTable(self._sql, self.live.names)
-        facets = [facet for name in names for facet in table.newest_of(name) if facet.order[1] <= self._until]
+        facets = [facet for name in names for facet in table.newest_of(name, self._until)]
         found = newest_tags(facets, self.live.naming).get(dataset, [])
         return [tag for tag in found if tag.value.casefold() != "false"]
 

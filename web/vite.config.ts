@@ -8,6 +8,7 @@ export default defineConfig({
   build: {
     outDir: '../headwater/web/assets',
     emptyOutDir: true,
+    cssCodeSplit: false, // a style that failed to come is not asked for again
     assetsInlineLimit: 0, // a data: URL for a worker or an icon would need a weaker content policy
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 1600, // the layout worker is one file of 1.6 MB that is loaded with the first graph

@@ -49,6 +49,7 @@ _TOOLS = {
     declared.path: Tool(_ENDS, short.path),
     declared.surface: Tool(("tag", "dataset", "column", "exposure"), short.surface),
     declared.diff: Tool(("from_", "to"), short.diff),
+    declared.changes: Tool(("from_", "to"), short.changes),
 }
 """All other questions are tools with all their parameters."""
 

@@ -2,18 +2,23 @@
 
 import time
 from contextlib import suppress
+from functools import cache
 from typing import Protocol
 
 from headwater.errors import NotKnown, WrongQuestion
 from headwater.index.reading.index_search import Search
+from headwater.index.reading.job_ancestry import JobAncestry
 from headwater.index.reading.run_history import RunHistory
+from headwater.index.reading.run_tree import RunTree
 from headwater.index.reading.view_opener import RulesInForce, ViewOpener
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.reported_events import ReceiptWindow
+from headwater.lineage.runs.job_hierarchy import ancestors, folding
 from headwater.lineage.time.as_of import AsOf
 from headwater.questions import parameters as p
 from headwater.questions.answers import (
     column_answers,
+    hierarchy_answers,
     lineage_answers,
     list_answers,
     picture_answers,
@@ -26,6 +31,9 @@ from headwater.questions.declaring import question
 from headwater.questions.differences import difference
 from headwater.questions.exposure import Place, exposures, look_for
 from headwater.questions.facet_values import newest_facets, sql_of_run
+from headwater.questions.hierarchy import hierarchy as tree_of
+from headwater.questions.job_dependencies import dependencies_of
+from headwater.questions.job_graph import JobBounds, JobKnowledge, job_graph
 from headwater.questions.name_meaning import explain_name, rules_in_force
 from headwater.questions.neighbourhood import PictureBounds, neighbourhood
 from headwater.questions.producer_setup import producer_setups
@@ -214,24 +222,53 @@ def search(
 @question("graph", called=None)
 def graph(
     sources: QuestionSources, *, groups: p.Groups = "namespace", expand: p.Expand = (), limit: p.Nodes = 200,
-    as_of: AsOf,
+    granularity: p.Granularity = "statement", as_of: AsOf,
 ) -> picture_answers.GraphAnswer:  # fmt: skip
     """Draw the table graph, folded into groups."""
     if len(expand) > _EXPANDED:
         raise WrongQuestion(f"{len(expand)} groups are to be opened. Open {_EXPANDED} at most.")
-    with sources.open_views.look(as_of) as here:
-        return table_graph(here.snapshot, here.counted, level=groups, expand=frozenset(expand), limit=limit)
+    with sources.open_views.catalog(as_of) as (here, live):
+        fold = folding(granularity, JobAncestry(live).started)
+        return table_graph(here.snapshot, here.counted, level=groups, expand=frozenset(expand), limit=limit, fold=fold)
 
 
 @question("lineage", called=None)
 def around(
     sources: QuestionSources, *, namespace: p.Namespace = None, dataset: p.Dataset, column: p.Column = None,
-    mode: p.Mode = "value", up: p.Up = 1, down: p.Down = 1, limit: p.Around = 500, as_of: AsOf,
+    mode: p.Mode = "value", up: p.Up = 1, down: p.Down = 1, limit: p.Around = 500,
+    granularity: p.Granularity = "statement", as_of: AsOf,
 ) -> picture_answers.Neighbourhood:  # fmt: skip
     """Draw the tables and columns around a dataset or a column."""
     asked, far = Subject(namespace, dataset, column), PictureBounds(up, down, limit)
-    with sources.open_views.look(as_of) as here:
-        return neighbourhood(here.snapshot, here.rules.names, asked, here.counted, mode=mode, reach=far)
+    with sources.open_views.catalog(as_of) as (here, live):
+        fold = folding(granularity, JobAncestry(live).started)
+        return neighbourhood(here.snapshot, here.rules.names, asked, here.counted, mode=mode, reach=far, fold=fold)
+
+
+@question("job-graph", called="jobs")
+def jobs(
+    sources: QuestionSources, *, namespace: p.JobNamespace = None, job: p.AnyJob = None,
+    granularity: p.Granularity = "application", up: p.Up = 1, down: p.Down = 1, limit: p.Nodes = 200, as_of: AsOf,
+) -> hierarchy_answers.JobGraph:  # fmt: skip
+    """Show which job feeds which by data, and apart from it which waits for which; without a job all of them."""
+    bounds = JobBounds((namespace, job) if job else None, up, down, limit)
+    with sources.open_views.catalog(as_of) as (here, live):
+        known = JobAncestry(live)
+        told = JobKnowledge(
+            known.orchestrated(),
+            folding(granularity, known.started),
+            cache(lambda each: ancestors(each, known.started)),
+            lambda each: dependencies_of(each, known.facet(each, "jobDependencies")),
+        )
+        return job_graph(here.snapshot, here.counted, told, granularity, bounds)
+
+
+@question("runs/{run}/hierarchy", called="hierarchy")
+def hierarchy(
+    sources: QuestionSources, *, run: p.RunId, limit: p.Listed = 100, offset: p.Offset = 0
+) -> hierarchy_answers.Hierarchy:
+    """Show what a run is part of, and what is part of it, with states and durations, a page at a time."""
+    return sources.open_views.now(lambda live, _: tree_of(RunTree(live), run, limit=limit, offset=offset))
 
 
 @question("timeline")

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from headwater.lineage.edges.facet_contents import Transformation
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.job_hierarchy import Fold, as_it_is
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.lineage.walks.walk import Mode, walk
@@ -45,11 +46,19 @@ class _Found(NamedTuple):
 
 
 def neighbourhood(
-    snapshot: Snapshot, rules: NameRules, asked: Subject, counted: CountedEdges, *, mode: Mode, reach: PictureBounds
+    snapshot: Snapshot,
+    rules: NameRules,
+    asked: Subject,
+    counted: CountedEdges,
+    *,
+    mode: Mode,
+    reach: PictureBounds,
+    fold: Fold = as_it_is,
 ) -> Neighbourhood:
     """Answer the tables around a dataset; with a column only the columns related to it, and what may hide behind them.
 
     `masked` of a column: every way there has a step that masks; of an edge: it has no clear DIRECT transformation.
+    fold: what jobs stand for those that make an edge.
     """
     dataset = find_dataset(snapshot, rules, asked)
     key = None if asked.column is None else find_column(snapshot, dataset, asked.column)
@@ -72,7 +81,7 @@ def neighbourhood(
         or [LineageTable(*_named(snapshot, dataset), 0, False, 0, 0)],
         [_column(snapshot, place, *each) for each in found.columns],
         list(_column_edges(snapshot, counted, mode, [node for node, _, _ in found.columns])),
-        list(_table_edges(snapshot, links, place)),
+        list(_table_edges(snapshot, links, place, fold)),
         found.truncated,
     )
 
@@ -203,12 +212,12 @@ def _column_edges(snapshot: Snapshot, counted: CountedEdges, mode: Mode, nodes: 
             yield ColumnEdge(place[source], at, transformation.type, transformation.subtype, transformation.masking)
 
 
-def _table_edges(snapshot: Snapshot, links: _Links, place: dict[int, int]) -> Iterator[TableEdge]:
+def _table_edges(snapshot: Snapshot, links: _Links, place: dict[int, int], fold: Fold) -> Iterator[TableEdge]:
     sets = snapshot.graph.sets
     for number, at in place.items():
         beside = links.beside(number, forward=True)
         for far in sorted(beside.keys() & place.keys(), key=place.__getitem__):
             edge_sets = beside[far]
-            jobs = sorted({sets[each][0].job for each in edge_sets})
+            jobs = sorted({fold(sets[each][0].job) for each in edge_sets})
             told = not any(snapshot.graph.is_opaque(each, number) for each in edge_sets)
             yield TableEdge(at, place[far], told, [Job(*snapshot.job(job).parts) for job in jobs])

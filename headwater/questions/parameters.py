@@ -2,6 +2,7 @@
 
 from typing import Annotated, Literal
 
+from headwater.lineage.runs.job_hierarchy import Granularity as JobLevel
 from headwater.lineage.walks.walk import Mode as WalkMode
 from headwater.questions.answers.picture_answers import Level
 from headwater.questions.declaring import Help
@@ -64,4 +65,11 @@ Address = Annotated[str, Help("Address at which producers reach this Headwater."
 Text = Annotated[str, Help("Parts of names, separated by spaces.", longest=MAX_TEXT, called="text")]
 Kinds = Annotated[str | None, Help("Only these, separated by commas: job, dataset, alias, column, tag.")]
 Groups = Annotated[Level, Help("Where groups begin; none shows datasets.")]
+Granularity = Annotated[
+    JobLevel,
+    Help("Each job stands for itself, or is folded into the job, application, task or DAG that it is part of."),
+]
+JobNamespace = Annotated[str | None, Help("Namespace of the job; may be left out where the name is enough.")]
+AnyJob = Annotated[str | None, Help("A job by its name; without it all.")]
+Offset = Annotated[int, Help("Leave out so many.", 0)]
 Expand = Annotated[tuple[str, ...], Help("Id of a group to be opened; may come several times.")]

@@ -10,8 +10,9 @@ import { Chip, DatasetLink, JobLink, RunLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
 import { Answered, Empty } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
+import { loaded } from '../shell/coming';
 
-const Durations = lazy(() => import('../parts/Durations'));
+const Durations = lazy(() => loaded(() => import('../parts/Durations')));
 
 export function Job() {
   const state = useAddressState();

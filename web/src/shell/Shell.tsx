@@ -6,10 +6,12 @@ import { key } from '../api/client';
 import { useLiveState, type LiveState } from '../api/live';
 import { Loading } from '../parts/States';
 import { Behind } from './Behind';
+import { loaded } from './coming';
+import { PageNotice } from './Notice';
 import { useTheme } from './theme';
 
-const Search = lazy(() => import('./Search'));
-const KeyPrompt = lazy(() => import('./KeyPrompt'));
+const Search = lazy(() => loaded(() => import('./Search')));
+const KeyPrompt = lazy(() => loaded(() => import('./KeyPrompt')));
 
 const PAGES = [
   ['/', 'Overview'], ['/lineage', 'Lineage'], ['/surface', 'Masking surface'], ['/unused', 'Unused columns'],
@@ -33,6 +35,7 @@ export function Shell() {
       <a className="skip" href="#main">Skip to the page</a>
       <Top onSearch={() => setSearching(true)} />
       <main id="main" className="main" tabIndex={-1}>
+        <PageNotice />
         <Suspense fallback={<Loading />}>
           <Outlet />
         </Suspense>

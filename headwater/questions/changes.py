@@ -27,7 +27,7 @@ _LONGEST = 2_000
 _Run = Callable[[], tuple[str, Name] | None]
 
 
-class _Change(NamedTuple):
+class _Difference(NamedTuple):
     """A change; run: looks up which run brought it, for what is shown alone."""
 
     thing: ChangedThing
@@ -63,7 +63,7 @@ def changes_between(live: LiveGraph, since_us: int, until_us: int | None, *, lim
     return Changes(iso(since_us) or "", iso(until_us), counts, items, len(found), len(found) > limit)
 
 
-def _datasets(live: LiveGraph, history: ChangeHistory) -> Iterator[_Change]:
+def _datasets(live: LiveGraph, history: ChangeHistory) -> Iterator[_Difference]:
     naming = live.naming
     new: dict[Name, int] = {}
     for name, at_us in history.first_heard(DATASET):
@@ -72,24 +72,24 @@ def _datasets(live: LiveGraph, history: ChangeHistory) -> Iterator[_Change]:
             new[dataset] = min(at_us, new.get(dataset, at_us))
     for dataset, at_us in new.items():
         run = partial(history.run_at, naming.names_of(dataset), at_us)
-        yield _Change("dataset", dataset, None, None, dataset.name, at_us, run)
+        yield _Difference("dataset", dataset, None, None, dataset.name, at_us, run)
     for location, renamed, at_us, key in history.dropped():
         if renamed or not naming.generations.is_there(location):
             after = renamed.name if renamed else None
-            yield _Change("dataset", location.plain, None, location.name, after, at_us, partial(history.run, key))
+            yield _Difference("dataset", location.plain, None, location.name, after, at_us, partial(history.run, key))
     for each in history.schemas():
         if each.before is not None:
             yield from _columns(history, each, each.before.schema)
 
 
-def _columns(history: ChangeHistory, found: SchemaBetween, before: str) -> Iterator[_Change]:
+def _columns(history: ChangeHistory, found: SchemaBetween, before: str) -> Iterator[_Difference]:
     was, now = (_types(history.schema_text(found.names, each)) for each in (before, found.after.schema))
     order = Order(*found.after[:4])
     for column in {**was, **now}:
         old, new = was.get(column), now.get(column)
         if old != new:
             run = partial(history.run_of, order)
-            yield _Change("column", found.dataset, column, old, new, order.time_us, run)
+            yield _Difference("column", found.dataset, column, old, new, order.time_us, run)
 
 
 def _types(text: str) -> dict[str, str]:
@@ -98,14 +98,14 @@ def _types(text: str) -> dict[str, str]:
     return {".".join(path): kind or "" for path, kind in schema_columns(facet)} if isinstance(facet, dict) else {}
 
 
-def _tags(history: ChangeHistory) -> Iterator[_Change]:
+def _tags(history: ChangeHistory) -> Iterator[_Difference]:
     for each in history.tags():
         was, now, newest = _held(each.before), _held(each.after), max(facet.order for facet in each.after)
         for column, key in {**was, **now}:
             old, new = was.get((column, key)), now.get((column, key))
             if old != new:
                 run = partial(history.run_of, newest)
-                yield _Change("tag", each.dataset, column, old, new, newest.time_us, run)
+                yield _Difference("tag", each.dataset, column, old, new, newest.time_us, run)
 
 
 def _held(facets: Sequence[TagsFacet]) -> dict[tuple[str | None, str], str]:
@@ -114,17 +114,19 @@ def _held(facets: Sequence[TagsFacet]) -> dict[tuple[str | None, str], str]:
     return {(tag.column, tag.key): f"{tag.key}={tag.value}" for tag in tags if tag.value.casefold() != "false"}
 
 
-def _owners(live: LiveGraph, history: ChangeHistory) -> Iterator[_Change]:
+def _owners(live: LiveGraph, history: ChangeHistory) -> Iterator[_Difference]:
     for each in history.facets(DATASET, ("ownership",)):
         dataset = live.naming.resolve(each.name, each.time_us).plain
         yield from _owned(dataset, each, partial(history.run_at, live.naming.names_of(dataset), each.time_us))
 
 
-def _owned(name: Name, found: FacetBetween, run: _Run, of: Literal["dataset", "job"] = "dataset") -> Iterator[_Change]:
+def _owned(
+    name: Name, found: FacetBetween, run: _Run, of: Literal["dataset", "job"] = "dataset"
+) -> Iterator[_Difference]:
     was, now = (_owner_names(text) for text in (found.before, found.after))
     for owner in sorted(was ^ now):
         old, new = (owner if owner in each else None for each in (was, now))
-        yield _Change("owner", name, None, old, new, found.time_us, run, of)
+        yield _Difference("owner", name, None, old, new, found.time_us, run, of)
 
 
 def _owner_names(text: str | None) -> set[str]:
@@ -134,14 +136,14 @@ def _owner_names(text: str | None) -> set[str]:
     return {f"{name} ({kind})" if kind else name for name, kind in named if name}
 
 
-def _jobs(live: LiveGraph, history: ChangeHistory) -> Iterator[_Change]:
+def _jobs(live: LiveGraph, history: ChangeHistory) -> Iterator[_Difference]:
     new = set[Name]()
     for key, at_us in history.first_heard(JOB):
         job = live.job(key)
         new.add(job)
-        yield _Change("job", job, None, None, job.name, at_us, partial(history.run_of_job, key, at_us), "job")
+        yield _Difference("job", job, None, None, job.name, at_us, partial(history.run_of_job, key, at_us), "job")
     for job, at_us in history.deleted_jobs():
-        yield _Change("job", job, None, job.name, None, at_us, lambda: None, "job")
+        yield _Difference("job", job, None, job.name, None, at_us, lambda: None, "job")
     for each in history.facets(JOB, ("ownership", *_TEXTS)):
         run = partial(history.run_of_job, each.name, each.time_us)
         if each.facet == "ownership":
@@ -150,7 +152,7 @@ def _jobs(live: LiveGraph, history: ChangeHistory) -> Iterator[_Change]:
             thing, read = _TEXTS[each.facet]
             old, text = (read(decode(text.encode())) if text else None for text in (each.before, each.after))
             if old != text:
-                yield _Change(thing, each.name, None, old, text, each.time_us, run, "job")
+                yield _Difference(thing, each.name, None, old, text, each.time_us, run, "job")
 
 
 def _query(facet: Any) -> str | None:
@@ -165,7 +167,7 @@ _TEXTS: dict[str, tuple[ChangedThing, Callable[[Any], str | None]]] = {"sql": ("
 """Facets of jobs → what of them changes, and how it is read."""
 
 
-def _item(live: LiveGraph, found: _Change) -> ChangeItem:
+def _item(live: LiveGraph, found: _Difference) -> ChangeItem:
     run = found.run()
     before, after = (None if text is None else text[:_LONGEST] for text in (found.before, found.after))
     return ChangeItem(

@@ -95,6 +95,10 @@ def test_what_changed_up_to_a_moment_leaves_out_what_came_later(asker: Asker) ->
     assert asker.ask("changes", **{"from": at(50), "to": at(99)})["items"] == []
     cut = asker.ask("changes", **{"from": at(50), "limit": "2"})
     assert (len(cut["items"]), cut["totalCount"], cut["truncated"]) == (2, len(BROUGHT_BY_3) + 3, True)
+    rest = asker.ask("changes", **{"from": at(50), "cursor": cut["next"]})
+    assert sorted(told(cut) + told(rest), key=str) == told(asker.ask("changes", **{"from": at(50)}))
+    only = asker.ask("changes", **{"from": at(50), "thing": "column", "change": "removed", "text": "ORDERS"})
+    assert (told(only), only["counts"]["owner"]) == ([("removed", "column", "orders", "email", "STRING", None)], 2)
 
 
 def test_moments_go_by_the_last_green_run_a_deploy_or_a_run(asker: Asker) -> None:

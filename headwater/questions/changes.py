@@ -1,5 +1,6 @@
 """What changed beside lineage: datasets, columns and their types, owners, tags, jobs, their SQL and their code."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -18,6 +19,7 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.tags import TagsFacet
 from headwater.lineage.runs.job_identity import run_id_of
 from headwater.lineage.runs.newest_first import Order
+from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.answer_parts import Job
 from headwater.questions.answers.list_answers import ChangedThing, ChangeItem, Changes, ChangeWord
 
@@ -45,7 +47,14 @@ class _Difference(NamedTuple):
         return "added" if self.before is None else "removed" if self.after is None else "changed"
 
 
-def changes_between(live: LiveGraph, since_us: int, until_us: int | None, *, limit: int) -> Changes:
+class Only(NamedTuple):
+    """What alone is listed of it; everything is counted."""
+
+    thing: ChangedThing | None = None
+    change: ChangeWord | None = None
+
+
+def changes_between(live: LiveGraph, since_us: int, until_us: int | None, only: Only, page: ListPage) -> Changes:
     """Answer what is other at one moment than at another, newest first; None: now.
 
     Raises WrongQuestion where the first is not before the second.
@@ -55,12 +64,24 @@ def changes_between(live: LiveGraph, since_us: int, until_us: int | None, *, lim
         raise WrongQuestion(f"from ({iso(since_us)}) is not before to ({iso(until_us)}). Ask the other way round.")
     history = ChangeHistory(live, *between)
     found = [*_datasets(live, history), *_tags(history), *_owners(live, history), *_jobs(live, history)]
-    found.sort(key=lambda each: (-each.time_us, each.thing, each.name, each.column or "", each.after or ""))
-    counts: dict[str, int] = {}
-    for each in found:
-        counts[each.thing] = counts.get(each.thing, 0) + 1
-    items = [_item(live, each) for each in found[:limit]]
-    return Changes(iso(since_us) or "", iso(until_us), counts, items, len(found), len(found) > limit)
+    fitting = (each for each in found if only.thing in (None, each.thing) and only.change in (None, each.word))
+    cut = _ORDER.cut(fitting, page)
+    counts = Counter(each.thing for each in found)
+    items = [_item(live, each) for each in cut.rows]
+    return Changes(iso(since_us) or "", iso(until_us), dict(sorted(counts.items())), items, **cut.told)
+
+
+_ORDER = RowOrder[_Difference](
+    "changes",
+    {
+        "time": lambda each: each.time_us, "change": lambda each: each.word, "thing": lambda each: each.thing,
+        "namespace": lambda each: each.name.namespace, "name": lambda each: each.name.name,
+    },
+    "-time",
+    lambda each: (each.thing, *each.name.parts, each.column, each.before, each.after),
+    ties=6,
+    texts=lambda each: (*each.name.parts, each.column),
+)  # fmt: skip
 
 
 def _datasets(live: LiveGraph, history: ChangeHistory) -> Iterator[_Difference]:

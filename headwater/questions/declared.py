@@ -8,6 +8,8 @@ from typing import Protocol
 from headwater.errors import NotKnown, WrongQuestion
 from headwater.index.reading.index_search import Search
 from headwater.index.reading.job_ancestry import JobAncestry
+from headwater.index.reading.listed_runs import RunsAsked
+from headwater.index.reading.listed_things import ListedThings
 from headwater.index.reading.run_history import RunHistory
 from headwater.index.reading.run_tree import RunTree
 from headwater.index.reading.view_opener import RulesInForce, ViewOpener
@@ -15,7 +17,9 @@ from headwater.lake.bronze_tables import Bronze
 from headwater.lake.reported_events import ReceiptWindow
 from headwater.lineage.runs.job_hierarchy import ancestors, folding
 from headwater.lineage.time.as_of import AsOf
+from headwater.paging import ListPage
 from headwater.questions import parameters as p
+from headwater.questions import things
 from headwater.questions.answers import (
     column_answers,
     hierarchy_answers,
@@ -23,9 +27,10 @@ from headwater.questions.answers import (
     list_answers,
     picture_answers,
     report_answers,
+    thing_answers,
 )
-from headwater.questions.changes import changes_between
-from headwater.questions.composed import Between, Ends, Walk
+from headwater.questions.changes import Only, changes_between
+from headwater.questions.composed import Between, Ends, FoundPage, NewestPage, Walk
 from headwater.questions.coverage import coverage as coverage_of
 from headwater.questions.declaring import question
 from headwater.questions.differences import difference
@@ -41,6 +46,7 @@ from headwater.questions.reach import path as path_between
 from headwater.questions.reach import reach
 from headwater.questions.reported_runs import reported_runs
 from headwater.questions.resolved_moments import resolved
+from headwater.questions.run_failures import read_words
 from headwater.questions.run_lineage import run_lineage
 from headwater.questions.saved_findings import saved_findings
 from headwater.questions.search_hits import found_by
@@ -107,7 +113,7 @@ def edge(sources: QuestionSources, *, ends: Ends, as_of: AsOf) -> lineage_answer
 @question("surface")
 def surface(
     sources: QuestionSources, *, namespace: p.Namespace = None, dataset: p.AnyDataset = None, column: p.Column = None,
-    tag: p.Tag = "pii", since: p.Since = None, exposure: p.Exposure = None, limit: p.Limit = 1_000, as_of: AsOf,
+    tag: p.Tag = "pii", since: p.Since = None, exposure: p.Exposure = None, page: ListPage, as_of: AsOf,
 ) -> column_answers.Surface:  # fmt: skip
     """List where tagged columns, or one column, end up: exposed, masked, or unknown.
 
@@ -122,57 +128,100 @@ def surface(
             before = look_for(then.snapshot, then.rules, then.counted, tag=tag, source=source).exposed(then.snapshot)
     with sources.open_views.look(as_of) as now:
         found = look_for(now.snapshot, now.rules, now.counted, tag=tag, source=source)
-        return exposures(now.snapshot, found, tag=tag, limit=limit, but=before, only=exposure)
+        return exposures(now.snapshot, found, tag=tag, page=page, but=before, only=exposure)
 
 
 @question("unused")
 def unused(
-    sources: QuestionSources, *, namespace: p.Namespace = None, dataset: p.AnyDataset = None, strict: p.Strict = False,
-    limit: p.Limit = 1_000, as_of: AsOf,
+    sources: QuestionSources, *, namespace: p.Namespace = None, dataset: p.AnyDataset = None,
+    verdict: p.Verdict = None, strict: p.Strict = False, page: ListPage, as_of: AsOf,
 ) -> column_answers.Unused:  # fmt: skip
     """Tell which columns may be dropped: used, unused, or unknown where no one can tell."""
     asked = Subject(namespace, dataset) if dataset else None
     with sources.open_views.look(as_of) as here:
-        return verdicts(here.snapshot, here.rules, here.counted, asked=asked, limit=limit, strict=strict)
+        return verdicts(here.snapshot, here.rules, here.counted, asked=asked, page=page, only=verdict, strict=strict)
 
 
 @question("diff")
-def diff(sources: QuestionSources, *, between: Between) -> lineage_answers.Diff:
+def diff(
+    sources: QuestionSources, *, between: Between, change: p.Change = None, page: ListPage
+) -> lineage_answers.Diff:  # fmt: skip
     """List which column edges were added, removed or changed between two moments."""
     since_us, until_us = sources.open_views.now(lambda live, _: [resolved(live, each) for each in between[:2]])
     with sources.open_views.look(AsOf(as_of_us=since_us)) as before:
         old = before.snapshot, before.counted
     with sources.open_views.look(AsOf(as_of_us=until_us)) as now:
-        return difference(old, (now.snapshot, now.counted), limit=between.limit)
+        return difference(old, (now.snapshot, now.counted), page=page, only=change)
 
 
 @question("changes")
-def changes(sources: QuestionSources, *, between: Between) -> list_answers.Changes:
+def changes(
+    sources: QuestionSources, *, between: Between, thing: p.Thing = None, change: p.Change = None, page: ListPage
+) -> list_answers.Changes:  # fmt: skip
     """List which datasets, columns, types, owners, tags, jobs and SQL came, went or changed, and by which run."""
+    only = Only(thing, change)
     return sources.open_views.now(
-        lambda live, _: changes_between(
-            live, resolved(live, between.from_), resolved(live, between.to), limit=between.limit
-        )
+        lambda live, _: changes_between(live, resolved(live, between.from_), resolved(live, between.to), only, page)
     )
 
 
 @question("coverage")
-def coverage(sources: QuestionSources, *, limit: p.Limit = 1_000, as_of: AsOf) -> lineage_answers.Coverage:
+def coverage(
+    sources: QuestionSources, *, kind: p.CoverageKind = None, page: ListPage, as_of: AsOf
+) -> lineage_answers.Coverage:  # fmt: skip
     """List datasets and jobs without column lineage, and why."""
     with sources.open_views.look(as_of) as here:
-        return coverage_of(here.snapshot, here.counted, limit=limit)
+        return coverage_of(here.snapshot, here.counted, page=page, kind=kind)
 
 
-@question("runs/{run}/lineage", called="run")
+@question("datasets")
+def datasets(
+    sources: QuestionSources, *, namespace: p.InNamespace = None, owner: p.Owner = None, tag: p.Tagged = None,
+    state: p.RunStateAsked = None, since: p.Since = None, until: p.Before = None, page: ListPage,
+) -> thing_answers.Datasets:  # fmt: skip
+    """List datasets: owners, tags, columns, when each was last written, and how the last run of that job fared."""
+    wanted, now_us = things.Narrowed(namespace, owner, tag, state, since, until), time.time_ns() // 1000
+    return sources.open_views.now(
+        lambda live, rules: things.datasets(ListedThings(live, rules).datasets(), wanted, page, now_us)
+    )
+
+
+@question("jobs")
+def listed_jobs(
+    sources: QuestionSources, *, namespace: p.InNamespace = None, owner: p.Owner = None, tag: p.Tagged = None,
+    state: p.RunStateAsked = None, since: p.Since = None, until: p.Before = None, page: ListPage,
+) -> thing_answers.Jobs:  # fmt: skip
+    """List jobs: owners, tags, what sends their events, and how their last run fared."""
+    wanted, now_us = things.Narrowed(namespace, owner, tag, state, since, until), time.time_ns() // 1000
+    return sources.open_views.now(
+        lambda live, rules: things.jobs(ListedThings(live, rules).jobs(), wanted, page, now_us)
+    )
+
+
+@question("runs")
+def listed_runs(
+    sources: QuestionSources, *, namespace: p.InNamespace = None, job: p.JobOfRuns = None,
+    state: p.RunStateAsked = None, since: p.Since = None, until: p.Before = None, page: ListPage,
+) -> thing_answers.Runs:  # fmt: skip
+    """List runs, newest first: their states, times and durations."""
+    asked = RunsAsked(namespace, job, state, since, until)
+    return sources.open_views.now(lambda live, _: things.runs(live, asked, page, time.time_ns() // 1000))
+
+
+@question("runs/{run}/lineage", called="run", reads_lake=True)
 def run(sources: QuestionSources, *, run: p.RunId) -> lineage_answers.RunLineage:
-    """Show what a run read and who had written it, what it wrote and who read that, and its parts."""
-    return sources.open_views.now(lambda live, _: run_lineage(RunHistory(live), run))
+    """Show why a run failed, what it read and who had written it, what it wrote and who read that, and its parts."""
+    key, places = sources.open_views.now(lambda live, _: RunHistory(live).find(run))
+    words = read_words(sources.bronze, sources.rules().rules.names, places)
+    return sources.open_views.now(lambda live, _: run_lineage(RunHistory(live), key, words))
 
 
 @question("facets", reads_lake=True)
-def facets(sources: QuestionSources, *, entity: p.Entity, name: p.Facet, limit: p.Listed = 100) -> list_answers.Facets:
+def facets(
+    sources: QuestionSources, *, entity: p.Entity, name: p.Facet, page: NewestPage
+) -> list_answers.Facets:  # fmt: skip
     """List a facet's newest value for each run, job or dataset."""
-    return newest_facets(sources.bronze, sources.rules().rules.names, entity=entity, name=name, limit=limit)
+    return newest_facets(sources.bronze, sources.rules().rules.names, entity=entity, name=name, page=page)
 
 
 @question("reported", called=None, reads_lake=True)
@@ -185,9 +234,11 @@ def reported(
 
 
 @question("unreported", reads_lake=True)
-def unreported(sources: QuestionSources, *, limit: p.Listed = 100) -> report_answers.Unreported:
+def unreported(
+    sources: QuestionSources, *, kind: p.FindingKindAsked = None, page: NewestPage
+) -> report_answers.Unreported:  # fmt: skip
     """List who did not report: what ran or was written without lineage, as `headwater reconcile --save` found last."""
-    return saved_findings(sources.bronze, limit)
+    return saved_findings(sources.bronze, page, only=kind)
 
 
 @question("names")
@@ -212,11 +263,11 @@ def connect(_: QuestionSources, *, url: p.Address = "http://localhost:5000") -> 
 
 @question("search")
 def search(
-    sources: QuestionSources, *, q: p.Text, kinds: p.Kinds = None, limit: p.Found = 20
+    sources: QuestionSources, *, q: p.Text, kinds: p.Kinds = None, page: FoundPage
 ) -> column_answers.SearchAnswer:  # fmt: skip
     """Find jobs, datasets, aliases, columns and tags by parts of their names; slips are forgiven."""
     wanted = [kind.strip() for kind in (kinds or "").split(",") if kind.strip()]
-    return found_by(sources.search, q, kinds=wanted, limit=limit)
+    return found_by(sources.search, q, kinds=wanted, page=page)
 
 
 @question("graph", called=None)
@@ -245,7 +296,7 @@ def around(
         return neighbourhood(here.snapshot, here.rules.names, asked, here.counted, mode=mode, reach=far, fold=fold)
 
 
-@question("job-graph", called="jobs")
+@question("job-graph")
 def jobs(
     sources: QuestionSources, *, namespace: p.JobNamespace = None, job: p.AnyJob = None,
     granularity: p.Granularity = "application", up: p.Up = 1, down: p.Down = 1, limit: p.Nodes = 200, as_of: AsOf,
@@ -274,10 +325,10 @@ def hierarchy(
 @question("timeline")
 def timeline(
     sources: QuestionSources, *, namespace: p.Namespace = None, dataset: p.Dataset, since: p.Since = None,
-    limit: p.Limit = 1_000,
+    page: ListPage,
 ) -> lineage_answers.Timeline:  # fmt: skip
     """List when the lineage of a dataset changed, newest first."""
     asked = Subject(namespace, dataset)
     return sources.open_views.now(
-        lambda live, rules: timeline_of(live, RunHistory(live), rules.names, asked, since_us=since, limit=limit)
+        lambda live, rules: timeline_of(live, RunHistory(live), rules.names, asked, since_us=since, page=page)
     )

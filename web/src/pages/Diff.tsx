@@ -5,6 +5,7 @@ import { Link } from 'react-router';
 import type { Schemas } from '../api/client';
 import { useQuestion } from '../api/hooks';
 import { DataTable } from '../parts/DataTable';
+import { Code } from '../parts/Facets';
 import { count, fieldOf, isoOf, time } from '../parts/format';
 import { to } from '../parts/links';
 import { Chip, ColumnLink, DatasetLink, JobLink, RunLink } from '../parts/Names';
@@ -32,9 +33,11 @@ export function Diff() {
           <Section title="Tables, columns, owners, tags, jobs">
             <Answered query={beside}>{(answer) => <Beside answer={answer} />}</Answered>
           </Section>
-          <Section title="Lineage">
-            <Answered query={edges}>{(answer) => <Edges answer={answer} from={beside.data?.from} until={beside.data?.to} />}</Answered>
-          </Section>
+          {(!edges.error || edges.error.message !== beside.error?.message) && (
+            <Section title="Lineage">
+              <Answered query={edges}>{(answer) => <Edges answer={answer} from={beside.data?.from} until={beside.data?.to} />}</Answered>
+            </Section>
+          )}
         </>
       )}
     </Page>
@@ -93,14 +96,18 @@ function Beside({ answer }: { answer: Schemas['Changes'] }) {
           { id: 'change', title: 'Change', value: (row) => row.change, width: '7rem', show: (row) => <Chip kind={row.change}>{row.change}</Chip> },
           { id: 'thing', title: 'Of', value: (row) => row.thing, width: '6rem' },
           { id: 'name', title: 'Name', value: (row) => `${row.name}${row.column ? `#${row.column}` : ''}`, width: 'minmax(12rem, 3fr)', show: (row) => <Named row={row} /> },
-          { id: 'before', title: 'Before', value: (row) => row.before, width: 'minmax(8rem, 2fr)' },
-          { id: 'after', title: 'After', value: (row) => row.after, width: 'minmax(8rem, 2fr)' },
+          { id: 'before', title: 'Before', value: (row) => row.before, width: 'minmax(8rem, 2fr)', show: (row) => <Said text={row.before} of={row.thing} /> },
+          { id: 'after', title: 'After', value: (row) => row.after, width: 'minmax(8rem, 2fr)', show: (row) => <Said text={row.after} of={row.thing} /> },
           { id: 'run', title: 'Brought by', value: (row) => row.run, width: 'minmax(10rem, 2fr)',
             show: (row) => <>{row.job && <JobLink id={row.job} />} {row.run && <RunLink id={row.run} />}</> },
         ]}
       />
     </>
   );
+}
+
+function Said({ text, of }: { text: string | null; of: string }) {
+  return of === 'sql' && text !== null ? <Code text={text} label="SQL" /> : <bdi>{text}</bdi>;
 }
 
 function Named({ row }: { row: Schemas['ChangeItem'] }) {

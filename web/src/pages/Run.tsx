@@ -1,4 +1,4 @@
-// One run: how it fared, which runs' data it read, who read its own, its errors, SQL, facets and events.
+// One run: how it fared, why it failed, its SQL, which runs' data it read, who read its own, facets and events.
 import { Link } from 'react-router';
 
 import { queryText, type Schemas } from '../api/client';
@@ -11,7 +11,7 @@ import { Chip, DatasetLink, JobLink, RunLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
 import { Answered, Empty } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
-import { Sql } from './Job';
+import { Failures } from './Failures';
 
 type RunLineage = Schemas['RunLineage'];
 
@@ -21,7 +21,7 @@ export function Run() {
   return (
     <Page title={`Run ${id}`} tools={<Link className="button" to={`/events${queryText({ run: id })}`}>Its events</Link>}>
       <Answered query={lineage}>
-        {({ run, reads, writes, children, truncated }) => (
+        {({ run, errors, failed_tests, sql, reads, writes, children, truncated }) => (
           <>
             <dl className="about">
               <dt>State</dt><dd><Chip kind={run.state}>{run.state}</Chip></dd>
@@ -29,6 +29,8 @@ export function Run() {
               <dt>Started and ended</dt><dd>{time(run.started)} – {time(run.ended)} {took(run.started, run.ended)}</dd>
               {run.execution !== run.id && <><dt>Part of run</dt><dd><RunLink id={run.execution} /></dd></>}
             </dl>
+            <Failures errors={errors} tests={failed_tests} />
+            {sql && <Section title="SQL"><Code text={sql} label="SQL" /></Section>}
             <div className="columns">
               <Section title="Reads">
                 {reads.length ? (
@@ -89,13 +91,9 @@ function Said({ id }: { id: string }) {
   const run = useAddress<Described>(marquez.run(id));
   const job = useAddress<RunFacets>(`${marquez.run(id)}/facets`, { type: 'job' });
   const parent = facetText(run.data?.facets, 'parent', 'run', 'runId');
-  const error = facetText(run.data?.facets, 'errorMessage', 'message');
-  const trace = facetText(run.data?.facets, 'errorMessage', 'stackTrace');
   return (
     <>
       {parent && <dl className="about"><dt>Parent run</dt><dd><RunLink id={parent} /></dd></dl>}
-      {error && <Section title="Error"><Code text={trace ? `${error}\n\n${trace}` : error} label="Error" /></Section>}
-      {job.data && <Sql facets={job.data.facets} />}
       <Section title="Facets of the run"><Answered query={run}>{(found) => <Facets facets={found.facets ?? {}} />}</Answered></Section>
       <Section title="Facets of the job"><Answered query={job}>{(found) => <Facets facets={found.facets} />}</Answered></Section>
     </>

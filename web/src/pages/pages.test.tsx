@@ -35,10 +35,13 @@ function schemaOf(path: string): string {
   return ref.split('/').at(-1) ?? '';
 }
 
+const ME = [...[null, { name: 'anyone', roles: [], person: false }, { name: '\u202eviewer', roles: ['read', 'admin'], person: true }]].flatMap((who) => [true, false].map((signIn) => ({ who, signIn })));
+
 /** Answer every request by the shape of a number. */
 function answerBy(number: number): void {
   vi.stubGlobal('fetch', (address: string) => {
-    const shapes = shapesOf(schemaOf(address.split('?')[0] ?? ''));
+    const path = address.split('?')[0] ?? '';
+    const shapes = path === '/auth/me' ? ME : shapesOf(schemaOf(path));
     return Promise.resolve(Response.json(shapes[number % shapes.length]));
   });
 }

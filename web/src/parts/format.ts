@@ -13,6 +13,14 @@ export function time(text: string | null | undefined): string {
   return moment && !Number.isNaN(moment.getTime()) ? TIME.format(moment).replace(', ', ' ') : '';
 }
 
+const DAY_S = 86_400;
+
+/** How an axis names a moment that `time` wrote: as exactly as its span (s) has room for. */
+export function tick(moment: string, span: number): string {
+  if (span <= DAY_S) return moment.slice(11, 16);
+  return span <= 14 * DAY_S ? moment.slice(5, 16) : moment.slice(0, 10);
+}
+
 /** A span of time by its two largest units: `350 ms`, `2 min 5 s`, `3 d 4 h`. */
 export function duration(milliseconds: number | null | undefined): string {
   if (milliseconds === null || milliseconds === undefined) return '';

@@ -7,7 +7,7 @@ from headwater.events.times import iso
 from headwater.index.reading.dataset_readers import DatasetReaders
 from headwater.lineage.names.dataset_name import Name
 from headwater.questions.answers.answer_parts import Dataset, Job
-from headwater.questions.answers.run_answers import DailyReads, Reader, Readers
+from headwater.questions.answers.run_detail_answers import DailyReads, Reader, Readers
 from headwater.questions.run_details import user_of
 
 DAYS = 90

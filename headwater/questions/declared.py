@@ -32,7 +32,7 @@ from headwater.questions.answers import (
     list_answers,
     picture_answers,
     report_answers,
-    run_answers,
+    run_detail_answers,
     thing_answers,
 )
 from headwater.questions.changes import Only, changes_between
@@ -239,7 +239,7 @@ def run(sources: QuestionSources, *, run: p.RunId) -> lineage_answers.RunLineage
 def readers(
     sources: QuestionSources, *, namespace: p.Namespace = None, dataset: p.Dataset, since: p.Since = None,
     to: p.To = None, limit: p.Limit = 100,
-) -> run_answers.Readers:  # fmt: skip
+) -> run_detail_answers.Readers:  # fmt: skip
     """Show who reads a dataset: runs by day and by week, jobs, and users where runs name them."""
     until_us = time.time_ns() // 1000 if to is None else to
     since_us = until_us - DAYS * 86_400_000_000 if since is None else since
@@ -250,7 +250,7 @@ def readers(
 
 
 @question("runs/{run}/details", called="run_details", reads_lake=True)
-def run_details(sources: QuestionSources, *, run: p.RunId) -> run_answers.RunDetails:
+def run_details(sources: QuestionSources, *, run: p.RunId) -> run_detail_answers.RunDetails:
     """Show who started a run, as which application, where its log is, and how many rows, bytes and files it moved."""
     key = sources.open_views.now(lambda live, _: RunHistory(live).key(run))
     places = sources.open_views.now(lambda live, _: RunHistory(live).places(key, _EVENTS_SHOWN))

@@ -17,7 +17,7 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.shown_rules import LinkRule, link_to
 from headwater.lineage.runs.newest_first import Order, order_of
 from headwater.lineage.runs.sent_facets import members, read_stored, run_facets, sent_datasets
-from headwater.questions.answers.run_answers import RunDetails, RunLink, RunStatistics, Side
+from headwater.questions.answers.run_detail_answers import RunDetails, RunLink, RunStatistics, Side
 
 T = TypeVar("T")
 

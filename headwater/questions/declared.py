@@ -35,7 +35,7 @@ from headwater.questions.answers import (
     run_detail_answers,
     thing_answers,
 )
-from headwater.questions.changes import Only, changes_between
+from headwater.questions.changes import OnlyChanges, changes_between
 from headwater.questions.composed import Between, Ends, FoundPage, NewestPage, Walk
 from headwater.questions.coverage import coverage as coverage_of
 from headwater.questions.dataset_usage import DAYS, usage
@@ -178,7 +178,7 @@ def changes(
     sources: QuestionSources, *, between: Between, thing: p.Thing = None, change: p.Change = None, page: ListPage
 ) -> list_answers.Changes:  # fmt: skip
     """List which datasets, columns, types, owners, tags, jobs and SQL came, went or changed, and by which run."""
-    only = Only(thing, change)
+    only = OnlyChanges(thing, change)
     return sources.open_views.now(
         lambda live, _: changes_between(live, resolved(live, between.from_), resolved(live, between.to), only, page)
     )

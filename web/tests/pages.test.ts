@@ -39,6 +39,8 @@ test('a run lists the runs that are part of it', async () => {
   const page = await open(url + at('/run', { id: APPLICATION }));
   const { children } = await ask<{ children: { id: string }[] }>(url, `runs/${APPLICATION}/lineage`);
   expect(children.length).toBeGreaterThan(0);
-  const table = page.getByRole('table', { name: 'children' });
-  await table.getByRole('link', { name: children[0]?.id.slice(0, 13) }).first().waitFor();
+  const tree = page.getByRole('region', { name: 'Hierarchy' });
+  await tree.getByText(`${children.length} parts:`).waitFor();
+  await tree.getByRole('button', { name: /Show more of/ }).click();
+  await tree.getByRole('link', { name: children[0]?.id.slice(0, 13) }).first().waitFor();
 });

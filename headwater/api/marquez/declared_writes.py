@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from headwater.api.marquez import jobs, namespaces
 from headwater.api.marquez.datasets import get_dataset
+from headwater.api.marquez.marquez_writing import Json, Write, body_of
 from headwater.api.marquez.requests import Answer, Asked, not_found
 from headwater.api.marquez.run_answers import find_run
-from headwater.api.marquez.writing import Json, Write, body_of
 from headwater.events.times import iso
 from headwater.index.reading.catalog_runs import RunRow
 from headwater.index.writing import announced_changes

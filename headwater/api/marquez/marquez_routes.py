@@ -33,9 +33,9 @@ from headwater.api.marquez import (
 )
 from headwater.api.marquez.column_lineage import get_column_lineage
 from headwater.api.marquez.decoded_paths import Pieces, names_in, pieces_of
+from headwater.api.marquez.marquez_writing import WAITS, Write, Writing
 from headwater.api.marquez.requests import Asked, LookAgain, Refused, Unknown, as_of, no_such_page
 from headwater.api.marquez.table_lineage import get_lineage
-from headwater.api.marquez.writing import WAITS, Write, Writing
 from headwater.api.refusing import AGAIN, json_response
 from headwater.errors import Behind, GiveUp, NotKnown, Retry, WrongQuestion
 from headwater.identity.callers import Access

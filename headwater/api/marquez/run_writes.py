@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from headwater.api.marquez.declared_writes import event_of, run_event
 from headwater.api.marquez.jobs import find_job, sides_of
+from headwater.api.marquez.marquez_writing import Write, body_of
 from headwater.api.marquez.requests import Answer, Asked, Refused, Unknown, time_us
 from headwater.api.marquez.run_answers import CREATED, STATES, find_run, get_run, run_json
-from headwater.api.marquez.writing import Write, body_of
 from headwater.events.times import iso
 from headwater.index.reading.catalog import Catalog
 from headwater.index.stored.catalog_tables import JOB

@@ -5,9 +5,9 @@ from typing import Any
 
 from headwater.api.marquez.datasets import columns_json, dataset_json, get_dataset
 from headwater.api.marquez.jobs import find_job, get_job, job_json
+from headwater.api.marquez.marquez_writing import Json, Write, body_of
 from headwater.api.marquez.namespaces import get_namespace
 from headwater.api.marquez.requests import Asked, not_found
-from headwater.api.marquez.writing import Json, Write, body_of
 from headwater.index.writing import announced_changes
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.run_facts import Tag

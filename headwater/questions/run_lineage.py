@@ -13,20 +13,23 @@ from headwater.questions.answers.lineage_answers import (
     RunLineage,
     WrittenByRun,
 )
+from headwater.questions.run_failures import RunWords
 
 _CHILDREN = 200
 
 
-def run_lineage(runs: RunHistory, run_id: str) -> RunLineage:
+def run_lineage(runs: RunHistory, key: str, words: RunWords) -> RunLineage:
     """Answer what a run read and who had written it, what it wrote and who read that before the next write, its parts.
 
-    run_id: as sent; one that is no UUID and that several jobs used is the JSON `["id","namespace","job"]`.
-    Raises NotKnown for a run that no event is of, WrongQuestion for an id of several.
+    words: what its events say beside lineage.
     """
-    run = runs.run(runs.key(run_id))
+    run = runs.run(key)
     children = [ChildRun(*_shown(each), each.state) for each in runs.children(run.key, _CHILDREN + 1)]
     return RunLineage(
         AskedRun(run.key, Job(*run.job.parts), run.state, run.execution, iso(run.started_us), iso(run.ended_us)),
+        words.errors,
+        words.tests,
+        words.sql,
         [ReadByRun(*name.parts, _writer(runs, name, run)) for name in sorted({*run.inputs, *runs.read_by(run.key)})],
         [
             WrittenByRun(*name.parts, [OtherRun(*_shown(each)) for each in runs.read_after(name, run.time_us)])

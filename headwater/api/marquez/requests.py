@@ -1,7 +1,7 @@
 """What a request asks for: its parameters as Marquez reads them, what it sees, and Marquez's forms of refusing."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from zoneinfo import ZoneInfo
 
 from starlette.datastructures import QueryParams
@@ -11,8 +11,10 @@ from headwater.index.reading.catalog import Catalog
 from headwater.index.reading.catalog_lists import JobRow
 from headwater.index.stored.catalog_tables import DATASET
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.job_hierarchy import Granularity
 from headwater.lineage.time.as_of import AsOf, View
 from headwater.questions.declaring import moment_us, read_as
+from headwater.questions.parameters import Granularity as GranularityWord
 from headwater.questions.parameters import View as ViewWord
 
 MAX_LIMIT = 1_000
@@ -191,6 +193,14 @@ def required(query: Mapping[str, str], name: str) -> str:
     if not text:
         raise invalid(name, "must not be null")
     return text
+
+
+def granularity_of(query: Mapping[str, str]) -> Granularity:
+    """Read what jobs are folded into, which Marquez does not know; each stands for itself without it."""
+    try:
+        return cast("Granularity", read_as(GranularityWord, "granularity", query.get("granularity")) or "statement")
+    except WrongQuestion as error:
+        raise Refused(400, {"code": 400, "message": str(error)}) from error
 
 
 def as_of(query: Mapping[str, str]) -> AsOf:

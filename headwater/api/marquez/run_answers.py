@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from headwater.api.marquez.facet_texts import told_together
 from headwater.api.marquez.nodes import version_text
 from headwater.api.marquez.requests import Answer, Asked, Refused, not_found
 from headwater.errors import NotKnown, WrongQuestion
@@ -18,6 +17,7 @@ from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import events_at
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_id_of
+from headwater.questions.facet_values import told_together
 
 Later = Callable[[Bronze], Answer]
 """What is left to do with bronze, which is too slow to hold up other questions for it."""

@@ -14,8 +14,9 @@ import { Page, Section } from '../parts/Page';
 import { Answered, Empty } from '../parts/States';
 import { BEHIND_S } from '../shell/Behind';
 import { useAddressState } from '../parts/useAddressState';
+import { loaded } from '../shell/coming';
 
-const Bars = lazy(() => import('../parts/Bars'));
+const Bars = lazy(() => loaded(() => import('../parts/Bars')));
 
 const WINDOWS = { '1h': ['Last hour', 3_600], '6h': ['6 hours', 21_600], '24h': ['24 hours', 86_400], '7d': ['7 days', 604_800],
   '365d': ['A year', 31_536_000] } as const; // prettier-ignore
@@ -120,7 +121,7 @@ function Chart({ title, series, window, empty }: { title: string; series: Record
   );
 }
 
-function Runs({ id, title, runs, empty }: { id: string; title: string; runs: Schemas['RunItem'][]; empty: string }) {
+function Runs({ id, title, runs, empty }: { id: string; title: string; runs: Schemas['OverviewRun'][]; empty: string }) {
   return (
     <div id={id}>
       <Section title={title}>

@@ -2,9 +2,10 @@
 import type { RouteObject } from 'react-router';
 
 import { Overview } from '../pages/Overview';
-import { Loading } from '../parts/States';
-import { Shell } from './Shell';
+import { loaded } from './coming';
 import { Lost, PageFault } from './faults';
+import { Starting } from './Notice';
+import { Shell } from './Shell';
 
 const PAGES: RouteObject[] = [
   { index: true, element: <Overview /> },
@@ -26,12 +27,18 @@ const PAGES: RouteObject[] = [
   { path: '*', element: <Lost /> },
 ];
 
+/** A page whose part is waited for while Headwater is away. */
+function patient(page: RouteObject): RouteObject {
+  const { lazy } = page;
+  return typeof lazy === 'function' ? ({ ...page, lazy: () => loaded(lazy) }) : page;
+}
+
 /** Routes around these pages, for a browser or for a test. */
 export const routesOf = (pages: RouteObject[] = PAGES): RouteObject[] => [
   {
     element: <Shell />,
     errorElement: <main className="main"><PageFault /></main>,
-    HydrateFallback: Loading,
-    children: [{ errorElement: <PageFault />, children: pages }],
+    HydrateFallback: Starting,
+    children: [{ errorElement: <PageFault />, children: pages.map(patient) }],
   },
 ];

@@ -1,11 +1,13 @@
 """The questions about lineage: each is declared here, once, by what it is asked with and what it answers."""
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from typing import Protocol
 
 from headwater.errors import NotKnown, WrongQuestion
+from headwater.index.reading.dataset_readers import DatasetReaders
 from headwater.index.reading.index_search import Search
 from headwater.index.reading.job_ancestry import JobAncestry
 from headwater.index.reading.listed_runs import RunsAsked
@@ -14,7 +16,10 @@ from headwater.index.reading.run_history import RunHistory
 from headwater.index.reading.run_tree import RunTree
 from headwater.index.reading.view_opener import RulesInForce, ViewOpener
 from headwater.lake.bronze_tables import Bronze
+from headwater.lake.event_bodies import events_at
 from headwater.lake.reported_events import ReceiptWindow
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.user_rules import UserRules, nothing_hidden
 from headwater.lineage.runs.job_hierarchy import ancestors, folding
 from headwater.lineage.time.as_of import AsOf
 from headwater.paging import ListPage
@@ -27,11 +32,13 @@ from headwater.questions.answers import (
     list_answers,
     picture_answers,
     report_answers,
+    run_answers,
     thing_answers,
 )
 from headwater.questions.changes import Only, changes_between
 from headwater.questions.composed import Between, Ends, FoundPage, NewestPage, Walk
 from headwater.questions.coverage import coverage as coverage_of
+from headwater.questions.dataset_usage import DAYS, usage
 from headwater.questions.declaring import question
 from headwater.questions.differences import difference
 from headwater.questions.exposure import Place, exposures, look_for
@@ -46,17 +53,20 @@ from headwater.questions.reach import path as path_between
 from headwater.questions.reach import reach
 from headwater.questions.reported_runs import reported_runs
 from headwater.questions.resolved_moments import resolved
+from headwater.questions.run_details import run_details as details_of
+from headwater.questions.run_details import written_by_run
 from headwater.questions.run_failures import read_words
 from headwater.questions.run_lineage import run_lineage
 from headwater.questions.saved_findings import saved_findings
 from headwater.questions.search_hits import found_by
-from headwater.questions.subjects import Subject
+from headwater.questions.subjects import Subject, find_dataset
 from headwater.questions.table_graph import table_graph
 from headwater.questions.timeline import timeline as timeline_of
 from headwater.questions.verdicts import verdicts
 from headwater.questions.why import why
 
 _SQL_SHOWN = 5
+_EVENTS_SHOWN = 50
 _EXPANDED = 200
 
 
@@ -77,6 +87,10 @@ class QuestionSources(Protocol):
     @property
     def bronze(self) -> Bronze:
         """Events."""
+
+
+def _hides(rules: UserRules, system: bool) -> Callable[[Name], bool]:
+    return nothing_hidden if system else rules.is_system
 
 
 @question("impact")
@@ -105,8 +119,10 @@ def edge(sources: QuestionSources, *, ends: Ends, as_of: AsOf) -> lineage_answer
     """Tell why there is an edge: which jobs, how many runs, which SQL, since when."""
     with sources.open_views.look(as_of) as here:
         found = why(here.snapshot, here.rules.names, *ends, here.counted)
+        canonical, output = here.rules.names.canonical, Name(found.to.namespace, found.to.dataset)
     for item in found.items[:_SQL_SHOWN]:
         item.sql = sql_of_run(sources.bronze, item.newest_run) if item.newest_run else None
+        item.written = written_by_run(sources.bronze, item.newest_run, output, canonical) if item.newest_run else None
     return found
 
 
@@ -134,12 +150,15 @@ def surface(
 @question("unused")
 def unused(
     sources: QuestionSources, *, namespace: p.Namespace = None, dataset: p.AnyDataset = None,
-    verdict: p.Verdict = None, strict: p.Strict = False, page: ListPage, as_of: AsOf,
+    verdict: p.Verdict = None, strict: p.Strict = False, system: p.System = False, page: ListPage, as_of: AsOf,
 ) -> column_answers.Unused:  # fmt: skip
     """Tell which columns may be dropped: used, unused, or unknown where no one can tell."""
     asked = Subject(namespace, dataset) if dataset else None
     with sources.open_views.look(as_of) as here:
-        return verdicts(here.snapshot, here.rules, here.counted, asked=asked, page=page, only=verdict, strict=strict)
+        return verdicts(
+            here.snapshot, here.rules, here.counted, asked=asked, page=page, only=verdict, strict=strict,
+            hides=_hides(here.rules, system),
+        )  # fmt: skip
 
 
 @question("diff")
@@ -167,11 +186,11 @@ def changes(
 
 @question("coverage")
 def coverage(
-    sources: QuestionSources, *, kind: p.CoverageKind = None, page: ListPage, as_of: AsOf
+    sources: QuestionSources, *, kind: p.CoverageKind = None, system: p.System = False, page: ListPage, as_of: AsOf
 ) -> lineage_answers.Coverage:  # fmt: skip
     """List datasets and jobs without column lineage, and why."""
     with sources.open_views.look(as_of) as here:
-        return coverage_of(here.snapshot, here.counted, page=page, kind=kind)
+        return coverage_of(here.snapshot, here.counted, page=page, kind=kind, hides=_hides(here.rules, system))
 
 
 @question("datasets")
@@ -214,6 +233,33 @@ def run(sources: QuestionSources, *, run: p.RunId) -> lineage_answers.RunLineage
     key, places = sources.open_views.now(lambda live, _: RunHistory(live).find(run))
     words = read_words(sources.bronze, sources.rules().rules.names, places)
     return sources.open_views.now(lambda live, _: run_lineage(RunHistory(live), key, words))
+
+
+@question("readers")
+def readers(
+    sources: QuestionSources, *, namespace: p.Namespace = None, dataset: p.Dataset, since: p.Since = None,
+    to: p.To = None, limit: p.Limit = 100,
+) -> run_answers.Readers:  # fmt: skip
+    """Show who reads a dataset: runs by day and by week, jobs, and users where runs name them."""
+    until_us = time.time_ns() // 1000 if to is None else to
+    since_us = until_us - DAYS * 86_400_000_000 if since is None else since
+    asked = Subject(namespace, dataset)
+    with sources.open_views.catalog(AsOf()) as (here, live):
+        found = find_dataset(here.snapshot, here.rules.names, asked)
+        return usage(DatasetReaders(live, found), found, since_us, until_us, limit=limit)
+
+
+@question("runs/{run}/details", called="run_details", reads_lake=True)
+def run_details(sources: QuestionSources, *, run: p.RunId) -> run_answers.RunDetails:
+    """Show who started a run, as which application, where its log is, and how many rows, bytes and files it moved."""
+    key = sources.open_views.now(lambda live, _: RunHistory(live).key(run))
+    places = sources.open_views.now(lambda live, _: RunHistory(live).places(key, _EVENTS_SHOWN))
+    events = events_at(sources.bronze, places).values() if places else ()
+    return sources.open_views.now(
+        lambda live, rules: details_of(
+            key, events, lambda *name: live.resolve(rules.names.canonical(*name)), rules.links
+        )
+    )
 
 
 @question("facets", reads_lake=True)
@@ -273,27 +319,33 @@ def search(
 @question("graph", called=None)
 def graph(
     sources: QuestionSources, *, groups: p.Groups = "namespace", expand: p.Expand = (), limit: p.Nodes = 200,
-    granularity: p.Granularity = "statement", as_of: AsOf,
+    granularity: p.Granularity = "statement", system: p.System = False, as_of: AsOf,
 ) -> picture_answers.GraphAnswer:  # fmt: skip
     """Draw the table graph, folded into groups."""
     if len(expand) > _EXPANDED:
         raise WrongQuestion(f"{len(expand)} groups are to be opened. Open {_EXPANDED} at most.")
     with sources.open_views.catalog(as_of) as (here, live):
         fold = folding(granularity, JobAncestry(live).started)
-        return table_graph(here.snapshot, here.counted, level=groups, expand=frozenset(expand), limit=limit, fold=fold)
+        return table_graph(
+            here.snapshot, here.counted, level=groups, expand=frozenset(expand), limit=limit, fold=fold,
+            hides=_hides(here.rules, system),
+        )  # fmt: skip
 
 
 @question("lineage", called=None)
 def around(
     sources: QuestionSources, *, namespace: p.Namespace = None, dataset: p.Dataset, column: p.Column = None,
     mode: p.Mode = "value", up: p.Up = 1, down: p.Down = 1, limit: p.Around = 500,
-    granularity: p.Granularity = "statement", as_of: AsOf,
+    granularity: p.Granularity = "statement", system: p.System = False, as_of: AsOf,
 ) -> picture_answers.Neighbourhood:  # fmt: skip
     """Draw the tables and columns around a dataset or a column."""
     asked, far = Subject(namespace, dataset, column), PictureBounds(up, down, limit)
     with sources.open_views.catalog(as_of) as (here, live):
         fold = folding(granularity, JobAncestry(live).started)
-        return neighbourhood(here.snapshot, here.rules.names, asked, here.counted, mode=mode, reach=far, fold=fold)
+        return neighbourhood(
+            here.snapshot, here.rules.names, asked, here.counted, mode=mode, reach=far, fold=fold,
+            hides=_hides(here.rules, system),
+        )  # fmt: skip
 
 
 @question("job-graph")

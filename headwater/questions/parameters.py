@@ -90,5 +90,6 @@ Granularity = Annotated[
 ]
 JobNamespace = Annotated[str | None, Help("Namespace of the job; may be left out where the name is enough.")]
 AnyJob = Annotated[str | None, Help("A job by its name; without it all.")]
-Offset = Annotated[int, Help("Leave out so many.", 0)]
+System = Annotated[bool, Help("also tables that databases keep of themselves, such as information_schema.")]
+Offset = Annotated[int, Help("Leave out so many.", 0, 1_000_000)]
 Expand = Annotated[tuple[str, ...], Help("Id of a group to be opened; may come several times.")]

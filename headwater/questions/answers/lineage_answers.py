@@ -19,6 +19,7 @@ from headwater.questions.answers.answer_parts import (
     Time,
     Via,
 )
+from headwater.questions.answers.run_answers import RunStatistics
 
 
 class ReachedColumn(AnswerStruct):
@@ -57,7 +58,7 @@ class PathAnswer(AnswerStruct):
 
 
 class EdgeReason(AnswerStruct):
-    """A job that makes an edge."""
+    """A job that makes an edge; written: what its newest run counted at the output, null where it did not say."""
 
     job: Job
     origin: str
@@ -68,6 +69,7 @@ class EdgeReason(AnswerStruct):
     rows_confirmed: bool = field(name="landed")
     newest_run: str | None
     sql: str | UnsetType | None = UNSET
+    written: RunStatistics | UnsetType | None = UNSET
 
 
 class EdgeAnswer(AnswerStruct):
@@ -126,11 +128,12 @@ class CoverageItem(AnswerStruct, kw_only=True):
 
 
 class Coverage(ListAnswer):
-    """What lineage does not cover."""
+    """What lineage does not cover; hidden: system tables that were left out."""
 
     datasets: dict[str, int]
     jobs: dict[str, int]
     items: list[CoverageItem]
+    hidden: Count
 
 
 class AskedRun(AnswerStruct):

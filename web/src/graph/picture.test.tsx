@@ -41,7 +41,7 @@ const around = (column: string | null): Answer<'lineage'> => ({
     { from: 1, to: 2, columns: false, jobs: [{ namespace: 'j', name: 'opaque' }] },
     { from: 1, to: 3, columns: true, jobs: [] },
   ],
-  truncated: false,
+  hidden: 0, truncated: false,
 }); // prettier-ignore
 
 const CAPTION = { title: 'mail in customers', said: 'as of now' };
@@ -158,7 +158,7 @@ test('ELK gets each pair of tables once and no edge to what is not drawn', () =>
 
 test('the map has groups with their counts', () => {
   const node = { id: 'group:a', kind: 'group' as const, namespace: 'a', name: '', datasets: 7, inside: 3 };
-  const map = mapOf({ groups: 'namespace', nodes: [node], edges: [{ from: 'group:a', to: 'group:b', edges: 4, jobs: 1 }], totalCount: 1, truncated: false });
+  const map = mapOf({ groups: 'namespace', nodes: [node], edges: [{ from: 'group:a', to: 'group:b', edges: 4, jobs: 1 }], totalCount: 1, hidden: 0, truncated: false });
   expect([map.tables[0]?.datasets, map.edges[0]?.many]).toEqual([7, 4]);
 });
 

@@ -10,6 +10,7 @@ import { time } from '../parts/format';
 import { to } from '../parts/links';
 import { Chip, JobLink, RunLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
+import { Readers } from '../parts/Readers';
 import { Answered, Empty } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
 import { columnsOf, type ColumnRow } from './columns';
@@ -33,6 +34,7 @@ export function Dataset() {
             <About id={id} dataset={dataset} />
             <Columns id={id} dataset={dataset} />
             <Answered query={around}>{(answer) => <Jobs answer={answer} />}</Answered>
+            <Readers id={id} />
             <Changes id={id} />
             <Versions id={id} />
             <Section title="Facets"><Facets facets={dataset.facets} /></Section>

@@ -6,6 +6,7 @@ import { marquez, stateOf, type Id, type Job as Described, type Runs as Listed }
 import { DataTable } from '../parts/DataTable';
 import { Code, Facets, facetText } from '../parts/Facets';
 import { duration, time } from '../parts/format';
+import { JobFlow } from '../parts/JobFlow';
 import { Chip, DatasetLink, JobLink, RunLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
 import { Answered, Empty } from '../parts/States';
@@ -33,6 +34,7 @@ export function Job() {
               <Datasets title="Reads" ids={job.inputs} />
               <Datasets title="Writes" ids={job.outputs} />
             </div>
+            <JobFlow id={id} />
             <Runs id={id} />
             <Sql facets={job.facets} />
             <Section title="Facets"><Facets facets={job.facets} /></Section>

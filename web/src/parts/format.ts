@@ -38,6 +38,12 @@ export function duration(milliseconds: number | null | undefined): string {
   return parts.filter(Boolean).join(' ');
 }
 
+/** A size by its largest unit of 1,000: `9 B`, `1.2 MB`. */
+export function bytes(value: number): string {
+  const step = value < 1_000 ? 0 : Math.min(5, Math.floor(Math.log10(value) / 3));
+  return `${(value / 1_000 ** step).toFixed(step ? 1 : 0).replace(/\.0$/, '')} ${['B', 'kB', 'MB', 'GB', 'TB', 'PB'][step] ?? ''}`;
+}
+
 /** What a `datetime-local` field holds, read as UTC; empty for what is no time. */
 export function isoOf(field: string): string {
   const moment = new Date(`${field}Z`);

@@ -70,3 +70,8 @@ JobNamespace = Annotated[str | None, Help("Namespace of the job; may be left out
 AnyJob = Annotated[str | None, Help("A job by its name; without it all.")]
 Offset = Annotated[int, Help("Leave out so many.", 0)]
 Expand = Annotated[tuple[str, ...], Help("Id of a group to be opened; may come several times.")]
+OfEither = Annotated[str | None, Help("Namespace of the dataset or job; may be left out where the name is enough.")]
+HealthStatus = Annotated[
+    Literal["failed", "late", "stale"] | None, Help("Only these; without it all that are not well.")
+]
+Drawn = Annotated[tuple[str, ...], Help('What is drawn, as ["dataset","NAMESPACE","NAME"] or ["job", …]; 100 at most.')]

@@ -7,6 +7,7 @@ import { useQuestion } from '../api/hooks';
 import { Code } from '../parts/Facets';
 import { count, time } from '../parts/format';
 import { to } from '../parts/links';
+import { HealthSection } from '../parts/HealthSection';
 import { DatasetLink, JobLink, RunLink } from '../parts/Names';
 import { Answered } from '../parts/States';
 import type { PictureEdge, PictureTable } from './picture';
@@ -43,6 +44,7 @@ export function TablePanel({ table, folded, onFold, onFocus, onPath }: TableProp
         <button type="button" onClick={() => onFold('up')} aria-pressed={folded('up')}>Fold what feeds it</button>
         <button type="button" onClick={() => onFold('down')} aria-pressed={folded('down')}>Fold what it feeds</button>
       </div>
+      {table.kind === 'table' && <HealthSection asked={{ namespace: table.namespace, dataset: table.name }} />}
     </>
   );
 }

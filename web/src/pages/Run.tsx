@@ -7,6 +7,7 @@ import { marquez, type Run as Described, type RunFacets } from '../api/marquez';
 import { DataTable } from '../parts/DataTable';
 import { Code, Facets, facetText } from '../parts/Facets';
 import { duration, time } from '../parts/format';
+import { AboutList, NotRefreshed } from '../parts/HealthSection';
 import { Chip, DatasetLink, JobLink, RunLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
 import { Answered, Empty } from '../parts/States';
@@ -21,7 +22,7 @@ export function Run() {
   return (
     <Page title={`Run ${id}`} tools={<Link className="button" to={`/events${queryText({ run: id })}`}>Its events</Link>}>
       <Answered query={lineage}>
-        {({ run, errors, failed_tests, sql, reads, writes, children, truncated }) => (
+        {({ run, errors, failed_tests, sql, about, not_refreshed, reads, writes, children, truncated }) => (
           <>
             <dl className="about">
               <dt>State</dt><dd><Chip kind={run.state}>{run.state}</Chip></dd>
@@ -29,7 +30,9 @@ export function Run() {
               <dt>Started and ended</dt><dd>{time(run.started)} – {time(run.ended)} {took(run.started, run.ended)}</dd>
               {run.execution !== run.id && <><dt>Part of run</dt><dd><RunLink id={run.execution} /></dd></>}
             </dl>
+            <AboutList about={about} />
             <Failures errors={errors} tests={failed_tests} />
+            {not_refreshed.length > 0 && <Section title="What it did not refresh"><NotRefreshed rows={not_refreshed} /></Section>}
             {sql && <Section title="SQL"><Code text={sql} label="SQL" /></Section>}
             <div className="columns">
               <Section title="Reads">

@@ -12,7 +12,7 @@ const ONE = '?namespace=n&dataset=d&name=d&column=c&id=1';
 const PAGES = [
   '/', '/?window=7d', '/lineage', '/lineage?since=2026-03-01', `/lineage${ONE}`, '/lineage?dataset=d&up=1&since=2026-03-01T00:00:00Z',
   `/lineage${ONE}&toDataset=e`, '/search?q=x', `/dataset${ONE}`, `/job${ONE}`, `/run${ONE}`, '/surface', '/surface?exposure=unknown&since=never', '/surface?exposure=once_exposed',
-  `/surface${ONE}`, '/unused', '/unused?verdict=used', '/unused?strict=true', '/diff?from=never', '/diff?from=2026-03-01&to=2026-04-01', '/coverage', '/events', '/rejected', '/unreported', '/sinks', '/sinks?sink=nowhere&run=1',
+  `/surface${ONE}`, '/unused', '/unused?verdict=used', '/unused?strict=true', '/diff?from=never', '/diff?from=2026-03-01&to=2026-04-01', '/health', '/health?status=late', '/coverage', '/events', '/rejected', '/unreported', '/sinks', '/sinks?sink=nowhere&run=1',
   '/keys', '/settings', '/nowhere',
 ]; // prettier-ignore
 

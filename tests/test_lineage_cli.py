@@ -150,7 +150,7 @@ def test_tables_show_clear_values_from_before_readers_from_before_and_mere_showi
         return " ".join(command(*arguments, "--data", world.folder).out.split())
 
     once = told("surface", "lives/raw", "email", "--exposure", "once_exposed")
-    assert "0 exposed, 0 unknown, 1 masked: 1 of 1" in once
+    assert "2 exposed, 0 unknown, 1 masked: 1 of 1" in once
     assert "in the clear until" in once
     assert at(0)[:19] in once
     assert "read before re-creation" in told("impact", "lives/table", "x")

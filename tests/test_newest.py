@@ -22,6 +22,7 @@ from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.runs.merged_run import fold
 from headwater.lineage.runs.newest_first import newest_events_first, order_of, order_text, time_of
 from headwater.lineage.time.as_of import AsOf
+from headwater.paging import ListPage
 from headwater.questions.declaring import moment_us
 from headwater.questions.facet_values import newest_facets
 from headwater.runtime.indexes import open_freshness, open_search, open_view_opener
@@ -60,7 +61,7 @@ class Lake:
 
     def facets(self, entity: str) -> dict[str, str]:
         """Return what the answer about facets says, by the name of its case."""
-        found = newest_facets(self.world.bronze, default_rules(), entity=entity, name="note", limit=1000)
+        found = newest_facets(self.world.bronze, default_rules(), entity=entity, name="note", page=ListPage())
         assert not found.truncated
         items: list[Any] = to_builtins(found.items)
         return {case_of(item.get("runId") or item["name"]): item["facet"]["text"] for item in items}

@@ -269,7 +269,7 @@ def test_a_notebook_asks_with_the_parameters_of_its_question(name: str) -> None:
 def test_what_a_notebook_asks_with_is_read_as_over_http(given: dict[str, Any], words: str) -> None:
     walk = read_given(walk_of, {"dataset": "x", "column": None, "roots": True, "depth": 3})
     assert walk == Walk(Subject(None, "x", None), "value", Bounds(3, 1_000), True, False)
-    assert read_given(Between, {"since": datetime(2026, 3, 1, tzinfo=UTC), "until": ""}).limit == 1_000
+    assert read_given(Between, {"since": datetime(2026, 3, 1, tzinfo=UTC), "until": ""}).to is None
     with pytest.raises(WrongQuestion, match=words):
         read_given(walk_of, {"dataset": "x", **given})
 

@@ -72,11 +72,11 @@ class FreshnessMeter:
     def index_lag(self) -> IndexLag:
         """Answer what questions do not know: what waits, and what the index could not take."""
         waiting = self.waiting()
-        return IndexLag(waiting.events, waiting.worst_s, self.set_aside(0, 0)[1])
+        return IndexLag(waiting.events, waiting.worst_s, len(self.set_aside(0)))
 
-    def set_aside(self, since_us: int, limit: int) -> tuple[list[tuple[Source, SetAside]], int]:
-        """Return the newest events that the index could not take, received since then, and how many there are."""
-        return served_set_aside(self._home, since_us, limit)
+    def set_aside(self, since_us: int) -> list[tuple[Source, SetAside]]:
+        """Return the events that the index could not take, received since then."""
+        return served_set_aside(self._home, since_us)
 
     def certain(self, ask: Callable[[], T], unknown: type[HeadwaterError] = NotKnown) -> T:
         """Return an answer; the error `unknown` is raised only where no acknowledged event knows the name.

@@ -12,6 +12,9 @@ from headwater.cli.printing import Given, listed, pairs, show, table
 from headwater.cli.question_commands import Data, DataFolder, Json, command, option
 from headwater.errors import WrongQuestion
 from headwater.questions import declared
+from headwater.questions.composed import list_page
+from headwater.questions.declaring import read_given
+from headwater.questions.exposure import ONCE_EXPOSED
 from headwater.settings import load_settings
 
 app = typer.Typer()
@@ -47,7 +50,8 @@ def _path(found: Any, as_json: bool, _: Given) -> None:
 
 def _surface(found: Any, as_json: bool, given: Given) -> None:
     since = given["since"]
-    title = f"Newly exposed since {since}" if since else f"Masking surface, {_counted(found['exposures'])}"
+    counts = {word: count for word, count in found["exposures"].items() if word != ONCE_EXPOSED}
+    title = f"Newly exposed since {since}" if since else f"Masking surface, {_counted(counts)}"
     show(found, as_json, lambda: table(title, found, (*_SURFACE, *_told(found["items"], "exposed_until")), _HEADERS))
     sys.exit(1 if since and found["items"] else 0)
 
@@ -115,17 +119,23 @@ def diff(
     after: Annotated[Path | None, typer.Argument(help="Events of a run after it.")] = None,
     from_: Annotated[str | None, option(declared.diff, "from_")] = None,
     to: Annotated[str | None, option(declared.diff, "to")] = None,
+    change: Annotated[str | None, option(declared.diff, "change")] = None,
+    text: Annotated[str | None, option(declared.diff, "text")] = None,
+    sort: Annotated[str | None, option(declared.diff, "sort")] = None,
+    cursor: Annotated[str | None, option(declared.diff, "cursor")] = None,
     limit: Annotated[int, option(declared.diff, "limit")] = 1_000, data: Data = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """List what changed between two files of events, or two moments. Status 1 if lineage was lost."""
     from headwater.questions.file_differences import difference_of_files
     from headwater.runtime.indexes import open_rules
 
+    page = {"text": text, "sort": sort, "cursor": cursor, "limit": limit}
     if before and after:
         rules = open_rules(load_settings({"data": data})[0]).current()
-        found = to_builtins(difference_of_files(rules, before, after, limit=limit))
+        found = to_builtins(difference_of_files(rules, before, after, page=read_given(list_page, page), only=change))
     elif from_ and not before:
-        asked = {"from": from_, "to": to or "", "limit": str(limit)}
+        asked = {"from": from_, "to": to or "", "change": change or ""}
+        asked |= {name: str(value) for name, value in page.items() if value}
         found = DataFolder(data).ask(declared.diff, asked)
     else:
         raise WrongQuestion("Name two files of events, or --from TIME [--to TIME].")

@@ -7,6 +7,7 @@ from headwater.events.times import iso
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.written_times import NewestRun, RanWrite, WrittenTimes
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.user_rules import nothing_hidden
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.questions.answers.answer_parts import Dataset, Job
 from headwater.questions.answers.health_answers import HealthItem, HealthRun, NotRefreshed, Status
@@ -44,7 +45,7 @@ class HealthReader:
         """live: at rest on one generation while this is used."""
         self.times = WrittenTimes(live, now_us)
         self._live, self._counted, self._now = live, counted, now_us
-        self._links = TableLinks(live, counted)
+        self._links = TableLinks(live, counted, nothing_hidden)
         self._runs: dict[int, NewestRun | None] = {}
         self._datasets: dict[Name, Own] = {}
 

@@ -17,18 +17,21 @@ _SOURCES = (
     "FROM entities e JOIN names n ON n.id = e.name WHERE e.kind = 0 "
     "AND NOT EXISTS (SELECT 1 FROM data_sources s WHERE s.name = n.namespace) GROUP BY n.namespace"
 )
-_DATASETS = (
-    "SELECT n.name FROM names n CROSS JOIN entities e ON e.kind = 0 AND e.name = n.id WHERE n.namespace = ? "
+DATASETS = (
+    "SELECT {columns} FROM names n CROSS JOIN entities e ON e.kind = 0 AND e.name = n.id WHERE {where} "
     "AND NOT EXISTS (SELECT 1 FROM bindings b WHERE b.alias = n.id) "
     "AND n.id NOT IN (SELECT location FROM lives WHERE renamed IS NOT NULL) "
     "AND NOT EXISTS (SELECT 1 FROM datasets d JOIN changes c ON c.name = d.name AND c.mark = 'deleted' "
     "WHERE d.name = n.id AND d.dropped)"
 )
-_DELETED_JOBS = (
+"""Datasets `n` by the names they go by now, and `e`, when they were heard of; no deleted one until it is written."""
+
+DELETED_JOBS = (
     "SELECT d.key FROM changes c CROSS JOIN jobs d ON d.shown = c.name "  # from the few changes to their jobs
     "CROSS JOIN entities s ON s.kind = 1 AND s.name = d.key "
     "WHERE c.mark = 'deleted' AND c.time_us >= s.last_us"
 )
+"""Keys of jobs that were deleted and have not run since."""
 
 
 HeardOf = tuple[str, str, int | None, int | None]
@@ -85,7 +88,8 @@ class CatalogLists:
 
     def datasets(self, namespace: str, limit: int, offset: int) -> tuple[list[str], int]:
         """List the datasets of a namespace by the names they go by now; no deleted one until it is written again."""
-        rows, total = self._page(_DATASETS, "n.name", (namespace,), limit, offset)
+        query = DATASETS.format(columns="n.name", where="n.namespace = ?")
+        rows, total = self._page(query, "n.name", (namespace,), limit, offset)
         return [name for (name,) in rows], total
 
     def jobs(
@@ -101,7 +105,7 @@ class CatalogLists:
         query = (
             "SELECT j.key, j.shown, j.state, j.parent, e.first_us, e.last_us FROM entities e "
             "JOIN jobs j ON j.key = e.name JOIN names n ON n.id = j.shown "
-            f"WHERE e.kind = 1 AND {where} AND e.name NOT IN ({_DELETED_JOBS})"
+            f"WHERE e.kind = 1 AND {where} AND e.name NOT IN ({DELETED_JOBS})"
         )
         rows, total = self._page(query, "e.last_us DESC, e.name DESC", values, limit, offset)
         return [JobRow(*row) for row in rows], total

@@ -72,6 +72,15 @@ class RunHistory:
             raise WrongQuestion(f"Run id {run_id[:200]!r} is of {len(keys)} jobs. Ask for one: {', '.join(keys)}.")
         return str(keys[0])
 
+    def places(self, key: str, limit: int) -> set[Place]:
+        """Return where bronze has the newest events of a run."""
+        rows = self._sql.execute(
+            "SELECT s.log, s.incarnation, s.part, p.sequence FROM run_keys k JOIN parts p ON p.run = k.id "
+            "JOIN places s ON s.id = p.place WHERE k.key = ? ORDER BY p.time_us DESC LIMIT ?",
+            (key, limit),
+        )
+        return set(rows)
+
     def run(self, key: str) -> Run:
         """Return what the events of a run say together."""
         facts = RunFactsTable(self._sql, RunNumbers(self._sql)).facts([key])

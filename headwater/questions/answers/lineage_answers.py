@@ -10,6 +10,7 @@ from headwater.questions.answers.answer_parts import (
     Count,
     Dataset,
     Job,
+    ListAnswer,
     MaskedOnTheWay,
     Mode,
     PathStep,
@@ -19,6 +20,7 @@ from headwater.questions.answers.answer_parts import (
     Via,
 )
 from headwater.questions.answers.health_answers import About, NotRefreshed
+from headwater.questions.answers.run_answers import RunStatistics
 
 
 class ReachedColumn(AnswerStruct):
@@ -57,7 +59,7 @@ class PathAnswer(AnswerStruct):
 
 
 class EdgeReason(AnswerStruct):
-    """A job that makes an edge."""
+    """A job that makes an edge; written: what its newest run counted at the output, null where it did not say."""
 
     job: Job
     origin: str
@@ -68,6 +70,7 @@ class EdgeReason(AnswerStruct):
     rows_confirmed: bool = field(name="landed")
     newest_run: str | None
     sql: str | UnsetType | None = UNSET
+    written: RunStatistics | UnsetType | None = UNSET
 
 
 class EdgeAnswer(AnswerStruct):
@@ -89,15 +92,13 @@ class DiffItem(AnswerStruct):
     job: Job
 
 
-class Diff(AnswerStruct):
+class Diff(ListAnswer):
     """What changed between two moments."""
 
     added: Count
     removed: Count
     changed: Count
     items: list[DiffItem]
-    totalCount: Count  # noqa: N815
-    truncated: bool
 
 
 class TimelineItem(AnswerStruct):
@@ -110,13 +111,11 @@ class TimelineItem(AnswerStruct):
     to: Column
 
 
-class Timeline(AnswerStruct):
+class Timeline(ListAnswer):
     """When the lineage of a dataset changed."""
 
     dataset: Dataset
     items: list[TimelineItem]
-    totalCount: Count  # noqa: N815
-    truncated: bool
 
 
 class CoverageItem(AnswerStruct, kw_only=True):
@@ -129,14 +128,13 @@ class CoverageItem(AnswerStruct, kw_only=True):
     reason: str
 
 
-class Coverage(AnswerStruct):
-    """What lineage does not cover."""
+class Coverage(ListAnswer):
+    """What lineage does not cover; hidden: system tables that were left out."""
 
     datasets: dict[str, int]
     jobs: dict[str, int]
     items: list[CoverageItem]
-    totalCount: Count  # noqa: N815
-    truncated: bool
+    hidden: Count
 
 
 class AskedRun(AnswerStruct):

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType, field
 
-from headwater.questions.answers.answer_parts import AnswerStruct, Count, Time
+from headwater.questions.answers.answer_parts import AnswerStruct, Count, ListAnswer, Time
 
 
 class StoredEvent(AnswerStruct):
@@ -26,12 +26,10 @@ class StoredEvent(AnswerStruct):
     body: str | None
 
 
-class Events(AnswerStruct):
+class Events(ListAnswer):
     """Stored events."""
 
     items: list[StoredEvent]
-    totalCount: Count  # noqa: N815
-    truncated: bool
 
 
 class RejectedEvent(AnswerStruct):
@@ -53,12 +51,10 @@ class RejectedEvent(AnswerStruct):
     origin: str | None
 
 
-class RejectedEvents(AnswerStruct):
+class RejectedEvents(ListAnswer):
     """Quarantined events, gaps and holes."""
 
     items: list[RejectedEvent]
-    totalCount: Count  # noqa: N815
-    truncated: bool
 
 
 class SetAsideEvent(AnswerStruct):
@@ -74,12 +70,10 @@ class SetAsideEvent(AnswerStruct):
     message: str
 
 
-class SetAsideEvents(AnswerStruct):
+class SetAsideEvents(ListAnswer):
     """Events that the index tries again when it is built anew."""
 
     items: list[SetAsideEvent]
-    totalCount: Count  # noqa: N815
-    truncated: bool
 
 
 class RefusedRequest(AnswerStruct):
@@ -97,12 +91,10 @@ class RefusedRequest(AnswerStruct):
     count: Count
 
 
-class RefusedRequests(AnswerStruct):
+class RefusedRequests(ListAnswer):
     """Requests and items that were not taken."""
 
     items: list[RefusedRequest]
-    totalCount: Count  # noqa: N815
-    truncated: bool
 
 
 class FacetItem(AnswerStruct, kw_only=True):
@@ -115,12 +107,10 @@ class FacetItem(AnswerStruct, kw_only=True):
     facet: Any
 
 
-class Facets(AnswerStruct):
+class Facets(ListAnswer):
     """The newest value of a facet for each run, job or dataset."""
 
     items: list[FacetItem]
-    totalCount: Count  # noqa: N815
-    truncated: bool
 
 
 class ProducerSetup(AnswerStruct):

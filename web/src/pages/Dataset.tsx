@@ -11,6 +11,7 @@ import { HealthSection } from '../parts/HealthSection';
 import { to } from '../parts/links';
 import { Chip, JobLink, RunLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
+import { Readers } from '../parts/Readers';
 import { Answered, Empty } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
 import { columnsOf, type ColumnRow } from './columns';
@@ -35,6 +36,7 @@ export function Dataset() {
             <HealthSection asked={asked} />
             <Columns id={id} dataset={dataset} />
             <Answered query={around}>{(answer) => <Jobs answer={answer} />}</Answered>
+            <Readers id={id} />
             <Changes id={id} />
             <Versions id={id} />
             <Section title="Facets"><Facets facets={dataset.facets} /></Section>

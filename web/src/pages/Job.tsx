@@ -2,11 +2,12 @@
 import { lazy, Suspense } from 'react';
 
 import { useAddress } from '../api/hooks';
-import { marquez, type Id, type Job as Described, type Runs as Listed } from '../api/marquez';
+import { marquez, stateOf, type Id, type Job as Described, type Runs as Listed } from '../api/marquez';
 import { DataTable } from '../parts/DataTable';
 import { Code, Facets, facetText } from '../parts/Facets';
 import { duration, time } from '../parts/format';
 import { HealthSection } from '../parts/HealthSection';
+import { JobFlow } from '../parts/JobFlow';
 import { Chip, DatasetLink, JobLink, RunLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
 import { Answered, Empty } from '../parts/States';
@@ -34,6 +35,7 @@ export function Job() {
               <Datasets title="Reads" ids={job.inputs} />
               <Datasets title="Writes" ids={job.outputs} />
             </div>
+            <JobFlow id={id} />
             <Runs id={id} />
             <Sql facets={job.facets} />
             <Section title="Facets"><Facets facets={job.facets} /></Section>
@@ -70,7 +72,7 @@ function Runs({ id }: { id: Id }) {
             <DataTable
               name="runs" rows={answer.runs} total={answer.totalCount} truncated={answer.truncated} empty="No run of it is known."
               columns={[
-                { id: 'state', title: 'State', value: (row) => row.state, width: '8rem', show: (row) => <Chip kind={row.state}>{row.state}</Chip> },
+                { id: 'state', title: 'State', value: stateOf, width: '8rem', show: (row) => <Chip kind={stateOf(row)}>{stateOf(row)}</Chip> },
                 { id: 'run', title: 'Run', value: (row) => row.id, width: 'minmax(11rem, 1fr)', show: (row) => <RunLink id={row.id} /> },
                 { id: 'started', title: 'Started', value: (row) => time(row.startedAt), width: '11rem' },
                 { id: 'ended', title: 'Ended', value: (row) => time(row.endedAt), width: '11rem' },

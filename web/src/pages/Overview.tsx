@@ -121,7 +121,7 @@ function Chart({ title, series, window, empty }: { title: string; series: Record
   );
 }
 
-function Runs({ id, title, runs, empty }: { id: string; title: string; runs: Schemas['RunItem'][]; empty: string }) {
+function Runs({ id, title, runs, empty }: { id: string; title: string; runs: Schemas['OverviewRun'][]; empty: string }) {
   return (
     <div id={id}>
       <Section title={title}>

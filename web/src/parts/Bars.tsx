@@ -1,7 +1,7 @@
 // Counts over time as stacked bars; the table of numbers is beside it for who does not see the bars.
 import { Bar, BarChart, CartesianGrid, Legend, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts';
 
-import { time } from './format';
+import { tick, time } from './format';
 
 interface Props {
   label: string;
@@ -28,7 +28,7 @@ export default function Bars({ label, series, from, bucketSeconds }: Props) {
       <ResponsiveContainer width="100%" height={150}>
         <BarChart data={rows} accessibilityLayer={false} margin={{ left: -20, right: 4, top: 4 }} barCategoryGap={1}>
           <CartesianGrid vertical={false} stroke="var(--line)" />
-          <XAxis dataKey="at" tickFormatter={(text: string) => text.slice(11, 16)} minTickGap={40} stroke="var(--dim)" fontSize={11} />
+          <XAxis dataKey="at" tickFormatter={(text: string) => tick(text, rows.length * bucketSeconds)} minTickGap={40} stroke="var(--dim)" fontSize={11} />
           <YAxis allowDecimals={false} stroke="var(--dim)" fontSize={11} />
           <Tooltip contentStyle={{ background: 'var(--panel)', borderColor: 'var(--line)', color: 'var(--text)' }} cursor={{ fill: 'var(--hover)' }} />
           {names.length > 1 && <Legend iconSize={9} />}

@@ -1,8 +1,10 @@
 """What lineage does not cover: datasets and jobs without column lineage, and why."""
 
 from collections import Counter
+from collections.abc import Callable
 
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.user_rules import nothing_hidden
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.paging import ListPage, RowOrder
@@ -28,11 +30,15 @@ _ORDER = RowOrder[CoverageItem](
 
 
 def coverage(
-    snapshot: Snapshot, counted: CountedEdges, *, page: ListPage, kind: str | None = None
+    snapshot: Snapshot, counted: CountedEdges, *, page: ListPage, kind: str | None = None,
+    hides: Callable[[Name], bool] = nothing_hidden,
 ) -> Coverage:  # fmt: skip
-    """Answer, dataset by dataset and job by job, where column lineage is missing, by reason; kind: list these only."""
-    there = (name for name in snapshot.datasets() if counted.shows_gone or snapshot.stands(name))
-    datasets = {name: _dataset_reason(snapshot, counted, name) for name in there}
+    """Answer, dataset by dataset and job by job, where column lineage is missing, by reason.
+
+    kind: list these only; hides: datasets that are left out.
+    """
+    there = [name for name in snapshot.datasets() if counted.shows_gone or snapshot.stands(name)]
+    datasets = {name: _dataset_reason(snapshot, counted, name) for name in there if not hides(name)}
     jobs = _job_reasons(snapshot, counted)
     items = [
         CoverageItem(kind="dataset", namespace=name.namespace, dataset=name.name, reason=reason)
@@ -45,7 +51,7 @@ def coverage(
         if reason != COVERED
     ]
     cut = _ORDER.cut((item for item in items if kind in (None, item.kind)), page)
-    return Coverage(_count(datasets), _count(jobs), cut.rows, **cut.told)
+    return Coverage(_count(datasets), _count(jobs), cut.rows, hidden=len(there) - len(datasets), **cut.told)
 
 
 def _dataset_reason(snapshot: Snapshot, counted: CountedEdges, name: Name) -> str:

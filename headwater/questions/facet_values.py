@@ -1,10 +1,13 @@
 """Facets as sent, custom ones like any other: the newest of each run, job or dataset, straight from bronze."""
 
+from collections.abc import Iterable
+from typing import Any
+
 from headwater.events.decode import decode
 from headwater.events.rule_facets import text_at
 from headwater.events.times import iso
 from headwater.lake.bronze_tables import Bronze
-from headwater.lake.event_bodies import events_with_member, newest_of_run
+from headwater.lake.event_bodies import StoredBody, events_with_member, newest_of_run
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_id_of
@@ -59,3 +62,14 @@ def sql_of_run(bronze: Bronze, run_id: str) -> str | None:
         return None
     body = newest_of_run(bronze, run_id, "sql")
     return text_at(decode(body.encode()), "job", "facets", "sql", "query") if body else None
+
+
+def told_together(events: Iterable[StoredBody], entity: str) -> dict[str, Any]:
+    """Return the facets of a run or job as its events say together: of each the newest value, none that was deleted."""
+    newest: dict[str, SentFacet] = {}
+    for event in events:
+        for sent in sent_facets(event.event_id, event.received_us, read_stored(event.body), Name):
+            known = newest.get(sent.facet)
+            if sent.entity == entity and (known is None or known.order < sent.order):
+                newest[sent.facet] = sent
+    return {facet: decode(bytes(sent.value)) for facet, sent in newest.items() if not sent.is_deleted}

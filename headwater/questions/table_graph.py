@@ -2,11 +2,12 @@
 
 import difflib
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import get_args
 
 from headwater.errors import NotKnown
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.user_rules import nothing_hidden
 from headwater.lineage.runs.job_hierarchy import Fold, as_it_is
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
@@ -27,16 +28,18 @@ def table_graph(
     expand: Collection[str],
     limit: int,
     fold: Fold = as_it_is,
+    hides: Callable[[Name], bool] = nothing_hidden,
 ) -> GraphAnswer:
     """Answer groups, the datasets of opened groups, and how many lineage edges and jobs lead from one to the other.
 
     level: where groups begin: the namespace, in it the first part of a name (in OneLake the lakehouse), or all but its
     last part; none shows datasets. expand: ids of groups to be opened by one level.
-    fold: what jobs are counted for those that make an edge.
+    fold: what jobs are counted for those that make an edge. hides: datasets that are left out, with their edges.
     Raises NotKnown for a group that is not there.
     """
     start = _LEVELS.index(level)
-    datasets = [name for name in snapshot.datasets() if counted.shows_gone or snapshot.stands(name)]
+    there = [name for name in snapshot.datasets() if counted.shows_gone or snapshot.stands(name)]
+    datasets = [name for name in there if not hides(name)]
     _check(expand, datasets)
     node_of = {name: _node(name, start, expand) for name in datasets}
     sizes = Counter(node_of.values())
@@ -50,6 +53,7 @@ def table_graph(
         [GraphNode(ids[node], *node, sizes[node], inside[ids[node]]) for node in shown],
         [GraphEdge(*ends, count, len(jobs)) for ends, (count, jobs) in listed[:most]],
         len(sizes),
+        len(there) - len(datasets),
         len(shown) < len(sizes) or len(listed) > most,
     )
 

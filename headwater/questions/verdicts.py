@@ -1,13 +1,13 @@
 """Unused columns as an answer: verdict, reason, and what to know before a column goes."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import get_args
 
 from headwater.events.times import iso
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.rules.user_rules import UserRules
+from headwater.lineage.rules.user_rules import UserRules, nothing_hidden
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.lineage.walks.column_verdicts import ColumnVerdict, VerdictSubject, column_verdicts
@@ -21,13 +21,15 @@ _Row = tuple[Name, ColumnVerdict]
 
 def verdicts(
     snapshot: Snapshot, rules: UserRules, counted: CountedEdges, *, asked: Subject | None, page: ListPage,
-    only: Word | None = None, strict: bool = False,
+    only: Word | None = None, strict: bool = False, hides: Callable[[Name], bool] = nothing_hidden,
 ) -> Unused:  # fmt: skip
     """Answer which columns of a dataset, or of all datasets, are used, unused, or neither provably.
 
     only: list these; strict: a batch job that read a dataset to show it may have used any of its columns.
+    hides: datasets of which no column is listed unless one is asked for; as readers they count.
     """
-    datasets = [find_dataset(snapshot, rules.names, asked)] if asked else snapshot.datasets()
+    there = list(snapshot.datasets())
+    datasets = [find_dataset(snapshot, rules.names, asked)] if asked else [each for each in there if not hides(each)]
     rows = [
         (dataset, each)
         for dataset in datasets
@@ -40,6 +42,7 @@ def verdicts(
         _items(snapshot, counted, cut.rows),
         Verdicts(**{word: counts[word] for word in get_args(Word)}),
         [Reason(*why, count) for why, count in sorted(reasons.items(), key=lambda each: (-each[1], each[0]))],
+        hidden=0 if asked else len(there) - len(datasets),
         **cut.told,
     )
 

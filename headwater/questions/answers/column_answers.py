@@ -108,11 +108,12 @@ class Reason(AnswerStruct):
 
 
 class Unused(ListAnswer):
-    """Columns with verdicts; reasons: the most frequent first."""
+    """Columns with verdicts; reasons: the most frequent first; hidden: system tables that were left out."""
 
     items: list[Verdict]
     verdicts: Verdicts
     reasons: list[Reason]
+    hidden: Count
 
 
 class NameStep(AnswerStruct):

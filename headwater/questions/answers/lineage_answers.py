@@ -19,6 +19,8 @@ from headwater.questions.answers.answer_parts import (
     Time,
     Via,
 )
+from headwater.questions.answers.health_answers import About, NotRefreshed
+from headwater.questions.answers.run_detail_answers import RunStatistics
 
 
 class ReachedColumn(AnswerStruct):
@@ -57,7 +59,7 @@ class PathAnswer(AnswerStruct):
 
 
 class EdgeReason(AnswerStruct):
-    """A job that makes an edge."""
+    """A job that makes an edge; written: what its newest run counted at the output, null where it did not say."""
 
     job: Job
     origin: str
@@ -68,6 +70,7 @@ class EdgeReason(AnswerStruct):
     rows_confirmed: bool = field(name="landed")
     newest_run: str | None
     sql: str | UnsetType | None = UNSET
+    written: RunStatistics | UnsetType | None = UNSET
 
 
 class EdgeAnswer(AnswerStruct):
@@ -126,11 +129,12 @@ class CoverageItem(AnswerStruct, kw_only=True):
 
 
 class Coverage(ListAnswer):
-    """What lineage does not cover."""
+    """What lineage does not cover; hidden: system tables that were left out."""
 
     datasets: dict[str, int]
     jobs: dict[str, int]
     items: list[CoverageItem]
+    hidden: Count
 
 
 class AskedRun(AnswerStruct):
@@ -174,10 +178,49 @@ class WrittenByRun(AnswerStruct):
     read_by: list[OtherRun]
 
 
+class ErrorCause(AnswerStruct):
+    """An exception of a chain: what it says, and the first lines that tell more of it, such as its frames."""
+
+    what: str
+    trace: list[str]
+    lines_left_out: Count
+
+
+class RunError(AnswerStruct):
+    """What a facet says of an error: `of` the run, or only of the extraction of its lineage, then of which task.
+
+    causes: the exceptions of its stack trace, the one that was the cause of all others first.
+    """
+
+    facet: str
+    of: Literal["run", "extraction"]
+    message: str
+    task: str | None
+    causes: list[ErrorCause]
+
+
+class FailedTest(AnswerStruct):
+    """A test that failed in a run, as `test` or `dataQualityAssertions` describe it."""
+
+    facet: str
+    dataset: Dataset | None
+    name: str
+    column: str | None
+    severity: str | None
+    description: str | None
+    expected: str | None
+    actual: str | None
+
+
 class RunLineage(AnswerStruct):
-    """What a run read and wrote, and the runs that are part of it."""
+    """What a run read and wrote, the runs that are part of it, why it failed, its SQL, and what it did not refresh."""
 
     run: AskedRun
+    errors: list[RunError]
+    failed_tests: list[FailedTest]
+    sql: str | None
+    about: About
+    not_refreshed: list[NotRefreshed]
     reads: list[ReadByRun]
     writes: list[WrittenByRun]
     children: list[ChildRun]

@@ -5,6 +5,8 @@ import { useAddress } from '../api/hooks';
 import { marquez, type Id, type Job as Described } from '../api/marquez';
 import { Code, Facets, facetText } from '../parts/Facets';
 import { time } from '../parts/format';
+import { HealthSection } from '../parts/HealthSection';
+import { JobFlow } from '../parts/JobFlow';
 import { DatasetLink, JobLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
 import { Answered, Empty } from '../parts/States';
@@ -28,13 +30,14 @@ export function Job() {
             <dl className="about">
               <dt>Kind</dt><dd>{job.type}</dd>
               {job.parentJobName && <><dt>Part of</dt><dd><JobLink id={{ namespace: id.namespace, name: job.parentJobName }} /></dd></>}
-              {job.description && <><dt>Description</dt><dd><bdi>{job.description}</bdi></dd></>}
               <dt>First and last seen</dt><dd>{time(job.createdAt)} – {time(job.updatedAt)}</dd>
             </dl>
+            <HealthSection asked={{ namespace: id.namespace, job: id.name }} />
             <div className="columns">
               <Datasets title="Reads" ids={job.inputs} />
               <Datasets title="Writes" ids={job.outputs} />
             </div>
+            <JobFlow id={id} />
             <Runs id={id} />
             <Sql facets={job.facets} />
             <Section title="Facets"><Facets facets={job.facets} /></Section>

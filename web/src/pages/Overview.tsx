@@ -13,6 +13,7 @@ import { Chip, DatasetLink, JobLink, RunLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
 import { Answered, Empty } from '../parts/States';
 import { BEHIND_S } from '../shell/Behind';
+import { WhileEmpty } from './Connect';
 import { useAddressState } from '../parts/useAddressState';
 import { loaded } from '../shell/coming';
 
@@ -45,6 +46,7 @@ export function Overview() {
         </label>
       }
     >
+      <WhileEmpty isIdle={query.data !== undefined && sum(query.data.events) === 0} />
       <Answered query={query}>{(answer) => <Figures answer={answer} />}</Answered>
       <LiveFeed />
     </Page>
@@ -121,7 +123,7 @@ function Chart({ title, series, window, empty }: { title: string; series: Record
   );
 }
 
-function Runs({ id, title, runs, empty }: { id: string; title: string; runs: Schemas['RunItem'][]; empty: string }) {
+function Runs({ id, title, runs, empty }: { id: string; title: string; runs: Schemas['OverviewRun'][]; empty: string }) {
   return (
     <div id={id}>
       <Section title={title}>

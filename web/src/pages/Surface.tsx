@@ -1,10 +1,12 @@
 // Where personal data, or what else is tagged, can be read, is masked, or may be either.
-import type { Schemas } from '../api/client';
+import { Refused, type Schemas } from '../api/client';
+import { Code } from '../parts/Facets';
 import { count, fieldOf, isoOf, time } from '../parts/format';
 import type { ColumnName } from '../parts/links';
 import { ListTable } from '../parts/ListTable';
 import { Chip, ColumnLink, JobLink } from '../parts/Names';
-import { Page } from '../parts/Page';
+import { Page, Section } from '../parts/Page';
+import { Empty } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
 
 type Item = Schemas['SurfaceItem'];
@@ -16,6 +18,7 @@ export function Surface() {
   const tag = state.get('tag') || 'pii';
   const one = { namespace: state.get('namespace'), dataset: state.get('dataset'), column: state.get('column') };
   const only = state.get('exposure');
+  const untagged = (error: Error) => !one.dataset && error instanceof Refused && error.status === 404 && <NoTag tag={tag} others={error.nearest} onChoose={(other) => state.set({ tag: other })} />;
   return (
     <Page
       title="Masking surface"
@@ -31,7 +34,7 @@ export function Surface() {
       }
     >
       <ListTable
-        question="surface" asked={{ ...one, tag: one.dataset ? '' : tag, since: state.get('since'), exposure: only }} usual="exposure"
+        question="surface" asked={{ ...one, tag: one.dataset ? '' : tag, since: state.get('since'), exposure: only }} usual="exposure" instead={untagged}
         empty="Nothing to show: no column is reached. Tag a column with a tags facet, or in the tags file of your rules."
         columns={[
           { id: 'exposure', sort: 'exposure', title: 'Exposure', value: (row) => row.exposure, width: '8rem', show: (row) => <Chip kind={row.exposure}>{row.exposure}</Chip> },
@@ -53,6 +56,29 @@ export function Surface() {
         )}
       </ListTable>
     </Page>
+  );
+}
+
+const TAGS = `version: 1
+tags:
+  - dataset: "*"
+    column: "*email*"
+    tag: pii
+`;
+
+/** Not a fault: nothing has this tag; which tags there are, or how one tags. */
+function NoTag({ tag, others, onChoose }: { tag: string; others: readonly string[]; onChoose: (tag: string) => void }) {
+  return (
+    <Section title="Nothing has this tag">
+      <Empty>No column and no dataset is tagged <bdi className="strong">{tag}</bdi>.</Empty>
+      {others.length > 0 && (
+        <p className="filters">
+          Tags that there are: {others.map((other) => <button key={other} type="button" onClick={() => onChoose(other)}><bdi>{other}</bdi></button>)}
+        </p>
+      )}
+      <Empty>A producer tags by the facet <code>tags</code> of a dataset; you do in <code>tags.yaml</code> in the folder of your rules, which is taken up within a second:</Empty>
+      <Code text={TAGS} label="An example of tags.yaml" />
+    </Section>
   );
 }
 

@@ -4,9 +4,10 @@ import {
 } from '@tanstack/react-table'; // prettier-ignore
 import { useState, type ReactNode } from 'react';
 
-import { csv, download } from './csv';
+import { csv, download, fileName } from './csv';
 import { count } from './format';
 import { Grid, SortMark, type TableColumn } from './Grid';
+import { titleNow } from './Page';
 import { Empty } from './States';
 
 interface Props<T> {
@@ -37,7 +38,7 @@ export function DataTable<T>({ name, rows, columns, empty, total, truncated }: P
   const shown = table.getRowModel().rows;
   const save = () => {
     const lines = shown.map((row) => columns.map((column) => column.value(row.original)));
-    download(`${name}.csv`, new Blob([csv([columns.map((each) => each.title), ...lines])], { type: 'text/csv' }));
+    download(fileName([titleNow(), name], new Date(), 'csv'), new Blob([csv([columns.map((each) => each.title), ...lines])], { type: 'text/csv' }));
   };
   if (!rows.length) return <Empty>{empty}</Empty>;
   return (

@@ -3,10 +3,11 @@ import { useRef, useState, type ReactNode } from 'react';
 
 import { everyItem, useList, type Item, type List, type ListQuestion } from '../api/lists';
 import type { Asked } from '../api/client';
-import { csv, download } from './csv';
+import { csv, download, fileName } from './csv';
 import { FILTER_FROM } from './DataTable';
 import { count } from './format';
 import { Grid, SortMark, type TableColumn } from './Grid';
+import { titleNow } from './Page';
 import { Empty, Failure, Loading } from './States';
 import { useAddressState, type AddressState } from './useAddressState';
 
@@ -29,17 +30,21 @@ interface Props<N extends ListQuestion> {
   prefix?: string;
   /** Whether it can be narrowed to a text: what was searched for is. */
   filtered?: boolean;
+  /** What stands for an error, if this one is none to the page. */
+  instead?: (error: Error) => ReactNode;
   /** What the answer says beside its items, above the table. */
   children?: (list: NonNullable<List<N>['first']>, items: readonly Item<N>[]) => ReactNode;
 }
 
-export function ListTable<N extends ListQuestion>({ question, asked, usual, columns, empty, prefix = '', filtered = true, children }: Props<N>) {
+export function ListTable<N extends ListQuestion>({ question, asked, usual, columns, empty, prefix = '', filtered = true, instead, children }: Props<N>) {
   const state = useAddressState();
   const text = filtered ? state.get(`${prefix}text`) : '';
   const sort = state.get(`${prefix}sort`);
   const list = useList(question, { ...asked, ...(text && { text }), ...(sort && { sort }) } as Asked<N>);
   const { first, items } = list;
   const total = first?.totalCount ?? 0;
+  const said = list.error && instead?.(list.error);
+  if (said) return said;
   if (!first) return list.error ? <Failure error={list.error} /> : <Loading />;
   return (
     <>
@@ -111,7 +116,7 @@ function Save<N extends ListQuestion>({ list, columns, total }: { list: List<N>;
         lines.push(...items.map((item) => columns.map((column) => column.value(item))));
         setSaved(lines.length - 1);
       }
-      download(`${list.question}.csv`, new Blob([csv(lines)], { type: 'text/csv' }));
+      download(fileName([titleNow(), list.question], new Date(), 'csv'), new Blob([csv(lines)], { type: 'text/csv' }));
     } catch (fault) {
       if (!signal.aborted) setError(fault as Error);
     }

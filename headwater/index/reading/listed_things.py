@@ -1,7 +1,8 @@
 """All datasets and all jobs with what lists of them show, read at once from the index's file."""
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from headwater.events.decode import decode
 from headwater.events.facet_digests import is_deleted
@@ -13,6 +14,8 @@ from headwater.index.writing.announced_changes import NAMESPACE
 from headwater.lineage.names.dataset_generations import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
+
+T = TypeVar("T")
 
 _WRITTEN = (
     "SELECT g.output, g.job, max(e.last_us) FROM groups g JOIN edge_sets e ON e.grp = g.id "
@@ -72,25 +75,26 @@ class ListedThings:
 
     def _jobs(self) -> dict[Name, ListedJob]:
         """Read jobs by their keys."""
-        names, owners, kinds = self._live.names, self._facets(JOB, "ownership"), self._facets(JOB, "jobType")
-        tags, marks = self._facets(JOB, "tags"), self._marked()
+        names, owners = self._live.names, self._facets(JOB, "ownership", _owners)
+        kinds, tags = self._facets(JOB, "jobType", _integration), self._facets(JOB, "tags", _tags)
+        marks = self._marked()
         found = {}
         for key, shown, state, *run in self._sql.execute(_JOBS, (NAMESPACE,)):
             name = names.name(shown)
-            own = tuple(sorted({*_tags(tags.get(name)), *marks.get(name, ())}))
-            told = _owners(owners.get(name)), own, text_at(kinds.get(name), "integration")
+            own = tuple(sorted({*tags.get(name, ()), *marks.get(name, ())}))
+            told = owners.get(name, ()), own, kinds.get(name)
             found[names.name(key)] = ListedJob(name, *told, state, *run)
         return found
 
     def _datasets(self) -> list[ListedDataset]:
-        live, owners, tags = self._live, self._facets(DATASET, "ownership"), self._tags()
+        live, owners, tags = self._live, self._facets(DATASET, "ownership", _owners), self._tags()
         jobs, written = live.remembered("jobs", self._jobs), self._written()
         found = []
         for number, seen_us in self._sql.execute(DATASETS.format(columns="n.id, e.last_us", where="true")):
             name = live.names.name(number)
             columns = len(live.shown_columns(name).names) or None
             written_us, job = written.get(name, (None, None))
-            told = _owners(owners.get(name)), tuple(sorted(tags.get(name, ()))), columns
+            told = owners.get(name, ()), tuple(sorted(tags.get(name, ()))), columns
             found.append(ListedDataset(name, *told, seen_us, written_us, jobs.get(job) if job else None))
         return found
 
@@ -102,12 +106,12 @@ class ListedThings:
             found[name] = max(found.get(name, by), by)
         return found
 
-    def _facets(self, kind: int, facet: str) -> dict[Name, Any]:
-        """Return the newest value of a facet of everything that has it, by the name it goes by now."""
+    def _facets(self, kind: int, facet: str, read: Callable[[str], T]) -> dict[Name, T]:
+        """Return what the newest text of a facet says of everything that has it, by the name it goes by now."""
         found, names = {}, self._live.names
         for number, value in self._sql.execute(_FACETS, (kind, facet)):
             name = names.name(number) if kind == JOB else self._meant(names.name(number))
-            found[name] = _read(value if isinstance(value, str) else self._live.facet_text(value))
+            found[name] = read(value if isinstance(value, str) else self._live.facet_text(value))
         return found
 
     def _tags(self) -> dict[Name, set[str]]:
@@ -132,18 +136,24 @@ class ListedThings:
         return self._live.naming.resolve(name, EVER_US).plain
 
 
-@lru_cache(maxsize=10_000)
 def _read(text: str) -> Any:
-    """Return the value of a facet, None of one that was taken back: few texts are shared by many."""
+    """Return the value of a facet, None of one that was taken back."""
     return None if "_deleted" in text and is_deleted(text.encode()) else decode(text.encode())
 
 
-def _owners(facet: Any) -> tuple[str, ...]:
-    return _each(facet, "owners", "name")
+@lru_cache(maxsize=10_000)  # few texts are shared by many
+def _owners(text: str) -> tuple[str, ...]:
+    return _each(_read(text), "owners", "name")
 
 
-def _tags(facet: Any) -> tuple[str, ...]:
-    return _each(facet, "tags", "key")
+@lru_cache(maxsize=10_000)
+def _tags(text: str) -> tuple[str, ...]:
+    return _each(_read(text), "tags", "key")
+
+
+@lru_cache(maxsize=1_000)
+def _integration(text: str) -> str | None:
+    return text_at(_read(text), "integration")
 
 
 def _each(facet: Any, members: str, name: str) -> tuple[str, ...]:

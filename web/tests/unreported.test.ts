@@ -55,10 +55,11 @@ test('what was never compared, what was found, and what the next comparison clea
   expect(await barriers(page)).toEqual([]);
 
   await page.getByLabel('Filter unreported').fill('job_7');
-  await page.getByText('1 of 10').waitFor();
+  await until(async () => (await rows.count()) === 2);
   expect(await rows.last().textContent()).toContain('id-7');
-  await page.getByLabel('Filter unreported').fill('never ended');
-  await page.getByText('1 of 10').waitFor();
+  await page.getByLabel('Filter unreported').fill('opened');
+  await rows.filter({ hasText: 'never ended' }).waitFor();
+  await until(async () => (await rows.count()) === 2);
   await rows.last().getByRole('link').click();
   await page.getByRole('heading', { name: `Run ${runId}` }).waitFor();
   await page.getByRole('link', { name: 'opened' }).first().click();

@@ -20,7 +20,7 @@ from headwater.questions.answers.answer_parts import (
     Via,
 )
 from headwater.questions.answers.health_answers import About, NotRefreshed
-from headwater.questions.answers.run_answers import RunStatistics
+from headwater.questions.answers.run_detail_answers import RunStatistics
 
 
 class ReachedColumn(AnswerStruct):

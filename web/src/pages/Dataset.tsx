@@ -5,6 +5,8 @@ import type { Answer } from '../api/client';
 import { useAddress, useQuestion } from '../api/hooks';
 import { marquez, type Dataset as Described, type Id, type Versions as Listed } from '../api/marquez';
 import { DataTable } from '../parts/DataTable';
+import { useGranularity } from '../parts/granularity';
+import { GranularitySwitch } from '../parts/GranularitySwitch';
 import { Facets } from '../parts/Facets';
 import { time } from '../parts/format';
 import { HealthSection } from '../parts/HealthSection';
@@ -22,7 +24,8 @@ export function Dataset() {
   const id = { namespace: state.get('namespace'), name: state.get('name') };
   const asked = { namespace: id.namespace, dataset: id.name };
   const described = useAddress<Described>(marquez.dataset(id));
-  const around = useQuestion('lineage', { ...asked, up: 1, down: 1 });
+  const [granularity] = useGranularity();
+  const around = useQuestion('lineage', { ...asked, up: 1, down: 1, granularity, system: 'true' });
   return (
     <Page
       title={id.name}
@@ -100,7 +103,7 @@ function Jobs({ answer }: { answer: Answer<'lineage'> }) {
     <div className="columns">
       {([['Written by', jobs('to'), 'No reported job writes it.'], ['Read by', jobs('from'), 'No reported job reads it to write another dataset.']] as const).map(
         ([title, found, none]) => (
-          <Section key={title} title={title}>
+          <Section key={title} title={title} tools={title === 'Read by' && <GranularitySwitch />}>
             {found.length ? <ul className="plain">{found.map((job) => <li key={job.namespace + job.name}><JobLink id={job} /></li>)}</ul> : <Empty>{none}</Empty>}
           </Section>
         ),

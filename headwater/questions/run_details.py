@@ -54,7 +54,7 @@ def run_details(
 
     canonical: which dataset a name means; links: which hosts may be linked to.
     """
-    said, counted = _Newest[str](), _Newest[tuple[str, Name]]()
+    said, counted = _NewestFacets[str](), _NewestFacets[tuple[str, Name]]()
     for event in events:
         wire = read_stored(event.body)
         sent_us = parse_time(wire.eventTime)[0]
@@ -97,7 +97,7 @@ def user_of(facets: Mapping[str, Any]) -> str | None:
     return _first(facets, _USERS)
 
 
-class _Newest(Generic[T]):
+class _NewestFacets(Generic[T]):
     """The newest text of each facet."""
 
     def __init__(self) -> None:

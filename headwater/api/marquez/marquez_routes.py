@@ -31,9 +31,10 @@ from headwater.api.marquez import (
     stats,
     writes,
 )
-from headwater.api.marquez.change_events import WAITS, Write, Writing
 from headwater.api.marquez.column_lineage import get_column_lineage
 from headwater.api.marquez.decoded_paths import Pieces, names_in, pieces_of
+from headwater.api.marquez.display_names import displayed
+from headwater.api.marquez.marquez_writing import WAITS, Write, Writing
 from headwater.api.marquez.requests import Asked, LookAgain, Refused, Unknown, as_of, no_such_page
 from headwater.api.marquez.table_lineage import get_lineage
 from headwater.api.refusing import AGAIN, json_response
@@ -216,7 +217,8 @@ class MarquezApi:
     ) -> Any:
         snapshot = as_of(request.query_params)._replace(as_of_us=as_of_us)
         with self._open_views.catalog(snapshot) as (view, live):
-            return answer(Asked(path, request.query_params, view, Catalog(live, as_of_us), body))
+            found = answer(Asked(path, request.query_params, view, Catalog(live, as_of_us), body))
+            return displayed(found, view.rules.names.onelake_names)
 
     async def _write(self, found: Write, path: Mapping[str, str], request: Request, note: _Note | None) -> Response:
         """Append the events of a change; answer once questions see them, or say that they do not yet.

@@ -23,8 +23,8 @@ from headwater.lineage.runs.merged_run import fold
 from headwater.lineage.runs.newest_first import newest_events_first, order_of, order_text, time_of
 from headwater.lineage.time.as_of import AsOf
 from headwater.paging import ListPage
-from headwater.questions.declaring import moment_us
 from headwater.questions.facet_values import newest_facets
+from headwater.questions.moments import moment_us
 from headwater.runtime.indexes import open_freshness, open_search, open_view_opener
 from headwater.tables import DATASETS, FACETS, FIELDS
 from tests.lake_check import rows

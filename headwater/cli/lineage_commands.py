@@ -30,6 +30,7 @@ _HEADERS = {
 """`masked` is not of the column: upstream a plaintext source may be behind a step that masks."""
 
 _DIFF = ("change", "from.dataset", "from.column", "to.dataset", "to.column", "type", "masked", "job.name")
+_CHANGES = ("time", "change", "thing", "namespace", "name", "column", "before", "after", "run")
 _OTHER_RUN = ("namespace", "dataset", "run.id", "run.time", "run.job.name")
 _TEST = ("facet", "dataset.dataset", "column", "name", "severity", "expected", "actual", "description")
 _FRAMES = 6
@@ -59,6 +60,18 @@ def _unused(found: Any, as_json: bool, _: Given) -> None:
     show(found, as_json, lambda: table(f"Columns, {_counted(found['verdicts'])}", found, columns, _HEADERS))
     if not as_json:
         _show_reasons(found)
+
+
+def _changes(found: Any, as_json: bool, _: Given) -> None:
+    title = f"Since {found['from']}: {_counted(found['counts']) or 'nothing changed'}"
+    show(found, as_json, lambda: table(title, found, _CHANGES))
+
+
+def _connect(found: Any, as_json: bool, _: Given) -> None:
+    if as_json:
+        show(found, as_json, lambda: None)
+    for each in found["items"] if not as_json else ():
+        sys.stdout.write(f"# {each['title']} ({each['where']})\n{each['text']}\n\n")
 
 
 def _run(found: Any, as_json: bool, _: Given) -> None:
@@ -165,4 +178,6 @@ command(app, declared.surface, _surface, arguments=_SUBJECT, also="Status 1 if a
 command(app, declared.unused, _unused, arguments=_SUBJECT)
 command(app, declared.run, _run)
 command(app, declared.facets, listed("Facets", ("runId", "namespace", "name", "eventTime", "facet")))
+command(app, declared.changes, _changes, options=("from_",))
+command(app, declared.connect, _connect)
 command(app, declared.search, joined=("q",))

@@ -32,9 +32,10 @@ from headwater.questions.answers import (
     list_answers,
     picture_answers,
     report_answers,
-    run_answers,
+    run_detail_answers,
     thing_answers,
 )
+from headwater.questions.changes import OnlyChanges, changes_between
 from headwater.questions.composed import Between, Ends, FoundPage, NewestPage, Walk
 from headwater.questions.coverage import coverage as coverage_of
 from headwater.questions.dataset_usage import DAYS, usage
@@ -51,6 +52,7 @@ from headwater.questions.producer_setup import producer_setups
 from headwater.questions.reach import path as path_between
 from headwater.questions.reach import reach
 from headwater.questions.reported_runs import reported_runs
+from headwater.questions.resolved_moments import resolved
 from headwater.questions.run_details import run_details as details_of
 from headwater.questions.run_details import written_by_run
 from headwater.questions.run_failures import read_words
@@ -164,10 +166,22 @@ def diff(
     sources: QuestionSources, *, between: Between, change: p.Change = None, page: ListPage
 ) -> lineage_answers.Diff:  # fmt: skip
     """List which column edges were added, removed or changed between two moments."""
-    with sources.open_views.look(AsOf(as_of_us=between.from_)) as before:
+    since_us, until_us = sources.open_views.now(lambda live, _: [resolved(live, each) for each in between[:2]])
+    with sources.open_views.look(AsOf(as_of_us=since_us)) as before:
         old = before.snapshot, before.counted
-    with sources.open_views.look(AsOf(as_of_us=between.to)) as now:
+    with sources.open_views.look(AsOf(as_of_us=until_us)) as now:
         return difference(old, (now.snapshot, now.counted), page=page, only=change)
+
+
+@question("changes")
+def changes(
+    sources: QuestionSources, *, between: Between, thing: p.Thing = None, change: p.Change = None, page: ListPage
+) -> list_answers.Changes:  # fmt: skip
+    """List which datasets, columns, types, owners, tags, jobs and SQL came, went or changed, and by which run."""
+    only = OnlyChanges(thing, change)
+    return sources.open_views.now(
+        lambda live, _: changes_between(live, resolved(live, between.from_), resolved(live, between.to), only, page)
+    )
 
 
 @question("coverage")
@@ -225,7 +239,7 @@ def run(sources: QuestionSources, *, run: p.RunId) -> lineage_answers.RunLineage
 def readers(
     sources: QuestionSources, *, namespace: p.Namespace = None, dataset: p.Dataset, since: p.Since = None,
     to: p.To = None, limit: p.Limit = 100,
-) -> run_answers.Readers:  # fmt: skip
+) -> run_detail_answers.Readers:  # fmt: skip
     """Show who reads a dataset: runs by day and by week, jobs, and users where runs name them."""
     until_us = time.time_ns() // 1000 if to is None else to
     since_us = until_us - DAYS * 86_400_000_000 if since is None else since
@@ -236,7 +250,7 @@ def readers(
 
 
 @question("runs/{run}/details", called="run_details", reads_lake=True)
-def run_details(sources: QuestionSources, *, run: p.RunId) -> run_answers.RunDetails:
+def run_details(sources: QuestionSources, *, run: p.RunId) -> run_detail_answers.RunDetails:
     """Show who started a run, as which application, where its log is, and how many rows, bytes and files it moved."""
     key = sources.open_views.now(lambda live, _: RunHistory(live).key(run))
     places = sources.open_views.now(lambda live, _: RunHistory(live).places(key, _EVENTS_SHOWN))

@@ -13,7 +13,8 @@ from headwater.index.stored.catalog_tables import DATASET
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_hierarchy import Granularity
 from headwater.lineage.time.as_of import AsOf, View
-from headwater.questions.declaring import moment_us, read_as
+from headwater.questions.declaring import read_as
+from headwater.questions.moments import moment_us
 from headwater.questions.parameters import Granularity as GranularityWord
 from headwater.questions.parameters import View as ViewWord
 

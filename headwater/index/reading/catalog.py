@@ -84,7 +84,7 @@ class Catalog:
     def tagged_by(self, names: Iterable[Name]) -> list[TagsFacet]:
         """Return the newest tags facet of each producer on each of these names."""
         table = TagTable(self._sql, self.live.names)
-        return [facet for name in names for facet in table.newest_of(name) if facet.order[1] <= self._until]
+        return [facet for name in names for facet in table.newest_of(name, self._until)]
 
     def job(self, name: Name) -> JobRow | None:
         """Return a job by its key, by the name people see, or as one of its runs was sent."""

@@ -19,7 +19,7 @@ from headwater.questions.answers.answer_parts import (
     Time,
     Via,
 )
-from headwater.questions.answers.run_answers import RunStatistics
+from headwater.questions.answers.run_detail_answers import RunStatistics
 
 
 class ReachedColumn(AnswerStruct):

@@ -19,11 +19,11 @@ export const queryClient = new QueryClient({
   },
 });
 
-/** Ask a question of our own API; `enabled: false` waits. */
+/** Ask a question of our own API; `enabled: false` waits, what is static is asked once. */
 export function useQuestion<N extends Question>(
   name: N,
   query: Asked<N>,
-  options: { enabled?: boolean } = {},
+  options: { enabled?: boolean; staleTime?: 'static' } = {},
 ): UseQueryResult<Answer<N>> {
   return useQuery({ queryKey: [name, query], queryFn: ({ signal }) => ask(name, query, signal), ...options });
 }

@@ -12,7 +12,7 @@ const ONE = '?namespace=n&dataset=d&name=d&column=c&id=1&q=x&job=d&run=1&sink=s'
 const MORE = [
   '/?window=7d', '/lineage?since=2026-03-01', '/lineage?dataset=d&up=1&since=2026-03-01T00:00:00Z', `/lineage${ONE}&toDataset=e`,
   '/surface?exposure=unknown&since=never', '/surface?exposure=once_exposed', '/unused?verdict=used', '/unused?strict=true',
-  '/diff?from=never', '/diff?from=2026-03-01&to=2026-04-01', '/nowhere',
+  '/diff?from=never', '/diff?from=last_green:load', '/connect?producer=curl', '/diff?from=2026-03-01&to=2026-04-01', '/nowhere',
 ]; // prettier-ignore
 const NEEDS_ONE = new Set(['dataset', 'job', 'run', 'search']);
 

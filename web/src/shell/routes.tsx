@@ -21,6 +21,7 @@ const PAGES: RouteObject[] = [
   { path: 'events', lazy: async () => ({ Component: (await import('../pages/Events')).Events }) },
   { path: 'rejected', lazy: async () => ({ Component: (await import('../pages/Rejected')).Rejected }) },
   { path: 'unreported', lazy: async () => ({ Component: (await import('../pages/Unreported')).Unreported }) },
+  { path: 'connect', lazy: async () => ({ Component: (await import('../pages/Connect')).Connect }) },
   { path: 'sinks', lazy: async () => ({ Component: (await import('../pages/Sinks')).Sinks }) },
   { path: 'keys', lazy: async () => ({ Component: (await import('../pages/Keys')).Keys }) },
   { path: 'settings', lazy: async () => ({ Component: (await import('../pages/Settings')).Settings }) },

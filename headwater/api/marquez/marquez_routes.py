@@ -18,7 +18,7 @@ from starlette.routing import Route
 from headwater.access import Caller, Role
 from headwater.api.acts import Recorder, actor_of, outcome_of
 from headwater.api.freshness import FreshnessMeter
-from headwater.api.index_news import now_us
+from headwater.api.index_news import WITHIN_S, now_us
 from headwater.api.marquez import (
     datasets,
     declared_writes,
@@ -62,7 +62,8 @@ register_url_convertor("anything", _Anything())
 
 Answering = Callable[[Asked], Any]
 
-_MAX_BODY = 64 << 10
+_MAX_BODY = 4 << 20
+"""Bytes of the body of a change: a dataset of 10,000 columns with their descriptions."""
 _DATASET = "namespaces/{namespace}/datasets/{dataset}"
 _JOB = "namespaces/{namespace}/jobs/{job}"
 
@@ -135,6 +136,7 @@ class MarquezApi:
         self._freshness = freshness
         self._writing = writing
         self._one_at_a_time, self._noting = threading.Lock(), asyncio.Lock()
+        self._notes = set[asyncio.Task[None]]()
         self._v1 = _compile({**_ROUTES, "search": {"GET": partial(marquez_search.search, things)}})
         self._v2 = _compile({
             "jobs": {"GET": partial(marquez_search.search_jobs, things)},
@@ -176,6 +178,13 @@ class MarquezApi:
         said = actor_of(request, caller), f"marquez {request.method}", request.url.path, outcome_of(status), ""
         async with self._noting:  # several at once would only get into each other's way
             await asyncio.to_thread(self._record, *said)
+
+    async def _noted(self, note: Coroutine[Any, Any, None]) -> None:
+        """Wait for a note, no longer than for the index: what comes all at once is written down after the answer."""
+        task = asyncio.create_task(note)
+        self._notes.add(task)
+        task.add_done_callback(self._notes.discard)
+        await asyncio.wait({task}, timeout=WITHIN_S)
 
     async def _admit(self, request: Request) -> Caller:
         key = await self._access.find(dict(request.headers), request.url.query, request.method)
@@ -233,9 +242,9 @@ class MarquezApi:
         for event in found.events:
             status, said = await self._writing.post(msgspec.json.encode(event), carried, request.url.query)
             if status != 200:
-                await asyncio.gather(*([note(status)] if note else ()))
+                await asyncio.gather(*([self._noted(note(status))] if note else ()))
                 return json_response(status, {"code": status, "message": said.decode()})
-        noted = [note(found.status)] if note else []
+        noted = [self._noted(note(found.status))] if note else []
         is_seen, *_ = await asyncio.gather(self._writing.news.shows(now_us()), *noted)
         if not is_seen:
             return json_response(found.status, found.answer, WAITS)

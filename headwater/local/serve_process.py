@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from headwater.api.index_news import IndexNews
-from headwater.api.marquez.change_events import Writing
+from headwater.api.marquez.marquez_writing import Writing
 from headwater.errors import HeadwaterError, LogUnavailable
 from headwater.eventlog import Log
 from headwater.eventlog.folder_claims import ClaimCheck

@@ -27,6 +27,7 @@ from headwater.questions import parameters as p
 from headwater.questions import things
 from headwater.questions.answers import (
     column_answers,
+    health_answers,
     hierarchy_answers,
     lineage_answers,
     list_answers,
@@ -43,6 +44,13 @@ from headwater.questions.declaring import question
 from headwater.questions.differences import difference
 from headwater.questions.exposure import Place, exposures, look_for
 from headwater.questions.facet_values import newest_facets, sql_of_run
+from headwater.questions.health_lists import (
+    health_of_dataset,
+    health_of_job,
+    health_of_shown,
+    left_by_run,
+    unhealthy,
+)
 from headwater.questions.hierarchy import hierarchy as tree_of
 from headwater.questions.job_dependencies import dependencies_of
 from headwater.questions.job_graph import JobBounds, JobKnowledge, job_graph
@@ -68,6 +76,8 @@ from headwater.questions.why import why
 _SQL_SHOWN = 5
 _EVENTS_SHOWN = 50
 _EXPANDED = 200
+_LEFT = 200
+NOW = AsOf()
 
 
 class QuestionSources(Protocol):
@@ -232,7 +242,33 @@ def run(sources: QuestionSources, *, run: p.RunId) -> lineage_answers.RunLineage
     """Show why a run failed, what it read and who had written it, what it wrote and who read that, and its parts."""
     key, places = sources.open_views.now(lambda live, _: RunHistory(live).find(run))
     words = read_words(sources.bronze, sources.rules().rules.names, places)
-    return sources.open_views.now(lambda live, _: run_lineage(RunHistory(live), key, words))
+    with sources.open_views.catalog(NOW) as (here, live):
+        left = left_by_run(here, live, key, time.time_ns() // 1000, _LEFT)
+        return run_lineage(RunHistory(live), key, words, left)
+
+
+@question("health")
+def health(
+    sources: QuestionSources, *, namespace: p.OfEither = None, dataset: p.AnyDataset = None, job: p.AnyJob = None,
+    status: p.HealthStatus = None, limit: p.Limit = 1_000,
+) -> health_answers.HealthAnswer:  # fmt: skip
+    """Tell how a dataset or a job fares, or what does not fare well: failed, late by its rhythm, stale behind those."""
+    if dataset and job:
+        raise WrongQuestion("Both dataset= and job= are given. Ask for one of them.")
+    now_us = time.time_ns() // 1000
+    with sources.open_views.catalog(NOW) as (here, live):
+        if dataset:
+            return health_of_dataset(here, live, Subject(namespace, dataset), now_us, limit)
+        if job:
+            return health_of_job(here, live, (namespace, job), now_us, limit)
+        return unhealthy(here, live, now_us, status, limit)
+
+
+@question("health/shown", called=None)
+def health_shown(sources: QuestionSources, *, of: p.Drawn = ()) -> health_answers.HealthOfShown:
+    """Tell how those fare that are drawn."""
+    with sources.open_views.catalog(NOW) as (here, live):
+        return health_of_shown(here, live, of, time.time_ns() // 1000)
 
 
 @question("readers")

@@ -9,8 +9,8 @@ from starlette.routing import Route
 
 from headwater.api.app import ReadApi, ReadFrom, SendAgain
 from headwater.api.live_feed import Live
-from headwater.api.marquez.change_events import Writing
 from headwater.api.marquez.marquez_routes import MarquezApi
+from headwater.api.marquez.marquez_writing import Writing
 from headwater.api.sign_in_routes import SignInRoutes
 from headwater.eventlog import Readers
 from headwater.identity.key_desk import KeyDesk

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from headwater.access import Caller
 from headwater.api.acts import Recorder, actor_of, outcome_of
 from headwater.api.index_news import WITHIN_S, now_us
-from headwater.api.marquez.change_events import WAITS, Write, Writing
+from headwater.api.marquez.marquez_writing import WAITS, Write, Writing
 from headwater.api.marquez.requests import Refused
 from headwater.api.refusing import json_response
 

@@ -8,8 +8,8 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from headwater.api.marquez import jobs, namespaces
-from headwater.api.marquez.change_events import Json, Write, body_of
 from headwater.api.marquez.datasets import get_dataset
+from headwater.api.marquez.marquez_writing import Json, Write, body_of
 from headwater.api.marquez.requests import Answer, Asked, not_found
 from headwater.api.marquez.run_answers import find_run
 from headwater.events.times import iso

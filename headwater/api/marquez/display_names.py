@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from headwater.api.marquez.change_events import Write
+from headwater.api.marquez.marquez_writing import Write
 
 _GUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _ID = re.compile(rf"(?<=abfss://){_GUID}(?=@onelake\.)|(?:\A|(?<=:)|(?<=\.com/)){_GUID}(?=/)")

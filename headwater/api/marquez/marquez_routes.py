@@ -29,11 +29,11 @@ from headwater.api.marquez import (
     stats,
     writes,
 )
-from headwater.api.marquez.change_events import Write, Writing
 from headwater.api.marquez.change_taker import ChangeTaker
 from headwater.api.marquez.column_lineage import get_column_lineage
 from headwater.api.marquez.decoded_paths import Pieces, names_in, pieces_of
 from headwater.api.marquez.display_names import displayed
+from headwater.api.marquez.marquez_writing import Write, Writing
 from headwater.api.marquez.requests import Asked, LookAgain, Refused, Unknown, as_of, no_such_page
 from headwater.api.marquez.table_lineage import get_lineage
 from headwater.api.refusing import AGAIN, json_response

@@ -7,9 +7,9 @@ from uuid import uuid4
 
 from msgspec import Struct
 
-from headwater.api.marquez.change_events import Write, body_of
 from headwater.api.marquez.declared_writes import event_of, run_event
 from headwater.api.marquez.jobs import find_job, sides_of
+from headwater.api.marquez.marquez_writing import Write, body_of
 from headwater.api.marquez.requests import Answer, Asked, Refused, Unknown, time_us
 from headwater.api.marquez.run_answers import CREATED, STATES, find_run, get_run, run_json
 from headwater.events.times import iso

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from headwater.api.marquez.change_events import Json, Write, body_of
 from headwater.api.marquez.datasets import columns_json, dataset_json, get_dataset
 from headwater.api.marquez.jobs import find_job, get_job, job_json
+from headwater.api.marquez.marquez_writing import Json, Write, body_of
 from headwater.api.marquez.namespaces import get_namespace
 from headwater.api.marquez.requests import Asked, not_found
 from headwater.index.writing import announced_changes

@@ -47,14 +47,14 @@ class _Difference(NamedTuple):
         return "added" if self.before is None else "removed" if self.after is None else "changed"
 
 
-class Only(NamedTuple):
+class OnlyChanges(NamedTuple):
     """What alone is listed of it; everything is counted."""
 
     thing: ChangedThing | None = None
     change: ChangeWord | None = None
 
 
-def changes_between(live: LiveGraph, since_us: int, until_us: int | None, only: Only, page: ListPage) -> Changes:
+def changes_between(live: LiveGraph, since_us: int, until_us: int | None, only: OnlyChanges, page: ListPage) -> Changes:
     """Answer what is other at one moment than at another, newest first; None: now.
 
     Raises WrongQuestion where the first is not before the second.

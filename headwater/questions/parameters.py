@@ -93,3 +93,8 @@ AnyJob = Annotated[str | None, Help("A job by its name; without it all.")]
 System = Annotated[bool, Help("also tables that databases keep of themselves, such as information_schema.")]
 Offset = Annotated[int, Help("Leave out so many.", 0, 1_000_000)]
 Expand = Annotated[tuple[str, ...], Help("Id of a group to be opened; may come several times.")]
+OfEither = Annotated[str | None, Help("Namespace of the dataset or job; may be left out where the name is enough.")]
+HealthStatus = Annotated[
+    Literal["failed", "late", "stale"] | None, Help("Only these; without it all that are not well.")
+]
+Drawn = Annotated[tuple[str, ...], Help('What is drawn, as ["dataset","NAMESPACE","NAME"] or ["job", …]; 100 at most.')]

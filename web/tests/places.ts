@@ -27,6 +27,7 @@ const SHOWN: Record<string, string> = {
   job: at('/job', JOB),
   run: at('/run', { id: RUN }),
   diff: '/diff?from=2026-11-21T10:40:00.000Z',
+  connect: '/connect?producer=spark-submit',
   nowhere: '/nowhere',
 };
 

@@ -12,7 +12,7 @@ const ONE = '?namespace=n&dataset=d&name=d&column=c&id=1&q=x&job=d&run=1&sink=s'
 const MORE = [
   '/?window=7d', '/lineage?since=2026-03-01', '/lineage?dataset=d&up=1&since=2026-03-01T00:00:00Z', `/lineage${ONE}&toDataset=e`,
   '/surface?exposure=unknown&since=never', '/surface?exposure=once_exposed', '/unused?verdict=used', '/unused?strict=true',
-  '/diff?from=never', '/diff?from=last_green:load', '/connect?producer=curl', '/diff?from=2026-03-01&to=2026-04-01', '/nowhere',
+  '/diff?from=never', '/diff?from=last_green:load', '/connect?producer=curl', '/diff?from=2026-03-01&to=2026-04-01', '/health?status=late', '/nowhere',
 ]; // prettier-ignore
 const NEEDS_ONE = new Set(['dataset', 'job', 'run', 'search']);
 
@@ -58,7 +58,7 @@ async function open(address: string, pages?: RouteObject[]): Promise<void> {
   await waitFor(() => {
     expect(document.querySelector('h1, .failure')).not.toBeNull();
     expect(document.querySelector('.state.loading, .chart:empty')).toBeNull();
-  }, { timeout: 10_000 }); // prettier-ignore
+  }, { timeout: 60_000 }); // prettier-ignore
 }
 
 const fault = (): string | undefined => screen.queryAllByText(/^This page failed/)[0]?.textContent;
@@ -80,7 +80,7 @@ test.each(PAGES)('%s shows every answer that the types allow', { timeout: 120_00
   }
 });
 
-test('what happens now is shown in every form that it may have', async () => {
+test('what happens now is shown in every form that it may have', { timeout: 120_000 }, async () => {
   answerBy(0);
   for (const [kind, name] of [['run', 'RunHappened'], ['edge', 'EdgeHappened'], ['rejected', 'RejectedHappened']] as const)
     for (const value of shapesOf(name).slice(0, 10)) feed.add({ id: '1-1', kind, value } as never);

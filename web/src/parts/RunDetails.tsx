@@ -2,7 +2,7 @@
 import type { Schemas } from '../api/client';
 import { useAddress } from '../api/hooks';
 import { DataTable } from './DataTable';
-import { bytes, count } from './format';
+import { bytes, count, time } from './format';
 import { DatasetLink } from './Names';
 import { Section } from './Page';
 import { Answered } from './States';
@@ -26,7 +26,7 @@ export function RunDetails({ id }: { id: string }) {
 function Told({ told }: { told: Details }) {
   const rows = [
     ['Started by', told.started_by], ['Application id', told.application], ['Attempt', told.attempt === null ? null : String(told.attempt)],
-    ['Nominal time', [told.nominal_start, told.nominal_end].filter(Boolean).join(' – ') || null], ['Engine', told.engine],
+    ['Nominal time', [told.nominal_start, told.nominal_end].map((each) => time(each) || each).filter(Boolean).join(' – ') || null], ['Engine', told.engine],
   ] as const; // prettier-ignore
   const said = rows.filter(([, text]) => text !== null);
   if (!said.length && !told.links.length) return null;

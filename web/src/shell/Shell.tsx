@@ -16,7 +16,7 @@ const KeyPrompt = lazy(() => loaded(() => import('./KeyPrompt')));
 
 const PAGES = [
   ['/', 'Overview'], ['/lineage', 'Lineage'], ['/surface', 'Masking surface'], ['/unused', 'Unused columns'],
-  ['/diff', 'Changes'], ['/coverage', 'Coverage'], ['/events', 'Events'], ['/rejected', 'Rejected'],
+  ['/diff', 'Changes'], ['/health', 'Health'], ['/coverage', 'Coverage'], ['/events', 'Events'], ['/rejected', 'Rejected'],
   ['/unreported', 'Not reported'], ['/connect', 'Connect'],
   ['/sinks', 'Sinks'], ['/keys', 'Keys'], ['/settings', 'Settings'],
 ] as const; // prettier-ignore

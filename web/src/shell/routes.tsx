@@ -17,6 +17,7 @@ const PAGES: RouteObject[] = [
   { path: 'surface', lazy: async () => ({ Component: (await import('../pages/Surface')).Surface }) },
   { path: 'unused', lazy: async () => ({ Component: (await import('../pages/Unused')).Unused }) },
   { path: 'diff', lazy: async () => ({ Component: (await import('../pages/Diff')).Diff }) },
+  { path: 'health', lazy: async () => ({ Component: (await import('../pages/Health')).Health }) },
   { path: 'coverage', lazy: async () => ({ Component: (await import('../pages/Coverage')).Coverage }) },
   { path: 'events', lazy: async () => ({ Component: (await import('../pages/Events')).Events }) },
   { path: 'rejected', lazy: async () => ({ Component: (await import('../pages/Rejected')).Rejected }) },

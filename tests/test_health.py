@@ -167,7 +167,9 @@ def events() -> Iterator[bytes]:
     ):
         yield wrote("load_now_and_then", second, "now_and_then", "feed")
     yield wrote("load_once", NOW - 60 * DAY, "once", "feed")
-    yield wrote("hangs", NOW - 30 * HOUR, "nothing", kind="START")
+    for job, kinds in {"hangs": ["START"], "hangs_now": ["COMPLETE", "START"]}.items():
+        for number, kind in enumerate(kinds):
+            yield wrote(job, NOW - 40 * HOUR + number * HOUR, job, kind=kind)
     yield body(run_event("COMPLETE", at(NOW - 2 * DAY), WHOLE, ("dag", "nightly")))
     told = {"parent": parent(WHOLE, ("dag", "nightly"), WHOLE)}
     yield wrote("nightly.part", NOW - 2 * DAY - 60, "part", "feed", run_facets=told)
@@ -220,9 +222,9 @@ def _of(ask: Callable[..., Any], name: str) -> Any:
         ("late", "late", "late by 2 d, usually every 1 d"),
         ("behind", "late", "late by 1 d 23 h"),
         ("weekly", "ok", "usually every 7 d"),
-        ("skewed", "unknown", "1 writes that completed are known"),
+        ("skewed", "unknown", "1 of the 6 completed writes"),
         ("now_and_then", "unknown", "no rhythm"),
-        ("once", "unknown", "1 writes that completed are known"),
+        ("once", "unknown", "1 of the 6 completed writes"),
         ("feed", "unknown", "no run that completed is seen to write it"),
     ],
 )
@@ -260,8 +262,9 @@ def test_a_job_fares_by_its_runs_and_says_whose_it_is(ask: Callable[..., Any]) -
         "tags": [{"key": "tier", "value": "gold"}],
     }
     assert ask(health_of_job, (None, "load_late"), NOW_US, 100)["items"][0]["status"] == "late"
-    (lost,) = ask(health_of_job, ("etl", "hangs"), NOW_US, 100)["items"]
-    assert (lost["status"], lost["last_run"]["state"]) == ("failed", "LOST")
+    for job, status in (("hangs", "unknown"), ("hangs_now", "failed")):
+        (lost,) = ask(health_of_job, ("etl", job), NOW_US, 100)["items"]
+        assert (lost["status"], lost["last_run"]["state"]) == (status, "LOST"), "who never ended may never say so"
 
 
 @pytest.mark.slow
@@ -271,12 +274,13 @@ def test_the_list_is_of_what_does_not_fare_well_and_says_the_same_as_each(ask: C
     assert listed == {
         ("dataset", "base"): "failed", ("dataset", "mid"): "stale", ("dataset", "end"): "stale",
         ("dataset", "late"): "late", ("dataset", "behind"): "late", ("job", "load_base"): "failed",
-        ("job", "load_late"): "late", ("job", "load_behind"): "late", ("job", "hangs"): "failed",
+        ("job", "load_late"): "late", ("job", "load_behind"): "late", ("job", "hangs_now"): "failed",
+        ("dataset", "hangs_now"): "failed",
         ("job", "nightly"): "failed",
     }  # fmt: skip
-    assert found["statuses"] == {"failed": 4, "late": 4, "stale": 2}
-    assert (found["totalCount"], found["truncated"]) == (10, False)
-    assert [each["status"] for each in found["items"]] == ["failed"] * 4 + ["late"] * 4 + ["stale"] * 2
+    assert found["statuses"] == {"failed": 5, "late": 4, "stale": 2}
+    assert (found["totalCount"], found["truncated"]) == (11, False)
+    assert [each["status"] for each in found["items"]] == ["failed"] * 5 + ["late"] * 4 + ["stale"] * 2
     for (kind, name), status in listed.items():
         if kind == "dataset":
             assert _of(ask, name)["items"][0]["status"] == status

@@ -154,6 +154,8 @@ def test_a_recorded_failure_of_spark_shows_pythons_error_first(data: Path) -> No
     first, python, stage = error["causes"]
     assert first["what"] == ZERO
     assert first["trace"][-2].endswith("map(lambda x:1//0).count())")
+    assert first["telling"] == first["trace"][-6:], "Python raised at the end of its trace"
+    assert stage["telling"] == stage["trace"][:6], "Java at the beginning"
     assert python["what"] == "org.apache.spark.api.python.PythonException"
     assert stage["what"].startswith("org.apache.spark.SparkException: Job aborted due to stage failure")
     assert "Traceback" not in stage["what"]

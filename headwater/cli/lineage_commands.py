@@ -35,9 +35,6 @@ _OTHER_RUN = ("namespace", "dataset", "run.id", "run.time", "run.job.name")
 _HEALTH = ("status", "kind", "namespace", "name", "reason", "last_success", "last_run.state", "last_run.id")
 _LEFT = ("distance", "namespace", "dataset", "last_success", "is_written_since")
 _TEST = ("facet", "dataset.dataset", "column", "name", "severity", "expected", "actual", "description")
-_FRAMES = 6
-"""Lines of each exception that are printed."""
-
 _CHILD = ("id", "time", "state", "job.name")
 
 
@@ -122,8 +119,8 @@ def _health(found: Any, as_json: bool, given: Given) -> None:
 
 
 def _cause(cause: Any) -> list[str]:
-    trace, more = cause["trace"][:_FRAMES], cause["lines_left_out"] + len(cause["trace"]) - _FRAMES
-    return [cause["what"], *trace, *([f"    … {more} more lines: --json"] if more > 0 else [])]
+    telling, more = cause["telling"], cause["lines_left_out"] + len(cause["trace"]) - len(cause["telling"])
+    return [cause["what"], *telling, *([f"    … {more} more lines: --json"] if more else [])]
 
 
 @app.command()

@@ -27,6 +27,11 @@ class Raised(NamedTuple):
     what: str
     trace: tuple[str, ...]
 
+    @property
+    def is_python(self) -> bool:
+        """Tell whether its last lines are next to where it was raised, not its first."""
+        return self.trace[:1] == (_TRACEBACK,)
+
 
 def causes(text: str) -> list[Raised]:
     """Return the exceptions of a printed stack trace, the cause of all first; none of a text without frames."""

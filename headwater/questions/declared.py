@@ -285,7 +285,7 @@ def readers(
         return usage(DatasetReaders(live, found), found, since_us, until_us, limit=limit)
 
 
-@question("runs/{run}/details", called="run_details", reads_lake=True)
+@question("runs/{run}/details", called="run-details", reads_lake=True)
 def run_details(sources: QuestionSources, *, run: p.RunId) -> run_detail_answers.RunDetails:
     """Show who started a run, as which application, where its log is, and how many rows, bytes and files it moved."""
     key = sources.open_views.now(lambda live, _: RunHistory(live).key(run))

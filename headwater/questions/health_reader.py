@@ -20,6 +20,7 @@ FARTHEST = 1_000
 _NAMED = 5
 _SECOND = 1_000_000
 _NO_RHYTHM = Punctuality("unknown", "no run that completed is seen to write it")
+_NEVER = Punctuality("unknown", "no run of it is known to have completed")
 
 
 class Own(NamedTuple):
@@ -91,8 +92,12 @@ class HealthReader:
         success = writes[0] if writes else None
         newest = max(runs, key=lambda run: run.time_us, default=None)
         times = times_of(writes)
-        found = punctuality(times, self._now, first() or times[0], silence) if times else _NO_RHYTHM
-        failed = [run for run in runs if run.failed and (success is None or run.time_us > success.time_us)]
+        found = punctuality(times, self._now, first() or times[0], silence) if times else _NEVER
+        failed = [
+            run
+            for run in runs
+            if run.failed and (run.state != "LOST" if success is None else run.time_us > success.time_us)
+        ]
         if failed:
             last_failed = max(failed, key=lambda run: run.time_us)
             reason = f"the newest run is {last_failed.state} and nothing has completed since; {found.reason}"

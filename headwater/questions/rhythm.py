@@ -56,7 +56,7 @@ def times_of(writes: Iterable[RanWrite]) -> list[int]:
 def rhythm_of(times: Sequence[int]) -> Rhythm | str:
     """Return the rhythm of writes, oldest first, or why none is known."""
     if len(times) < LEAST:
-        return f"{len(times)} writes that completed are known, and a rhythm needs {LEAST}"
+        return f"{len(times)} of the {LEAST} completed writes or runs that a rhythm needs are known"
     intervals = [later - earlier for earlier, later in pairwise(times)]
     usual = median(intervals)
     spread = _TO_DEVIATION * median(abs(each - usual) for each in intervals)

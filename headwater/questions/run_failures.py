@@ -16,8 +16,8 @@ from headwater.questions.answers.answer_parts import Dataset
 from headwater.questions.answers.lineage_answers import ErrorCause, FailedTest, RunError
 from headwater.questions.facet_values import told_together
 
-_MESSAGE, _LINE, _LINES, _TOLD = 4_000, 1_000, 200, 50
-"""Most characters of a message and of a line, lines of one exception, errors or tests."""
+_MESSAGE, _LINE, _LINES, _TELLING, _TOLD = 4_000, 1_000, 200, 6, 50
+"""Most characters of a message and of a line, lines of one exception, of them the telling ones, errors or tests."""
 
 
 class RunWords(NamedTuple):
@@ -69,5 +69,8 @@ def _error(told: ToldError) -> RunError:
 
 
 def _cause(raised: Raised) -> ErrorCause:
-    shown = [line[:_LINE] for line in raised.trace[:_LINES]]
-    return ErrorCause(raised.what[:_LINE], shown, len(raised.trace) - len(shown))
+    near, kept = (
+        (slice(-_TELLING, None), slice(-_LINES, None)) if raised.is_python else (slice(_TELLING), slice(_LINES))
+    )
+    shown = [line[:_LINE] for line in raised.trace[kept]]
+    return ErrorCause(raised.what[:_LINE], shown[near], shown, len(raised.trace) - len(shown))

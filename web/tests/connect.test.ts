@@ -19,7 +19,7 @@ test('an empty lake offers what to copy, explains a refusal, sends a test event 
   await useKey('of-a-reader');
   await page.goto(headwater.url);
   await page.getByRole('button', { name: 'curl' }).click();
-  await page.getByRole('region', { name: 'curl' }).getByText(`curl --fail-with-body ${headwater.url}/api/v1/lineage`).waitFor();
+  await page.getByRole('group', { name: 'curl' }).getByText(`curl --fail-with-body ${headwater.url}/api/v1/lineage`).waitFor();
   expect(await barriers(page)).toEqual([]);
   await page.getByRole('button', { name: 'Send a test event' }).click();
   await page.getByRole('alert').getByText('write').first().waitFor();
@@ -43,7 +43,7 @@ test('what was copied is what is shown', async () => {
   await settled(page);
   await page.getByRole('button', { name: 'Copy' }).click();
   await page.getByText('Copied').waitFor();
-  const shown = await page.getByRole('region', { name: 'spark-submit' }).textContent();
+  const shown = await page.getByRole('group', { name: 'spark-submit' }).textContent();
   expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(shown);
   expect(shown).toContain(headwater.url);
 });

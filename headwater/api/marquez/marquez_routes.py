@@ -3,12 +3,11 @@
 import asyncio
 import re
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
-import msgspec
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -16,9 +15,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from headwater.access import Caller, Role
-from headwater.api.acts import Recorder, actor_of, outcome_of
+from headwater.api.acts import Recorder
 from headwater.api.freshness import FreshnessMeter
-from headwater.api.index_news import now_us
 from headwater.api.marquez import (
     datasets,
     declared_writes,
@@ -31,10 +29,11 @@ from headwater.api.marquez import (
     stats,
     writes,
 )
+from headwater.api.marquez.change_taker import ChangeTaker
 from headwater.api.marquez.column_lineage import get_column_lineage
 from headwater.api.marquez.decoded_paths import Pieces, names_in, pieces_of
 from headwater.api.marquez.display_names import displayed
-from headwater.api.marquez.marquez_writing import WAITS, Write, Writing
+from headwater.api.marquez.marquez_writing import Write, Writing
 from headwater.api.marquez.requests import Asked, LookAgain, Refused, Unknown, as_of, no_such_page
 from headwater.api.marquez.table_lineage import get_lineage
 from headwater.api.refusing import AGAIN, json_response
@@ -62,7 +61,8 @@ register_url_convertor("anything", _Anything())
 
 Answering = Callable[[Asked], Any]
 
-_MAX_BODY = 64 << 10
+_MAX_BODY = 4 << 20
+"""Bytes of the body of a change: a dataset of 10,000 columns with their descriptions."""
 _DATASET = "namespaces/{namespace}/datasets/{dataset}"
 _JOB = "namespaces/{namespace}/jobs/{job}"
 
@@ -108,7 +108,6 @@ _ROUTES: dict[str, dict[str, Answering]] = {
         "GET": namespaces.get_namespace, "PUT": declared_writes.put_namespace, "DELETE": writes.delete_namespace,
     },
 }  # fmt: skip
-_Note = Callable[[int], Coroutine[Any, Any, None]]
 _OF_PRODUCERS = {declared_writes.put_dataset, declared_writes.put_job, run_writes.create_run, *_MARKED.values()}
 """What a key of the roles `write` and `read` may do: the events that it comes to it may send itself."""
 
@@ -128,13 +127,12 @@ class MarquezApi:
         writing: Writing | None,
     ):
         """record: writes down who changed what; writing: None where this process only reads."""
-        self._record = record
         self._open_views = open_views
         self._bronze = bronze
         self._access = access
         self._freshness = freshness
-        self._writing = writing
-        self._one_at_a_time, self._noting = threading.Lock(), asyncio.Lock()
+        self._changes = ChangeTaker(record, writing)
+        self._one_at_a_time = threading.Lock()
         self._v1 = _compile({**_ROUTES, "search": {"GET": partial(marquez_search.search, things)}})
         self._v2 = _compile({
             "jobs": {"GET": partial(marquez_search.search_jobs, things)},
@@ -166,16 +164,11 @@ class MarquezApi:
             found = await asyncio.to_thread(self._answer, answer, path, request, body)
             if not isinstance(found, Write):
                 return found
-            note = None if answer in _OF_PRODUCERS else partial(self._note, request, caller)
-            return await self._write(found, path, request, note)
+            actor = None if answer in _OF_PRODUCERS else caller
+            again = partial(self._answer, found.again or answer, path, request, b"")
+            return await self._changes.take(found, request, actor, again)
         except Refused as error:
             return json_response(error.status, error.body)
-
-    async def _note(self, request: Request, caller: Caller, status: int) -> None:
-        """Write down that a tag was set, or something deleted: by its address, which says on what."""
-        said = actor_of(request, caller), f"marquez {request.method}", request.url.path, outcome_of(status), ""
-        async with self._noting:  # several at once would only get into each other's way
-            await asyncio.to_thread(self._record, *said)
 
     async def _admit(self, request: Request) -> Caller:
         key = await self._access.find(dict(request.headers), request.url.query, request.method)
@@ -220,33 +213,6 @@ class MarquezApi:
             found = answer(Asked(path, request.query_params, view, Catalog(live, as_of_us), body))
             return displayed(found, view.rules.names.onelake_names)
 
-    async def _write(self, found: Write, path: Mapping[str, str], request: Request, note: _Note | None) -> Response:
-        """Append the events of a change; answer once questions see them, or say that they do not yet.
-
-        note: writes the change down; None for what the key of an event says itself.
-        """
-        if self._writing is None:
-            raise Refused(
-                405, {"code": 405, "message": "This instance only reads. Change it where events are received."}
-            )
-        carried = {name: request.headers[name] for name in _CREDENTIALS if name in request.headers}
-        for event in found.events:
-            status, said = await self._writing.post(msgspec.json.encode(event), carried, request.url.query)
-            if status != 200:
-                await asyncio.gather(*([note(status)] if note else ()))
-                return json_response(status, {"code": status, "message": said.decode()})
-        noted = [note(found.status)] if note else []
-        is_seen, *_ = await asyncio.gather(self._writing.news.shows(now_us()), *noted)
-        if not is_seen:
-            return json_response(found.status, found.answer, WAITS)
-        if found.again is None:
-            return json_response(found.status, found.answer)
-        shown = await asyncio.to_thread(self._answer, found.again, path, request, b"")
-        if isinstance(shown, Write) or shown.status_code != 200:
-            return json_response(found.status, found.answer, WAITS)
-        shown.status_code = found.status
-        return shown
-
 
 def _require(caller: Caller, *roles: Role) -> None:
     for role in roles:
@@ -255,7 +221,6 @@ def _require(caller: Caller, *roles: Role) -> None:
 
 
 _READING = ("GET", "HEAD")
-_CREDENTIALS = ("authorization", "x-functions-key", "user-agent")
 _Table = list[tuple[re.Pattern[str], Pieces, dict[str, Answering]]]
 
 

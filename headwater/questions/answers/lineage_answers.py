@@ -179,9 +179,13 @@ class WrittenByRun(AnswerStruct):
 
 
 class ErrorCause(AnswerStruct):
-    """An exception of a chain: what it says, and the first lines that tell more of it, such as its frames."""
+    """An exception of a chain: what it says, and the lines that tell more of it, such as its frames.
+
+    telling: of these the few next to where it was raised: the first of Java, the last of Python.
+    """
 
     what: str
+    telling: list[str]
     trace: list[str]
     lines_left_out: Count
 

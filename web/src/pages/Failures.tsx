@@ -6,8 +6,6 @@ import { DataTable } from '../parts/DataTable';
 import { DatasetLink } from '../parts/Names';
 import { Section } from '../parts/Page';
 
-const FIRST = 6;
-
 export function Failures({ errors, tests }: { errors: readonly Schemas['RunError'][]; tests: readonly Schemas['FailedTest'][] }) {
   return (
     <>
@@ -26,17 +24,16 @@ export function Failures({ errors, tests }: { errors: readonly Schemas['RunError
 }
 
 function Cause({ cause, place }: { cause: Schemas['ErrorCause']; place: number }) {
-  const [first, rest] = [cause.trace.slice(0, FIRST), cause.trace.slice(FIRST)];
-  const more = rest.length + cause.lines_left_out;
+  const more = cause.trace.length - cause.telling.length + cause.lines_left_out;
   const label = `Stack trace of ${cause.what.slice(0, 80)}`;
   return (
     <div className="cause">
       {place > 0 && <p className="whole">which led to <bdi>{cause.what}</bdi></p>}
-      {first.length > 0 && <Code text={first.join('\n')} label={label} />}
+      {cause.telling.length > 0 && <Code text={cause.telling.join('\n')} label={label} />}
       {more > 0 && (
         <details>
-          <summary>{count(more)} more lines</summary>
-          <Code text={cause.lines_left_out ? [...rest, `… ${count(cause.lines_left_out)} lines stand in the facet below`].join('\n') : rest.join('\n')} label={`Rest of the ${label.toLowerCase()}`} />
+          <summary>The whole stack trace, {count(more)} more lines{cause.lines_left_out > 0 && `, ${count(cause.lines_left_out)} of them in the facet below alone`}</summary>
+          <Code text={cause.trace.join('\n')} label={`The whole ${label.toLowerCase()}`} />
         </details>
       )}
     </div>

@@ -8,7 +8,7 @@ import { Page } from '../parts/Page';
 import { Answered } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
 
-const FRESH_MS = 15_000;
+const FRESH_MS = 60_000; // it looks at every table and job
 const STATUSES = ['failed', 'late', 'stale'] as const;
 
 export function Health() {

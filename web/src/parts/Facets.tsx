@@ -20,7 +20,7 @@ export function Facets({ facets }: { facets: Sent }) {
 export function Code({ text, label }: { text: string; label: string }) {
   return (
     // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls must be reached by the keyboard
-    <pre tabIndex={0} role="region" aria-label={label}><code>{text}</code></pre>
+    <pre tabIndex={0} role="group" aria-label={label}><code>{text}</code></pre>
   );
 }
 

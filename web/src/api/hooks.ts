@@ -26,7 +26,7 @@ export const ownPace = (everyMs: number) => ({ meta: { ownPace: true }, staleTim
 export function useQuestion<N extends Question>(
   name: N,
   query: Asked<N>,
-  options: { enabled?: boolean; staleTime?: 'static' | number } & Omit<Partial<ReturnType<typeof ownPace>>, 'staleTime'> = {},
+  options: { enabled?: boolean; staleTime?: 'static' | number } & Partial<Omit<ReturnType<typeof ownPace>, 'staleTime'>> = {},
 ): UseQueryResult<Answer<N>> {
   return useQuery({ queryKey: [name, query], queryFn: ({ signal }) => ask(name, query, signal), ...options });
 }

@@ -48,6 +48,8 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     ("facets", {"entity": "dataset", "name": "columnLineage"}),
     ("names", {"namespace": "S3A://lake", "name": "/silver/customers/"}),
     ("run", {"run": "nothing/like?this"}),
+    ("changes", {"since": "2026-03-01T12:01:15Z", "until": "2026-03-01T12:01:45Z"}),
+    ("connect", {"url": "https://headwater.example"}),
 ]
 
 

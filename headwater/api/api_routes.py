@@ -21,7 +21,8 @@ from headwater.questions import declared
 from headwater.questions import parameters as p
 from headwater.questions.answers import list_answers
 from headwater.questions.composed import NewestPage
-from headwater.questions.declaring import Help, Microseconds, question, questions_in
+from headwater.questions.declaring import Help, question, questions_in
+from headwater.questions.moments import Microseconds
 from headwater.tables import EVENTS, REFUSED, REJECTED
 
 BASE = "/api/headwater/v1"

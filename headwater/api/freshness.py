@@ -62,6 +62,17 @@ class FreshnessMeter:
         with self._one_at_a_time:
             return self._waiting()
 
+    def oldest_unseen_us(self) -> int | None:
+        """Return when the oldest event was received that questions do not see (us, UTC), None where they see all.
+
+        Like `waiting`, and raises what it raises.
+        """
+        with self._one_at_a_time:
+            found = self._readers()
+            in_log = _oldest_us(found, self._bronze.watermarks([reader.source for reader in found]))
+            in_bronze = ahead(self._bronze, served_progress(self._home))[1]
+        return min((each_us for each_us in (*in_log, in_bronze) if each_us is not None), default=None)
+
     def answer(self) -> Freshness:
         """Answer what waits, and how far gold is; see docs/api.md."""
         with self._one_at_a_time:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from headwater.api.freshness import FreshnessMeter
-from headwater.api.shapes.operations import Overview, RunHealth, OverviewRun, Window
+from headwater.api.shapes.operations import Overview, OverviewRun, RunHealth, Window
 from headwater.errors import WrongQuestion
 from headwater.eventlog import LogReader, each
 from headwater.events.times import iso

@@ -30,7 +30,10 @@ _HEADERS = {
 """`masked` is not of the column: upstream a plaintext source may be behind a step that masks."""
 
 _DIFF = ("change", "from.dataset", "from.column", "to.dataset", "to.column", "type", "masked", "job.name")
+_CHANGES = ("time", "change", "thing", "namespace", "name", "column", "before", "after", "run")
 _OTHER_RUN = ("namespace", "dataset", "run.id", "run.time", "run.job.name")
+_HEALTH = ("status", "kind", "namespace", "name", "reason", "last_success", "last_run.state", "last_run.id")
+_LEFT = ("distance", "namespace", "dataset", "last_success", "is_written_since")
 _TEST = ("facet", "dataset.dataset", "column", "name", "severity", "expected", "actual", "description")
 _FRAMES = 6
 """Lines of each exception that are printed."""
@@ -61,12 +64,27 @@ def _unused(found: Any, as_json: bool, _: Given) -> None:
         _show_reasons(found)
 
 
+def _changes(found: Any, as_json: bool, _: Given) -> None:
+    title = f"Since {found['from']}: {_counted(found['counts']) or 'nothing changed'}"
+    show(found, as_json, lambda: table(title, found, _CHANGES))
+
+
+def _connect(found: Any, as_json: bool, _: Given) -> None:
+    if as_json:
+        show(found, as_json, lambda: None)
+    for each in found["items"] if not as_json else ():
+        sys.stdout.write(f"# {each['title']} ({each['where']})\n{each['text']}\n\n")
+
+
 def _run(found: Any, as_json: bool, _: Given) -> None:
     shown = {**found["run"], "job": f"{found['run']['job']['namespace']}/{found['run']['job']['name']}"}
     show(found, as_json, lambda: pairs("Run", shown))
     if not as_json:
         _show_failures(found)
         writers = [{**each, "run": each["written_by"]} for each in found["reads"]]
+        left = {"items": found["not_refreshed"]}
+        if left["items"]:
+            show(left, False, lambda: table("What it did not refresh", left, _LEFT))
         readers = [{**each, "run": run} for each in found["writes"] for run in each["read_by"] or [None]]
         show(writers, False, lambda: table("Reads, written by", {"items": writers}, _OTHER_RUN))
         show(readers, False, lambda: table("Writes, read by", {"items": readers}, _OTHER_RUN))
@@ -85,6 +103,22 @@ def _show_failures(found: Any) -> None:
         show(tests, False, lambda: table("Tests that failed", tests, _TEST))
     if found["sql"]:
         show(found, False, lambda: pairs("SQL", {"sql": found["sql"]}))
+
+
+def _health(found: Any, as_json: bool, given: Given) -> None:
+    is_one = bool(given["dataset"] or given["job"])
+    title = "Health" if is_one else f"Not well, {_counted(found['statuses'])}"
+    show(found, as_json, lambda: table(title, found, _HEALTH, {"last_run.job.name": "of job"}))
+    if not as_json:
+        about, waiting = found["about"] or {}, {"items": found["not_refreshed"]}
+        lists = {"owners": "name", "tags": "key"}
+        told = {**about, **{name: ", ".join(each[of] for each in about.get(name, ())) for name, of in lists.items()}}
+        told["source"] = (about.get("source") or {}).get("url")
+        if any(told.values()):
+            show(told, False, lambda: pairs("About it", {name: value for name, value in told.items() if value}))
+        if waiting["items"]:
+            show(waiting, False, lambda: table("Not refreshed since", waiting, _LEFT))
+    sys.exit(1 if any(each["status"] in ("failed", "late", "stale") for each in found["items"]) else 0)
 
 
 def _cause(cause: Any) -> list[str]:
@@ -164,5 +198,8 @@ command(app, declared.path, _path, also="Status 1 if it does not.")
 command(app, declared.surface, _surface, arguments=_SUBJECT, also="Status 1 if any became exposed since.")
 command(app, declared.unused, _unused, arguments=_SUBJECT)
 command(app, declared.run, _run)
+command(app, declared.health, _health, arguments=("dataset",), also="Status 1 if something does not fare well.")
 command(app, declared.facets, listed("Facets", ("runId", "namespace", "name", "eventTime", "facet")))
+command(app, declared.changes, _changes, options=("from_",))
+command(app, declared.connect, _connect)
 command(app, declared.search, joined=("q",))

@@ -57,8 +57,8 @@ def ends_of(
 class Between(NamedTuple):
     """Between which moments."""
 
-    from_: p.From
-    to: p.To = None
+    from_: p.FromMoment
+    to: p.ToMoment = None
 
 
 @composed

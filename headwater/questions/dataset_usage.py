@@ -7,7 +7,7 @@ from headwater.events.times import iso
 from headwater.index.reading.dataset_readers import DatasetReaders
 from headwater.lineage.names.dataset_name import Name
 from headwater.questions.answers.answer_parts import Dataset, Job
-from headwater.questions.answers.run_answers import DailyReads, Reader, Readers
+from headwater.questions.answers.run_detail_answers import DailyReads, ReaderItem, Readers
 from headwater.questions.run_details import user_of
 
 DAYS = 90
@@ -28,7 +28,7 @@ def usage(readers: DatasetReaders, dataset: Name, since_us: int, until_us: int, 
     for day, runs in by_day.items():
         by_week[day - timedelta(days=day.weekday())] += runs
     items = [
-        Reader(Job(*readers.job(job).parts), runs, _users(readers, job), iso(last_us))
+        ReaderItem(Job(*readers.job(job).parts), runs, _users(readers, job), iso(last_us))
         for runs, last_us, job in found[:limit]
     ]
     return Readers(

@@ -27,14 +27,16 @@ from headwater.questions import parameters as p
 from headwater.questions import things
 from headwater.questions.answers import (
     column_answers,
+    health_answers,
     hierarchy_answers,
     lineage_answers,
     list_answers,
     picture_answers,
     report_answers,
-    run_answers,
+    run_detail_answers,
     thing_answers,
 )
+from headwater.questions.changes import OnlyChanges, changes_between
 from headwater.questions.composed import Between, Ends, FoundPage, NewestPage, Walk
 from headwater.questions.coverage import coverage as coverage_of
 from headwater.questions.dataset_usage import DAYS, usage
@@ -42,6 +44,13 @@ from headwater.questions.declaring import question
 from headwater.questions.differences import difference
 from headwater.questions.exposure import Place, exposures, look_for
 from headwater.questions.facet_values import newest_facets, sql_of_run
+from headwater.questions.health_lists import (
+    health_of_dataset,
+    health_of_job,
+    health_of_shown,
+    left_by_run,
+    unhealthy,
+)
 from headwater.questions.hierarchy import hierarchy as tree_of
 from headwater.questions.job_dependencies import dependencies_of
 from headwater.questions.job_graph import JobBounds, JobKnowledge, job_graph
@@ -51,6 +60,7 @@ from headwater.questions.producer_setup import producer_setups
 from headwater.questions.reach import path as path_between
 from headwater.questions.reach import reach
 from headwater.questions.reported_runs import reported_runs
+from headwater.questions.resolved_moments import resolved
 from headwater.questions.run_details import run_details as details_of
 from headwater.questions.run_details import written_by_run
 from headwater.questions.run_failures import read_words
@@ -66,6 +76,8 @@ from headwater.questions.why import why
 _SQL_SHOWN = 5
 _EVENTS_SHOWN = 50
 _EXPANDED = 200
+_LEFT = 200
+NOW = AsOf()
 
 
 class QuestionSources(Protocol):
@@ -164,10 +176,22 @@ def diff(
     sources: QuestionSources, *, between: Between, change: p.Change = None, page: ListPage
 ) -> lineage_answers.Diff:  # fmt: skip
     """List which column edges were added, removed or changed between two moments."""
-    with sources.open_views.look(AsOf(as_of_us=between.from_)) as before:
+    since_us, until_us = sources.open_views.now(lambda live, _: [resolved(live, each) for each in between[:2]])
+    with sources.open_views.look(AsOf(as_of_us=since_us)) as before:
         old = before.snapshot, before.counted
-    with sources.open_views.look(AsOf(as_of_us=between.to)) as now:
+    with sources.open_views.look(AsOf(as_of_us=until_us)) as now:
         return difference(old, (now.snapshot, now.counted), page=page, only=change)
+
+
+@question("changes")
+def changes(
+    sources: QuestionSources, *, between: Between, thing: p.Thing = None, change: p.Change = None, page: ListPage
+) -> list_answers.Changes:  # fmt: skip
+    """List which datasets, columns, types, owners, tags, jobs and SQL came, went or changed, and by which run."""
+    only = OnlyChanges(thing, change)
+    return sources.open_views.now(
+        lambda live, _: changes_between(live, resolved(live, between.from_), resolved(live, between.to), only, page)
+    )
 
 
 @question("coverage")
@@ -218,14 +242,40 @@ def run(sources: QuestionSources, *, run: p.RunId) -> lineage_answers.RunLineage
     """Show why a run failed, what it read and who had written it, what it wrote and who read that, and its parts."""
     key, places = sources.open_views.now(lambda live, _: RunHistory(live).find(run))
     words = read_words(sources.bronze, sources.rules().rules.names, places)
-    return sources.open_views.now(lambda live, _: run_lineage(RunHistory(live), key, words))
+    with sources.open_views.catalog(NOW) as (here, live):
+        left = left_by_run(here, live, key, time.time_ns() // 1000, _LEFT)
+        return run_lineage(RunHistory(live), key, words, left)
+
+
+@question("health")
+def health(
+    sources: QuestionSources, *, namespace: p.OfEither = None, dataset: p.AnyDataset = None, job: p.AnyJob = None,
+    status: p.HealthStatus = None, limit: p.Limit = 1_000,
+) -> health_answers.HealthAnswer:  # fmt: skip
+    """Tell how a dataset or a job fares, or what does not fare well: failed, late by its rhythm, stale behind those."""
+    if dataset and job:
+        raise WrongQuestion("Both dataset= and job= are given. Ask for one of them.")
+    now_us = time.time_ns() // 1000
+    with sources.open_views.catalog(NOW) as (here, live):
+        if dataset:
+            return health_of_dataset(here, live, Subject(namespace, dataset), now_us, limit)
+        if job:
+            return health_of_job(here, live, (namespace, job), now_us, limit)
+        return unhealthy(here, live, now_us, status, limit)
+
+
+@question("health/shown", called=None)
+def health_shown(sources: QuestionSources, *, of: p.Drawn = ()) -> health_answers.HealthOfShown:
+    """Tell how those fare that are drawn."""
+    with sources.open_views.catalog(NOW) as (here, live):
+        return health_of_shown(here, live, of, time.time_ns() // 1000)
 
 
 @question("readers")
 def readers(
     sources: QuestionSources, *, namespace: p.Namespace = None, dataset: p.Dataset, since: p.Since = None,
     to: p.To = None, limit: p.Limit = 100,
-) -> run_answers.Readers:  # fmt: skip
+) -> run_detail_answers.Readers:  # fmt: skip
     """Show who reads a dataset: runs by day and by week, jobs, and users where runs name them."""
     until_us = time.time_ns() // 1000 if to is None else to
     since_us = until_us - DAYS * 86_400_000_000 if since is None else since
@@ -236,7 +286,7 @@ def readers(
 
 
 @question("runs/{run}/details", called="run-details", reads_lake=True)
-def run_details(sources: QuestionSources, *, run: p.RunId) -> run_answers.RunDetails:
+def run_details(sources: QuestionSources, *, run: p.RunId) -> run_detail_answers.RunDetails:
     """Show who started a run, as which application, where its log is, and how many rows, bytes and files it moved."""
     key = sources.open_views.now(lambda live, _: RunHistory(live).key(run))
     places = sources.open_views.now(lambda live, _: RunHistory(live).places(key, _EVENTS_SHOWN))

@@ -66,7 +66,7 @@ def neighbourhood(
     dataset = find_dataset(snapshot, rules, asked)
     key = None if asked.column is None else find_column(snapshot, dataset, asked.column)
     number = counted.lifetimes.newest(dataset)
-    links = _Links(snapshot, counted, hides if key is None else nothing_hidden)
+    links = TableLinks(snapshot, counted, hides if key is None else nothing_hidden)
     if number is None:
         found = _Found({}, [], truncated=False)
     elif key is None:
@@ -90,7 +90,7 @@ def neighbourhood(
     )
 
 
-class _Links:
+class TableLinks:
     """Which tables lead to which: sets of edges by (source, output); left_out: what was hidden beside them."""
 
     def __init__(self, snapshot: Snapshot, counted: CountedEdges, hides: Callable[[Name], bool]):
@@ -130,7 +130,7 @@ class _Links:
                     yield far, edge_set
 
 
-def _tables_around(links: _Links, start: int, reach: PictureBounds) -> _Found:
+def _tables_around(links: TableLinks, start: int, reach: PictureBounds) -> _Found:
     distances = {start: 0}
     truncated = False
     for forward, depth, sign in ((False, reach.up, -1), (True, reach.down, 1)):
@@ -150,7 +150,7 @@ def _tables_around(links: _Links, start: int, reach: PictureBounds) -> _Found:
 
 def _columns_around(
     snapshot: Snapshot,
-    links: _Links,
+    links: TableLinks,
     dataset: int,
     starts: list[int],
     counted: CountedEdges,
@@ -183,7 +183,7 @@ def _columns_around(
     return _Found(distances, columns, truncated)
 
 
-def _table(snapshot: Snapshot, links: _Links, number: int, shown: dict[int, int]) -> LineageTable:
+def _table(snapshot: Snapshot, links: TableLinks, number: int, shown: dict[int, int]) -> LineageTable:
     fed_by, feeding = links.beside(number, forward=False), links.beside(number, forward=True)
     sets = snapshot.graph.sets
     return LineageTable(
@@ -219,7 +219,7 @@ def _column_edges(snapshot: Snapshot, counted: CountedEdges, mode: Mode, nodes: 
             yield ColumnEdge(place[source], at, transformation.type, transformation.subtype, transformation.masking)
 
 
-def _table_edges(snapshot: Snapshot, links: _Links, place: dict[int, int], fold: Fold) -> Iterator[TableEdge]:
+def _table_edges(snapshot: Snapshot, links: TableLinks, place: dict[int, int], fold: Fold) -> Iterator[TableEdge]:
     sets = snapshot.graph.sets
     for number, at in place.items():
         beside = links.beside(number, forward=True)

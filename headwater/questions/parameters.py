@@ -4,9 +4,11 @@ from typing import Annotated, Literal
 
 from headwater.lineage.runs.job_hierarchy import Granularity as JobLevel
 from headwater.lineage.walks.walk import Mode as WalkMode
+from headwater.questions.answers.list_answers import ChangedThing
 from headwater.questions.answers.picture_answers import Level
 from headwater.questions.answers.report_answers import FindingKind
-from headwater.questions.declaring import Help, Microseconds
+from headwater.questions.declaring import Help
+from headwater.questions.moments import Microseconds, Moment
 
 MAX_LIMIT = 10_000
 MAX_DEPTH = 1_000
@@ -51,6 +53,7 @@ Exposure = Annotated[
 ]
 Verdict = Annotated[Literal["used", "unused", "unknown"] | None, Help("Only columns with this verdict.")]
 Change = Annotated[Literal["added", "removed", "changed"] | None, Help("Only these.")]
+Thing = Annotated[ChangedThing | None, Help("Only what changed of these.")]
 FindingKindAsked = Annotated[FindingKind | None, Help("Only findings of this kind.")]
 CoverageKind = Annotated[Literal["dataset", "job"] | None, Help("Only these.")]
 InNamespace = Annotated[str | None, Help("Only of this namespace.")]
@@ -66,6 +69,8 @@ Tag = Annotated[str, Help("Tag of the columns that matter.")]
 Since = Annotated[Microseconds | None, Help("Only what is newer: received, exposed or changed at or after this.")]
 From = Annotated[Microseconds, Help("From this moment on.", called="since")]
 To = Annotated[Microseconds | None, Help("Up to this one; now without it.", called="until")]
+FromMoment = Annotated[Moment, Help("From this moment on.", called="since")]
+ToMoment = Annotated[Moment | None, Help("Up to this one; now without it.", called="until")]
 RunOf = Annotated[str | None, Help("A run id.")]
 After = Annotated[str | None, Help("Go on behind the run of this id, which `next` of the page before names.")]
 RunId = Annotated[str, Help("A run id.")]
@@ -88,3 +93,8 @@ AnyJob = Annotated[str | None, Help("A job by its name; without it all.")]
 System = Annotated[bool, Help("also tables that databases keep of themselves, such as information_schema.")]
 Offset = Annotated[int, Help("Leave out so many.", 0, 1_000_000)]
 Expand = Annotated[tuple[str, ...], Help("Id of a group to be opened; may come several times.")]
+OfEither = Annotated[str | None, Help("Namespace of the dataset or job; may be left out where the name is enough.")]
+HealthStatus = Annotated[
+    Literal["failed", "late", "stale"] | None, Help("Only these; without it all that are not well.")
+]
+Drawn = Annotated[tuple[str, ...], Help('What is drawn, as ["dataset","NAMESPACE","NAME"] or ["job", …]; 100 at most.')]

@@ -17,7 +17,7 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.shown_rules import LinkRule, link_to
 from headwater.lineage.runs.newest_first import Order, order_of
 from headwater.lineage.runs.sent_facets import members, read_stored, run_facets, sent_datasets
-from headwater.questions.answers.run_answers import RunDetails, RunLink, RunStatistics, Side
+from headwater.questions.answers.run_detail_answers import RunDetails, RunLink, RunStatistics, Side
 
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ def run_details(
 
     canonical: which dataset a name means; links: which hosts may be linked to.
     """
-    said, counted = _Newest[str](), _Newest[tuple[str, Name]]()
+    said, counted = _NewestFacets[str](), _NewestFacets[tuple[str, Name]]()
     for event in events:
         wire = read_stored(event.body)
         sent_us = parse_time(wire.eventTime)[0]
@@ -97,7 +97,7 @@ def user_of(facets: Mapping[str, Any]) -> str | None:
     return _first(facets, _USERS)
 
 
-class _Newest(Generic[T]):
+class _NewestFacets(Generic[T]):
     """The newest text of each facet."""
 
     def __init__(self) -> None:

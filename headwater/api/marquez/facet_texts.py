@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 from msgspec import Raw
 
+from headwater.api.marquez.java_texts import url_or_none
 from headwater.events.decode import decode
 
 T = TypeVar("T")
@@ -21,6 +22,11 @@ def text_in(facets: Mapping[str, str], facet: str, member: str, kind: type[T] = 
     value = decode(text.encode()) if text and f'"{member}"' in text else None
     found = value.get(member) if isinstance(value, dict) else None
     return found if isinstance(found, kind) else None
+
+
+def url_in(facets: Mapping[str, str], facet: str, member: str) -> str | None:
+    """Return a member of a facet that is a URL."""
+    return url_or_none(text_in(facets, facet, member))
 
 
 def schema_fields(facets: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -25,6 +25,9 @@ Later = Callable[[Bronze], Answer]
 STATES = {"COMPLETE": "COMPLETED", "FAIL": "FAILED", "ABORT": "ABORTED"}
 """As Marquez calls them; all others are RUNNING."""
 
+CREATED = "headwater_created"
+"""Facet of a run that was created by Marquez's older clients: what they said of it."""
+
 _WITH_FACETS = 20
 """Runs of a page whose facets are read; the others show none."""
 
@@ -81,9 +84,19 @@ def with_facets(asked: Asked, rows: Sequence[RunRow], shown: Sequence[Answer], f
         found = add(bronze)
         for row, run in zip(rows, shown, strict=True):
             run["facets"] = found.get(row.run, {})
+            if CREATED in run["facets"]:
+                run.update(_created(row, run["facets"][CREATED]))
         return finish()
 
     return later
+
+
+def _created(row: RunRow, facet: Any) -> Answer:
+    """Return what is known besides of a run that was created by hand; NEW, if that is all that was heard of it."""
+    args = facet.get("args") if isinstance(facet, dict) else None
+    told = {"args": args} if isinstance(args, dict) and all(isinstance(each, str) for each in args.values()) else {}
+    is_new = row.ended_us is None and row.time_us == row.started_us
+    return told | ({"state": "NEW", "startedAt": None} if is_new else {})
 
 
 def facets_later(asked: Asked, keys: Sequence[str], entity: str) -> Callable[[Bronze], dict[str, dict[str, Any]]]:

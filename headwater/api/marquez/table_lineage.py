@@ -119,8 +119,8 @@ class Tables:
         if not job.name or job.namespace in ("", NAMESPACE):
             return None
         row = self._catalog.job_of(self._catalog.number(job))
-        deleted = self._catalog.marks(self._catalog.name(row.shown)).get(("deleted", "")) if row else None
-        return row if row and (deleted is None or deleted[0] < row.last_us) else None
+        deleted_us = self._catalog.deleted_us(self._catalog.name(row.shown)) if row else None
+        return row if row and (deleted_us is None or deleted_us < row.last_us) else None
 
     def _running(self, job: Name) -> Sides:
         row = self.row(job) if self._is_now else None

@@ -19,7 +19,8 @@ from headwater.questions.answers.answer_parts import (
     Time,
     Via,
 )
-from headwater.questions.answers.run_answers import RunStatistics
+from headwater.questions.answers.health_answers import About, NotRefreshed
+from headwater.questions.answers.run_detail_answers import RunStatistics
 
 
 class ReachedColumn(AnswerStruct):
@@ -212,12 +213,14 @@ class FailedTest(AnswerStruct):
 
 
 class RunLineage(AnswerStruct):
-    """What a run read and wrote, the runs that are part of it, why it failed, and its SQL."""
+    """What a run read and wrote, the runs that are part of it, why it failed, its SQL, and what it did not refresh."""
 
     run: AskedRun
     errors: list[RunError]
     failed_tests: list[FailedTest]
     sql: str | None
+    about: About
+    not_refreshed: list[NotRefreshed]
     reads: list[ReadByRun]
     writes: list[WrittenByRun]
     children: list[ChildRun]

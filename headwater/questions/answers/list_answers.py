@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType, field
 
-from headwater.questions.answers.answer_parts import AnswerStruct, Count, ListAnswer, Time
+from headwater.questions.answers.answer_parts import AnswerStruct, Count, Job, ListAnswer, Time
 
 
 class StoredEvent(AnswerStruct):
@@ -127,3 +127,35 @@ class ProducerSetups(AnswerStruct):
 
     items: list[ProducerSetup]
     event: str
+
+
+ChangedThing = Literal["dataset", "column", "owner", "tag", "job", "sql", "code"]
+ChangeWord = Literal["added", "removed", "changed"]
+
+
+class ChangeItem(AnswerStruct):
+    """What came, went or changed of a dataset or a job: `before` and `after` are names, types, owners, tags or texts.
+
+    time: of the event that first said so; run: which brought it, null where none did or none can be told.
+    """
+
+    change: ChangeWord
+    thing: ChangedThing
+    of: Literal["dataset", "job"]
+    namespace: str
+    name: str
+    column: str | None
+    before: str | None
+    after: str | None
+    time: Time
+    run: str | None
+    job: Job | None
+
+
+class Changes(ListAnswer):
+    """What changed beside lineage; `from` and `to` are the moments that were meant, null: now; counts: of all."""
+
+    from_: Time = field(name="from")
+    to: Time | None
+    counts: dict[str, int]
+    items: list[ChangeItem]

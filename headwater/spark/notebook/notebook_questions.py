@@ -92,7 +92,7 @@ class Questions:
         whole table that gives way to lineage of its columns is not lost. until: default now.
         """
         between = read_given(Between, {"since": since, "until": until})
-        was, now = (_plain(self._layers, moment_us) for moment_us in (between.from_, between.to))
+        was, now = (_plain(self._layers, each and each.fixed_us()) for each in (between.from_, between.to))
         both = was.withColumn("maker", F.col("made")).withColumn("side", F.lit("was"))
         both = both.unionByName(now.withColumn("maker", F.col("made")).withColumn("side", F.lit("now")))
         side = {name: F.first(F.expr(f"CASE WHEN side = '{name}' THEN made END"), ignorenulls=True).alias(name)

@@ -90,6 +90,8 @@ function become(value: string | null): void {
 /** Shows that this page sends it: who has signed in changes nothing without. */
 const OF_SESSION = { 'x-headwater-session': '1' };
 
+const OF_JSON = { 'content-type': 'application/json' };
+
 export function headers(): Record<string, string> {
   const value = key.get();
   return value ? { authorization: `Bearer ${value}` } : OF_SESSION;
@@ -106,10 +108,10 @@ export function queryText(query: object): string {
 }
 
 /** Ask an address; throws Refused or Unreachable. */
-export async function request<T>(path: string, query: object = {}, options: { method?: string; signal?: AbortSignal } = {}): Promise<T> {
+export async function request<T>(path: string, query: object = {}, options: { method?: string; signal?: AbortSignal; body?: string } = {}): Promise<T> {
   let answer: Response;
   try {
-    answer = await fetch(path + queryText(query), { ...options, headers: headers() });
+    answer = await fetch(path + queryText(query), { ...options, headers: options.body === undefined ? headers() : { ...headers(), ...OF_JSON } });
   } catch (error) {
     if (options.signal?.aborted) throw error;
     throw new Unreachable();

@@ -40,7 +40,7 @@ export function useLiveState(): LiveState {
 function freshen(): void {
   refresh ??= setTimeout(() => {
     refresh = undefined;
-    void queryClient.invalidateQueries({ predicate: (query) => !isPast(query.queryKey[1]) });
+    void queryClient.invalidateQueries({ predicate: (query) => !query.meta?.ownPace && !isPast(query.queryKey[1]) });
   }, FRESH_MS);
 }
 

@@ -22,7 +22,7 @@ export const marquez = {
   run: (id: string) => `/api/v1/jobs/runs/${part(id)}`,
 };
 
-const STATES: Record<string, string> = { COMPLETED: 'COMPLETE', FAILED: 'FAIL', ABORTED: 'ABORT' };
+const STATES = new Map([['COMPLETED', 'COMPLETE'], ['FAILED', 'FAIL'], ['ABORTED', 'ABORT']]);
 
 /** A run's state as events and our own API spell it. */
-export const stateOf = ({ state }: Pick<Run, 'state'>): string => STATES[state] ?? state;
+export const stateOf = ({ state }: Pick<Run, 'state'>): string => STATES.get(state) ?? state;

@@ -11,6 +11,7 @@ import { createContext, memo, useContext, useEffect, useMemo, useRef, useState }
 import { count } from '../parts/format';
 import { shortName } from '../parts/links';
 import { visible } from '../shown/odd';
+import { HealthBadge } from './HealthBadge';
 import { edgeWords, MASKED_ON_THE_WAY, subtitle, type PictureColumn, type PictureEdge, type PictureTable } from './picture';
 import { hiddenColumns, portY, shownColumns, type Box } from './shape';
 import type { Laid } from './useLayout';
@@ -198,6 +199,7 @@ function TableBox({ data: { table, open, chosen } }: NodeProps<TableNode>) {
       <button type="button" className="node-head nodrag" title={`${table.namespace}/${table.name}`} onClick={() => acts.onTable(table)}>
         <bdi className="node-name">{shortName(table.name) || table.namespace}</bdi>
         <bdi className="node-where">{subtitle(table)}</bdi>
+        <HealthBadge table={table} />
       </button>
       {shownColumns(table, open).map((column) => <ColumnRow key={column.name} table={table} column={column} acts={acts} />)}
       {table.kind === 'group' ? (

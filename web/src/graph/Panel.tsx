@@ -8,6 +8,7 @@ import { Code } from '../parts/Facets';
 import { count, time } from '../parts/format';
 import { to } from '../parts/links';
 import { useGranularity } from '../parts/granularity';
+import { HealthSection } from '../parts/HealthSection';
 import { DatasetLink, JobLink, RunLink } from '../parts/Names';
 import { moved } from '../parts/RunDetails';
 import { Answered } from '../parts/States';
@@ -45,6 +46,7 @@ export function TablePanel({ table, folded, onFold, onFocus, onPath }: TableProp
         <button type="button" onClick={() => onFold('up')} aria-pressed={folded('up')}>Fold what feeds it</button>
         <button type="button" onClick={() => onFold('down')} aria-pressed={folded('down')}>Fold what it feeds</button>
       </div>
+      {table.kind === 'table' && <HealthSection asked={{ namespace: table.namespace, dataset: table.name }} />}
     </>
   );
 }

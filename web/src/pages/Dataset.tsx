@@ -9,6 +9,7 @@ import { useGranularity } from '../parts/granularity';
 import { GranularitySwitch } from '../parts/GranularitySwitch';
 import { Facets } from '../parts/Facets';
 import { time } from '../parts/format';
+import { HealthSection } from '../parts/HealthSection';
 import { to } from '../parts/links';
 import { Chip, JobLink, RunLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
@@ -35,6 +36,7 @@ export function Dataset() {
         {(dataset) => (
           <>
             <About id={id} dataset={dataset} />
+            <HealthSection asked={asked} />
             <Columns id={id} dataset={dataset} />
             <Answered query={around}>{(answer) => <Jobs answer={answer} />}</Answered>
             <Readers id={id} />
@@ -54,7 +56,6 @@ function About({ id, dataset }: { id: Id; dataset: Described }) {
   return (
     <dl className="about">
       {dataset.deleted && <><dt>State</dt><dd><Chip kind="fail">dropped</Chip></dd></>}
-      {dataset.description && <><dt>Description</dt><dd><bdi>{dataset.description}</bdi></dd></>}
       <dt>Tags</dt>
       <dd>{dataset.tags.length ? dataset.tags.map((tag) => <bdi key={tag} className="chip">{tag}</bdi>) : 'none'}</dd>
       <dt>Also called</dt>

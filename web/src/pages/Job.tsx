@@ -6,6 +6,7 @@ import { marquez, stateOf, type Id, type Job as Described, type Runs as Listed }
 import { DataTable } from '../parts/DataTable';
 import { Code, Facets, facetText } from '../parts/Facets';
 import { duration, time } from '../parts/format';
+import { HealthSection } from '../parts/HealthSection';
 import { JobFlow } from '../parts/JobFlow';
 import { Chip, DatasetLink, JobLink, RunLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
@@ -27,9 +28,9 @@ export function Job() {
             <dl className="about">
               <dt>Kind</dt><dd>{job.type}</dd>
               {job.parentJobName && <><dt>Part of</dt><dd><JobLink id={{ namespace: id.namespace, name: job.parentJobName }} /></dd></>}
-              {job.description && <><dt>Description</dt><dd><bdi>{job.description}</bdi></dd></>}
               <dt>First and last seen</dt><dd>{time(job.createdAt)} – {time(job.updatedAt)}</dd>
             </dl>
+            <HealthSection asked={{ namespace: id.namespace, job: id.name }} />
             <div className="columns">
               <Datasets title="Reads" ids={job.inputs} />
               <Datasets title="Writes" ids={job.outputs} />

@@ -13,6 +13,7 @@ import { Chip, DatasetLink, JobLink, RunLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
 import { Answered, Empty } from '../parts/States';
 import { BEHIND_S } from '../shell/Behind';
+import { WhileEmpty } from './Connect';
 import { useAddressState } from '../parts/useAddressState';
 import { loaded } from '../shell/coming';
 
@@ -45,6 +46,7 @@ export function Overview() {
         </label>
       }
     >
+      <WhileEmpty isIdle={query.data !== undefined && sum(query.data.events) === 0} />
       <Answered query={query}>{(answer) => <Figures answer={answer} />}</Answered>
       <LiveFeed />
     </Page>

@@ -6,6 +6,7 @@ import { useAddress } from '../api/hooks';
 import { marquez, type Run as Described, type RunFacets } from '../api/marquez';
 import { Code, Facets } from '../parts/Facets';
 import { duration, time } from '../parts/format';
+import { AboutList, NotRefreshed } from '../parts/HealthSection';
 import { Chip, DatasetLink, JobLink, RunLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
 import { RunDetails } from '../parts/RunDetails';
@@ -22,14 +23,16 @@ export function Run() {
   return (
     <Page title={`Run ${id}`} tools={<Link className="button" to={`/events${queryText({ run: id })}`}>Its events</Link>}>
       <Answered query={lineage}>
-        {({ run, errors, failed_tests, sql, reads, writes }) => (
+        {({ run, errors, failed_tests, sql, about, not_refreshed, reads, writes }) => (
           <>
             <dl className="about">
               <dt>State</dt><dd><Chip kind={run.state}>{run.state}</Chip></dd>
               <dt>Job</dt><dd><JobLink id={run.job} /></dd>
               <dt>Started and ended</dt><dd>{time(run.started)} – {time(run.ended)} {took(run.started, run.ended)}</dd>
             </dl>
+            <AboutList about={about} />
             <Failures errors={errors} tests={failed_tests} />
+            {not_refreshed.length > 0 && <Section title="What it did not refresh"><NotRefreshed rows={not_refreshed} /></Section>}
             {sql && <Section title="SQL"><Code text={sql} label="SQL" /></Section>}
             <RunDetails id={id} />
             <div className="columns">

@@ -10,9 +10,10 @@ interface Props {
   bucketSeconds: number;
 }
 
-const COLOURS: Record<string, string> = {
-  COMPLETE: 'var(--good)', FAIL: 'var(--bad)', ABORT: 'var(--warn)', RUNNING: 'var(--accent)', events: 'var(--accent)',
-}; // prettier-ignore
+// a Map: a name may be `__proto__`, and what it found in an object would be frozen by the chart, the prototype of all objects
+const COLOURS = new Map([
+  ['COMPLETE', 'var(--good)'], ['FAIL', 'var(--bad)'], ['ABORT', 'var(--warn)'], ['RUNNING', 'var(--accent)'], ['events', 'var(--accent)'],
+]); // prettier-ignore
 const MORE = ['var(--c1)', 'var(--c2)', 'var(--c3)', 'var(--c4)', 'var(--c5)'];
 
 export default function Bars({ label, series, from, bucketSeconds }: Props) {
@@ -33,7 +34,7 @@ export default function Bars({ label, series, from, bucketSeconds }: Props) {
           <Tooltip contentStyle={{ background: 'var(--panel)', borderColor: 'var(--line)', color: 'var(--text)' }} cursor={{ fill: 'var(--hover)' }} />
           {names.length > 1 && <Legend iconSize={9} />}
           {names.map((name, at) => (
-            <Bar key={name} dataKey={name} stackId="all" isAnimationActive={false} fill={COLOURS[name] ?? MORE[at % MORE.length] ?? 'var(--c1)'} />
+            <Bar key={name} dataKey={name} stackId="all" isAnimationActive={false} fill={COLOURS.get(name) ?? MORE[at % MORE.length] ?? 'var(--c1)'} />
           ))}
         </BarChart>
       </ResponsiveContainer>

@@ -4,12 +4,12 @@ import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxi
 import { stateOf, type Run } from '../api/marquez';
 import { duration, tick, time } from './format';
 
-const COLOURS: Record<string, string> = { COMPLETE: 'var(--good)', FAIL: 'var(--bad)', ABORT: 'var(--warn)' };
+const COLOURS = new Map([['COMPLETE', 'var(--good)'], ['FAIL', 'var(--bad)'], ['ABORT', 'var(--warn)']]);
 
 export default function Durations({ runs }: { runs: readonly Run[] }) {
   const rows = [...runs].reverse().map((run) => {
     const state = stateOf(run);
-    return { at: time(run.startedAt), took: run.durationMs ?? 0, state, fill: COLOURS[state] ?? 'var(--accent)' };
+    return { at: time(run.startedAt), took: run.durationMs ?? 0, state, fill: COLOURS.get(state) ?? 'var(--accent)' };
   });
   const failed = rows.filter((row) => row.state === 'FAIL').length;
   const begun = runs.flatMap((run) => (run.startedAt ? [Date.parse(run.startedAt)] : []));

@@ -15,7 +15,7 @@ export function Page({ title, hint, tools, children }: { title: string; hint?: R
   return (
     <>
       <header className="page-head">
-        <h1><bdi>{title}</bdi></h1>
+        <h1><bdi>{title || 'No name was given'}</bdi></h1>
         {tools && <div className="tools">{tools}</div>}
         {hint && <p className="hint">{hint}</p>}
       </header>

@@ -16,8 +16,8 @@ const KeyPrompt = lazy(() => loaded(() => import('./KeyPrompt')));
 
 const PAGES = [
   ['/', 'Overview'], ['/lineage', 'Lineage'], ['/surface', 'Masking surface'], ['/unused', 'Unused columns'],
-  ['/diff', 'Changes'], ['/coverage', 'Coverage'], ['/events', 'Events'], ['/rejected', 'Rejected'],
-  ['/unreported', 'Not reported'],
+  ['/diff', 'Changes'], ['/health', 'Health'], ['/coverage', 'Coverage'], ['/events', 'Events'], ['/rejected', 'Rejected'],
+  ['/unreported', 'Not reported'], ['/connect', 'Connect'],
   ['/sinks', 'Sinks'], ['/keys', 'Keys'], ['/settings', 'Settings'],
 ] as const; // prettier-ignore
 

@@ -47,7 +47,7 @@ class DailyReads(AnswerStruct):
     runs: Count
 
 
-class Reader(AnswerStruct):
+class ReaderItem(AnswerStruct):
     """A job that reads a dataset, the users who started it, where its newest runs say so."""
 
     job: Job
@@ -63,6 +63,6 @@ class Readers(AnswerStruct):
     runs: Count
     days: list[DailyReads]
     weeks: list[DailyReads]
-    items: list[Reader]
+    items: list[ReaderItem]
     totalCount: Count  # noqa: N815
     truncated: bool

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.json import encode
 
 from headwater.cli.wording import how, place
@@ -15,6 +15,7 @@ MAX_ASKED = 10_000
 CHANGES = 10
 _STOPS = 15
 _BYTES = 6_000
+_BRIEF = 200
 _LONGEST = 2_000
 """Most characters of one text, such as the SQL of an edge."""
 
@@ -74,6 +75,16 @@ class EdgesChanged(Struct):
 
     counts: dict[str, int]
     edges: list[str]
+    left_out: str | None
+
+
+class ThingsChanged(Struct):
+    """What changed beside lineage, one line each."""
+
+    from_: str = field(name="from")
+    to: str
+    counts: dict[str, int]
+    changes: list[str]
     left_out: str | None
 
 
@@ -226,6 +237,23 @@ def diff(found: Answer) -> EdgesChanged:
     more = found["totalCount"] - len(lines)
     counts = {word: found[word] for word in ("added", "removed", "changed")}
     return EdgesChanged(counts, lines, _left_out(more, "edge", "edges", "Ask for a shorter time."))
+
+
+def changes(found: Answer) -> ThingsChanged:
+    """Name what changed beside lineage."""
+    lines = _first([
+        f"{item['time']} {item['change']} {item['thing']} {item['namespace']}/{item['name']}"
+        + (f"#{item['column']}" if item["column"] else "")
+        + f": {_brief(item['before'])} -> {_brief(item['after'])}"
+        + (f" by run {item['run']}" if item["run"] else "")
+        for item in found["items"]
+    ])  # fmt: skip
+    more = _left_out(found["totalCount"] - len(lines), "change", "changes", "Ask for a shorter time.")
+    return ThingsChanged(found["from"], found["to"], found["counts"], lines, more)
+
+
+def _brief(text: str | None) -> str:
+    return "nothing" if text is None else text if len(text) <= _BRIEF else f"{text[:_BRIEF]}…"
 
 
 def describe(upstream: Answer, impact: Answer, columns: Answer, timeline: Answer) -> DatasetTold:

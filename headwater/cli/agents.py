@@ -23,7 +23,8 @@ from headwater.cli.server_answers import ServerAnswers
 from headwater.errors import HeadwaterError
 from headwater.questions import declared
 from headwater.questions.answers.column_answers import Word
-from headwater.questions.declaring import Microseconds, Question, questions_in
+from headwater.questions.declaring import Question, questions_in
+from headwater.questions.moments import WORDS, Moment
 
 _INSTRUCTIONS = """Headwater knows from OpenLineage events which column of which dataset is made of which others.
 A dataset goes by its location, any alias, or a unique end of its name; begin with `search` where you do not know it.
@@ -51,6 +52,7 @@ _OFFERS = {
     declared.path: Offer(_ENDS, short.path, short.WayShown),
     declared.surface: Offer(("tag", "dataset", "column", "exposure"), short.surface, short.ColumnsExposed),
     declared.diff: Offer(("from_", "to"), short.diff, short.EdgesChanged),
+    declared.changes: Offer(("from_", "to"), short.changes, short.ThingsChanged),
 }
 """All other questions are tools with all their parameters."""
 
@@ -58,9 +60,10 @@ _OFFERS = {
 def _offered(question: Question, key: str) -> Any:
     """Return the annotation of a tool's parameter, of a declared one."""
     each = next(each for each in question.parameters if each.key == key)
-    kind = str if each.type is Microseconds else each.type
+    kind = str if each.is_time else each.type
     bounds: dict[str, Any] = {"ge": each.help.least, "le": each.help.most} if each.type is int else {}
-    written = " ISO 8601, such as 2026-03-01T12:00:00Z." if each.type is Microseconds else ""
+    written = " ISO 8601, such as 2026-03-01T12:00:00Z." if each.is_time else ""
+    written += f" {WORDS}" if each.type is Moment else ""
     is_optional = not each.required and each.default is None
     return Annotated[kind | None if is_optional else kind, Field(description=each.help.meaning + written, **bounds)]
 

@@ -11,7 +11,7 @@ import typer
 from headwater.api.api_routes import LINEAGE_ROUTES
 from headwater.cli.asking import asking, print_answer
 from headwater.cli.printing import WIDE, Shown, any_answer
-from headwater.questions.declaring import Microseconds, Parameter, Question
+from headwater.questions.declaring import Parameter, Question
 
 Data = Annotated[Path | None, typer.Option("--data", help="Data folder; default headwater-data.")]
 Server = Annotated[
@@ -123,7 +123,7 @@ def _info(each: Parameter, *, as_argument: bool) -> Any:
         return typer.Argument(help=said, autocompletion=words)
     said += f" Default {each.default}." if each.default and each.type is not bool and not each.several else ""
     name = f"--{each.key.rstrip('_').replace('_', '-')}"
-    return typer.Option(name, help=said, metavar="TIME" if each.type is Microseconds else None, autocompletion=words)
+    return typer.Option(name, help=said, metavar="TIME" if each.is_time else None, autocompletion=words)
 
 
 def _taken(key: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:

@@ -10,7 +10,9 @@ import { createContext, memo, useContext, useEffect, useMemo, useRef, useState }
 
 import { count } from '../parts/format';
 import { shortName } from '../parts/links';
-import { MASKED_ON_THE_WAY, type PictureColumn, type PictureEdge, type PictureTable } from './picture';
+import { visible } from '../shown/odd';
+import { HealthBadge } from './HealthBadge';
+import { edgeWords, MASKED_ON_THE_WAY, subtitle, type PictureColumn, type PictureEdge, type PictureTable } from './picture';
 import { hiddenColumns, portY, shownColumns, type Box } from './shape';
 import type { Laid } from './useLayout';
 
@@ -151,7 +153,7 @@ function edgesOf({ picture, places }: Laid, opened: ReadonlySet<string>, chosen:
 function edgeLabel(edge: PictureEdge, from: PictureTable, to: PictureTable): string {
   const marks = [edge.indirect && 'indirect', edge.masked && 'masks', edge.opaque && 'without columns', edge.change].filter(Boolean);
   const said = marks.length ? ` (${marks.join(', ')})` : '';
-  return `From ${shortName(from.name)} ${edge.fromColumn ?? ''} to ${shortName(to.name)} ${edge.toColumn ?? ''}${said}`;
+  return visible(`From ${shortName(from.name)} ${edge.fromColumn ?? ''} to ${shortName(to.name)} ${edge.toColumn ?? ''}${said}`);
 }
 
 function Line({ data }: EdgeProps<LineEdge>) {
@@ -162,12 +164,10 @@ function Line({ data }: EdgeProps<LineEdge>) {
   return (
     <>
       <BaseEdge path={path} className={`line ${marks.filter(Boolean).join(' ')}`} strokeWidth={1.3 + Math.min(4, Math.log2(edge.many))} interactionWidth={12} />
-      {(edge.many > 1 || edge.masked || edge.change) && (
+      {edgeWords(edge) && (
         <EdgeLabelRenderer>
           <span className={`line-label ${edge.change ?? ''}`} style={{ transform: `translate(-50%, -50%) translate(${x}px, ${y}px)` }}>
-            {edge.change === 'added' ? '+' : edge.change === 'removed' ? '−' : ''}
-            {edge.many > 1 ? count(edge.many) : ''}
-            {edge.masked ? 'masks' : ''}
+            {edgeWords(edge)}
           </span>
         </EdgeLabelRenderer>
       )}
@@ -199,6 +199,7 @@ function TableBox({ data: { table, open, chosen } }: NodeProps<TableNode>) {
       <button type="button" className="node-head nodrag" title={`${table.namespace}/${table.name}`} onClick={() => acts.onTable(table)}>
         <bdi className="node-name">{shortName(table.name) || table.namespace}</bdi>
         <bdi className="node-where">{subtitle(table)}</bdi>
+        <HealthBadge table={table} />
       </button>
       {shownColumns(table, open).map((column) => <ColumnRow key={column.name} table={table} column={column} acts={acts} />)}
       {table.kind === 'group' ? (
@@ -214,12 +215,6 @@ function TableBox({ data: { table, open, chosen } }: NodeProps<TableNode>) {
       <Further table={table} side="down" many={table.moreDown} acts={acts} />
     </div>
   );
-}
-
-function subtitle(table: PictureTable): string {
-  const mark = table.change === 'added' ? 'new · ' : table.change === 'removed' ? 'gone · ' : '';
-  if (table.kind === 'group') return `${mark}${count(table.datasets ?? 0)} datasets${table.name && ` · ${table.namespace}`}`;
-  return `${mark}${table.columnLineage || table.distance < 0 ? '' : 'no column lineage · '}${table.namespace}`;
 }
 
 function ColumnRow({ table, column, acts }: { table: PictureTable; column: PictureColumn; acts: Acts }) {

@@ -7,7 +7,10 @@ import { useQuestion } from '../api/hooks';
 import { Code } from '../parts/Facets';
 import { count, time } from '../parts/format';
 import { to } from '../parts/links';
+import { useGranularity } from '../parts/granularity';
+import { HealthSection } from '../parts/HealthSection';
 import { DatasetLink, JobLink, RunLink } from '../parts/Names';
+import { moved } from '../parts/RunDetails';
 import { Answered } from '../parts/States';
 import type { PictureEdge, PictureTable } from './picture';
 
@@ -43,6 +46,7 @@ export function TablePanel({ table, folded, onFold, onFocus, onPath }: TableProp
         <button type="button" onClick={() => onFold('up')} aria-pressed={folded('up')}>Fold what feeds it</button>
         <button type="button" onClick={() => onFold('down')} aria-pressed={folded('down')}>Fold what it feeds</button>
       </div>
+      {table.kind === 'table' && <HealthSection asked={{ namespace: table.namespace, dataset: table.name }} />}
     </>
   );
 }
@@ -55,6 +59,7 @@ interface EdgeProps {
 }
 
 export function EdgePanel({ edge, from, to: into, lens }: EdgeProps) {
+  const [granularity] = useGranularity();
   const between = from.kind === 'table' && into.kind === 'table';
   const asked = {
     fromNamespace: from.namespace, fromDataset: from.name, fromColumn: edge.fromColumn,
@@ -67,6 +72,7 @@ export function EdgePanel({ edge, from, to: into, lens }: EdgeProps) {
       <p className="whole">→ <DatasetLink id={into} /> {edge.toColumn && <bdi className="mono">{edge.toColumn}</bdi>}</p>
       {edge.many > 1 && <p>{count(edge.many)} edges between tables of these groups. Open a group to see them.</p>}
       {edge.opaque && <p className="dim">The job reports which datasets it read and wrote, not which columns.</p>}
+      {granularity !== 'statement' && edge.jobs.length > 0 && <p>By {edge.jobs.map((job) => <span key={job.namespace + job.name}><JobLink id={job} />{' '}</span>)}</p>}
       {between && <Answered query={why}>{(answer) => <>{answer.items.map((item) => <Reason key={item.job.namespace + item.job.name + item.origin} item={item} />)}</>}</Answered>}
     </>
   );
@@ -88,6 +94,7 @@ function Reason({ item }: { item: Schemas['EdgeReason'] }) {
         {count(item.runs)} {item.runs === 1 ? 'run' : 'runs'}, {time(item.first_seen)} – {time(item.last_seen)}, {item.origin}
         {item.landed ? ', rows landed' : ''} {item.newest_run && <RunLink id={item.newest_run} />}
       </p>
+      {item.written && <p className="dim">Last run wrote {moved(item.written) || 'it counted nothing'}</p>}
       {item.sql && <details open><summary>SQL</summary><Code text={item.sql} label="SQL" /></details>}
     </div>
   );

@@ -3,6 +3,7 @@ import { Link } from 'react-router';
 
 import { useAddressState } from '../parts/useAddressState';
 import { LEVELS } from './collapse';
+import { Shown } from './Shown';
 import { ALL, type View } from './view';
 
 export function Toolbar({ view, onSave }: { view: View; onSave: (form: 'svg' | 'png') => void }) {
@@ -21,6 +22,7 @@ export function Toolbar({ view, onSave }: { view: View; onSave: (form: 'svg' | '
           {LEVELS.map((level) => <option key={level} value={level}>{level === 'none' ? 'none (tables)' : level}</option>)}
         </select>
       </label>
+      <Shown view={view} />
       {view.opened.size > 0 && <button type="button" onClick={() => view.change({ open: '' })}>Close all groups</button>}
       {view.folds.size > 0 && <button type="button" onClick={() => view.change({ fold: '' })}>Unfold all</button>}
       {(view.column || view.target.dataset) && (

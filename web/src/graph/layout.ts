@@ -2,6 +2,7 @@
 import ELK, { type ELK as Elk, type ElkNode } from 'elkjs/lib/elk-api.js';
 import workerUrl from 'elkjs/lib/elk-worker.min.js?url';
 
+import { loaded } from '../shell/coming';
 import type { Picture } from './picture';
 import { heightOf, WIDTH, type Box } from './shape';
 
@@ -19,17 +20,30 @@ const OPTIONS = {
   'elk.aspectRatio': '1.6',
 };
 
-let elk: Elk | undefined;
+let elk: Promise<Elk> | undefined;
 
 /** Start the worker: it takes longer to load than most answers. */
-export function warm(): Elk {
-  elk ??= new ELK({ workerFactory: () => new Worker(workerUrl) });
+export function warm(): Promise<Elk> {
+  elk ??= loaded(started);
   return elk;
+}
+
+/** A worker whose file does not come never answers, but tells of it. */
+function started(): Promise<Elk> {
+  return new Promise((resolve, reject) => {
+    const workerFactory = () => {
+      const worker = new Worker(workerUrl);
+      worker.onerror = () => reject(new Error('The layout does not come.'));
+      return worker;
+    };
+    const made = new ELK({ workerFactory });
+    made.knownLayoutAlgorithms().then(() => resolve(made), reject);
+  });
 }
 
 /** Place every table; edges between two tables count once, however many columns they join. */
 export async function layOut(picture: Picture, opened: ReadonlySet<string>): Promise<Places> {
-  const placed = await warm().layout(elkGraph(picture, opened));
+  const placed = await (await warm()).layout(elkGraph(picture, opened));
   return new Map((placed.children ?? []).map((node) => [node.id, boxOf(node)]));
 }
 

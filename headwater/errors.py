@@ -1,6 +1,7 @@
 """Every error this package raises on purpose, by what the caller should do: give up or retry."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 
 class HeadwaterError(Exception):
@@ -50,6 +51,14 @@ class NotKnown(GiveUp):
 
 class NotConfigured(NotKnown):
     """Nothing of this name is in a file of the user's: no event can bring it."""
+
+
+class ServerRefusal(GiveUp):
+    """A Headwater that was asked has refused, in its own words; said: the body of its refusal."""
+
+    def __init__(self, text: str, said: Mapping[str, Any]) -> None:
+        super().__init__(text)
+        self.said = said
 
 
 class Behind(Retry):

@@ -17,7 +17,7 @@ OTHERS = frozenset(
         "HEADWATER_HUB",  # connection of the Function App's trigger, or the members `HEADWATER_HUB__…`
         "HEADWATER_SPARK_JARS",
         "HEADWATER_FAILPOINT",  # kill tests
-        "HEADWATER_URL",  # where the dashboard's development server finds the API
+        "HEADWATER_URL",  # whom commands ask, and the dashboard's development server
         *("HEADWATER_BENCH_OUT", "HEADWATER_BENCH_ROUNDS"),
         # what `notebooks/parameter.yml` puts into a Fabric workspace
         *("HEADWATER_LAKE_LOCATION", "HEADWATER_LAKE_SUBPATH", "HEADWATER_LAKE_CONNECTION", "HEADWATER_WORKSPACE_NAME"),

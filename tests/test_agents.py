@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from headwater.questions import declared
 from headwater.questions.declaring import questions_in
 from tests.reference.small_events import CLEAR, made, run
 from tests.reference.world_events import at, source, uuid
-from tests.shop import EVENTS, LAKE, ONCE_CLEAR, REMADE, SHOWN, Asker, up
+from tests.shop import EVENTS, LAKE, ONCE_CLEAR, REMADE, SHOWN, SQL, Asker, up
 
 pytestmark = pytest.mark.slow
 
@@ -66,17 +67,19 @@ async def _session(url: str) -> list[Any]:
     """Return the tools, then each answer: its JSON, or the text of an error."""
     root = str(Path(__file__).parents[1])
     command = StdioServerParameters(
-        command=sys.executable, args=["-c", "from headwater.cli import main; main()", "mcp", "--to", url],
+        command=sys.executable, args=["-c", "from headwater.cli import main; main()", "mcp", "--server", url],
         env={**os.environ, "PYTHONPATH": root},
     )  # fmt: skip
     async with stdio_client(command) as streams, ClientSession(*streams) as session:
-        await session.initialize()
+        began = await session.initialize()
+        assert (began.server_info.name, began.server_info.version) == ("headwater", version("headwater"))
         found: list[Any] = [(await session.list_tools()).tools]
         for tool, arguments in ASKED:
             answer: Any = await session.call_tool(tool, arguments)
             text = answer.content[0].text
             assert len(text) < 8_000
             found.append(text if answer.is_error else json.loads(text))
+            assert answer.structured_content == (None if answer.is_error else found[-1])  # the client checked its shape
         return found
 
 
@@ -87,6 +90,8 @@ def test_every_tool_says_what_it_is_for_and_changes_nothing(answers: list[Any]) 
     for tool in tools:
         assert tool.description
         assert tool.annotations.read_only_hint
+        assert tool.output_schema["type"] == "object"
+        assert "left_out" in tool.output_schema["properties"]
 
 
 def test_answers_are_short_and_whole(answers: list[Any]) -> None:
@@ -95,10 +100,13 @@ def test_answers_are_short_and_whole(answers: list[Any]) -> None:
     assert impact == {
         "of": f"{LAKE}/landing/customers#Email",
         "columns": {
-            f"{LAKE}/bronze/customers": ["email 1"],
-            f"{LAKE}/gold/phones": ["key 2"],
-            f"{LAKE}/silver/customers": ["email 2", "email_key 2 masked on the way"],
-            f"{LAKE}/gold/mailing": ["contact 3"],
+            f"{LAKE}/bronze/customers": ["email: 1 step, from landing/customers#Email by job to_bronze, direct"],
+            f"{LAKE}/gold/phones": ["key: 2 steps, from bronze/customers#email by job phones, direct"],
+            f"{LAKE}/silver/customers": [
+                "email: 2 steps, from bronze/customers#email by job to_silver, direct",
+                "email_key: 2 steps, from bronze/customers#email by job to_silver, direct, masks, masked on the way",
+            ],
+            f"{LAKE}/gold/mailing": ["contact: 3 steps, from silver/customers#email by job to_gold, direct"],
         },
         "stops": [f"{LAKE}/silver/customers -> {LAKE}/export/dump"],
         "left_out": None,
@@ -107,7 +115,7 @@ def test_answers_are_short_and_whole(answers: list[Any]) -> None:
         f"{LAKE}/silver/customers", f"{LAKE}/bronze/customers", f"{LAKE}/landing/customers",
     ]  # fmt: skip
     assert (path["reaches"], len(path["path"])) == (True, 4)
-    assert path["path"][-1] == f"{LAKE}/gold/mailing#contact by job to_gold"
+    assert path["path"][-1] == f"{LAKE}/gold/mailing#contact by job to_gold, direct"
     assert surface["counts"] == {"exposed": 4, "unknown": 4, "masked": 1, "once_exposed": 0}
     assert len(unused["unknown"]) == 2
     assert diff["counts"] == {"added": 2, "removed": 0, "changed": 0}
@@ -118,17 +126,23 @@ def test_answers_are_short_and_whole(answers: list[Any]) -> None:
 def test_a_source_in_the_clear_is_masked_on_the_way_at_most(answers: list[Any]) -> None:
     upstream, path = answers[14:16]
     assert upstream["columns"] == {
-        f"{LAKE}/bronze/customers": ["email 1 masked on the way"],
-        f"{LAKE}/landing/customers": ["Email 2 masked on the way"],
+        f"{LAKE}/bronze/customers": [
+            "email: 1 step, from silver/customers#email_key by job to_silver, direct, masks, masked on the way"
+        ],
+        f"{LAKE}/landing/customers": [
+            "Email: 2 steps, from bronze/customers#email by job to_bronze, direct, masked on the way"
+        ],
     }
-    assert path["path"][-1] == f"{LAKE}/silver/customers#email_key by job to_silver, which masks"
+    assert path["path"][-1] == f"{LAKE}/silver/customers#email_key by job to_silver, direct, masks"
     assert not any("mask" in step for step in path["path"][:-1])
 
 
 def test_clear_values_from_before_readers_from_before_and_mere_showing_are_told(answers: list[Any]) -> None:
     once, impact, used, unused, strict = answers[16:21]
-    assert once["masked"] == [f"{LAKE}/lives/masked#email by job mask, in the clear until {at(0)}"]
-    assert impact["columns"] == {f"{LAKE}/lives/report": ["x 1 (read before re-creation)"]}
+    assert once["masked"] == [f"{LAKE}/lives/masked#email by job mask, direct, masks, in the clear until {at(0)}"]
+    assert impact["columns"] == {
+        f"{LAKE}/lives/report": ["x: 1 step, from lives/table#x by job report, direct (read before re-creation)"]
+    }
     assert used["used"] == [f"{LAKE}/lives/table#x: read by a job (read before re-creation)"]
     assert used["reasons"] == ["1 used: read by a job"]
     assert unused["counts"] == {"used": 1, "unused": 1, "unknown": 0}
@@ -146,7 +160,7 @@ def test_what_does_not_fit_is_named(answers: list[Any]) -> None:
 
 def test_any_question_is_a_tool_and_what_does_not_fit_is_counted(answers: list[Any]) -> None:
     edge, coverage, run, facets, names, unknown = answers[21:27]
-    assert [item["job"]["name"] for item in edge["items"]] == ["to_gold"]
+    assert [(item["job"]["name"], item["sql"]) for item in edge["items"]] == [("to_gold", SQL)]
     assert coverage["left_out"] is None
     assert len(coverage["items"]) == coverage["totalCount"]
     assert run["run"]["id"] == uuid(2)
@@ -158,6 +172,6 @@ def test_any_question_is_a_tool_and_what_does_not_fit_is_counted(answers: list[A
 
 def test_errors_say_what_fits(answers: list[Any]) -> None:
     unknown, depth, missing = answers[11:14]
-    assert f"Nearest: {LAKE}/silver/customers" in unknown
+    assert f"Nearest: '{LAKE}/silver/customers'" in unknown
     assert "depth" in depth
     assert "dataset" in missing

@@ -76,7 +76,7 @@ ENDS = ("landing/customers#email", "gold/mailing#contact")
 @pytest.mark.parametrize(
     ("arguments", "status", "shown", "keys"),
     [
-        (("impact", *EMAIL), 0, ("Impact of landing/customers#Email: 5 of 5, all in s3://lake", "via job", "to_gold"),
+        (("impact", *EMAIL), 0, ("Impact of landing/customers#Email: 5 of 5, all in s3://lake", "to_gold", "masks"),
          {"column", "mode", "columns", "stops", "truncated"}),
         (("impact", *EMAIL, "--limit", "1"), 0, ("there is more: raise --limit or --depth",), {"truncated"}),
         (("impact", *EMAIL, "--paths", "--depth", "2", "--mode", "any"), 0, ("bronze/customers",), {"columns"}),

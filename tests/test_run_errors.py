@@ -10,7 +10,7 @@ from msgspec import to_builtins
 from typer.testing import CliRunner
 
 from headwater.cli import app
-from headwater.cli.question_commands import DataFolder
+from headwater.cli.data_folder import DataFolder
 from headwater.events.error_facets import errors_in, failed_tests
 from headwater.events.stack_traces import causes
 from headwater.questions import declared

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from headwater.access import Caller, Role
-from headwater.errors import Behind, GiveUp, NotKnown, Retry, WrongQuestion
+from headwater.errors import Behind, HeadwaterError, NotKnown, WrongQuestion
 from headwater.identity.callers import Access
 
 
@@ -37,15 +37,21 @@ def answered(ask: Callable[[], Any], turn: AbstractContextManager[Any]) -> Any:
     try:
         with turn:
             return ask()
-    except WrongQuestion as error:
-        return error_response(400, str(error), "Correct the parameter.")
-    except NotKnown as error:
-        return json_response(404, {"error": str(error), "field": None, "fix": _KNOWN, "nearest": error.nearest})
-    except Behind as error:
-        said = {"error": str(error), "field": None, "fix": _BEHIND, "nearest": error.nearest, "behind": error.seconds}
-        return json_response(503, said, AGAIN)
-    except (GiveUp, Retry) as error:
-        return error_response(503, str(error), "Ask again in a moment.")
+    except HeadwaterError as error:
+        status, said = refusal(error)
+        return json_response(status, said, AGAIN if isinstance(error, Behind) else None)
+
+
+def refusal(error: HeadwaterError) -> tuple[int, dict[str, Any]]:
+    """Return the status and the body that an error stands for."""
+    said: dict[str, Any] = {"error": str(error), "field": None}
+    if isinstance(error, WrongQuestion):
+        return 400, {**said, "fix": "Correct the parameter."}
+    if isinstance(error, NotKnown):
+        return 404, {**said, "fix": _KNOWN, "nearest": error.nearest}
+    if isinstance(error, Behind):
+        return 503, {**said, "fix": _BEHIND, "nearest": error.nearest, "behind": error.seconds}
+    return 503, {**said, "fix": "Ask again in a moment."}
 
 
 AGAIN = {"retry-after": "1"}

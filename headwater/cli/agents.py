@@ -4,15 +4,17 @@ Answers are short texts of JSON; what did not fit is named in `left_out`, with h
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from functools import partial
+from importlib.metadata import version
 from typing import Annotated, Any, NamedTuple
-from urllib.parse import quote
 
-import httpx
 import msgspec
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import ToolAnnotations
+from mcp.server.mcpserver.tools.base import Tool
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field
 
 from headwater.api import sink_routes
@@ -35,21 +37,22 @@ _WALK = ("dataset", "column", "namespace", "mode", "depth", "as_of")
 _ENDS = ("from_dataset", "to_dataset", "from_column", "to_column", "mode")
 
 
-class Tool(NamedTuple):
-    """What agents are offered of a question: some of its parameters, and a shorter answer."""
+class Offer(NamedTuple):
+    """What agents are offered of a question: some of its parameters, and a shorter answer of this shape."""
 
     takes: tuple[str, ...]
-    shorten: Callable[[Any], dict[str, Any]]
+    shorten: Callable[[Any], msgspec.Struct]
+    shape: type[msgspec.Struct]
 
 
-_TOOLS = {
-    declared.search: Tool(("q", "kinds", "limit"), short.search),
-    declared.impact: Tool(_WALK, short.reach),
-    declared.upstream: Tool(_WALK, short.reach),
-    declared.path: Tool(_ENDS, short.path),
-    declared.surface: Tool(("tag", "dataset", "column", "exposure"), short.surface),
-    declared.diff: Tool(("from_", "to"), short.diff),
-    declared.changes: Tool(("from_", "to"), short.changes),
+_OFFERS = {
+    declared.search: Offer(("q", "kinds", "limit"), short.search, short.NamesFound),
+    declared.impact: Offer(_WALK, short.reach, short.ColumnsReached),
+    declared.upstream: Offer(_WALK, short.reach, short.ColumnsReached),
+    declared.path: Offer(_ENDS, short.path, short.WayShown),
+    declared.surface: Offer(("tag", "dataset", "column", "exposure"), short.surface, short.ColumnsExposed),
+    declared.diff: Offer(("from_", "to"), short.diff, short.EdgesChanged),
+    declared.changes: Offer(("from_", "to"), short.changes, short.ThingsChanged),
 }
 """All other questions are tools with all their parameters."""
 
@@ -72,14 +75,14 @@ _Namespace = Annotated[str | None, _offered(declared.timeline, "namespace")]
 class AgentTools:
     """The tools; each asks over HTTP and shortens the answer."""
 
-    def __init__(self, client: httpx.Client):
-        """Ask through a client that has the address and the key."""
-        self._server = ServerAnswers(client)
+    def __init__(self, server: ServerAnswers):
+        """Ask a running Headwater."""
+        self._server = server
 
-    def tools(self) -> list[Callable[..., str]]:
-        """Return the functions of all tools: of one question each, and those that put more together."""
-        own: list[Callable[..., str]] = [self.unused, self.describe]
-        named = {tool.__name__ for tool in own}
+    def tools(self) -> list[Tool]:
+        """Return all tools: of one question each, and those that put more together."""
+        own = _made(self.unused, _schema(short.ColumnsJudged)), _made(self.describe, _schema(short.DatasetTold))
+        named = {made.name for made in own}
         others = (
             each
             for each in (*questions_in(vars(declared)), sink_routes.sinks)
@@ -87,14 +90,15 @@ class AgentTools:
         )
         return [*map(self._tool, others), *own]
 
-    def _tool(self, question: Question) -> Callable[..., str]:
-        tool = _TOOLS.get(question) or Tool(tuple(each.key for each in question.parameters), short.plain)
-        taken = {each.called: each for each in question.parameters if each.key in tool.takes}
+    def _tool(self, question: Question) -> Tool:
+        offer = _OFFERS.get(question)
+        keys = offer.takes if offer else tuple(each.key for each in question.parameters)
+        taken = {each.called: each for each in question.parameters if each.key in keys}
 
-        def ask(**given: Any) -> str:
-            path = {key: quote(given.pop(key), safe="") for key, each in taken.items() if each.place == "path"}
-            asked = {taken[name].name: value for name, value in given.items()}
-            return _text(tool.shorten(self._ask(question.path.format(**path), **asked)))
+        def ask(**given: Any) -> CallToolResult:
+            path = {key: given.pop(key) for key, each in taken.items() if each.place == "path"}
+            found = self._ask(question, {taken[name].name: value for name, value in given.items()}, **path)
+            return _answer(self._shortened(question, offer.shorten if offer else short.plain, found))
 
         ask.__name__, ask.__doc__ = str(question.called), question.does
         ask.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -105,51 +109,89 @@ class AgentTools:
                 )
                 for name, each in taken.items()
             ],
-            return_annotation=str,
+            return_annotation=CallToolResult,
         )  # fmt: skip
-        return ask
+        shape = offer.shape if offer else question.answer
+        return _made(ask, _schema(shape, whole=offer is not None) if shape else None)
 
     def unused(
         self,
         dataset: Annotated[Any, _offered(declared.unused, "dataset")] = None,
         verdict: Annotated[Word, Field(description="Which columns to list.")] = "unused",
         strict: Annotated[bool, _offered(declared.unused, "strict")] = False,
-    ) -> str:
+    ) -> CallToolResult:
         """Tell which columns may be dropped, by reported lineage; `unknown` may not."""
-        asked = {"dataset": dataset, "strict": strict or None, "limit": short.MAX_ASKED}
-        return _text(short.unused(self._ask("unused", **asked), verdict))
+        found = self._ask(declared.unused, {"dataset": dataset, "strict": strict, "limit": short.MAX_ASKED})
+        return _answer(self._shortened(declared.unused, partial(short.unused, verdict=verdict), found))
 
-    def describe(self, dataset: _Dataset, namespace: _Namespace = None) -> str:
+    def describe(self, dataset: _Dataset, namespace: _Namespace = None) -> CallToolResult:
         """Tell of a dataset: its columns and who reads them, what it is made of, what it feeds, what changed last."""
         asked = {"dataset": dataset, "namespace": namespace}
-        upstream, impact = (self._ask(question, **asked, depth=1) for question in ("upstream", "impact"))
-        columns = self._ask("unused", **asked, limit=short.MAX_ASKED)
-        timeline = self._ask("timeline", **asked, limit=short.CHANGES)
-        return _text(short.describe(upstream, impact, columns, timeline))
+        upstream, impact = (self._ask(each, {**asked, "depth": 1}) for each in (declared.upstream, declared.impact))
+        columns = self._ask(declared.unused, {**asked, "limit": short.MAX_ASKED})
+        timeline = self._ask(declared.timeline, {**asked, "limit": short.CHANGES})
+        told = self._shortened(declared.timeline, partial(short.describe, upstream, impact, columns), timeline)
+        return _answer(told)
 
-    def _ask(self, question: str, **parameters: Any) -> Any:
-        given = {name: value for name, value in parameters.items() if value is not None and value is not False}
-        asked = {name: "true" if value is True else value for name, value in given.items()}
+    def _ask(self, question: Question, given: Mapping[str, Any], **path: str) -> Any:
+        said = {name: value for name, value in given.items() if value is not None and value is not False}
+        asked = {name: "true" if value is True else value for name, value in said.items()}
         try:
-            return self._server.ask(question, asked)
+            return self._server.ask(question, asked, **path)
         except HeadwaterError as error:
             raise ToolError(str(error)) from error
 
+    def _shortened(self, question: Question, shorten: Callable[[Any], Any], found: Any) -> Any:
+        try:
+            return shorten(found)
+        except (LookupError, TypeError, AttributeError) as error:
+            raise ToolError(str(self._server.misfit(question, error))) from error
 
-def server(client: httpx.Client) -> MCPServer[Any]:
-    """Return the server of these tools."""
-    made: MCPServer[Any] = MCPServer("headwater", instructions=_INSTRUCTIONS, log_level="WARNING")
-    for tool in AgentTools(client).tools():
-        made.tool(annotations=_READS, structured_output=False)(tool)
-    return made
+
+def server(asked: ServerAnswers) -> MCPServer[Any]:
+    """Return the server of these tools, of our version."""
+    tools = AgentTools(asked).tools()
+    return MCPServer(
+        "headwater", instructions=_INSTRUCTIONS, version=version("headwater"), tools=tools, log_level="WARNING"
+    )
 
 
 def serve(url: str, key: str | None) -> None:
     """Serve on standard input and output until they end."""
-    headers = {"authorization": f"Bearer {key}"} if key else {}
-    with httpx.Client(base_url=url, headers=headers, timeout=60) as client:
-        server(client).run("stdio")
+    with closing(ServerAnswers(url, key)) as answers:
+        server(answers).run("stdio")
 
 
-def _text(answer: dict[str, Any]) -> str:
-    return msgspec.json.encode(answer).decode()
+def _made(function: Callable[..., CallToolResult], schema: dict[str, Any] | None) -> Tool:
+    made = Tool.from_function(function, annotations=_READS)
+    made.fn_metadata.output_schema = schema  # of our own shapes, which pydantic does not know
+    return made
+
+
+def _schema(shape: type[msgspec.Struct], *, whole: bool = True) -> dict[str, Any]:
+    """Return the schema of an answer; a server of a later release may say more, and in other words, than is known here.
+
+    whole: False of a shape that `left_out` is added to.
+    """
+    found = msgspec.json.schema(shape)
+    parts = found["$defs"]
+    root = parts.pop(shape.__name__)
+    if not whole:
+        root["properties"]["left_out"] = {"anyOf": [{"type": "string"}, {"type": "null"}]}
+    opened: dict[str, Any] = _opened({**root, "$defs": parts})
+    return opened
+
+
+def _opened(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_opened(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    left_out = ("title", "enum", "additionalProperties")  # of these names a member's schema is an object
+    return {name: _opened(each) for name, each in schema.items() if name not in left_out or isinstance(each, dict)}
+
+
+def _answer(found: Any) -> CallToolResult:
+    told = msgspec.to_builtins(found)
+    text = TextContent(type="text", text=msgspec.json.encode(told).decode())
+    return CallToolResult(content=[text], structured_content=told)

@@ -6,13 +6,13 @@ from typing import Annotated
 import typer
 
 from headwater.cli.printing import pairs, show
-from headwater.cli.question_commands import Data, Json
+from headwater.cli.question_commands import BUILD, Data, Json, example
 from headwater.settings import load_settings
 
 app = typer.Typer()
 
 
-@app.command()
+@app.command(rich_help_panel=BUILD, epilog=example("headwater", "backup", "/mnt/backups/2026-11-23"))
 def backup(
     dest: Annotated[Path, typer.Argument(help="A new folder, on another disk.")],
     data: Data = None,
@@ -25,7 +25,7 @@ def backup(
     show(found, as_json, lambda: pairs("Backup", found))
 
 
-@app.command()
+@app.command(rich_help_panel=BUILD, epilog=example("headwater", "restore", "/mnt/backups/2026-11-23"))
 def restore(
     src: Annotated[Path, typer.Argument(help="The folder of a backup.")],
     data: Data = None,

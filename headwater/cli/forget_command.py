@@ -6,14 +6,16 @@ from typing import Annotated, Any
 import typer
 
 from headwater.cli.printing import pairs, show
-from headwater.cli.question_commands import Data, Json
+from headwater.cli.question_commands import BUILD, Data, Json, example
 from headwater.errors import WrongSetting
 from headwater.settings import load_settings
 
 app = typer.Typer()
 
+_EXAMPLE = ("forget", "--namespace", "s3://lake", "--dataset", "landing/customers", "--dry-run")
 
-@app.command()
+
+@app.command(rich_help_panel=BUILD, epilog=example("headwater", *_EXAMPLE))
 def forget(
     dataset: Annotated[str | None, typer.Option(help="Name of a dataset; with --namespace.")] = None,
     namespace: Annotated[str | None, typer.Option(help="Its namespace; alone, all that names the namespace.")] = None,

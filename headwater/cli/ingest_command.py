@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headwater.cli.printing import pairs, show
-from headwater.cli.question_commands import Json
+from headwater.cli.question_commands import FEED, Json, example
+from headwater.cli.server_answers import LOCAL
 from headwater.durations import read_since, seconds
 from headwater.settings import Settings, load_settings
 
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@app.command()
+@app.command(rich_help_panel=FEED, epilog=example("headwater", "ingest", "/mnt/lineage", "--follow"))
 def ingest(
     paths: Annotated[
         list[str],
         typer.Argument(metavar="PATH...", help="Files or folders: of this machine, mounted, or abfss://…"),
     ],
-    to: Annotated[str, typer.Option("--to", help="Address of a running Headwater.")] = "http://127.0.0.1:5000",
+    to: Annotated[str, typer.Option("--to", envvar="HEADWATER_URL", help="Address of a running Headwater.")] = LOCAL,
     key: Annotated[
         str | None, typer.Option(envvar="HEADWATER_KEY", help="Key with the role write; for --keep also read.")
     ] = None,

@@ -8,7 +8,7 @@ from headwater.api import identity_routes
 from headwater.cli.printing import Given, listed, pairs, show
 from headwater.cli.question_commands import command
 
-app = typer.Typer(help="Keys of producers and readers: make, list, take back.", no_args_is_help=True)
+app = typer.Typer(name="keys", help="Keys of producers and readers: make, list, take back.", no_args_is_help=True)
 
 _SHOWN = ("id", "name", "roles", "namespaces", "made", "expires", "last_used", "kept")
 

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 from msgspec import to_builtins
 
-from headwater.cli.printing import Given, listed, pairs, show, table
-from headwater.cli.question_commands import Data, DataFolder, Json, command, option
+from headwater.cli.asking import asking
+from headwater.cli.printing import ITSELF, Given, listed, pairs, show, table
+from headwater.cli.question_commands import LOOK, Data, Json, Key, Server, Wide, command, example, option
 from headwater.errors import WrongQuestion
 from headwater.questions import declared
 from headwater.questions.composed import list_page
@@ -19,29 +20,36 @@ from headwater.settings import load_settings
 
 app = typer.Typer()
 
-_COLUMNS = ("namespace", "dataset", "column", "distance", "masked", "via.dataset", "via.column", "via.job.name")
-_SURFACE = ("exposure", "namespace", "dataset", "column", "source.dataset", "source.column", "via.job.name")
-_UNUSED = ("verdict", "namespace", "dataset", "column", "reason", "last_used")
+_COLUMNS = (ITSELF, "distance", "via", "via.job", "via.transformation", "masked", "path")
+_PATH = (ITSELF, "via.job", "via.transformation")
+_SURFACE = ("exposure", ITSELF, "source", "via.job", "how")
+_UNUSED = ("verdict", ITSELF, "reason", "last_used")
 _HEADERS = {
+    ITSELF: "column",
+    "distance": "steps",
+    "via": "from",
+    "via.job": "by job",
+    "via.transformation": "how",
+    "path": "way",
     "masked": "masked on the way",
     "read_before_recreation": "read before re-creation",
     "exposed_until": "in the clear until",
 }
 """`masked` is not of the column: upstream a plaintext source may be behind a step that masks."""
 
-_DIFF = ("change", "from.dataset", "from.column", "to.dataset", "to.column", "type", "masked", "job.name")
+_DIFF = ("change", "from", "to", "type", "masked", "job")
+_STOP = (ITSELF, "onward", "jobs")
 _CHANGES = ("time", "change", "thing", "namespace", "name", "column", "before", "after", "run")
-_OTHER_RUN = ("namespace", "dataset", "run.id", "run.time", "run.job.name")
+_OTHER_RUN = (ITSELF, "run.id", "run.time", "run.job")
 _HEALTH = ("status", "kind", "namespace", "name", "reason", "last_success", "last_run.state", "last_run.id")
-_LEFT = ("distance", "namespace", "dataset", "last_success", "is_written_since")
-_TEST = ("facet", "dataset.dataset", "column", "name", "severity", "expected", "actual", "description")
-_CHILD = ("id", "time", "state", "job.name")
+_LEFT = ("distance", ITSELF, "last_success", "is_written_since")
+_TEST = ("facet", "dataset", "column", "name", "severity", "expected", "actual", "description")
+_CHILD = ("id", "time", "state", "job")
 
 
 def _path(found: Any, as_json: bool, _: Given) -> None:
-    columns = ("namespace", "dataset", "column", "via.job.name", "via.transformation.subtype")
     title = "Path" if found["reaches"] else "No path by column lineage"
-    show(found, as_json, lambda: table(title, {"items": found["path"]}, columns))
+    show(found, as_json, lambda: table(title, {"items": found["path"]}, _PATH, _HEADERS))
     _show_stops(found, as_json)
     sys.exit(0 if found["reaches"] else 1)
 
@@ -123,7 +131,7 @@ def _cause(cause: Any) -> list[str]:
     return [cause["what"], *telling, *([f"    … {more} more lines: --json"] if more else [])]
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK, epilog=example("headwater", "diff", "--from", "2026-03-01T00:00:00Z"))
 def diff(
     before: Annotated[Path | None, typer.Argument(help="Events of a run of the pipeline before a change.")] = None,
     after: Annotated[Path | None, typer.Argument(help="Events of a run after it.")] = None,
@@ -133,7 +141,8 @@ def diff(
     text: Annotated[str | None, option(declared.diff, "text")] = None,
     sort: Annotated[str | None, option(declared.diff, "sort")] = None,
     cursor: Annotated[str | None, option(declared.diff, "cursor")] = None,
-    limit: Annotated[int, option(declared.diff, "limit")] = 1_000, data: Data = None, as_json: Json = False,
+    limit: Annotated[int, option(declared.diff, "limit")] = 1_000, server: Server = None, key: Key = None,
+    data: Data = None, _wide: Wide = False, as_json: Json = False,
 ) -> None:  # fmt: skip
     """List what changed between two files of events, or two moments. Status 1 if lineage was lost."""
     from headwater.questions.file_differences import difference_of_files
@@ -146,7 +155,8 @@ def diff(
     elif from_ and not before:
         asked = {"from": from_, "to": to or "", "change": change or ""}
         asked |= {name: str(value) for name, value in page.items() if value}
-        found = DataFolder(data).ask(declared.diff, asked)
+        with asking(server, key, data) as source:
+            found = source.ask(declared.diff, asked)
     else:
         raise WrongQuestion("Name two files of events, or --from TIME [--to TIME].")
     counts = _counted({word: found[word] for word in ("added", "removed", "changed")})
@@ -185,7 +195,7 @@ def _show_reasons(found: Any) -> None:
 def _show_stops(found: Any, as_json: bool) -> None:
     if not as_json and found["stops"]:
         stops = {"items": found["stops"]}
-        show(stops, False, lambda: table("Only lineage of whole tables goes on from", stops, ("namespace", "dataset")))
+        show(stops, False, lambda: table("Only lineage of whole tables goes on from", stops, _STOP))
 
 
 _SUBJECT = ("dataset", "column")

@@ -3,9 +3,17 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from headwater.cli.folding import Folded, fold
+from headwater.cli.wording import is_one, is_place, namespaces, safe, said
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.table import Table
 
 Given = Mapping[str, Any]
 """What a command was given, by the names of its parameters in Python."""
@@ -13,37 +21,67 @@ Given = Mapping[str, Any]
 Shown = Callable[[Any, bool, Given], None]
 """Prints an answer, or JSON, and ends with a status that is not 0."""
 
-_WIDE = 160
-"""Characters of a line that goes into a file or a pipe."""
+WIDE: ContextVar[bool] = ContextVar("wide", default=False)
+"""Names are to be shown whole, however narrow the terminal is."""
+
+ITSELF = "."
+"""The path of the dataset or column that an item is."""
 
 _AS_NAMED: Mapping[str, str] = {}
+_UNBOUND = 1_000_000
+_NAMES = ("name", "namespace", "dataset", "column")
+"""What ends so is one line, whatever is in it."""
+
+_COUNTED = ("totalCount", "truncated")
 
 
-def show(value: Any, as_json: bool, table: Callable[[], Any]) -> None:
+def show(value: Any, as_json: bool, made: Callable[[], Any]) -> None:
     """Print a value as JSON, or the table that stands for it."""
     if as_json:
         sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
         return
     from rich.console import Console
 
-    is_measured = sys.stdout.isatty() or "COLUMNS" in os.environ
-    Console(width=None if is_measured else _WIDE).print(table())
+    shown, width = made(), _width()
+    console = Console(width=width or _UNBOUND, highlight=False, markup=False, emoji=False)
+    console.width = width or console.measure(shown).maximum
+    console.print(shown)
 
 
-def pairs(title: str, values: dict[str, Any]) -> Any:
+def _width() -> int | None:
+    """Return how wide a table may be, None for a file or a pipe, or where names are wanted whole."""
+    if WIDE.get():
+        return None
+    from rich.console import Console
+
+    return Console().width if sys.stdout.isatty() or "COLUMNS" in os.environ else None
+
+
+def pairs(title: str, values: Mapping[str, Any]) -> "Group":
     """Return a table of names and values."""
-    from rich.table import Table
+    from rich.table import Column, Table
 
-    rows = Table("", "", title=_safe(title), show_header=False, title_justify="left")
+    rows = Table(Column(), Column(overflow="fold"), show_header=False)
     for name, value in values.items():
-        rows.add_row(_safe(name), _lines(str(value)))
-    return rows
+        rows.add_row(safe(name.replace("_", " ")), _lines(said(value)))
+    return _titled(title, rows)
 
 
-def table(title: str, found: dict[str, Any], columns: tuple[str, ...], headers: Mapping[str, str] = _AS_NAMED) -> Any:
-    """Return a table of items; a column may be a dotted path into an item, and is left out where no item has it.
+def _titled(title: str, rows: "Table", notes: Sequence[str] = ()) -> "Group":
+    from rich.console import Group
+    from rich.text import Text
 
-    A namespace of all goes into the title.
+    return Group(
+        Text(safe(title), "bold"), *([rows] if rows.rows else []), *(Text(safe(note), "italic") for note in notes)
+    )
+
+
+def table(
+    title: str, found: Mapping[str, Any], columns: Sequence[str], headers: Mapping[str, str] = _AS_NAMED
+) -> "Group":
+    """Return a table of items; a column is a dotted path into an item, or ITSELF, left out where no item has it.
+
+    A namespace of all datasets goes into the title; where there are several, each name has its own.
 
     headers: what columns are called that do not go by their paths.
     """
@@ -51,16 +89,20 @@ def table(title: str, found: dict[str, Any], columns: tuple[str, ...], headers: 
 
     items, total = found["items"], found.get("totalCount", len(found["items"]))
     title = f"{title}: {len(items)} of {total}"
-    namespaces = {_cell(item, "namespace") for item in items}
-    if "namespace" in columns and len(namespaces) == 1:
-        columns = tuple(name for name in columns if name != "namespace")
-        title += f", all in {namespaces.pop()}"
-    columns = tuple(name for name in columns if any(_cell(item, name) for item in items)) or columns
-    heads = (Column(headers.get(name) or _header(name), overflow="fold") for name in columns)
-    rows = Table(*heads, title=_safe(title), title_justify="left")
-    for item in items:
-        rows.add_row(*(_lines(_cell(item, name)) for name in columns))
-    return rows
+    spaces = {*namespaces(items)}
+    if len(spaces) == 1:
+        title += f", all in {spaces.pop()}"
+    whole = bool(spaces)
+    columns = tuple(name for name in columns if any(_cell(item, name, whole=whole) for item in items)) or columns
+    heads = [headers.get(name) or _header(name) for name in columns]
+    cells = [[_lines(_cell(item, name, whole=whole)) for name in columns] for item in items]
+    width = _width()
+    made = fold(heads, cells, width) if width else Folded(cells, [], [])
+    wide = made.widths or [_UNBOUND for _ in heads]
+    rows = Table(*(Column(head, overflow="fold", max_width=most) for head, most in zip(heads, wide, strict=True)))
+    for row in made.rows:
+        rows.add_row(*row)
+    return _titled(title, rows, made.notes)
 
 
 def listed(title: str, columns: tuple[str, ...]) -> Shown:
@@ -77,44 +119,52 @@ def any_answer(title: str) -> Shown:
             for name, value in found.items()
             if isinstance(value, list) and all(isinstance(each, dict) for each in value)
         }
-        single = {path: _cell(found, path) for path in _paths(found) if path not in ("totalCount", "truncated")}
+        single = {path: _value(found, path) for path in _paths(found) if path not in (*_COUNTED, *lists)}
         if single or as_json:
             show(found, as_json, lambda: pairs(title, single))
         for name, things in lists.items() if not as_json else ():
             part = {**found, "items": things} if name == "items" else {"items": things}
             columns = tuple(dict.fromkeys(path for thing in things for path in _paths(thing)))
-            show(part, False, partial(table, title if name == "items" else name.capitalize(), part, columns))
+            called = title if name == "items" else _header(name).capitalize()
+            if things or name == "items":
+                show(part, False, partial(table, called, part, columns))
 
     return shown
 
 
 def _paths(thing: Mapping[str, Any], of: str = "") -> Iterator[str]:
-    """Yield where a thing has single values; of a thing in it not the namespace."""
+    """Yield where a thing has what one text says: values, names of datasets, columns and jobs, steps."""
+    known: tuple[str, ...] = ()
+    if is_place(thing):
+        known = ("namespace", "dataset", "column")
+        yield of.removesuffix(".") or ITSELF
     for name, value in thing.items():
-        if isinstance(value, dict):
+        if name in known:
+            continue
+        if isinstance(value, Mapping) and not (is_one(value) and not any(map(is_one, value.values()))):
             yield from _paths(value, f"{of}{name}.")
-        elif not isinstance(value, list) and not (of and name == "namespace"):
+        else:
             yield of + name
 
 
 def _header(path: str) -> str:
-    """Return what a column is called: `via.job.name` is the `via job`."""
-    return path.removesuffix(".name").replace(".", " ")
+    """Return what a column is called: `via.job` is the `via job`."""
+    return "dataset" if path == ITSELF else path.replace(".", " ").replace("_", " ")
 
 
-def _cell(item: dict[str, Any], path: str) -> str:
-    value: Any = item
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, dict) else None
-    return "" if value is None else str(value)
+def _value(item: Any, path: str) -> Any:
+    for name in path.split(".") if path != ITSELF else ():
+        item = item.get(name) if isinstance(item, Mapping) else None
+    if is_place(item):
+        return {name: value for name, value in item.items() if name != "via"}
+    return None if path == ITSELF else item
+
+
+def _cell(item: Any, path: str, *, whole: bool) -> str:
+    text = said(_value(item, path), whole=whole)
+    return safe(text) if path.endswith(_NAMES) else text
 
 
 def _lines(text: str) -> str:
-    return "\n".join(map(_safe, text.split("\n")))
-
-
-def _safe(text: str) -> str:
-    """Show what would move the cursor, turn the direction of writing or style the text as it is written in Python."""
-    from rich.markup import escape
-
-    return escape("".join(each if each.isprintable() else ascii(each)[1:-1] for each in text))
+    """Return text of which only ends of lines do something."""
+    return "\n".join(map(safe, text.split("\n")))

@@ -1,145 +1,35 @@
-"""Commands made of declared questions: their options and help, from where they answer, and how often they ask."""
+"""Commands made of declared questions: their options, help and examples, and whom they ask."""
 
 import inspect
-import sys
+import shlex
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-from msgspec import to_builtins
 
-from headwater.cli.printing import Shown, any_answer
-from headwater.errors import HeadwaterError
+from headwater.api.api_routes import LINEAGE_ROUTES
+from headwater.cli.asking import asking, print_answer
+from headwater.cli.printing import WIDE, Shown, any_answer
 from headwater.questions.declaring import Parameter, Question
-from headwater.runtime.folders import existing_folder
-from headwater.settings import load_settings
-
-if TYPE_CHECKING:
-    from headwater.access import Caller
-    from headwater.api.freshness import FreshnessMeter
-    from headwater.eventlog import Readers
-    from headwater.identity.key_desk import KeyDesk
-    from headwater.index.reading.index_search import Search
-    from headwater.index.reading.view_opener import RulesInForce, ViewOpener
-    from headwater.lake.admin_log import Outcome
-    from headwater.lake.bronze_tables import Bronze
-    from headwater.lake.delta_table import LakeTable
-    from headwater.sinks.operating.sink_desk import SinkDesk
 
 Data = Annotated[Path | None, typer.Option("--data", help="Data folder; default headwater-data.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Server = Annotated[
+    str | None, typer.Option("--server", help="Address of a running Headwater, in place of --data; or HEADWATER_URL.")
+]
+Key = Annotated[
+    str | None, typer.Option("--key", envvar="HEADWATER_KEY", help="Of --server: a key with the role it needs.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs, errors too.")]
+Wide = Annotated[
+    bool, typer.Option("--wide", callback=lambda wide: WIDE.set(wide) and wide, help="Show names whole, however long.")
+]
 End = Annotated[str, typer.Argument(help="DATASET or DATASET#COLUMN.")]
 
+LOOK, OPERATE, FEED, BUILD = "Ask about lineage", "See that all is well", "Bring events in, send them on", "Run it"
+"""What commands are for."""
+
 _ENDS = ("from_namespace", "from_dataset", "from_column", "to_namespace", "to_dataset", "to_column")
-
-
-class DataFolder:
-    """What questions are asked of: a data folder, whether Headwater runs on it or not. Opened as it is needed."""
-
-    def __init__(self, data: Path | None):
-        """Open nothing yet; raises WrongSetting where there is no such folder."""
-        self._settings = load_settings({"data": data})[0]
-        self._folder = existing_folder(self._settings)
-
-    @cached_property
-    def open_views(self) -> "ViewOpener":
-        """Lineage; problems of the user's rules are printed."""
-        from headwater.runtime.indexes import open_view_opener
-
-        open_views = open_view_opener(self._settings, self._folder)
-        for problem in open_views.rules().problems:
-            sys.stderr.write(f"headwater: {problem}\n")
-        return open_views
-
-    @cached_property
-    def search(self) -> "Search":
-        """Names."""
-        from headwater.runtime.indexes import open_search
-
-        return open_search(self._settings, self._folder)
-
-    @cached_property
-    def bronze(self) -> "Bronze":
-        """Events."""
-        from headwater.runtime.storage import open_bronze
-
-        return open_bronze(self._settings)
-
-    @cached_property
-    def readers(self) -> "Readers":
-        """The log."""
-        from headwater.runtime.logs import log_readers
-
-        return log_readers(self._settings, self._folder)
-
-    @cached_property
-    def freshness(self) -> "FreshnessMeter":
-        """What questions cannot see yet; where nothing was sent yet there is no log that could hold more."""
-        from headwater.runtime.indexes import open_freshness
-        from headwater.runtime.logs import is_log_made
-
-        made = is_log_made(self._settings, self._folder)
-        return open_freshness(self._settings, self._folder, self.readers if made else tuple)
-
-    @cached_property
-    def sinks(self) -> "SinkDesk":
-        """Sinks."""
-        from headwater.runtime.sink_opening import open_sink_desk
-
-        return open_sink_desk(self._settings, self._folder)
-
-    @cached_property
-    def keys(self) -> "KeyDesk":
-        """Keys."""
-        from headwater.identity.key_desk import KeyDesk
-        from headwater.runtime.identities import open_key_file
-
-        return KeyDesk(open_key_file(self._settings), self._settings.keys)
-
-    @cached_property
-    def admin_log(self) -> "LakeTable":
-        """Who changed what."""
-        from headwater.lake.admin_log import open_admin_log
-        from headwater.runtime.storage import lake_place
-
-        return open_admin_log(*lake_place(self._settings))
-
-    @cached_property
-    def caller(self) -> "Caller":
-        """Who runs this command."""
-        from headwater.runtime.identities import local_caller
-
-        return local_caller()
-
-    def record(self, action: str, subject: str, outcome: "Outcome" = "done", detail: str = "") -> None:
-        """Write down what this command changed."""
-        from headwater.lake.admin_log import Actor
-        from headwater.runtime.identities import open_recorder
-
-        open_recorder(self._settings)(Actor(self.caller.name, agent="headwater"), action, subject, outcome, detail)
-
-    def rules(self) -> "RulesInForce":
-        """Return the user's rules; the index is not brought up to date for that."""
-        from headwater.index.reading.view_opener import ViewOpener
-        from headwater.runtime.indexes import open_index_home, open_rules
-
-        return ViewOpener(open_index_home(self._folder), open_rules(self._settings)).rules()
-
-    def ask(self, question: Question, asked: Mapping[str, str], **path: str) -> Any:
-        """Return an answer as JSON has it; raises NotKnown only for what no acknowledged event knows, else Behind."""
-        if question.method == "GET":
-            return to_builtins(self.freshness.certain(lambda: question.ask(self, asked, **path)))
-        said = {**path, **asked}
-        detail, subject = " ".join(f"{name}={value}" for name, value in said.items()), next(iter(said.values()), "")
-        try:
-            found = to_builtins(question.ask(self, asked, **path))
-        except HeadwaterError:
-            self.record(question.name.replace("-", " "), subject, "refused", detail)
-            raise
-        self.record(question.name.replace("-", " "), subject, "done", detail)
-        return found
 
 
 def command(
@@ -157,26 +47,43 @@ def command(
     ends = ("start", "end") if len(asked) < len(question.parameters) else ()
 
     def run(**given: Any) -> None:
-        data, as_json = given.pop("data"), given.pop("as_json")
+        asked_of = given.pop("server"), given.pop("key"), given.pop("data")
+        as_json = given.pop("as_json")
+        given.pop("wide")
         path = {each.key: given.pop(each.key) for each in asked if each.place == "path"}
         sent = _ends(*(given.pop(end) for end in ends)) if ends else {}
         given |= {key: " ".join(given[key]) for key in joined}
         sent |= {each.name: _text(given[each.key]) for each in asked if _is_given(given.get(each.key))}
-        printed(DataFolder(data).ask(question, sent, **path), as_json, given)
+        with asking(*asked_of) as source:
+            found = source.ask(question, sent, **path)
+            print_answer(source, question, found, lambda found: printed(found, as_json, given))
 
     taken = {end: _taken(end, End) for end in ends}
+    ends_shown = ("bronze/customers#email", "silver/customers#email") if ends else ()
     order = sorted(asked, key=lambda each: (not each.required, each.key not in arguments))
-    taken |= {
-        each.key: _parameter(
-            each, as_argument=each.key in arguments or (each.required and each.key not in options), joined=joined
-        )
-        for each in order
-    }
-    taken |= {"data": _taken("data", Data, None), "as_json": _taken("as_json", Json, False)}
+
+    def as_argument(each: Parameter) -> bool:
+        return each.key in arguments or (each.required and each.key not in options)
+
+    taken |= {each.key: _parameter(each, as_argument=as_argument(each), joined=joined) for each in order}
+    taken |= {key: _taken(key, *each) for key, each in _ALWAYS.items()}
     run.__annotations__ = {key: each.annotation for key, each in taken.items()}
     run.__signature__ = inspect.Signature([*taken.values()])  # type: ignore[attr-defined]
     run.__doc__ = f"{question.does} {also}".strip()
-    app.command(question.called)(run)
+    words = [
+        "headwater",
+        app.info.name,
+        question.called,
+        *ends_shown,
+        *(each.example for each in order if as_argument(each)),
+    ]
+    panel = LOOK if question in LINEAGE_ROUTES else OPERATE
+    app.command(question.called, epilog=example(*filter(None, words)), rich_help_panel=panel)(run)
+
+
+_ALWAYS: Mapping[str, tuple[Any, Any]] = {
+    "server": (Server, None), "key": (Key, None), "data": (Data, None), "wide": (Wide, False), "as_json": (Json, False),
+}  # fmt: skip
 
 
 def other_commands(app: typer.Typer, questions: Sequence[Question]) -> None:
@@ -188,6 +95,11 @@ def other_commands(app: typer.Typer, questions: Sequence[Question]) -> None:
     for question in questions:
         if question.called and question.called not in known:
             command(app, question)
+
+
+def example(*words: str) -> str:
+    """Return what stands below the help of a command."""
+    return f"Example: `{shlex.join(words)}`"
 
 
 def option(question: Question, key: str) -> Any:
@@ -206,10 +118,12 @@ def _parameter(each: Parameter, *, as_argument: bool, joined: Sequence[str]) -> 
 
 def _info(each: Parameter, *, as_argument: bool) -> Any:
     said = each.help.meaning[0].upper() + each.help.meaning[1:] if each.type is bool else each.help.meaning
+    words = (lambda: list(each.words)) if each.words else None
     if as_argument:
-        return typer.Argument(help=said)
+        return typer.Argument(help=said, autocompletion=words)
+    said += f" Default {each.default}." if each.default and each.type is not bool and not each.several else ""
     name = f"--{each.key.rstrip('_').replace('_', '-')}"
-    return typer.Option(name, help=said, metavar="TIME" if each.is_time else None)
+    return typer.Option(name, help=said, metavar="TIME" if each.is_time else None, autocompletion=words)
 
 
 def _taken(key: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:

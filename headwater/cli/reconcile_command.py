@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, get_args
 
-import httpx
 import msgspec
 import typer
 
 from headwater.api import api_routes
+from headwater.cli.asking import address_asked, asking
 from headwater.cli.printing import show, table
-from headwater.cli.question_commands import Data, DataFolder, Json
-from headwater.cli.server_answers import ServerAnswers
+from headwater.cli.question_commands import OPERATE, Data, Json, Key, Server, example
 from headwater.durations import seconds
 from headwater.errors import WrongSetting
 from headwater.local.send import send_bodies
@@ -48,7 +47,10 @@ _FailOn = Annotated[
 ]
 
 
-@app.command()
+@app.command(
+    rich_help_panel=OPERATE,
+    epilog=example("headwater", "reconcile", "--history", "eventlogs:/var/spark-events", "--tables", "/lake"),
+)
 def reconcile(
     history: _Histories = None,
     tables: _Tables = None,
@@ -59,10 +61,8 @@ def reconcile(
     grace: Annotated[str, typer.Option(help="How long events may be on their way.")] = "15m",
     silent: Annotated[str, typer.Option(help="After which what has no end and gives no sign is over.")] = "1h",
     slack: Annotated[str, typer.Option(help="By how much clocks differ.")] = "5s",
-    server: Annotated[str | None, typer.Option(help="Address of a running Headwater, in place of --data.")] = None,
-    key: Annotated[
-        str | None, typer.Option(envvar="HEADWATER_KEY", help="Of --server: key with the role read.")
-    ] = None,
+    server: Server = None,
+    key: Key = None,
     fail_on: _FailOn = None,
     save: Annotated[
         str | None, typer.Option(help="Keep the findings under this name, in place of its last ones; needs --server.")
@@ -79,6 +79,7 @@ def reconcile(
         raise WrongSetting(
             "There is nothing to hold lineage against. Name --history KIND:PLACE, --tables URI, or both."
         )
+    server = address_asked(server, data)
     if save is not None and (server is None or not save.strip()):
         raise WrongSetting("Findings are kept by a running Headwater: name it with --server, and write --save NAME.")
     failing = _failing(fail_on)
@@ -123,13 +124,9 @@ def _us(text: str) -> int:
 
 @contextmanager
 def _asking(server: str | None, key: str | None, data: Any) -> Iterator[Ask]:
-    if server is None:
-        folder, questions = DataFolder(data), {each.path: each for each in api_routes.ROUTES}
-        yield lambda question, asked: folder.ask(questions[question], asked)
-        return
-    headers = {"authorization": f"Bearer {key}"} if key else {}
-    with httpx.Client(base_url=server, headers=headers, timeout=60) as client:
-        yield ServerAnswers(client).ask
+    questions = {each.path: each for each in api_routes.ROUTES}
+    with asking(server, key, data) as source:
+        yield lambda question, asked: source.ask(questions[question], asked)
 
 
 def _keep(server: str, key: str | None, event: bytes) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headwater.cli.printing import pairs, show
-from headwater.cli.question_commands import Data, Json
+from headwater.cli.question_commands import FEED, Data, Json, example
 from headwater.errors import WrongSetting
 from headwater.questions import parameters as p
 from headwater.questions.declaring import read_as
@@ -22,7 +22,9 @@ app = typer.Typer()
 _Patterns = Annotated[list[str] | None, typer.Option(help="Only these; exact, or with * ? [...]; several times.")]
 
 
-@app.command()
+@app.command(
+    rich_help_panel=FEED, epilog=example("headwater", "replay", "--to", "http://marquez:5000", "--since", "2026-03-01")
+)
 def replay(
     to: Annotated[str, typer.Option("--to", help="Name of a sink in sinks.yml, or the address of an OpenLineage API.")],
     since: Annotated[str | None, typer.Option(help="Received from this moment on.", metavar="TIME")] = None,

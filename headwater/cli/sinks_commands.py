@@ -6,10 +6,13 @@ from typing import Any
 import typer
 
 from headwater.api import sink_routes
+from headwater.cli.asking import asking
+from headwater.cli.failing import warn
 from headwater.cli.printing import Given, listed, pairs, show, table
-from headwater.cli.question_commands import Data, DataFolder, Json, command
+from headwater.cli.question_commands import Data, Json, Key, Server, Wide, command
+from headwater.cli.wording import safe
 
-app = typer.Typer(help="Other systems that get what the lake has taken: see, check, pause, repeat.")
+app = typer.Typer(name="sinks", help="Other systems that get what the lake has taken: see, check, pause, repeat.")
 
 _SHOWN = ("name", "type", "state", "behind.events", "behind.seconds", "delivered", "failed", "next_try", "trouble")
 
@@ -17,12 +20,16 @@ _LOST = ("part", "name", "held", "things", "runs", "why")
 
 
 @app.callback(invoke_without_command=True, help=sink_routes.sinks.does)
-def _list(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+def _list(
+    context: typer.Context, server: Server = None, key: Key = None, data: Data = None, _wide: Wide = False,
+    as_json: Json = False,
+) -> None:  # fmt: skip
     if context.invoked_subcommand:
         return
-    found = DataFolder(data).ask(sink_routes.sinks, {})
+    with asking(server, key, data) as source:
+        found = source.ask(sink_routes.sinks, {})
     if found["problem"] and not as_json:
-        sys.stderr.write(f"headwater: {found['problem']}\n")
+        warn(found["problem"])
     show(found, as_json, lambda: table("Sinks", found, _SHOWN))
 
 
@@ -55,7 +62,7 @@ def _preview(found: Any, as_json: bool, _: Given) -> None:
         show(found, True, dict)
         return
     for item in found["items"]:
-        sys.stdout.write(f"{item['payload']}\n" if not item["unfit"] else f"# not sent: {item['unfit']}\n")
+        sys.stdout.write(f"{item['payload']}\n" if not item["unfit"] else f"# not sent: {safe(item['unfit'])}\n")
 
 
 command(app, sink_routes.check, _checked)

@@ -37,7 +37,8 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 class Help(NamedTuple):
     """What a parameter means, and its bounds: of a number, or `longest` of a text.
 
-    called: by agents and in notebooks, where HTTP's name is a word of Python or says nothing without its question.
+    called: by agents and in notebooks, where HTTP's name is a word of Python or says nothing without its question;
+    example: what a command's help writes for it.
     """
 
     meaning: str
@@ -45,6 +46,7 @@ class Help(NamedTuple):
     most: int | None = None
     longest: int | None = None
     called: str = ""
+    example: str = ""
 
 
 class Parameter(NamedTuple):
@@ -79,6 +81,11 @@ class Parameter(NamedTuple):
     def is_time(self) -> bool:
         """Tell whether a moment is asked for."""
         return self.type in (Microseconds, Moment)
+
+    @property
+    def example(self) -> str:
+        """One that a command's help writes."""
+        return self.help.example or (self.words[0] if self.words else self.key.upper())
 
     @property
     def several(self) -> bool:

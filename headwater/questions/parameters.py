@@ -16,13 +16,14 @@ MAX_AROUND = 5_000
 MAX_NODES = 2_000
 MAX_FOUND = 60
 MAX_TEXT = 200
+DATASET = "silver/customers"
 
 Namespace = Annotated[str | None, Help("Namespace of the dataset; may be left out where the name is enough.")]
-Dataset = Annotated[str, Help("A dataset by its name, any alias, or a unique end of its name.")]
+Dataset = Annotated[str, Help("A dataset by its name, any alias, or a unique end of its name.", example=DATASET)]
 AnyDataset = Annotated[
-    str | None, Help("A dataset by its name, any alias, or a unique end of its name; without it all.")
+    str | None, Help("A dataset by its name, any alias, or a unique end of its name; without it all.", example=DATASET)
 ]
-Column = Annotated[str | None, Help("A column in any case; without it the whole dataset.")]
+Column = Annotated[str | None, Help("A column in any case; without it the whole dataset.", example="email")]
 FromNamespace = Annotated[str | None, Help("Namespace of the end the way leads from.")]
 FromDataset = Annotated[str, Help("Dataset of the end the way leads from.")]
 FromColumn = Annotated[str | None, Help("Column of the end the way leads from.")]
@@ -73,15 +74,20 @@ FromMoment = Annotated[Moment, Help("From this moment on.", called="since")]
 ToMoment = Annotated[Moment | None, Help("Up to this one; now without it.", called="until")]
 RunOf = Annotated[str | None, Help("A run id.")]
 After = Annotated[str | None, Help("Go on behind the run of this id, which `next` of the page before names.")]
-RunId = Annotated[str, Help("A run id.")]
+RunId = Annotated[str, Help("A run id.", example="0195c000-0000-7000-8000-000000000002")]
 Entity = Annotated[Literal["run", "job", "dataset"], Help("What has the facet.")]
-Facet = Annotated[str, Help("Name of the facet, such as ownership.")]
+Facet = Annotated[str, Help("Name of the facet, such as ownership.", example="ownership")]
 Listed = Annotated[int, Help("At most so many, newest first.", most=1_000)]
 SentNamespace = Annotated[str, Help("Namespace as a producer wrote it.")]
-SentName = Annotated[str, Help("Name as a producer wrote it.")]
+SentName = Annotated[str, Help("Name as a producer wrote it.", example="/silver/customers/")]
 At = Annotated[Microseconds | None, Help("What it meant then.")]
-Address = Annotated[str, Help("Address at which producers reach this Headwater.", longest=2_000)]
-Text = Annotated[str, Help("Parts of names, separated by spaces.", longest=MAX_TEXT, called="text")]
+Address = Annotated[
+    str,
+    Help("Address at which producers reach this Headwater.", longest=2_000, example="http://localhost:5000"),
+]
+Text = Annotated[
+    str, Help("Parts of names, separated by spaces.", longest=MAX_TEXT, called="text", example="customers")
+]
 Kinds = Annotated[str | None, Help("Only these, separated by commas: job, dataset, alias, column, tag.")]
 Groups = Annotated[Level, Help("Where groups begin; none shows datasets.")]
 Granularity = Annotated[

@@ -10,7 +10,6 @@ export default defineConfig({
     emptyOutDir: true,
     assetsInlineLimit: 0, // a data: URL for a worker or an icon would need a weaker content policy
     modulePreload: { polyfill: false },
-    chunkSizeWarningLimit: 1600, // the layout worker is one file of 1.6 MB that is loaded with the first graph
   },
   server: { proxy: { '/api': api, '/health': api, '/docs': api, '/openapi.json': api } },
   test: {

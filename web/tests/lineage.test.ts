@@ -139,7 +139,7 @@ test('the way between two columns is drawn alone', async () => {
 });
 
 test('the graph is saved as SVG and PNG, its table as CSV', async () => {
-  const page = await open(url + at('/lineage', EMAIL));
+  const page = await open(url + at('/lineage', EMAIL), { width: 1900, height: 1200 });
   await drawn(page);
   const saved = async (name: string): Promise<Buffer> => {
     const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name, exact: true }).click()]);

@@ -15,7 +15,8 @@ export interface PictureColumn {
 
 export interface PictureTable {
   id: string;
-  kind: 'table' | 'group';
+  /** stack, chain: tables that are folded, side by side or one after the other. */
+  kind: 'table' | 'group' | 'job' | 'stack' | 'chain';
   namespace: string;
   name: string;
   columns: readonly PictureColumn[];
@@ -29,6 +30,10 @@ export interface PictureTable {
   /** Of a group: how many datasets, and edges between them. */
   datasets?: number;
   inside?: number;
+  /** Of a stack or a chain: what is folded. */
+  members?: readonly PictureTable[];
+  /** No edge of this picture leads from or to it. */
+  alone?: boolean;
   change?: Change;
 }
 
@@ -46,6 +51,8 @@ export interface PictureEdge {
   many: number;
   jobs: readonly Schemas['Job'][];
   change?: Change;
+  /** Drawn only where one of its ends is chosen: there are too many, and others stand for more. */
+  weak?: boolean;
 }
 
 export interface Picture {
@@ -63,7 +70,9 @@ export function pictureOf(answer: Around): Picture {
   const related = new Map<number, PictureColumn[]>();
   for (const { table, column, distance, masked } of answer.columns) {
     const subject = distance === 0;
-    related.set(table, [...(related.get(table) ?? []), { name: column, distance, subject, maskedOnTheWay: masked }]);
+    const of = related.get(table) ?? [];
+    of.push({ name: column, distance, subject, maskedOnTheWay: masked });
+    related.set(table, of);
   }
   const tables = answer.tables.map((table, at): PictureTable => {
     const columns = asksColumn ? sortedColumns(related.get(at) ?? []) : table.columns.map(plainColumn);

@@ -1,20 +1,21 @@
 // A picture as an SVG file of its own: no script, no style from outside, every name escaped.
-import { shortName } from '../parts/links';
-import type { Places } from './layout';
+import type { Layout } from './layout';
+import { lineOf } from './line';
 import { MASKED_ON_THE_WAY, type Picture, type PictureEdge, type PictureTable } from './picture';
-import { HEAD, portY, ROW, shownColumns, type Box } from './shape';
+import { HEAD, ROW, shownColumns, type Box } from './shape';
+import { headingOf, subtitleOf } from './words';
 
 const MARGIN = 20;
 const CHARACTERS = 34;
 const COLOUR = { added: '#1a7f37', removed: '#cf222e', line: '#57606a', text: '#1f2328', dim: '#57606a', head: '#eaf2f8' };
 
 /** Draw a picture as it is laid out. */
-export function svgOf(picture: Picture, places: Places, opened: ReadonlySet<string>): string {
+export function svgOf(picture: Picture, { places, routes }: Layout, opened: ReadonlySet<string>): string {
   const boxes = [...places.values()];
   const width = Math.max(0, ...boxes.map((box) => box.x + box.width)) + 2 * MARGIN;
   const height = Math.max(0, ...boxes.map((box) => box.y + box.height)) + 2 * MARGIN;
   const tables = new Map(picture.tables.map((table) => [table.id, table]));
-  const edges = picture.edges.map((edge) => edgePath(edge, tables, places, opened)).join('');
+  const edges = picture.edges.filter((edge) => !edge.weak).map((edge) => edgePath(edge, tables, routes.get(edge.id))).join('');
   const nodes = picture.tables.map((table) => tableBox(table, places.get(table.id), opened.has(table.id))).join('');
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="${-MARGIN} ${-MARGIN} ${width} ${height}" ` +
@@ -23,17 +24,13 @@ export function svgOf(picture: Picture, places: Places, opened: ReadonlySet<stri
   );
 }
 
-function edgePath(edge: PictureEdge, tables: ReadonlyMap<string, PictureTable>, places: Places, opened: ReadonlySet<string>): string {
+function edgePath(edge: PictureEdge, tables: ReadonlyMap<string, PictureTable>, route: Parameters<typeof lineOf>[0] | undefined): string {
   const [from, to] = [tables.get(edge.from), tables.get(edge.to)];
-  const [start, end] = [places.get(edge.from), places.get(edge.to)];
-  if (!from || !to || !start || !end) return '';
-  const [x1, y1] = [start.x + start.width, start.y + portY(from, opened.has(from.id), edge.fromColumn)];
-  const [x2, y2] = [end.x, end.y + portY(to, opened.has(to.id), edge.toColumn)];
-  const bend = Math.max(40, Math.abs(x2 - x1) / 2);
+  if (!from || !to || !route) return '';
   const dash = edge.indirect ? ' stroke-dasharray="5 4"' : edge.opaque ? ' stroke-dasharray="2 3"' : '';
   const colour = edge.change ? COLOUR[edge.change] : COLOUR.line;
   const title = escaped(`${from.name} ${edge.fromColumn ?? ''} → ${to.name} ${edge.toColumn ?? ''}${edge.masked ? ' (masks)' : ''}`);
-  return `<path d="M${x1},${y1} C${x1 + bend},${y1} ${x2 - bend},${y2} ${x2},${y2}" fill="none" stroke="${colour}"${dash}><title>${title}</title></path>`;
+  return `<path d="${lineOf(route).path}" fill="none" stroke="${colour}"${dash}><title>${title}</title></path>`;
 }
 
 function tableBox(table: PictureTable, box: Box | undefined, open: boolean): string {
@@ -50,12 +47,10 @@ function tableBox(table: PictureTable, box: Box | undefined, open: boolean): str
     `<g><title>${escaped(`${table.namespace}/${table.name}`)}</title>` +
     `<rect x="${box.x}" y="${box.y}" width="${box.width}" height="${box.height}" rx="6" fill="#fff" stroke="${stroke}"/>` +
     `<rect x="${box.x}" y="${box.y}" width="${box.width}" height="${HEAD}" rx="6" fill="${COLOUR.head}"/>` +
-    `<text x="${box.x + 10}" y="${box.y + 20}" font-weight="600" fill="${COLOUR.text}">${escaped(cut(shortName(table.name) || table.namespace))}</text>` +
-    `<text x="${box.x + 10}" y="${box.y + 37}" font-size="10" fill="${COLOUR.dim}">${escaped(cut(subtitle(table)))}</text>${rows.join('')}</g>`
+    `<text x="${box.x + 10}" y="${box.y + 20}" font-weight="600" fill="${COLOUR.text}">${escaped(cut(headingOf(table)))}</text>` +
+    `<text x="${box.x + 10}" y="${box.y + 37}" font-size="10" fill="${COLOUR.dim}">${escaped(cut(subtitleOf(table)))}</text>${rows.join('')}</g>`
   );
 }
-
-const subtitle = (table: PictureTable): string => (table.datasets === undefined ? table.namespace : `${table.datasets} datasets · ${table.namespace}`);
 
 const LETTERS = new Intl.Segmenter();
 

@@ -12,7 +12,8 @@ export function nextBox(here: string, key: Key, places: Layout['places'], beside
   const start = places.get(here);
   if (!start) return undefined;
   const away = (id: string) => Math.abs((places.get(id)?.y ?? Infinity) - start.y);
-  const nearest = (ids: Iterable<string>) => [...ids].filter((id) => id !== here && places.has(id)).sort((a, b) => away(a) - away(b))[0];
+  const isBack = (id: string) => Number((places.get(id)?.x ?? 0) <= start.x === (key === 'ArrowRight')); // a circle's way back comes last
+  const nearest = (ids: Iterable<string>) => [...ids].filter((id) => id !== here && places.has(id)).sort((a, b) => isBack(a) - isBack(b) || away(a) - away(b))[0];
   if (key === 'ArrowLeft') return nearest(beside(here).ins);
   if (key === 'ArrowRight') return nearest(beside(here).outs);
   const isThere = (y: number) => (key === 'ArrowUp' ? y < start.y : y > start.y);

@@ -8,7 +8,7 @@ import { DataTable } from '../parts/DataTable';
 import { Facets } from '../parts/Facets';
 import { time } from '../parts/format';
 import { to } from '../parts/links';
-import { Chip, JobLink, RunLink } from '../parts/Names';
+import { Chip, ColumnQuestions, JobLink, RunLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
 import { Answered, Empty } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
@@ -81,6 +81,8 @@ function Columns({ id, dataset }: { id: Id; dataset: Described }) {
             show: (row) => row.verdict && <span title={row.reason}><Chip kind={row.verdict}>{row.verdict}</Chip></span> },
           { id: 'from', title: 'Made of', value: (row) => row.madeOf.join(', '), width: 'minmax(12rem, 3fr)' },
           { id: 'description', title: 'Description', value: (row) => row.description, width: 'minmax(8rem, 2fr)' },
+          { id: 'ask', title: 'Ask', value: () => '', width: '12rem',
+            show: (row) => <ColumnQuestions column={{ ...asked, column: row.name }} /> },
         ]}
       />
     </Section>

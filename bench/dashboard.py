@@ -23,7 +23,8 @@ def run(rounds: int) -> list[Figure]:
         subprocess.run(["npm", "run", "--silent", "tools", "bench/measure.ts"], cwd=WEB, env=environment, check=True)
         found = json.loads(out.read_text())
     return [
-        Figure("first contentful paint", found["paint"] / 1000, "s", 1),
+        Figure("first contentful paint", found["paint"] / 1000, "s", 0.6),
+        Figure("  its figures and charts are drawn", found["shown"] / 1000, "s"),
         Figure("script before the graph view, gzip", found["script"], "KB", 350),
         Figure("column graph of 1,000 nodes: answer to drawn", found["columns"] / 1000, "s", 6),
         Figure("  longest task of the main thread meanwhile", found["columnsTask"], "ms", 100),
@@ -32,7 +33,7 @@ def run(rounds: int) -> list[Figure]:
         Figure("  longest task of the main thread meanwhile", found["groupsTask"], "ms", 100),
         Figure("panning 50 tables of 100 columns: longest task", found["pan"], "ms", 100),
         Figure("memory after 20,000 live messages", found["heapBefore"], "MB"),
-        Figure("memory after 100,000 more", found["heapAfter"], "MB", found["heapBefore"] * 1.1),
+        Figure("memory after 1,000,000", found["heapAfter"], "MB", found["heapBefore"] * 1.1),
     ]
 
 

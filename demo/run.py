@@ -5,30 +5,41 @@ python -m demo.run [--data DIR] [--listener 1.53.0]
 
 import argparse
 import contextlib
-import json
 import os
-import secrets
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 import httpx
 from rich.console import Console
 
-from demo.report import print_report
+from demo.report import SOURCE, print_report
 from tools.jars import Missing
 
 LISTENS = "Headwater listens on "
 READY_S = 60.0
 CAUGHT_UP_S = 60.0
 STOP_S = 30.0
+KEY = "of-the-demo"
+"""What the listener sends; a Headwater on loopback that was given no keys asks for none."""
+
+
+class Up(NamedTuple):
+    """A running Headwater: its process and its address."""
+
+    process: subprocess.Popen[str]
+    url: str
 
 
 def main() -> int:
-    """Start Headwater, run the pipeline against it, wait until nothing is pending, print what landed."""
+    """Start Headwater, run the pipeline against it, wait until nothing is pending, print what landed.
+
+    On a terminal it goes on serving until Ctrl-C.
+    """
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("headwater-data/demo"), help="Headwater's data folder")
     parser.add_argument("--listener", default="1.53.0", help="version of the OpenLineage Spark listener")
@@ -38,42 +49,62 @@ def main() -> int:
     console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
     started = time.monotonic()
     try:
-        key = secrets.token_urlsafe(24)
-        with headwater(data, key) as url:
-            console.print(f"Headwater listens on {url}, data in {_short(data)}")
+        with headwater(data) as up:
+            console.print(f"Headwater listens on {up.url}, data in {_short(data)}")
             console.print(f"Spark runs the pipeline with listener {options.listener}, OneLake in {_short(onelake)}")
-            run_pipeline(url, key, options.listener, onelake)
-            audit = when_caught_up(url, key)
+            run_pipeline(up.url, options.listener, onelake)
+            audit = when_caught_up(up.url, KEY)
+            print_report(console, data, audit)
+            console.print(f"\nAll of it took {time.monotonic() - started:.0f} s. What next:")
+            console.print(_next_steps(_short(data), _short(onelake)), soft_wrap=True)
+            if sys.stdout.isatty():
+                keep_serving(console, up)
     except (Missing, httpx.HTTPError) as error:
         sys.stderr.write(f"demo: {error}\n")
         return 3
-    print_report(console, data, audit)
-    console.print(f"\nAll of it took {time.monotonic() - started:.0f} s. What next:")
-    console.print(_next_steps(_short(data), _short(onelake)), soft_wrap=True)
+    except KeyboardInterrupt:
+        return 130
     return 0 if audit["balanced"] else 1
 
 
 @contextlib.contextmanager
-def headwater(data: Path, key: str) -> Iterator[str]:
-    """Run `headwater up` on a free port; give its address, and stop it in the end."""
-    keys = json.dumps([{"name": "demo", "key": key, "roles": ["write", "read"]}])
+def headwater(data: Path) -> Iterator[Up]:
+    """Run `headwater up` on a free port and without keys; give it, and stop it in the end."""
     command = [str(Path(sys.executable).with_name("headwater")), "up", "--data", str(data), "--port", "0"]
-    with subprocess.Popen(
-        command, env=os.environ | {"HEADWATER_KEYS": keys}, stdout=subprocess.PIPE, text=True
-    ) as process:
+    environment = os.environ | {"HEADWATER_KEYS": "[]"}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
             url = _address(process)
             _wait_ready(url)
-            yield url
+            yield Up(process, url)
         finally:
             _stop(process)
 
 
-def run_pipeline(url: str, key: str, listener: str, onelake: Path) -> None:
+def keep_serving(console: Console, up: Up) -> None:
+    """Say where the page is and what to try, and wait for Ctrl-C; raises Missing if Headwater ends by itself."""
+    console.print(f"\nThe page is open: {up.url}/ (Ctrl-C ends it). Three things to try:")
+    for title, address in TO_TRY.items():
+        console.print(f"  {title}\n    {up.url}{address}", soft_wrap=True)
+    with contextlib.suppress(KeyboardInterrupt):
+        raise Missing(f"Headwater ended by itself, with status {up.process.wait()}. Its reasons are above.")
+    console.print("\nHeadwater stops.")
+
+
+TO_TRY = {
+    "follow an address from the landing zone to where it is readable": "/lineage?"
+    + urlencode({"dataset": SOURCE["dataset"], "column": SOURCE["column"]}),
+    "see where personal data is exposed, masked, or unknown": "/surface?" + urlencode(SOURCE),
+    "point your own Spark, Airflow or dbt at it, or send a test event": "/connect",
+}
+"""What to look at → its address."""
+
+
+def run_pipeline(url: str, listener: str, onelake: Path) -> None:
     """Run the pipeline as a program of its own; raises Missing if it failed, after its own words."""
     command = [sys.executable, "-m", "demo.pipeline", "--url", url, "--listener", listener, "--lake", str(onelake)]
     root = Path(__file__).parents[1]
-    done = subprocess.run(command, cwd=root, env=os.environ | {"HEADWATER_KEY": key}, check=False)
+    done = subprocess.run(command, cwd=root, env=os.environ | {"HEADWATER_KEY": KEY}, check=False)
     if done.returncode:
         raise Missing(f"The pipeline ended with status {done.returncode}; see above and {onelake}/spark.log.")
 

@@ -4,17 +4,18 @@ import threading
 from pathlib import Path
 
 from headwater.lake.admin_log import Actor, admin_rows, open_admin_log, record_admin
+from headwater.paging import ListPage
 
 
 def test_an_act_is_kept_with_who_what_and_from_where(tmp_path: Path) -> None:
     log = open_admin_log(str(tmp_path))
-    assert admin_rows(log, since_us=None, limit=10) == ([], 0)
+    assert admin_rows(log, ListPage()).rows == []
     record_admin(log, Actor("mary", "10.0.0.7", "curl/8"), "keys add", "spark-prod", detail="roles write")
     record_admin(log, Actor("ops@host"), "forget", "dataset lake/customers", outcome="failed")
-    rows, total = admin_rows(open_admin_log(str(tmp_path)), since_us=None, limit=1)
-    assert total == 2
-    assert [(row["who"], row["action"], row["outcome"]) for row in rows] == [("ops@host", "forget", "failed")]
-    earlier = admin_rows(log, since_us=None, limit=10)[0][1]
+    found = admin_rows(open_admin_log(str(tmp_path)), ListPage(limit=1))
+    assert (found.total, found.next is None) == (2, False)
+    assert [(row["who"], row["action"], row["outcome"]) for row in found.rows] == [("ops@host", "forget", "failed")]
+    earlier = admin_rows(log, ListPage()).rows[1]
     assert (earlier["subject"], earlier["detail"], earlier["address"], earlier["agent"]) == (
         "spark-prod",
         "roles write",
@@ -26,7 +27,7 @@ def test_an_act_is_kept_with_who_what_and_from_where(tmp_path: Path) -> None:
 def test_a_secret_in_an_acts_words_is_not_kept(tmp_path: Path) -> None:
     log = open_admin_log(str(tmp_path))
     record_admin(log, Actor("mary", agent="x password=hunter2hunter2"), "tag", "t", detail="token=ghp_" + "a1B2" * 9)
-    found = str(admin_rows(log, since_us=None, limit=1))
+    found = str(admin_rows(log, ListPage(limit=1)))
     assert "hunter2" not in found
     assert "a1B2" not in found
 
@@ -43,4 +44,4 @@ def test_many_at_once_lose_nothing(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert admin_rows(open_admin_log(str(tmp_path)), since_us=None, limit=100)[1] == 13
+    assert admin_rows(open_admin_log(str(tmp_path)), ListPage()).total == 13

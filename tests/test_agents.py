@@ -48,6 +48,8 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     ("facets", {"entity": "dataset", "name": "columnLineage"}),
     ("names", {"namespace": "S3A://lake", "name": "/silver/customers/"}),
     ("run", {"run": "nothing/like?this"}),
+    ("changes", {"since": "2026-03-01T12:01:15Z", "until": "2026-03-01T12:01:45Z"}),
+    ("connect", {"url": "https://headwater.example"}),
 ]
 
 
@@ -106,7 +108,7 @@ def test_answers_are_short_and_whole(answers: list[Any]) -> None:
     ]  # fmt: skip
     assert (path["reaches"], len(path["path"])) == (True, 4)
     assert path["path"][-1] == f"{LAKE}/gold/mailing#contact by job to_gold"
-    assert surface["counts"] == {"exposed": 4, "unknown": 4, "masked": 1}
+    assert surface["counts"] == {"exposed": 4, "unknown": 4, "masked": 1, "once_exposed": 0}
     assert len(unused["unknown"]) == 2
     assert diff["counts"] == {"added": 2, "removed": 0, "changed": 0}
     assert (describe["made_of"], describe["written_by"]) == ([f"{LAKE}/bronze/customers"], ["to_silver"])

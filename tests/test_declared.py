@@ -18,7 +18,8 @@ from headwater.errors import WrongQuestion
 from headwater.lineage.time.as_of import AsOf
 from headwater.questions import parameters as p
 from headwater.questions.answers.answer_parts import AnswerStruct
-from headwater.questions.declaring import Help, Microseconds, Question, question
+from headwater.questions.declaring import Help, Question, question
+from headwater.questions.moments import Microseconds
 from tests.parsing import World
 
 Size = Annotated[int, Help("At least so many columns.", 2, 9)]

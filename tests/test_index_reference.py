@@ -27,6 +27,7 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.time.as_of import AsOf, View
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.lineage.walks.walk import Mode
+from headwater.paging import ListPage
 from headwater.questions.exposure import exposures, look_for
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
@@ -41,6 +42,7 @@ from tests.reference.worlds import random_world, worlds
 SECOND = 1_000_000
 MODES: tuple[Mode, ...] = ("value", "any")
 FAR = Bounds(depth=1000, limit=10_000)
+WHOLE = ListPage(limit=10_000)
 SOURCE = Source("local", "1", "0")
 RULES = default_rules()
 
@@ -117,7 +119,7 @@ def compare(open_views: ViewOpener, events: list[Delivered], as_of: AsOf) -> Non
         surface, until = there.behind_tag("pii")
         assert exposed(here) == (surface, {column: iso(time_us) for column, time_us in until.items()})
         for strict in (False, True):
-            found = verdicts(here.snapshot, here.rules, here.counted, asked=None, limit=10_000, strict=strict).items
+            found = verdicts(here.snapshot, here.rules, here.counted, asked=None, page=WHOLE, strict=strict).items
             names = {Name(item.namespace, item.dataset) for item in found}
             wanted = {key: verdict for name in names for key, verdict in there.verdicts(name, strict=strict).items()}
             assert {key_of(here, item): item.verdict for item in found} == wanted
@@ -163,7 +165,7 @@ def exposed(here: View) -> tuple[dict[Column, str], dict[Column, str]]:
     """Return exposures, and until when what is masked was written in the clear."""
     try:
         looked = look_for(here.snapshot, here.rules, here.counted, tag="pii", source=None)
-        found = exposures(here.snapshot, looked, tag="pii", limit=10_000).items
+        found = exposures(here.snapshot, looked, tag="pii", page=WHOLE).items
     except NotKnown:
         return {}, {}
     until = {key_of(here, item): item.exposed_until for item in found if item.exposed_until}

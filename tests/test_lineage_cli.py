@@ -97,6 +97,9 @@ ENDS = ("landing/customers#email", "gold/mailing#contact")
         (("diff", "--from", at(75), "--to", at(150)), 0, ("2 added, 0 removed, 0 changed: 2 of 2", "masks"),
          {"added"}),
         (("diff", "--from", at(150), "--to", at(75)), 1, ("0 added, 2 removed",), {"removed", "items"}),
+        (("changes", "--from", at(75), "--to", at(150)), 0, ("1 dataset, 1 job: 2 of 2", "gold/phones"), {"from"}),
+        (("changes", "--from", "last_green:to_gold"), 0, (f"Since {at(20)}", "gold/phones"), {"from", "items"}),
+        (("connect", "--url", "https://h.example"), 0, ("# Airflow", "url=https://h.example"), {"items", "event"}),
         (("run", uuid(2)), 0, ("to_silver", "COMPLETE", "bronze/customers"), {"run", "reads", "writes"}),
         (("facets", "job", "sql"), 0, ("to_gold",), {"items", "totalCount", "truncated"}),
         (("names", *ALIAS, "--at", at(500)), 0, ("binding", "silver/customers"), {"canonical", "items", "problems"}),
@@ -150,7 +153,7 @@ def test_tables_show_clear_values_from_before_readers_from_before_and_mere_showi
         return " ".join(command(*arguments, "--data", world.folder).out.split())
 
     once = told("surface", "lives/raw", "email", "--exposure", "once_exposed")
-    assert "0 exposed, 0 unknown, 1 masked: 1 of 1" in once
+    assert "2 exposed, 0 unknown, 1 masked: 1 of 1" in once
     assert "in the clear until" in once
     assert at(0)[:19] in once
     assert "read before re-creation" in told("impact", "lives/table", "x")

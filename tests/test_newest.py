@@ -22,8 +22,9 @@ from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.runs.merged_run import fold
 from headwater.lineage.runs.newest_first import newest_events_first, order_of, order_text, time_of
 from headwater.lineage.time.as_of import AsOf
-from headwater.questions.declaring import moment_us
+from headwater.paging import ListPage
 from headwater.questions.facet_values import newest_facets
+from headwater.questions.moments import moment_us
 from headwater.runtime.indexes import open_freshness, open_search, open_view_opener
 from headwater.tables import DATASETS, FACETS, FIELDS
 from tests.lake_check import rows
@@ -49,7 +50,7 @@ class Lake:
         things = open_search(world.settings, world.folder)
         freshness = open_freshness(world.settings, world.folder, lambda: ())
         api = MarquezApi(
-            self.open_views, things, world.bronze, Access(()), freshness, record=lambda *_: None, post=_no_post
+            self.open_views, things, world.bronze, Access(()), freshness, record=lambda *_: None, writing=None
         )
         self.client = TestClient(Starlette(routes=api.routes()))
 
@@ -60,14 +61,10 @@ class Lake:
 
     def facets(self, entity: str) -> dict[str, str]:
         """Return what the answer about facets says, by the name of its case."""
-        found = newest_facets(self.world.bronze, default_rules(), entity=entity, name="note", limit=1000)
+        found = newest_facets(self.world.bronze, default_rules(), entity=entity, name="note", page=ListPage())
         assert not found.truncated
         items: list[Any] = to_builtins(found.items)
         return {case_of(item.get("runId") or item["name"]): item["facet"]["text"] for item in items}
-
-
-async def _no_post(body: bytes, headers: Mapping[str, str], query: str) -> tuple[int, bytes]:
-    raise AssertionError(f"nothing is written here, but {body!r}")
 
 
 @pytest.fixture(scope="module", params=range(3))

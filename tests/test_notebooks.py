@@ -18,10 +18,10 @@ from headwater.fabric.shortcuts import place_of, shortcuts
 from headwater.questions import declared
 from headwater.questions.composed import Between, Walk, walk_of
 from headwater.questions.declaring import read_given
+from headwater.questions.producer_setup import AUTH_KEY, FABRIC, properties
 from headwater.questions.subjects import Bounds, Subject
 from headwater.runtime.indexes import open_view_opener
 from headwater.settings import load_settings
-from headwater.spark.listener import FABRIC, KEY, properties
 from tests.asking import ask
 from tests.notebooks import FOLDER, Shown, cells, run
 from tests.parsing import World
@@ -193,7 +193,7 @@ def test_what_changed_is_what_the_index_says(lake: Lake) -> None:
 def test_setup_tells_what_the_session_lacks_and_when_an_event_can_be_read(spark: Any, tmp_path: Path) -> None:
     wanted = properties("http://127.0.0.1:5000", "fabric/Sales", FABRIC)
     spark.conf.set("spark.openlineage.namespace", "fabric/Sales")
-    spark.conf.set(KEY, "the-secret")
+    spark.conf.set(AUTH_KEY, "the-secret")
     with Running(tmp_path / "data", options=["--tick", "50ms"], cwd=tmp_path) as running:
         shown = run(
             "Setup", tmp_path, {"spark": spark},
@@ -201,8 +201,8 @@ def test_setup_tells_what_the_session_lacks_and_when_an_event_can_be_read(spark:
         )  # fmt: skip
     compared, arrival = shown.values
     states = dict(zip(compared["property"], compared["session"], strict=True))
-    assert states.keys() == {*wanted, KEY}
-    assert (states["spark.openlineage.namespace"], states[KEY]) == ("as wanted", "is set")
+    assert states.keys() == {*wanted, AUTH_KEY}
+    assert (states["spark.openlineage.namespace"], states[AUTH_KEY]) == ("as wanted", "is set")
     assert states["spark.extraListeners"] == "missing"
     assert "the-secret" not in compared.to_string()
     assert UUID(arrival["run"])
@@ -269,7 +269,7 @@ def test_a_notebook_asks_with_the_parameters_of_its_question(name: str) -> None:
 def test_what_a_notebook_asks_with_is_read_as_over_http(given: dict[str, Any], words: str) -> None:
     walk = read_given(walk_of, {"dataset": "x", "column": None, "roots": True, "depth": 3})
     assert walk == Walk(Subject(None, "x", None), "value", Bounds(3, 1_000), True, False)
-    assert read_given(Between, {"since": datetime(2026, 3, 1, tzinfo=UTC), "until": ""}).limit == 1_000
+    assert read_given(Between, {"since": datetime(2026, 3, 1, tzinfo=UTC), "until": ""}).to is None
     with pytest.raises(WrongQuestion, match=words):
         read_given(walk_of, {"dataset": "x", **given})
 
@@ -294,7 +294,7 @@ def test_the_environment_has_the_properties_that_setup_looks_for_and_the_package
     compute = yaml.safe_load((folder / "Setting" / "Sparkcompute.yml").read_text())
     found = compute["spark_conf"]
     wanted = properties("https://RECEIVER_HOST", "fabric/WORKSPACE_NAME", FABRIC)
-    assert found == wanted | {KEY: "RECEIVER_WRITE_KEY"}
+    assert found == wanted | {AUTH_KEY: "RECEIVER_WRITE_KEY"}
     libraries = yaml.safe_load((folder / "Libraries" / "PublicLibraries" / "environment.yml").read_text())
     needed = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text())["project"]["dependencies"]
     replays = "pydantic>=2.8,<2.10"  # later ones would replace Fabric's typing-extensions

@@ -164,14 +164,16 @@ def test_the_page_needs_no_other_host(shop_to_read: Asker) -> None:
     assert "innerHTML" not in answer.text
 
 
-def test_document_and_page_need_a_key_where_there_are_keys(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A browser opens the page with the key in its address."""
+def test_the_document_needs_a_key_where_there_are_keys_and_the_page_asks_for_it(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
     folder = tmp_path_factory.mktemp("keys") / "data"
     keys = json.dumps([{"name": "viewer", "key": "viewer-key", "roles": ["read"]}])
     with (
         Running(folder, environment={"HEADWATER_KEYS": keys}, cwd=folder.parent) as running,
         httpx.Client(base_url=running.url, timeout=60) as client,
     ):
-        for path in ("/openapi.json", "/docs"):
-            assert client.get(path).status_code == 401
-            assert client.get(f"{path}?code=viewer-key").status_code == 200
+        assert client.get("/openapi.json").status_code == 401
+        assert client.get("/openapi.json?code=viewer-key").status_code == 200
+        page = client.get("/docs")
+        assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")

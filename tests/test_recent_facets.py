@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from headwater.api.marquez.facet_texts import told_together
 from headwater.events.position import Source
 from headwater.index.stored.recent_facets import RUNS, recent_facets
 from headwater.index.writing.indexer import Indexer
 from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lake.event_bodies import StoredBody
 from headwater.lineage.names.canonical_names import default_rules
+from headwater.questions.facet_values import told_together
 from tests.reference.world_events import Json, at, event_id, facet, run_event, uuid
 
 SOURCE = Source("local", "1", "0")

@@ -59,7 +59,7 @@ class Place:
         follower.close()
 
     def aside(self) -> list[tuple[int, str]]:
-        return [(each.sequence, each.reason) for _, each in self.freshness.set_aside(0, 100)[0]]
+        return [(each.sequence, each.reason) for _, each in self.freshness.set_aside(0)]
 
     def knows(self, *names: str) -> list[bool]:
         """Tell of each dataset whether its upstream is known."""

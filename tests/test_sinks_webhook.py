@@ -76,6 +76,14 @@ def test_a_run_that_failed_is_told_with_its_message_and_one_that_did_not_is_not(
     }
 
 
+@pytest.mark.slow
+def test_a_failed_run_of_spark_is_told_with_the_message_of_its_exception(tmp_path: Path) -> None:
+    failed = run_event(eventType="FAIL")
+    failed["run"]["facets"] = {"spark.exception": FACET | {"message": "stage failed", "stackTrace": "E\n\tat a.b(c)"}}
+    (notice,) = told(SinkWorld(tmp_path), failed)
+    assert notice["data"]["message"] == "stage failed"
+
+
 def test_who_did_not_report_is_told_once_for_the_same_findings_and_a_clean_comparison_is_not(tmp_path: Path) -> None:
     def compared(until_us: int, *names: str) -> dict[str, Any]:
         found = [

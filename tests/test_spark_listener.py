@@ -214,6 +214,11 @@ def test_a_stream_reads_single_files_and_only_1_53_says_where_it_writes(landed: 
     assert outputs == ({"clicks"} if landed.listener == "1.53.0" else set())
 
 
+def dumped(event: dict[str, Any]) -> bytes:
+    """Return an event as the listener writes it: facets are kept as their text."""
+    return json.dumps(event, separators=(",", ":"), ensure_ascii=False).encode()
+
+
 @pytest.fixture(scope="module")
 def lakes(landed: Landed) -> dict[str, Path]:
     """Fill a lake through each door but HTTP, which has one already.
@@ -227,7 +232,7 @@ def lakes(landed: Landed) -> dict[str, Path]:
         "file": events_in(doors / "lineage.ndjson"),
         "harness": events_in(doors / "harness"),
         "plugin": bodies_in(doors / "plugin"),
-        "until": [json.dumps(event).encode() for event in landed.events[: landed.stamped + 1]],
+        "until": [dumped(event) for event in landed.events[: landed.stamped + 1]],
     }
     for door, events in through.items():
         fill(landed.folder / f"data-{door}", events)
@@ -259,9 +264,9 @@ def test_lineage_through_each_door_makes_the_same_silver_and_gold(
     built = {door: layers(session, lakes[door]) for door in ("http", "onelake", "file", "plugin", "until")}
     assert built["http"]["gold.column_edges"]
     assert built["http"]["gold.unused_columns"]
-    for door in ("onelake", "file"):
-        assert built[door] == built["http"], door
-    assert built["plugin"] == built["until"]
+    for door, like in (("onelake", "http"), ("file", "http"), ("plugin", "until")):
+        for table, rows in built[door].items():
+            assert rows == built[like][table], (door, table)
 
 
 DIRECT, INDIRECT = "direct", "indirect"

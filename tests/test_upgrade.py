@@ -16,6 +16,7 @@ from headwater.index.stored.database import open_for_reading
 from headwater.index.stored.older_file import show_todays_tables
 from headwater.index.writing.index_follower import AT_ONCE, IndexFollower
 from headwater.lineage.names.canonical_names import default_rules
+from headwater.questions.run_failures import RunWords
 from headwater.questions.run_lineage import run_lineage
 from tests.asking import ask
 from tests.fixtures import unpack_before_verdicts
@@ -83,7 +84,7 @@ def test_the_old_index_answers_until_the_new_one_is_built_beside_it(
 
 def test_runs_of_an_old_index_go_by_their_keys_as_if_these_were_numbers(open_views: ViewOpener) -> None:
     to_bronze, to_silver, to_gold = (f"0195c000-0000-7000-8000-{number:012d}" for number in (1, 2, 3))
-    found = open_views.now(lambda live, _: run_lineage(RunHistory(live), to_silver))
+    found = open_views.now(lambda live, _: run_lineage(RunHistory(live), to_silver, RunWords({}, {}, [], []), []))
     assert found.run.job.name == "to_silver"
     assert [each.written_by.id for each in found.reads if each.written_by] == [to_bronze]
     assert to_gold in {reader.id for each in found.writes for reader in each.read_by}

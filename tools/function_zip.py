@@ -29,6 +29,7 @@ SHIPPED = (
     "headwater/lake/*.py",
     "headwater/lineage/**/*.py",
     "headwater/lineage/names/names.yaml",
+    "headwater/lineage/rules/shown_rules.yaml",
     "headwater/parser/*.py",
     "headwater/questions/**/*.py",
     "headwater/receiver/*.py",

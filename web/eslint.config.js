@@ -15,7 +15,13 @@ export default ts.config(
     rules: {
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
+      'no-restricted-syntax': ['error', {
+        selector: "ImportExpression:not(CallExpression[callee.name='loaded'] > ArrowFunctionExpression > ImportExpression)",
+        message: 'Load a part with `loaded(() => import(…))`: it waits while Headwater is away.',
+      }],
       'react-hooks/incompatible-library': 'off', // TanStack's hooks return functions that the compiler would not memoise
     },
   },
+  // every route is waited for in `routesOf`; what is no part of the page needs no patience
+  { files: ['src/shell/routes.tsx', 'tests/**', 'bench/**', '*.ts'], rules: { 'no-restricted-syntax': 'off' } },
 );

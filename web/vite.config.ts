@@ -4,14 +4,15 @@ import { defineConfig } from 'vitest/config';
 const api = process.env.HEADWATER_URL ?? 'http://127.0.0.1:5000';
 
 export default defineConfig({
-  plugins: [react()],
+  plugins: [react({ jsxImportSource: '#shown' })],
   build: {
     outDir: '../headwater/web/assets',
     emptyOutDir: true,
+    cssCodeSplit: false, // a style that failed to come is not asked for again
     assetsInlineLimit: 0, // a data: URL for a worker or an icon would need a weaker content policy
     modulePreload: { polyfill: false },
   },
-  server: { proxy: { '/api': api, '/health': api, '/docs': api, '/openapi.json': api } },
+  server: { proxy: { '/api': api, '/auth': api, '/health': api, '/docs': api, '/openapi.json': api } },
   test: {
     fileParallelism: false, // the browser tests share one machine
     projects: [

@@ -12,12 +12,17 @@ from headwater.api.freshness import FreshnessMeter
 from headwater.api.overview import overview_of, window_of
 from headwater.api.shapes import operations
 from headwater.eventlog import Readers
+from headwater.events.position import Source
 from headwater.events.times import iso
+from headwater.index.stored.set_aside import SetAside
 from headwater.lake.row_lists import list_rows
+from headwater.paging import Cut, ListPage, RowOrder
 from headwater.questions import declared
 from headwater.questions import parameters as p
 from headwater.questions.answers import list_answers
-from headwater.questions.declaring import Help, Microseconds, question, questions_in
+from headwater.questions.composed import NewestPage
+from headwater.questions.declaring import Help, question, questions_in
+from headwater.questions.moments import Microseconds
 from headwater.tables import EVENTS, REFUSED, REJECTED
 
 BASE = "/api/headwater/v1"
@@ -78,46 +83,55 @@ def freshness(sources: OperationSources) -> operations.Freshness:
 
 @question("events", reads_lake=True)
 def events(
-    sources: OperationSources, *, run: p.RunOf = None, job: Job = None, since: p.Since = None, limit: p.Listed = 100
+    sources: OperationSources, *, run: p.RunOf = None, job: Job = None, since: p.Since = None, page: NewestPage
 ) -> list_answers.Events:
     """List stored events, newest first."""
-    return _listed(
-        list_answers.Events, list_rows(sources.bronze, EVENTS, run=run, job=job, since_us=since, limit=limit)
-    )
+    return _listed(list_answers.Events, list_rows(sources.bronze, EVENTS, page, run=run, job=job, since_us=since))
 
 
 @question("rejected", reads_lake=True)
-def rejected(sources: OperationSources, *, since: p.Since = None, limit: p.Listed = 100) -> list_answers.RejectedEvents:
+def rejected(sources: OperationSources, *, since: p.Since = None, page: NewestPage) -> list_answers.RejectedEvents:
     """List what was acknowledged but could not be stored, and why."""
-    return _rejected(sources, since, limit)
+    return _rejected(sources, since, page)
 
 
 @question("rejected/index", called=None)
-def set_aside(
-    sources: OperationSources, *, since: p.Since = None, limit: p.Listed = 100
-) -> list_answers.SetAsideEvents:
+def set_aside(sources: OperationSources, *, since: p.Since = None, page: NewestPage) -> list_answers.SetAsideEvents:
     """List stored events that the index could not take, so that no question about lineage knows them, and why."""
-    rows, total = sources.freshness.set_aside(since or 0, limit)
+    found = _SET_ASIDE.cut(sources.freshness.set_aside(since or 0), page)
     items = [
         list_answers.SetAsideEvent(
             each.event_id, source.epoch, source.partition, each.sequence, iso(each.received_us) or "",
             iso(each.at_us) or "", each.reason, each.message,
         )
-        for source, each in rows
+        for source, each in found.rows
     ]  # fmt: skip
-    return list_answers.SetAsideEvents(items, total, total > len(items))
+    return list_answers.SetAsideEvents(items, **found.told)
+
+
+_SET_ASIDE = RowOrder[tuple[Source, SetAside]](
+    "rejected-index",
+    {
+        "received_at": lambda row: row[1].received_us, "set_aside_at": lambda row: row[1].at_us,
+        "reason": lambda row: row[1].reason, "message": lambda row: row[1].message,
+    },
+    "-received_at",
+    lambda row: (row[0].epoch, row[0].partition, row[1].sequence),
+    ties=3,
+    texts=lambda row: (row[1].event_id, row[1].reason, row[1].message),
+)  # fmt: skip
 
 
 @question("rejected/retry", called=None, answer=operations.SentAgain, reads_lake=True, method="POST", role="admin")
 def retried(sources: OperationSources, *, since: p.Since = None, limit: p.Listed = 100) -> list_answers.RejectedEvents:
     """Send rejected events again."""
-    return _rejected(sources, since, limit)
+    return _rejected(sources, since, ListPage(limit=limit))
 
 
 @question("refused", reads_lake=True)
-def refused(sources: OperationSources, *, since: p.Since = None, limit: p.Listed = 100) -> list_answers.RefusedRequests:
+def refused(sources: OperationSources, *, since: p.Since = None, page: NewestPage) -> list_answers.RefusedRequests:
     """List requests and items that were not taken, counted by reason."""
-    return _listed(list_answers.RefusedRequests, list_rows(sources.bronze, REFUSED, since_us=since, limit=limit))
+    return _listed(list_answers.RefusedRequests, list_rows(sources.bronze, REFUSED, page, since_us=since))
 
 
 @question("live", called=None)
@@ -131,10 +145,10 @@ def settings(sources: OperationSources) -> operations.SettingsAnswer:
     return operations.SettingsAnswer([operations.Setting(**each) for each in sources.settings])
 
 
-def _rejected(sources: OperationSources, since_us: int | None, limit: int) -> list_answers.RejectedEvents:
-    rows, total = list_rows(sources.bronze, REJECTED, since_us=since_us, limit=limit)
-    stood = [{**row, "origin": _origin(row["http"])} for row in rows]
-    return _listed(list_answers.RejectedEvents, (stood, total))
+def _rejected(sources: OperationSources, since_us: int | None, page: ListPage) -> list_answers.RejectedEvents:
+    found = list_rows(sources.bronze, REJECTED, page, since_us=since_us)
+    rows = [{**row, "origin": _origin(row["http"])} for row in found.rows]
+    return _listed(list_answers.RejectedEvents, found._replace(rows=rows))
 
 
 def _origin(http: str | None) -> str | None:
@@ -149,11 +163,10 @@ class _Origin(msgspec.Struct):
     origin: str | None = None
 
 
-def _listed(shape: type[_A], found: tuple[list[dict[str, Any]], int]) -> _A:
+def _listed(shape: type[_A], found: Cut[dict[str, Any]]) -> _A:
     """Return rows as an answer."""
-    rows, total = found
-    items = [{name: _shown(cell) for name, cell in row.items()} for row in rows]
-    return msgspec.convert({"items": items, "totalCount": total, "truncated": total > len(items)}, shape)
+    items = [{name: _shown(cell) for name, cell in row.items()} for row in found.rows]
+    return msgspec.convert({"items": items, **found.told}, shape)
 
 
 def _shown(cell: Any) -> Any:

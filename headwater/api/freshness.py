@@ -62,6 +62,17 @@ class FreshnessMeter:
         with self._one_at_a_time:
             return self._waiting()
 
+    def oldest_unseen_us(self) -> int | None:
+        """Return when the oldest event was received that questions do not see (us, UTC), None where they see all.
+
+        Like `waiting`, and raises what it raises.
+        """
+        with self._one_at_a_time:
+            found = self._readers()
+            in_log = _oldest_us(found, self._bronze.watermarks([reader.source for reader in found]))
+            in_bronze = ahead(self._bronze, served_progress(self._home))[1]
+        return min((each_us for each_us in (*in_log, in_bronze) if each_us is not None), default=None)
+
     def answer(self) -> Freshness:
         """Answer what waits, and how far gold is; see docs/api.md."""
         with self._one_at_a_time:
@@ -72,11 +83,11 @@ class FreshnessMeter:
     def index_lag(self) -> IndexLag:
         """Answer what questions do not know: what waits, and what the index could not take."""
         waiting = self.waiting()
-        return IndexLag(waiting.events, waiting.worst_s, self.set_aside(0, 0)[1])
+        return IndexLag(waiting.events, waiting.worst_s, len(self.set_aside(0)))
 
-    def set_aside(self, since_us: int, limit: int) -> tuple[list[tuple[Source, SetAside]], int]:
-        """Return the newest events that the index could not take, received since then, and how many there are."""
-        return served_set_aside(self._home, since_us, limit)
+    def set_aside(self, since_us: int) -> list[tuple[Source, SetAside]]:
+        """Return the events that the index could not take, received since then."""
+        return served_set_aside(self._home, since_us)
 
     def certain(self, ask: Callable[[], T], unknown: type[HeadwaterError] = NotKnown) -> T:
         """Return an answer; the error `unknown` is raised only where no acknowledged event knows the name.

@@ -10,6 +10,7 @@ from headwater.identity.key_desk import KeyDesk, WantedKey
 from headwater.lake.admin_log import admin_rows
 from headwater.lake.delta_table import LakeTable
 from headwater.questions import parameters as p
+from headwater.questions.composed import NewestPage
 from headwater.questions.declaring import Help, question
 
 
@@ -64,8 +65,8 @@ def revoke_key(sources: IdentitySources, *, key: IdOrName) -> shapes.KeysAnswer:
 
 
 @question("admin-log", reads_lake=True, role="admin")
-def admin_log(sources: IdentitySources, *, since: p.Since = None, limit: p.Listed = 100) -> shapes.AdminActs:
+def admin_log(sources: IdentitySources, *, since: p.Since = None, page: NewestPage) -> shapes.AdminActs:
     """List who changed what, newest first: keys, tags, deletions, redrives, retries."""
-    rows, total = admin_rows(sources.admin_log, since_us=since, limit=limit)
-    items = [{**row, "at": row["at"].isoformat().replace("+00:00", "Z")} for row in rows]
-    return msgspec.convert({"items": items, "totalCount": total, "truncated": total > len(items)}, shapes.AdminActs)
+    found = admin_rows(sources.admin_log, page, since_us=since)
+    items = [{**row, "at": row["at"].isoformat().replace("+00:00", "Z")} for row in found.rows]
+    return msgspec.convert({"items": items, **found.told}, shapes.AdminActs)

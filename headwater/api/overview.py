@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from headwater.api.freshness import FreshnessMeter
-from headwater.api.shapes.operations import Overview, RunHealth, RunItem, Window
+from headwater.api.shapes.operations import Overview, OverviewRun, RunHealth, Window
 from headwater.errors import WrongQuestion
 from headwater.eventlog import LogReader, each
 from headwater.events.times import iso
@@ -72,9 +72,9 @@ def run_health(live: LiveGraph, window: TimeBuckets, now_us: int) -> RunHealth:
     )
 
 
-def _item(run: RunState) -> RunItem:
+def _item(run: RunState) -> OverviewRun:
     times = iso(run.started_us), iso(run.ended_us), iso(run.time_us)
-    return RunItem(run.run, Job(*run.job.parts), run.state, *times)
+    return OverviewRun(run.run, Job(*run.job.parts), run.state, *times)
 
 
 def window_of(from_us: int | None, to_us: int | None, buckets: int, now_us: int) -> TimeBuckets:

@@ -6,7 +6,8 @@ import msgspec
 
 from headwater.api.shapes import sink_shapes
 from headwater.questions import parameters as p
-from headwater.questions.declaring import Help, Microseconds, question
+from headwater.questions.declaring import Help, question
+from headwater.questions.moments import Microseconds
 
 if TYPE_CHECKING:
     from headwater.sinks.operating.sink_desk import SinkDesk

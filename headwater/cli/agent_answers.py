@@ -12,6 +12,7 @@ MAX_ASKED = 10_000
 CHANGES = 10
 _STOPS = 15
 _BYTES = 6_000
+_BRIEF = 200
 
 Answer = dict[str, Any]
 
@@ -126,6 +127,23 @@ def diff(found: Answer) -> Answer:
         "edges": lines,
         "left_out": _left_out(more, "edge", "edges", "Ask for a shorter time."),
     }
+
+
+def changes(found: Answer) -> Answer:
+    """Name what changed beside lineage."""
+    lines = [
+        f"{item['time']} {item['change']} {item['thing']} {item['namespace']}/{item['name']}"
+        + (f"#{item['column']}" if item["column"] else "")
+        + f": {_brief(item['before'])} -> {_brief(item['after'])}"
+        + (f" by run {item['run']}" if item["run"] else "")
+        for item in found["items"][:SHOWN]
+    ]
+    more = _left_out(found["totalCount"] - len(lines), "change", "changes", "Ask for a shorter time.")
+    return {"from": found["from"], "to": found["to"], "counts": found["counts"], "changes": lines, "left_out": more}
+
+
+def _brief(text: str | None) -> str:
+    return "nothing" if text is None else text if len(text) <= _BRIEF else f"{text[:_BRIEF]}…"
 
 
 def describe(upstream: Answer, impact: Answer, columns: Answer, timeline: Answer) -> Answer:

@@ -21,7 +21,8 @@ from headwater.cli.server_answers import ServerAnswers
 from headwater.errors import HeadwaterError
 from headwater.questions import declared
 from headwater.questions.answers.column_answers import Word
-from headwater.questions.declaring import Microseconds, Question, questions_in
+from headwater.questions.declaring import Question, questions_in
+from headwater.questions.moments import WORDS, Moment
 
 _INSTRUCTIONS = """Headwater knows from OpenLineage events which column of which dataset is made of which others.
 A dataset goes by its location, any alias, or a unique end of its name; begin with `search` where you do not know it.
@@ -48,6 +49,7 @@ _TOOLS = {
     declared.path: Tool(_ENDS, short.path),
     declared.surface: Tool(("tag", "dataset", "column", "exposure"), short.surface),
     declared.diff: Tool(("from_", "to"), short.diff),
+    declared.changes: Tool(("from_", "to"), short.changes),
 }
 """All other questions are tools with all their parameters."""
 
@@ -55,9 +57,10 @@ _TOOLS = {
 def _offered(question: Question, key: str) -> Any:
     """Return the annotation of a tool's parameter, of a declared one."""
     each = next(each for each in question.parameters if each.key == key)
-    kind = str if each.type is Microseconds else each.type
+    kind = str if each.is_time else each.type
     bounds: dict[str, Any] = {"ge": each.help.least, "le": each.help.most} if each.type is int else {}
-    written = " ISO 8601, such as 2026-03-01T12:00:00Z." if each.type is Microseconds else ""
+    written = " ISO 8601, such as 2026-03-01T12:00:00Z." if each.is_time else ""
+    written += f" {WORDS}" if each.type is Moment else ""
     is_optional = not each.required and each.default is None
     return Annotated[kind | None if is_optional else kind, Field(description=each.help.meaning + written, **bounds)]
 

@@ -12,6 +12,9 @@ from headwater.cli.printing import Given, listed, pairs, show, table
 from headwater.cli.question_commands import Data, DataFolder, Json, command, option
 from headwater.errors import WrongQuestion
 from headwater.questions import declared
+from headwater.questions.composed import list_page
+from headwater.questions.declaring import read_given
+from headwater.questions.exposure import ONCE_EXPOSED
 from headwater.settings import load_settings
 
 app = typer.Typer()
@@ -27,7 +30,14 @@ _HEADERS = {
 """`masked` is not of the column: upstream a plaintext source may be behind a step that masks."""
 
 _DIFF = ("change", "from.dataset", "from.column", "to.dataset", "to.column", "type", "masked", "job.name")
+_CHANGES = ("time", "change", "thing", "namespace", "name", "column", "before", "after", "run")
 _OTHER_RUN = ("namespace", "dataset", "run.id", "run.time", "run.job.name")
+_HEALTH = ("status", "kind", "namespace", "name", "reason", "last_success", "last_run.state", "last_run.id")
+_LEFT = ("distance", "namespace", "dataset", "last_success", "is_written_since")
+_TEST = ("facet", "dataset.dataset", "column", "name", "severity", "expected", "actual", "description")
+_FRAMES = 6
+"""Lines of each exception that are printed."""
+
 _CHILD = ("id", "time", "state", "job.name")
 
 
@@ -41,7 +51,8 @@ def _path(found: Any, as_json: bool, _: Given) -> None:
 
 def _surface(found: Any, as_json: bool, given: Given) -> None:
     since = given["since"]
-    title = f"Newly exposed since {since}" if since else f"Masking surface, {_counted(found['exposures'])}"
+    counts = {word: count for word, count in found["exposures"].items() if word != ONCE_EXPOSED}
+    title = f"Newly exposed since {since}" if since else f"Masking surface, {_counted(counts)}"
     show(found, as_json, lambda: table(title, found, (*_SURFACE, *_told(found["items"], "exposed_until")), _HEADERS))
     sys.exit(1 if since and found["items"] else 0)
 
@@ -53,16 +64,66 @@ def _unused(found: Any, as_json: bool, _: Given) -> None:
         _show_reasons(found)
 
 
+def _changes(found: Any, as_json: bool, _: Given) -> None:
+    title = f"Since {found['from']}: {_counted(found['counts']) or 'nothing changed'}"
+    show(found, as_json, lambda: table(title, found, _CHANGES))
+
+
+def _connect(found: Any, as_json: bool, _: Given) -> None:
+    if as_json:
+        show(found, as_json, lambda: None)
+    for each in found["items"] if not as_json else ():
+        sys.stdout.write(f"# {each['title']} ({each['where']})\n{each['text']}\n\n")
+
+
 def _run(found: Any, as_json: bool, _: Given) -> None:
     shown = {**found["run"], "job": f"{found['run']['job']['namespace']}/{found['run']['job']['name']}"}
     show(found, as_json, lambda: pairs("Run", shown))
     if not as_json:
+        _show_failures(found)
         writers = [{**each, "run": each["written_by"]} for each in found["reads"]]
+        left = {"items": found["not_refreshed"]}
+        if left["items"]:
+            show(left, False, lambda: table("What it did not refresh", left, _LEFT))
         readers = [{**each, "run": run} for each in found["writes"] for run in each["read_by"] or [None]]
         show(writers, False, lambda: table("Reads, written by", {"items": writers}, _OTHER_RUN))
         show(readers, False, lambda: table("Writes, read by", {"items": readers}, _OTHER_RUN))
         parts = {"items": found["children"], "truncated": found["truncated"]}
         show(parts, False, lambda: table("Runs that are part of it", parts, _CHILD))
+
+
+def _show_failures(found: Any) -> None:
+    """Print why a run failed, the first cause first, and its SQL."""
+    for error in found["errors"]:
+        of = "Error" if error["of"] == "run" else f"Lineage could not be extracted of {error['task'] or 'a task'}"
+        lines = [each for cause in error["causes"] for each in _cause(cause)] or [error["message"]]
+        show(error, False, partial(pairs, of, {error["facet"]: "\n".join(lines)}))
+    tests = {"items": found["failed_tests"]}
+    if tests["items"]:
+        show(tests, False, lambda: table("Tests that failed", tests, _TEST))
+    if found["sql"]:
+        show(found, False, lambda: pairs("SQL", {"sql": found["sql"]}))
+
+
+def _health(found: Any, as_json: bool, given: Given) -> None:
+    is_one = bool(given["dataset"] or given["job"])
+    title = "Health" if is_one else f"Not well, {_counted(found['statuses'])}"
+    show(found, as_json, lambda: table(title, found, _HEALTH, {"last_run.job.name": "of job"}))
+    if not as_json:
+        about, waiting = found["about"] or {}, {"items": found["not_refreshed"]}
+        lists = {"owners": "name", "tags": "key"}
+        told = {**about, **{name: ", ".join(each[of] for each in about.get(name, ())) for name, of in lists.items()}}
+        told["source"] = (about.get("source") or {}).get("url")
+        if any(told.values()):
+            show(told, False, lambda: pairs("About it", {name: value for name, value in told.items() if value}))
+        if waiting["items"]:
+            show(waiting, False, lambda: table("Not refreshed since", waiting, _LEFT))
+    sys.exit(1 if any(each["status"] in ("failed", "late", "stale") for each in found["items"]) else 0)
+
+
+def _cause(cause: Any) -> list[str]:
+    trace, more = cause["trace"][:_FRAMES], cause["lines_left_out"] + len(cause["trace"]) - _FRAMES
+    return [cause["what"], *trace, *([f"    … {more} more lines: --json"] if more > 0 else [])]
 
 
 @app.command()
@@ -71,17 +132,23 @@ def diff(
     after: Annotated[Path | None, typer.Argument(help="Events of a run after it.")] = None,
     from_: Annotated[str | None, option(declared.diff, "from_")] = None,
     to: Annotated[str | None, option(declared.diff, "to")] = None,
+    change: Annotated[str | None, option(declared.diff, "change")] = None,
+    text: Annotated[str | None, option(declared.diff, "text")] = None,
+    sort: Annotated[str | None, option(declared.diff, "sort")] = None,
+    cursor: Annotated[str | None, option(declared.diff, "cursor")] = None,
     limit: Annotated[int, option(declared.diff, "limit")] = 1_000, data: Data = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """List what changed between two files of events, or two moments. Status 1 if lineage was lost."""
     from headwater.questions.file_differences import difference_of_files
     from headwater.runtime.indexes import open_rules
 
+    page = {"text": text, "sort": sort, "cursor": cursor, "limit": limit}
     if before and after:
         rules = open_rules(load_settings({"data": data})[0]).current()
-        found = to_builtins(difference_of_files(rules, before, after, limit=limit))
+        found = to_builtins(difference_of_files(rules, before, after, page=read_given(list_page, page), only=change))
     elif from_ and not before:
-        asked = {"from": from_, "to": to or "", "limit": str(limit)}
+        asked = {"from": from_, "to": to or "", "change": change or ""}
+        asked |= {name: str(value) for name, value in page.items() if value}
         found = DataFolder(data).ask(declared.diff, asked)
     else:
         raise WrongQuestion("Name two files of events, or --from TIME [--to TIME].")
@@ -131,5 +198,8 @@ command(app, declared.path, _path, also="Status 1 if it does not.")
 command(app, declared.surface, _surface, arguments=_SUBJECT, also="Status 1 if any became exposed since.")
 command(app, declared.unused, _unused, arguments=_SUBJECT)
 command(app, declared.run, _run)
+command(app, declared.health, _health, arguments=("dataset",), also="Status 1 if something does not fare well.")
 command(app, declared.facets, listed("Facets", ("runId", "namespace", "name", "eventTime", "facet")))
+command(app, declared.changes, _changes, options=("from_",))
+command(app, declared.connect, _connect)
 command(app, declared.search, joined=("q",))

@@ -36,7 +36,7 @@ def pairs(title: str, values: dict[str, Any]) -> Any:
 
     rows = Table("", "", title=_safe(title), show_header=False, title_justify="left")
     for name, value in values.items():
-        rows.add_row(name, _safe(str(value)))
+        rows.add_row(_safe(name), _lines(str(value)))
     return rows
 
 
@@ -59,7 +59,7 @@ def table(title: str, found: dict[str, Any], columns: tuple[str, ...], headers: 
     heads = (Column(headers.get(name) or _header(name), overflow="fold") for name in columns)
     rows = Table(*heads, title=_safe(title), title_justify="left")
     for item in items:
-        rows.add_row(*("\n".join(map(_safe, _cell(item, name).split("\n"))) for name in columns))
+        rows.add_row(*(_lines(_cell(item, name)) for name in columns))
     return rows
 
 
@@ -107,6 +107,10 @@ def _cell(item: dict[str, Any], path: str) -> str:
     for name in path.split("."):
         value = value.get(name) if isinstance(value, dict) else None
     return "" if value is None else str(value)
+
+
+def _lines(text: str) -> str:
+    return "\n".join(map(_safe, text.split("\n")))
 
 
 def _safe(text: str) -> str:

@@ -12,7 +12,7 @@ from msgspec import to_builtins
 
 from headwater.cli.printing import Shown, any_answer
 from headwater.errors import HeadwaterError
-from headwater.questions.declaring import Microseconds, Parameter, Question
+from headwater.questions.declaring import Parameter, Question
 from headwater.runtime.folders import existing_folder
 from headwater.settings import load_settings
 
@@ -209,7 +209,7 @@ def _info(each: Parameter, *, as_argument: bool) -> Any:
     if as_argument:
         return typer.Argument(help=said)
     name = f"--{each.key.rstrip('_').replace('_', '-')}"
-    return typer.Option(name, help=said, metavar="TIME" if each.type is Microseconds else None)
+    return typer.Option(name, help=said, metavar="TIME" if each.is_time else None)
 
 
 def _taken(key: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:

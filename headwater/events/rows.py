@@ -99,6 +99,11 @@ def content_rows(content: Content) -> list[Row]:
     return [(content.content_hash, ordinal, *row) for ordinal, row in enumerate(rows)]
 
 
+def schema_columns(facet: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str | None]]:
+    """Yield path and type, as sent, of each column of a schema facet, those inside of others too."""
+    return ((path, kind) for path, kind, _ in _schema(facet))
+
+
 def _rows_of_any(content: Content) -> Iterator[Row]:
     value = decode(content.raw)
     if not isinstance(value, dict):

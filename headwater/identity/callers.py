@@ -32,7 +32,7 @@ class Access:
         """Look at the file once. Settings allow that there is nothing of all this on loopback only."""
         self._fixed = {key.digest: key for key in keys}
         self.file = key_file
-        self._tokens = tokens
+        self.tokens = tokens
         self.sessions = sessions
         if key_file is not None:
             key_file.look()
@@ -40,7 +40,7 @@ class Access:
     @property
     def is_open(self) -> bool:
         """Tell whether nobody needs a key; once a file of keys is there, an empty one lets nobody in."""
-        return not self._fixed and self._tokens is None and (self.file is None or not self.file.is_there)
+        return not self._fixed and self.tokens is None and (self.file is None or not self.file.is_there)
 
     async def find(self, headers: Mapping[str, str], query: str, method: str = "GET") -> Caller | None:
         """Return who a request is of; None if what it shows is missing, wrong or expired.
@@ -58,7 +58,7 @@ class Access:
         key = self._key(digest_of(presented))
         if key is not None:
             return key.caller if key.expires is None or key.is_valid(datetime.now(UTC)) else None
-        return await self._tokens.caller(presented) if self._tokens and presented.count(".") == 2 else None
+        return await self.tokens.caller(presented) if self.tokens and presented.count(".") == 2 else None
 
     async def tell_uses(self) -> None:
         """Write down which keys of the file were used, if that is not known yet."""

@@ -8,6 +8,7 @@ from typing import Any
 from headwater.errors import LakeUnavailable, WrongSetting
 from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.name_metadata import MetadataRow, metadata_rows, read_metadata
+from headwater.lineage.rules.shown_rules import read_links, read_system
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.rules.user_rules_text import read_consumers, read_masking, read_tags
 
@@ -19,6 +20,8 @@ READERS: dict[str, Callable[[str, str], Any]] = {
     "tags": read_tags,
     "masking": read_masking,
     "consumers": read_consumers,
+    "system": read_system,
+    "links": read_links,
 }
 FILES = (NAMES, METADATA, *(f"{part}.yaml" for part in READERS))
 

@@ -7,6 +7,8 @@ from typing import Any, Literal, NamedTuple
 
 from headwater.events.redaction_rules import redact_text
 from headwater.lake.delta_table import LakeTable
+from headwater.lake.row_pages import by_text, by_time, row_list, rows_page
+from headwater.paging import Cut, ListPage
 from headwater.tables import ADMIN_LOG
 
 Outcome = Literal["done", "refused", "failed"]
@@ -48,12 +50,13 @@ def record_admin(
     table.append([(uuid.uuid4().hex, time.time_ns() // 1000, *shown)])
 
 
-def admin_rows(table: LakeTable, *, since_us: int | None, limit: int) -> tuple[list[dict[str, Any]], int]:
-    """List acts, newest first, and count all that fit; since_us: at or after (UTC)."""
-    if not table.exists():
-        return [], 0
-    where = "true" if since_us is None else f"at >= to_timestamp_micros({since_us})"
-    total = table.query(f"SELECT count(*) AS n FROM t WHERE {where}").column("n")[0].as_py()
-    columns = ", ".join(ADMIN_LOG.columns)
-    newest = f"SELECT {columns} FROM t WHERE {where} ORDER BY at DESC, act_id LIMIT {limit}"
-    return table.query(newest).to_pylist(), total
+_LISTED = row_list(
+    "admin-log", ", ".join(ADMIN_LOG.columns),
+    {"at": by_time("at"), **{name: by_text(name) for name in ("who", "action", "subject", "outcome", "address")}},
+    "-at", ties=(by_text("act_id"),), texts="who action subject outcome detail address agent",
+)  # fmt: skip
+
+
+def admin_rows(table: LakeTable, page: ListPage, *, since_us: int | None = None) -> Cut[dict[str, Any]]:
+    """List a page of acts, the newest first where nothing else is asked for; since_us: at or after (UTC)."""
+    return rows_page(table, _LISTED, page, [] if since_us is None else [f"at >= to_timestamp_micros({since_us})"])

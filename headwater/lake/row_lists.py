@@ -4,15 +4,42 @@ from typing import Any
 
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.delta_table import LakeTable
+from headwater.lake.row_pages import by_number, by_text, by_time, quoted, row_list, rows_page
+from headwater.paging import Cut, ListPage
 from headwater.tables import EVENTS, REFUSED, REJECTED, Table
 
 _PLACE = "incarnation, partition, sequence"
-_SHOWN = {
-    EVENTS.name: f"event_id, {_PLACE}, received_at, event_time, event_kind, event_type, run_id, job_namespace, "
-    "job_name, producer, flags",
-    REJECTED.name: f"{_PLACE}, to_sequence, received_at, reason, field, message, http",
-    REFUSED.name: "received_at, status, reason, route, key, field, message, user_agent, first_at, count",
-}
+_TIES = (by_text("incarnation"), by_text("partition"), by_number("sequence"))
+_LISTS = {
+    EVENTS.name: row_list(
+        "events",
+        f"event_id, {_PLACE}, received_at, event_time, event_kind, event_type, run_id, job_namespace, job_name, "
+        "producer, flags",
+        {
+            "received_at": by_time("received_at"), "event_time": by_time("event_time"),
+            "event_type": by_text("event_type", "event_kind"), "job_name": by_text("job_name"),
+            "job_namespace": by_text("job_namespace"), "run_id": by_text("run_id"), "producer": by_text("producer"),
+        },
+        "-received_at", ties=_TIES, texts="job_namespace job_name run_id producer event_type",
+    ),
+    REJECTED.name: row_list(
+        "rejected", f"{_PLACE}, to_sequence, received_at, reason, field, message, http",
+        {
+            "received_at": by_time("received_at"), "reason": by_text("reason"), "field": by_text("field"),
+            "message": by_text("message"),
+        },
+        "-received_at", ties=_TIES, texts="reason field message http",
+    ),
+    REFUSED.name: row_list(
+        "refused", "received_at, status, reason, route, key, field, message, user_agent, first_at, count",
+        {
+            "received_at": by_time("received_at"), "status": by_number("status"), "reason": by_text("reason"),
+            "key": by_text("key"), "count": by_number("count"), "message": by_text("message"),
+            "user_agent": by_text("user_agent"),
+        },
+        "-received_at", ties=_TIES, texts="reason route key message user_agent",
+    ),
+}  # fmt: skip
 """Table → what is listed of it beside bodies."""
 
 _COUNTED = {
@@ -26,26 +53,23 @@ _REASONS = 100
 
 
 def list_rows(
-    bronze: Bronze, table: Table, *, since_us: int | None, limit: int, run: str | None = None, job: str | None = None
-) -> tuple[list[dict[str, Any]], int]:
-    """List rows, newest first, with bodies where the table has them; and count all that fit.
+    bronze: Bronze, table: Table, page: ListPage, *, since_us: int | None = None, run: str | None = None,
+    job: str | None = None,
+) -> Cut[dict[str, Any]]:  # fmt: skip
+    """List a page of rows, the newest first where nothing else is asked for, with bodies where the table has them.
 
     since_us: received at or after; of `events` also run: a run id; job: a name, or `namespace/name`.
     """
-    if not bronze.exists():
-        return [], 0
-    conditions = ["true"] if since_us is None else [f"received_at >= to_timestamp_micros({since_us})"]
+    conditions = [] if since_us is None else [f"received_at >= to_timestamp_micros({since_us})"]
     if run:
-        conditions.append(f"lower(run_id) = {_quoted(run.lower())}")
+        conditions.append(f"lower(run_id) = {quoted(run.lower())}")
     if job:
-        conditions.append(f"(job_name = {_quoted(job)} OR concat(job_namespace, '/', job_name) = {_quoted(job)})")
-    where, rows = " AND ".join(conditions), bronze.tables[table.name]
-    total = rows.query(f"SELECT count(*) AS n FROM t WHERE {where}").column("n")[0].as_py()
-    newest = f"WHERE {where} ORDER BY received_at DESC, sequence DESC LIMIT {limit}"
-    found = rows.query(f"SELECT {_SHOWN[table.name]} FROM t {newest}").to_pylist()
-    if found and "body" in table.columns:
-        _add_bodies(rows, found)
-    return found, total
+        conditions.append(f"(job_name = {quoted(job)} OR concat(job_namespace, '/', job_name) = {quoted(job)})")
+    rows = bronze.tables[table.name]
+    found = rows_page(rows, _LISTS[table.name], page, conditions)
+    if found.rows and "body" in table.columns:
+        _add_bodies(rows, found.rows)
+    return found
 
 
 def _add_bodies(table: LakeTable, found: list[dict[str, Any]]) -> None:
@@ -73,7 +97,3 @@ def counts_in_time(bronze: Bronze, table: Table, since_us: int, bucket_us: int, 
         name = row["key"] if row["key"] in found or len(found) < _REASONS else "other"
         found.setdefault(name, [0] * buckets)[row["bucket"]] += row["n"]
     return found
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -8,6 +8,7 @@ from prometheus_client import Gauge
 
 from headwater.events.times import parse_time
 from headwater.lake.bronze_tables import Bronze
+from headwater.paging import ListPage
 from headwater.questions.answers.report_answers import FindingKind
 from headwater.questions.saved_findings import saved_findings
 
@@ -37,7 +38,7 @@ class FindingMeter:
 
     def _look(self) -> None:
         """Where something was compared, each kind is counted: of one that is found no more 0 is told."""
-        found = saved_findings(self._bronze, limit=0).comparisons
+        found = saved_findings(self._bronze, ListPage(limit=0)).comparisons
         FINDINGS.clear()
         COMPARED.clear()
         self._until_us = {each.name: parse_time(each.until)[0] or 0 for each in found}

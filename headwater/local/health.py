@@ -90,7 +90,7 @@ class Health:
                 self._findings.measure()
             found = self._freshness.answer()
             BEHIND.set(found.events)
-            SET_ASIDE.set(self._freshness.set_aside(0, 0)[1])
+            SET_ASIDE.set(len(self._freshness.set_aside(0)))
         except HeadwaterError:
             PENDING.set(nan)
             BEHIND.set(nan)

@@ -17,6 +17,8 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from headwater.api.index_news import IndexNews
+from headwater.api.marquez.marquez_writing import Writing
 from headwater.errors import HeadwaterError, LogUnavailable
 from headwater.eventlog import Log
 from headwater.eventlog.folder_claims import ClaimCheck
@@ -62,7 +64,9 @@ class Serve:
         self._health = Health(event_log, reading.readers, reading.bronze, reading.freshness, folder)
         self.live = reading.live()
         sinks = open_sink_desk(settings, folder)
-        self._read = reading.app(self._send_again, self.live, self._post, sinks, self._health.routes())
+        self.news = IndexNews(reading.freshness)
+        writing = Writing(self._post, self.news)
+        self._read = reading.app(self._send_again, self.live, writing, sinks, self._health.routes())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer what is asked; what is posted goes its own way from the connection to the receiver."""
@@ -100,6 +104,11 @@ class Serve:
             for answer in some
         ]
 
+    def index_moved(self, index: Wake) -> None:
+        """Wake who waits for the index to take a change; index: rung by it."""
+        index.take()
+        self.news.tell()
+
     def refuse(self, refusal: Refusal) -> None:
         """Count a refusal of the connection, before any station sees the request."""
         self.receiver.refusals.add(refusal, "connection", None, None)
@@ -128,8 +137,11 @@ _READ_TOO = ("/api/v1/lineage",)
 """Marquez has two things at this address: posted events, and the lineage of a node."""
 
 
-async def run(settings: Settings, folder: Path, listener: socket.socket, parser: Wake) -> None:
-    """Serve until the supervisor ends; what was received is then answered and the log closed."""
+async def run(settings: Settings, folder: Path, listener: socket.socket, parser: Wake, index: Wake) -> None:
+    """Serve until the supervisor ends; what was received is then answered and the log closed.
+
+    parser: rung with each append; index: rung by the index with each of its commits.
+    """
     event_log = open_log(settings, folder, open_claims(settings), parser.ring)
     serve = Serve(settings, folder, event_log)
     config = uvicorn.Config(
@@ -139,6 +151,7 @@ async def run(settings: Settings, folder: Path, listener: socket.socket, parser:
     )  # fmt: skip
     server = uvicorn.Server(config)
     loop = asyncio.get_running_loop()
+    loop.add_reader(index.descriptors[0], serve.index_moved, index)
 
     def stop() -> None:
         server.should_exit = True
@@ -161,10 +174,10 @@ async def run(settings: Settings, folder: Path, listener: socket.socket, parser:
 
 
 def main() -> None:
-    """Run as a child of `headwater up`; the arguments: listening socket, and the pipe that wakes the parser."""
-    listener, *parser = map(int, sys.argv[1:])
+    """Run as a child of `headwater up`; the arguments: listening socket, pipes to the parser and from the index."""
+    listener, *wakes = map(int, sys.argv[1:])
     with child("serve") as (settings, folder), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(run(settings, folder, socket.socket(fileno=listener), Wake(*parser)))
+        runner.run(run(settings, folder, socket.socket(fileno=listener), Wake(*wakes[:2]), Wake(*wakes[2:])))
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ class Supervisor:
         self._listener = listener
         self._sinks = sinks_path(settings)
         self._sinks_seen: int | None = None
-        self._parser, self._index = Wake.make(), Wake.make()
+        self._parser, self._index, self._serve = Wake.make(), Wake.make(), Wake.make()
         self._ended: queue.Queue[_Child | None] = queue.Queue()
         self._children: dict[str, _Child] = {}
         self._stopping = False
@@ -67,11 +67,11 @@ class Supervisor:
 
     def run(self) -> int:
         """Keep the children alive until asked to stop; returns the exit status."""
-        parser, index = self._parser.descriptors, self._index.descriptors
+        parser, index, serve = self._parser.descriptors, self._index.descriptors, self._serve.descriptors
         # only `serve` gets the port: outliving a killed supervisor, another would keep the next one from listening
-        self._start("serve", "headwater.local.serve_process", (self._listener.fileno(), *parser), 0)
+        self._start("serve", "headwater.local.serve_process", (self._listener.fileno(), *parser, *serve), 0)
         self._start("parser", "headwater.local.parser_process", (*parser, *index), 0)
-        self._start("index", "headwater.local.index_process", index, 0)
+        self._start("index", "headwater.local.index_process", (*index, *serve), 0)
         status = 0
         while (child := self._next_ended()) is not None:
             if child.process.returncode == GIVE_UP:

@@ -1,9 +1,10 @@
 """Parameters that questions take together, over HTTP as in notebooks: which lineage, from where, between what."""
 
-from typing import NamedTuple
+from typing import NamedTuple, NewType
 
 from headwater.lineage.time.as_of import AsOf
 from headwater.lineage.walks.walk import Mode
+from headwater.paging import ListPage
 from headwater.questions import parameters as p
 from headwater.questions.declaring import composed
 from headwater.questions.subjects import Bounds, Subject
@@ -54,8 +55,37 @@ def ends_of(
 
 @composed
 class Between(NamedTuple):
-    """Between which moments, and how many items of what changed."""
+    """Between which moments."""
 
-    from_: p.From
-    to: p.To = None
-    limit: p.Limit = 1_000
+    from_: p.FromMoment
+    to: p.ToMoment = None
+
+
+@composed
+def list_page(
+    text: p.Containing = None, sort: p.Sort = None, cursor: p.Cursor = None, limit: p.Limit = 1_000
+) -> ListPage:  # fmt: skip
+    """Return which page of a list is asked for."""
+    return ListPage(text, sort, cursor, limit)
+
+
+NewestPage = NewType("NewestPage", ListPage)
+"""A page of what may be large: events with their bodies."""
+
+
+@composed
+def newest_page(
+    text: p.Containing = None, sort: p.Sort = None, cursor: p.Cursor = None, limit: p.Listed = 100
+) -> NewestPage:  # fmt: skip
+    """Return the same of a list that is newest first."""
+    return NewestPage(ListPage(text, sort, cursor, limit))
+
+
+FoundPage = NewType("FoundPage", ListPage)
+"""A page of what was searched for."""
+
+
+@composed
+def found_page(sort: p.Sort = None, cursor: p.Cursor = None, limit: p.Found = 20) -> FoundPage:
+    """Return the same of what was found."""
+    return FoundPage(ListPage(None, sort, cursor, limit))

@@ -1,10 +1,13 @@
 """What lineage does not cover: datasets and jobs without column lineage, and why."""
 
 from collections import Counter
+from collections.abc import Callable
 
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.user_rules import nothing_hidden
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
+from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.lineage_answers import Coverage, CoverageItem
 
 COVERED = "column lineage"
@@ -13,22 +16,42 @@ _PARTLY = "some of its writers report no column lineage"
 _SOURCE = "no reported job writes it"
 
 
-def coverage(snapshot: Snapshot, counted: CountedEdges, *, limit: int) -> Coverage:
-    """Answer, dataset by dataset and job by job, where column lineage is missing, by reason."""
-    there = (name for name in snapshot.datasets() if counted.shows_gone or snapshot.stands(name))
-    datasets = {name: _dataset_reason(snapshot, counted, name) for name in there}
+_ORDER = RowOrder[CoverageItem](
+    "coverage",
+    {
+        "kind": lambda item: item.kind, "namespace": lambda item: item.namespace,
+        "name": lambda item: item.dataset or item.name or "", "reason": lambda item: item.reason,
+    },
+    "kind",
+    lambda item: (item.kind, item.namespace, item.dataset or item.name or ""),
+    ties=3,
+    texts=lambda item: (item.namespace, item.dataset or item.name or "", item.reason),
+)  # fmt: skip
+
+
+def coverage(
+    snapshot: Snapshot, counted: CountedEdges, *, page: ListPage, kind: str | None = None,
+    hides: Callable[[Name], bool] = nothing_hidden,
+) -> Coverage:  # fmt: skip
+    """Answer, dataset by dataset and job by job, where column lineage is missing, by reason.
+
+    kind: list these only; hides: datasets that are left out.
+    """
+    there = [name for name in snapshot.datasets() if counted.shows_gone or snapshot.stands(name)]
+    datasets = {name: _dataset_reason(snapshot, counted, name) for name in there if not hides(name)}
     jobs = _job_reasons(snapshot, counted)
     items = [
         CoverageItem(kind="dataset", namespace=name.namespace, dataset=name.name, reason=reason)
-        for name, reason in sorted(datasets.items())
+        for name, reason in datasets.items()
         if reason != COVERED
     ]
     items += [
         CoverageItem(kind="job", **snapshot.job(name).shown, reason=reason)
-        for name, reason in sorted(jobs.items())
+        for name, reason in jobs.items()
         if reason != COVERED
     ]
-    return Coverage(_count(datasets), _count(jobs), items[:limit], len(items), len(items) > limit)
+    cut = _ORDER.cut((item for item in items if kind in (None, item.kind)), page)
+    return Coverage(_count(datasets), _count(jobs), cut.rows, hidden=len(there) - len(datasets), **cut.told)
 
 
 def _dataset_reason(snapshot: Snapshot, counted: CountedEdges, name: Name) -> str:

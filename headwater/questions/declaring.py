@@ -14,7 +14,6 @@ from typing import (
     Any,
     Literal,
     NamedTuple,
-    NewType,
     TypeVar,
     get_args,
     get_origin,
@@ -22,14 +21,11 @@ from typing import (
 )
 
 from headwater.errors import WrongQuestion
-from headwater.events.times import parse_time
 from headwater.questions.answers.answer_parts import AnswerStruct
+from headwater.questions.moments import WORDS, WRITTEN, Microseconds, Moment, moment_us, read_moment
 
 if TYPE_CHECKING:
     from headwater.access import Role  # imports pydantic, which a cluster has in a version of its own
-
-Microseconds = NewType("Microseconds", int)
-"""A moment, since 1970 UTC; asked for as text, ISO 8601."""
 
 Values = Mapping[str, str | Sequence[str]]
 """What was asked, by the names of HTTP; what is empty is left out."""
@@ -75,8 +71,14 @@ class Parameter(NamedTuple):
     @property
     def meaning(self) -> str:
         """What it means, and how a truth or a time is written."""
-        before, behind = "true: " if self.type is bool else "", f" {_WRITTEN}" if self.type is Microseconds else ""
+        before, behind = "true: " if self.type is bool else "", f" {WRITTEN}" if self.is_time else ""
+        behind += f" {WORDS}" if self.type is Moment else ""
         return f"{before}{self.help.meaning}{behind}"
+
+    @property
+    def is_time(self) -> bool:
+        """Tell whether a moment is asked for."""
+        return self.type in (Microseconds, Moment)
 
     @property
     def several(self) -> bool:
@@ -96,8 +98,10 @@ class Parameter(NamedTuple):
             found |= {"minimum": self.help.least, "maximum": self.help.most}
         elif self.type is bool:
             found["enum"] = ["false", "true"]
-        elif self.type is Microseconds:
-            found |= {"format": "date-time", "examples": ["2026-03-01T12:00:00Z"]}
+        elif self.is_time:
+            found |= {"examples": ["2026-03-01T12:00:00Z"]} | (
+                {"format": "date-time"} if self.type is not Moment else {}
+            )
         elif self.words:
             found["enum"] = list(self.words)
         elif self.required:
@@ -117,8 +121,8 @@ class Parameter(NamedTuple):
             if self.required:
                 raise WrongQuestion(f"{self.name}= is missing. {self._form}: {self.help.meaning}")
             return self.default
-        if self.type is Microseconds:
-            return moment_us(self.name, text)
+        if self.is_time:
+            return read_moment(self.name, text) if self.type is Moment else moment_us(self.name, text)
         if self.type is int:
             return self._number(text)
         if self.type is bool:
@@ -133,7 +137,7 @@ class Parameter(NamedTuple):
     def _form(self) -> str:
         if self.words:
             return f"Write {' or '.join(filter(None, (', '.join(self.words[:-1]), self.words[-1])))}"
-        return f"Write {self.name}={'TIME' if self.type is Microseconds else self.key.rpartition('_')[2].upper()}"
+        return f"Write {self.name}={'TIME' if self.is_time else self.key.rpartition('_')[2].upper()}"
 
     def _number(self, text: str) -> int:
         if not text.isascii() or not text.isdigit() or len(text) > 9:
@@ -142,9 +146,6 @@ class Parameter(NamedTuple):
         if not self.help.least <= found <= (self.help.most or found):
             raise WrongQuestion(f"{self.name}={found} is not between {self.help.least} and {self.help.most}.")
         return found
-
-
-_WRITTEN = "ISO 8601, UTC without a zone; + is %2B."
 
 
 class Question(NamedTuple):
@@ -274,12 +275,3 @@ def _parameter(hint: Any, key: str, default: Any) -> Parameter:
         kind = next(each for each in get_args(kind) if each is not NoneType)
     required = default is inspect.Parameter.empty
     return Parameter(key, kind, said, None if required else default, required)
-
-
-def moment_us(parameter: str, text: str) -> Microseconds:
-    """Read a time that was asked for; raises WrongQuestion naming the parameter."""
-    snapshot, _ = parse_time(text)
-    if snapshot is None:
-        hint = " In a URL + is written %2B." if " " in text else ""
-        raise WrongQuestion(f"{parameter}={text[:40]!r} is no time. Write it like 2026-03-01T12:00:00Z.{hint}")
-    return Microseconds(snapshot)

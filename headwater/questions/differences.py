@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
+from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.answer_parts import Column, Job
 from headwater.questions.answers.lineage_answers import Diff, DiffItem
 
@@ -54,10 +55,13 @@ def _plain_edges(snapshot: Snapshot, counted: CountedEdges) -> Iterator[tuple[Pl
             yield PlainEdge(source, None, output, None, True), Maker(job_output.job, False)
 
 
-def difference(before: tuple[Snapshot, CountedEdges], after: tuple[Snapshot, CountedEdges], *, limit: int) -> Diff:
+def difference(
+    before: tuple[Snapshot, CountedEdges], after: tuple[Snapshot, CountedEdges], *, page: ListPage,
+    only: str | None = None,
+) -> Diff:  # fmt: skip
     """Answer which edges came, which went (that is lineage lost), and which changed only in being masked.
 
-    An edge between tables that gives way to edges between their columns is not lost.
+    only: list one of these three. An edge between tables that gives way to edges between their columns is not lost.
     """
     old, new = plain_edges(*before), plain_edges(*after)
     changed = [edge for edge in old.keys() & new.keys() if old[edge].masked != new[edge].masked]
@@ -66,13 +70,31 @@ def difference(before: tuple[Snapshot, CountedEdges], after: tuple[Snapshot, Cou
     items: list[_Change] = [("added", edge, new[edge], after[0]) for edge in new.keys() - old.keys()]
     items += [("removed", edge, old[edge], before[0]) for edge in went]
     items += [("changed", edge, new[edge], after[0]) for edge in changed]
-    items.sort(key=lambda item: (item[1].output, item[1].target or "", item[1].source, item[1].column or "", item[0]))
-    shown = [_item(*item) for item in items[:limit]]
+    cut = _ORDER.cut((item for item in items if only in (None, item[0])), page)
     added = len(items) - len(went) - len(changed)
-    return Diff(added, len(went), len(changed), shown, len(items), len(items) > limit)
+    return Diff(added, len(went), len(changed), [_item(*item) for item in cut.rows], **cut.told)
 
 
 _Change = tuple[Literal["added", "removed", "changed"], PlainEdge, Maker, Snapshot]
+
+
+def _place(item: _Change) -> tuple[str | int | None, ...]:
+    edge = item[1]
+    return (*edge.output.parts, edge.target, *edge.source.parts, edge.column, item[0], int(edge.direct))
+
+
+_ORDER = RowOrder[_Change](
+    "diff",
+    {
+        "change": lambda item: item[0], "from": lambda item: item[1].source.name,
+        "to_namespace": lambda item: item[1].output.namespace, "to": lambda item: item[1].output.name,
+        "type": lambda item: "DIRECT" if item[1].direct else "INDIRECT", "job": lambda item: item[2].job.name,
+    },
+    "to_namespace",
+    _place,
+    ties=8,
+    texts=lambda item: (*item[1].output.parts, item[1].target, *item[1].source.parts, item[1].column, item[2].job.name),
+)  # fmt: skip
 
 
 def _item(

@@ -1,6 +1,7 @@
 """The masking surface as an answer: where tagged columns end up, and how."""
 
 import difflib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from headwater.lineage.time.snapshot import Snapshot
 from headwater.lineage.walks.exposed_until import exposed_until
 from headwater.lineage.walks.masking_surface import Surfaced, surface
 from headwater.lineage.walks.wave import Hit
+from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.answer_parts import Column, Job, StepTransformation
 from headwater.questions.answers.column_answers import Exposures, Surface, SurfaceItem, SurfaceVia
 from headwater.questions.shown import Shown
@@ -36,7 +38,7 @@ class TaggedSources(NamedTuple):
 
 
 class Exposed(NamedTuple):
-    """A moment's masking surface, worst first; until: until when masked columns were written in the clear (us)."""
+    """A moment's masking surface; until: until when masked columns were written in the clear (us)."""
 
     sources: TaggedSources
     columns: list[Surfaced]
@@ -57,32 +59,63 @@ def look_for(
     """
     sources = _one(snapshot, rules, counted, source) if source else tagged_sources(snapshot, rules, counted, tag)
     found = surface(snapshot.graph, sources.nodes, sources.whole, counted)
-    found.columns.sort(key=lambda each: (_RANK[each.exposure], *_place(snapshot, each)))
     masked = any(each.exposure == "masked" for each in found.columns)
     until = exposed_until(snapshot.graph, found, snapshot.written) if masked else {}
     return Exposed(sources, found.columns, found.ways, until)
 
 
 def exposures(
-    snapshot: Snapshot, found: Exposed, *, tag: str, limit: int, but: Set[Place] | None = None, only: str | None = None
-) -> Surface:
+    snapshot: Snapshot, found: Exposed, *, tag: str, page: ListPage, but: Set[Place] | None = None,
+    only: str | None = None,
+) -> Surface:  # fmt: skip
     """Answer with a masking surface.
 
-    but: columns exposed before; then only what is exposed beside them. only: an exposure, or `once_exposed` for what
-    is masked now and was written in the clear before.
+    but: columns exposed before; then only what is exposed beside them. only: list an exposure, or `once_exposed` for
+    what is masked now and was written in the clear before.
     """
     show, shown = Shown(snapshot), found.columns
     if but is not None:
         shown = [each for each in shown if each.exposure == "exposed" and _place(snapshot, each) not in but]
-    if only is not None:
-        shown = [each for each in shown if only in _words(each, found)]
+    words = Counter(word for each in shown for word in _words(each, found))
+    cut = _order(snapshot, show, found).cut(
+        (each for each in shown if only is None or only in _words(each, found)), page
+    )
     return Surface(
         tag,
         [Column(*show.place(node)) for node in found.sources.nodes if _is_shown(snapshot, node)],
-        [_item(snapshot, show, each, found) for each in shown[:limit]],
-        Exposures(**{word: sum(each.exposure == word for each in shown) for word in _RANK}),
-        len(shown),
-        len(shown) > limit,
+        [_item(snapshot, show, each, found) for each in cut.rows],
+        Exposures(**{word: words[word] for word in (*_RANK, ONCE_EXPOSED)}),
+        **cut.told,
+    )
+
+
+def _order(snapshot: Snapshot, show: Shown, found: Exposed) -> RowOrder[Surfaced]:
+    def via(each: Surfaced) -> SurfaceVia | None:
+        return _item(snapshot, show, each, found).via
+
+    def job(each: Surfaced) -> str | None:
+        last = via(each)
+        return last.job.name if last else None
+
+    def came_from(each: Surfaced) -> str | None:
+        last = via(each)
+        return last.dataset or None if last else None
+
+    return RowOrder(
+        "surface",
+        {
+            "exposure": lambda each: _RANK[each.exposure],
+            "exposed_until": lambda each: found.until.get((each.dataset, each.key)),
+            "namespace": lambda each: _place(snapshot, each)[0],
+            "dataset": lambda each: _place(snapshot, each)[1],
+            "column": lambda each: each.key,
+            "from": came_from,
+            "job": job,
+        },
+        "exposure",
+        lambda each: (*_place(snapshot, each), each.dataset),
+        ties=4,
+        texts=lambda each: (*_place(snapshot, each), came_from(each), job(each)),
     )
 
 

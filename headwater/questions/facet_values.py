@@ -1,27 +1,31 @@
 """Facets as sent, custom ones like any other: the newest of each run, job or dataset, straight from bronze."""
 
+from collections.abc import Iterable
+from typing import Any
+
 from headwater.events.decode import decode
 from headwater.events.rule_facets import text_at
 from headwater.events.times import iso
 from headwater.lake.bronze_tables import Bronze
-from headwater.lake.event_bodies import events_with_member, newest_of_run
+from headwater.lake.event_bodies import StoredBody, events_with_member, newest_of_run
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_id_of
 from headwater.lineage.runs.sent_facets import SentFacet, read_stored, sent_facets
+from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.list_answers import FacetItem, Facets
 
 LOOKED_AT = 5_000
 """Newest events (rule 1) that hold a facet of the name asked for; an answer that met this limit says `truncated`."""
 
 
-def newest_facets(bronze: Bronze, names: NameRules, *, entity: str, name: str, limit: int) -> Facets:
+def newest_facets(bronze: Bronze, names: NameRules, *, entity: str, name: str, page: ListPage) -> Facets:
     """Answer the newest value of a facet for each entity (rule 1), newest first; where that is deleted it has none.
 
     names: canonical forms of datasets; entity: run, job or dataset; name: of the facet, such as `ownership`.
     """
     if not bronze.exists():
-        return Facets([], 0, False)
+        return Facets([], totalCount=0, truncated=False, next=None)
     events = events_with_member(bronze, name, LOOKED_AT)
     newest: dict[Name, SentFacet] = {}
     for event_id, received_us, body in events:
@@ -29,8 +33,22 @@ def newest_facets(bronze: Bronze, names: NameRules, *, entity: str, name: str, l
             known = newest.get(sent.name)
             if (sent.entity, sent.facet) == (entity, name) and (known is None or known.order < sent.order):
                 newest[sent.name] = sent
-    items = [_item(sent) for sent in newest.values() if not sent.is_deleted]
-    return Facets(items[:limit], len(items), len(items) > limit or len(events) == LOOKED_AT)
+    cut = _ORDER.cut((sent for sent in newest.values() if not sent.is_deleted), page)
+    cut = cut._replace(partly=len(events) == LOOKED_AT)
+    return Facets([_item(sent) for sent in cut.rows], **cut.told)
+
+
+_ORDER = RowOrder[SentFacet](
+    "facets",
+    {
+        "order": lambda sent: sent.order, "eventTime": lambda sent: sent.time_us,
+        "namespace": lambda sent: sent.name.namespace, "name": lambda sent: sent.name.name,
+    },
+    "-order",
+    lambda sent: sent.name.parts,
+    ties=2,
+    texts=lambda sent: (*sent.name.parts, bytes(sent.value).decode()),
+)  # fmt: skip
 
 
 def _item(sent: SentFacet) -> FacetItem:
@@ -44,3 +62,14 @@ def sql_of_run(bronze: Bronze, run_id: str) -> str | None:
         return None
     body = newest_of_run(bronze, run_id, "sql")
     return text_at(decode(body.encode()), "job", "facets", "sql", "query") if body else None
+
+
+def told_together(events: Iterable[StoredBody], entity: str) -> dict[str, Any]:
+    """Return the facets of a run or job as its events say together: of each the newest value, none that was deleted."""
+    newest: dict[str, SentFacet] = {}
+    for event in events:
+        for sent in sent_facets(event.event_id, event.received_us, read_stored(event.body), Name):
+            known = newest.get(sent.facet)
+            if sent.entity == entity and (known is None or known.order < sent.order):
+                newest[sent.facet] = sent
+    return {facet: decode(bytes(sent.value)) for facet, sent in newest.items() if not sent.is_deleted}

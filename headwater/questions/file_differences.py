@@ -12,14 +12,17 @@ from headwater.lineage.names.dataset_generations import EVER_US
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
+from headwater.paging import ListPage
 from headwater.questions.answers.lineage_answers import Diff
 from headwater.questions.differences import difference
 
 
-def difference_of_files(rules: UserRules, before: Path, after: Path, *, limit: int) -> Diff:
+def difference_of_files(
+    rules: UserRules, before: Path, after: Path, *, page: ListPage, only: str | None = None
+) -> Diff:
     """Answer what changed; raises WrongQuestion naming the line that is no event."""
     old, new = (_moment_of(rules, path) for path in (before, after))
-    return difference((old, old.counted()), (new, new.counted()), limit=limit)
+    return difference((old, old.counted()), (new, new.counted()), page=page, only=only)
 
 
 def _moment_of(rules: UserRules, path: Path) -> SnapshotOfFacts:

@@ -1,12 +1,14 @@
 """What lies around a dataset or a column: tables, columns and the edges between them, enough to draw it."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from headwater.lineage.edges.facet_contents import Transformation
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.user_rules import nothing_hidden
+from headwater.lineage.runs.job_hierarchy import Fold, as_it_is
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.lineage.walks.walk import Mode, walk
@@ -45,16 +47,26 @@ class _Found(NamedTuple):
 
 
 def neighbourhood(
-    snapshot: Snapshot, rules: NameRules, asked: Subject, counted: CountedEdges, *, mode: Mode, reach: PictureBounds
+    snapshot: Snapshot,
+    rules: NameRules,
+    asked: Subject,
+    counted: CountedEdges,
+    *,
+    mode: Mode,
+    reach: PictureBounds,
+    fold: Fold = as_it_is,
+    hides: Callable[[Name], bool] = nothing_hidden,
 ) -> Neighbourhood:
     """Answer the tables around a dataset; with a column only the columns related to it, and what may hide behind them.
 
     `masked` of a column: every way there has a step that masks; of an edge: it has no clear DIRECT transformation.
+    fold: what jobs stand for those that make an edge. hides: datasets that are left out around a dataset, and what only
+    they lead to; the way of a column shows all.
     """
     dataset = find_dataset(snapshot, rules, asked)
     key = None if asked.column is None else find_column(snapshot, dataset, asked.column)
     number = counted.lifetimes.newest(dataset)
-    links = _Links(snapshot, counted)
+    links = TableLinks(snapshot, counted, hides if key is None else nothing_hidden)
     if number is None:
         found = _Found({}, [], truncated=False)
     elif key is None:
@@ -72,16 +84,18 @@ def neighbourhood(
         or [LineageTable(*_named(snapshot, dataset), 0, False, 0, 0)],
         [_column(snapshot, place, *each) for each in found.columns],
         list(_column_edges(snapshot, counted, mode, [node for node, _, _ in found.columns])),
-        list(_table_edges(snapshot, links, place)),
+        list(_table_edges(snapshot, links, place, fold)),
+        len(links.left_out - place.keys()),
         found.truncated,
     )
 
 
-class _Links:
-    """Which tables lead to which: sets of edges by (source, output)."""
+class TableLinks:
+    """Which tables lead to which: sets of edges by (source, output); left_out: what was hidden beside them."""
 
-    def __init__(self, snapshot: Snapshot, counted: CountedEdges):
-        self._graph, self._counted = snapshot.graph, counted
+    def __init__(self, snapshot: Snapshot, counted: CountedEdges, hides: Callable[[Name], bool]):
+        self._graph, self._counted, self._hides = snapshot.graph, counted, hides
+        self.left_out: set[int] = set()
 
     def beside(self, number: int, *, forward: bool) -> dict[int, list[int]]:
         """Return the neighbours of a table on one side, each with its edge sets; what is gone is passed through.
@@ -98,7 +112,9 @@ class _Links:
                     todo.append(far)
                 seen.add(far)
         found.pop(number, None)
-        return found
+        hidden = {far for far in found if self._hides(self._graph.names[far].plain)}
+        self.left_out |= hidden
+        return {far: edge_sets for far, edge_sets in found.items() if far not in hidden}
 
     def _next(self, number: int, *, forward: bool) -> Iterator[tuple[int, int]]:
         graph = self._graph
@@ -114,7 +130,7 @@ class _Links:
                     yield far, edge_set
 
 
-def _tables_around(links: _Links, start: int, reach: PictureBounds) -> _Found:
+def _tables_around(links: TableLinks, start: int, reach: PictureBounds) -> _Found:
     distances = {start: 0}
     truncated = False
     for forward, depth, sign in ((False, reach.up, -1), (True, reach.down, 1)):
@@ -134,7 +150,7 @@ def _tables_around(links: _Links, start: int, reach: PictureBounds) -> _Found:
 
 def _columns_around(
     snapshot: Snapshot,
-    links: _Links,
+    links: TableLinks,
     dataset: int,
     starts: list[int],
     counted: CountedEdges,
@@ -167,7 +183,7 @@ def _columns_around(
     return _Found(distances, columns, truncated)
 
 
-def _table(snapshot: Snapshot, links: _Links, number: int, shown: dict[int, int]) -> LineageTable:
+def _table(snapshot: Snapshot, links: TableLinks, number: int, shown: dict[int, int]) -> LineageTable:
     fed_by, feeding = links.beside(number, forward=False), links.beside(number, forward=True)
     sets = snapshot.graph.sets
     return LineageTable(
@@ -203,12 +219,12 @@ def _column_edges(snapshot: Snapshot, counted: CountedEdges, mode: Mode, nodes: 
             yield ColumnEdge(place[source], at, transformation.type, transformation.subtype, transformation.masking)
 
 
-def _table_edges(snapshot: Snapshot, links: _Links, place: dict[int, int]) -> Iterator[TableEdge]:
+def _table_edges(snapshot: Snapshot, links: TableLinks, place: dict[int, int], fold: Fold) -> Iterator[TableEdge]:
     sets = snapshot.graph.sets
     for number, at in place.items():
         beside = links.beside(number, forward=True)
         for far in sorted(beside.keys() & place.keys(), key=place.__getitem__):
             edge_sets = beside[far]
-            jobs = sorted({sets[each][0].job for each in edge_sets})
+            jobs = sorted({fold(sets[each][0].job) for each in edge_sets})
             told = not any(snapshot.graph.is_opaque(each, number) for each in edge_sets)
             yield TableEdge(at, place[far], told, [Job(*snapshot.job(job).parts) for job in jobs])

@@ -2,9 +2,13 @@
 
 from typing import Annotated, Literal
 
+from headwater.lineage.runs.job_hierarchy import Granularity as JobLevel
 from headwater.lineage.walks.walk import Mode as WalkMode
+from headwater.questions.answers.list_answers import ChangedThing
 from headwater.questions.answers.picture_answers import Level
-from headwater.questions.declaring import Help, Microseconds
+from headwater.questions.answers.report_answers import FindingKind
+from headwater.questions.declaring import Help
+from headwater.questions.moments import Microseconds, Moment
 
 MAX_LIMIT = 10_000
 MAX_DEPTH = 1_000
@@ -28,6 +32,9 @@ ToColumn = Annotated[str | None, Help("Column of the end the way leads to.")]
 Mode = Annotated[WalkMode, Help("value: what values are made of; any: also what filters, joins, groups or sorts.")]
 Depth = Annotated[int, Help("At most so many edges away.", most=MAX_DEPTH)]
 Limit = Annotated[int, Help("At most so many items.", most=MAX_LIMIT)]
+Containing = Annotated[str | None, Help("Only items with this in a name, in any case.", longest=MAX_TEXT)]
+Sort = Annotated[str | None, Help("By which member, such as name; -name from the greatest down.", longest=MAX_TEXT)]
+Cursor = Annotated[str | None, Help("Go on behind a page: its `next`.")]
 Roots = Annotated[bool, Help("only the far ends.")]
 Paths = Annotated[bool, Help("with each column the way to it.")]
 Up = Annotated[int, Help("At most so many edges towards what feeds it.", 0, MAX_DEPTH)]
@@ -44,10 +51,26 @@ Exposure = Annotated[
     Literal["exposed", "unknown", "masked", "once_exposed"] | None,
     Help("Only these; once_exposed: masked now, and written in the clear before."),
 ]
+Verdict = Annotated[Literal["used", "unused", "unknown"] | None, Help("Only columns with this verdict.")]
+Change = Annotated[Literal["added", "removed", "changed"] | None, Help("Only these.")]
+Thing = Annotated[ChangedThing | None, Help("Only what changed of these.")]
+FindingKindAsked = Annotated[FindingKind | None, Help("Only findings of this kind.")]
+CoverageKind = Annotated[Literal["dataset", "job"] | None, Help("Only these.")]
+InNamespace = Annotated[str | None, Help("Only of this namespace.")]
+Owner = Annotated[str | None, Help("Only what has this owner, by its ownership facet.")]
+Tagged = Annotated[str | None, Help("Only what has this tag, itself or on a column.")]
+RunStateAsked = Annotated[
+    Literal["RUNNING", "COMPLETE", "FAIL", "ABORT", "LOST"] | None,
+    Help("Only with a run in this state, of datasets and jobs the last one; LOST: nothing was heard of it for 24 h."),
+]
+JobOfRuns = Annotated[str | None, Help("Only runs of this job: its whole name.")]
+Before = Annotated[Microseconds | None, Help("Only what is older than this.")]
 Tag = Annotated[str, Help("Tag of the columns that matter.")]
 Since = Annotated[Microseconds | None, Help("Only what is newer: received, exposed or changed at or after this.")]
 From = Annotated[Microseconds, Help("From this moment on.", called="since")]
 To = Annotated[Microseconds | None, Help("Up to this one; now without it.", called="until")]
+FromMoment = Annotated[Moment, Help("From this moment on.", called="since")]
+ToMoment = Annotated[Moment | None, Help("Up to this one; now without it.", called="until")]
 RunOf = Annotated[str | None, Help("A run id.")]
 After = Annotated[str | None, Help("Go on behind the run of this id, which `next` of the page before names.")]
 RunId = Annotated[str, Help("A run id.")]
@@ -57,7 +80,21 @@ Listed = Annotated[int, Help("At most so many, newest first.", most=1_000)]
 SentNamespace = Annotated[str, Help("Namespace as a producer wrote it.")]
 SentName = Annotated[str, Help("Name as a producer wrote it.")]
 At = Annotated[Microseconds | None, Help("What it meant then.")]
+Address = Annotated[str, Help("Address at which producers reach this Headwater.", longest=2_000)]
 Text = Annotated[str, Help("Parts of names, separated by spaces.", longest=MAX_TEXT, called="text")]
 Kinds = Annotated[str | None, Help("Only these, separated by commas: job, dataset, alias, column, tag.")]
 Groups = Annotated[Level, Help("Where groups begin; none shows datasets.")]
+Granularity = Annotated[
+    JobLevel,
+    Help("Each job stands for itself, or is folded into the job, application, task or DAG that it is part of."),
+]
+JobNamespace = Annotated[str | None, Help("Namespace of the job; may be left out where the name is enough.")]
+AnyJob = Annotated[str | None, Help("A job by its name; without it all.")]
+System = Annotated[bool, Help("also tables that databases keep of themselves, such as information_schema.")]
+Offset = Annotated[int, Help("Leave out so many.", 0, 1_000_000)]
 Expand = Annotated[tuple[str, ...], Help("Id of a group to be opened; may come several times.")]
+OfEither = Annotated[str | None, Help("Namespace of the dataset or job; may be left out where the name is enough.")]
+HealthStatus = Annotated[
+    Literal["failed", "late", "stale"] | None, Help("Only these; without it all that are not well.")
+]
+Drawn = Annotated[tuple[str, ...], Help('What is drawn, as ["dataset","NAMESPACE","NAME"] or ["job", …]; 100 at most.')]

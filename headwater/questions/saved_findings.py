@@ -9,7 +9,8 @@ from headwater.events.decode import decode
 from headwater.events.finding_facet import FACET, NAMESPACE, PREFIX
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.reported_events import newest_job_bodies
-from headwater.questions.answers.report_answers import Comparison, Finding, SavedFinding, Unreported
+from headwater.paging import ListPage, RowOrder
+from headwater.questions.answers.report_answers import Comparison, Finding, FindingKind, SavedFinding, Unreported
 
 
 class _Said(msgspec.Struct):
@@ -22,8 +23,20 @@ class _Said(msgspec.Struct):
     kinds: dict[str, int] | None = None
 
 
-def saved_findings(bronze: Bronze, limit: int) -> Unreported:
-    """Answer what stands, newest first."""
+_ORDER = RowOrder[SavedFinding](
+    "unreported",
+    {
+        "time": lambda each: each.time, "kind": lambda each: each.kind, "name": lambda each: each.name,
+        "comparison": lambda each: each.comparison, "reason": lambda each: each.reason,
+    },
+    "-time",
+    lambda each: (each.name, each.comparison, msgspec.json.encode(each).decode()),
+    ties=3,
+)  # fmt: skip
+
+
+def saved_findings(bronze: Bronze, page: ListPage, *, only: FindingKind | None = None) -> Unreported:
+    """Answer what stands, newest first; only: list findings of this kind."""
     comparisons: list[Comparison] = []
     items: list[SavedFinding] = []
     for name, body in newest_job_bodies(bronze, NAMESPACE, PREFIX) if bronze.exists() else ():
@@ -33,9 +46,8 @@ def saved_findings(bronze: Bronze, limit: int) -> Unreported:
             kinds = Counter[str](each.kind for each in said.findings) if said.kinds is None else said.kinds
             comparisons.append(Comparison(comparison, said.since, said.until, said.total, kinds))
             items += [SavedFinding(comparison=comparison, **msgspec.structs.asdict(each)) for each in said.findings]
-    items.sort(key=lambda each: (each.time, each.name), reverse=True)
-    total = sum(each.findings for each in comparisons)
-    return Unreported(comparisons, items[:limit], total, total > len(items[:limit]))
+    cut = _ORDER.cut((each for each in items if only in (None, each.kind)), page)
+    return Unreported(comparisons, cut.rows, **cut.told)
 
 
 def _said(event: Any) -> _Said | None:

@@ -5,17 +5,31 @@ from collections.abc import Sequence
 from headwater.events.times import iso
 from headwater.index.reading.index_search import Search
 from headwater.index.reading.search_file import KINDS, SearchHit
+from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.answer_parts import Dataset
 from headwater.questions.answers.column_answers import Found, SearchAnswer
 
 
-def found_by(search: Search, text: str, *, kinds: Sequence[str] = (), limit: int) -> SearchAnswer:
+def found_by(search: Search, text: str, *, kinds: Sequence[str] = (), page: ListPage) -> SearchAnswer:
     """Answer what is called so, best first: by match, by how many jobs use it, by when it was last used.
 
     kinds: only these; none means all. Raises WrongQuestion, or LakeUnavailable while there is no index.
     """
     hits, cut = search.find(text, kinds=kinds)
-    return SearchAnswer([_found(hit) for hit in hits[:limit]], len(hits), cut or len(hits) > limit)
+    listed = _ORDER.cut(hits, page)._replace(partly=cut)
+    return SearchAnswer([_found(hit) for hit in listed.rows], **listed.told)
+
+
+_ORDER = RowOrder[SearchHit](
+    "search",
+    {
+        "match": lambda hit: hit.score, "kind": lambda hit: KINDS[hit.kind], "name": lambda hit: hit.whole.name,
+        "namespace": lambda hit: hit.whole.namespace, "uses": lambda hit: -hit.rare, "last_seen": lambda hit: -hit.age,
+    },
+    "match",
+    lambda hit: (hit.kind, hit.rare, hit.age, *hit.whole.parts, hit.column, hit.tag, *(hit.means or ("", ""))[:2]),
+    ties=9,
+)  # fmt: skip
 
 
 def _found(hit: SearchHit) -> Found:

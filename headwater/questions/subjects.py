@@ -97,6 +97,19 @@ def _end(text: str) -> str:
     return "/".join(text.casefold().replace(".", "/").rstrip("/").split("/")[-2:])
 
 
+def find_job(snapshot: Snapshot, jobs: Iterable[Name], namespace: str | None, name: str) -> Name:
+    """Return the key of a job by its name; raises NotKnown, or WrongQuestion where several may be meant."""
+    shown = {(job, parts) for job in jobs for parts in (job.parts, snapshot.job(job).parts)}
+    found = sorted({job for job, parts in shown if parts[1] == name and namespace in (None, parts[0])})
+    if len(found) > 1:
+        spaces = ", ".join(repr(job.namespace) for job in found[:_NEAREST])
+        raise WrongQuestion(f"{name[:200]!r} may be {len(found)} jobs. Name the namespace: {spaces}.")
+    if not found:
+        near = difflib.get_close_matches(name, sorted({parts[1] for _, parts in shown}), _NEAREST, 0.5)
+        raise NotKnown("job", f"{namespace}/{name}" if namespace else name, near)
+    return found[0]
+
+
 def find_column(snapshot: Snapshot, dataset: Name, column: str) -> str:
     """Return the key of a column; raises NotKnown with the nearest ones."""
     columns, graph = snapshot.shown_columns(dataset), snapshot.graph

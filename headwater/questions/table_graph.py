@@ -2,11 +2,13 @@
 
 import difflib
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import get_args
 
 from headwater.errors import NotKnown
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.user_rules import nothing_hidden
+from headwater.lineage.runs.job_hierarchy import Fold, as_it_is
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.questions.answers.picture_answers import GraphAnswer, GraphEdge, GraphNode, Kind, Level
@@ -19,22 +21,31 @@ Node = tuple[Kind, str, str]
 
 
 def table_graph(
-    snapshot: Snapshot, counted: CountedEdges, *, level: Level, expand: Collection[str], limit: int
+    snapshot: Snapshot,
+    counted: CountedEdges,
+    *,
+    level: Level,
+    expand: Collection[str],
+    limit: int,
+    fold: Fold = as_it_is,
+    hides: Callable[[Name], bool] = nothing_hidden,
 ) -> GraphAnswer:
     """Answer groups, the datasets of opened groups, and how many lineage edges and jobs lead from one to the other.
 
     level: where groups begin: the namespace, in it the first part of a name (in OneLake the lakehouse), or all but its
     last part; none shows datasets. expand: ids of groups to be opened by one level.
+    fold: what jobs are counted for those that make an edge. hides: datasets that are left out, with their edges.
     Raises NotKnown for a group that is not there.
     """
     start = _LEVELS.index(level)
-    datasets = [name for name in snapshot.datasets() if counted.shows_gone or snapshot.stands(name)]
+    there = [name for name in snapshot.datasets() if counted.shows_gone or snapshot.stands(name)]
+    datasets = [name for name in there if not hides(name)]
     _check(expand, datasets)
     node_of = {name: _node(name, start, expand) for name in datasets}
     sizes = Counter(node_of.values())
     shown = sorted(sizes, key=lambda node: (-sizes[node], node))[:limit]
     ids = {node: node_id(node) for node in shown}
-    edges, inside = _edges(snapshot, counted, node_of, ids)
+    edges, inside = _edges(snapshot, counted, node_of, ids, fold)
     listed = sorted(edges.items(), key=lambda item: (-item[1][0], item[0]))
     most = limit * _EDGES_OF_A_NODE
     return GraphAnswer(
@@ -42,6 +53,7 @@ def table_graph(
         [GraphNode(ids[node], *node, sizes[node], inside[ids[node]]) for node in shown],
         [GraphEdge(*ends, count, len(jobs)) for ends, (count, jobs) in listed[:most]],
         len(sizes),
+        len(there) - len(datasets),
         len(shown) < len(sizes) or len(listed) > most,
     )
 
@@ -53,7 +65,7 @@ def node_id(node: Node) -> str:
 
 
 def _edges(
-    snapshot: Snapshot, counted: CountedEdges, node_of: dict[Name, Node], ids: dict[Node, str]
+    snapshot: Snapshot, counted: CountedEdges, node_of: dict[Name, Node], ids: dict[Node, str], fold: Fold
 ) -> tuple[dict[tuple[str, str], tuple[int, set[Name]]], Counter[str]]:
     pairs: dict[tuple[Name, Name], set[Name]] = {}
     for number, (group, lineage) in snapshot.graph.sets.items():
@@ -62,7 +74,7 @@ def _edges(
             continue
         for source in {name.plain for name in lineage.tables}:
             if source in node_of and output.plain in node_of:
-                pairs.setdefault((source, output.plain), set()).add(group.job)
+                pairs.setdefault((source, output.plain), set()).add(fold(group.job))
     found: dict[tuple[str, str], tuple[int, set[Name]]] = {}
     inside: Counter[str] = Counter()
     for (source, output), jobs in pairs.items():

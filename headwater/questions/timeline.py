@@ -11,6 +11,7 @@ from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.lineage.time.validity import ValidityHistory, ValidityInterval
+from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.answer_parts import Dataset, Job
 from headwater.questions.answers.lineage_answers import Timeline, TimelineItem
 from headwater.questions.showing import shown_column
@@ -28,7 +29,7 @@ class _Change(NamedTuple):
 
 
 def timeline(
-    now: Snapshot, runs: RunHistory, rules: NameRules, asked: Subject, *, since_us: int | None, limit: int
+    now: Snapshot, runs: RunHistory, rules: NameRules, asked: Subject, *, since_us: int | None, page: ListPage
 ) -> Timeline:
     """Answer what changed in what feeds a dataset, newest first; raises NotKnown for a dataset nobody knows."""
     dataset = find_dataset(now, rules, asked)
@@ -40,9 +41,9 @@ def timeline(
         found.extend(_changes(runs, job, layer, candidates[:LOOKED_AT], whole=whole))
     found.extend(_drops(now, runs, dataset))
     shown = [change for change in found if since_us is None or change.time_us >= since_us]
-    shown.sort(key=lambda change: (-change.time_us, change.change, change.job, _sortable(change.line)))
-    items = [_item(now, dataset, change) for change in shown[:limit]]
-    return Timeline(Dataset(*dataset.parts), items, len(shown), cut or len(shown) > limit)
+    listed = _ORDER.cut(shown, page)
+    items = [_item(now, dataset, change) for change in listed.rows]
+    return Timeline(Dataset(*dataset.parts), items, **listed._replace(partly=cut).told)
 
 
 def _changes(
@@ -93,8 +94,22 @@ def _lines_of(said: OutputLineage) -> Iterator[_Line]:
     return ((source, None, None) for source in said.tables)
 
 
-def _sortable(line: _Line | None) -> tuple[Name, str, str]:
-    return (line[0], line[1] or "", line[2] or "") if line else (Name("", ""), "", "")
+def _place(change: _Change) -> tuple[str | None, ...]:
+    line = (*change.line[0].parts, *change.line[1:]) if change.line else (None,) * 4
+    return (change.change, *change.job.parts, *line)
+
+
+_ORDER = RowOrder[_Change](
+    "timeline",
+    {
+        "time": lambda change: change.time_us, "change": lambda change: change.change,
+        "job": lambda change: change.job.name, "from": lambda change: _place(change)[4],
+        "to": lambda change: _place(change)[6],
+    },
+    "-time",
+    _place,
+    ties=7,
+)  # fmt: skip
 
 
 def _item(now: Snapshot, dataset: Name, change: _Change) -> TimelineItem:

@@ -1,51 +1,77 @@
 """Unused columns as an answer: verdict, reason, and what to know before a column goes."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import get_args
 
 from headwater.events.times import iso
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.rules.user_rules import UserRules
+from headwater.lineage.rules.user_rules import UserRules, nothing_hidden
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.lineage.walks.column_verdicts import ColumnVerdict, VerdictSubject, column_verdicts
+from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.answer_parts import Job
 from headwater.questions.answers.column_answers import Reason, Showing, Unused, Verdict, Verdicts, Word
 from headwater.questions.subjects import Subject, find_dataset
 
+_Row = tuple[Name, ColumnVerdict]
+
 
 def verdicts(
-    snapshot: Snapshot,
-    rules: UserRules,
-    counted: CountedEdges,
-    *,
-    asked: Subject | None,
-    limit: int,
-    strict: bool = False,
-) -> Unused:
+    snapshot: Snapshot, rules: UserRules, counted: CountedEdges, *, asked: Subject | None, page: ListPage,
+    only: Word | None = None, strict: bool = False, hides: Callable[[Name], bool] = nothing_hidden,
+) -> Unused:  # fmt: skip
     """Answer which columns of a dataset, or of all datasets, are used, unused, or neither provably.
 
-    strict: a batch job that read a dataset to show it may have used any of its columns.
+    only: list these; strict: a batch job that read a dataset to show it may have used any of its columns.
+    hides: datasets of which no column is listed unless one is asked for; as readers they count.
     """
-    datasets = [find_dataset(snapshot, rules.names, asked)] if asked else sorted(snapshot.datasets())
-    items: list[Verdict] = []
-    counts = dict.fromkeys(get_args(Word), 0)
-    reasons: dict[tuple[Word, str], int] = {}
-    for dataset in datasets:
-        found = dataset_verdicts(snapshot, rules, counted, dataset, strict=strict)
-        for each in found:
-            counts[each.verdict] += 1
-            reasons[each.verdict, each.reason] = reasons.get((each.verdict, each.reason), 0) + 1
-        items += _items(snapshot, counted, dataset, found) if len(items) < limit else []
-    total = sum(counts.values())
-    ordered = sorted(reasons.items(), key=lambda each: (-each[1], each[0]))
+    there = list(snapshot.datasets())
+    datasets = [find_dataset(snapshot, rules.names, asked)] if asked else [each for each in there if not hides(each)]
+    rows = [
+        (dataset, each)
+        for dataset in datasets
+        for each in dataset_verdicts(snapshot, rules, counted, dataset, strict=strict)
+    ]
+    cut = _order(snapshot).cut((row for row in rows if only in (None, row[1].verdict)), page)
+    counts = Counter[Word](each.verdict for _, each in rows)
+    reasons = Counter[tuple[Word, str]]((each.verdict, each.reason) for _, each in rows)
     return Unused(
-        items[:limit],
-        Verdicts(**counts),
-        [Reason(verdict, reason, count) for (verdict, reason), count in ordered],
-        total,
-        total > limit,
+        _items(snapshot, counted, cut.rows),
+        Verdicts(**{word: counts[word] for word in get_args(Word)}),
+        [Reason(*why, count) for why, count in sorted(reasons.items(), key=lambda each: (-each[1], each[0]))],
+        hidden=0 if asked else len(there) - len(datasets),
+        **cut.told,
     )
+
+
+def _order(snapshot: Snapshot) -> RowOrder[_Row]:
+    def column(row: _Row) -> str | None:
+        return snapshot.columns(row[0]).shown(row[1].key)
+
+    return RowOrder(
+        "unused",
+        {
+            "namespace": lambda row: row[0].namespace,
+            "dataset": lambda row: row[0].name,
+            "column": column,
+            "verdict": lambda row: row[1].verdict,
+            "reason": lambda row: row[1].reason,
+            "observed_since": lambda row: min((snapshot.stats(n).first_us for n in row[1].edge_sets), default=None),
+            "last_used": lambda row: _last_used(snapshot, row[1]),
+        },
+        "namespace",
+        lambda row: (*row[0].parts, row[1].key),
+        ties=3,
+        texts=lambda row: (*row[0].parts, column(row), row[1].reason),
+    )
+
+
+def _last_used(snapshot: Snapshot, verdict: ColumnVerdict) -> int | None:
+    times = (snapshot.stats(number).last_us for number in verdict.edge_sets)
+    return max(times, default=None) if verdict.verdict == "used" else None
 
 
 def dataset_verdicts(
@@ -66,28 +92,33 @@ def dataset_verdicts(
     return column_verdicts(snapshot.graph, subject, counted)
 
 
-def _items(snapshot: Snapshot, counted: CountedEdges, dataset: Name, found: list[ColumnVerdict]) -> Iterator[Verdict]:
-    caveats, readers = _caveats(snapshot, counted, dataset), _readers(snapshot, counted, dataset)
-    for each in found:
-        times = [snapshot.stats(number) for number in each.edge_sets]
-        used = each.verdict == "used"
-        yield Verdict(
-            *dataset.parts,
-            snapshot.columns(dataset).shown(each.key),
-            each.verdict,
-            each.reason,
-            [*caveats, *_shown(snapshot, each)] if each.verdict == "unused" else [],
-            [Job(*snapshot.job(job).parts) for job in _jobs(snapshot, each.edge_sets)] if used else [],
-            each.recreated,
-            [
-                Showing(Job(*snapshot.job(snapshot.graph.sets[n][0].job).parts), iso(snapshot.stats(n).last_us))
-                for n in each.shown
-            ],
-            list(each.consumers),
-            [Job(*snapshot.job(job).parts) for job in readers],
-            iso(min((each.first_us for each in times), default=None)),
-            iso(max((each.last_us for each in times), default=None)) if used else None,
-        )
+def _items(snapshot: Snapshot, counted: CountedEdges, rows: Sequence[_Row]) -> list[Verdict]:
+    @cache
+    def of(dataset: Name) -> tuple[list[str], list[Job]]:
+        readers = [Job(*snapshot.job(job).parts) for job in _readers(snapshot, counted, dataset)]
+        return _caveats(snapshot, counted, dataset), readers
+
+    return [_item(snapshot, dataset, each, *of(dataset)) for dataset, each in rows]
+
+
+def _item(snapshot: Snapshot, dataset: Name, each: ColumnVerdict, caveats: list[str], readers: list[Job]) -> Verdict:
+    return Verdict(
+        *dataset.parts,
+        snapshot.columns(dataset).shown(each.key),
+        each.verdict,
+        each.reason,
+        [*caveats, *_shown(snapshot, each)] if each.verdict == "unused" else [],
+        [Job(*snapshot.job(job).parts) for job in _jobs(snapshot, each.edge_sets)] if each.verdict == "used" else [],
+        each.recreated,
+        [
+            Showing(Job(*snapshot.job(snapshot.graph.sets[n][0].job).parts), iso(snapshot.stats(n).last_us))
+            for n in each.shown
+        ],
+        list(each.consumers),
+        readers,
+        iso(min((snapshot.stats(number).first_us for number in each.edge_sets), default=None)),
+        iso(_last_used(snapshot, each)),
+    )
 
 
 def _shown(snapshot: Snapshot, verdict: ColumnVerdict) -> list[str]:

@@ -60,13 +60,13 @@ def open_sessions(settings: Settings, folder: Path) -> Sessions:
 
 def open_sign_in(settings: Settings, access: Access) -> "SignIn | None":
     """Return what signs browsers in, None where the settings name no client."""
-    if not settings.oidc_issuer or not settings.oidc_client_id or access.sessions is None:
+    if not settings.oidc_client_id or access.tokens is None or access.sessions is None:
         return None
     from headwater.identity.oidc_sign_in import Client, SignIn
 
     secret = settings.oidc_client_secret.get_secret_value() if settings.oidc_client_secret else None
     url = settings.oidc_redirect_url or f"http://localhost:{settings.port}/auth/callback"
-    return SignIn(Client(settings.oidc_client_id, url, secret), open_tokens(settings), access.sessions)
+    return SignIn(Client(settings.oidc_client_id, url, secret), access.tokens, access.sessions)
 
 
 def open_recorder(settings: Settings) -> "Recorder":

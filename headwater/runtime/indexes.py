@@ -88,10 +88,13 @@ def keep_index(
     stop: threading.Event,
     wait: Callable[[float], object] | None = None,
     told: Callable[[], Mapping[Source, int]] = dict,
+    *,
+    tell: Callable[[], object] = lambda: None,
 ) -> None:
     """Follow bronze until stopped, as its only writer on this disk; faults of the lake are tried again, ever slower.
 
-    wait: sleeps until something may have come, so many seconds at most; told: how far partitions are known to be.
+    wait: sleeps until something may have come, so many seconds at most; told: how far partitions are known to be;
+    tell: called when something was taken.
     A remote lake is looked at by the clock alone, because each look costs.
     """
     from headwater.index.writing.index_follower import IndexFollower
@@ -116,6 +119,8 @@ def keep_index(
             except Retry as error:
                 log.warning("%s", error)
                 taken, pause = 0, min(MAX_PAUSE_S, max(0.2, pause * 2))
+            if taken:
+                tell()
             if pause:
                 stop.wait(pause)
             elif not taken:

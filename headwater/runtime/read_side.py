@@ -9,7 +9,8 @@ from starlette.routing import Route
 
 from headwater.api.app import ReadApi, ReadFrom, SendAgain
 from headwater.api.live_feed import Live
-from headwater.api.marquez.marquez_routes import MarquezApi, Post
+from headwater.api.marquez.marquez_routes import MarquezApi
+from headwater.api.marquez.marquez_writing import Writing
 from headwater.api.sign_in_routes import SignInRoutes
 from headwater.eventlog import Readers
 from headwater.identity.key_desk import KeyDesk
@@ -52,11 +53,11 @@ class ReadSide:
         self,
         send_again: SendAgain | None = None,
         live: Live | None = None,
-        post: Post | None = None,
+        writing: Writing | None = None,
         sinks: "SinkDesk | None" = None,
         more: Sequence[Route] = (),
     ) -> Starlette:
-        """Build the application. Without send_again, post, sinks it changes nothing; more: routes before the page."""
+        """Build the application; it changes nothing without send_again, writing, sinks. more: its first routes."""
         open_views, search, freshness = self._open_views, self._search, self.freshness
         answers_from = ReadFrom(
             self.readers,
@@ -74,7 +75,9 @@ class ReadSide:
             sinks,
         )
         app = ReadApi(answers_from).app()
-        marquez = MarquezApi(open_views, search, self.bronze, self.access, freshness, record=self._record, post=post)
+        marquez = MarquezApi(
+            open_views, search, self.bronze, self.access, freshness, record=self._record, writing=writing
+        )
         app.routes.extend(
             [*marquez.routes(), *more, *SignInRoutes(self.access, self._sign_in).routes(), *Web().routes()]
         )

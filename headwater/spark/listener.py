@@ -1,4 +1,4 @@
-"""The OpenLineage listener of a Spark session: which properties it needs, which it has, and whether events arrive."""
+"""The OpenLineage listener of a Spark session: which of its properties it has, and whether events arrive."""
 
 import time
 from collections.abc import Mapping
@@ -11,42 +11,10 @@ import pandas as pd
 from pyspark.sql import SparkSession
 
 from headwater.errors import Retry, WrongSetting
-
-LISTENER = "io.openlineage.spark.agent.OpenLineageSparkListener"
-KEY = "spark.openlineage.transport.auth.apiKey"
-
-FABRIC = (
-    "spark.master", "spark.app.name", "spark.synapse.context.notebookname", "trident.workspace.id",
-    "trident.artifact.id", "trident.artifact.type", "trident.activity.id", "headwater.stamp",
-)  # fmt: skip
-"""What the listener shall report of a session of Fabric: by its artifact's id a notebook stays one job (rule 3).
-
-`headwater.stamp` is set by `headwater.stamp(spark, notebook=…)`.
-"""
-
-DATABRICKS = ("spark.master", "spark.app.name", "spark.databricks.clusterUsageTags.clusterName")
+from headwater.questions.producer_setup import AUTH_KEY, arrival_event
 
 _LOOK_S = 1.0
 _ANSWER_S = 30.0
-
-
-def properties(url: str, namespace: str, captured: tuple[str, ...]) -> dict[str, str]:
-    """Return the Spark properties of an Environment (Fabric) or a cluster (Databricks), all but the key.
-
-    url: of the receiver; namespace: of the jobs. No compression: Azure Functions take no body in chunks. The timeout
-    is longer than the listener's own, which loses the event when it ends: a receiver that starts cold takes seconds.
-    """
-    return {
-        "spark.extraListeners": LISTENER,
-        "spark.openlineage.namespace": namespace,
-        "spark.openlineage.transport.type": "http",
-        "spark.openlineage.transport.url": url,
-        "spark.openlineage.transport.endpoint": "/api/v1/lineage",
-        "spark.openlineage.transport.timeoutInMillis": "10000",
-        "spark.openlineage.transport.auth.type": "api_key",
-        "spark.openlineage.columnLineage.datasetLineageEnabled": "true",
-        "spark.openlineage.capturedProperties": ",".join(captured),
-    }
 
 
 def compare(spark: SparkSession, wanted: Mapping[str, str]) -> pd.DataFrame:
@@ -56,7 +24,9 @@ def compare(spark: SparkSession, wanted: Mapping[str, str]) -> pd.DataFrame:
         found = spark.conf.get(name, None)
         has = found is not None and (value in found.split(",") if name == "spark.extraListeners" else value == found)
         rows.append((name, value, "as wanted" if has else "missing" if found is None else f"is {found}"))
-    rows.append((KEY, "a key with the role write", "missing" if spark.conf.get(KEY, None) is None else "is set"))
+    rows.append(
+        (AUTH_KEY, "a key with the role write", "missing" if spark.conf.get(AUTH_KEY, None) is None else "is set")
+    )
     return pd.DataFrame(rows, columns=["property", "value", "session"])
 
 
@@ -75,7 +45,7 @@ def check_arrival(receiver: Reader, reader: Reader, *, timeout_s: float = 180.0)
     """
     run, began = str(uuid4()), time.monotonic()
     with _client(receiver) as client:
-        _ask(client, "POST", "/api/v1/lineage", json=_event(run))
+        _ask(client, "POST", "/api/v1/lineage", json=arrival_event(run, datetime.now(UTC)))
     with _client(reader) as client:
         while not _ask(client, "GET", "/api/headwater/v1/events", params={"run": run})["items"]:
             if time.monotonic() - began > timeout_s:
@@ -112,16 +82,3 @@ def _fix(answer: httpx.Response) -> str:
         return f"{told['error']} {told['fix']}"
     except (ValueError, KeyError, TypeError):
         return "Check that the address is that of Headwater."
-
-
-def _event(run: str) -> dict[str, Any]:
-    return {
-        "eventType": "COMPLETE",
-        "eventTime": datetime.now(UTC).isoformat(),
-        "producer": "https://headwater.example/notebooks",
-        "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
-        "run": {"runId": run},
-        "job": {"namespace": "headwater", "name": "arrival-check"},
-        "inputs": [],
-        "outputs": [],
-    }

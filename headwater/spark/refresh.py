@@ -139,7 +139,8 @@ class Pass:
             state.set(POSITIONS, self._silver.rows(POSITIONS, rows))
             reach("spark.before_state")
             state.write(position.batch)
-        if list(writers(self._silver, STATE.name, self._began, newest(self._silver, STATE))) != [self._name]:
+        made = writers(self._silver, STATE.name, self._began, newest(self._silver, STATE))
+        if [writer for _, writer in made] != [self._name]:
             raise LakeUnavailable(
                 f"Another pass has worked in {self._silver.root} at the same time. What this one wrote is taken back "
                 "by the next. Run it again."

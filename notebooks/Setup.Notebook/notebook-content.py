@@ -44,7 +44,8 @@ key_vault = "https://KEY_VAULT"  # with the secrets headwater-write and headwate
 
 # CELL ********************
 
-from headwater.spark.listener import FABRIC, Reader, check_arrival, compare, properties
+from headwater.questions.producer_setup import FABRIC, properties
+from headwater.spark.listener import Reader, check_arrival, compare
 
 display(compare(spark, properties(receiver_url, namespace, captured=FABRIC)))
 

@@ -31,13 +31,15 @@ class Marquez:
         return answer.json()
 
     def send(self, method: str, path: str, *names: str, status: int, **more: Any) -> Any:
-        """Change something; return the answer."""
+        """Change something; return the answer. What questions do not see yet, on a busy machine, is waited for."""
         answer = self.client.request(method, path.format(*map(encoded, names)), **more)
         assert answer.status_code == status, (answer.status_code, answer.text)
+        if "headwater-index" in answer.headers:
+            self.settle()
         return answer.json()
 
     def settle(self) -> None:
-        """Wait until everything that was changed can be read."""
+        """Wait until everything that was posted can be read."""
         self._settled += 1
         self.asker.post(run_event("COMPLETE", at(1), uuid(900_000 + self._settled), ("settled", "settled")))
 

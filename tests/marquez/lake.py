@@ -52,7 +52,10 @@ def _load(run: str, second: float, version: str, columns: str, **more: Any) -> l
 EVENTS: list[Json] = [
     *_load(OLD, 1000, "41", "id"),
     *_load(NEW, 2000, "42", "id mail"),
-    run_event("START", at(3000), RUNNING, ("etl:prod", "now"), inputs=[dataset(TABLE)], outputs=[dataset(TOPIC)]),
+    run_event(
+        "START", at(3000), RUNNING, ("etl:prod", "now"), inputs=[dataset(TABLE)], outputs=[dataset(TOPIC)],
+        run_facets={"parent": parent(uuid(100), PARENT)},
+    ),
     run_event("START", at(3100), FAILED, ("etl:prod", "broken"), inputs=[dataset(TABLE), dataset(BARE)]),
     run_event("FAIL", at(3160), FAILED, ("etl:prod", "broken")),
     job_event(at(3200), ("etl:prod", "declared"), [dataset(TABLE)], [dataset(COLONS, schema=schema(["id"]))]),

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from headwater.errors import NotKnown
 from headwater.lineage.time.as_of import AsOf, View
+from headwater.paging import ListPage
 from headwater.questions.exposure import exposures, look_for
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Subject
@@ -16,7 +17,7 @@ from tests.rule_cases.case import Ask
 from tests.rule_cases.judges import Judge, column_of, told_hit, told_verdict
 from tests.test_index_reference import FAR, RULES, indexed, key_of
 
-MANY = 10_000
+WHOLE = ListPage(limit=10_000)
 
 
 class Index(Judge):
@@ -43,7 +44,12 @@ class Index(Judge):
 
     def unused(self, ask: Ask) -> Any:
         found = verdicts(
-            self.here.snapshot, self.here.rules, self.here.counted, asked=None, limit=MANY, strict=ask.strict
+            self.here.snapshot,
+            self.here.rules,
+            self.here.counted,
+            asked=None,
+            page=WHOLE,
+            strict=ask.strict,
         )
         return {
             told(self.here, item).removeprefix(f"{ask.about}."): told_verdict(item.verdict, item.reason or "")
@@ -66,7 +72,7 @@ class Index(Judge):
             looked = look_for(self.here.snapshot, self.here.rules, self.here.counted, tag=tag, source=source)
         except NotKnown:
             return []
-        return exposures(self.here.snapshot, looked, tag=tag, limit=MANY).items
+        return exposures(self.here.snapshot, looked, tag=tag, page=WHOLE).items
 
 
 def reached(here: View, ask: Ask, *, forward: bool) -> Any:

@@ -88,18 +88,16 @@ async function watch(window: BrowserContext, url: string, { expected }: Options)
   return { page, faults };
 }
 
-const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
+const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 
-/** What axe finds serious or critical; rules: some of its rules only. Sizes inside a graph are what one zooms to. */
-export async function barriers(page: Page, rules: string[] = RULES): Promise<string[]> {
+/** What axe finds, be it minor. Sizes inside a graph are what one zooms to. */
+export async function barriers(page: Page): Promise<string[]> {
   await page.evaluate(axe.source);
   return page.evaluate(async (runOnly) => {
     const run = (window as unknown as { axe: typeof axe }).axe.run;
     const found = await run(document, { runOnly, rules: document.querySelector('.react-flow') ? { 'target-size': { enabled: false } } : {} });
-    return found.violations
-      .filter((each) => each.impact === 'serious' || each.impact === 'critical')
-      .map((each) => `${each.id}: ${each.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`);
-  }, rules);
+    return found.violations.map((each) => `${each.impact ?? ''} ${each.id}: ${each.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`);
+  }, RULES);
 }
 
 /** Wait until a page has answered: nothing loads any more. */

@@ -54,14 +54,29 @@ export const HOSTILE = {
     '\u202egnp.elif\u202c שלום',
     `${'long_'.repeat(39)}names`,
     "</script><script>alert('x')</script>",
+    '../../etc/passwd/..\\win',
+    'nul\u0000 and \u200b nothing\ttab',
+    '__proto__',
+    'x'.repeat(5_000),
+    'half \ud800 a pair',
   ],
 } as const;
 
-/** One table of each hostile name made of the one before, columns named so too. */
+/** One table of each hostile name made of the one before; columns, jobs, tags and all that is said of them named so too. */
 export function hostile(): unknown[] {
   const { namespace, names } = HOSTILE;
-  return names.slice(1).map((name, at) => {
-    const before = names[at] ?? '';
-    return run(`job ${before}`, { namespace, name: before }, { namespace, name }, { [`${name} column`]: `${before} column` }, '2026-11-21T10:00:00Z');
+  return names.map((name, at) => {
+    const before = names.at(at - 1) ?? '';
+    const sent = run(`job ${before}`, { namespace, name: before }, { namespace, name }, { [`${name} column`]: `${before} column` }, '2026-11-21T10:00:00Z');
+    const [output] = sent.outputs as { facets: Record<string, unknown> }[];
+    Object.assign(output?.facets ?? {}, {
+      documentation: facet({ description: name }), ownership: facet({ owners: [{ name, type: name }] }), tags: facet({ tags: [{ key: name, value: name, source: name }, { key: 'odd', value: 'true', field: `${name} column` }] }),
+      symlinks: facet({ identifiers: [{ namespace, name: `alias of ${name}`, type: name }] }), [`custom_${name.slice(0, 30)}`]: facet({ [name]: name }),
+    }); // prettier-ignore
+    const job = sent.job as Record<string, unknown>;
+    job.facets = { sql: facet({ query: `SELECT '${name}'` }), documentation: facet({ description: name }), ownership: facet({ owners: [{ name, type: name }] }), sourceCodeLocation: facet({ type: 'git', url: `javascript:alert('${name}')` }) };
+    const said = sent.run as Record<string, unknown>;
+    said.facets = { errorMessage: facet({ message: name, programmingLanguage: name, stackTrace: `${name}\n  at ${name}` }), parent: facet({ run: { runId: '0195c000-0000-7000-8000-0000000000ff' }, job: { namespace, name } }) };
+    return { ...sent, eventType: at % 2 ? 'COMPLETE' : 'FAIL' };
   });
 }

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { browsing, drawn, settled } from './browser';
+import { barriers, browsing, drawn, settled } from './browser';
 import { run } from './events';
 import { Headwater, until } from './headwater';
 import { at } from './places';
 
 const KEY = 'viewer-key-1';
-const KEYS = JSON.stringify([{ name: 'tests', key: KEY, roles: ['read', 'write', 'admin'] }]);
+const KEYS = JSON.stringify([{ name: 'tests', key: KEY, roles: ['read', 'write', 'admin'] }, { name: 'loader', key: 'loader-key-1', roles: ['write'] }]);
 const BEARER = { authorization: `Bearer ${KEY}` };
 const [RAW, CLEAN, GOLD] = ['raw', 'clean', 'gold'].map((name) => ({ namespace: 's3://live', name })) as [Named, Named, Named];
 interface Named {
@@ -16,7 +16,7 @@ interface Named {
 
 const headwater = new Headwater({ HEADWATER_KEYS: KEYS });
 const { open } = browsing();
-const EXPECTED = /401|404|503|ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/;
+const EXPECTED = /401|403|404|503|ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/;
 
 beforeAll(async () => {
   await headwater.start();
@@ -26,10 +26,10 @@ afterAll(() => headwater.end());
 
 test('a key is asked for, kept in the tab, and what is posted shows without reload', async () => {
   const page = await open(`${headwater.url}/`, { expected: EXPECTED });
-  await page.getByRole('dialog', { name: 'A key is needed' }).waitFor();
+  await page.getByRole('dialog', { name: 'Key' }).waitFor();
   await page.getByRole('textbox', { name: 'Key' }).fill('not-the-key');
   await page.keyboard.press('Enter');
-  await page.getByText('That key was not taken.').waitFor();
+  await page.getByText('That key was not taken').waitFor();
   await page.getByRole('textbox', { name: 'Key' }).fill(KEY);
   await page.keyboard.press('Enter');
   await page.getByText('Events per minute').waitFor();
@@ -41,6 +41,48 @@ test('a key is asked for, kept in the tab, and what is posted shows without relo
   await page.locator('.feed').getByText('appeared').first().waitFor();
   await page.getByText('2 in the window').waitFor();
   expect(await page.evaluate(() => [localStorage.length, sessionStorage.getItem('headwater-key')])).toEqual([0, KEY]);
+});
+
+test('a key of the wrong role says whose it is and what it lacks, and gives way to another one', async () => {
+  const page = await withKey('/coverage', 0, 'loader-key-1');
+  await page.getByRole('button', { name: 'loader · write' }).waitFor();
+  await page.locator('.live-mark.is-refused').waitFor();
+  await page.getByRole('button', { name: 'Give another key' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Key' });
+  expect(await dialog.textContent()).toContain("You are loader with the role write.Key 'loader' may not read. Use a key with the role `read`.");
+  expect(await barriers(page)).toEqual([]);
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'loader · write' }).click();
+  await dialog.getByLabel('Another key').fill(KEY);
+  await page.keyboard.press('Enter');
+  await page.getByRole('table', { name: 'coverage' }).waitFor();
+  await page.getByRole('button', { name: 'tests · admin, read, write' }).click();
+  await page.locator('.live-mark.is-live').waitFor();
+  await dialog.getByRole('button', { name: 'Forget the key' }).click();
+  await dialog.getByText('Headwater has keys.').waitFor();
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  await page.getByText('The key is missing or wrong.').waitFor();
+  await page.getByRole('button', { name: 'Give a key', exact: true }).waitFor();
+  expect(await page.evaluate(() => sessionStorage.getItem('headwater-key'))).toBe(null);
+});
+
+test('/docs opens without a key, takes one, and keeps none in its address', async () => {
+  const page = await open(`${headwater.url}/docs`, { expected: EXPECTED });
+  await page.getByText('The key is missing or wrong.').waitFor();
+  await page.getByLabel('Key with the role').fill('loader-key-1');
+  await page.keyboard.press('Enter');
+  await page.getByText('You are loader with write.').waitFor();
+  await page.getByText("Key 'loader' may not read.").waitFor();
+  expect(await barriers(page)).toEqual([]);
+  await page.goto(`${headwater.url}/docs?code=${KEY}`);
+  await page.getByText('You are tests with admin, read, write.').waitFor();
+  expect(page.url()).toBe(`${headwater.url}/docs`);
+  const settings = page.locator('details').filter({ has: page.getByText('/api/headwater/v1/settings', { exact: true }) });
+  await settings.locator('summary').first().click();
+  await settings.getByRole('button', { name: 'Ask' }).click();
+  await settings.getByText(/^200/).waitFor();
+  expect(await barriers(page)).toEqual([]);
 });
 
 test('a graph grows while one looks at it', async () => {
@@ -87,9 +129,9 @@ test('with Headwater stopped each page says so, and goes on by itself once it is
   }
 }, 180_000);
 
-async function withKey(path: string, profile = 0) {
+async function withKey(path: string, profile = 0, key = KEY) {
   const page = await open(`${headwater.url}/health/live`, { expected: EXPECTED, profile });
-  await page.evaluate((key) => sessionStorage.setItem('headwater-key', key), KEY);
+  await page.evaluate((mine) => sessionStorage.setItem('headwater-key', mine), key);
   await page.goto(headwater.url + path);
   await settled(page);
   return page;

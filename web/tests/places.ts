@@ -1,4 +1,7 @@
 // Addresses in the recorded pipeline.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
 export const STORE = 'abfss://3f2a9c1e-0000-4000-8000-00000000aa01@onelake.dfs.fabric.microsoft.com';
 const LAKEHOUSE = '3eb04867-0000-4000-8000-0000000000b1';
 
@@ -13,8 +16,8 @@ const JOB = { namespace: 'lab-workspace', name: 'nb_medallion.append_data_exec_v
 export const APPLICATION = '01a1fdb3-007a-75b2-b7a6-a9996ea0d827';
 const RUN = '01a1fdb6-2d0f-7d36-bce4-342de6f772df';
 
-/** Every page, each with something on it. */
-export const PAGES: Record<string, string> = {
+/** Pages that need something to be there, and views of one page. */
+const SHOWN: Record<string, string> = {
   overview: '/?window=365d',
   map: '/lineage?group=schema',
   tables: at('/lineage', { ...SILVER, up: '2', down: '2' }),
@@ -23,13 +26,13 @@ export const PAGES: Record<string, string> = {
   dataset: datasetAt(SILVER),
   job: at('/job', JOB),
   run: at('/run', { id: RUN }),
-  surface: '/surface',
-  unused: '/unused',
   diff: '/diff?from=2026-11-21T10:40:00.000Z',
-  coverage: '/coverage',
-  events: '/events',
-  rejected: '/rejected',
-  sinks: '/sinks',
-  settings: '/settings',
+  connect: '/connect?producer=spark-submit',
   nowhere: '/nowhere',
 };
+
+/** The paths of all pages, as the routes' table has them. */
+export const PATHS = [...readFileSync(join(import.meta.dirname, '../src/shell/routes.tsx'), 'utf8').matchAll(/\bpath: '(\w[^']*)'/g)].map(([, path]) => path ?? '');
+
+/** Every page by its name, each with something on it. */
+export const PAGES: Record<string, string> = { ...Object.fromEntries(PATHS.filter((path) => path !== 'lineage').map((path) => [path, `/${path}`])), ...SHOWN };

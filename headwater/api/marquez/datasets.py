@@ -36,7 +36,7 @@ def dataset_json(asked: Asked, name: Name, *, lineage: bool = True) -> Answer:
         "createdAt": iso(span[0]),
         "updatedAt": iso(span[1]),
         "fields": fields_json(facets, tags),
-        "tags": sorted({tag.key for tag in tags if tag.column is None}),
+        "tags": _own(tags),
         "lastModifiedAt": iso(written_us),
         "lastLifecycleState": text_in(facets, "lifecycleStateChange", "lifecycleStateChange"),
         "description": text_in(facets, "documentation", "description"),
@@ -48,13 +48,20 @@ def dataset_json(asked: Asked, name: Name, *, lineage: bool = True) -> Answer:
 
 
 def _type_and_name(name: Name, facets: Mapping[str, str]) -> Answer:
+    said = text_in(facets, "datasetType", "datasetType") or ""
+    is_stream = name.namespace.partition(":")[0] in _STREAMS or said.upper() in ("STREAM", "TOPIC")
     return {
-        "type": "STREAM" if name.namespace.partition(":")[0] in _STREAMS else "DB_TABLE",
+        "type": "STREAM" if is_stream else "DB_TABLE",
         "name": name.name,
         "physicalName": name.name,
         "namespace": name.namespace,
         "sourceName": text_in(facets, "dataSource", "name") or name.namespace,
     }
+
+
+def _own(tags: Sequence[Tag]) -> list[str]:
+    """Return the tags of a dataset itself."""
+    return sorted({tag.key for tag in tags if tag.column is None})
 
 
 def fields_json(facets: Mapping[str, str], tags: Sequence[Tag]) -> list[dict[str, Any]] | Raw:
@@ -152,15 +159,15 @@ def _version_json(asked: Asked, name: Name, row: VersionRow) -> Answer:
     schema, lineage, label = version_value_from(row.value)
     facets = asked.catalog.facets_of_version(asked.names_of(name), schema)
     run = asked.catalog.runs.find(row.run) if row.run else None
-    text = version_text(row.version)
+    text, tags = version_text(row.version), asked.catalog.tags(name, asked.names_of(name))
     return {
         "id": {**name.shown, "version": text},
         **_type_and_name(name, facets),
         "createdAt": iso(row.first_us),
         "version": text,
         "externalVersion": label,
-        "fields": fields_json(facets, asked.catalog.tags(name, asked.names_of(name))),
-        "tags": [],
+        "fields": fields_json(facets, tags),
+        "tags": _own(tags),
         "lifecycleState": text_in(facets, "lifecycleStateChange", "lifecycleStateChange"),
         "description": text_in(facets, "documentation", "description"),
         "currentSchemaVersion": schema,

@@ -1,14 +1,30 @@
 """Events as they were sent, by time; and how many there were."""
 
+# ruff: noqa: N815 - members are called as OpenLineage calls them
+
 from typing import Any
 
-from msgspec import Raw
+from msgspec import Raw, Struct, json
 
+from headwater.api.marquez.java_texts import uri_text, utc_text
 from headwater.api.marquez.requests import Asked, Refused, time_us
 from headwater.api.marquez.run_answers import Later
+from headwater.events.times import iso
 from headwater.index.stored.facet_names_table import Place
 from headwater.lake.bronze_tables import Bronze
-from headwater.lake.event_bodies import events_at
+from headwater.lake.event_bodies import StoredBody, events_at
+
+
+class _Texts(Struct):
+    """What of an event Marquez's Java client reads as something else than text."""
+
+    eventTime: Any = None
+    producer: Any = None
+    schemaURL: Any = None
+
+
+_texts_of = json.Decoder(_Texts).decode
+_members_of = json.Decoder(dict[str, Raw]).decode
 
 
 def list_events(asked: Asked) -> Later:
@@ -39,4 +55,18 @@ def _order(asked: Asked) -> str:
 
 def _bodies(bronze: Bronze, places: list[Place]) -> list[Any]:
     found = events_at(bronze, places) if places else {}
-    return [Raw(found[place].body.encode()) for place in places if place in found]
+    return [_readable(found[place]) for place in places if place in found]
+
+
+def _readable(stored: StoredBody) -> Raw | dict[str, Any]:
+    """Return an event as it was sent, but for a time or an address that Marquez's Java client could not read.
+
+    An event without a time is of the time when it was received.
+    """
+    body = stored.body.encode()
+    sent = _texts_of(body)
+    texts = {name: getattr(sent, name) for name in ("producer", "schemaURL")}
+    told = {name: uri_text(text) for name, text in texts.items() if isinstance(text, str)}
+    told["eventTime"] = utc_text(sent.eventTime) or iso(stored.received_us) or ""
+    mended = {name: text for name, text in told.items() if text != getattr(sent, name)}
+    return {**_members_of(body), **mended} if mended else Raw(body)

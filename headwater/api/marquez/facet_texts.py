@@ -1,14 +1,12 @@
 """Facets as texts, passed on as they are, read only where an answer needs what is in them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from msgspec import Raw
 
+from headwater.api.marquez.java_texts import url_or_none
 from headwater.events.decode import decode
-from headwater.lake.event_bodies import StoredBody
-from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.sent_facets import SentFacet, read_stored, sent_facets
 
 T = TypeVar("T")
 
@@ -26,18 +24,12 @@ def text_in(facets: Mapping[str, str], facet: str, member: str, kind: type[T] = 
     return found if isinstance(found, kind) else None
 
 
+def url_in(facets: Mapping[str, str], facet: str, member: str) -> str | None:
+    """Return a member of a facet that is a URL."""
+    return url_or_none(text_in(facets, facet, member))
+
+
 def schema_fields(facets: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return the columns of a schema facet at its top level."""
     listed = text_in(facets, "schema", "fields", list) or []
     return [each for each in listed if isinstance(each, dict) and isinstance(each.get("name"), str)]
-
-
-def told_together(events: Iterable[StoredBody], entity: str) -> dict[str, Any]:
-    """Return the facets of a run or job as its events say together: of each the newest value, none that was deleted."""
-    newest: dict[str, SentFacet] = {}
-    for event in events:
-        for sent in sent_facets(event.event_id, event.received_us, read_stored(event.body), Name):
-            known = newest.get(sent.facet)
-            if sent.entity == entity and (known is None or known.order < sent.order):
-                newest[sent.facet] = sent
-    return {facet: decode(bytes(sent.value)) for facet, sent in newest.items() if not sent.is_deleted}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from headwater.api.marquez.facet_texts import raw_facets, text_in
+from headwater.api.marquez.facet_texts import raw_facets, text_in, url_in
 from headwater.api.marquez.nodes import version_text
 from headwater.api.marquez.requests import Answer, Asked, Refused, not_found
 from headwater.api.marquez.run_answers import STATES, Later, brief_json, run_json, with_facets
@@ -16,7 +16,7 @@ from headwater.index.stored.version_table import job_value_from
 from headwater.lineage.names.dataset_name import Name
 
 LATEST_RUNS = 10
-_TYPES = {"STREAMING": "STREAM", "SERVICE": "SERVICE"}
+_TYPES: dict[str | None, str] = {"STREAMING": "STREAM", "SERVICE": "SERVICE"}
 _SENT = {state: sent for sent, state in STATES.items()}
 
 
@@ -29,7 +29,7 @@ def job_json(catalog: Catalog, row: JobRow, *, runs: int = LATEST_RUNS) -> Answe
     parent = catalog.name(row.parent).name if row.parent else None
     return {
         "id": name.shown,
-        "type": _TYPES.get(newest[0].processing, "BATCH") if newest else "BATCH",
+        "type": _TYPES.get(newest[0].processing if newest else text_in(facets, "jobType", "processingType"), "BATCH"),
         "name": name.name,
         "simpleName": name.name.removeprefix(f"{parent}."),
         "parentJobName": parent,
@@ -37,8 +37,8 @@ def job_json(catalog: Catalog, row: JobRow, *, runs: int = LATEST_RUNS) -> Answe
         "createdAt": iso(row.first_us),
         "updatedAt": iso(row.last_us),
         "namespace": name.namespace,
-        **_datasets(catalog, versions[0] if versions else None),
-        "location": text_in(facets, "sourceCodeLocation", "url"),
+        **sides_of(catalog, versions[0] if versions else None),
+        "location": url_in(facets, "sourceCodeLocation", "url"),
         "description": text_in(facets, "documentation", "description"),
         "latestRun": run_json(catalog, newest[0], versions=False) if newest else None,
         "latestRuns": [brief_json(run) for run in newest[:runs]] or None,
@@ -64,7 +64,8 @@ def raw_tags(facets: Mapping[str, str]) -> list[dict[str, Any]]:
     return [tag for tag in listed if isinstance(tag, dict) and isinstance(tag.get("key"), str)]
 
 
-def _datasets(catalog: Catalog, version: VersionRow | None) -> dict[str, list[dict[str, str]]]:
+def sides_of(catalog: Catalog, version: VersionRow | None) -> dict[str, list[dict[str, str]]]:
+    """Return what a version of a job reads and writes, nothing where it has none."""
     inputs, outputs = job_value_from(version.value) if version else ((), ())
     return {
         side: sorted((catalog.name(name).shown for name in names), key=lambda each: (each["namespace"], each["name"]))
@@ -92,7 +93,7 @@ def _states(asked: Asked) -> list[str]:
 
 def find_job(asked: Asked) -> JobRow:
     """Return the job of the address; raises Refused if it is not known."""
-    row = asked.catalog.job(Name(asked.path["namespace"], asked.path["job"]))
+    row = asked.find_job(asked.path["namespace"], asked.path["job"])
     if row is None:
         asked.namespace()
         raise not_found("Job", asked.path["job"])
@@ -147,8 +148,8 @@ def _version_json(catalog: Catalog, row: JobRow, version: VersionRow) -> Answer:
         "namespace": name.namespace,
         "createdAt": iso(version.first_us),
         "updatedAt": iso(version.last_us),
-        "location": text_in(facets, "sourceCodeLocation", "url"),
-        **_datasets(catalog, version),
+        "location": url_in(facets, "sourceCodeLocation", "url"),
+        **sides_of(catalog, version),
         "latestRun": run_json(catalog, run, versions=False) if run else None,
         "facets": raw_facets(facets),
     }

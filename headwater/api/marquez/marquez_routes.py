@@ -3,7 +3,7 @@
 import asyncio
 import re
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 from urllib.parse import unquote
@@ -18,12 +18,25 @@ from starlette.routing import Route
 from headwater.access import Caller, Role
 from headwater.api.acts import Recorder, actor_of, outcome_of
 from headwater.api.freshness import FreshnessMeter
-from headwater.api.marquez import datasets, event_lists, jobs, marquez_search, namespaces, run_answers, stats, writes
+from headwater.api.index_news import now_us
+from headwater.api.marquez import (
+    datasets,
+    declared_writes,
+    event_lists,
+    jobs,
+    marquez_search,
+    namespaces,
+    run_answers,
+    run_writes,
+    stats,
+    writes,
+)
 from headwater.api.marquez.column_lineage import get_column_lineage
 from headwater.api.marquez.decoded_paths import Pieces, names_in, pieces_of
+from headwater.api.marquez.display_names import displayed
+from headwater.api.marquez.marquez_writing import WAITS, Write, Writing
 from headwater.api.marquez.requests import Asked, LookAgain, Refused, Unknown, as_of, no_such_page
 from headwater.api.marquez.table_lineage import get_lineage
-from headwater.api.marquez.writes import Write
 from headwater.api.refusing import AGAIN, json_response
 from headwater.errors import Behind, GiveUp, NotKnown, Retry, WrongQuestion
 from headwater.identity.callers import Access
@@ -49,21 +62,23 @@ register_url_convertor("anything", _Anything())
 
 Answering = Callable[[Asked], Any]
 
-Post = Callable[[bytes, Mapping[str, str], str], Awaitable[tuple[int, bytes]]]
-"""Appends an event as if the client had posted it: from body, headers and query to status and body of the answer."""
-
 _MAX_BODY = 64 << 10
 _DATASET = "namespaces/{namespace}/datasets/{dataset}"
 _JOB = "namespaces/{namespace}/jobs/{job}"
 
+_MARKED: dict[str, Answering] = {
+    "start": run_writes.mark_run("START"), "complete": run_writes.mark_run("COMPLETE"),
+    "fail": run_writes.mark_run("FAIL"), "abort": run_writes.mark_run("ABORT"),
+}  # fmt: skip
 _ROUTES: dict[str, dict[str, Answering]] = {
     "namespaces": {"GET": namespaces.list_namespaces},
     "sources": {"GET": namespaces.list_sources},
-    "sources/{source}": {"GET": namespaces.get_source},
+    "sources/{source}": {"GET": namespaces.get_source, "PUT": declared_writes.put_source},
     "tags": {"GET": namespaces.list_tags},
     "tags/{tag}": {"PUT": writes.create_tag},
     "jobs": {"GET": jobs.list_jobs},
     "jobs/runs/{run}/facets": {"GET": run_answers.get_facets},
+    **{f"jobs/runs/{{run}}/{way}": {"POST": marked} for way, marked in _MARKED.items()},
     "jobs/runs/{run}": {"GET": run_answers.get_run},
     "runlineage/upstream": {"GET": run_answers.upstream},
     "lineage": {"GET": get_lineage},
@@ -84,13 +99,18 @@ _ROUTES: dict[str, dict[str, Answering]] = {
     f"{_JOB}/tags/{{tag}}": {"POST": writes.tag_job(holds=True), "DELETE": writes.tag_job(holds=False)},
     f"{_JOB}/versions/{{version}}": {"GET": jobs.get_version},
     f"{_JOB}/versions": {"GET": jobs.list_versions},
-    f"{_JOB}/runs": {"GET": jobs.list_runs},
+    f"{_JOB}/runs": {"GET": jobs.list_runs, "POST": run_writes.create_run},
     "namespaces/{namespace}/datasets": {"GET": datasets.list_datasets},
     "namespaces/{namespace}/jobs": {"GET": jobs.list_jobs},
-    _DATASET: {"GET": datasets.get_dataset, "DELETE": writes.delete_dataset},
-    _JOB: {"GET": jobs.get_job, "DELETE": writes.delete_job},
-    "namespaces/{namespace}": {"GET": namespaces.get_namespace},
+    _DATASET: {"GET": datasets.get_dataset, "PUT": declared_writes.put_dataset, "DELETE": writes.delete_dataset},
+    _JOB: {"GET": jobs.get_job, "PUT": declared_writes.put_job, "DELETE": writes.delete_job},
+    "namespaces/{namespace}": {
+        "GET": namespaces.get_namespace, "PUT": declared_writes.put_namespace, "DELETE": writes.delete_namespace,
+    },
 }  # fmt: skip
+_Note = Callable[[int], Coroutine[Any, Any, None]]
+_OF_PRODUCERS = {declared_writes.put_dataset, declared_writes.put_job, run_writes.create_run, *_MARKED.values()}
+"""What a key of the roles `write` and `read` may do: the events that it comes to it may send itself."""
 
 
 class MarquezApi:
@@ -105,16 +125,16 @@ class MarquezApi:
         freshness: FreshnessMeter,
         *,
         record: Recorder,
-        post: Post | None,
+        writing: Writing | None,
     ):
-        """record: writes down who changed what; post: None where this process only reads."""
+        """record: writes down who changed what; writing: None where this process only reads."""
         self._record = record
         self._open_views = open_views
         self._bronze = bronze
         self._access = access
         self._freshness = freshness
-        self._post = post
-        self._one_at_a_time = threading.Lock()
+        self._writing = writing
+        self._one_at_a_time, self._noting = threading.Lock(), asyncio.Lock()
         self._v1 = _compile({**_ROUTES, "search": {"GET": partial(marquez_search.search, things)}})
         self._v2 = _compile({
             "jobs": {"GET": partial(marquez_search.search_jobs, things)},
@@ -135,34 +155,36 @@ class MarquezApi:
 
     async def _endpoint(self, table: "_Table", base: str, request: Request) -> Response:
         try:
-            caller = await self._admit(request, "read" if request.method in ("GET", "HEAD") else "admin")
+            caller = await self._admit(request)
             path, methods = _find(table, base, request)
             answer = methods.get("GET" if request.method == "HEAD" else request.method)
             if answer is None:
                 raise Refused(405, {"code": 405, "message": "HTTP 405 Method Not Allowed"})
+            if request.method not in _READING:
+                _require(caller, *(("write", "read") if answer in _OF_PRODUCERS else ("admin",)))
             body = b"" if request.method == "GET" else await _read_body(request)
             found = await asyncio.to_thread(self._answer, answer, path, request, body)
             if not isinstance(found, Write):
                 return found
-            done = await self._write(found, request)
-            await self._note(request, caller, done)
-            return done
+            note = None if answer in _OF_PRODUCERS else partial(self._note, request, caller)
+            return await self._write(found, path, request, note)
         except Refused as error:
             return json_response(error.status, error.body)
 
-    async def _note(self, request: Request, caller: Caller, done: Response) -> None:
+    async def _note(self, request: Request, caller: Caller, status: int) -> None:
         """Write down that a tag was set, or something deleted: by its address, which says on what."""
-        actor, outcome = actor_of(request, caller), outcome_of(done.status_code)
-        await asyncio.to_thread(self._record, actor, f"marquez {request.method}", request.url.path, outcome, "")
+        said = actor_of(request, caller), f"marquez {request.method}", request.url.path, outcome_of(status), ""
+        async with self._noting:  # several at once would only get into each other's way
+            await asyncio.to_thread(self._record, *said)
 
-    async def _admit(self, request: Request, role: Role) -> Caller:
+    async def _admit(self, request: Request) -> Caller:
         key = await self._access.find(dict(request.headers), request.url.query, request.method)
         if key is None:
             raise Refused(
                 401, {"code": 401, "message": "The key is missing or wrong. Send `Authorization: Bearer KEY`."}
             )
-        if not key.may(role):
-            raise Refused(403, {"code": 403, "message": f"Key {key.name!r} has not the role `{role}`."})
+        if request.method in _READING:
+            _require(key, "read")
         return key
 
     def _answer(self, answer: Answering, path: Mapping[str, str], request: Request, body: bytes) -> Response | Write:
@@ -195,20 +217,44 @@ class MarquezApi:
     ) -> Any:
         snapshot = as_of(request.query_params)._replace(as_of_us=as_of_us)
         with self._open_views.catalog(snapshot) as (view, live):
-            return answer(Asked(path, request.query_params, view, Catalog(live, as_of_us), body))
+            found = answer(Asked(path, request.query_params, view, Catalog(live, as_of_us), body))
+            return displayed(found, view.rules.names.onelake_names)
 
-    async def _write(self, found: Write, request: Request) -> Response:
-        if self._post is None:
+    async def _write(self, found: Write, path: Mapping[str, str], request: Request, note: _Note | None) -> Response:
+        """Append the events of a change; answer once questions see them, or say that they do not yet.
+
+        note: writes the change down; None for what the key of an event says itself.
+        """
+        if self._writing is None:
             raise Refused(
                 405, {"code": 405, "message": "This instance only reads. Change it where events are received."}
             )
         carried = {name: request.headers[name] for name in _CREDENTIALS if name in request.headers}
-        status, said = await self._post(msgspec.json.encode(found.event), carried, request.url.query)
-        if status != 200:
-            return json_response(status, {"code": status, "message": said.decode()})
-        return json_response(201 if request.method == "POST" else 200, found.answer)
+        for event in found.events:
+            status, said = await self._writing.post(msgspec.json.encode(event), carried, request.url.query)
+            if status != 200:
+                await asyncio.gather(*([note(status)] if note else ()))
+                return json_response(status, {"code": status, "message": said.decode()})
+        noted = [note(found.status)] if note else []
+        is_seen, *_ = await asyncio.gather(self._writing.news.shows(now_us()), *noted)
+        if not is_seen:
+            return json_response(found.status, found.answer, WAITS)
+        if found.again is None:
+            return json_response(found.status, found.answer)
+        shown = await asyncio.to_thread(self._answer, found.again, path, request, b"")
+        if isinstance(shown, Write) or shown.status_code != 200:
+            return json_response(found.status, found.answer, WAITS)
+        shown.status_code = found.status
+        return shown
 
 
+def _require(caller: Caller, *roles: Role) -> None:
+    for role in roles:
+        if not caller.may(role):
+            raise Refused(403, {"code": 403, "message": f"Key {caller.name!r} has not the role `{role}`."})
+
+
+_READING = ("GET", "HEAD")
 _CREDENTIALS = ("authorization", "x-functions-key", "user-agent")
 _Table = list[tuple[re.Pattern[str], Pieces, dict[str, Answering]]]
 

@@ -7,6 +7,7 @@ from headwater.errors import WrongQuestion
 from headwater.index.reading.index_search import Search
 from headwater.index.stored.catalog_tables import DATASET
 from headwater.lineage.names.dataset_name import Name
+from headwater.paging import ListPage
 from headwater.questions.answers.column_answers import Found, SearchAnswer
 from headwater.questions.parameters import MAX_FOUND
 from headwater.questions.search_hits import found_by
@@ -28,9 +29,9 @@ def search(things: Search, asked: Asked) -> Answer:
 
 def _find(things: Search, asked: Asked, kinds: list[str], limit: int) -> SearchAnswer:
     if limit == 0:
-        return SearchAnswer([], 0, True)
+        return SearchAnswer([], totalCount=0, truncated=True, next=None)
     try:
-        return found_by(things, required(asked.query, "q"), kinds=kinds, limit=min(limit, MAX_FOUND))
+        return found_by(things, required(asked.query, "q"), kinds=kinds, page=ListPage(limit=min(limit, MAX_FOUND)))
     except WrongQuestion as error:
         raise Refused(400, {"code": 400, "message": str(error)}) from error
 

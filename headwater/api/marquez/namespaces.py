@@ -1,49 +1,66 @@
 """Namespaces, data sources and tags."""
 
+from collections.abc import Mapping
+from typing import Any
+
+from headwater.api.marquez.java_texts import uri_text
 from headwater.api.marquez.requests import Answer, Asked, not_found
+from headwater.events.decode import decode
 from headwater.events.times import iso
+from headwater.index.reading.catalog import Catalog
 from headwater.index.reading.catalog_lists import HeardOf
 from headwater.index.writing.announced_changes import NAMESPACE
+from headwater.lineage.names.dataset_name import Name
 
 _FROM_THE_START = {"PII": "Personally identifiable information", "SENSITIVE": "Contains sensitive information"}
 _KINDS = {"postgres": "POSTGRESQL", "abfss": "ABFS", "s3": "S3", "gs": "GCS"}
 
 
-def _namespace_json(row: HeardOf) -> Answer:
+def _namespace_json(catalog: Catalog, row: HeardOf) -> Answer:
     name, _, first_us, last_us = row
+    marks = catalog.marks(Name(name, ""))
+    said, deleted = _declared(marks, "namespace"), marks.get(("deleted", ""))
     return {
         "name": name,
         "createdAt": iso(first_us or 0),
         "updatedAt": iso(last_us or 0),
-        "ownerName": "anonymous",
-        "description": None,
-        "isHidden": name == NAMESPACE,
+        "ownerName": said.get("ownerName") or "anonymous",
+        "description": said.get("description"),
+        "isHidden": name == NAMESPACE or (deleted is not None and deleted[0] >= (last_us or 0)),
     }
+
+
+def _declared(marks: Mapping[tuple[str, str], tuple[int, str]], mark: str) -> dict[str, Any]:
+    """Return what was declared of a namespace or source by hand."""
+    _, value = marks.get((mark, ""), (0, "{}"))
+    found: dict[str, Any] = decode(value.encode())
+    return found
 
 
 def list_namespaces(asked: Asked) -> Answer:
     """GET /namespaces: those of jobs and datasets, and `default`."""
     page = asked.page()
     rows, total = asked.catalog.lists.namespaces(page.limit, page.offset)
-    return page.listed("namespaces", [_namespace_json(row) for row in rows], total)
+    return page.listed("namespaces", [_namespace_json(asked.catalog, row) for row in rows], total)
 
 
 def get_namespace(asked: Asked) -> Answer:
     """GET /namespaces/{namespace}."""
     name = asked.namespace()
-    return _namespace_json(asked.catalog.lists.namespace(name) or (name, "", None, None))
+    return _namespace_json(asked.catalog, asked.catalog.lists.namespace(name) or (name, "", None, None))
 
 
-def _source_json(row: HeardOf) -> Answer:
+def _source_json(catalog: Catalog, row: HeardOf) -> Answer:
     name, uri, first_us, last_us = row
+    said = _declared(catalog.marks(Name("", name)), "source")
     scheme = (uri if "://" in uri else name).partition(":")[0]
     return {
-        "type": _KINDS.get(scheme, scheme.upper()),
+        "type": said.get("type") or _KINDS.get(scheme, scheme.upper()),
         "name": name,
         "createdAt": iso(first_us),
         "updatedAt": iso(last_us),
-        "connectionUrl": uri,
-        "description": None,
+        "connectionUrl": uri_text(uri),
+        "description": said.get("description"),
     }
 
 
@@ -51,7 +68,7 @@ def list_sources(asked: Asked) -> Answer:
     """GET /sources."""
     page = asked.page()
     rows, total = asked.catalog.lists.sources(page.limit, page.offset)
-    return page.listed("sources", [_source_json(row) for row in rows], total)
+    return page.listed("sources", [_source_json(asked.catalog, row) for row in rows], total)
 
 
 def get_source(asked: Asked) -> Answer:
@@ -60,7 +77,7 @@ def get_source(asked: Asked) -> Answer:
     row = asked.catalog.lists.source(name)
     if row is None:
         raise not_found("Source", name)
-    return _source_json(row)
+    return _source_json(asked.catalog, row)
 
 
 def list_tags(asked: Asked) -> Answer:

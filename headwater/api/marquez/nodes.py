@@ -56,7 +56,7 @@ def find_node(asked: Asked, text: str) -> Node:
 
 def _find(asked: Asked, kind: str, rest: str, version: str | None) -> Node | None:
     if kind == "job":
-        job = _first(rest, lambda namespace, name: asked.catalog.job(Name(namespace, name)))
+        job = _first(rest, asked.find_job)
         return Node(kind, job=job, version=version) if job else None
     if kind == "dataset":
         dataset = _first(rest, asked.find_dataset)

@@ -1,23 +1,30 @@
 """What a request asks for: its parameters as Marquez reads them, what it sees, and Marquez's forms of refusing."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from zoneinfo import ZoneInfo
 
 from starlette.datastructures import QueryParams
 
 from headwater.errors import GiveUp, WrongQuestion
 from headwater.index.reading.catalog import Catalog
+from headwater.index.reading.catalog_lists import JobRow
 from headwater.index.stored.catalog_tables import DATASET
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.job_hierarchy import Granularity
 from headwater.lineage.time.as_of import AsOf, View
-from headwater.questions.declaring import moment_us, read_as
+from headwater.questions.declaring import read_as
+from headwater.questions.moments import moment_us
+from headwater.questions.parameters import Granularity as GranularityWord
 from headwater.questions.parameters import View as ViewWord
 
 MAX_LIMIT = 1_000
 """Items of one page; an answer that was cut here says `truncated`."""
 
 MAX_DEPTH = 1_000
+
+_DOTS = 32
+"""Dots from the end of a job's name on at which it may be a name below a parent's."""
 
 Answer = dict[str, Any]
 
@@ -117,6 +124,13 @@ class Asked(NamedTuple):
             return found
         return None
 
+    def find_job(self, namespace: str, name: str) -> JobRow | None:
+        """Return a job by its name, or as Marquez names what has a parent: `PARENT.JOB`; None if there is none."""
+        found, pieces = self.catalog.job(Name(namespace, name)), name.split(".")
+        places = range(len(pieces) - 1, max(0, len(pieces) - _DOTS), -1) if found is None else ()
+        below = (self.catalog.job(Name(namespace, ".".join(pieces[at:]))) for at in places)
+        return found or next((row for row in below if row and self.catalog.with_parents(row) == name), None)
+
     def dataset(self) -> Name:
         """Return the dataset of the address; raises Refused if it is not known."""
         found = self.find_dataset(self.path["namespace"], self.path["dataset"])
@@ -180,6 +194,14 @@ def required(query: Mapping[str, str], name: str) -> str:
     if not text:
         raise invalid(name, "must not be null")
     return text
+
+
+def granularity_of(query: Mapping[str, str]) -> Granularity:
+    """Read what jobs are folded into, which Marquez does not know; each stands for itself without it."""
+    try:
+        return cast("Granularity", read_as(GranularityWord, "granularity", query.get("granularity")) or "statement")
+    except WrongQuestion as error:
+        raise Refused(400, {"code": 400, "message": str(error)}) from error
 
 
 def as_of(query: Mapping[str, str]) -> AsOf:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from headwater.api.marquez.facet_texts import told_together
 from headwater.api.marquez.nodes import version_text
 from headwater.api.marquez.requests import Answer, Asked, Refused, not_found
 from headwater.errors import NotKnown, WrongQuestion
@@ -18,12 +17,16 @@ from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import events_at
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_id_of
+from headwater.questions.facet_values import told_together
 
 Later = Callable[[Bronze], Answer]
 """What is left to do with bronze, which is too slow to hold up other questions for it."""
 
 STATES = {"COMPLETE": "COMPLETED", "FAIL": "FAILED", "ABORT": "ABORTED"}
 """As Marquez calls them; all others are RUNNING."""
+
+CREATED = "headwater_created"
+"""Facet of a run that was created by Marquez's older clients: what they said of it."""
 
 _WITH_FACETS = 20
 """Runs of a page whose facets are read; the others show none."""
@@ -81,9 +84,19 @@ def with_facets(asked: Asked, rows: Sequence[RunRow], shown: Sequence[Answer], f
         found = add(bronze)
         for row, run in zip(rows, shown, strict=True):
             run["facets"] = found.get(row.run, {})
+            if CREATED in run["facets"]:
+                run.update(_created(row, run["facets"][CREATED]))
         return finish()
 
     return later
+
+
+def _created(row: RunRow, facet: Any) -> Answer:
+    """Return what is known besides of a run that was created by hand; NEW, if that is all that was heard of it."""
+    args = facet.get("args") if isinstance(facet, dict) else None
+    told = {"args": args} if isinstance(args, dict) and all(isinstance(each, str) for each in args.values()) else {}
+    is_new = row.ended_us is None and row.time_us == row.started_us
+    return told | ({"state": "NEW", "startedAt": None} if is_new else {})
 
 
 def facets_later(asked: Asked, keys: Sequence[str], entity: str) -> Callable[[Bronze], dict[str, dict[str, Any]]]:

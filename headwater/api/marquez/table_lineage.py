@@ -1,16 +1,20 @@
 """Lineage of tables: jobs and datasets around a node, in the direction in which data flows."""
 
-from collections.abc import Callable, Container, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Container, Iterable, Iterator
+from functools import cached_property
+from typing import Any, NamedTuple, get_args
 
 from headwater.api.marquez.datasets import dataset_json
 from headwater.api.marquez.jobs import job_json
 from headwater.api.marquez.nodes import dataset_id, find_node, job_id
-from headwater.api.marquez.requests import Answer, Asked, required
+from headwater.api.marquez.requests import Answer, Asked, granularity_of, required
 from headwater.events.facet_sets import OF_COLUMNS
 from headwater.index.reading.catalog_lists import JobRow
+from headwater.index.reading.job_ancestry import JobAncestry
 from headwater.index.writing.announced_changes import NAMESPACE
+from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.job_hierarchy import Fold, Granularity, folding
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
 
@@ -30,7 +34,11 @@ class Sides(NamedTuple):
 
 
 class Tables:
-    """The graph of jobs and datasets at one moment; of a job that runs also what it has reported so far."""
+    """The graph of jobs and datasets at one moment; of a job that runs also what it has reported so far.
+
+    A job stands for those that are folded into it, where a granularity is asked for; one that sent no event of its own
+    for none: there is nothing to show of it.
+    """
 
     def __init__(self, asked: Asked):
         """asked: what the request sees."""
@@ -40,18 +48,44 @@ class Tables:
         self._is_now = asked.is_now and not asked.query.get("knownAt")
         self._names_of = asked.names_of
         self._rows: dict[Name, JobRow | None] = {}
+        started = JobAncestry(self._catalog.live).started
+        self.granularity: Granularity = granularity_of(asked.query)
+        levels = get_args(Granularity)[1 : get_args(Granularity).index(self.granularity) + 1]
+        self._folds: list[Fold] = [folding(level, started) for level in reversed(levels)]
+
+    def fold(self, job: Name) -> Name:
+        """Return the job that stands for one."""
+        return next((folded for fold in self._folds if self.row(folded := fold(job))), job)
+
+    @cached_property
+    def _folded(self) -> dict[Name, list[Name]]:
+        found: dict[Name, list[Name]] = {}
+        for job in self._moment.graph.of_job if self._folds else ():
+            found.setdefault(self.fold(job), []).append(job)
+        return found
 
     def sides(self, job: Name) -> Sides:
         """Return what a job, by its key, reads and writes."""
-        graph, found = self._moment.graph, Sides(set(), set())
-        for number in graph.of_job.get(job, ()):
-            _, said = graph.sets[number]
-            if self._counted.says(number) and not self._is_hidden(said.output):
+        found = Sides(set(), set())
+        for each in self._folded.get(job, (job,)):
+            for said in self._said(each):
                 read = {name.plain for name in (*said.tables, *said.also_read)}
                 found.inputs.update(name for name in read if not self._is_gone(name))
                 found.outputs.update(() if said.output is None else (said.output.plain,))
-        running = self._running(job)
-        return Sides(found.inputs | running.inputs, found.outputs | running.outputs)
+            running = self._running(each)
+            found.inputs.update(running.inputs)
+            found.outputs.update(running.outputs)
+        return found
+
+    def flows(self, job: Name) -> set[tuple[Name, Name]]:
+        """Return from which dataset to which a job leads: one that stands for several does not lead from all to all."""
+        told = (said for each in self._folded.get(job, (job,)) for said in self._said(each))
+        return {(name.plain, said.output.plain) for said in told if said.output is not None for name in said.tables}
+
+    def _said(self, job: Name) -> Iterator[OutputLineage]:
+        graph = self._moment.graph
+        lineage = (graph.sets[number][1] for number in graph.of_job.get(job, ()) if self._counted.says(number))
+        return (said for said in lineage if not self._is_hidden(said.output))
 
     def jobs(self, dataset: Name) -> set[Name]:
         """Return the keys of the jobs that read or write a dataset."""
@@ -67,7 +101,7 @@ class Tables:
             for number in counted.lifetimes.of(dataset):
                 sets = graph.feeds.get(number, ())
                 found.update(graph.sets[each][0].job for each in sets if counted.reading[each])
-        return {job for job in found | self._running_at(dataset) if self.row(job)}
+        return {self.fold(job) for job in found | self._running_at(dataset) if self.row(job)}
 
     def row(self, job: Name) -> JobRow | None:
         """Return a job, None for what is none: declarations of datasets, what we do ourselves, deleted ones."""
@@ -85,8 +119,8 @@ class Tables:
         if not job.name or job.namespace in ("", NAMESPACE):
             return None
         row = self._catalog.job_of(self._catalog.number(job))
-        deleted = self._catalog.marks(self._catalog.name(row.shown)).get(("deleted", "")) if row else None
-        return row if row and (deleted is None or deleted[0] < row.last_us) else None
+        deleted_us = self._catalog.deleted_us(self._catalog.name(row.shown)) if row else None
+        return row if row and (deleted_us is None or deleted_us < row.last_us) else None
 
     def _running(self, job: Name) -> Sides:
         row = self.row(job) if self._is_now else None
@@ -106,12 +140,15 @@ class Tables:
 
 
 def get_lineage(asked: Asked) -> Answer:
-    """GET /lineage: the jobs up to `depth` steps from a node, each with all its datasets."""
+    """GET /lineage: the jobs up to `depth` steps from a node, each with all its datasets.
+
+    granularity: ours alone; jobs are folded, and each says in `flows` from which dataset to which it leads.
+    """
     node = find_node(asked, required(asked.query, "nodeId"))
     tables = Tables(asked)
     jobs: dict[Name, Sides] = {}
     datasets: set[Name] = {node.dataset} if node.dataset else set()
-    fresh, front = set(datasets), {asked.catalog.name(node.job.key)} if node.job else set()
+    fresh, front = set(datasets), {tables.fold(asked.catalog.name(node.job.key))} if node.job else set()
     truncated = False
     for _ in range(max(1 if node.job else 0, asked.depth())):
         front |= {job for name in fresh for job in tables.jobs(name)} - jobs.keys()
@@ -137,12 +174,15 @@ class _TableDrawing:
         self._into: dict[str, list[str]] = {}
         self._out: dict[str, list[str]] = {}
         self._jobs = {}
+        self._flows = {}
         for key, sides in jobs.items():
             row = tables.row(key)
             if row is None:
                 continue
             job = job_id(asked.catalog.name(row.shown))
             self._jobs[job] = row
+            if tables.granularity != "statement":
+                self._flows[job] = [(dataset_id(start), dataset_id(end)) for start, end in tables.flows(key)]
             for name in sides.inputs & datasets:
                 self._connect(self._ids[name], job)
             for name in sides.outputs & datasets:
@@ -157,12 +197,19 @@ class _TableDrawing:
         asked = self._asked
         makers: dict[str, tuple[str, Callable[[], Answer]]] = {}
         for node, row in self._jobs.items():
-            makers[node] = ("JOB", lambda row=row: job_json(asked.catalog, row, runs=1))  # type: ignore[misc]
+            makers[node] = ("JOB", lambda row=row, node=node: self._job(row, node))  # type: ignore[misc]
         for name, node in self._ids.items():
             makers[node] = ("DATASET", lambda name=name: _dataset(asked, name))  # type: ignore[misc]
         kept = dict.fromkeys(sorted(makers)[:MAX_NODES])
         graph = [self._node(node, *makers[node], kept) for node in kept]
         return {"graph": graph, "truncated": truncated or len(kept) < len(makers)}
+
+    def _job(self, row: JobRow, node: str) -> Answer:
+        flows = self._flows.get(node)
+        told = (
+            {} if flows is None else {"flows": [{"origin": start, "destination": end} for start, end in sorted(flows)]}
+        )
+        return {**job_json(self._asked.catalog, row, runs=1), **told}
 
     def _node(self, node: str, kind: str, data: Callable[[], Answer], kept: Container[str]) -> dict[str, Any]:
         return {

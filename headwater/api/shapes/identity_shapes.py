@@ -2,7 +2,7 @@
 
 from msgspec import field
 
-from headwater.questions.answers.answer_parts import AnswerStruct, Count, Time
+from headwater.questions.answers.answer_parts import AnswerStruct, ListAnswer, Time
 
 
 class KeyShown(AnswerStruct):
@@ -47,9 +47,7 @@ class AdminAct(AnswerStruct):
     agent: str
 
 
-class AdminActs(AnswerStruct):
+class AdminActs(ListAnswer):
     """Acts, newest first."""
 
     items: list[AdminAct]
-    totalCount: Count  # noqa: N815
-    truncated: bool

@@ -65,7 +65,7 @@ class Freshness(AnswerStruct):
     gold: GoldFreshness | None
 
 
-class RunItem(AnswerStruct):
+class OverviewRun(AnswerStruct):
     """A run to look at."""
 
     run: str
@@ -81,8 +81,8 @@ class RunHealth(AnswerStruct):
 
     states: dict[str, int]
     series: dict[str, list[int]]
-    failed: list[RunItem]
-    lost: list[RunItem]
+    failed: list[OverviewRun]
+    lost: list[OverviewRun]
     lostCount: Count  # noqa: N815
 
 

@@ -12,7 +12,7 @@ from headwater.index.stored.catalog_tables import DATASET, JOB
 from headwater.index.stored.tag_table import TagTable
 from headwater.lineage.names.dataset_generations import EVER_US
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.rules.tags import newest_tags
+from headwater.lineage.rules.tags import TagsFacet, newest_tags
 from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.run_facts import Tag
 
@@ -78,10 +78,13 @@ class Catalog:
 
     def tags(self, dataset: Name, names: Iterable[Name]) -> Sequence[Tag]:
         """Return the tags that hold on a dataset and its columns."""
-        table = TagTable(self._sql, self.live.names)
-        facets = [facet for name in names for facet in table.newest_of(name) if facet.order[1] <= self._until]
-        found = newest_tags(facets, self.live.naming).get(dataset, [])
+        found = newest_tags(self.tagged_by(names), self.live.naming).get(dataset, [])
         return [tag for tag in found if tag.value.casefold() != "false"]
+
+    def tagged_by(self, names: Iterable[Name]) -> list[TagsFacet]:
+        """Return the newest tags facet of each producer on each of these names."""
+        table = TagTable(self._sql, self.live.names)
+        return [facet for name in names for facet in table.newest_of(name, self._until)]
 
     def job(self, name: Name) -> JobRow | None:
         """Return a job by its key, by the name people see, or as one of its runs was sent."""
@@ -90,7 +93,18 @@ class Catalog:
             "SELECT key FROM jobs WHERE key IN (?1, ?2) UNION SELECT key FROM jobs WHERE shown IN (?1, ?2)", numbers
         ).fetchall()
         rows = [row for (key,) in keys if (row := self.job_of(key))]
-        return max(rows, key=lambda row: row.last_us, default=None)
+        return max(rows, key=lambda row: (row.state is not None, row.last_us), default=None)
+
+    def with_parents(self, row: JobRow) -> str:
+        """Return a job's name behind those of the jobs above it, as Marquez names jobs."""
+        name, seen = self.name(row.shown).name, {row.key}
+        above: JobRow | None = row
+        while above and above.parent and above.parent not in seen:
+            seen.add(above.parent)
+            parent = self.name(above.parent).name
+            name = name if name.startswith(f"{parent}.") else f"{parent}.{name}"
+            above = self.job(self.name(above.parent))
+        return name
 
     def job_of(self, key: int) -> JobRow | None:
         """Return a job by the number of its key."""
@@ -108,6 +122,11 @@ class Catalog:
             (self.number(name), self._until),
         )
         return {(mark, detail): (time_us, value) for mark, detail, time_us, value in rows}
+
+    def deleted_us(self, name: Name) -> int | None:
+        """Return when something, or its namespace, was deleted by hand last (us); None where it never was."""
+        marks = (self.marks(each).get(("deleted", "")) for each in (name, Name(name.namespace, "")))
+        return max((mark[0] for mark in marks if mark), default=None)
 
     def running_at(self, names: Iterable[Name]) -> set[Name]:
         """Return the keys of the jobs of which a run is under way that ever read or wrote one of these names."""

@@ -8,28 +8,45 @@ from headwater.index.stored.database import marks
 from headwater.index.writing.announced_changes import NAMESPACE
 
 _NAMESPACES = (
-    "SELECT name, '' AS uri, first_us, last_us FROM namespaces "
-    "UNION ALL SELECT 'default', '', NULL, NULL WHERE NOT EXISTS (SELECT 1 FROM namespaces WHERE name = 'default')"
+    "SELECT name, '' AS uri, min(first_us) AS first_us, max(last_us) AS last_us FROM ("
+    "SELECT name, first_us, last_us FROM namespaces UNION ALL SELECT 'default', NULL, NULL UNION ALL "
+    "SELECT n.namespace, c.time_us, c.time_us FROM changes c JOIN names n ON n.id = c.name WHERE c.mark = 'namespace'"
+    ") GROUP BY name"
 )
 _SOURCES = (
-    "SELECT name, uri, first_us, last_us FROM data_sources UNION ALL "
+    "WITH named AS (SELECT name, uri, first_us, last_us FROM data_sources UNION ALL "
+    "SELECT n.name, c.value ->> '$.connectionUrl', c.time_us, c.time_us "
+    "FROM changes c JOIN names n ON n.id = c.name WHERE c.mark = 'source') "
+    "SELECT name, max(uri) AS uri, min(first_us) AS first_us, max(last_us) AS last_us FROM named GROUP BY name "
+    "UNION ALL "
     "SELECT n.namespace AS name, n.namespace AS uri, min(e.first_us) AS first_us, max(e.last_us) AS last_us "
     "FROM entities e JOIN names n ON n.id = e.name WHERE e.kind = 0 "
-    "AND NOT EXISTS (SELECT 1 FROM data_sources s WHERE s.name = n.namespace) GROUP BY n.namespace"
+    "AND n.namespace NOT IN (SELECT name FROM named) GROUP BY n.namespace"
 )
-_DATASETS = (
-    "SELECT n.name FROM names n CROSS JOIN entities e ON e.kind = 0 AND e.name = n.id WHERE n.namespace = ? "
+DATASETS = (
+    "SELECT {columns} FROM names n CROSS JOIN entities e ON e.kind = 0 AND e.name = n.id WHERE {where} "
     "AND NOT EXISTS (SELECT 1 FROM bindings b WHERE b.alias = n.id) "
     "AND n.id NOT IN (SELECT location FROM lives WHERE renamed IS NOT NULL) "
-    "AND NOT EXISTS (SELECT 1 FROM datasets d JOIN changes c ON c.name = d.name AND c.mark = 'deleted' "
-    "WHERE d.name = n.id AND d.dropped)"
+    "AND NOT EXISTS (SELECT 1 FROM datasets d JOIN changes c ON c.mark = 'deleted' AND c.name IN (d.name, "
+    "(SELECT id FROM names WHERE namespace = n.namespace AND name = '')) WHERE d.name = n.id AND d.dropped)"
 )
-_DELETED_JOBS = (
+"""Datasets `n` by the names they go by now, and `e`, when they were heard of; no deleted one until it is written."""
+
+DELETED_JOBS = (
     "SELECT d.key FROM changes c CROSS JOIN jobs d ON d.shown = c.name "  # from the few changes to their jobs
+    "CROSS JOIN entities s ON s.kind = 1 AND s.name = d.key "
+    "WHERE c.mark = 'deleted' AND c.time_us >= s.last_us UNION ALL "
+    "SELECT d.key FROM changes c CROSS JOIN names w ON w.id = c.name AND w.name = '' "
+    "CROSS JOIN names n ON n.namespace = w.namespace CROSS JOIN jobs d ON d.shown = n.id "
     "CROSS JOIN entities s ON s.kind = 1 AND s.name = d.key "
     "WHERE c.mark = 'deleted' AND c.time_us >= s.last_us"
 )
+"""Keys of jobs that were deleted and have not run since."""
 
+_NAMED_ALONE = (
+    "(j.state IS NULL AND j.key = j.shown AND EXISTS (SELECT 1 FROM jobs o WHERE o.shown = j.shown AND o.key <> j.key))"
+)
+"""A job that others name as their parent, and that is known by an artifact's id itself."""
 
 HeardOf = tuple[str, str, int | None, int | None]
 """Name of a namespace or source, a source's URI, first and last time of it (us, UTC); no times where nothing was."""
@@ -59,9 +76,8 @@ class CatalogLists:
 
     def namespace(self, name: str) -> HeardOf | None:
         """Return a namespace; None where nothing is in it, and it is not `default`."""
-        query = "SELECT name, '', first_us, last_us FROM namespaces WHERE name = ?"
-        row: HeardOf | None = self._sql.execute(query, (name,)).fetchone()
-        return row or ((name, "", None, None) if name == "default" else None)
+        row: HeardOf | None = self._sql.execute(f"SELECT * FROM ({_NAMESPACES}) WHERE name = ?", (name,)).fetchone()
+        return row
 
     def sources(self, limit: int, offset: int) -> tuple[list[HeardOf], int]:
         """List what dataSource facets name, and for datasets without one their namespace, by name."""
@@ -85,7 +101,8 @@ class CatalogLists:
 
     def datasets(self, namespace: str, limit: int, offset: int) -> tuple[list[str], int]:
         """List the datasets of a namespace by the names they go by now; no deleted one until it is written again."""
-        rows, total = self._page(_DATASETS, "n.name", (namespace,), limit, offset)
+        query = DATASETS.format(columns="n.name", where="n.namespace = ?")
+        rows, total = self._page(query, "n.name", (namespace,), limit, offset)
         return [name for (name,) in rows], total
 
     def jobs(
@@ -101,7 +118,7 @@ class CatalogLists:
         query = (
             "SELECT j.key, j.shown, j.state, j.parent, e.first_us, e.last_us FROM entities e "
             "JOIN jobs j ON j.key = e.name JOIN names n ON n.id = j.shown "
-            f"WHERE e.kind = 1 AND {where} AND e.name NOT IN ({_DELETED_JOBS})"
+            f"WHERE e.kind = 1 AND {where} AND e.name NOT IN ({DELETED_JOBS}) AND NOT {_NAMED_ALONE}"
         )
         rows, total = self._page(query, "e.last_us DESC, e.name DESC", values, limit, offset)
         return [JobRow(*row) for row in rows], total

@@ -1,9 +1,10 @@
 """The index as questions see it: the graph of what counts, kept up with its writer, one generation at a time."""
 
 import gc
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
 from headwater.collector import paused
 from headwater.index.stored.binding_table import SqliteNaming
@@ -25,6 +26,8 @@ from headwater.lineage.runs.weighed import Weighed
 from headwater.lineage.time.snapshot import Remask, Snapshot, Stats
 from headwater.lineage.walks.exposed_until import Writer, Written, Wrote
 from headwater.opening import or_closed
+
+T = TypeVar("T")
 
 _NEWEST_RUN = newest_first(("v.time_us", "k.key"))
 """ORDER BY of runs or candidates `v` and the keys `k` of runs, newest first."""
@@ -51,6 +54,7 @@ class LiveGraph(Snapshot):
         self._columns: dict[str | None, Columns] = {None: NO_COLUMNS}
         self._tags: Mapping[Name, Sequence[Tag]] | None = None
         self._jobs: dict[Name, Name] = {}
+        self._remembered: dict[Hashable, Any] = {}
         self._texts: Weighed[int, str] = Weighed()
         self.contents = SqliteContents(self.sql)
         self._nests: set[Name] = set()
@@ -71,6 +75,7 @@ class LiveGraph(Snapshot):
             newest = max(self._take_sets(), self._take_datasets(), self.generation)
         self._tags = self._counted = None
         self._jobs.clear()
+        self.forget()
         self.generation, self._seen = newest, version
 
     def rest(self) -> None:
@@ -115,6 +120,17 @@ class LiveGraph(Snapshot):
             row = self.sql.execute(query, (self.names.known(key) or 0,)).fetchone()
             found = self._jobs[key] = job_key(self.names.name(row[0]), None) if row else key
         return found
+
+    def remembered(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what was made of this generation; it is made once."""
+        if key not in self._remembered:
+            self._remembered[key] = make()
+        found: T = self._remembered[key]
+        return found
+
+    def forget(self) -> None:
+        """Forget what was made of this generation."""
+        self._remembered.clear()
 
     def facet_text(self, number: int) -> str:
         """Return the text of a facet, which never changes; what was read lately is kept."""

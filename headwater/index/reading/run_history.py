@@ -8,6 +8,7 @@ import msgspec
 from headwater.errors import NotKnown, WrongQuestion
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.candidate_table import VOTE
+from headwater.index.stored.facet_names_table import JOB, RUN, Place, newest_places
 from headwater.index.stored.index_packing import unpack_edges
 from headwater.index.stored.run_facts_table import RunFactsTable
 from headwater.index.stored.run_numbers import NEWEST_CANDIDATE, RunNumbers
@@ -17,6 +18,9 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.merged_run import Run, fold
 
 SHOWN = 20
+_LAST = 5
+"""Events of a run that are read for what they say of tests of datasets."""
+
 LOOKED_AT = 5_000
 """Newest runs of a job and output that are looked at."""
 
@@ -33,6 +37,14 @@ class RunBeside(NamedTuple):
     time_us: int
     job: Name
     state: str = ""
+
+
+class RunPlaces(NamedTuple):
+    """Where bronze has what a run's events say: the newest of each facet of the run, of its job, its last events."""
+
+    run: set[Place]
+    job: set[Place]
+    last: set[Place]
 
 
 class RunHistory:
@@ -60,10 +72,33 @@ class RunHistory:
             raise WrongQuestion(f"Run id {run_id[:200]!r} is of {len(keys)} jobs. Ask for one: {', '.join(keys)}.")
         return str(keys[0])
 
+    def places(self, key: str, limit: int) -> set[Place]:
+        """Return where bronze has the newest events of a run."""
+        rows = self._sql.execute(
+            "SELECT s.log, s.incarnation, s.part, p.sequence FROM run_keys k JOIN parts p ON p.run = k.id "
+            "JOIN places s ON s.id = p.place WHERE k.key = ? ORDER BY p.time_us DESC LIMIT ?",
+            (key, limit),
+        )
+        return set(rows)
+
     def run(self, key: str) -> Run:
         """Return what the events of a run say together."""
         facts = RunFactsTable(self._sql, RunNumbers(self._sql)).facts([key])
         return fold(next(iter(facts.values())), self._live.naming)
+
+    def find(self, run_id: str) -> tuple[str, RunPlaces]:
+        """Return the key of a run, and where bronze has what its events say.
+
+        run_id: as sent; one that is no UUID and that several jobs used is the JSON `["id","namespace","job"]`.
+        Raises as `key`.
+        """
+        key = self.key(run_id)
+        rows = self._sql.execute(
+            "SELECT s.log, s.incarnation, s.part, p.sequence FROM run_keys k JOIN parts p ON p.run = k.id "
+            "JOIN places s ON s.id = p.place WHERE k.key = ? ORDER BY p.time_us DESC, p.event LIMIT ?",
+            (key, _LAST),
+        ).fetchall()
+        return key, RunPlaces(newest_places(self._sql, key, RUN), newest_places(self._sql, key, JOB), {*rows})
 
     def read_by(self, key: str) -> Iterator[Name]:
         """Yield what a run read by its column lineage: some producers report no inputs beside it (rule 5)."""

@@ -25,10 +25,10 @@ def served_progress(home: IndexHome) -> Progress:
     return _asked(home, read_progress, {})
 
 
-def served_set_aside(home: IndexHome, since_us: int, limit: int) -> tuple[list[tuple[Source, SetAside]], int]:
-    """Return the newest events that this file lacks for their own sake, and how many there are; raises as above."""
-    none: tuple[list[tuple[Source, SetAside]], int] = ([], 0)
-    return _asked(home, lambda sql: set_aside_since(sql, since_us, limit), none)
+def served_set_aside(home: IndexHome, since_us: int) -> list[tuple[Source, SetAside]]:
+    """Return the events that this file lacks for their own sake; raises as above."""
+    none: list[tuple[Source, SetAside]] = []
+    return _asked(home, lambda sql: set_aside_since(sql, since_us), none)
 
 
 def _asked(home: IndexHome, ask: Callable[[sqlite3.Connection], T], without: T) -> T:

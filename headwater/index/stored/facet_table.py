@@ -121,6 +121,7 @@ class FacetTable:
         self._sources: dict[tuple[str, str], Span] = {}
         self._newest: dict[tuple[int, int, str], tuple[_Newness, int | str]] = {}
         self._parents: dict[int, tuple[Order, Name]] = {}
+        self._above: dict[tuple[Name], Span] = {}
         self._nominal: list[tuple[str, bytes, int | None, int | None]] = []
         self._changes: list[AnnouncedChange] = []
 
@@ -209,9 +210,10 @@ class FacetTable:
 
     def _take_run(self, facets: Facets, sent: Sent, fact: RunFacts, shown: int) -> None:
         if sent.parent_job_namespace is not None and sent.parent_job_name:
-            known = self._parents.get(shown)
+            known, name = self._parents.get(shown), Name(sent.parent_job_namespace, sent.parent_job_name)
+            widen(self._above, (job_key(name, None),), (fact.order.time_us, fact.order.time_us))
             if known is None or known[0] < fact.order:
-                self._parents[shown] = fact.order, Name(sent.parent_job_namespace, sent.parent_job_name)
+                self._parents[shown] = fact.order, name
         if facets.get("nominalTime", NULL) != NULL:
             self._nominal.append((fact.run_key, order_bytes(fact.order), *_nominal(bytes(facets["nominalTime"]))))
         change = read_change(facets, fact)
@@ -287,12 +289,24 @@ class FacetTable:
                 for shown, (order, name) in self._parents.items()
             ],
         )
+        self._flush_above()
         known = [(tag,) for tag in self._tags]
         write("INSERT OR IGNORE INTO tag_names VALUES (?)", known)
         self._flush_changes()
-        taken = (self._described, self._last, self._sources, self._newest, self._parents, self.told)
+        taken = (self._described, self._last, self._sources, self._newest, self._parents, self._above, self.told)
         for each in (*taken, self._heard, self._tags, self._nominal, self._changes, self._batch):
             each.clear()
+
+    def _flush_above(self) -> None:
+        """Let jobs be known of which nothing is heard but that others are below them."""
+        found = {(JOB, self._names.number(name)): span for (name,), span in self._above.items()}
+        write = self._sql.executemany
+        write("INSERT OR IGNORE INTO jobs(key, shown) VALUES (?1, ?1)", [(number,) for _, number in found])
+        write(f"INSERT INTO entities VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET {WIDEN}", rows(found))
+        spaces: dict[tuple[str], Span] = {}
+        for (name,), span in self._above.items():
+            widen(spaces, (name.namespace,), span)
+        write(f"INSERT INTO namespaces VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET {WIDEN}", rows(spaces))
 
     def _flush_changes(self) -> None:
         self._sql.executemany(

@@ -27,12 +27,11 @@ def put_aside(sql: sqlite3.Connection, source: Source, found: Sequence[SetAside]
     sql.executemany("INSERT OR REPLACE INTO set_aside VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
-def set_aside_since(sql: sqlite3.Connection, since_us: int, limit: int) -> tuple[list[tuple[Source, SetAside]], int]:
-    """Return the newest that were received since a moment (us), newest first, and how many there are."""
-    total = sql.execute("SELECT count(*) FROM set_aside WHERE received_us >= ?", (since_us,)).fetchone()[0]
+def set_aside_since(sql: sqlite3.Connection, since_us: int) -> list[tuple[Source, SetAside]]:
+    """Return those that were received since a moment (us)."""
     rows = sql.execute(
         "SELECT log, incarnation, part, sequence, event_id, received_us, at_us, reason, message FROM set_aside "
-        "WHERE received_us >= ? ORDER BY received_us DESC, sequence DESC LIMIT ?",
-        (since_us, limit),
+        "WHERE received_us >= ?",
+        (since_us,),
     )
-    return [(Source(*row[:3]), SetAside(*row[3:])) for row in rows], total
+    return [(Source(*row[:3]), SetAside(*row[3:])) for row in rows]

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from headwater.index.stored.index_packing import encode, tags_from
 from headwater.index.stored.name_numbers import NameNumbers
+from headwater.lineage.names.dataset_generations import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.tags import TagsFacet, tags_facets
 from headwater.lineage.runs.newest_first import NEWNESS, Order, newest_first
@@ -29,17 +30,17 @@ class TagTable:
                 row = (number, facet.producer, *facet.order, facet.place, encode(facet.tags))
                 self._sql.execute("INSERT OR IGNORE INTO tags VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
-    def newest_of(self, name: Name) -> Iterator[TagsFacet]:
-        """Yield the newest tags facet of each producer under one name as sent; reads no older ones."""
+    def newest_of(self, name: Name, until_us: int = EVER_US) -> Iterator[TagsFacet]:
+        """Yield the newest tags facet of each producer under one name as sent, up to a time; reads few older ones."""
         number, producer = self._names.known(name), ""
         if number is None:
             return
         query = (
             f"SELECT producer, {_NEWNESS}, value FROM tags WHERE name = ?1 AND producer = "
-            "(SELECT min(producer) FROM tags WHERE name = ?1 AND producer > ?2) "
+            "(SELECT min(producer) FROM tags WHERE name = ?1 AND producer > ?2 AND time_us <= ?3) AND time_us <= ?3 "
             f"ORDER BY {newest_first()} LIMIT 1"
         )
-        while row := self._sql.execute(query, (number, producer)).fetchone():
+        while row := self._sql.execute(query, (number, producer, until_us)).fetchone():
             producer, *order, place, value = row
             yield TagsFacet(Order(*order), place, name, producer, tags_from(value))
 

@@ -6,12 +6,13 @@ of a dataset as a DROP. Each tag has a producer of its own, because the newest t
 older ones (rule 8).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from msgspec import Raw
+from msgspec import Raw, json
 
 from headwater.events.decode import decode
 from headwater.events.rule_facets import text_at
@@ -26,13 +27,17 @@ NAMESPACE = "headwater"
 
 _PRODUCER = "urn:headwater:api"
 _SPEC = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/"
+_AT_ONCE = 1_000
+"""Datasets that one event drops."""
+
 Json = dict[str, Any]
 
 
 class AnnouncedChange(NamedTuple):
     """A change of a job, dataset or tag; the newest of one (about, mark, detail) holds.
 
-    mark: `deleted`, `tag` of a job with the tag as detail, or `described` of a tag; order: text that sorts like it.
+    mark: `deleted`, `tag` of a job with the tag as detail, `described` of a tag, `namespace` or `source` of one that
+    was declared; order: text that sorts like it.
     """
 
     about: Name
@@ -74,38 +79,63 @@ def job_deleted(job: Name) -> Json:
 
 def dataset_deleted(dataset: Name) -> Json:
     """Return the event that drops a dataset: its edges are hidden until it is written again (rule 10)."""
-    event = _change("delete_dataset", "deleted", dataset, "DATASET", value="true")
-    drop = _facet(lifecycleStateChange="DROP")
-    return {**event, "outputs": [{**dataset.shown, "facets": {"lifecycleStateChange": drop}}]}
+    return _dropping(_change("delete_dataset", "deleted", dataset, "DATASET", value="true"), [dataset])
+
+
+def namespace_deleted(namespace: str, datasets: Sequence[Name]) -> list[Json]:
+    """Return the events that drop datasets of a namespace, and then hide it and its jobs until it is heard of again."""
+    change = partial(_change, "delete_namespace", "deleted", Name(namespace, ""), "NAMESPACE", value="true")
+    drops = [_dropping(change(), datasets[at : at + _AT_ONCE]) for at in range(0, len(datasets), _AT_ONCE)]
+    return [*drops, change()]
+
+
+def _dropping(event: Json, datasets: Sequence[Name]) -> Json:
+    drop = {"lifecycleStateChange": facet(lifecycleStateChange="DROP")}
+    return {**event, "outputs": [{**dataset.shown, "facets": drop} for dataset in datasets]}
+
+
+def namespace_described(namespace: str, said: Json) -> Json:
+    """Return the event that makes a namespace known, with its owner and description."""
+    return _change("put_namespace", "namespace", Name(namespace, ""), "NAMESPACE", value=_text(said))
+
+
+def source_described(source: str, said: Json) -> Json:
+    """Return the event that makes a data source known: type, connectionUrl, description."""
+    return _change("put_source", "source", Name("", source), "SOURCE", value=_text(said))
 
 
 def dataset_tagged(dataset: Name, column: str | None, tag: str, *, holds: bool) -> Json:
     """Return the event that puts a tag on a dataset or one of its columns, or takes it off."""
     told = {"key": tag, "value": "true", "source": "HEADWATER"} | ({"field": column} if column is not None else {})
-    return {
-        "eventTime": _now(),
-        "producer": f"{_PRODUCER}:tag:{'' if column is None else column}:{tag}",
-        "schemaURL": _SPEC + "DatasetEvent",
-        "dataset": {**dataset.shown, "facets": {"tags": _facet(tags=[told] if holds else [])}},
-    }
+    return tags_said(dataset, f"{_PRODUCER}:tag:{'' if column is None else column}:{tag}", [told] if holds else [])
+
+
+def tags_said(dataset: Name, producer: str, tags: Sequence[Json]) -> Json:
+    """Return the event that says what a producer's tags on a dataset are from now on (rule 8)."""
+    event = sent_event("DatasetEvent", dataset={**dataset.shown, "facets": {"tags": facet(tags=tags)}})
+    return {**event, "producer": producer}
+
+
+def sent_event(kind: str, **members: Any) -> Json:
+    """Return an event of ours; kind: which of OpenLineage's three."""
+    return {"eventTime": now_text(), "producer": _PRODUCER, "schemaURL": _SPEC + kind, **members}
 
 
 def _change(name: str, mark: str, about: Name, kind: str, **said: str) -> Json:
-    return {
-        "eventType": "COMPLETE",
-        "eventTime": _now(),
-        "producer": _PRODUCER,
-        "schemaURL": _SPEC + "RunEvent",
-        "run": {"runId": str(uuid4()), "facets": {FACET: _facet(mark=mark, kind=kind, **about.shown, **said)}},
-        "job": {"namespace": NAMESPACE, "name": f"api.{name}"},
-        "inputs": [],
-        "outputs": [],
-    }
+    run = {"runId": str(uuid4()), "facets": {FACET: facet(mark=mark, kind=kind, **about.shown, **said)}}
+    job = {"namespace": NAMESPACE, "name": f"api.{name}"}
+    return sent_event("RunEvent", eventType="COMPLETE", run=run, job=job, inputs=[], outputs=[])
 
 
-def _facet(**members: Any) -> Json:
+def _text(said: Json) -> str:
+    return json.encode(said).decode()
+
+
+def facet(**members: Any) -> Json:
+    """Return a facet that we say."""
     return {"_producer": _PRODUCER, "_schemaURL": _SPEC + "BaseFacet", **members}
 
 
-def _now() -> str:
+def now_text() -> str:
+    """Return the time now as events say it."""
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

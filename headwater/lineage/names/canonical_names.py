@@ -95,6 +95,7 @@ class NameRules:
         for row in rows:
             check_row(row)
         lake = OneLake(rows)
+        self.onelake_names = lake.display_names
         self._operations |= {"onelake": lake.by_id, "warehouse": lake.by_endpoint, "link": _stay}
         links = Links(rows, self.canonical)
         if links:

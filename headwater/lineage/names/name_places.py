@@ -26,7 +26,13 @@ class OneLake:
         items = [(self._workspace(row.parent), row) for row in of_kind(rows, "item")]
         self._items = {(workspace, row.name.casefold()): row.id.lower() for workspace, row in items}
         self._layouts = {row.id.lower(): row.target or LAYOUTS[0] for _, row in items}
+        self._display = {row.id.lower(): row.name for kind in ("workspace", "item") for row in of_kind(rows, kind)}
         self._endpoints = {row.id.lower(): self._workspace(row.parent) for row in of_kind(rows, "warehouse")}
+
+    @property
+    def display_names(self) -> dict[str, str]:
+        """What workspaces and items are called now, by id in lower case."""
+        return self._display
 
     def by_id(self, name: Name) -> Name:
         """Write workspace and item by their ids, as far as they are known."""

@@ -6,7 +6,9 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from headwater.lineage.names.canonical_names import NameRules, default_rules
+from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.selectors import Selected, SelectedColumn, Selector, fits
+from headwater.lineage.rules.shown_rules import LinkRule, SystemRule, is_system
 
 
 class TagRule(NamedTuple):
@@ -49,6 +51,11 @@ class Consumer(NamedTuple):
         return not self.columns or any(fits(glob.casefold(), column.casefold()) for glob in self.columns)
 
 
+def nothing_hidden(_: Name) -> bool:
+    """Leave no dataset out."""
+    return False
+
+
 @dataclass(frozen=True)
 class UserRules:
     """All that users declare. Datasets are asked for by canonical name; exact names in rules may be any alias."""
@@ -57,6 +64,8 @@ class UserRules:
     tags: tuple[TagRule, ...] = ()
     masking: tuple[MaskingRule, ...] = ()
     consumers: tuple[Consumer, ...] = ()
+    system: tuple[SystemRule, ...] = ()
+    links: tuple[LinkRule, ...] = ()
 
     @cached_property
     def rules_hash(self) -> str:
@@ -89,6 +98,17 @@ class UserRules:
     def consumers_of(self, namespace: str, name: str) -> tuple[Consumer, ...]:
         """Return the declared readers of a dataset."""
         return self._consumers.of(namespace, name)
+
+    def is_system(self, dataset: Name) -> bool:
+        """Tell whether a database keeps a dataset of itself: maps and lists leave it out, no verdict does."""
+        found = self._system_names.get(dataset)
+        if found is None:
+            found = self._system_names[dataset] = is_system(self.system, *dataset.parts)
+        return found
+
+    @cached_property
+    def _system_names(self) -> dict[Name, bool]:
+        return {}
 
     @cached_property
     def _tags(self) -> Selected[TagRule]:

@@ -16,6 +16,18 @@ MaskedOnTheWay = Annotated[bool, Meta(description="Every way between it and the 
 """Of the way, never of the column: upstream a plaintext source may be behind a step that masks."""
 
 
+class ListAnswer(AnswerStruct, kw_only=True):
+    """A page of a list, beside its `items`.
+
+    totalCount: of all items that were asked for, on all pages; truncated: there are more; next: the `cursor` of the
+    next page, null on the last.
+    """
+
+    totalCount: Count  # noqa: N815 - as answers have had it from the first
+    truncated: bool
+    next: str | None
+
+
 class Dataset(AnswerStruct):
     """A dataset by its canonical name."""
 

@@ -4,7 +4,16 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from headwater.questions.answers.answer_parts import AnswerStruct, Column, Count, Dataset, Job, StepTransformation, Time
+from headwater.questions.answers.answer_parts import (
+    AnswerStruct,
+    Column,
+    Count,
+    Dataset,
+    Job,
+    ListAnswer,
+    StepTransformation,
+    Time,
+)
 
 
 class SurfaceVia(AnswerStruct, kw_only=True):
@@ -34,22 +43,21 @@ class SurfaceItem(AnswerStruct):
 
 
 class Exposures(AnswerStruct):
-    """How many columns there are of each exposure."""
+    """How many columns there are of each exposure, whichever of them are listed; once_exposed are masked ones, too."""
 
     exposed: Count
     unknown: Count
     masked: Count
+    once_exposed: Count
 
 
-class Surface(AnswerStruct):
+class Surface(ListAnswer):
     """The masking surface."""
 
     tag: str
     sources: list[Column]
     items: list[SurfaceItem]
     exposures: Exposures
-    totalCount: Count  # noqa: N815 - as the answer has it
-    truncated: bool
 
 
 class Showing(AnswerStruct):
@@ -84,7 +92,7 @@ class Verdict(AnswerStruct):
 
 
 class Verdicts(AnswerStruct):
-    """How many columns there are of each verdict."""
+    """How many columns there are of each verdict, whichever of them are listed."""
 
     used: Count
     unused: Count
@@ -99,14 +107,13 @@ class Reason(AnswerStruct):
     count: Count
 
 
-class Unused(AnswerStruct):
-    """Columns with verdicts; reasons: the most frequent first."""
+class Unused(ListAnswer):
+    """Columns with verdicts; reasons: the most frequent first; hidden: system tables that were left out."""
 
     items: list[Verdict]
     verdicts: Verdicts
     reasons: list[Reason]
-    totalCount: Count  # noqa: N815
-    truncated: bool
+    hidden: Count
 
 
 class NameStep(AnswerStruct):
@@ -152,9 +159,7 @@ class Found(AnswerStruct):
     last_seen: Time | None
 
 
-class SearchAnswer(AnswerStruct):
+class SearchAnswer(ListAnswer):
     """What was found, best first."""
 
     items: list[Found]
-    totalCount: Count  # noqa: N815
-    truncated: bool

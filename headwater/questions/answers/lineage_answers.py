@@ -10,6 +10,7 @@ from headwater.questions.answers.answer_parts import (
     Count,
     Dataset,
     Job,
+    ListAnswer,
     MaskedOnTheWay,
     Mode,
     PathStep,
@@ -18,6 +19,8 @@ from headwater.questions.answers.answer_parts import (
     Time,
     Via,
 )
+from headwater.questions.answers.health_answers import About, NotRefreshed
+from headwater.questions.answers.run_detail_answers import RunStatistics
 
 
 class ReachedColumn(AnswerStruct):
@@ -56,7 +59,7 @@ class PathAnswer(AnswerStruct):
 
 
 class EdgeReason(AnswerStruct):
-    """A job that makes an edge."""
+    """A job that makes an edge; written: what its newest run counted at the output, null where it did not say."""
 
     job: Job
     origin: str
@@ -67,6 +70,7 @@ class EdgeReason(AnswerStruct):
     rows_confirmed: bool = field(name="landed")
     newest_run: str | None
     sql: str | UnsetType | None = UNSET
+    written: RunStatistics | UnsetType | None = UNSET
 
 
 class EdgeAnswer(AnswerStruct):
@@ -88,15 +92,13 @@ class DiffItem(AnswerStruct):
     job: Job
 
 
-class Diff(AnswerStruct):
+class Diff(ListAnswer):
     """What changed between two moments."""
 
     added: Count
     removed: Count
     changed: Count
     items: list[DiffItem]
-    totalCount: Count  # noqa: N815
-    truncated: bool
 
 
 class TimelineItem(AnswerStruct):
@@ -109,13 +111,11 @@ class TimelineItem(AnswerStruct):
     to: Column
 
 
-class Timeline(AnswerStruct):
+class Timeline(ListAnswer):
     """When the lineage of a dataset changed."""
 
     dataset: Dataset
     items: list[TimelineItem]
-    totalCount: Count  # noqa: N815
-    truncated: bool
 
 
 class CoverageItem(AnswerStruct, kw_only=True):
@@ -128,14 +128,13 @@ class CoverageItem(AnswerStruct, kw_only=True):
     reason: str
 
 
-class Coverage(AnswerStruct):
-    """What lineage does not cover."""
+class Coverage(ListAnswer):
+    """What lineage does not cover; hidden: system tables that were left out."""
 
     datasets: dict[str, int]
     jobs: dict[str, int]
     items: list[CoverageItem]
-    totalCount: Count  # noqa: N815
-    truncated: bool
+    hidden: Count
 
 
 class AskedRun(AnswerStruct):
@@ -179,10 +178,49 @@ class WrittenByRun(AnswerStruct):
     read_by: list[OtherRun]
 
 
+class ErrorCause(AnswerStruct):
+    """An exception of a chain: what it says, and the first lines that tell more of it, such as its frames."""
+
+    what: str
+    trace: list[str]
+    lines_left_out: Count
+
+
+class RunError(AnswerStruct):
+    """What a facet says of an error: `of` the run, or only of the extraction of its lineage, then of which task.
+
+    causes: the exceptions of its stack trace, the one that was the cause of all others first.
+    """
+
+    facet: str
+    of: Literal["run", "extraction"]
+    message: str
+    task: str | None
+    causes: list[ErrorCause]
+
+
+class FailedTest(AnswerStruct):
+    """A test that failed in a run, as `test` or `dataQualityAssertions` describe it."""
+
+    facet: str
+    dataset: Dataset | None
+    name: str
+    column: str | None
+    severity: str | None
+    description: str | None
+    expected: str | None
+    actual: str | None
+
+
 class RunLineage(AnswerStruct):
-    """What a run read and wrote, and the runs that are part of it."""
+    """What a run read and wrote, the runs that are part of it, why it failed, its SQL, and what it did not refresh."""
 
     run: AskedRun
+    errors: list[RunError]
+    failed_tests: list[FailedTest]
+    sql: str | None
+    about: About
+    not_refreshed: list[NotRefreshed]
     reads: list[ReadByRun]
     writes: list[WrittenByRun]
     children: list[ChildRun]

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType, field
 
-from headwater.questions.answers.answer_parts import AnswerStruct, Count, Time
+from headwater.questions.answers.answer_parts import AnswerStruct, Count, Job, ListAnswer, Time
 
 
 class StoredEvent(AnswerStruct):
@@ -26,12 +26,10 @@ class StoredEvent(AnswerStruct):
     body: str | None
 
 
-class Events(AnswerStruct):
+class Events(ListAnswer):
     """Stored events."""
 
     items: list[StoredEvent]
-    totalCount: Count  # noqa: N815
-    truncated: bool
 
 
 class RejectedEvent(AnswerStruct):
@@ -53,12 +51,10 @@ class RejectedEvent(AnswerStruct):
     origin: str | None
 
 
-class RejectedEvents(AnswerStruct):
+class RejectedEvents(ListAnswer):
     """Quarantined events, gaps and holes."""
 
     items: list[RejectedEvent]
-    totalCount: Count  # noqa: N815
-    truncated: bool
 
 
 class SetAsideEvent(AnswerStruct):
@@ -74,12 +70,10 @@ class SetAsideEvent(AnswerStruct):
     message: str
 
 
-class SetAsideEvents(AnswerStruct):
+class SetAsideEvents(ListAnswer):
     """Events that the index tries again when it is built anew."""
 
     items: list[SetAsideEvent]
-    totalCount: Count  # noqa: N815
-    truncated: bool
 
 
 class RefusedRequest(AnswerStruct):
@@ -97,12 +91,10 @@ class RefusedRequest(AnswerStruct):
     count: Count
 
 
-class RefusedRequests(AnswerStruct):
+class RefusedRequests(ListAnswer):
     """Requests and items that were not taken."""
 
     items: list[RefusedRequest]
-    totalCount: Count  # noqa: N815
-    truncated: bool
 
 
 class FacetItem(AnswerStruct, kw_only=True):
@@ -115,9 +107,55 @@ class FacetItem(AnswerStruct, kw_only=True):
     facet: Any
 
 
-class Facets(AnswerStruct):
+class Facets(ListAnswer):
     """The newest value of a facet for each run, job or dataset."""
 
     items: list[FacetItem]
-    totalCount: Count  # noqa: N815
-    truncated: bool
+
+
+class ProducerSetup(AnswerStruct):
+    """What to copy for a producer, and where it goes."""
+
+    id: str
+    title: str
+    where: str
+    text: str
+
+
+class ProducerSetups(AnswerStruct):
+    """How producers are pointed at this Headwater; `event` is a body that may be posted to try it."""
+
+    items: list[ProducerSetup]
+    event: str
+
+
+ChangedThing = Literal["dataset", "column", "owner", "tag", "job", "sql", "code"]
+ChangeWord = Literal["added", "removed", "changed"]
+
+
+class ChangeItem(AnswerStruct):
+    """What came, went or changed of a dataset or a job: `before` and `after` are names, types, owners, tags or texts.
+
+    time: of the event that first said so; run: which brought it, null where none did or none can be told.
+    """
+
+    change: ChangeWord
+    thing: ChangedThing
+    of: Literal["dataset", "job"]
+    namespace: str
+    name: str
+    column: str | None
+    before: str | None
+    after: str | None
+    time: Time
+    run: str | None
+    job: Job | None
+
+
+class Changes(ListAnswer):
+    """What changed beside lineage; `from` and `to` are the moments that were meant, null: now; counts: of all."""
+
+    from_: Time = field(name="from")
+    to: Time | None
+    counts: dict[str, int]
+    items: list[ChangeItem]

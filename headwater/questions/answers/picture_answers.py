@@ -31,12 +31,13 @@ class GraphEdge(AnswerStruct):
 
 
 class GraphAnswer(AnswerStruct):
-    """The table graph; totalCount: of nodes."""
+    """The table graph; totalCount: of nodes; hidden: system tables that were left out."""
 
     groups: Level
     nodes: list[GraphNode]
     edges: list[GraphEdge]
     totalCount: Count  # noqa: N815
+    hidden: Count
     truncated: bool
 
 
@@ -82,7 +83,7 @@ class TableEdge(AnswerStruct):
 
 
 class Neighbourhood(AnswerStruct):
-    """What lies around a dataset or a column."""
+    """What lies around a dataset or a column; hidden: system tables beside what is shown that were left out."""
 
     subject: Column
     mode: Mode
@@ -90,4 +91,5 @@ class Neighbourhood(AnswerStruct):
     columns: list[LineageColumn]
     columnEdges: list[ColumnEdge]  # noqa: N815
     tableEdges: list[TableEdge]  # noqa: N815
+    hidden: Count
     truncated: bool

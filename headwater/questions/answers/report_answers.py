@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from headwater.questions.answers.answer_parts import AnswerStruct, Count, Dataset, Job, Time
+from headwater.questions.answers.answer_parts import AnswerStruct, Count, Dataset, Job, ListAnswer, Time
 
 
 class ReportedOutput(AnswerStruct):
@@ -94,10 +94,8 @@ class Comparison(AnswerStruct):
     kinds: dict[str, Count]
 
 
-class Unreported(AnswerStruct):
+class Unreported(ListAnswer):
     """Who did not report, as the newest comparison of each name says."""
 
     comparisons: list[Comparison]
     items: list[SavedFinding]
-    totalCount: Count  # noqa: N815
-    truncated: bool

@@ -49,12 +49,12 @@ def is_followed(folder: TableFolder, table: Table, version: int) -> bool:
     return _log(folder, table.name).has(f"{version + 1:020d}.json")
 
 
-def writers(folder: TableFolder, table: str, beyond: int, newest: int) -> Iterator[str | None]:
-    """Yield who made each commit beyond a version that changes rows: what it was signed with, as `SIGNED` says."""
+def writers(folder: TableFolder, table: str, beyond: int, newest: int) -> Iterator[tuple[int, str | None]]:
+    """Yield each commit beyond a version that changes rows, and who made it: what it was signed with (`SIGNED`)."""
     for number in range(beyond + 1, newest + 1):
         text = _commit(folder, table, number)
         if '"dataChange":true' in text:
-            yield _signature(text)
+            yield number, _signature(text)
 
 
 def said_last(folder: TableFolder, table: Table) -> str | None:
@@ -83,9 +83,10 @@ def put_back(folders: Mapping[str, TableFolder], before: Versions, now: Versions
         layer, _, name = key.partition("/")
         if now[key] < version:
             raise WrongSetting(f"{folders[layer].root}/{name} is older than the last pass. Run it with --rebuild.")
-        if any(True for _ in writers(folders[layer], name, version, now[key])):
-            log.warning("A pass was cut off: %s/%s goes back to version %d.", folders[layer].root, name, version)
-            steps.append(partial(_restore, folders[layer], name, version))
+        first = next((number for number, _ in writers(folders[layer], name, version, now[key])), None)
+        if first is not None:  # what was compacted between is in the way of going further: its files may be gone
+            log.warning("A pass was cut off: %s/%s goes back to version %d.", folders[layer].root, name, first - 1)
+            steps.append(partial(_restore, folders[layer], name, first - 1))
     together(*steps)
 
 
@@ -94,7 +95,7 @@ def strangers(folders: Mapping[str, TableFolder], before: Versions, now: Version
     return [
         key
         for key, (layer, _, table) in ((key, key.partition("/")) for key in now)
-        if any(writer != name for writer in writers(folders[layer], table, before[key], now[key]))
+        if any(writer != name for _, writer in writers(folders[layer], table, before[key], now[key]))
     ]
 
 

@@ -11,7 +11,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from headwater.errors import Retry, WrongSetting
-from headwater.spark.listener import LISTENER
+from headwater.questions.producer_setup import LISTENER
 
 _SETTLED_MS = 60_000
 

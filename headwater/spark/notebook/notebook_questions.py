@@ -91,8 +91,8 @@ class Questions:
         `change`: added, removed, changed. Columns are null between tables whose columns nobody reports; lineage of a
         whole table that gives way to lineage of its columns is not lost. until: default now.
         """
-        between = read_given(Between, {"since": since, "until": until, "limit": limit})
-        was, now = (_plain(self._layers, moment_us) for moment_us in (between.from_, between.to))
+        between = read_given(Between, {"since": since, "until": until})
+        was, now = (_plain(self._layers, each and each.fixed_us()) for each in (between.from_, between.to))
         both = was.withColumn("maker", F.col("made")).withColumn("side", F.lit("was"))
         both = both.unionByName(now.withColumn("maker", F.col("made")).withColumn("side", F.lit("now")))
         side = {name: F.first(F.expr(f"CASE WHEN side = '{name}' THEN made END"), ignorenulls=True).alias(name)
@@ -112,7 +112,7 @@ class Questions:
             "change", *_ENDS, "direct", maker["masked"].alias("masked"),
             maker["job_namespace"].alias("job_namespace"), maker["job_name"].alias("job_name"),
         ).orderBy(*_ENDS[3:], *_ENDS[:3], "change")  # fmt: skip
-        return self._spelt(_pandas(rows.limit(between.limit)))
+        return self._spelt(_pandas(rows.limit(read_as(Limit, "limit", limit))))
 
     def _reach(self, given: dict[str, Any], *, forward: bool) -> Reached:
         walk = read_given(walk_of, {"depth": DEPTH, **given})

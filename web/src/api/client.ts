@@ -39,35 +39,58 @@ export class Unreachable extends Error {
 }
 
 const KEY = 'headwater-key';
-const listeners = new Set<() => void>();
-let wanted: '' | 'read' | 'admin' = '';
+
+interface Wanted {
+  /** What was refused; empty where the user asks by themselves. */
+  why: string;
+}
+
+let wanted: Wanted | null = null;
+let isLeft = false; // the user has closed the question: it comes back with another key only
+const asked = new Set<() => void>();
+const changed = new Set<() => void>();
 
 export const key = {
   get: () => sessionStorage.getItem(KEY),
   /** Keep a key for as long as the tab lives. */
-  set: (value: string) => {
-    sessionStorage.setItem(KEY, value);
-    want('');
-  },
-  /** The role of the key that is asked for, empty where none is. */
+  set: (value: string) => become(value),
+  forget: () => become(null),
+  /** Whether a key is asked for, and why. */
   wanted: () => wanted,
-  /** Ask for a key that may give orders. */
-  ask: () => want('admin'),
+  /** Ask for a key. */
+  ask: (why: string) => want({ why }),
   /** Go on with the key that is there. */
-  leave: () => want(''),
-  subscribe: (listener: () => void) => {
-    listeners.add(listener);
-    return () => listeners.delete(listener);
+  leave: () => {
+    isLeft = true;
+    want(null);
   },
+  subscribe: (listener: () => void) => listening(asked, listener),
+  /** Hear of another key; the answer ends it. */
+  whenChanged: (listener: () => void) => listening(changed, listener),
 };
 
-function want(value: typeof wanted): void {
+function listening(listeners: Set<() => void>, listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+function want(value: Wanted | null): void {
   wanted = value;
-  for (const listener of listeners) listener();
+  for (const listener of asked) listener();
+}
+
+function become(value: string | null): void {
+  if (value === null) sessionStorage.removeItem(KEY);
+  else sessionStorage.setItem(KEY, value);
+  isLeft = false;
+  want(null);
+  for (const listener of changed) listener();
 }
 
 /** Shows that this page sends it: who has signed in changes nothing without. */
 const OF_SESSION = { 'x-headwater-session': '1' };
+
+const OF_JSON = { 'content-type': 'application/json' };
 
 export function headers(): Record<string, string> {
   const value = key.get();
@@ -85,15 +108,15 @@ export function queryText(query: object): string {
 }
 
 /** Ask an address; throws Refused or Unreachable. */
-export async function request<T>(path: string, query: object = {}, options: { method?: string; signal?: AbortSignal } = {}): Promise<T> {
+export async function request<T>(path: string, query: object = {}, options: { method?: string; signal?: AbortSignal; body?: string } = {}): Promise<T> {
   let answer: Response;
   try {
-    answer = await fetch(path + queryText(query), { ...options, headers: headers() });
+    answer = await fetch(path + queryText(query), { ...options, headers: options.body === undefined ? headers() : { ...headers(), ...OF_JSON } });
   } catch (error) {
     if (options.signal?.aborted) throw error;
     throw new Unreachable();
   }
-  if (answer.status === 401) want('read');
+  if (answer.status === 401 && !isLeft) want({ why: key.get() === null ? 'Headwater has keys.' : 'That key was not taken: it is wrong, or has ended.' });
   const body: unknown = await answer.json().catch(() => null);
   if (!answer.ok) throw refusal(answer.status, body);
   return body as T;

@@ -25,8 +25,8 @@ const LONG = 100;
 const FEW = 2; // items of a list inside of a list
 const ABSENT = Symbol('absent');
 const TIMES = ['2026-03-01T12:00:00.000Z', '2026-11-21T10:40:00Z'];
-const TEXTS = ['abfss://lake@account/silver/customers', '', '<b>\u202e"🦆'];
-const KEYS = ['COMPLETE', 'FAIL', 'identifiers', 'symlinks', 'sql', 'query', 'parent', 'run', 'errorMessage', 'message'];
+const TEXTS = ['abfss://lake@account/silver/customers', '', '<b>\u202e"🦆', '__proto__', 'long/'.repeat(1_000), '\u0000\ud800../\n'];
+const KEYS = ['__proto__', 'COMPLETE', 'FAIL', 'identifiers', 'symlinks', 'sql', 'query', 'parent', 'run', 'errorMessage', 'message'];
 const LEAVES = [null, true, -1, '', 'text', [], [null, 'x', {}], {}];
 
 export const openapi = JSON.parse(readFileSync('openapi.json', 'utf8')) as Document;
@@ -53,8 +53,8 @@ function shapes(schema: Schema, within: Within): unknown[] {
     case 'string': return schema.format === 'date-time' ? TIMES : TEXTS;
     case 'boolean': return [true, false];
     case 'null': return [null];
-    case 'integer': return [schema.minimum ?? -7, 1, 1_234_567];
-    case 'number': return [schema.exclusiveMinimum === undefined ? (schema.minimum ?? -7) : 0.001, 60, 1e9];
+    case 'integer': return [schema.minimum ?? -7, 1, Number.MAX_SAFE_INTEGER];
+    case 'number': return [schema.exclusiveMinimum === undefined ? (schema.minimum ?? -7) : 0.001, 60, 1e300];
     case 'array': return lists(shapes(schema.items ?? {}, { ...within, inList: true }), within.inList);
     case 'object': return schema.properties ? objects(schema, within) : mappings(schema, within);
     default: return [...LEAVES, ...LEAVES.map((leaf) => Object.fromEntries(KEYS.map((key) => [key, leaf])))];

@@ -19,11 +19,14 @@ export const queryClient = new QueryClient({
   },
 });
 
-/** Ask a question of our own API; `enabled: false` waits. */
+/** Of what costs more than a page should ask for with each event: asked again so often, and by nothing else. */
+export const ownPace = (everyMs: number) => ({ meta: { ownPace: true }, staleTime: everyMs, refetchInterval: everyMs });
+
+/** Ask a question of our own API; `enabled: false` waits, what is static is asked once. */
 export function useQuestion<N extends Question>(
   name: N,
   query: Asked<N>,
-  options: { enabled?: boolean } = {},
+  options: { enabled?: boolean; staleTime?: 'static' | number } & Partial<Omit<ReturnType<typeof ownPace>, 'staleTime'>> = {},
 ): UseQueryResult<Answer<N>> {
   return useQuery({ queryKey: [name, query], queryFn: ({ signal }) => ask(name, query, signal), ...options });
 }

@@ -6,7 +6,8 @@ import { headers, key } from './client';
 import { Feed, isHappened } from './feed';
 import { queryClient } from './hooks';
 
-export type LiveState = 'connecting' | 'live' | 'away' | 'polling';
+export type LiveState = 'connecting' | 'live' | 'away' | 'polling' | 'refused';
+type Ended = 'heard' | 'left' | 'away' | 'polling' | 'refused';
 
 const FRESH_MS = 1_000;
 const POLL_MS = 10_000;
@@ -39,7 +40,7 @@ export function useLiveState(): LiveState {
 function freshen(): void {
   refresh ??= setTimeout(() => {
     refresh = undefined;
-    void queryClient.invalidateQueries({ predicate: (query) => !isPast(query.queryKey[1]) });
+    void queryClient.invalidateQueries({ predicate: (query) => !query.meta?.ownPace && !isPast(query.queryKey[1]) });
   }, FRESH_MS);
 }
 
@@ -51,14 +52,27 @@ function isPast(query: unknown): boolean {
 export async function listen(): Promise<never> {
   for (let failures = 0; ; ) {
     await inSight();
-    const ended = await once().catch(() => (document.hidden ? ('heard' as const) : ('away' as const)));
-    if (document.hidden) continue;
+    const ended = await once();
+    if (ended === 'left') continue;
     if (ended === 'heard') failures = 0;
-    become(ended === 'polling' ? 'polling' : 'away');
+    become(ended === 'heard' ? 'away' : ended);
     if (ended === 'polling') freshen();
-    const pause = ended === 'polling' ? POLL_MS : (BACK_MS[Math.min(failures++, BACK_MS.length - 1)] ?? POLL_MS);
-    await new Promise((resolve) => setTimeout(resolve, pause));
+    const isAway = ended === 'heard' || ended === 'away';
+    await pause((isAway ? BACK_MS[Math.min(failures++, BACK_MS.length - 1)] : undefined) ?? POLL_MS);
   }
+}
+
+/** Wait a while, less where there is another key meanwhile. */
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, milliseconds);
+    const unheard = key.whenChanged(done);
+    function done() {
+      clearTimeout(timer);
+      unheard();
+      resolve();
+    }
+  });
 }
 
 function inSight(): Promise<void> {
@@ -68,24 +82,29 @@ function inSight(): Promise<void> {
   });
 }
 
-/** Read one stream until it ends or the page goes out of sight; nothing of it is held afterwards. */
-async function once(): Promise<'heard' | 'away' | 'polling'> {
+/** Read one stream until it ends, the page goes out of sight, or there is another key; nothing of it is held afterwards. */
+async function once(): Promise<Ended> {
   const gone = new AbortController();
   const leave = () => gone.abort();
   document.addEventListener('visibilitychange', leave);
+  const unheard = key.whenChanged(leave);
   try {
     return await hear(gone.signal);
+  } catch {
+    return gone.signal.aborted ? 'left' : 'away';
   } finally {
     document.removeEventListener('visibilitychange', leave);
+    unheard();
   }
 }
 
 /** Read one stream to its end; `polling` where there is none, as on a Function App. */
-async function hear(signal: AbortSignal): Promise<'heard' | 'away' | 'polling'> {
+async function hear(signal: AbortSignal): Promise<Ended> {
   const resume: Record<string, string> = lastId ? { 'last-event-id': lastId } : {};
   const answer = await fetch('/api/headwater/v1/live', { headers: { ...headers(), ...resume }, signal });
   if (answer.status === 404) return 'polling';
-  if (!answer.ok || !answer.body) return key.get() || answer.status !== 401 ? 'away' : 'polling';
+  if (answer.status === 401 || answer.status === 403) return 'refused';
+  if (!answer.ok || !answer.body) return 'away';
   become('live');
   freshen();
   const reader = answer.body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream()).getReader();

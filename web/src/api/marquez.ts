@@ -21,3 +21,8 @@ export const marquez = {
   runs: (id: Id) => `${marquez.job(id)}/runs`,
   run: (id: string) => `/api/v1/jobs/runs/${part(id)}`,
 };
+
+const STATES = new Map([['COMPLETED', 'COMPLETE'], ['FAILED', 'FAIL'], ['ABORTED', 'ABORT']]);
+
+/** A run's state as events and our own API spell it. */
+export const stateOf = ({ state }: Pick<Run, 'state'>): string => STATES.get(state) ?? state;

@@ -1,8 +1,9 @@
 // One box: a table with its columns, a group, a job, or what is folded.
 import { Handle, Position, type Node, type NodeProps } from '@xyflow/react';
-import { createContext, useContext, type ReactNode } from 'react';
+import { createContext, useContext } from 'react';
 
 import { count } from '../parts/format';
+import { HealthBadge } from './HealthBadge';
 import { MASKED_ON_THE_WAY, type PictureColumn, type PictureTable } from './picture';
 import { hasFoot, hiddenColumns, shownColumns } from './shape';
 import { headingOf, subtitleOf } from './words';
@@ -15,8 +16,6 @@ export interface Acts {
   onEdge: (id: string) => void;
   onOpen: (table: PictureTable) => void;
   onFurther: (table: PictureTable, side: 'up' | 'down') => void;
-  /** More to show in the head of a box, such as its state. */
-  marks?: (table: PictureTable) => ReactNode;
 }
 
 export type TableNode = Node<{ table: PictureTable; open: boolean; chosen: boolean; spoken: string; hub: string }, 'table'>;
@@ -35,7 +34,7 @@ export function TableBox({ data: { table, open, chosen, spoken, hub } }: NodePro
         <bdi className="node-name">{headingOf(table)}</bdi>
         <bdi className="node-where">{hub && `${hub} · `}{subtitleOf(table)}</bdi>
       </button>
-      {acts.marks?.(table)}
+      <HealthBadge table={table} />
       {shownColumns(table, open).map((column) => <ColumnRow key={column.name} table={table} column={column} acts={acts} />)}
       {hasFoot(table, open) && <button type="button" className="node-more nodrag" onClick={() => acts.onOpen(table)}>{footOf(table, open)}</button>}
       <Further table={table} side="up" many={table.moreUp} acts={acts} />

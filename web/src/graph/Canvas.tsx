@@ -8,9 +8,10 @@ import {
 import { memo, useCallback, useEffect, useMemo, useRef, useState, type KeyboardEvent, type RefObject } from 'react';
 
 import { count } from '../parts/format';
+import { visible } from '../shown/odd';
 import { ActsContext, TableBox, type Acts, type TableNode } from './Boxes';
 import { lineOf, type Line } from './line';
-import type { PictureEdge } from './picture';
+import { edgeWords, type PictureEdge } from './picture';
 import { shownColumns, type Box } from './shape';
 import { sight } from './sight';
 import { isTravel, nextBox } from './travel';
@@ -172,7 +173,7 @@ function edgesOf({ picture, routes }: Laid, chosen: string | undefined): LineEdg
 function edgeLabel(edge: PictureEdge, names: ReadonlyMap<string, string>): string {
   const marks = [edge.indirect && 'indirect', edge.masked && 'masks', edge.opaque && 'without columns', edge.change].filter(Boolean);
   const said = marks.length ? ` (${marks.join(', ')})` : '';
-  return `From ${names.get(edge.from) ?? ''} ${edge.fromColumn ?? ''} to ${names.get(edge.to) ?? ''} ${edge.toColumn ?? ''}${said}`;
+  return visible(`From ${names.get(edge.from) ?? ''} ${edge.fromColumn ?? ''} to ${names.get(edge.to) ?? ''} ${edge.toColumn ?? ''}${said}`);
 }
 
 function LineOfEdge({ data }: EdgeProps<LineEdge>) {
@@ -182,12 +183,10 @@ function LineOfEdge({ data }: EdgeProps<LineEdge>) {
   return (
     <>
       <BaseEdge path={line.path} className={`line ${marks.filter(Boolean).join(' ')}`} strokeWidth={1.3 + Math.min(4, Math.log2(edge.many))} interactionWidth={12} />
-      {(edge.many > 1 || edge.masked || edge.change) && (
+      {edgeWords(edge) && (
         <EdgeLabelRenderer>
           <span className={`line-label ${edge.change ?? ''}`} style={{ transform: `translate(-50%, -50%) translate(${line.label.x}px, ${line.label.y}px)` }}>
-            {edge.change === 'added' ? '+' : edge.change === 'removed' ? '−' : ''}
-            {edge.many > 1 ? count(edge.many) : ''}
-            {edge.masked ? 'masks' : ''}
+            {edgeWords(edge)}
           </span>
         </EdgeLabelRenderer>
       )}

@@ -1,3 +1,5 @@
+import { HealthLegend } from './HealthBadge';
+
 export function Legend() {
   return (
     <details className="legend">
@@ -9,6 +11,7 @@ export function Legend() {
         <li><span className="sample opaque" /> without columns: nobody says which</li>
         <li><span className="sample added" /> + new since the earlier date</li>
         <li><span className="sample removed" /> − gone since then</li>
+        <HealthLegend />
       </ul>
     </details>
   );

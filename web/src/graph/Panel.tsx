@@ -8,7 +8,10 @@ import { DataTable } from '../parts/DataTable';
 import { Code } from '../parts/Facets';
 import { count, time } from '../parts/format';
 import { to } from '../parts/links';
+import { useGranularity } from '../parts/granularity';
+import { HealthSection } from '../parts/HealthSection';
 import { ColumnLink, DatasetLink, JobLink, RunLink } from '../parts/Names';
+import { moved } from '../parts/RunDetails';
 import { Answered } from '../parts/States';
 import type { PictureEdge, PictureTable } from './picture';
 import { ALONE, headingOf, subtitleOf } from './words';
@@ -48,6 +51,7 @@ export function TablePanel({ table, folded, onFold, onFocus, onPath, between }: 
         <button type="button" onClick={() => onFold('down')} aria-pressed={folded('down')}>Fold what it feeds</button>
         {between}
       </div>
+      {table.kind === 'table' && <HealthSection asked={{ namespace: table.namespace, dataset: table.name }} />}
     </>
   );
 }
@@ -110,6 +114,7 @@ interface EdgeProps {
 }
 
 export function EdgePanel({ edge, from, to: into, lens }: EdgeProps) {
+  const [granularity] = useGranularity();
   const between = from.kind === 'table' && into.kind === 'table';
   const asked = {
     fromNamespace: from.namespace, fromDataset: from.name, fromColumn: edge.fromColumn,
@@ -122,6 +127,7 @@ export function EdgePanel({ edge, from, to: into, lens }: EdgeProps) {
       <p className="whole">→ <DatasetLink id={into} /> {edge.toColumn && <bdi className="mono">{edge.toColumn}</bdi>}</p>
       {edge.many > 1 && <p>{count(edge.many)} edges, drawn as one: open what is folded to see them apart.</p>}
       {edge.opaque && <p className="dim">The job reports which datasets it read and wrote, not which columns.</p>}
+      {granularity !== 'statement' && edge.jobs.length > 0 && <p>By {edge.jobs.map((job) => <span key={job.namespace + job.name}><JobLink id={job} />{' '}</span>)}</p>}
       {between && <Answered query={why}>{(answer) => <>{answer.items.map((item) => <Reason key={item.job.namespace + item.job.name + item.origin} item={item} />)}</>}</Answered>}
     </>
   );
@@ -143,6 +149,7 @@ function Reason({ item }: { item: Schemas['EdgeReason'] }) {
         {count(item.runs)} {item.runs === 1 ? 'run' : 'runs'}, {time(item.first_seen)} – {time(item.last_seen)}, {item.origin}
         {item.landed ? ', rows landed' : ''} {item.newest_run && <RunLink id={item.newest_run} />}
       </p>
+      {item.written && <p className="dim">Last run wrote {moved(item.written) || 'it counted nothing'}</p>}
       {item.sql && <details open><summary>SQL</summary><Code text={item.sql} label="SQL" /></details>}
     </div>
   );

@@ -4,6 +4,7 @@ import { Link } from 'react-router';
 import { count } from '../parts/format';
 import { useAddressState } from '../parts/useAddressState';
 import { LEVELS } from './collapse';
+import { Shown } from './Shown';
 import { ALL, type View } from './view';
 
 interface Props {
@@ -29,6 +30,7 @@ export function Toolbar({ view, folded, onSave }: Props) {
           {LEVELS.map((level) => <option key={level} value={level}>{level === 'none' ? 'none (tables)' : level}</option>)}
         </select>
       </label>
+      <Shown view={view} />
       {view.opened.size > 0 && <button type="button" onClick={() => view.change({ open: '' })}>Close all groups</button>}
       {view.folds.size > 0 && <button type="button" onClick={() => view.change({ fold: '' })}>Unfold all</button>}
       {(view.folding.pinned.size > 0 || view.folding.between.length > 0) && <button type="button" onClick={() => view.change({ pin: '', between: '' })}>Fold as at first</button>}

@@ -60,7 +60,7 @@ const CASES: Record<string, Picture> = {
   '30 layers in a row': layered(30, 1),
   '30 layers of 30': layered(30, 30),
   '2,000 tables': random(2_000, 3_000, 1),
-  '120 tables without an asked one': { ...random(120, 180, 1), tables: random(120, 180, 1).tables.map((each) => ({ ...each, subject: false })) },
+  '60 tables without an asked one': { ...random(60, 80, 1), tables: random(60, 80, 1).tables.map((each) => ({ ...each, subject: false })) },
   'a circle': picture(['asked', 'b', 'c', 'd'].map((name) => table(name)), [edge('asked', 'b'), edge('b', 'c'), edge('c', 'asked'), edge('c', 'd'), edge('d', 'b')]),
   'to itself': picture([table('asked', 0, columns)], [edge('asked', 'asked'), edge('asked', 'asked', { fromColumn: 'c1', toColumn: 'c3' })]),
   'two that feed each other': picture([table('asked'), table('b')], [edge('asked', 'b'), edge('b', 'asked')]),
@@ -134,7 +134,7 @@ test.each(Object.keys(CASES))('%s: no edge behind a box, whole or folded', (name
     expect(drawn.tables.filter((box) => box.subject)).toHaveLength(1);
     expect(drawn.tables.length).toBeLessThanOrEqual(BOXES);
   }
-});
+}, 60_000);
 
 test('what is folded says how many, and what is pinned is drawn', () => {
   const whole = CASES['500 consumers'] ?? picture([], []);

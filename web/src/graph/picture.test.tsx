@@ -9,10 +9,12 @@ import { DrawnList } from './DrawnList';
 import { pathPicture } from './path';
 import { mapOf, MASKED_ON_THE_WAY, pictureOf, type Picture } from './picture';
 import { prune } from './prune';
-import { graphOf, heightOf, portY, shownColumns } from './shape';
 import { layOut } from './layout';
-import { escaped, svgOf } from './svg';
-import { useView } from './view';
+import { graphOf, heightOf, portY, shownColumns } from './shape';
+import { captionOf, coloursOf, type Colours } from './frame';
+import { svgOf } from './svg';
+import { escaped } from './svgText';
+import { useView, type View } from './view';
 
 const table = (dataset: string, distance: number, columns: string[] = ['a', 'b']) => ({
   namespace: 's3://lake', dataset, columns, columnCount: columns.length, distance, columnLineage: true, moreUp: 0, moreDown: 0,
@@ -39,8 +41,11 @@ const around = (column: string | null): Answer<'lineage'> => ({
     { from: 1, to: 2, columns: false, jobs: [{ namespace: 'j', name: 'opaque' }] },
     { from: 1, to: 3, columns: true, jobs: [] },
   ],
-  truncated: false,
+  hidden: 0, truncated: false,
 }); // prettier-ignore
+
+const CAPTION = { title: 'mail in customers', said: 'as of now' };
+const COLOURS = coloursOf(document.documentElement);
 
 const names = (columns: readonly { name: string }[] | undefined) => columns?.map((each) => each.name);
 
@@ -114,7 +119,7 @@ test('the source of a way is not rated by what comes after it, asked with a colu
 test('upstream a picture says masked on the way, on screen and saved, never that a source is masked', async () => {
   const answer = around('a');
   const picture = pictureOf({ ...answer, columns: answer.columns.map((each) => ({ ...each, masked: each.distance < 0 })) });
-  const words = [...svgOf(picture, layOut(graphOf(picture, new Set())), new Set()).matchAll(/>([^<]*masked[^<]*)</g)].map(([, text]) => text);
+  const words = [...svgOf(picture, layOut(graphOf(picture, new Set())), new Set(), CAPTION, COLOURS).matchAll(/>([^<]*masked[^<]*)</g)].map(([, text]) => text);
   expect(words).toEqual([MASKED_ON_THE_WAY]);
   render(<MemoryRouter initialEntries={['/?dataset=mid/y&column=a']}><Listed picture={picture} /></MemoryRouter>);
   fireEvent.click(screen.getByText('What is drawn, as a table'));
@@ -147,17 +152,42 @@ test('edges end at the rows of their columns, at the row that says how many more
 
 test('the map has groups with their counts', () => {
   const node = { id: 'group:a', kind: 'group' as const, namespace: 'a', name: '', datasets: 7, inside: 3 };
-  const map = mapOf({ groups: 'namespace', nodes: [node], edges: [{ from: 'group:a', to: 'group:b', edges: 4, jobs: 1 }], totalCount: 1, truncated: false });
+  const map = mapOf({ groups: 'namespace', nodes: [node], edges: [{ from: 'group:a', to: 'group:b', edges: 4, jobs: 1 }], totalCount: 1, hidden: 0, truncated: false });
   expect([map.tables[0]?.datasets, map.edges[0]?.many]).toEqual([7, 4]);
+});
+
+test('a saved graph has what the screen shows: title, moment, masks, counts, marks, colours and what lines mean', () => {
+  const now = pictureOf(around('a'));
+  const picture = compare({ ...now, tables: now.tables.filter((each) => each.name !== 'end/z'), edges: now.edges.slice(0, 2) }, now);
+  const colours: Colours = { ...COLOURS, bg: '#0d1117', good: '#56d364', dim: '#9da7b3' };
+  const document = new DOMParser().parseFromString(svgOf(picture, layOut(graphOf(picture, new Set())), new Set(), CAPTION, colours), 'image/svg+xml');
+  const words = [...document.querySelectorAll('text')].map((each) => each.textContent);
+  expect(words.slice(0, 2)).toEqual(['mail in customers', 'as of now']);
+  for (const said of ['masks', '+', 'masks: a step that masks', '+ new since the earlier date', 'INDIRECT: it filters, joins, groups or sorts', 'without columns: nobody says which'])
+    expect(words).toContain(said);
+  expect(words).not.toContain('− gone since then');
+  expect(words.some((each) => each.startsWith('new · '))).toBe(true);
+  const masks = [...document.querySelectorAll('path')].find((path) => path.textContent.includes('(masks)'));
+  expect(masks?.getAttribute('stroke')).toBe('#56d364');
+  expect(document.querySelector('rect')?.getAttribute('fill')).toBe('#0d1117');
+  expect(document.querySelectorAll('[class], style')).toHaveLength(0);
+});
+
+test('a caption says what is drawn, of which moment, and against which', () => {
+  const view = { namespace: 's3://lake', dataset: 'a/b', column: 'c', asOf: '2026-03-01T00:00:00Z', since: '2026-02-01T00:00:00Z', every: false, mode: 'any', target: { dataset: '', column: '' } };
+  expect(captionOf(view as View, 'c in a/b', new Date('2026-11-23T10:00:00Z')).said).toBe(
+    's3://lake/a/b · as of 2026-03-01 00:00:00 UTC, saved 2026-11-23 10:00:00 UTC · compared with 2026-02-01 00:00:00 UTC · values, filters, joins and groups',
+  );
 });
 
 test('a saved graph is well-formed XML whatever the names are', () => {
   const hostile = '<img src=x onerror="alert(1)">&\u0000\u202e🦆';
   const answer = { ...around(null), tables: [table(hostile, 0, [hostile]), ...around(null).tables.slice(1)] };
   const picture = pictureOf(answer);
-  const document = new DOMParser().parseFromString(svgOf(picture, layOut(graphOf(picture, new Set())), new Set()), 'image/svg+xml');
+  const document = new DOMParser().parseFromString(svgOf(picture, layOut(graphOf(picture, new Set())), new Set(), CAPTION, COLOURS), 'image/svg+xml');
   expect(document.querySelector('parsererror')).toBeNull();
   expect(document.querySelectorAll('img, script, foreignObject')).toHaveLength(0);
   expect(document.querySelectorAll('path')).toHaveLength(3);
+  expect([...document.querySelectorAll('title')].map((each) => each.textContent).join()).toContain('␀⟨U+202E⟩🦆');
   expect(escaped(`'"<>&`)).toBe('&apos;&quot;&lt;&gt;&amp;');
 });

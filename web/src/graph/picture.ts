@@ -1,5 +1,6 @@
 // What is drawn: tables or groups with columns, and edges between them. Pure: made of the API's answers.
 import type { Answer, Schemas } from '../api/client';
+import { count } from '../parts/format';
 
 export type Change = 'added' | 'removed' | undefined;
 
@@ -88,6 +89,12 @@ export function pictureOf(answer: Around): Picture {
 
 /** How a column says it, in every form in which a picture is shown. */
 export const MASKED_ON_THE_WAY = 'masked on the way';
+
+/** What is written at an edge, empty where nothing is. */
+export function edgeWords(edge: PictureEdge): string {
+  const change = edge.change === 'added' ? '+' : edge.change === 'removed' ? '−' : '';
+  return change + [edge.many > 1 ? count(edge.many) : '', edge.masked ? 'masks' : ''].filter(Boolean).join(' ');
+}
 
 export const tableId = (namespace: string, name: string): string => `dataset:${namespace}/${name}`;
 

@@ -9,11 +9,10 @@ import { collapse } from './collapse';
 import { compare } from './compare';
 import { withJobs } from './jobs';
 import { pathPicture } from './path';
+import { mapAsked } from './mapAsked';
 import { mapOf, pictureOf, type Picture } from './picture';
 import { prune } from './prune';
 import type { View } from './view';
-
-const MAP_NODES = 300;
 
 export interface Drawn {
   picture: Picture | undefined;
@@ -32,16 +31,8 @@ export function useDrawn(view: View): Drawn {
   const around = useQuestion('lineage', view.asked, { enabled: focused && !toTarget });
   const current = useQuestion('lineage', { ...view.asked, asOf: '' }, { enabled: focused && !toTarget });
   const before = useQuestion('lineage', view.earlier, { enabled: focused && !toTarget && view.since !== '' });
-  const map = useQuestion(
-    'graph',
-    { groups: view.group, expand: [...view.opened], limit: MAP_NODES, view: view.every ? 'all' : '', asOf: view.asOf },
-    { enabled: !focused },
-  );
-  const mapBefore = useQuestion(
-    'graph',
-    { groups: view.group, expand: [...view.opened], limit: MAP_NODES, view: view.every ? 'all' : '', asOf: view.since },
-    { enabled: !focused && view.since !== '' },
-  );
+  const map = useQuestion('graph', mapAsked(view, view.asOf), { enabled: !focused });
+  const mapBefore = useQuestion('graph', mapAsked(view, view.since), { enabled: !focused && view.since !== '' });
   const path = useQuestion(
     'path',
     {

@@ -16,7 +16,10 @@ function inWorker(graph: Graph, done: (layout: Layout) => void): void {
   worker ??= new Worker(new URL('./layoutWorker.ts', import.meta.url), { type: 'module' });
   const [asked, turn] = [worker, (turns += 1)];
   const answered = ({ data }: MessageEvent<{ turn: number; layout: Layout }>) => data.turn === turn && ended(data.layout);
-  const failed = () => ended(layOut(graph));
+  const failed = () => {
+    worker = undefined; // the next one tries again
+    ended(layOut(graph));
+  };
   function ended(layout: Layout): void {
     asked.removeEventListener('message', answered);
     asked.removeEventListener('error', failed);

@@ -1,6 +1,7 @@
 // What the lineage page shows, read from its address and changed there.
 import { useMemo } from 'react';
 
+import { granularityOf, type Granularity } from '../parts/granularity';
 import { useAddressState } from '../parts/useAddressState';
 import { LEVELS, type Level } from './collapse';
 import type { Folding } from './fold';
@@ -46,6 +47,8 @@ interface Asked {
   view: string;
   asOf: string;
   limit: number;
+  granularity: Granularity;
+  system: string;
 }
 
 export function useView(): View {
@@ -58,7 +61,10 @@ export function useView(): View {
     const every = state.get('view') === 'all';
     const [asOf, since] = [state.get('asOf'), state.get('since')];
     const view = every ? 'all' : '';
-    const asked = { namespace, dataset, column, up: far('up'), down: far('down'), mode, view, asOf, limit: column ? 5_000 : 2_000 };
+    const asked = {
+      namespace, dataset, column, up: far('up'), down: far('down'), mode, view, asOf, limit: column ? 5_000 : 2_000,
+      granularity: granularityOf(state.get('granularity')), system: state.get('system') === 'true' ? 'true' : '',
+    }; // prettier-ignore
     const [opened, folds, pinned, between] = [state.all('open'), state.all('fold'), state.all('pin'), state.all('between')];
     const pairs = between.flatMap((pair) => pairOf(pair));
     const target = { namespace: state.get('toNamespace'), dataset: state.get('toDataset'), column: state.get('toColumn') };

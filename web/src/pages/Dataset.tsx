@@ -5,11 +5,15 @@ import type { Answer } from '../api/client';
 import { useAddress, useQuestion } from '../api/hooks';
 import { marquez, type Dataset as Described, type Id, type Versions as Listed } from '../api/marquez';
 import { DataTable } from '../parts/DataTable';
+import { useGranularity } from '../parts/granularity';
+import { GranularitySwitch } from '../parts/GranularitySwitch';
 import { Facets } from '../parts/Facets';
 import { time } from '../parts/format';
+import { HealthSection } from '../parts/HealthSection';
 import { to } from '../parts/links';
 import { Chip, ColumnQuestions, JobLink, RunLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
+import { Readers } from '../parts/Readers';
 import { Answered, Empty } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
 import { columnsOf, type ColumnRow } from './columns';
@@ -20,7 +24,8 @@ export function Dataset() {
   const id = { namespace: state.get('namespace'), name: state.get('name') };
   const asked = { namespace: id.namespace, dataset: id.name };
   const described = useAddress<Described>(marquez.dataset(id));
-  const around = useQuestion('lineage', { ...asked, up: 1, down: 1 });
+  const [granularity] = useGranularity();
+  const around = useQuestion('lineage', { ...asked, up: 1, down: 1, granularity, system: 'true' });
   return (
     <Page
       title={id.name}
@@ -31,8 +36,10 @@ export function Dataset() {
         {(dataset) => (
           <>
             <About id={id} dataset={dataset} />
+            <HealthSection asked={asked} />
             <Columns id={id} dataset={dataset} />
             <Answered query={around}>{(answer) => <Jobs answer={answer} />}</Answered>
+            <Readers id={id} />
             <Changes id={id} />
             <Versions id={id} />
             <Section title="Facets"><Facets facets={dataset.facets} /></Section>
@@ -49,7 +56,6 @@ function About({ id, dataset }: { id: Id; dataset: Described }) {
   return (
     <dl className="about">
       {dataset.deleted && <><dt>State</dt><dd><Chip kind="fail">dropped</Chip></dd></>}
-      {dataset.description && <><dt>Description</dt><dd><bdi>{dataset.description}</bdi></dd></>}
       <dt>Tags</dt>
       <dd>{dataset.tags.length ? dataset.tags.map((tag) => <bdi key={tag} className="chip">{tag}</bdi>) : 'none'}</dd>
       <dt>Also called</dt>
@@ -99,7 +105,7 @@ function Jobs({ answer }: { answer: Answer<'lineage'> }) {
     <div className="columns">
       {([['Written by', jobs('to'), 'No reported job writes it.'], ['Read by', jobs('from'), 'No reported job reads it to write another dataset.']] as const).map(
         ([title, found, none]) => (
-          <Section key={title} title={title}>
+          <Section key={title} title={title} tools={title === 'Read by' && <GranularitySwitch />}>
             {found.length ? <ul className="plain">{found.map((job) => <li key={job.namespace + job.name}><JobLink id={job} /></li>)}</ul> : <Empty>{none}</Empty>}
           </Section>
         ),

@@ -1,59 +1,140 @@
-// What changed between two moments: edges of columns that came, went, or changed in being masked.
+// What changed between two moments: edges of columns, and beside lineage what there is and what is said of it.
+import { useState } from 'react';
 import { Link } from 'react-router';
 
 import type { Schemas } from '../api/client';
 import { useQuestion } from '../api/hooks';
 import { DataTable } from '../parts/DataTable';
-import { count, fieldOf, isoOf } from '../parts/format';
+import { Code } from '../parts/Facets';
+import { count, fieldOf, isoOf, time } from '../parts/format';
 import { to } from '../parts/links';
-import { Chip, ColumnLink, JobLink } from '../parts/Names';
-import { Page } from '../parts/Page';
+import { Chip, ColumnLink, DatasetLink, JobLink, RunLink } from '../parts/Names';
+import { Page, Section } from '../parts/Page';
 import { Answered, Empty } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
 
 export function Diff() {
   const state = useAddressState();
-  const from = state.get('from');
-  const until = state.get('to');
-  const query = useQuestion('diff', { from, to: until, limit: 10_000 }, { enabled: from !== '' });
-  const field = (name: string, title: string, value: string) => (
+  const asked = { from: state.get('from'), to: state.get('to'), limit: 10_000 };
+  const isAsked = { enabled: asked.from !== '' };
+  const beside = useQuestion('changes', asked, isAsked);
+  const edges = useQuestion('diff', asked, isAsked);
+  const field = (name: 'from' | 'to', title: string) => (
     <label>
       {title}{' '}
-      <input type="datetime-local" step={1} value={fieldOf(value || null)} onChange={(event) => state.set({ [name]: isoOf(event.target.value) })} />
+      <input type="datetime-local" step={1} value={fieldOf(asked[name] || null)} onChange={(event) => state.set({ [name]: isoOf(event.target.value) })} />
     </label>
   );
   return (
-    <Page title="Changes in lineage" hint="Times are UTC, and those of events." tools={<>{field('from', 'From', from)} {field('to', 'to (now if empty)', until)}</>}>
-      {from === '' ? <Empty>Say from when on. {['1', '7', '30', '365'].map((days) => <Ago key={days} days={Number(days)} />)}</Empty> : (
-        <Answered query={query}>
-          {(answer) => (
-            <>
-              <p className="filters">
-                <Chip kind="added">added</Chip> {count(answer.added)} <Chip kind="removed">removed</Chip> {count(answer.removed)}{' '}
-                <Chip kind="changed">changed</Chip> {count(answer.changed)}
-              </p>
-              <DataTable<Schemas['DiffItem']>
-                name="diff" rows={answer.items} total={answer.totalCount} truncated={answer.truncated} empty="Nothing changed between these moments."
-                columns={[
-                  { id: 'change', title: 'Change', value: (row) => row.change, width: '8rem', show: (row) => <Chip kind={row.change}>{row.change}</Chip> },
-                  { id: 'from', title: 'From', value: (row) => `${row.from.dataset} ${row.from.column ?? ''}`, width: 'minmax(12rem, 3fr)', show: (row) => <ColumnLink column={row.from} /> },
-                  { id: 'to', title: 'To', value: (row) => `${row.to.dataset} ${row.to.column ?? ''}`, width: 'minmax(12rem, 3fr)', show: (row) => <ColumnLink column={row.to} /> },
-                  { id: 'type', title: 'Step', value: (row) => `${row.type}${row.masked ? ', masks' : ''}`.toLowerCase(), width: '9rem' },
-                  { id: 'job', title: 'Job', value: (row) => row.job.name, width: 'minmax(10rem, 2fr)', show: (row) => <JobLink id={row.job} /> },
-                  { id: 'see', title: 'See it', value: () => '', width: '6rem',
-                    show: (row) => <Link to={to.lineage(row.to, { since: from, asOf: until })}>Graph</Link> },
-                ]}
-              />
-            </>
+    <Page title="Changes" hint="Times are UTC, and those of events." tools={<>{field('from', 'From')} {field('to', 'to (now if empty)')}</>}>
+      <Presets />
+      {asked.from === '' ? <Empty>Say from when on.</Empty> : (
+        <>
+          <Section title="Tables, columns, owners, tags, jobs">
+            <Answered query={beside}>{(answer) => <Beside answer={answer} />}</Answered>
+          </Section>
+          {(!edges.error || edges.error.message !== beside.error?.message) && (
+            <Section title="Lineage">
+              <Answered query={edges}>{(answer) => <Edges answer={answer} from={beside.data?.from} until={beside.data?.to} />}</Answered>
+            </Section>
           )}
-        </Answered>
+        </>
       )}
     </Page>
   );
 }
 
+const WORDS = [['last_green', 'the last green run of job'], ['deploy', 'deploy'], ['run', 'run']] as const;
+
+/** Moments by what happened then; the address keeps the word, so that a link means the same tomorrow. */
+function Presets() {
+  const state = useAddressState();
+  const from = state.get('from');
+  const [word = '', ...rest] = from.split(':');
+  const isWord = WORDS.some(([known]) => known === word);
+  const [of, say] = useState(isWord ? rest.join(':') : '');
+  const [chosen, choose] = useState<string>(isWord ? word : 'last_green');
+  const preset = (moment: string, title: string) => (
+    <button key={title} type="button" className="quiet" aria-pressed={from === moment} onClick={() => state.set({ from: moment, to: '' })}>{title}</button>
+  );
+  return (
+    <form
+      className="filters"
+      onSubmit={(event) => {
+        event.preventDefault();
+        state.set({ from: of.trim() ? `${chosen}:${of.trim()}` : chosen, to: '' });
+      }}
+    >
+      Since {preset('yesterday', 'yesterday')} {[7, 30, 365].map((days) => <Ago key={days} days={days} />)} {preset('deploy', 'the newest deploy')}
+      <select aria-label="Since which" value={chosen} onChange={(event) => choose(event.target.value)}>
+        {WORDS.map(([known, title]) => <option key={known} value={known}>{title}</option>)}
+      </select>
+      <input aria-label="Of which" placeholder={chosen === 'deploy' ? 'version or git sha' : chosen === 'run' ? 'run id' : 'job'} value={of} onChange={(event) => say(event.target.value)} />
+      <button type="submit" disabled={!of.trim()}>Show</button>
+    </form>
+  );
+}
+
 function Ago({ days }: { days: number }) {
   const state = useAddressState();
-  const choose = () => state.set({ from: new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 19) + 'Z' });
-  return <button type="button" className="quiet" onClick={choose}>{days === 1 ? 'A day ago' : `${days} days ago`}</button>;
+  const choose = () => state.set({ from: new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 19) + 'Z', to: '' });
+  return <button type="button" className="quiet" onClick={choose}>{days} days ago</button>;
+}
+
+function Beside({ answer }: { answer: Schemas['Changes'] }) {
+  const counts = Object.entries(answer.counts);
+  return (
+    <>
+      <p className="filters">
+        From {time(answer.from)} to {answer.to ? time(answer.to) : 'now'}
+        {counts.map(([thing, many]) => <span key={thing} className="chip">{thing} {count(many)}</span>)}
+      </p>
+      <DataTable<Schemas['ChangeItem']>
+        name="changes" rows={answer.items} total={answer.totalCount} truncated={answer.truncated} empty="Nothing but lineage can have changed between these moments."
+        columns={[
+          { id: 'time', title: 'First said', value: (row) => time(row.time), width: '11rem' },
+          { id: 'change', title: 'Change', value: (row) => row.change, width: '7rem', show: (row) => <Chip kind={row.change}>{row.change}</Chip> },
+          { id: 'thing', title: 'Of', value: (row) => row.thing, width: '6rem' },
+          { id: 'name', title: 'Name', value: (row) => `${row.name}${row.column ? `#${row.column}` : ''}`, width: 'minmax(12rem, 3fr)', show: (row) => <Named row={row} /> },
+          { id: 'before', title: 'Before', value: (row) => row.before, width: 'minmax(8rem, 2fr)', show: (row) => <Said text={row.before} of={row.thing} /> },
+          { id: 'after', title: 'After', value: (row) => row.after, width: 'minmax(8rem, 2fr)', show: (row) => <Said text={row.after} of={row.thing} /> },
+          { id: 'run', title: 'Brought by', value: (row) => row.run, width: 'minmax(10rem, 2fr)',
+            show: (row) => <>{row.job && <JobLink id={row.job} />} {row.run && <RunLink id={row.run} />}</> },
+        ]}
+      />
+    </>
+  );
+}
+
+function Said({ text, of }: { text: string | null; of: string }) {
+  return of === 'sql' && text !== null ? <Code text={text} label="SQL" /> : <bdi>{text}</bdi>;
+}
+
+function Named({ row }: { row: Schemas['ChangeItem'] }) {
+  const id = { namespace: row.namespace, name: row.name };
+  if (row.of === 'job') return <JobLink id={id} />;
+  return row.column === null ? <DatasetLink id={id} /> : <ColumnLink column={{ namespace: row.namespace, dataset: row.name, column: row.column }} />;
+}
+
+function Edges({ answer, from, until }: { answer: Schemas['Diff']; from?: string | undefined; until?: string | null | undefined }) {
+  return (
+    <>
+      <p className="filters">
+        <Chip kind="added">added</Chip> {count(answer.added)} <Chip kind="removed">removed</Chip> {count(answer.removed)}{' '}
+        <Chip kind="changed">changed</Chip> {count(answer.changed)}
+      </p>
+      <DataTable<Schemas['DiffItem']>
+        name="diff" rows={answer.items} total={answer.totalCount} truncated={answer.truncated} empty="No edge changed between these moments."
+        columns={[
+          { id: 'change', title: 'Change', value: (row) => row.change, width: '8rem', show: (row) => <Chip kind={row.change}>{row.change}</Chip> },
+          { id: 'from', title: 'From', value: (row) => `${row.from.dataset} ${row.from.column ?? ''}`, width: 'minmax(12rem, 3fr)', show: (row) => <ColumnLink column={row.from} /> },
+          { id: 'to', title: 'To', value: (row) => `${row.to.dataset} ${row.to.column ?? ''}`, width: 'minmax(12rem, 3fr)', show: (row) => <ColumnLink column={row.to} /> },
+          { id: 'type', title: 'Step', value: (row) => `${row.type}${row.masked ? ', masks' : ''}`.toLowerCase(), width: '9rem' },
+          { id: 'job', title: 'Job', value: (row) => row.job.name, width: 'minmax(10rem, 2fr)', show: (row) => <JobLink id={row.job} /> },
+          { id: 'see', title: 'See it', value: () => '', width: '6rem',
+            show: (row) => <Link to={to.lineage(row.to, { since: from, asOf: until })}>Graph</Link> },
+        ]}
+      />
+    </>
+  );
 }

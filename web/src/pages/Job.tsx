@@ -2,16 +2,19 @@
 import { lazy, Suspense } from 'react';
 
 import { useAddress } from '../api/hooks';
-import { marquez, type Id, type Job as Described, type Runs as Listed } from '../api/marquez';
+import { marquez, stateOf, type Id, type Job as Described, type Runs as Listed } from '../api/marquez';
 import { DataTable } from '../parts/DataTable';
 import { Code, Facets, facetText } from '../parts/Facets';
 import { duration, time } from '../parts/format';
+import { HealthSection } from '../parts/HealthSection';
+import { JobFlow } from '../parts/JobFlow';
 import { Chip, DatasetLink, JobLink, RunLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
 import { Answered, Empty } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
+import { loaded } from '../shell/coming';
 
-const Durations = lazy(() => import('../parts/Durations'));
+const Durations = lazy(() => loaded(() => import('../parts/Durations')));
 
 export function Job() {
   const state = useAddressState();
@@ -25,13 +28,14 @@ export function Job() {
             <dl className="about">
               <dt>Kind</dt><dd>{job.type}</dd>
               {job.parentJobName && <><dt>Part of</dt><dd><JobLink id={{ namespace: id.namespace, name: job.parentJobName }} /></dd></>}
-              {job.description && <><dt>Description</dt><dd><bdi>{job.description}</bdi></dd></>}
               <dt>First and last seen</dt><dd>{time(job.createdAt)} – {time(job.updatedAt)}</dd>
             </dl>
+            <HealthSection asked={{ namespace: id.namespace, job: id.name }} />
             <div className="columns">
               <Datasets title="Reads" ids={job.inputs} />
               <Datasets title="Writes" ids={job.outputs} />
             </div>
+            <JobFlow id={id} />
             <Runs id={id} />
             <Sql facets={job.facets} />
             <Section title="Facets"><Facets facets={job.facets} /></Section>
@@ -68,7 +72,7 @@ function Runs({ id }: { id: Id }) {
             <DataTable
               name="runs" rows={answer.runs} total={answer.totalCount} truncated={answer.truncated} empty="No run of it is known."
               columns={[
-                { id: 'state', title: 'State', value: (row) => row.state, width: '8rem', show: (row) => <Chip kind={row.state}>{row.state}</Chip> },
+                { id: 'state', title: 'State', value: stateOf, width: '8rem', show: (row) => <Chip kind={stateOf(row)}>{stateOf(row)}</Chip> },
                 { id: 'run', title: 'Run', value: (row) => row.id, width: 'minmax(11rem, 1fr)', show: (row) => <RunLink id={row.id} /> },
                 { id: 'started', title: 'Started', value: (row) => time(row.startedAt), width: '11rem' },
                 { id: 'ended', title: 'Ended', value: (row) => time(row.endedAt), width: '11rem' },

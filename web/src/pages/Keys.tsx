@@ -1,18 +1,13 @@
-// Who may post and ask: keys, made and taken back here; and who this browser has signed in as.
+// Who may post and ask: keys, made and taken back here.
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 
-import { key as tabKey, request, type Schemas } from '../api/client';
-import { queryClient, useAddress, useQuestion } from '../api/hooks';
+import { request, type Schemas } from '../api/client';
+import { queryClient, useQuestion } from '../api/hooks';
 import { DataTable } from '../parts/DataTable';
 import { time } from '../parts/format';
 import { Page, Section } from '../parts/Page';
 import { Answered, Failure } from '../parts/States';
-
-interface Me {
-  who: { name: string; roles: string[]; person: boolean } | null;
-  signIn: boolean;
-}
 
 const KEYS = '/api/headwater/v1/keys';
 const ROLES = ['write', 'read', 'admin'];
@@ -25,7 +20,6 @@ export function Keys() {
   const revoke = useMutation({ mutationFn: (id: string) => order(`${KEYS}/${encodeURIComponent(id)}/revoke`), onSuccess: again });
   return (
     <Page title="Keys" hint="Only hashes are kept: a secret is shown once, when its key is made. Who is no admin sees and makes their own.">
-      <Who />
       <Make />
       {revoke.error && <Failure error={revoke.error} />}
       <Answered query={keys}>
@@ -46,20 +40,6 @@ export function Keys() {
         )}
       </Answered>
     </Page>
-  );
-}
-
-function Who() {
-  const me = useAddress<Me>('/auth/me');
-  const leave = useMutation({ mutationFn: () => fetch('/auth/logout', { method: 'POST', headers: { 'x-headwater-session': '1' } }), onSuccess: again });
-  const who = me.data?.who;
-  if (!me.data?.signIn && !who) return null;
-  return (
-    <p>
-      {who ? <>You are <bdi>{who.name}</bdi> with {who.roles.join(', ')}. </> : null}
-      {me.data?.signIn && !who?.person && <a href="/auth/login?to=/keys">Sign in</a>}
-      {who?.person && tabKey.get() === null && <button type="button" className="quiet" onClick={() => leave.mutate()}>Sign out</button>}
-    </p>
   );
 }
 

@@ -9,6 +9,7 @@ import { Legend } from '../graph/Legend';
 import { fold, foldRows } from '../graph/fold';
 import { ColumnPanel, EdgePanel, FoldedPanel, Panel, TablePanel } from '../graph/Panel';
 import type { Picture, PictureEdge, PictureTable } from '../graph/picture';
+import { captionOf, coloursOf } from '../graph/frame';
 import { pngOf, svgOf } from '../graph/svg';
 import { TimeBar, useLifetime, useMoments } from '../graph/TimeBar';
 import { Toolbar } from '../graph/Toolbar';
@@ -17,7 +18,7 @@ import { useDrawn } from '../graph/useDrawn';
 import { useView, type View } from '../graph/view';
 import { WayList } from '../graph/WayList';
 import { headingOf, subtitleOf } from '../graph/words';
-import { download } from '../parts/csv';
+import { download, fileName } from '../parts/csv';
 import { count } from '../parts/format';
 import { shortName, to as linkTo } from '../parts/links';
 import { Page } from '../parts/Page';
@@ -35,17 +36,21 @@ export function Lineage() {
   const moments = view.dataset ? changes : lifetime;
   const openTable = useCallback((id: string) => setOpened((before) => toggled(before, id)), []);
   const acts = useActs(view, openTable, choose);
+  const [unsaved, setUnsaved] = useState<Error>();
   const save = (form: 'svg' | 'png') => {
     if (!laid) return;
-    const svg = svgOf(laid.picture, laid, opened);
-    if (form === 'svg') download('lineage.svg', new Blob([svg], { type: 'image/svg+xml' }));
-    else void pngOf(svg).then((png) => download('lineage.png', png));
+    const [title, now] = [titleOf(view), new Date()];
+    const svg = svgOf(laid.picture, laid, opened, captionOf(view, title, now), coloursOf(document.documentElement));
+    const name = fileName(['lineage', view.dataset && title, view.asOf && `as of ${view.asOf}`], now, form);
+    const content = form === 'svg' ? Promise.resolve(new Blob([svg], { type: 'image/svg+xml' })) : pngOf(svg);
+    content.then((found) => download(name, found)).then(() => setUnsaved(undefined), setUnsaved);
   };
   return (
     <Page title={titleOf(view)} hint={hintOf(view)}>
       <Toolbar view={view} folded={folded} onSave={save} />
       <TimeBar asOf={view.asOf} since={view.since} moments={moments} onChange={view.change} />
       {error && <Failure error={error} />}
+      {unsaved && <Failure error={unsaved} />}
       {stops && <p className="state" role="status">{stops}</p>}
       {picture?.truncated && <p className="state" role="status">There is more than is drawn: look less far, or fold groups.</p>}
       {folded > 0 && <p className="state" role="status">{count(folded)} of {count(whole?.tables.length ?? 0)} tables are folded, so that the others can be read.</p>}

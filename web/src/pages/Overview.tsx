@@ -13,9 +13,11 @@ import { Chip, DatasetLink, JobLink, RunLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
 import { Answered, Empty } from '../parts/States';
 import { BEHIND_S } from '../shell/Behind';
+import { WhileEmpty } from './Connect';
 import { useAddressState } from '../parts/useAddressState';
+import { loaded } from '../shell/coming';
 
-const Bars = lazy(() => import('../parts/Bars'));
+const Bars = lazy(() => loaded(() => import('../parts/Bars')));
 
 const WINDOWS = { '1h': ['Last hour', 3_600], '6h': ['6 hours', 21_600], '24h': ['24 hours', 86_400], '7d': ['7 days', 604_800],
   '365d': ['A year', 31_536_000] } as const; // prettier-ignore
@@ -44,6 +46,7 @@ export function Overview() {
         </label>
       }
     >
+      <WhileEmpty isIdle={query.data !== undefined && sum(query.data.events) === 0} />
       <Answered query={query}>{(answer) => <Figures answer={answer} />}</Answered>
       <LiveFeed />
     </Page>
@@ -120,7 +123,7 @@ function Chart({ title, series, window, empty }: { title: string; series: Record
   );
 }
 
-function Runs({ id, title, runs, empty }: { id: string; title: string; runs: Schemas['RunItem'][]; empty: string }) {
+function Runs({ id, title, runs, empty }: { id: string; title: string; runs: Schemas['OverviewRun'][]; empty: string }) {
   return (
     <div id={id}>
       <Section title={title}>

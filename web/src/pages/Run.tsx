@@ -1,17 +1,19 @@
-// One run: how it fared, which runs' data it read, who read its own, its errors, SQL, facets and events.
+// One run: how it fared, why it failed, its SQL, which runs' data it read, who read its own, facets and events.
 import { Link } from 'react-router';
 
 import { queryText, type Schemas } from '../api/client';
 import { useAddress } from '../api/hooks';
 import { marquez, type Run as Described, type RunFacets } from '../api/marquez';
-import { DataTable } from '../parts/DataTable';
-import { Code, Facets, facetText } from '../parts/Facets';
+import { Code, Facets } from '../parts/Facets';
 import { duration, time } from '../parts/format';
+import { AboutList, NotRefreshed } from '../parts/HealthSection';
 import { Chip, DatasetLink, JobLink, RunLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
+import { RunDetails } from '../parts/RunDetails';
+import { RunTree } from '../parts/RunTree';
 import { Answered, Empty } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
-import { Sql } from './Job';
+import { Failures } from './Failures';
 
 type RunLineage = Schemas['RunLineage'];
 
@@ -21,14 +23,18 @@ export function Run() {
   return (
     <Page title={`Run ${id}`} tools={<Link className="button" to={`/events${queryText({ run: id })}`}>Its events</Link>}>
       <Answered query={lineage}>
-        {({ run, reads, writes, children, truncated }) => (
+        {({ run, errors, failed_tests, sql, about, not_refreshed, reads, writes }) => (
           <>
             <dl className="about">
               <dt>State</dt><dd><Chip kind={run.state}>{run.state}</Chip></dd>
               <dt>Job</dt><dd><JobLink id={run.job} /></dd>
               <dt>Started and ended</dt><dd>{time(run.started)} – {time(run.ended)} {took(run.started, run.ended)}</dd>
-              {run.execution !== run.id && <><dt>Part of run</dt><dd><RunLink id={run.execution} /></dd></>}
             </dl>
+            <AboutList about={about} />
+            <Failures errors={errors} tests={failed_tests} />
+            {not_refreshed.length > 0 && <Section title="What it did not refresh"><NotRefreshed rows={not_refreshed} /></Section>}
+            {sql && <Section title="SQL"><Code text={sql} label="SQL" /></Section>}
+            <RunDetails id={id} />
             <div className="columns">
               <Section title="Reads">
                 {reads.length ? (
@@ -55,28 +61,12 @@ export function Run() {
                 ) : <Empty>Nothing was reported.</Empty>}
               </Section>
             </div>
-            {children.length > 0 && <Children runs={children} truncated={truncated} />}
+            <RunTree id={id} />
             <Said id={id} />
           </>
         )}
       </Answered>
     </Page>
-  );
-}
-
-function Children({ runs, truncated }: { runs: RunLineage['children']; truncated: boolean }) {
-  return (
-    <Section title="Runs that are part of it">
-      <DataTable
-        name="children" rows={runs} total={runs.length} truncated={truncated} empty="None."
-        columns={[
-          { id: 'state', title: 'State', value: (row) => row.state, width: '8rem', show: (row) => <Chip kind={row.state}>{row.state}</Chip> },
-          { id: 'run', title: 'Run', value: (row) => row.id, width: 'minmax(11rem, 1fr)', show: (row) => <RunLink id={row.id} /> },
-          { id: 'job', title: 'Job', value: (row) => row.job.name, width: 'minmax(11rem, 2fr)', show: (row) => <JobLink id={row.job} /> },
-          { id: 'time', title: 'Last event', value: (row) => time(row.time), width: '11rem' },
-        ]}
-      />
-    </Section>
   );
 }
 
@@ -88,14 +78,8 @@ function took(started: string | null, ended: string | null): string {
 function Said({ id }: { id: string }) {
   const run = useAddress<Described>(marquez.run(id));
   const job = useAddress<RunFacets>(`${marquez.run(id)}/facets`, { type: 'job' });
-  const parent = facetText(run.data?.facets, 'parent', 'run', 'runId');
-  const error = facetText(run.data?.facets, 'errorMessage', 'message');
-  const trace = facetText(run.data?.facets, 'errorMessage', 'stackTrace');
   return (
     <>
-      {parent && <dl className="about"><dt>Parent run</dt><dd><RunLink id={parent} /></dd></dl>}
-      {error && <Section title="Error"><Code text={trace ? `${error}\n\n${trace}` : error} label="Error" /></Section>}
-      {job.data && <Sql facets={job.data.facets} />}
       <Section title="Facets of the run"><Answered query={run}>{(found) => <Facets facets={found.facets ?? {}} />}</Answered></Section>
       <Section title="Facets of the job"><Answered query={job}>{(found) => <Facets facets={found.facets} />}</Answered></Section>
     </>

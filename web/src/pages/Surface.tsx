@@ -1,12 +1,13 @@
 // Where personal data, or what else is tagged, can be read, is masked, or may be either.
-import type { Schemas } from '../api/client';
+import { Refused, type Schemas } from '../api/client';
 import { useQuestion } from '../api/hooks';
 import { DataTable } from '../parts/DataTable';
+import { Code } from '../parts/Facets';
 import { count, fieldOf, isoOf, time } from '../parts/format';
 import type { ColumnName } from '../parts/links';
 import { Chip, ColumnLink, JobLink } from '../parts/Names';
-import { Page } from '../parts/Page';
-import { Answered } from '../parts/States';
+import { Page, Section } from '../parts/Page';
+import { Answered, Empty } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
 
 type Item = Schemas['SurfaceItem'];
@@ -19,6 +20,7 @@ export function Surface() {
   const one = { namespace: state.get('namespace'), dataset: state.get('dataset'), column: state.get('column') };
   const query = useQuestion('surface', { ...one, tag: one.dataset ? '' : tag, since: state.get('since'), limit: 10_000 });
   const only = state.get('exposure');
+  const untagged = !one.dataset && query.error instanceof Refused && query.error.status === 404 ? query.error : undefined;
   return (
     <Page
       title="Masking surface"
@@ -33,7 +35,8 @@ export function Surface() {
         </>
       }
     >
-      <Answered query={query}>
+      {untagged && <NoTag tag={tag} others={untagged.nearest} onChoose={(other) => state.set({ tag: other })} />}
+      {!untagged && <Answered query={query}>
         {(answer) => (
           <>
             <div className="filters" role="group" aria-label="Show only">
@@ -60,8 +63,31 @@ export function Surface() {
             />
           </>
         )}
-      </Answered>
+      </Answered>}
     </Page>
+  );
+}
+
+const TAGS = `version: 1
+tags:
+  - dataset: "*"
+    column: "*email*"
+    tag: pii
+`;
+
+/** Not a fault: nothing has this tag; which tags there are, or how one tags. */
+function NoTag({ tag, others, onChoose }: { tag: string; others: readonly string[]; onChoose: (tag: string) => void }) {
+  return (
+    <Section title="Nothing has this tag">
+      <Empty>No column and no dataset is tagged <bdi className="strong">{tag}</bdi>.</Empty>
+      {others.length > 0 && (
+        <p className="filters">
+          Tags that there are: {others.map((other) => <button key={other} type="button" onClick={() => onChoose(other)}><bdi>{other}</bdi></button>)}
+        </p>
+      )}
+      <Empty>A producer tags by the facet <code>tags</code> of a dataset; you do in <code>tags.yaml</code> in the folder of your rules, which is taken up within a second:</Empty>
+      <Code text={TAGS} label="An example of tags.yaml" />
+    </Section>
   );
 }
 

@@ -1,7 +1,7 @@
 // Counts over time as stacked bars; the table of numbers is beside it for who does not see the bars.
 import { Bar, BarChart, CartesianGrid, Legend, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts';
 
-import { time } from './format';
+import { tick, time } from './format';
 
 interface Props {
   label: string;
@@ -10,9 +10,10 @@ interface Props {
   bucketSeconds: number;
 }
 
-const COLOURS: Record<string, string> = {
-  COMPLETE: 'var(--good)', FAIL: 'var(--bad)', ABORT: 'var(--warn)', RUNNING: 'var(--accent)', events: 'var(--accent)',
-}; // prettier-ignore
+// a Map: a name may be `__proto__`, and what it found in an object would be frozen by the chart, the prototype of all objects
+const COLOURS = new Map([
+  ['COMPLETE', 'var(--good)'], ['FAIL', 'var(--bad)'], ['ABORT', 'var(--warn)'], ['RUNNING', 'var(--accent)'], ['events', 'var(--accent)'],
+]); // prettier-ignore
 const MORE = ['var(--c1)', 'var(--c2)', 'var(--c3)', 'var(--c4)', 'var(--c5)'];
 
 export default function Bars({ label, series, from, bucketSeconds }: Props) {
@@ -28,12 +29,12 @@ export default function Bars({ label, series, from, bucketSeconds }: Props) {
       <ResponsiveContainer width="100%" height={150}>
         <BarChart data={rows} accessibilityLayer={false} margin={{ left: -20, right: 4, top: 4 }} barCategoryGap={1}>
           <CartesianGrid vertical={false} stroke="var(--line)" />
-          <XAxis dataKey="at" tickFormatter={(text: string) => text.slice(11, 16)} minTickGap={40} stroke="var(--dim)" fontSize={11} />
+          <XAxis dataKey="at" tickFormatter={(text: string) => tick(text, rows.length * bucketSeconds)} minTickGap={40} stroke="var(--dim)" fontSize={11} />
           <YAxis allowDecimals={false} stroke="var(--dim)" fontSize={11} />
           <Tooltip contentStyle={{ background: 'var(--panel)', borderColor: 'var(--line)', color: 'var(--text)' }} cursor={{ fill: 'var(--hover)' }} />
           {names.length > 1 && <Legend iconSize={9} />}
           {names.map((name, at) => (
-            <Bar key={name} dataKey={name} stackId="all" isAnimationActive={false} fill={COLOURS[name] ?? MORE[at % MORE.length] ?? 'var(--c1)'} />
+            <Bar key={name} dataKey={name} stackId="all" isAnimationActive={false} fill={COLOURS.get(name) ?? MORE[at % MORE.length] ?? 'var(--c1)'} />
           ))}
         </BarChart>
       </ResponsiveContainer>

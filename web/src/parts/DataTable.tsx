@@ -6,8 +6,9 @@ import {
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useRef, useState, type ReactNode } from 'react';
 
-import { csv, download } from './csv';
+import { csv, download, fileName } from './csv';
 import { count } from './format';
+import { titleNow } from './Page';
 import { Empty } from './States';
 
 export interface TableColumn<T> {
@@ -49,7 +50,7 @@ export function DataTable<T>({ name, rows, columns, empty, total, truncated }: P
   const shown = table.getRowModel().rows;
   const save = () => {
     const lines = shown.map((row) => columns.map((column) => column.value(row.original)));
-    download(`${name}.csv`, new Blob([csv([columns.map((each) => each.title), ...lines])], { type: 'text/csv' }));
+    download(fileName([titleNow(), name], new Date(), 'csv'), new Blob([csv([columns.map((each) => each.title), ...lines])], { type: 'text/csv' }));
   };
   if (!rows.length) return <Empty>{empty}</Empty>;
   return (

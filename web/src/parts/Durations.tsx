@@ -1,20 +1,25 @@
 // How long each run of a job took, by its state.
 import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts';
 
-import type { Run } from '../api/marquez';
-import { duration, time } from './format';
+import { stateOf, type Run } from '../api/marquez';
+import { duration, tick, time } from './format';
 
-const COLOURS: Record<string, string> = { COMPLETED: 'var(--good)', FAILED: 'var(--bad)', ABORTED: 'var(--warn)' };
+const COLOURS = new Map([['COMPLETE', 'var(--good)'], ['FAIL', 'var(--bad)'], ['ABORT', 'var(--warn)']]);
 
 export default function Durations({ runs }: { runs: readonly Run[] }) {
-  const rows = [...runs].reverse().map((run) => ({ at: time(run.startedAt), took: run.durationMs ?? 0, state: run.state, fill: COLOURS[run.state] ?? 'var(--accent)' }));
-  const failed = rows.filter((row) => row.state === 'FAILED').length;
+  const rows = [...runs].reverse().map((run) => {
+    const state = stateOf(run);
+    return { at: time(run.startedAt), took: run.durationMs ?? 0, state, fill: COLOURS.get(state) ?? 'var(--accent)' };
+  });
+  const failed = rows.filter((row) => row.state === 'FAIL').length;
+  const begun = runs.flatMap((run) => (run.startedAt ? [Date.parse(run.startedAt)] : []));
+  const span = (Math.max(...begun) - Math.min(...begun)) / 1_000;
   return (
     <figure className="chart" aria-label={`Duration of the newest ${rows.length} runs, ${failed} failed`}>
       <ResponsiveContainer width="100%" height={150}>
         <BarChart data={rows} accessibilityLayer={false} margin={{ left: 0, right: 4, top: 4 }} barCategoryGap={1}>
           <CartesianGrid vertical={false} stroke="var(--line)" />
-          <XAxis dataKey="at" tickFormatter={(text: string) => text.slice(5, 16)} minTickGap={50} stroke="var(--dim)" fontSize={11} />
+          <XAxis dataKey="at" tickFormatter={(text: string) => tick(text, span)} minTickGap={50} stroke="var(--dim)" fontSize={11} />
           <YAxis tickFormatter={(value: number) => duration(value)} stroke="var(--dim)" fontSize={11} width={70} />
           <Tooltip
             formatter={(value, _, item) => [duration(Number(value)), (item.payload as { state: string }).state]}

@@ -10,7 +10,7 @@ export function Failure({ error }: { error: Error }) {
   return (
     <div className="state failure" role="alert">
       <strong><bdi>{error.message}</bdi></strong> <span>{fix}</span>
-      {error instanceof Refused && error.status === 403 && <> <button type="button" onClick={key.ask}>Give another key</button></>}
+      {error instanceof Refused && (error.status === 401 || error.status === 403) && <> <button type="button" onClick={() => key.ask(`${error.message} ${error.fix}`)}>Give another key</button></>}
       {nearest.length > 0 && (
         <p>
           Near it: {nearest.map((name) => <bdi key={name} className="chip">{name}</bdi>)}

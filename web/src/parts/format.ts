@@ -13,6 +13,14 @@ export function time(text: string | null | undefined): string {
   return moment && !Number.isNaN(moment.getTime()) ? TIME.format(moment).replace(', ', ' ') : '';
 }
 
+const DAY_S = 86_400;
+
+/** How an axis names a moment that `time` wrote: as exactly as its span (s) has room for. */
+export function tick(moment: string, span: number): string {
+  if (span <= DAY_S) return moment.slice(11, 16);
+  return span <= 14 * DAY_S ? moment.slice(5, 16) : moment.slice(0, 10);
+}
+
 /** A span of time by its two largest units: `350 ms`, `2 min 5 s`, `3 d 4 h`. */
 export function duration(milliseconds: number | null | undefined): string {
   if (milliseconds === null || milliseconds === undefined) return '';
@@ -28,6 +36,12 @@ export function duration(milliseconds: number | null | undefined): string {
     if (parts.length === 2) break;
   }
   return parts.filter(Boolean).join(' ');
+}
+
+/** A size by its largest unit of 1,000: `9 B`, `1.2 MB`. */
+export function bytes(value: number): string {
+  const step = value < 1_000 ? 0 : Math.min(5, Math.floor(Math.log10(value) / 3));
+  return `${(value / 1_000 ** step).toFixed(step ? 1 : 0).replace(/\.0$/, '')} ${['B', 'kB', 'MB', 'GB', 'TB', 'PB'][step] ?? ''}`;
 }
 
 /** What a `datetime-local` field holds, read as UTC; empty for what is no time. */

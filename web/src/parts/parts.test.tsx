@@ -2,14 +2,14 @@ import { fireEvent, render, screen } from '@testing-library/react';
 import { MemoryRouter } from 'react-router';
 import { expect, test, vi } from 'vitest';
 
-import { key, mayPass, queryText, Refused, Unreachable } from '../api/client';
+import { key, mayPass, queryText, Refused, request, Unreachable } from '../api/client';
 import { Feed } from '../api/feed';
 import { aliasesOf } from '../pages/aliases';
 import { columnsOf } from '../pages/columns';
 import { address, recent, remember, type Found } from '../shell/found';
 import { csv } from './csv';
 import { facetText } from './Facets';
-import { duration, fieldOf, isoOf, time } from './format';
+import { duration, fieldOf, isoOf, tick, time } from './format';
 import { shortName, to } from './links';
 import { DatasetLink } from './Names';
 import { Failure } from './States';
@@ -25,6 +25,10 @@ test('times are shown in UTC, and nothing where there is none', () => {
   expect([time(null), time('never')]).toEqual(['', '']);
   expect(isoOf(fieldOf('2026-03-01T12:00:20Z'))).toBe('2026-03-01T12:00:20.000Z');
   expect([isoOf(''), isoOf('x'), fieldOf(null), fieldOf('yesterday')]).toEqual(['', '', '', '']);
+});
+
+test('an axis over an hour has hours, over a week days and hours, over a year days', () => {
+  expect([3_600, 604_800, 31_536_000].map((span) => tick('2026-03-01 12:00:20', span))).toEqual(['12:00', '03-01 12:00', '2026-03-01']);
 });
 
 test('CSV quotes what must be quoted and runs no formula', () => {
@@ -122,11 +126,29 @@ test('a text inside facets is found, and undefined where there is none', () => {
   expect([facetText({ sql: 'x' }, 'sql', 'query'), facetText(undefined, 'sql')]).toEqual([undefined, undefined]);
 });
 
-test('who may not give an order can give another key, or leave it', () => {
-  render(<Failure error={new Refused(403, 'Key viewer has not the role admin.', 'Use another key.')} />);
-  expect(key.wanted()).toBe('');
+test('who may not ask or order can give another key, or leave it', () => {
+  render(<Failure error={new Refused(403, "Key 'loader' may not read.", 'Use a key with the role `read`.')} />);
+  expect(key.wanted()).toBe(null);
   fireEvent.click(screen.getByRole('button', { name: 'Give another key' }));
-  expect(key.wanted()).toBe('admin');
+  expect(key.wanted()).toEqual({ why: "Key 'loader' may not read. Use a key with the role `read`." });
   key.leave();
-  expect(key.wanted()).toBe('');
+  expect(key.wanted()).toBe(null);
+});
+
+test('another key is told of, and a question that was left comes back with it only', async () => {
+  const refused = () => request('/x').catch(() => undefined);
+  vi.stubGlobal('fetch', () => Promise.resolve(Response.json({}, { status: 401 })));
+  const told = vi.fn();
+  const unheard = key.whenChanged(told);
+  key.set('one');
+  await refused();
+  expect(key.wanted()).not.toBe(null);
+  key.leave();
+  await refused();
+  expect([key.wanted(), key.get()]).toEqual([null, 'one']);
+  key.forget();
+  await refused();
+  expect([key.wanted()?.why, key.get(), told.mock.calls.length]).toEqual(['Headwater has keys.', null, 2]);
+  key.leave();
+  unheard();
 });

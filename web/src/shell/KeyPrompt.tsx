@@ -1,39 +1,50 @@
-// Headwater has keys: ask for one, keep it while the tab lives, ask again for all that was refused.
+// Who one is here, and another key: kept while the tab lives; all that was refused is asked for again.
 import { useState } from 'react';
 import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components';
 
 import { key } from '../api/client';
-import { queryClient, useAddress } from '../api/hooks';
+import { queryClient } from '../api/hooks';
+import { useMe } from '../api/me';
 
-export default function KeyPrompt() {
+/** why: what was refused, and what for. */
+export default function KeyPrompt({ why }: { why: string }) {
   const [value, setValue] = useState('');
-  const role = key.wanted();
-  const me = useAddress<{ signIn: boolean }>('/auth/me');
-  const wrong = role === 'read' && key.get() !== null;
+  const { data: me } = useMe();
+  const change = (how: () => void) => {
+    how();
+    void queryClient.resetQueries();
+  };
   return (
-    <ModalOverlay isOpen className="overlay">
+    <ModalOverlay isOpen isDismissable onOpenChange={(isOpen) => !isOpen && key.leave()} className="overlay">
       <Modal className="modal small">
         <Dialog>
-          <Heading slot="title">A key is needed</Heading>
+          <Heading slot="title">Key</Heading>
+          <p>{me?.who ? <>You are <bdi className="strong">{me.who.name}</bdi> with the {me.who.roles.length > 1 ? 'roles' : 'role'} {me.who.roles.join(', ')}.</> : 'You are nobody here yet.'}</p>
+          <p>{why}</p>
           <form
             onSubmit={(event) => {
               event.preventDefault();
-              key.set(value.trim());
-              void queryClient.resetQueries();
+              change(() => key.set(value.trim()));
             }}
           >
-            <p>{wrong ? 'That key was not taken. ' : ''}Give a key with the role <code>{role}</code>. It stays in this tab only.</p>
             <label>
-              Key{' '}
+              {key.get() ? 'Another key' : 'Key'}{' '}
               {/* eslint-disable-next-line jsx-a11y/no-autofocus -- the one thing to do in a dialog */}
               <input type="password" autoFocus autoComplete="current-password" value={value} onChange={(event) => setValue(event.target.value)} />
             </label>{' '}
             <button type="submit" disabled={!value.trim()}>Use it</button>
-            {me.data?.signIn && <a href={`/auth/login?to=${encodeURIComponent(location.pathname + location.search)}`}>Sign in instead</a>}
-            {role === 'admin' && <button type="button" className="quiet" onClick={key.leave}>Leave it</button>}
+            <p className="hint">It stays in this tab only. This page needs the role <code>read</code>; orders need <code>admin</code>.</p>
           </form>
+          <div className="tools">
+            {key.get() !== null && <button type="button" onClick={() => change(key.forget)}>Forget the key</button>}
+            {me?.signIn && !me.who?.person && <a className="button" href={`/auth/login?to=${encodeURIComponent(location.pathname + location.search)}`}>Sign in</a>}
+            {me?.who?.person && key.get() === null && <button type="button" onClick={() => void signOut().then(() => change(key.forget))}>Sign out</button>}
+            <button type="button" className="quiet" onClick={key.leave}>Close</button>
+          </div>
         </Dialog>
       </Modal>
     </ModalOverlay>
   );
 }
+
+const signOut = () => fetch('/auth/logout', { method: 'POST', headers: { 'x-headwater-session': '1' } });

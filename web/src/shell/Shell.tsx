@@ -5,16 +5,19 @@ import { NavLink, Outlet, ScrollRestoration, useLocation } from 'react-router';
 import { key } from '../api/client';
 import { useLiveState, type LiveState } from '../api/live';
 import { Loading } from '../parts/States';
+import { Account } from './Account';
 import { Behind } from './Behind';
+import { loaded } from './coming';
+import { PageNotice } from './Notice';
 import { useTheme } from './theme';
 
-const Search = lazy(() => import('./Search'));
-const KeyPrompt = lazy(() => import('./KeyPrompt'));
+const Search = lazy(() => loaded(() => import('./Search')));
+const KeyPrompt = lazy(() => loaded(() => import('./KeyPrompt')));
 
 const PAGES = [
   ['/', 'Overview'], ['/lineage', 'Lineage'], ['/surface', 'Masking surface'], ['/unused', 'Unused columns'],
-  ['/diff', 'Changes'], ['/coverage', 'Coverage'], ['/events', 'Events'], ['/rejected', 'Rejected'],
-  ['/unreported', 'Not reported'],
+  ['/diff', 'Changes'], ['/health', 'Health'], ['/coverage', 'Coverage'], ['/events', 'Events'], ['/rejected', 'Rejected'],
+  ['/unreported', 'Not reported'], ['/connect', 'Connect'],
   ['/sinks', 'Sinks'], ['/keys', 'Keys'], ['/settings', 'Settings'],
 ] as const; // prettier-ignore
 
@@ -23,6 +26,7 @@ const SAID: Record<LiveState, string> = {
   live: 'Live',
   away: 'Headwater does not answer; trying again',
   polling: 'Asking every 10 s',
+  refused: 'Not live: the key may not listen',
 };
 
 export function Shell() {
@@ -33,6 +37,7 @@ export function Shell() {
       <a className="skip" href="#main">Skip to the page</a>
       <Top onSearch={() => setSearching(true)} />
       <main id="main" className="main" tabIndex={-1}>
+        <PageNotice />
         <Suspense fallback={<Loading />}>
           <Outlet />
         </Suspense>
@@ -69,6 +74,7 @@ function Top({ onSearch }: { onSearch: () => void }) {
       </button>
       <Behind />
       <LiveMark />
+      <Account />
       <button type="button" className="quiet" onClick={turn} aria-label={`Use ${theme === 'dark' ? 'light' : 'dark'} colours`}>
         <span aria-hidden="true">{theme === 'dark' ? '☀' : '☾'}</span>
       </button>
@@ -87,7 +93,7 @@ function LiveMark() {
 
 function KeyWanted() {
   const wanted = useSyncExternalStore(key.subscribe, key.wanted);
-  return wanted ? <KeyPrompt /> : null;
+  return wanted ? <KeyPrompt why={wanted.why} /> : null;
 }
 
 /** Ctrl-K from anywhere; `/` where nothing is being typed. */

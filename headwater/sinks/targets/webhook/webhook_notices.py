@@ -6,15 +6,15 @@ from typing import Any, Literal
 
 import msgspec
 
-from headwater.events.decode import repair_surrogates
-from headwater.events.rule_facets import text_at
+from headwater.events.decode import decode, repair_surrogates
+from headwater.events.error_facets import errors_in
 from headwater.events.times import iso, parse_time
 from headwater.events.wire import WireEvent, read_wire_event
 from headwater.lake.schema_changes import SchemaChange
 from headwater.lineage.runs.lost_runs import LOST_AFTER_US
 from headwater.lineage.runs.sent_facets import run_facets
 from headwater.sinks.contract.sink_shape import SinkEvent, run_of
-from headwater.sinks.merging.merged_event import MergedEvent, facet
+from headwater.sinks.merging.merged_event import MergedEvent
 from headwater.sinks.targets.webhook.exposed_columns import ExposedColumn
 from headwater.sinks.targets.webhook.unreported_notice import unreported_about, unreported_data
 
@@ -29,7 +29,8 @@ _DATASETS, _COLUMNS = 20, 100
 def run_failed(event: SinkEvent) -> bytes:
     """Return the notice of an event FAIL or ABORT; a run that says so twice gives one id."""
     wire = _read(event)
-    message = text_at(facet(run_facets(wire), "errorMessage"), "message")
+    errors = errors_in({name: decode(bytes(text)) for name, text in run_facets(wire).items()})
+    message = next((each.message for each in errors if each.of == "run"), None)
     data = _run(event) | {"state": event.head.state} | ({"message": message[:_LONGEST]} if message else {})
     return _notice("run.failed", f"{run_of(event.head)} {event.head.state}", _sent_us(wire, event), data)
 

@@ -1,0 +1,99 @@
+"""What `health` costs: 20,000 tables with 12 daily writes each, and a job with a long history; CPU seconds.
+
+python -m bench.health [TABLES [RUNS]]
+"""
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from headwater.events.position import Source
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.writing.indexer import Indexer
+from headwater.lake.bronze_follower import BronzeEvent
+from headwater.lineage.names.canonical_names import default_rules
+from headwater.lineage.rules.user_rules import UserRules
+from headwater.lineage.time.as_of import View
+from headwater.lineage.time.snapshot import as_said
+from headwater.questions.health_lists import health_of_dataset, health_of_job, health_of_shown, unhealthy
+from headwater.questions.subjects import Subject
+
+_WRITES, _DAY, _MINUTE, _START, _LATE = 12, 86_400, 60, 1_780_000_000, 50
+"""Of every _LATE tables one is late."""
+
+
+def main(tables: int = 20_000, runs: int = 200_000) -> None:
+    """Build the index, then ask."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "index.sqlite"
+        indexer = Indexer(path, default_rules())
+        done = 1
+        events = _events(tables, runs)
+        while some := list(islice(events, 5_000)):
+            bodies = {done + at: json.dumps(event) for at, event in enumerate(some)}
+            batch = [BronzeEvent(f"{number:032x}", 2 * 10**15 + number, number, None) for number in bodies]
+            read = partial(_bodies, bodies)
+            indexer.add(Source("local", "1", "0"), done + len(some), batch, read)
+            done += len(some)
+        indexer.close()
+        live = LiveGraph(path, as_said)
+        here = View(live, live.counted(), UserRules(default_rules()))
+        now_us = (_START + _WRITES * _DAY) * 1_000_000
+        shown = tuple(json.dumps(["dataset", "s3://bench", f"t{number:06d}"]) for number in range(100))
+        _measure("all that is not well", lambda: unhealthy(here, live, now_us, None, 1_000))
+        _measure("one dataset", lambda: health_of_dataset(here, live, Subject("s3://bench", "t000123"), now_us, 100))
+        _measure("100 that are drawn", lambda: health_of_shown(here, live, shown, now_us))
+        _measure(f"a job of {runs:,} runs", lambda: health_of_job(here, live, ("b", "often"), now_us, 100))
+        _measure("its table", lambda: health_of_dataset(here, live, Subject("s3://bench", "often"), now_us, 100))
+
+
+def _bodies(bodies: dict[int, str], asked: Collection[int]) -> dict[int, str]:
+    return {number: bodies[number] for number in asked}
+
+
+def _measure(what: str, ask: Callable[[], Any]) -> None:
+    costs = []
+    for _ in range(3):
+        began = time.process_time()
+        found = ask()
+        costs.append(time.process_time() - began)
+    print(f"{what}: {min(costs):.4f} s, {len(found.items)} items")
+
+
+def _events(tables: int, runs: int) -> Iterator[dict[str, Any]]:
+    number = iter(range(1, 1 << 40))
+    for write in range(_WRITES):
+        for table in range(tables):
+            if table % _LATE or write < _WRITES - 2:
+                at = _START + write * _DAY + table % 3_600
+                yield _event(
+                    next(number), at, f"load_{table}", f"t{table:06d}", [f"t{table // 3:06d}"] if table else []
+                )
+    for run in range(runs):
+        yield _event(
+            next(number), _START + (_WRITES * _DAY - runs * _MINUTE) + run * _MINUTE, "often", "often", ["t000000"]
+        )
+
+
+def _event(number: int, at: int, job: str, output: str, reads: Iterable[str]) -> dict[str, Any]:
+    return {
+        "eventTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at)),
+        "eventType": "COMPLETE",
+        "producer": "https://example.org/bench",
+        "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
+        "run": {"runId": str(UUID(int=number))},
+        "job": {"namespace": "b", "name": job},
+        "inputs": [{"namespace": "s3://bench", "name": name} for name in reads],
+        "outputs": [{"namespace": "s3://bench", "name": output}],
+    }
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

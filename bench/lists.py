@@ -1,0 +1,86 @@
+"""Lists of datasets, jobs and runs: what a page costs, sorted by each column, on 20,000 datasets and 200,000 runs.
+
+`python -m bench.lists`: CPU of an answer where the index has taken events since the last one, and where it has not.
+"""
+
+import json
+import random
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from bench.figures import Figure, show
+from bench.generate import generate
+from bench.lineage import parse
+from headwater.index.reading.view_opener import ViewOpener
+from headwater.lineage.time.as_of import AsOf
+from headwater.questions import declared
+from headwater.questions.declaring import Question
+from headwater.runtime.folders import prepare_folder
+from headwater.runtime.indexes import open_view_opener
+from headwater.settings import load_settings
+
+JOBS, RUNS = 13_400, 200_000
+GOAL_MS = 300
+ASKED: tuple[tuple[Question, dict[str, str]], ...] = (
+    *((declared.datasets, {"sort": sort}) for sort in ("name", "-last_written", "owners", "columns", "state")),
+    (declared.datasets, {"tag": "pii", "state": "FAIL", "text": "silver"}),
+    *((declared.listed_jobs, {"sort": sort}) for sort in ("name", "-started", "-duration", "integration")),
+    *((declared.listed_runs, {"sort": sort}) for sort in ("-time", "-duration", "job", "state", "id")),
+    (declared.listed_runs, {"state": "FAIL"}),
+    (declared.listed_runs, {"namespace": "team_3", "text": "job_01"}),
+)
+
+
+def events(jobs: int, runs: int) -> Iterator[bytes]:
+    """Yield the end of each run: every job writes a table of its own; some tables have owners and tags."""
+    chance = random.Random(3)
+    for number, body in enumerate(generate(2 * runs, 8, jobs=jobs)):
+        if number % 2 == 0:
+            continue
+        event, job = json.loads(body), (number // 2) % jobs
+        event["eventType"] = "FAIL" if chance.random() < 0.05 else "COMPLETE"
+        event["job"]["namespace"] = f"team_{job % 12}"
+        told: dict[str, Any] = event["outputs"][0]["facets"]
+        own = {"_producer": event["producer"], "_schemaURL": "https://openlineage.io/spec/facets/1-0-0/Of.json"}
+        told["ownership"] = {**own, "owners": [{"name": f"team:{job % 40}"}]}
+        told["tags"] = {**own, "tags": [{"key": "pii", "value": str(job % 7 == 0).lower()}]}
+        yield json.dumps(event).encode()
+
+
+def run(jobs: int = JOBS, runs: int = RUNS, folder: Path | None = None) -> list[Figure]:
+    """Build the index, then ask each list: the first time, and with what it keeps until the next events."""
+    with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name:
+        settings = load_settings({"data": folder or Path(name)}, environment={})[0]
+        there = prepare_folder(settings)
+        if not any((there / "log").glob("*.sqlite")):
+            parse(there, events(jobs, runs))
+        open_views = open_view_opener(settings, there)
+        with open_views.look(AsOf()) as here:
+            here.snapshot.tags()
+        found = [figure for question, asked in ASKED for figure in _asked(open_views, question, asked)]
+        open_views.close()
+        return found
+
+
+def _asked(open_views: ViewOpener, question: Question, asked: dict[str, str]) -> Iterator[Figure]:
+    sources = SimpleNamespace(open_views=open_views)
+    spent: list[float] = []
+    open_views.now(lambda live, _: live.forget())
+    for _ in range(3):
+        began = time.process_time()
+        answer = question.ask(sources, {**asked, "limit": "100"})
+        spent.append((time.process_time() - began) * 1000)
+    began = time.process_time()
+    behind = question.ask(sources, {**asked, "limit": "100", "cursor": answer.next or ""})
+    spent.append((time.process_time() - began) * 1000)
+    called = " ".join(f"{name}={value}" for name, value in asked.items())
+    yield Figure(f"{question.path} {called} ({answer.totalCount:,}): CPU after new events", spent[0], "ms", GOAL_MS)
+    yield Figure(f"  again; page 2 {len(behind.items)} rows: {spent[3]:.0f} ms", min(spent[1:3]), "ms")
+
+
+if __name__ == "__main__":
+    show("Lists", run())

@@ -1,0 +1,88 @@
+"""What facets say of an error: of a run that failed, of lineage that could not be extracted, of tests that failed.
+
+OpenLineage has `errorMessage`; Spark's listener sends `spark.exception` instead, other producers facets of their own.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+from headwater.events.rule_facets import text_at
+from headwater.events.stack_traces import Raised, causes
+
+ASSERTIONS = "dataQualityAssertions"
+
+_KNOWN = ("errorMessage", "spark.exception")
+"""Looked at first; of any other facet its members tell."""
+_MESSAGES = ("message", "errorMessage", "error", "exception", "reason")
+_TRACES = ("stackTrace", "stacktrace", "stack_trace", "traceback", "exception")
+_WORDS = ("error", "exception", "failure")
+"""In a facet's name they make its `message` that of an error."""
+
+
+class ToldError(NamedTuple):
+    """An error by one facet; task: of an extraction, what could not be read.
+
+    of: what failed, the run itself or only the extraction of its lineage; causes: the first cause first.
+    """
+
+    of: Literal["run", "extraction"]
+    facet: str
+    message: str
+    causes: list[Raised]
+    task: str | None = None
+
+
+class ToldTest(NamedTuple):
+    """A test that failed, as its facet describes it; column: of a dataset's."""
+
+    facet: str
+    name: str
+    column: str | None
+    severity: str | None
+    description: str | None
+    expected: str | None
+    actual: str | None
+
+
+def errors_in(facets: Mapping[str, Any]) -> list[ToldError]:
+    """Return what the facets of a run, decoded, say of errors: OpenLineage's own and Spark's first, then by name."""
+    found = [each for name, facet in facets.items() if isinstance(facet, dict) for each in _errors(name, facet)]
+    rank = {name: at for at, name in enumerate(_KNOWN)}
+    return sorted(found, key=lambda each: (each.of != "run", rank.get(each.facet, len(rank)), each.facet))
+
+
+def failed_tests(facet: str, value: Any) -> list[ToldTest]:
+    """Return the tests that failed by the run facet `test` or an assertions facet of a dataset."""
+    listed = (value.get("tests") or value.get("assertions") or ()) if isinstance(value, dict) else ()
+    return [
+        ToldTest(
+            facet, text_at(each, "name") or text_at(each, "assertion") or text_at(each, "type") or "unnamed",
+            *(text_at(each, name) for name in ("column", "severity", "description", "expected", "actual")),
+        )
+        for each in (listed if isinstance(listed, list) else ())
+        if isinstance(each, dict) and (each.get("success") is False or each.get("status") == "fail")
+    ]  # fmt: skip
+
+
+def _errors(name: str, facet: Mapping[str, Any]) -> Iterator[ToldError]:
+    if name == "extractionError":
+        listed = facet.get("errors")
+        for each in listed if isinstance(listed, list) else ():
+            message, trace = text_at(each, "errorMessage"), text_at(each, "stackTrace")
+            if message or trace:
+                yield _told("extraction", name, message, trace, text_at(each, "task"))
+        return
+    inner: Mapping[str, Any] = next((facet[word] for word in _MESSAGES if isinstance(facet.get(word), dict)), {})
+    traces = [text for of in (facet, inner) for word in _TRACES if (text := text_at(of, word))]
+    named = any(word in name.casefold() for word in _WORDS)
+    words = _MESSAGES if traces or inner or named else ("errorMessage", "error", "exception")
+    messages = [text for of in (facet, inner) for word in words if (text := text_at(of, word))]
+    if messages or traces:
+        yield _told("run", name, messages[0] if messages else None, traces[0] if traces else None)
+
+
+def _told(
+    of: Literal["run", "extraction"], facet: str, message: str | None, trace: str | None, task: str | None = None
+) -> ToldError:
+    found = causes(trace or "") or causes(message or "")
+    return ToldError(of, facet, message or (trace or "").partition("\n")[0], found, task)

@@ -1,0 +1,207 @@
+"""What the index knows of a stretch of time beside lineage: schemas, tags, facets, what came and was dropped.
+
+All of it is looked up by what was said within the stretch, so that its cost is that of what changed, and of one pass
+over the tables of mentions.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from functools import cache
+from typing import NamedTuple
+
+from headwater.index.reading.described import set_from
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.stored.catalog_tables import DATASET, JOB
+from headwater.index.stored.tag_table import TagTable
+from headwater.index.writing.announced_changes import NAMESPACE
+from headwater.lineage.edges.schema_history import SeenSchema
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.tags import TagsFacet, tagged
+from headwater.lineage.runs.newest_first import Order
+
+_LOOKED_AT = 200
+"""Runs that ended at or after an event, and are looked at for whether it is theirs."""
+
+
+class Stretch(NamedTuple):
+    """From behind one moment up to another, in us, UTC."""
+
+    since_us: int
+    until_us: int
+
+
+class SchemaBetween(NamedTuple):
+    """The newest schema of a dataset at both ends of a stretch, None: none was mentioned yet; names: as sent."""
+
+    dataset: Name
+    names: set[Name]
+    before: SeenSchema | None
+    after: SeenSchema
+
+
+class TagsBetween(NamedTuple):
+    """The newest tags facets under the names of a dataset at both ends."""
+
+    dataset: Name
+    before: list[TagsFacet]
+    after: list[TagsFacet]
+
+
+class FacetBetween(NamedTuple):
+    """A facet of something at both ends, as text; time_us: when what holds after was first said."""
+
+    name: Name
+    facet: str
+    before: str | None
+    after: str
+    time_us: int
+
+
+RunAndJob = tuple[str, Name]
+"""Keys of a run and of its job."""
+
+
+class ChangeHistory:
+    """Reads one generation of the index."""
+
+    def __init__(self, live: LiveGraph, since_us: int, until_us: int):
+        """live: at rest on one generation while this is used; from behind one moment up to another, in us, UTC."""
+        self._live, self._sql, self._names = live, live.sql, live.names
+        self._between = Stretch(since_us, until_us)
+
+    def schemas(self) -> Iterator[SchemaBetween]:
+        """Yield the datasets of which another schema was mentioned."""
+        newest: dict[Name, list[SeenSchema | None]] = {}
+        names: dict[Name, set[Name]] = {}
+        changed = "SELECT name FROM seen WHERE time_us > ?1 AND time_us <= ?2"
+        query = f"SELECT name, {', '.join(SeenSchema._fields)} FROM seen WHERE name IN ({changed}) AND time_us <= ?2"
+        for number, credible, *rest in self._sql.execute(query, self._between):
+            seen, name = SeenSchema(bool(credible), *rest), self._names.name(number)
+            dataset = seen.dataset(name, self._live.naming).plain
+            names.setdefault(dataset, set()).add(name)
+            ends = newest.setdefault(dataset, [None, None])
+            for at, until_us in enumerate(self._between):
+                if seen.time_us <= until_us:
+                    ends[at] = max(ends[at] or seen, seen)
+        for dataset, (before, after) in newest.items():
+            if after is not None and (before is None or before.schema != after.schema):
+                yield SchemaBetween(dataset, names[dataset], before, after)
+
+    def schema_text(self, names: Iterable[Name], schema: str) -> str:
+        """Return a text of a schema that was mentioned under one of these names; empty where it is kept no more."""
+        query = (
+            "SELECT s.value FROM described d JOIN facet_sets s ON s.id = d.facet_set "
+            "WHERE d.kind = ? AND d.name = ? AND s.schema = ? LIMIT 1"
+        )
+        rows = (self._sql.execute(query, (DATASET, self._number(name), schema)).fetchone() for name in names)
+        value = next((row[0] for row in rows if row), None)
+        return self._live.facet_text(dict(set_from(value))["schema"]) if value else ""
+
+    def tags(self) -> Iterator[TagsBetween]:
+        """Yield the datasets under whose names another tags facet came."""
+        rows = self._sql.execute(
+            "SELECT DISTINCT name, time_us FROM tags WHERE time_us > ? AND time_us <= ?", self._between
+        ).fetchall()
+        table, naming = TagTable(self._sql, self._names), self._live.naming
+        datasets = {each for number, at_us in rows for each in tagged(self._names.name(number), at_us, naming)}
+        for dataset in datasets:
+            names = naming.names_of(dataset)
+            was, now = ([each for name in names for each in table.newest_of(name, at)] for at in self._between)
+            yield TagsBetween(dataset, was, now)
+
+    def facets(self, kind: int, wanted: Collection[str]) -> Iterator[FacetBetween]:
+        """Yield facets of datasets, by their names as sent, or of jobs, that are others than at the beginning.
+
+        What was first said before and came back since counts as having been there all the time.
+        """
+        fresh = "SELECT name FROM described WHERE kind = ?1 AND first_us > ?2 AND first_us <= ?3"
+        rows = self._sql.execute(
+            "SELECT d.name, d.first_us, s.value FROM described d JOIN facet_sets s ON s.id = d.facet_set "
+            f"WHERE d.kind = ?1 AND d.first_us <= ?3 AND d.name IN ({fresh}) ORDER BY d.name, d.event_order",
+            (kind, *self._between),
+        )
+        read = cache(set_from)
+        found: dict[tuple[int, str], list[tuple[int, int] | None]] = {}
+        for name, first_us, value in rows:
+            for facet, text in read(value):
+                if facet in wanted:
+                    ends = found.setdefault((name, facet), [None, None])
+                    is_old = first_us <= self._between.since_us
+                    ends[0] = (text, first_us) if is_old else ends[0]
+                    known = ends[1]
+                    ends[1] = (text, min(first_us, known[1]) if known and known[0] == text else first_us)
+        for (name, facet), (before, after) in found.items():
+            if after is not None and (before is None or before[0] != after[0]):
+                texts = (self._live.facet_text(before[0]) if before else None, self._live.facet_text(after[0]))
+                yield FacetBetween(self._names.name(name), facet, *texts, after[1])
+
+    def first_heard(self, kind: int) -> Iterator[tuple[Name, int]]:
+        """Yield datasets, by their names as sent, and keys of jobs that were not heard of before; and when."""
+        rows = self._sql.execute(
+            "SELECT name, first_us FROM entities WHERE kind = ? AND first_us > ? AND first_us <= ?",
+            (kind, *self._between),
+        )
+        named = ((self._names.name(number), at_us) for number, at_us in rows)
+        return ((name, at_us) for name, at_us in named if kind != JOB or name.namespace != NAMESPACE)
+
+    def heard_before(self, names: Iterable[Name]) -> bool:
+        """Tell whether a dataset was heard of by one of its names before the stretch."""
+        asked = [(DATASET, self._number(name), self._between.since_us) for name in names]
+        query = "SELECT 1 FROM {} WHERE kind = ? AND name = ? AND first_us <= ? LIMIT 1"
+        queries = [query.format(table) for table in ("entities", "described")]  # declared anew, it is entered anew
+        return any(self._sql.execute(query, each).fetchone() for each in asked for query in queries)
+
+    def dropped(self) -> Iterator[tuple[Name, Name | None, int, str]]:
+        """Yield what was dropped or renamed, to what, when, and by which run."""
+        rows = self._sql.execute(
+            "SELECT location, renamed, time_us, run FROM lives WHERE NOT written AND time_us > ? AND time_us <= ?",
+            self._between,
+        )
+        for location, renamed, at_us, run in rows.fetchall():
+            yield self._names.name(location), self._names.name(renamed) if renamed else None, at_us, run
+
+    def deleted_jobs(self) -> Iterator[tuple[Name, int]]:
+        """Yield the jobs that were deleted by hand and have not run since, and when."""
+        rows = self._sql.execute(
+            "SELECT c.name, c.time_us FROM changes c JOIN jobs j ON j.shown = c.name "
+            "JOIN entities e ON e.kind = ? AND e.name = j.key "
+            "WHERE c.mark = 'deleted' AND c.time_us > ? AND c.time_us <= ? AND e.last_us <= c.time_us",
+            (JOB, *self._between),
+        )
+        return ((self._names.name(number), at_us) for number, at_us in rows)
+
+    def run_of(self, order: Order) -> RunAndJob | None:
+        """Return key and job of the run that an event is of, None where more ended since than are looked at."""
+        return self._run(
+            f"SELECT run FROM runs WHERE time_us >= ?1 ORDER BY time_us LIMIT {_LOOKED_AT}",
+            "JOIN parts p ON p.run = r.run AND p.event = ?2",
+            (order.time_us, bytes.fromhex(order.event_id)),
+        )
+
+    def run_of_job(self, job: Name, at_us: int) -> RunAndJob | None:
+        """Return the run of a job that was under way at a time."""
+        return self._under_way(self._number(job), at_us)
+
+    def run_at(self, names: Iterable[Name], at_us: int) -> RunAndJob | None:
+        """Return a run that was under way at a time and uses one of these names."""
+        query = f"SELECT job_key FROM uses WHERE name = ? LIMIT {_LOOKED_AT}"
+        rows = [row for name in names for row in self._sql.execute(query, (self._number(name),)).fetchall()]
+        return next((found for (job,) in rows if (found := self._under_way(job, at_us))), None)
+
+    def _under_way(self, job: int, at_us: int) -> RunAndJob | None:
+        next_ones = f"SELECT * FROM runs WHERE job_key = ?2 AND time_us >= ?1 ORDER BY time_us LIMIT {_LOOKED_AT}"
+        return self._run(f"SELECT run FROM ({next_ones}) WHERE started_us <= ?1", "", (at_us, job))
+
+    def run(self, key: str) -> RunAndJob | None:
+        """Return a run by its key."""
+        return self._run("SELECT id AS run FROM run_keys WHERE key = ?1", "", (key,))
+
+    def _run(self, query: str, joined: str, values: tuple[object, ...]) -> RunAndJob | None:
+        row = self._sql.execute(
+            f"SELECT k.key, v.job_key FROM ({query}) r {joined} JOIN runs v ON v.run = r.run "
+            "JOIN run_keys k ON k.id = r.run LIMIT 1",
+            values,
+        ).fetchone()
+        return (row[0], self._names.name(row[1])) if row else None
+
+    def _number(self, name: Name) -> int:
+        return self._names.known(name) or 0

@@ -1,0 +1,78 @@
+"""Who started a job, by its newest run, from the index's file."""
+
+from functools import cache
+from typing import Any
+
+from headwater.events.decode import decode
+from headwater.events.rule_facets import text_at
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.stored.catalog_tables import JOB
+from headwater.index.stored.recent_facets import recent_facets
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.job_hierarchy import Started
+from headwater.lineage.runs.job_identity import job_key
+
+_NEWEST = (
+    "SELECT r.run, k.key, r.parent, r.execution, p.job_key, e.job_key FROM runs r JOIN run_keys k ON k.id = r.run "
+    "LEFT JOIN runs p ON p.run = r.parent LEFT JOIN runs e ON e.run = r.execution "
+    "WHERE r.job_key = ? AND r.kind = 'RUN' ORDER BY r.time_us DESC, k.key DESC LIMIT 1"
+)
+
+
+class JobAncestry:
+    """Reads one generation of the index; keep it for one answer."""
+
+    def __init__(self, live: LiveGraph):
+        """live: at rest on one generation while this is used."""
+        self._sql, self._names = live.sql, live.names
+        self.started = cache(self._started)
+
+    def orchestrated(self) -> list[Name]:
+        """Return the jobs that call themselves a task or a DAG: these alone wait for each other."""
+        rows = self._sql.execute(
+            "SELECT j.key FROM newest_facets f JOIN facet_texts t ON t.id = f.value JOIN jobs j ON j.shown = f.name "
+            "WHERE f.kind = ? AND f.facet = 'jobType' AND (t.value LIKE '%\"TASK\"%' OR t.value LIKE '%\"DAG\"%')",
+            (JOB,),
+        )
+        return sorted(self._names.name(key) for (key,) in rows)
+
+    def facet(self, job: Name, facet: str) -> Any:
+        """Return a facet of a job's newest run, decoded; None where it has none, or it is older than what is here."""
+        row = self._sql.execute(_NEWEST, (self._number(job),)).fetchone()
+        return self._facet(row[1], facet) if row else None
+
+    def _started(self, job: Name) -> Started:
+        """Return what is known of a job by its key; a parent that never reported goes by the name others gave it."""
+        shown, named = self._sql.execute(
+            "SELECT shown, parent FROM jobs WHERE key = ?", (self._number(job),)
+        ).fetchone() or (0, None)
+        row = self._sql.execute(_NEWEST, (self._number(job),)).fetchone()
+        kind = self._kind(shown)
+        if row is None or row[2] is None:
+            return Started(kind)
+        run, key, parent, execution, parent_job, root_job = row
+        above = parent_job or named
+        is_further = execution not in (run, parent)
+        root = (self._names.name(root_job) if root_job else self._root(key)) if is_further else None
+        return Started(kind, self._names.name(above) if above else None, root)
+
+    def _kind(self, shown: int) -> str:
+        row = self._sql.execute(
+            "SELECT t.value FROM newest_facets f JOIN facet_texts t ON t.id = f.value "
+            "WHERE f.kind = ? AND f.name = ? AND f.facet = 'jobType'",
+            (JOB, shown),
+        ).fetchone()
+        return text_at(decode(row[0].encode()), "jobType") or "" if row else ""
+
+    def _root(self, run: str) -> Name | None:
+        """Return the name that the newest run gives its root; older runs' facets are not here."""
+        facet = self._facet(run, "parent")
+        namespace, name = (text_at(facet, "root", "job", word) for word in ("namespace", "name"))
+        return job_key(Name(namespace, name), None) if namespace is not None and name else None
+
+    def _facet(self, run: str, facet: str) -> Any:
+        told = recent_facets(self._sql, [run]).get(run, {}).get(facet)
+        return decode(told) if told else None
+
+    def _number(self, name: Name) -> int:
+        return self._names.known(name) or 0

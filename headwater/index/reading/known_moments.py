@@ -1,0 +1,78 @@
+"""When something was: the newest run of a job that ended well, the first that is known of a version of code, a run."""
+
+from collections.abc import Iterator
+
+from headwater.errors import NotKnown, WrongQuestion
+from headwater.events.decode import decode
+from headwater.events.rule_facets import text_at
+from headwater.index.reading.described import set_from
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.reading.run_history import RunHistory
+from headwater.index.stored.catalog_tables import JOB
+from headwater.lineage.names.dataset_name import Name
+
+CODE = "sourceCodeLocation"
+_SHOWN = 5
+
+
+def last_green_us(live: LiveGraph, job: str) -> int:
+    """Return when the newest COMPLETE run of a job ended (us). job: a name, or `namespace/name`.
+
+    Raises NotKnown where there is none, WrongQuestion for a name of several jobs.
+    """
+    keys = _jobs(live, job)
+    query = "SELECT max(time_us) FROM runs WHERE job_key = ? AND kind = 'RUN' AND state = 'COMPLETE'"
+    found: int | None = live.sql.execute(query, (keys,)).fetchone()[0]
+    if found is None:
+        raise NotKnown("green run of job", job, [], "None of its runs is known to have ended well.")
+    return found
+
+
+def before_run_us(live: LiveGraph, run_id: str) -> int:
+    """Return the moment before a run began (us); raises NotKnown, or WrongQuestion for an id of several."""
+    key = RunHistory(live).key(run_id)
+    query = "SELECT r.started_us FROM run_keys k JOIN runs r ON r.run = k.id WHERE k.key = ?"
+    return int(live.sql.execute(query, (key,)).fetchone()[0]) - 1
+
+
+def before_deploy_us(live: LiveGraph, version: str) -> int:
+    """Return the moment before a version of code was first reported by a job (us), of no version: the newest.
+
+    version: the beginning of what a job's `sourceCodeLocation` calls version or tag. Raises NotKnown.
+    """
+    first: dict[str, int] = {}
+    for text, at_us in _versions(live):
+        first[text] = min(at_us, first.get(text, at_us))
+    fitting = [at_us for text, at_us in first.items() if text.startswith(version)]
+    if not fitting:
+        newest = sorted(first, key=lambda text: -first[text])[:_SHOWN]
+        raise NotKnown("deploy", version, newest, f"No job reports a version in a facet {CODE}. Write a time.")
+    return (min(fitting) if version else max(fitting)) - 1
+
+
+def _versions(live: LiveGraph) -> Iterator[tuple[str, int]]:
+    rows = live.sql.execute(
+        "SELECT min(d.first_us), s.value FROM described d JOIN facet_sets s ON s.id = d.facet_set "
+        "WHERE d.kind = ? GROUP BY s.id",
+        (JOB,),
+    )
+    for at_us, value in rows.fetchall():
+        number = dict(set_from(value)).get(CODE)
+        facet = decode(live.facet_text(number).encode()) if number is not None else None
+        yield from ((text, at_us) for name in ("version", "tag") if (text := text_at(facet, name)))
+
+
+def _jobs(live: LiveGraph, job: str) -> int:
+    query = (
+        "SELECT j.key, n.namespace, n.name FROM names n JOIN jobs j ON j.shown = n.id "
+        "WHERE n.name = ?1 OR n.namespace || '/' || n.name = ?1 ORDER BY 2, 3"
+    )
+    rows = live.sql.execute(query, (job,)).fetchall()
+    if not rows:
+        raise NotKnown(
+            "job", job, [], "Write its name, or namespace/name; `headwater search NAME --kinds job` finds it."
+        )
+    if len(rows) > 1:
+        named = ", ".join(str("/".join(Name(*row[1:]).parts)) for row in rows[:_SHOWN])
+        raise WrongQuestion(f"{job[:200]!r} is the name of {len(rows)} jobs. Write one of {named}.")
+    return int(rows[0][0])

@@ -1,0 +1,154 @@
+"""When datasets were written and jobs ran, by key from the index's file: however long the history, little is read."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.stored.catalog_tables import JOB
+from headwater.lineage.edges.current_candidates import CARRIES, OPAQUE, SILENT
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.lost_runs import lost_sql
+
+LOOKED_AT = 60
+"""Newest writes of each job of a dataset, newest runs of a job."""
+
+_MOST = 1_000
+"""Datasets of one run that are looked at."""
+
+_WEIGHTS = (CARRIES, OPAQUE, SILENT)
+_NEWEST = (
+    "SELECT time_us, execution, run FROM votes WHERE grp = ? AND weight = ? AND time_us <= ? "
+    f"ORDER BY time_us DESC LIMIT {LOOKED_AT}"
+)
+_LAST = "SELECT max(time_us) FROM votes WHERE grp = ? AND weight = ? AND time_us <= ?"
+_FIRST = "SELECT min(time_us) FROM votes WHERE grp = ? AND weight = ?"
+_RUNS = (
+    "SELECT r.time_us, r.execution, r.run, r.state FROM runs r "
+    "WHERE r.job_key = ? AND r.kind = 'RUN' AND r.time_us <= ? ORDER BY r.time_us DESC LIMIT ?"
+)
+
+
+_STATE = f"SELECT run, job_key, CASE WHEN {lost_sql('time_us', '?2')} THEN 'LOST' ELSE state END, time_us FROM runs"
+
+
+class NewestRun(NamedTuple):
+    """The newest run of a job: its number, its job's key, its state, LOST where that is so; when it was heard of."""
+
+    run: int
+    job: int
+    state: str
+    time_us: int
+
+    @property
+    def failed(self) -> bool:
+        """Tell whether it did not do what it was to do."""
+        return self.state in ("FAIL", "ABORT", "LOST")
+
+
+class RanWrite(NamedTuple):
+    """A write, or a run that completed: when (us, UTC), the execution that it is part of, itself; job: by its key."""
+
+    time_us: int
+    execution: int
+    run: int
+    job: int
+
+
+class WrittenTimes:
+    """Reads one generation of the index; what lies ahead of now counts when its time has come."""
+
+    def __init__(self, live: LiveGraph, now_us: int):
+        """live: at rest on one generation while this is used."""
+        self._live, self._sql, self._now = live, live.sql, now_us
+
+    def outputs(self, dataset: Name) -> list[tuple[int, int]]:
+        """Return (job output, job), by number, of the jobs that ever wrote a dataset, in any of its generations."""
+        query = "SELECT id, job FROM groups WHERE output = ? AND +layer = 'observed'"
+        names = self._live.names
+        return [
+            row
+            for each in names.generations(dataset)
+            for row in self._sql.execute(query, (names.known(each) or 0,))
+        ]  # fmt: skip
+
+    def of_outputs(self, outputs: Sequence[tuple[int, int]]) -> list[RanWrite]:
+        """Return the newest writes of a dataset, newest first."""
+        found = [
+            RanWrite(row[0], row[1], row[2], job)
+            for number, job in outputs
+            for weight in _WEIGHTS
+            for row in self._sql.execute(_NEWEST, (number, weight, self._now))
+        ]
+        return sorted(found, reverse=True)[:LOOKED_AT]
+
+    def last(self, outputs: Sequence[tuple[int, int]], until_us: int) -> int | None:
+        """Return when a dataset was written last, up to a moment."""
+        return max(self._each(_LAST, outputs, until_us), default=None)
+
+    def first(self, outputs: Sequence[tuple[int, int]]) -> int | None:
+        """Return when a dataset was written first."""
+        return min(self._each(_FIRST, outputs), default=None)
+
+    def _each(self, query: str, outputs: Sequence[tuple[int, int]], *more: int) -> list[int]:
+        rows = (
+            self._sql.execute(query, (number, weight, *more)).fetchone() for number, _ in outputs for weight in _WEIGHTS
+        )
+        return [time_us for (time_us,) in rows if time_us is not None]
+
+    def completed(self, job: int, until_us: int | None = None, looked_at: int = LOOKED_AT) -> list[RanWrite]:
+        """Return those of a job's newest runs up to a moment that completed, newest first."""
+        until = self._now if until_us is None else until_us
+        rows = self._sql.execute(_RUNS, (job, until, looked_at))
+        return [RanWrite(time_us, of, run, job) for time_us, of, run, state in rows if state == "COMPLETE"]
+
+    def first_heard(self, job: int) -> int | None:
+        """Return when a job was heard of first."""
+        row = self._sql.execute("SELECT first_us FROM entities WHERE kind = ? AND name = ?", (JOB, job)).fetchone()
+        return row[0] if row else None
+
+    def run(self, key: str) -> NewestRun | None:
+        """Return a run by its key, as `newest_run` does."""
+        row = self._sql.execute(
+            f"{_STATE} WHERE run = (SELECT id FROM run_keys WHERE key = ?1) AND kind = 'RUN'", (key, self._now)
+        ).fetchone()
+        return NewestRun(*row) if row else None
+
+    def newest_run(self, job: int) -> NewestRun | None:
+        """Return the newest run of a job."""
+        row = self._sql.execute(
+            f"{_STATE} WHERE job_key = ?1 AND kind = 'RUN' AND time_us <= ?2 ORDER BY time_us DESC LIMIT 1",
+            (job, self._now),
+        ).fetchone()
+        return NewestRun(*row) if row else None
+
+    def jobs(self) -> list[int]:
+        """Return the keys of all jobs, by number."""
+        return [key for (key,) in self._sql.execute("SELECT key FROM jobs WHERE state IS NOT NULL")]
+
+    def written(self) -> dict[int, list[tuple[int, int]]]:
+        """Return of every dataset that is written, by the number of its generation, what `outputs` does."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        query = "SELECT output, id, job FROM groups WHERE layer = 'observed' AND output <> 0"
+        for output, number, job in self._sql.execute(query):
+            found.setdefault(output, []).append((number, job))
+        return found
+
+    def written_by(self, job: int) -> list[Name]:
+        """Return the datasets that a job was ever seen to write."""
+        query = "SELECT DISTINCT output FROM groups WHERE layer = 'observed' AND job = ? AND output <> 0"
+        return [self._live.names.name(number) for (number,) in self._sql.execute(query, (job,))]
+
+    def wrote(self, run: int) -> set[Name]:
+        """Return the datasets that a run, the runs whose parent it is and those of its execution wrote."""
+        rows = self._sql.execute(
+            "SELECT DISTINCT g.output FROM votes v JOIN groups g ON g.id = v.grp WHERE g.layer = 'observed' "
+            "AND g.output <> 0 AND v.run IN (SELECT ?1 UNION SELECT run FROM runs WHERE parent = ?1) UNION "
+            "SELECT DISTINCT g.output FROM votes v JOIN groups g ON g.id = v.grp WHERE g.layer = 'observed' "
+            "AND g.output <> 0 AND v.execution = ?1 LIMIT ?2",
+            (run, _MOST),
+        )
+        return {self._live.names.name(number).plain for (number,) in rows}
+
+    def run_key(self, run: int) -> str:
+        """Return the key of a run."""
+        return str(self._sql.execute("SELECT key FROM run_keys WHERE id = ?", (run,)).fetchone()[0])

@@ -1,0 +1,39 @@
+"""What producers say of datasets, jobs and runs for people: description, owners, where the code lies, tags."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from headwater.events.decode import decode
+from headwater.events.rule_facets import text_at
+from headwater.lineage.runs.run_facts import Tag
+from headwater.questions.answers.health_answers import About, AboutTag, CodeSource, Owner
+
+_MOST = 100
+"""Owners or tags that are shown."""
+
+
+def about_of(facets: Mapping[str, Any], tags: Iterable[Tag] = ()) -> About:
+    """Return what decoded facets say; tags: those that hold on a dataset, in place of a facet's."""
+    owners, told = _listed(facets, "ownership", "owners"), _listed(facets, "tags", "tags")
+    code = facets.get("sourceCodeLocation")
+    url = text_at(code, "url") or text_at(code, "repoUrl")
+    keys = [AboutTag(tag.key, tag.value) for tag in tags if tag.column is None] or [
+        AboutTag(key, text_at(each, "value") or "") for each in told if (key := text_at(each, "key"))
+    ]
+    return About(
+        text_at(facets.get("documentation"), "description"),
+        [Owner(name, text_at(each, "type")) for each in owners[:_MOST] if (name := text_at(each, "name"))],
+        CodeSource(url, *(text_at(code, name) for name in ("type", "path", "version"))) if url else None,
+        keys[:_MOST],
+    )
+
+
+def decoded(facets: Mapping[str, str]) -> dict[str, Any]:
+    """Return facets by their texts."""
+    return {name: decode(text.encode()) for name, text in facets.items()}
+
+
+def _listed(facets: Mapping[str, Any], facet: str, member: str) -> list[Any]:
+    value = facets.get(facet)
+    listed = value.get(member) if isinstance(value, dict) else None
+    return listed if isinstance(listed, list) else []

@@ -1,0 +1,50 @@
+"""Who reads a dataset: how many runs by day and by week, which jobs, which users where runs say so."""
+
+from collections import Counter
+from datetime import UTC, date, datetime, timedelta
+
+from headwater.events.times import iso
+from headwater.index.reading.dataset_readers import DatasetReaders
+from headwater.lineage.names.dataset_name import Name
+from headwater.questions.answers.answer_parts import Dataset, Job
+from headwater.questions.answers.run_detail_answers import DailyReads, ReaderItem, Readers
+from headwater.questions.run_details import user_of
+
+DAYS = 90
+"""Looked back where no beginning is asked for."""
+
+
+def usage(readers: DatasetReaders, dataset: Name, since_us: int, until_us: int, *, limit: int) -> Readers:
+    """Answer the runs that read a dataset in a time, by when they ended; jobs that read it most come first."""
+    by_day: Counter[date] = Counter()
+    found: list[tuple[int, int, int]] = []
+    for job in readers.jobs():
+        times = list(readers.times(job, since_us, until_us))
+        if times:
+            by_day.update(datetime.fromtimestamp(each // 1_000_000, UTC).date() for each in times)
+            found.append((len(times), max(times), job))
+    found.sort(key=lambda each: (-each[0], -each[1], each[2]))
+    by_week: Counter[date] = Counter()
+    for day, runs in by_day.items():
+        by_week[day - timedelta(days=day.weekday())] += runs
+    items = [
+        ReaderItem(Job(*readers.job(job).parts), runs, _users(readers, job), iso(last_us))
+        for runs, last_us, job in found[:limit]
+    ]
+    return Readers(
+        Dataset(*dataset.parts),
+        by_day.total(),
+        _listed(by_day),
+        _listed(by_week),
+        items,
+        len(found),
+        len(found) > limit,
+    )
+
+
+def _users(readers: DatasetReaders, job: int) -> list[str]:
+    return sorted({user for facets in readers.facets(job) if (user := user_of(facets))})
+
+
+def _listed(counts: Counter[date]) -> list[DailyReads]:
+    return [DailyReads(day.isoformat(), runs) for day, runs in sorted(counts.items())]

@@ -1,0 +1,150 @@
+"""Health as it is asked: of one dataset or job, of all that do not fare well, of what is drawn, of what a run left."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
+
+from headwater.errors import WrongQuestion
+from headwater.events.times import iso
+from headwater.index.reading.catalog import Catalog
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.time.as_of import View
+from headwater.questions.about import about_of, decoded
+from headwater.questions.answers.health_answers import (
+    About,
+    HealthAnswer,
+    HealthItem,
+    HealthOfShown,
+    NotRefreshed,
+    Status,
+)
+from headwater.questions.health_reader import HealthReader, Own
+from headwater.questions.subjects import Subject, find_dataset, find_job
+
+_WORST: tuple[Status, ...] = ("failed", "late", "stale")
+_FORMER = 5
+"""Runs of a job before one whose outputs it is measured by."""
+
+SHOWN = 100
+"""Things of one question of what is drawn."""
+
+
+def health_of_dataset(here: View, live: LiveGraph, asked: Subject, now_us: int, limit: int) -> HealthAnswer:
+    """Answer how a dataset fares, whose it is, and what waits for it."""
+    reader = HealthReader(live, here.counted, now_us)
+    name = find_dataset(here.snapshot, here.rules.names, asked)
+    own, item = reader.of_dataset(name), reader.shown_dataset(name)
+    waiting = [] if own.since_us is None else reader.not_refreshed(name, own.since_us)
+    about = about_of(decoded(Catalog(live).dataset_facets(name, without={"schema"})), live.tags().get(name, ()))
+    return _one(item, about, waiting, limit)
+
+
+def health_of_job(here: View, live: LiveGraph, asked: tuple[str | None, str], now_us: int, limit: int) -> HealthAnswer:
+    """Answer how a job fares, whose it is, and what it has not refreshed."""
+    reader, (namespace, called) = HealthReader(live, here.counted, now_us), asked
+    row = Catalog(live).job(Name(namespace, called)) if namespace is not None else None
+    key = row.key if row else None
+    if key is None:
+        every = (live.names.name(number) for number in reader.times.jobs())
+        key = live.names.known(find_job(here.snapshot, every, namespace, called)) or 0
+    own, shown = reader.of_job(key), live.job(live.names.name(key))
+    outputs = {name.plain for name in reader.times.written_by(key)}
+    waiting = [] if own.since_us is None else _left(reader, sorted(outputs), own.since_us, now_us)
+    about = about_of(decoded(Catalog(live).job_facets(shown)))
+    return _one(reader.shown("job", shown, own, []), about, waiting, limit)
+
+
+def _one(item: HealthItem, about: About, waiting: Iterable[NotRefreshed], limit: int) -> HealthAnswer:
+    found = list(waiting)
+    return HealthAnswer([item], {item.status: 1}, about, found[:limit], 1, len(found) > limit)
+
+
+def unhealthy(here: View, live: LiveGraph, now_us: int, only: Status | None, limit: int) -> HealthAnswer:
+    """Answer all that does not fare well, the worst first, of one kind the newest trouble first."""
+    reader = HealthReader(live, here.counted, now_us)
+    names = {live.names.name(number).plain for number in reader.times.written()}
+    roots = {name: own for name in names if (own := reader.of_dataset(name)).since_us is not None}
+    stale = _stale(reader, roots)
+    jobs = (
+        (live.job(live.names.name(job)), own) for job in reader.times.jobs() if not (own := reader.of_job(job)).is_well
+    )
+    found: list[tuple[Status, int, str, Name, Own, list[Name]]] = [
+        *((own.status, -(own.since_us or 0), "dataset", name, own, []) for name, own in roots.items()),
+        *((own.status, -(own.since_us or 0), "job", name, own, []) for name, own in jobs),
+        *(("stale", -(roots[root].since_us or 0), "dataset", name, reader.of_dataset(name), [root])
+          for name, root in stale.items()),
+    ]  # fmt: skip
+    counts = Counter(each[0] for each in found)
+    found = [each for each in found if only is None or each[0] == only]
+    found.sort(key=lambda each: (_WORST.index(each[0]), *each[1:4]))
+    items = [reader.shown(kind, name, own, root) for _, _, kind, name, own, root in found[:limit]]
+    return HealthAnswer(items, {word: counts[word] for word in _WORST}, None, [], len(found), len(found) > limit)
+
+
+def _stale(reader: HealthReader, roots: dict[Name, Own]) -> dict[Name, Name]:
+    """Return what was not written since something upstream of it is not well: of its roots the newest trouble.
+
+    Who was reached by a newer trouble need not be looked at for an older one, nor what lies behind.
+    """
+    seen: set[int] = set()
+    found: dict[Name, Name] = {}
+    for root, own in sorted(roots.items(), key=lambda item: (-(item[1].since_us or 0), item[0])):
+        for name, _ in reader.around(root, forward=True, seen=seen):
+            here = reader.of_dataset(name)
+            if here.is_well and here.success and here.success.time_us < (own.since_us or 0):
+                found[name] = root
+    return found
+
+
+def health_of_shown(here: View, live: LiveGraph, asked: tuple[str, ...], now_us: int) -> HealthOfShown:
+    """Answer how those fare that are drawn; each asked for as JSON `["dataset","namespace","name"]`, or a job."""
+    if len(asked) > SHOWN:
+        raise WrongQuestion(f"{len(asked)} things are asked for at once. Ask for {SHOWN} at most.")
+    reader = HealthReader(live, here.counted, now_us)
+    return HealthOfShown([item for each in asked for item in _shown(reader, here, live, each)])
+
+
+def _shown(reader: HealthReader, here: View, live: LiveGraph, asked: str) -> Iterator[HealthItem]:
+    try:
+        kind, namespace, name = map(str, json.loads(asked))
+    except (ValueError, TypeError) as error:
+        raise WrongQuestion(f'{asked[:80]!r} is not ["dataset","NAMESPACE","NAME"], nor ["job", …].') from error
+    if kind == "job":
+        row = Catalog(live).job(Name(namespace, name))
+        if row:
+            yield reader.shown("job", Name(namespace, name), reader.of_job(row.key), [])
+    elif here.snapshot.knows(dataset := here.snapshot.resolve(here.rules.names.canonical(namespace, name))):
+        yield reader.shown_dataset(dataset)
+
+
+def left_by_run(here: View, live: LiveGraph, key: str, now_us: int, limit: int) -> list[NotRefreshed]:
+    """Return what a run that is over did not write, by its job's runs before, and what lies downstream of it.
+
+    Of one that did not complete all that one of them wrote; of one that did only what all of them wrote.
+    """
+    reader = HealthReader(live, here.counted, now_us)
+    run = reader.times.run(key)
+    if run is None or run.state in ("RUNNING", "DECLARED"):
+        return []
+    before = [each for each in reader.times.completed(run.job, run.time_us) if each.run != run.run][:_FORMER]
+    former = [reader.times.wrote(each.run) for each in before]
+    if not former:
+        return []
+    usual = set.union(*former) if run.failed else set.intersection(*former)
+    return list(_left(reader, sorted(usual - reader.times.wrote(run.run)), run.time_us, now_us))[:limit]
+
+
+def _left(reader: HealthReader, outputs: Iterable[Name], since_us: int, now_us: int) -> Iterator[NotRefreshed]:
+    """Yield datasets that were to be written, then what lies downstream of those that were not since."""
+    found: dict[tuple[str, str], NotRefreshed] = {}
+    for name in outputs:
+        last = reader.times.last(reader.times.outputs(name), now_us)
+        is_since = last is not None and last > since_us
+        found[name.parts] = NotRefreshed(*name.parts, 0, iso(last), is_since)
+        for each in () if is_since else reader.not_refreshed(name, since_us):
+            known = found.get((each.namespace, each.dataset))
+            if known is None or each.distance < known.distance:
+                found[each.namespace, each.dataset] = each
+    yield from sorted(found.values(), key=attrgetter("distance", "namespace", "dataset"))

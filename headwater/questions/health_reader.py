@@ -1,0 +1,165 @@
+"""How datasets and jobs fare: what failed, what is late by its own rhythm, and what has not been written since."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from headwater.events.times import iso
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.reading.written_times import NewestRun, RanWrite, WrittenTimes
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.user_rules import nothing_hidden
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.questions.answers.answer_parts import Dataset, Job
+from headwater.questions.answers.health_answers import HealthItem, HealthRun, NotRefreshed, Status
+from headwater.questions.neighbourhood import TableLinks
+from headwater.questions.rhythm import Punctuality, punctuality, times_of
+
+FARTHEST = 1_000
+"""Datasets upstream or downstream of one that are looked at."""
+
+_NAMED = 5
+_SECOND = 1_000_000
+_NO_RHYTHM = Punctuality("unknown", "no run that completed is seen to write it")
+
+
+class Own(NamedTuple):
+    """How something fares by itself; since_us: what was not written after that has not seen it well."""
+
+    status: Status
+    reason: str
+    success: RanWrite | None = None
+    run: NewestRun | None = None
+    punctuality: Punctuality = _NO_RHYTHM
+    since_us: int | None = None
+
+    @property
+    def is_well(self) -> bool:
+        """Tell whether nothing is wrong with it, as far as it is known."""
+        return self.since_us is None
+
+
+class HealthReader:
+    """Reads how things fare at one moment; keep it for one answer."""
+
+    def __init__(self, live: LiveGraph, counted: CountedEdges, now_us: int):
+        """live: at rest on one generation while this is used."""
+        self.times = WrittenTimes(live, now_us)
+        self._live, self._counted, self._now = live, counted, now_us
+        self._links = TableLinks(live, counted, nothing_hidden)
+        self._runs: dict[int, NewestRun | None] = {}
+        self._datasets: dict[Name, Own] = {}
+
+    def of_dataset(self, dataset: Name) -> Own:
+        """Return how a dataset fares by itself: by its newest writes, and the jobs that made them."""
+        found = self._datasets.get(dataset)
+        if found is None:
+            found = self._datasets[dataset] = self._dataset(dataset)
+        return found
+
+    def _dataset(self, dataset: Name) -> Own:
+        if not self._live.stands(dataset):
+            return Own("unknown", "it was dropped")
+        outputs = self.times.outputs(dataset)
+        writes = self.times.of_outputs(outputs)
+        if not writes:
+            return Own("unknown", _NO_RHYTHM.reason)
+        runs = [run for job in {write.job for write in writes} if (run := self.newest_run(job))]
+        return self._judged(writes, runs, lambda: self.times.first(outputs), lambda at: self.times.last(outputs, at))
+
+    def of_job(self, job: int) -> Own:
+        """Return how a job fares by itself, by the number of its key."""
+        run = self.newest_run(job)
+        return self._judged(
+            self.times.completed(job), [run] if run else [], lambda: self.times.first_heard(job),
+            lambda at: next((write.time_us for write in self.times.completed(job, at)), None),
+        )  # fmt: skip
+
+    def newest_run(self, job: int) -> NewestRun | None:
+        """Return the newest run of a job."""
+        if job not in self._runs:
+            self._runs[job] = self.times.newest_run(job)
+        return self._runs[job]
+
+    def _judged(
+        self, writes: list[RanWrite], runs: list[NewestRun], first: Callable[[], int | None],
+        last: Callable[[int], int | None],
+    ) -> Own:  # fmt: skip
+        def silence(at_us: int) -> int | None:
+            before = last(at_us)
+            return None if before is None else at_us - before
+
+        success = writes[0] if writes else None
+        newest = max(runs, key=lambda run: run.time_us, default=None)
+        times = times_of(writes)
+        found = punctuality(times, self._now, first() or times[0], silence) if times else _NO_RHYTHM
+        failed = [run for run in runs if run.failed and (success is None or run.time_us > success.time_us)]
+        if failed:
+            last_failed = max(failed, key=lambda run: run.time_us)
+            reason = f"the newest run is {last_failed.state} and nothing has completed since; {found.reason}"
+            return Own("failed", reason, success, last_failed, found, last_failed.time_us)
+        if found.verdict == "late":
+            under_way = ", a run is under way" if newest and newest.state == "RUNNING" else ""
+            return Own("late", found.reason + under_way, success, newest, found, found.due_us)
+        return Own("ok" if found.verdict == "on time" else "unknown", found.reason, success, newest, found)
+
+    def around(self, dataset: Name, *, forward: bool, seen: set[int] | None = None) -> Iterator[tuple[Name, int]]:
+        """Yield the datasets downstream or upstream of one with their distance, the nearest first.
+
+        seen: numbers of those that need not be looked at again, which this adds to; without it so many are looked at.
+        """
+        start = self._counted.lifetimes.newest(dataset)
+        most = FARTHEST if seen is None else None
+        seen = set() if seen is None else seen
+        if start is None:
+            return
+        seen.add(start)
+        todo = [(start, 0)]
+        for number, far in todo:  # grows meanwhile
+            for each in self._links.beside(number, forward=forward):
+                if each not in seen and (most is None or len(seen) <= most):
+                    seen.add(each)
+                    todo.append((each, far + 1))
+                    yield self._live.graph.names[each].plain, far + 1
+
+    def waits_for(self, dataset: Name) -> list[Name]:
+        """Return what upstream of a dataset is not well since before it was last written, the nearest first."""
+        success = self.of_dataset(dataset).success
+        if success is None:
+            return []
+        return [
+            name
+            for name, _ in self.around(dataset, forward=False)
+            if (since := self.of_dataset(name).since_us) is not None and since > success.time_us
+        ][:_NAMED]
+
+    def not_refreshed(self, dataset: Name, since_us: int) -> Iterator[NotRefreshed]:
+        """Yield what lies downstream of a dataset and was not written since a moment."""
+        for name, far in self.around(dataset, forward=True):
+            last = self.times.last(self.times.outputs(name), self._now)
+            if last is not None and last <= since_us:
+                yield NotRefreshed(*name.parts, far, iso(last), False)
+
+    def shown_dataset(self, dataset: Name) -> HealthItem:
+        """Return how a dataset fares, with what upstream of it is not well."""
+        own = self.of_dataset(dataset)
+        return self.shown("dataset", dataset, own, self.waits_for(dataset) if own.is_well else [])
+
+    def shown(self, kind: str, name: Name, own: Own, waits_for: list[Name]) -> HealthItem:
+        """Return how something fares as answers have it."""
+        status, reason, found = own.status, own.reason, own.punctuality
+        if waits_for:
+            names = ", ".join(each.name for each in waits_for)
+            status, reason = "stale", f"not written since {names} failed or is late; {reason}"
+        return HealthItem(
+            "job" if kind == "job" else "dataset", *name.parts, status, reason,
+            iso(own.success.time_us) if own.success else None,
+            self.times.run_key(own.success.run) if own.success else None,
+            self._run(own.run) if own.run else None,
+            found.rhythm.usual_us / _SECOND if found.rhythm else None, iso(found.due_us),
+            found.late_us / _SECOND if found.late_us is not None else None,
+            [Dataset(*each.parts) for each in waits_for],
+        )  # fmt: skip
+
+    def _run(self, run: NewestRun) -> HealthRun:
+        job = self._live.job(self._live.names.name(run.job))
+        return HealthRun(self.times.run_key(run.run), Job(*job.parts), run.state, iso(run.time_us))

@@ -1,0 +1,31 @@
+"""The tree of a run: what it is part of, and what is part of it, with states and durations."""
+
+from headwater.events.times import iso
+from headwater.index.reading.run_tree import RunTree, TreeRun
+from headwater.lineage.runs.job_identity import job_key
+from headwater.questions.answers.answer_parts import Job
+from headwater.questions.answers.hierarchy_answers import Hierarchy, HierarchyRun
+
+UNREPORTED = "UNREPORTED"
+"""The state of a run that others name as their parent or root, and that sent no event itself."""
+
+
+def hierarchy(runs: RunTree, run_id: str, *, limit: int, offset: int) -> Hierarchy:
+    """Answer a run, what it is part of, and a page of what is part of it, oldest first.
+
+    Raises NotKnown for a run that nobody names, WrongQuestion for an id of several.
+    """
+    run = runs.find(run_id)
+    states = {state or UNREPORTED: count for state, count in runs.states(run)}
+    items = [_shown(each) for each in runs.below(run, limit, offset)]
+    total = sum(states.values())
+    above = [_shown(each) for each in reversed(runs.above(run))]
+    return Hierarchy(_shown(run), above, dict(sorted(states.items())), items, total, total > offset + len(items))
+
+
+def _shown(run: TreeRun) -> HierarchyRun:
+    took = None if run.started_us is None or run.ended_us is None else max(0, run.ended_us - run.started_us) // 1000
+    job = None if run.job is None else Job(*job_key(run.job, None).parts)
+    return HierarchyRun(
+        run.key, job, run.state or UNREPORTED, iso(run.started_us), iso(run.ended_us), took, run.children
+    )

@@ -1,0 +1,167 @@
+"""How producers are pointed at a Headwater: what to copy for each of them, and an event to try with.
+
+`docs/connect.md`, the page, the command and the notebooks all show these texts.
+"""
+
+import json
+import re
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+from headwater.errors import WrongQuestion
+from headwater.questions.answers.list_answers import ProducerSetup, ProducerSetups
+
+LISTENER = "io.openlineage.spark.agent.OpenLineageSparkListener"
+AUTH_KEY = "spark.openlineage.transport.auth.apiKey"
+KEY = "YOUR_KEY"
+"""Stands where a key with the role `write` belongs; a Headwater without keys reads none."""
+
+FABRIC = (
+    "spark.master", "spark.app.name", "spark.synapse.context.notebookname", "trident.workspace.id",
+    "trident.artifact.id", "trident.artifact.type", "trident.activity.id", "headwater.stamp",
+)  # fmt: skip
+"""What the listener shall report of a session of Fabric: by its artifact's id a notebook stays one job (rule 3).
+
+`headwater.stamp` is set by `headwater.stamp(spark, notebook=…)`.
+"""
+
+DATABRICKS = ("spark.master", "spark.app.name", "spark.databricks.clusterUsageTags.clusterName")
+
+_COMPRESSION = "spark.openlineage.transport.compression"
+_JAR = "openlineage-spark_2.12-1.53.0.jar"
+_ADDRESS = re.compile(r"https?://[\w.:\[\]-]+(/[\w./-]*)?", re.ASCII)
+
+
+def properties(url: str, namespace: str, captured: tuple[str, ...]) -> dict[str, str]:
+    """Return the Spark properties of an Environment (Fabric) or a cluster (Databricks), all but the key.
+
+    url: of the receiver; namespace: of the jobs. No compression: Azure Functions take no body in chunks. The timeout
+    is longer than the listener's own, which loses the event when it ends: a receiver that starts cold takes seconds.
+    """
+    return {
+        "spark.extraListeners": LISTENER,
+        "spark.openlineage.namespace": namespace,
+        "spark.openlineage.transport.type": "http",
+        "spark.openlineage.transport.url": url,
+        "spark.openlineage.transport.endpoint": "/api/v1/lineage",
+        "spark.openlineage.transport.timeoutInMillis": "10000",
+        "spark.openlineage.transport.auth.type": "api_key",
+        "spark.openlineage.columnLineage.datasetLineageEnabled": "true",
+        "spark.openlineage.capturedProperties": ",".join(captured),
+    }
+
+
+def arrival_event(run: str, time: datetime) -> dict[str, Any]:
+    """Return an event that says nothing but that it arrived: of the job `headwater/arrival-check`, no dataset."""
+    return {
+        "eventType": "COMPLETE",
+        "eventTime": time.isoformat(),
+        "producer": "https://headwater.example/arrival-check",
+        "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
+        "run": {"runId": run},
+        "job": {"namespace": "headwater", "name": "arrival-check"},
+        "inputs": [],
+        "outputs": [],
+    }
+
+
+def producer_setups(url: str, run: str | None = None, time: datetime | None = None) -> ProducerSetups:
+    """Return what to copy for each producer, and an event to try with, of a run of its own each time.
+
+    Raises WrongQuestion for an address that is none: it is written into commands.
+    """
+    if not _ADDRESS.fullmatch(url):
+        raise WrongQuestion(f"url={url[:80]!r} is no address. Write it like https://headwater.example:5000.")
+    url = url.rstrip("/")
+    event = json.dumps(arrival_event(run or str(uuid4()), time or datetime.now(UTC)))
+    spark = properties(url, "spark", ("spark.master", "spark.app.name")) | {_COMPRESSION: "gzip"}
+    fabric, databricks = (
+        properties(url, "fabric/WORKSPACE", FABRIC),
+        properties(url, "databricks/WORKSPACE", DATABRICKS),
+    )
+    return ProducerSetups(
+        [
+            ProducerSetup("fabric", "Microsoft Fabric", "Environment: Spark properties", _conf(fabric, 56)),
+            ProducerSetup("databricks-init", "Databricks: jar", "Cluster: init script", _INIT),
+            ProducerSetup("databricks", "Databricks", "Cluster: Spark config", _conf(databricks, 0)),
+            ProducerSetup("spark-submit", "spark-submit", "Shell, beside the listener's jar", _submit(spark)),
+            ProducerSetup("airflow", "Airflow", "Environment of scheduler and workers", _airflow(url)),
+            ProducerSetup("dbt", "dbt", "Shell, in the project's folder", _DBT.format(url=url, key=KEY)),
+            ProducerSetup("python", "Python", "Any program", _PYTHON.format(url=url, key=KEY)),
+            ProducerSetup("curl", "curl", "Shell", _curl(url, event)),
+        ],
+        event,
+    )
+
+
+def _with_key(conf: dict[str, str]) -> dict[str, str]:
+    """Return properties with a place for the key, beside how it is sent."""
+    found: dict[str, str] = {}
+    for name, value in conf.items():
+        found[name] = value
+        if name == "spark.openlineage.transport.auth.type":
+            found[AUTH_KEY] = KEY
+    return found
+
+
+def _conf(conf: dict[str, str], width: int) -> str:
+    return "\n".join(f"{name:<{width}}".ljust(len(name) + 1) + value for name, value in _with_key(conf).items())
+
+
+def _submit(conf: dict[str, str]) -> str:
+    lines = ["spark-submit", f"--jars {_JAR}", *(f"--conf {name}={value}" for name, value in _with_key(conf).items())]
+    return " \\\n  ".join([*lines, "job.py"])
+
+
+def _transport(url: str) -> dict[str, Any]:
+    auth = {"type": "api_key", "apiKey": KEY}
+    return {"type": "http", "url": url, "endpoint": "api/v1/lineage", "auth": auth, "compression": "gzip"}
+
+
+def _airflow(url: str) -> str:
+    return (
+        "pip install apache-airflow-providers-openlineage\n"
+        "export AIRFLOW__OPENLINEAGE__NAMESPACE='airflow'\n"
+        f"export AIRFLOW__OPENLINEAGE__TRANSPORT='{json.dumps(_transport(url))}'"
+    )
+
+
+def _curl(url: str, event: str) -> str:
+    return (
+        f"curl --fail-with-body {url}/api/v1/lineage \\\n"
+        f"  -H 'Authorization: Bearer {KEY}' -H 'Content-Type: application/json' \\\n"
+        f"  -d '{event}'"
+    )
+
+
+_INIT = f"""#!/bin/bash
+cp /Volumes/CATALOG/SCHEMA/jars/{_JAR} /databricks/jars/"""
+
+_DBT = """pip install openlineage-dbt
+export OPENLINEAGE_URL={url}
+export OPENLINEAGE_API_KEY={key}
+export OPENLINEAGE_NAMESPACE=dbt
+dbt-ol run"""
+
+_PYTHON = """# pip install openlineage-python
+from datetime import datetime, timezone
+
+from openlineage.client import OpenLineageClient
+from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, Run, RunEvent, RunState
+from openlineage.client.transport.http import ApiKeyTokenProvider, HttpConfig, HttpTransport
+from openlineage.client.uuid import generate_new_uuid
+
+key = ApiKeyTokenProvider({{"apiKey": "{key}"}})
+client = OpenLineageClient(transport=HttpTransport(HttpConfig(url="{url}", auth=key)))
+client.emit(
+    RunEvent(
+        eventType=RunState.COMPLETE,
+        eventTime=datetime.now(timezone.utc).isoformat(),
+        run=Run(runId=str(generate_new_uuid())),
+        job=Job(namespace="python", name="copy_orders"),
+        inputs=[InputDataset(namespace="file", name="/landing/orders")],
+        outputs=[OutputDataset(namespace="file", name="/bronze/orders")],
+        producer="https://example.org/copy_orders",
+    )
+)"""

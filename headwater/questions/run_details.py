@@ -1,0 +1,148 @@
+"""What the events of a run say beside lineage: who started it, as what, where its log is, how much it moved."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Generic, TypeVar
+
+from msgspec import Raw
+
+from headwater.events.decode import decode
+from headwater.events.facet_digests import is_deleted
+from headwater.events.rule_facets import text_at
+from headwater.events.times import parse_time
+from headwater.events.wire import NULL
+from headwater.lake.bronze_tables import Bronze
+from headwater.lake.event_bodies import StoredBody, newest_of_run
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.shown_rules import LinkRule, link_to
+from headwater.lineage.runs.newest_first import Order, order_of
+from headwater.lineage.runs.sent_facets import members, read_stored, run_facets, sent_datasets
+from headwater.questions.answers.run_detail_answers import RunDetails, RunLink, RunStatistics, Side
+
+T = TypeVar("T")
+
+_USERS = (
+    ("spark_applicationDetails", "userName"),
+    ("airflow", "dagRun", "triggering_user_name"),
+    ("airflowDagRun", "dagRun", "triggering_user_name"),
+    ("environment-properties", "environment-properties", "user"),
+)
+_APPLICATIONS = (
+    ("spark_applicationDetails", "applicationId"),
+    ("gcp_dataproc_spark", "appId"),
+    ("airflow", "dagRun", "run_id"),
+    ("airflowDagRun", "dagRun", "run_id"),
+    ("dbt_run", "invocation_id"),
+)
+_TITLES = {
+    "spark_applicationDetails.uiWebUrl": "Spark UI",
+    "spark_applicationDetails.proxyUrl": "Spark UI behind a proxy",
+    "spark_applicationDetails.historyUrl": "Spark history",
+    "airflow.taskInstance.log_url": "Airflow log",
+}
+_ADDRESS = re.compile(r"(^|_|[a-z])(url|uri|link)$", re.IGNORECASE)
+_DEEPEST, _MOST = 6, 40
+_SIDES: dict[str, Side] = {"inputStatistics": "read", "outputStatistics": "written"}
+
+Canonical = Callable[[str, str], Name]
+
+
+def run_details(
+    run_id: str, events: Iterable[StoredBody], canonical: Canonical, links: Iterable[LinkRule]
+) -> RunDetails:
+    """Answer what a run's events say together: of each facet the newest value (rule 1).
+
+    canonical: which dataset a name means; links: which hosts may be linked to.
+    """
+    said, counted = _NewestFacets[str](), _NewestFacets[tuple[str, Name]]()
+    for event in events:
+        wire = read_stored(event.body)
+        sent_us = parse_time(wire.eventTime)[0]
+        time_us = event.received_us if sent_us is None else sent_us
+        order = order_of(event.event_id, wire.eventType or "OTHER", time_us, event.received_us)
+        for name, raw in run_facets(wire).items():
+            said.take(name, order, raw)
+        for dataset in sent_datasets(wire):
+            for name, raw in (*members(dataset.inputFacets).items(), *members(dataset.outputFacets).items()):
+                if name in _SIDES:
+                    counted.take((name, canonical(dataset.namespace, dataset.name)), order, raw)
+    facets = said.values()
+    return RunDetails(
+        run_id,
+        user_of(facets),
+        _first(facets, _APPLICATIONS),
+        _number(_at(facets, "airflow", "taskInstance"), "try_number"),
+        text_at(facets, "nominalTime", "nominalStartTime"),
+        text_at(facets, "nominalTime", "nominalEndTime"),
+        " ".join(filter(None, (text_at(facets, "processing_engine", word) for word in ("name", "version")))) or None,
+        list(_links(facets, tuple(links))),
+        [_statistics(*key, value) for key, value in sorted(counted.values().items(), key=lambda each: each[0])],
+    )
+
+
+def written_by_run(bronze: Bronze, run_id: str, dataset: Name, canonical: Canonical) -> RunStatistics | None:
+    """Return what a run counted at a dataset that it wrote, by its newest event that says so; None: none does."""
+    body = newest_of_run(bronze, run_id, "outputStatistics") if bronze.exists() else None
+    told = [
+        (canonical(each.namespace, each.name), raw)
+        for each in (sent_datasets(read_stored(body)) if body else ())
+        if (raw := members(each.outputFacets).get("outputStatistics", NULL)) != NULL
+    ]
+    found = [raw for name, raw in told if name == dataset or len(told) == 1]  # alone, it may go by another name
+    return _statistics("outputStatistics", dataset, decode(bytes(found[0]))) if found else None
+
+
+def user_of(facets: Mapping[str, Any]) -> str | None:
+    """Return who started a run, by its decoded facets."""
+    return _first(facets, _USERS)
+
+
+class _NewestFacets(Generic[T]):
+    """The newest text of each facet."""
+
+    def __init__(self) -> None:
+        self._found: dict[T, tuple[Order, Raw]] = {}
+
+    def take(self, key: T, order: Order, raw: Raw) -> None:
+        if raw != NULL and (key not in self._found or self._found[key][0] < order):
+            self._found[key] = order, raw
+
+    def values(self) -> dict[T, Any]:
+        return {key: decode(bytes(raw)) for key, (_, raw) in self._found.items() if not is_deleted(bytes(raw))}
+
+
+def _first(said: Mapping[str, Any], paths: Iterable[tuple[str, ...]]) -> str | None:
+    return next((found for path in paths if (found := text_at(said, *path))), None)
+
+
+def _at(value: Any, *path: str) -> Any:
+    for part in path:
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def _number(value: Any, member: str) -> int | None:
+    found = value.get(member) if isinstance(value, dict) else None
+    return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None
+
+
+def _links(said: Mapping[str, Any], rules: tuple[LinkRule, ...]) -> Iterator[RunLink]:
+    """Yield the addresses in facets, whatever their scheme; each with where it leads, if it may lead anywhere."""
+    found = sorted(_addresses(said, (), _DEEPEST), key=lambda each: (each[0] not in _TITLES, each[0]))
+    for place, text in found[:_MOST]:
+        yield RunLink(_TITLES.get(place, place), text, link_to(rules, text))
+
+
+def _addresses(value: Any, path: tuple[str, ...], deep: int) -> Iterator[tuple[str, str]]:
+    for name, member in value.items() if isinstance(value, dict) else ():
+        if name.startswith("_"):
+            continue  # who made the facet, and by which schema
+        if isinstance(member, str) and member and _ADDRESS.search(name):
+            yield ".".join((*path, name)), member
+        elif deep:
+            yield from _addresses(member, (*path, name), deep - 1)
+
+
+def _statistics(facet: str, dataset: Name, value: Any) -> RunStatistics:
+    counts = (_number(value, word) for word in ("rowCount", "size", "fileCount"))
+    return RunStatistics(*dataset.parts, _SIDES[facet], *counts)

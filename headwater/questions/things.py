@@ -1,0 +1,154 @@
+"""Lists of what there is: datasets, jobs and runs, narrowed, sorted, a page at a time."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from headwater.events.times import iso
+from headwater.index.reading.listed_runs import LOST, ListedRun, RunsAsked, listed_runs
+from headwater.index.reading.listed_things import ListedDataset, ListedJob
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.lineage.runs.lost_runs import is_lost
+from headwater.paging import Cell, ListPage, RowOrder
+from headwater.questions.answers.answer_parts import Job
+from headwater.questions.answers.thing_answers import (
+    Choices,
+    DatasetItem,
+    Datasets,
+    JobItem,
+    Jobs,
+    LastRun,
+    RunItem,
+    Runs,
+)
+
+_CHOICES = 200
+
+
+class Narrowed(NamedTuple):
+    """To what a list of datasets or jobs is narrowed; times in us, UTC: of the last write, or of the last event."""
+
+    namespace: str | None
+    owner: str | None
+    tag: str | None
+    state: str | None
+    since_us: int | None
+    until_us: int | None
+
+    def fits(self, row: ListedDataset | ListedJob, job: ListedJob | None, time_us: int | None, now_us: int) -> bool:
+        """Tell whether a row is wanted. job: whose state counts; time_us: what `since` and `until` are held against."""
+        return (
+            self.namespace in (None, row.name.namespace)
+            and (self.owner is None or self.owner in row.owners)
+            and (self.tag is None or self.tag.casefold() in map(str.casefold, row.tags))
+            and (self.state is None or (job is not None and self.state in _states(job, now_us)))
+            and (self.since_us is None or (time_us is not None and time_us >= self.since_us))
+            and (self.until_us is None or (time_us is not None and time_us < self.until_us))
+        )
+
+
+def datasets(rows: Sequence[ListedDataset], wanted: Narrowed, page: ListPage, now_us: int) -> Datasets:
+    """Answer with a page of datasets."""
+    cut = _DATASETS.cut((row for row in rows if wanted.fits(row, row.job, row.written_us, now_us)), page)
+    items = [
+        DatasetItem(
+            *row.name.parts, list(row.owners), list(row.tags), row.columns, iso(row.seen_us) or "", iso(row.written_us),
+            Job(*row.job.name.parts) if row.job else None, row.job.integration if row.job else None,
+            _last_run(row.job),
+        )
+        for row in cut.rows
+    ]  # fmt: skip
+    return Datasets(items, _choices(rows, (row.job for row in rows), now_us), **cut.told)
+
+
+def jobs(rows: Sequence[ListedJob], wanted: Narrowed, page: ListPage, now_us: int) -> Jobs:
+    """Answer with a page of jobs."""
+    cut = _JOBS.cut((row for row in rows if wanted.fits(row, row, row.last_us, now_us)), page)
+    items = [
+        JobItem(
+            *row.name.parts, list(row.owners), list(row.tags), row.integration, row.processing, iso(row.last_us) or "",
+            _last_run(row),
+        )
+        for row in cut.rows
+    ]  # fmt: skip
+    return Jobs(items, _choices(rows, rows, now_us), **cut.told)
+
+
+def runs(live: LiveGraph, asked: RunsAsked, page: ListPage, now_us: int) -> Runs:
+    """Answer with a page of runs."""
+    cut = listed_runs(live, asked, page, now_us)
+    return Runs([_run(row) for row in cut.rows], **cut.told)
+
+
+def _run(row: ListedRun) -> RunItem:
+    started, ended, heard = iso(row.started_us), iso(row.ended_us), iso(row.time_us) or ""
+    took = _took(row.started_us, row.ended_us)
+    return RunItem(row.key, Job(*row.job.parts), row.state, row.processing, started, ended, heard, took)
+
+
+def _last_run(job: ListedJob | None) -> LastRun | None:
+    if job is None or job.run is None:
+        return None
+    took = _took(job.started_us, job.ended_us)
+    return LastRun(job.run, job.state or "", iso(job.started_us), iso(job.ended_us), took)
+
+
+def _took(started_us: int | None, ended_us: int | None) -> float | None:
+    return None if started_us is None or ended_us is None else max(0, ended_us - started_us) / 1_000_000
+
+
+def _states(job: ListedJob, now_us: int) -> tuple[str, ...]:
+    is_streaming = job.processing != "BATCH"
+    lost = is_lost(has_ended=job.state != "RUNNING", is_streaming=is_streaming, last_us=job.last_us, now_us=now_us)
+    return (job.state or "", LOST) if lost else (job.state or "",)
+
+
+def _choices(
+    rows: Sequence[ListedDataset] | Sequence[ListedJob], of_jobs: Iterable[ListedJob | None], now_us: int
+) -> Choices:
+    return Choices(
+        _most(row.name.namespace for row in rows),
+        _most(owner for row in rows for owner in row.owners),
+        _most(tag for row in rows for tag in row.tags),
+        _most(state for job in of_jobs if job for state in _states(job, now_us) if state),
+    )
+
+
+def _most(words: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(words).items(), key=lambda each: (-each[1], each[0]))[:_CHOICES])
+
+
+def _of(job: ListedJob | None, member: str) -> Cell:
+    found: Cell = getattr(job, member) if job else None
+    return found
+
+
+_DATASETS = RowOrder[ListedDataset](
+    "datasets",
+    {
+        "name": lambda row: row.name.name, "namespace": lambda row: row.name.namespace,
+        "owners": lambda row: ", ".join(row.owners), "tags": lambda row: ", ".join(row.tags),
+        "columns": lambda row: row.columns, "last_seen": lambda row: row.seen_us,
+        "last_written": lambda row: row.written_us, "job": lambda row: row.job.name.name if row.job else None,
+        "integration": lambda row: _of(row.job, "integration"), "state": lambda row: _of(row.job, "state"),
+        "duration": lambda row: _took(row.job.started_us, row.job.ended_us) if row.job else None,
+    },
+    "name",
+    lambda row: row.name.parts,
+    ties=2,
+    texts=lambda row: (*row.name.parts, *row.owners, *row.tags),
+)  # fmt: skip
+_JOBS = RowOrder[ListedJob](
+    "jobs",
+    {
+        "name": lambda row: row.name.name, "namespace": lambda row: row.name.namespace,
+        "owners": lambda row: ", ".join(row.owners), "tags": lambda row: ", ".join(row.tags),
+        "integration": lambda row: row.integration, "processing": lambda row: row.processing,
+        "last_seen": lambda row: row.last_us, "state": lambda row: row.state,
+        "started": lambda row: row.started_us, "duration": lambda row: _took(row.started_us, row.ended_us),
+    },
+    "name",
+    lambda row: row.name.parts,
+    ties=2,
+    texts=lambda row: (*row.name.parts, *row.owners, *row.tags),
+)  # fmt: skip

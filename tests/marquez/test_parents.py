@@ -1,0 +1,30 @@
+"""Jobs by their parents: one that only its children name is listed, and `PARENT.JOB` is a name of a child."""
+
+import pytest
+
+from tests.marquez.conftest import Marquez
+from tests.marquez.lake import JOB, PARENT
+from tests.reference.world_events import at
+
+pytestmark = pytest.mark.slow  # a Headwater
+
+
+def test_a_parent_that_only_its_children_name_is_listed(marquez_to_read: Marquez) -> None:
+    listed = {each["name"]: each for each in marquez_to_read.get("/namespaces/{}/jobs", PARENT[0])["jobs"]}
+    assert listed[PARENT[1]] == marquez_to_read.get("/namespaces/{}/jobs/{}", *PARENT)
+    found = listed[PARENT[1]]
+    assert (found["latestRun"], found["createdAt"], found["updatedAt"]) == (None, at(1000), at(3000))
+    assert PARENT[1] in {each["name"] for each in marquez_to_read.get("/jobs", limit=1_000)["jobs"]}
+
+
+def test_a_child_goes_by_its_parents_name_and_its_own(marquez_to_read: Marquez) -> None:
+    own = marquez_to_read.get("/namespaces/{}/jobs/{}", JOB[0], "now")
+    assert own["parentJobName"] == PARENT[1]
+    assert marquez_to_read.get("/namespaces/{}/jobs/{}", JOB[0], f"{PARENT[1]}.now") == own
+    ids = [
+        {node["id"] for node in marquez_to_read.get("/lineage", nodeId=f"job:{JOB[0]}:{name}", depth=1)["graph"]}
+        for name in ("now", f"{PARENT[1]}.now")
+    ]
+    assert ids[0] == ids[1]
+    for name in (f"other.{PARENT[1]}.now", "other.now", ".now", "now.", "." * 50_000):
+        marquez_to_read.get("/namespaces/{}/jobs/{}", JOB[0], name, status=404)

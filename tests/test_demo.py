@@ -1,0 +1,59 @@
+"""What `make demo` does on a terminal once its pipeline has run: it serves until Ctrl-C."""
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+pytestmark = pytest.mark.slow
+
+_DEMO = """
+import os
+import sys
+from pathlib import Path
+from rich.console import Console
+from demo.run import headwater, keep_serving
+
+os.login_tty(0)
+with headwater(Path(sys.argv[1])) as up:
+    keep_serving(Console(width=200, highlight=False), up)
+"""
+_CTRL_C = b"\x03"
+_BROWSER = {"accept": "text/html"}
+
+
+def test_on_a_terminal_it_serves_the_page_until_ctrl_c_and_then_nothing_of_it_is_left(tmp_path: Path) -> None:
+    terminal, its_side = pty.openpty()
+    command = [sys.executable, "-c", _DEMO, str(tmp_path / "data")]
+    with subprocess.Popen(command, stdin=its_side, stdout=its_side, stderr=its_side) as demo:
+        os.close(its_side)
+        try:
+            told = _read_until(terminal, "/connect")
+            url = re.search(r"The page is open: (\S+)/ ", told)
+            assert url, told
+            addresses = re.findall(r"^ +(http\S+)", told, re.MULTILINE)
+            assert len(addresses) == 3
+            for address in (url[1], *addresses):
+                assert "Headwater" in httpx.get(address, headers=_BROWSER, timeout=60).raise_for_status().text
+            children = psutil.Process(demo.pid).children(recursive=True)
+            assert children
+            os.write(terminal, _CTRL_C)
+            assert "Headwater stops." in _read_until(terminal, "stops.")
+            assert demo.wait(60) == 0
+            assert not psutil.wait_procs(children, timeout=60)[1]
+        finally:
+            demo.kill()
+            os.close(terminal)
+
+
+def _read_until(terminal: int, text: str) -> str:
+    found = ""
+    while text not in found:
+        found += os.read(terminal, 65_536).decode().replace("\r\n", "\n")
+    return found

@@ -1,0 +1,88 @@
+// How a dataset or a job fares, and what is said of it beside lineage: whose it is, where its code lies, its tags.
+import type { Answer, Schemas } from '../api/client';
+import { useQuestion } from '../api/hooks';
+import { DataTable } from './DataTable';
+import { duration, time } from './format';
+import { SIGNS, type Faring } from './health';
+import { Chip, DatasetLink, RunLink } from './Names';
+import { Section } from './Page';
+import { Answered } from './States';
+
+type Asked = { namespace: string; dataset: string } | { namespace: string; job: string };
+
+export function HealthSection({ asked }: { asked: Asked }) {
+  const query = useQuestion('health', { ...asked, limit: 200 });
+  return <Section title="Health"><Answered query={query}>{(answer) => <One answer={answer} />}</Answered></Section>;
+}
+
+function One({ answer }: { answer: Answer<'health'> }) {
+  const [item] = answer.items;
+  return (
+    <>
+      {item && <FaringList item={item} />}
+      {answer.about && <AboutList about={answer.about} />}
+      <NotRefreshed rows={answer.not_refreshed} truncated={answer.truncated} />
+    </>
+  );
+}
+
+export function Status({ status }: { status: Faring['status'] }) {
+  return <Chip kind={status === 'ok' ? 'complete' : status === 'failed' ? 'fail' : status}>{`${SIGNS[status]} ${status}`}</Chip>;
+}
+
+export function FaringList({ item }: { item: Faring }) {
+  const what = item.kind === 'job' ? 'Last run that completed' : 'Last write';
+  return (
+    <dl className="about">
+      <dt>State</dt><dd><Status status={item.status} /> <bdi>{item.reason}</bdi></dd>
+      <dt>{what}</dt><dd>{item.last_success ? <>{time(item.last_success)} {item.success_run && <RunLink id={item.success_run} />}</> : 'none is known'}</dd>
+      {item.last_run && <><dt>Last run</dt><dd><Chip kind={item.last_run.state}>{item.last_run.state}</Chip> {time(item.last_run.time)} <RunLink id={item.last_run.id} /></dd></>}
+      {item.usual_seconds !== null && <><dt>Usually every</dt><dd>{duration(item.usual_seconds * 1_000)}{item.due && `, next by ${time(item.due)}`}</dd></>}
+      {item.waits_for.length > 0 && (
+        <><dt>Waits for</dt><dd>{item.waits_for.map((each) => <span key={each.namespace + each.dataset}><DatasetLink id={{ namespace: each.namespace, name: each.dataset }} /> </span>)}</dd></>
+      )}
+    </dl>
+  );
+}
+
+export function AboutList({ about }: { about: Schemas['About'] }) {
+  const { description, owners, source, tags } = about;
+  if (!description && !owners.length && !source && !tags.length) return null;
+  return (
+    <dl className="about">
+      {description && <><dt>Description</dt><dd><bdi>{description}</bdi></dd></>}
+      {owners.length > 0 && <><dt>Owners</dt><dd>{owners.map((owner, at) => <bdi key={at} className="chip" title={owner.type ?? ''}>{owner.name}</bdi>)}</dd></>}
+      {source && <><dt>Code</dt><dd><Code source={source} /></dd></>}
+      {tags.length > 0 && <><dt>Tags</dt><dd>{tags.map((tag, at) => <bdi key={at} className="chip">{tag.value && tag.value !== 'true' ? `${tag.key}: ${tag.value}` : tag.key}</bdi>)}</dd></>}
+    </dl>
+  );
+}
+
+/** An address of a producer is a link only if it is https. */
+function Code({ source }: { source: Schemas['CodeSource'] }) {
+  const isLink = /^https:\/\//i.test(source.url);
+  return (
+    <>
+      {isLink ? <a href={source.url} rel="noreferrer noopener" target="_blank"><bdi>{source.url}</bdi></a> : <bdi className="mono">{source.url}</bdi>}
+      {[source.path, source.version].map((each) => each && <span key={each}> <bdi className="mono">{each}</bdi></span>)}
+    </>
+  );
+}
+
+export function NotRefreshed({ rows, truncated = false }: { rows: readonly Schemas['NotRefreshed'][]; truncated?: boolean }) {
+  if (!rows.length) return null;
+  return (
+    <>
+      <p className="dim">Not written since:</p>
+      <DataTable
+        name="not-refreshed" rows={rows} total={rows.length} truncated={truncated} empty="None."
+        columns={[
+          { id: 'dataset', title: 'Dataset', value: (row) => row.dataset, width: 'minmax(12rem, 3fr)', show: (row) => <DatasetLink id={{ namespace: row.namespace, name: row.dataset }} /> },
+          { id: 'distance', title: 'Steps away', value: (row) => row.distance, width: '7rem' },
+          { id: 'last', title: 'Last write', value: (row) => time(row.last_success), width: '11rem' },
+          { id: 'since', title: 'By another run since', value: (row) => (row.is_written_since ? 'yes' : 'no'), width: '10rem' },
+        ]}
+      />
+    </>
+  );
+}

@@ -1,0 +1,67 @@
+// What comes before and behind a job: by data, and apart from it by what its orchestrator waits for.
+import { useQuestion } from '../api/hooks';
+import type { Answer } from '../api/client';
+import type { Id } from '../api/marquez';
+import { DataTable } from './DataTable';
+import { useGranularity } from './granularity';
+import { GranularitySwitch } from './GranularitySwitch';
+import { count } from './format';
+import { Chip, JobLink } from './Names';
+import { Section } from './Page';
+import { shortName } from './links';
+import { Answered } from './States';
+
+interface Step {
+  side: 'before' | 'behind';
+  how: 'data' | 'control';
+  job: Answer<'job-graph'>['nodes'][number];
+  what: string;
+}
+
+export function JobFlow({ id }: { id: Id }) {
+  const [granularity] = useGranularity('application');
+  const found = useQuestion('job-graph', { namespace: id.namespace, job: id.name, granularity, up: 1, down: 1, limit: 500 });
+  return (
+    <Section title="Before and behind it" tools={<GranularitySwitch standing="application" />}>
+      <Answered query={found}>
+        {(answer) => {
+          const here = answer.nodes.find((node) => node.distance === 0);
+          return (
+            <>
+              {here && <p>As <Chip kind="level">{here.level}</Chip> <JobLink id={here} />{here.jobs > 1 && <span className="dim">, which stands for {count(here.jobs)} jobs</span>}</p>}
+              <DataTable
+                name="flow" rows={stepsOf(answer)} truncated={answer.truncated} empty="No data and no order lead from a job to it, or from it to one."
+                columns={[
+                  { id: 'side', title: 'Is', value: (row) => row.side, width: '6rem' },
+                  { id: 'how', title: 'By', value: (row) => row.how, width: '7rem', show: (row) => <Chip kind={row.how}>{row.how}</Chip> },
+                  { id: 'job', title: 'Job', value: (row) => row.job.name, width: 'minmax(12rem, 2fr)', show: (row) => <JobLink id={row.job} /> },
+                  { id: 'level', title: 'Level', value: (row) => row.job.level, width: '8rem' },
+                  { id: 'what', title: 'What passes, or when', value: (row) => row.what, width: 'minmax(12rem, 3fr)' },
+                ]}
+              />
+            </>
+          );
+        }}
+      </Answered>
+    </Section>
+  );
+}
+
+/** The steps to and from the job in the middle; data first. */
+export function stepsOf(answer: Answer<'job-graph'>): Step[] {
+  const here = answer.nodes.findIndex((node) => node.distance === 0);
+  const step = (from: number, to: number, how: Step['how'], what: string): Step[] => {
+    const side = to === here ? ('before' as const) : ('behind' as const);
+    const job = answer.nodes[to === here ? from : to];
+    return job && (from === here || to === here) ? [{ side, how, job, what }] : [];
+  };
+  return [
+    ...answer.dataFlow.flatMap((each) => step(each.from, each.to, 'data', datasetsOf(each))),
+    ...answer.controlFlow.flatMap((each) => step(each.from, each.to, 'control', [each.type, each.rule].filter(Boolean).join(', '))),
+  ];
+}
+
+function datasetsOf(flow: Answer<'job-graph'>['dataFlow'][number]): string {
+  const more = flow.datasets - flow.first.length;
+  return flow.first.map((each) => shortName(each.dataset)).join(', ') + (more > 0 ? ` and ${count(more)} more` : '');
+}

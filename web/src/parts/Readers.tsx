@@ -1,0 +1,83 @@
+// Who reads a dataset: runs by day or week as bars, and the jobs behind them.
+import { useQuestion } from '../api/hooks';
+import type { Id } from '../api/marquez';
+import { DataTable } from './DataTable';
+import { count, time } from './format';
+import { JobLink } from './Names';
+import { Section } from './Page';
+import { Answered } from './States';
+import { useAddressState } from './useAddressState';
+
+const DAY_MS = 86_400_000;
+
+interface Reads {
+  day: string;
+  runs: number;
+}
+
+export function Readers({ id }: { id: Id }) {
+  const state = useAddressState();
+  const by = state.get('reads') === 'week' ? 'week' : 'day';
+  const found = useQuestion('readers', { namespace: id.namespace, dataset: id.name });
+  const tools = (
+    <label>
+      Runs by{' '}
+      <select value={by} onChange={(event) => state.set({ reads: event.target.value === 'week' ? 'week' : '' })}>
+        <option value="day">day</option>
+        <option value="week">week</option>
+      </select>
+    </label>
+  );
+  return (
+    <Section title="Who reads it" tools={tools}>
+      <Answered query={found}>
+        {(answer) => (
+          <>
+            {answer.runs > 0 && <ReadBars reads={by === 'week' ? answer.weeks : answer.days} step={by === 'week' ? 7 : 1} />}
+            <DataTable
+              name="readers" rows={answer.items} total={answer.totalCount} truncated={answer.truncated} empty="No run of the last 90 days is known to have read it."
+              columns={[
+                { id: 'job', title: 'Job', value: (row) => row.job.name, width: 'minmax(14rem, 3fr)', show: (row) => <JobLink id={row.job} /> },
+                { id: 'runs', title: 'Runs', value: (row) => row.runs, width: '7rem', show: (row) => count(row.runs) },
+                { id: 'users', title: 'Started by', value: (row) => row.users.join(', '), width: 'minmax(8rem, 1fr)' },
+                { id: 'last', title: 'Last read', value: (row) => time(row.last_read), width: '11rem' },
+              ]}
+            />
+          </>
+        )}
+      </Answered>
+    </Section>
+  );
+}
+
+/** Every day (or week) from the first to the last, also those without a run. */
+export function filled(reads: readonly Reads[], step: number): Reads[] {
+  const [first, last] = [reads[0], reads.at(-1)];
+  if (!first || !last) return [];
+  const known = new Map(reads.map((each) => [each.day, each.runs]));
+  const start = Date.parse(first.day);
+  const many = Math.round((Date.parse(last.day) - start) / (step * DAY_MS)) + 1;
+  return Array.from({ length: many }, (_, at) => {
+    const day = new Date(start + at * step * DAY_MS).toISOString().slice(0, 10);
+    return { day, runs: known.get(day) ?? 0 };
+  });
+}
+
+const HEIGHT = 60;
+
+function ReadBars({ reads, step }: { reads: readonly Reads[]; step: number }) {
+  const bars = filled(reads, step);
+  const most = Math.max(...bars.map((each) => each.runs));
+  const told = `Runs that read it by ${step === 7 ? 'week' : 'day'}, at most ${count(most)}`;
+  return (
+    <figure className="reads">
+      <svg role="img" aria-label={told} viewBox={`0 0 ${Math.max(30, bars.length) * 8} ${HEIGHT}`} preserveAspectRatio="none">
+        {bars.map((each, at) => {
+          const height = each.runs === 0 ? 0 : Math.max(2, (HEIGHT * each.runs) / most);
+          return <rect key={each.day} x={at * 8 + 1} width={6} y={HEIGHT - height} height={height}><title>{`${each.day}: ${count(each.runs)}`}</title></rect>;
+        })}
+      </svg>
+      <figcaption className="dim">{told}; {bars[0]?.day} – {bars.at(-1)?.day} (UTC)</figcaption>
+    </figure>
+  );
+}

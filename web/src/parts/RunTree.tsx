@@ -1,0 +1,77 @@
+// What a run is part of and what is part of it: a tree whose branches are asked for when they are opened, a page at a time.
+import { useState } from 'react';
+
+import type { Schemas } from '../api/client';
+import { useAddress } from '../api/hooks';
+import { count, duration, time } from './format';
+import { Chip, JobLink, RunLink } from './Names';
+import { Section } from './Page';
+import { Answered } from './States';
+
+type Node = Schemas['HierarchyRun'];
+type Found = Schemas['Hierarchy'];
+
+const AT_ONCE = 50;
+
+const useHierarchy = (id: string, limit: number) =>
+  useAddress<Found>(`/api/headwater/v1/runs/${encodeURIComponent(id)}/hierarchy`, { limit });
+
+/** The tree around a run; nothing where it is part of nothing and nothing is part of it. */
+export function RunTree({ id, title = 'Hierarchy' }: { id: string; title?: string }) {
+  const found = useHierarchy(id, AT_ONCE);
+  if (found.data && !found.data.ancestors.length && !found.data.totalCount) return null;
+  return (
+    <Section title={title}>
+      <Answered query={found}>
+        {(answer) => <div className="tree"><Above ancestors={answer.ancestors} run={answer.run} /></div>}
+      </Answered>
+    </Section>
+  );
+}
+
+function Above({ ancestors, run }: { ancestors: readonly Node[]; run: Node }) {
+  const [first, ...rest] = ancestors;
+  if (!first) return <ul><li><Line node={run} here /><Below id={run.id} /></li></ul>;
+  return <ul><li><Line node={first} /><Above ancestors={rest} run={run} /></li></ul>;
+}
+
+function Below({ id }: { id: string }) {
+  const [limit, setLimit] = useState(AT_ONCE);
+  const found = useHierarchy(id, limit);
+  return (
+    <Answered query={found}>
+      {({ items, states, totalCount, truncated }) => totalCount === 0 ? null : (
+        <>
+          <p className="dim">
+            {count(totalCount)} {totalCount === 1 ? 'part' : 'parts'}: {Object.entries(states).map(([state, many]) => `${count(many)} ${state}`).join(', ')}
+          </p>
+          <ul>{items.map((node) => <Branch key={node.id} node={node} />)}</ul>
+          {truncated && limit < 1_000 && <button type="button" onClick={() => setLimit(Math.min(1_000, limit * 4))}>Show more of {count(totalCount)}</button>}
+          {truncated && limit >= 1_000 && <p className="dim">The oldest {count(items.length)} of {count(totalCount)} are shown.</p>}
+        </>
+      )}
+    </Answered>
+  );
+}
+
+function Branch({ node }: { node: Node }) {
+  const [open, setOpen] = useState(false);
+  const parts = `${count(node.children)} ${node.children === 1 ? 'part' : 'parts'}`;
+  return (
+    <li>
+      <Line node={node} />{' '}
+      {node.children > 0 && <button type="button" className="quiet" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? 'Hide' : 'Show'} {parts}</button>}
+      {open && <Below id={node.id} />}
+    </li>
+  );
+}
+
+function Line({ node, here = false }: { node: Node; here?: boolean }) {
+  return (
+    <span aria-current={here || undefined} className={here ? 'here' : undefined}>
+      <Chip kind={node.state}>{node.state}</Chip> {node.job && <><JobLink id={node.job} />{' '}</>}
+      {node.state === 'UNREPORTED' ? <bdi className="mono dim" title="Others name it; it sent no event itself.">{node.id}</bdi> : <RunLink id={node.id} />}{' '}
+      <span className="dim">{time(node.started)} {duration(node.durationMs)}</span>
+    </span>
+  );
+}

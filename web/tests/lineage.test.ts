@@ -116,6 +116,7 @@ test('the slider shows another time, and two dates are compared', async () => {
   const then = new URL(page.url()).searchParams.get('asOf') ?? '';
   await page.goto(url + at('/lineage', { ...SILVER, up: '2', down: '2', since: then }));
   await page.locator('.node.added').first().waitFor();
+  await drawn(page); // edges come after boxes
   expect(await page.locator('.line.added').count()).toBeGreaterThan(0);
 });
 

@@ -1,13 +1,18 @@
-// What jsdom lacks and pages need to be drawn in the unit tests: sizes, observers of them, and ELK's worker.
+// What jsdom lacks and pages need to be drawn in the unit tests: sizes, observers of them, and the layout's worker.
 import { cleanup } from '@testing-library/react';
 import { afterEach, vi } from 'vitest';
 
-const WORKER = ['elkjs', 'lib', 'elk-worker.min.js'].join('/'); // not a literal: it has no types
+import { layOut, type Graph } from './src/graph/layout';
+
 const WINDOW_PX = 2_700; // eighty rows of a table are in sight
 const ROW_PX = 34;
 
-// outside a browser the worker's file is a worker without a thread
-const { Worker: ElkWorker } = (await import(WORKER)) as { Worker: unknown };
+/** The layout's worker without a thread. */
+class LayoutWorker extends EventTarget {
+  postMessage({ turn, graph }: { turn: number; graph: Graph }): void {
+    queueMicrotask(() => this.dispatchEvent(new MessageEvent('message', { data: { turn, layout: layOut(graph) } })));
+  }
+}
 
 class Observer {
   constructor(private readonly told: (entries: { target: Element; contentRect: { width: number; height: number } }[]) => void) {}
@@ -25,7 +30,7 @@ const sized = (name: string, px: (element: Element) => number): void => {
 for (const name of ['offsetHeight', 'clientHeight']) sized(name, (element) => (element.classList.contains('grid') ? WINDOW_PX : ROW_PX));
 for (const name of ['offsetWidth', 'clientWidth']) sized(name, () => 800);
 vi.stubGlobal('ResizeObserver', Observer);
-vi.stubGlobal('Worker', ElkWorker);
+vi.stubGlobal('Worker', LayoutWorker);
 vi.stubGlobal('DOMMatrixReadOnly', class { m22 = 1; });
 vi.stubGlobal('scrollTo', () => undefined);
 afterEach(cleanup);

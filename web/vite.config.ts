@@ -11,7 +11,6 @@ export default defineConfig({
     cssCodeSplit: false, // a style that failed to come is not asked for again
     assetsInlineLimit: 0, // a data: URL for a worker or an icon would need a weaker content policy
     modulePreload: { polyfill: false },
-    chunkSizeWarningLimit: 1600, // the layout worker is one file of 1.6 MB that is loaded with the first graph
   },
   server: { proxy: { '/api': api, '/auth': api, '/health': api, '/docs': api, '/openapi.json': api } },
   test: {

@@ -5,6 +5,7 @@ import { expect, inject, test } from 'vitest';
 
 import type { Answer } from '../src/api/client';
 import { browsing, drawn } from './browser';
+import { WIDE } from './cases';
 import { ask, until } from './headwater';
 import { at, BRONZE, EMAIL, SILVER } from './places';
 
@@ -115,6 +116,7 @@ test('the slider shows another time, and two dates are compared', async () => {
   const then = new URL(page.url()).searchParams.get('asOf') ?? '';
   await page.goto(url + at('/lineage', { ...SILVER, up: '2', down: '2', since: then }));
   await page.locator('.node.added').first().waitFor();
+  await drawn(page); // edges come after boxes
   expect(await page.locator('.line.added').count()).toBeGreaterThan(0);
 });
 
@@ -139,7 +141,7 @@ test('the way between two columns is drawn alone', async () => {
 });
 
 test('the graph is saved as SVG and PNG, its table as CSV', async () => {
-  const page = await open(url + at('/lineage', EMAIL));
+  const page = await open(url + at('/lineage', EMAIL), { width: 1900, height: 1200 });
   await drawn(page);
   const saved = async (name: string): Promise<Buffer> => {
     const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name, exact: true }).click()]);
@@ -154,4 +156,54 @@ test('the graph is saved as SVG and PNG, its table as CSV', async () => {
   const csv = (await saved('CSV')).toString('utf8').split('\r\n');
   expect(csv[0]).toBe('Where,Table or group,Column,Way,Change,Namespace');
   expect(csv.length - 2).toBe((await columns(page)).length);
+});
+
+/** Boxes behind which an edge runs, as they are drawn. */
+const crossed = (page: Page): Promise<string[]> =>
+  page.evaluate(() => {
+    const boxes = [...document.querySelectorAll('.react-flow__node')].map((node) => ({ name: node.getAttribute('data-id') ?? '', box: node.getBoundingClientRect() }));
+    return [...document.querySelectorAll<SVGPathElement>('path.line')].flatMap((path) => {
+      const [screen, length] = [path.getScreenCTM(), path.getTotalLength()];
+      const points = Array.from({ length: 200 }, (_, at) => path.getPointAtLength((length * at) / 199).matrixTransform(screen ?? undefined));
+      return boxes.filter(({ box }) => points.some(({ x, y }) => x > box.left + 2 && x < box.right - 2 && y > box.top + 2 && y < box.bottom - 2)).map(({ name }) => name);
+    });
+  });
+
+/** The smallest text inside boxes, px on the screen. */
+const smallest = (page: Page): Promise<number> =>
+  page.evaluate(() => {
+    const zoom = new DOMMatrix(getComputedStyle(document.querySelector('.react-flow__viewport') ?? document.body).transform).a;
+    const texts = [...document.querySelectorAll('.react-flow__node *, .line-label')].filter((each) => [...each.childNodes].some((child) => child.nodeType === Node.TEXT_NODE && child.textContent?.trim()));
+    return Math.min(...texts.map((each) => parseFloat(getComputedStyle(each).fontSize) * zoom));
+  });
+
+test('a table with sixty consumers: the asked one in sight, text that can be read, the others counted, found and drawn', async () => {
+  const page = await open(url + at('/lineage', { namespace: WIDE, dataset: 'core/orders' }));
+  await drawn(page);
+  const stack = page.locator('.node.stack .node-head');
+  expect(await stack.textContent()).toContain('+40 more');
+  expect(await page.locator('.node.subject').count()).toBe(1);
+  expect(await smallest(page)).toBeGreaterThanOrEqual(10.99);
+  expect(await crossed(page)).toEqual([]);
+  await stack.click();
+  const panel = page.getByRole('complementary', { name: '+40 more' });
+  const folded = (await panel.getByRole('link').first().textContent()) ?? '';
+  await panel.getByRole('searchbox').fill(folded);
+  await panel.getByRole('button', { name: /^Draw ./ }).first().click();
+  await page.waitForURL(/pin=/);
+  await until(async () => (await page.locator('.node.table .node-head').count()) > 0 && (await page.locator('.react-flow').getAttribute('data-drawn')) === 'true');
+  expect(new URL(page.url()).searchParams.get('pin')).toContain(folded.split('/').at(-1));
+});
+
+test('arrow keys follow edges in a circle, each box says how many lead in and out, and no edge runs behind a box', async () => {
+  const page = await open(url + at('/lineage', { namespace: WIDE, dataset: 'circle/a', up: '1000', down: '1000' }), { width: 1900 });
+  await drawn(page);
+  expect(await crossed(page)).toEqual([]);
+  const focused = () => page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? '');
+  await page.locator('.node.subject .node-head').focus();
+  expect(await focused()).toMatch(/^circle\/a, .*2 in, 1 out$/);
+  for (const [key, name] of [['ArrowRight', 'circle/b'], ['ArrowRight', 'circle/c'], ['ArrowLeft', 'circle/b'], ['ArrowLeft', 'circle/a'], ['ArrowLeft', 'circle/in']] as const) {
+    await page.keyboard.press(key);
+    await until(async () => (await focused()).startsWith(name));
+  }
 });

@@ -1,6 +1,7 @@
 // One Headwater for all tests that only look.
 import type { TestProject } from 'vitest/node';
 
+import { circle, consumers } from './cases';
 import { generated, hostile, recorded } from './events';
 import { Headwater, SINKS } from './headwater';
 
@@ -13,7 +14,7 @@ declare module 'vitest' {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const headwater = await new Headwater({}, SINKS).start();
   await headwater.post(recorded());
-  await headwater.post([...generated(60), ...hostile()]);
+  await headwater.post([...generated(60), ...hostile(), ...circle(), ...consumers(60)]);
   project.provide('url', headwater.url);
   return () => headwater.end();
 }

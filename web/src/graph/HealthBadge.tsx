@@ -4,7 +4,7 @@ import { SIGNS, useFaring } from '../parts/health';
 import type { PictureTable } from './picture';
 
 export function HealthBadge({ table }: { table: PictureTable }) {
-  return table.kind === 'group' || table.change === 'removed' ? null : <Badge table={table} />;
+  return table.kind !== 'table' || table.change === 'removed' ? null : <Badge table={table} />;
 }
 
 function Badge({ table }: { table: PictureTable }) {

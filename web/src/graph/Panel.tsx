@@ -4,15 +4,17 @@ import { Link } from 'react-router';
 
 import type { Schemas } from '../api/client';
 import { useQuestion } from '../api/hooks';
+import { DataTable } from '../parts/DataTable';
 import { Code } from '../parts/Facets';
 import { count, time } from '../parts/format';
 import { to } from '../parts/links';
 import { useGranularity } from '../parts/granularity';
 import { HealthSection } from '../parts/HealthSection';
-import { DatasetLink, JobLink, RunLink } from '../parts/Names';
+import { ColumnLink, DatasetLink, JobLink, RunLink } from '../parts/Names';
 import { moved } from '../parts/RunDetails';
 import { Answered } from '../parts/States';
 import type { PictureEdge, PictureTable } from './picture';
+import { ALONE, headingOf, subtitleOf } from './words';
 
 export function Panel({ title, onClose, children }: { title: string; onClose: () => void; children: ReactNode }) {
   return (
@@ -32,9 +34,11 @@ interface TableProps {
   onFold: (side: 'up' | 'down') => void;
   onFocus: () => void;
   onPath: (() => void) | undefined;
+  /** Folding what lies between it and another one. */
+  between: ReactNode;
 }
 
-export function TablePanel({ table, folded, onFold, onFocus, onPath }: TableProps) {
+export function TablePanel({ table, folded, onFold, onFocus, onPath, between }: TableProps) {
   return (
     <>
       <p className="whole"><bdi>{table.name}</bdi></p>
@@ -45,8 +49,59 @@ export function TablePanel({ table, folded, onFold, onFocus, onPath }: TableProp
         {onPath && <button type="button" onClick={onPath}>Way from the asked one to it</button>}
         <button type="button" onClick={() => onFold('up')} aria-pressed={folded('up')}>Fold what feeds it</button>
         <button type="button" onClick={() => onFold('down')} aria-pressed={folded('down')}>Fold what it feeds</button>
+        {between}
       </div>
       {table.kind === 'table' && <HealthSection asked={{ namespace: table.namespace, dataset: table.name }} />}
+    </>
+  );
+}
+
+/** What is folded in a stack or a chain, with a filter. */
+export function FoldedPanel({ table, onPin }: { table: PictureTable; onPin: (id: string) => void }) {
+  const members = table.members ?? [];
+  return (
+    <>
+      <p>{table.alone ? `${ALONE}: no event says what these are made of, or what is made of them.` : subtitleOf(table)}</p>
+      {table.kind === 'chain' && <p className="actions"><button type="button" onClick={() => onPin(table.id)}>Draw all {count(members.length)} steps</button></p>}
+      <DataTable<PictureTable>
+        name="folded" rows={members} empty="Nothing is folded."
+        columns={[
+          { id: 'name', title: 'Table', value: (row) => row.name || row.namespace, width: 'minmax(9rem, 3fr)',
+            show: (row) => <Link className="name" title={`${row.namespace}/${row.name}`} to={row.kind === 'job' ? to.job(row) : to.lineage({ namespace: row.namespace, dataset: row.name })}><bdi>{headingOf(row)}</bdi></Link> },
+          { id: 'draw', title: 'Draw', value: () => '', width: '4.5rem', show: (row) => <button type="button" className="link" onClick={() => onPin(row.id)} aria-label={`Draw ${row.name}`}>draw</button> },
+        ]}
+      />
+    </>
+  );
+}
+
+/** What is asked most of a column. */
+export function ColumnPanel({ table, column, lens }: { table: PictureTable; column: string; lens: Readonly<Record<string, string>> }) {
+  const asked = { namespace: table.namespace, dataset: table.name, column };
+  const surface = useQuestion('surface', { ...asked, ...lens, limit: 1 });
+  const impact = useQuestion('impact', { ...asked, ...lens, mode: 'any', limit: 1_000 });
+  return (
+    <>
+      <p className="whole"><ColumnLink column={asked} /></p>
+      <h3>Is it masked everywhere?</h3>
+      <Answered query={surface}>
+        {({ exposures: { exposed, unknown, masked } }) => (
+          <p>
+            {exposed ? `No: ${count(exposed)} columns have it in the clear.` : unknown ? 'Not proven.' : 'Yes, in all that is made of it.'} {count(masked)} masked, {count(unknown)} unknown.{' '}
+            <Link to={to.surface(asked)}>Each of them</Link>
+          </p>
+        )}
+      </Answered>
+      <h3>What breaks if I drop it?</h3>
+      <Answered query={impact}>
+        {({ columns, stops, truncated }) => (
+          <p>
+            {columns.length ? `${count(columns.length)}${truncated ? ' or more' : ''} columns of ${count(new Set(columns.map((each) => `${each.namespace}/${each.dataset}`)).size)} tables are made of it, or filtered, joined or grouped by it.` : 'No reported column is made of it.'}
+            {stops.length > 0 && ` It may go on behind ${count(stops.length)} tables, where jobs name no columns.`}{' '}
+            <Link to={to.impact(asked)}>Draw them</Link> · <Link to={to.unused(asked, 'used')}>Who reads the table</Link>
+          </p>
+        )}
+      </Answered>
     </>
   );
 }
@@ -70,7 +125,7 @@ export function EdgePanel({ edge, from, to: into, lens }: EdgeProps) {
     <>
       <p className="whole"><DatasetLink id={from} /> {edge.fromColumn && <bdi className="mono">{edge.fromColumn}</bdi>}</p>
       <p className="whole">→ <DatasetLink id={into} /> {edge.toColumn && <bdi className="mono">{edge.toColumn}</bdi>}</p>
-      {edge.many > 1 && <p>{count(edge.many)} edges between tables of these groups. Open a group to see them.</p>}
+      {edge.many > 1 && <p>{count(edge.many)} edges, drawn as one: open what is folded to see them apart.</p>}
       {edge.opaque && <p className="dim">The job reports which datasets it read and wrote, not which columns.</p>}
       {granularity !== 'statement' && edge.jobs.length > 0 && <p>By {edge.jobs.map((job) => <span key={job.namespace + job.name}><JobLink id={job} />{' '}</span>)}</p>}
       {between && <Answered query={why}>{(answer) => <>{answer.items.map((item) => <Reason key={item.job.namespace + item.job.name + item.origin} item={item} />)}</>}</Answered>}

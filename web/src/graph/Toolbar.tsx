@@ -1,12 +1,20 @@
 // What is asked: how far each way, which edges, which groups; and saving the picture.
 import { Link } from 'react-router';
 
+import { count } from '../parts/format';
 import { useAddressState } from '../parts/useAddressState';
 import { LEVELS } from './collapse';
 import { Shown } from './Shown';
 import { ALL, type View } from './view';
 
-export function Toolbar({ view, onSave }: { view: View; onSave: (form: 'svg' | 'png') => void }) {
+interface Props {
+  view: View;
+  /** Tables that are folded. */
+  folded: number;
+  onSave: (form: 'svg' | 'png') => void;
+}
+
+export function Toolbar({ view, folded, onSave }: Props) {
   const focused = view.dataset !== '';
   return (
     <div className="toolbar" role="group" aria-label="What is shown">
@@ -25,6 +33,18 @@ export function Toolbar({ view, onSave }: { view: View; onSave: (form: 'svg' | '
       <Shown view={view} />
       {view.opened.size > 0 && <button type="button" onClick={() => view.change({ open: '' })}>Close all groups</button>}
       {view.folds.size > 0 && <button type="button" onClick={() => view.change({ fold: '' })}>Unfold all</button>}
+      {(view.folding.pinned.size > 0 || view.folding.between.length > 0) && <button type="button" onClick={() => view.change({ pin: '', between: '' })}>Fold as at first</button>}
+      {(folded > 0 || view.whole) && (
+        <button type="button" aria-pressed={view.whole} onClick={() => view.change({ stacks: view.whole ? '' : 'open' })}>
+          {view.whole ? 'Nothing folded' : `Draw the ${count(folded)} folded`}
+        </button>
+      )}
+      {focused && !view.column && !view.target.dataset && (
+        <label className="check">
+          <input type="checkbox" checked={view.jobs} onChange={(event) => view.change({ jobs: event.target.checked ? 'nodes' : '' })} />
+          Jobs as boxes
+        </label>
+      )}
       {(view.column || view.target.dataset) && (
         <label className="check">
           <input type="checkbox" checked={view.mode === 'any'} onChange={(event) => view.change({ mode: event.target.checked ? 'any' : '' })} />

@@ -29,7 +29,7 @@ export function collapse(picture: Picture, level: Level, opened: ReadonlySet<str
     place.set(table.id, stays ? table.id : group);
     tables.set(stays ? table.id : group, stays ? table : grown(tables.get(group), group, table, level));
   }
-  return { ...picture, tables: [...tables.values()], edges: folded(picture.edges, place, tables) };
+  return { ...picture, tables: [...tables.values()], edges: foldInto(picture.edges, place, tables) };
 }
 
 function grown(group: PictureTable | undefined, id: string, table: PictureTable, level: Level): PictureTable {
@@ -40,7 +40,8 @@ function grown(group: PictureTable | undefined, id: string, table: PictureTable,
   }; // prettier-ignore
 }
 
-function folded(edges: readonly PictureEdge[], place: ReadonlyMap<string, string>, tables: Map<string, PictureTable>): PictureEdge[] {
+/** Let edges lead to the boxes that stand for their ends, those of equal ends added up; one within a box is counted there. */
+export function foldInto(edges: readonly PictureEdge[], place: ReadonlyMap<string, string>, tables: Map<string, PictureTable>): PictureEdge[] {
   const found = new Map<string, PictureEdge>();
   for (const edge of edges) {
     const [from, to] = [place.get(edge.from) ?? edge.from, place.get(edge.to) ?? edge.to];
@@ -68,13 +69,14 @@ function plain(ends: { from: string; to: string; fromColumn?: string; toColumn?:
   return { from: ends.from, to: ends.to, fromColumn: ends.fromColumn, toColumn: ends.toColumn };
 }
 
-function added(known: PictureEdge, edge: PictureEdge): PictureEdge {
+export function added(known: PictureEdge, edge: PictureEdge): PictureEdge {
   return {
     ...known,
     many: known.many + edge.many,
     indirect: known.indirect && edge.indirect,
     masked: known.masked && edge.masked,
     opaque: known.opaque || edge.opaque,
+    weak: known.weak && edge.weak,
     change: known.change === edge.change ? known.change : undefined,
   };
 }

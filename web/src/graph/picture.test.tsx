@@ -6,11 +6,11 @@ import type { Answer } from '../api/client';
 import { collapse, groupName } from './collapse';
 import { compare } from './compare';
 import { DrawnList } from './DrawnList';
-import { elkGraph } from './layout';
 import { pathPicture } from './path';
 import { mapOf, MASKED_ON_THE_WAY, pictureOf, type Picture } from './picture';
 import { prune } from './prune';
-import { heightOf, portY, shownColumns } from './shape';
+import { layOut } from './layout';
+import { graphOf, heightOf, portY, shownColumns } from './shape';
 import { captionOf, coloursOf, type Colours } from './frame';
 import { svgOf } from './svg';
 import { escaped } from './svgText';
@@ -119,8 +119,7 @@ test('the source of a way is not rated by what comes after it, asked with a colu
 test('upstream a picture says masked on the way, on screen and saved, never that a source is masked', async () => {
   const answer = around('a');
   const picture = pictureOf({ ...answer, columns: answer.columns.map((each) => ({ ...each, masked: each.distance < 0 })) });
-  const places = new Map(picture.tables.map((each, at) => [each.id, { x: at * 300, y: 0, width: 250, height: heightOf(each, false) }]));
-  const words = [...svgOf(picture, places, new Set(), CAPTION, COLOURS).matchAll(/>([^<]*masked[^<]*)</g)].map(([, text]) => text);
+  const words = [...svgOf(picture, layOut(graphOf(picture, new Set())), new Set(), CAPTION, COLOURS).matchAll(/>([^<]*masked[^<]*)</g)].map(([, text]) => text);
   expect(words).toEqual([MASKED_ON_THE_WAY]);
   render(<MemoryRouter initialEntries={['/?dataset=mid/y&column=a']}><Listed picture={picture} /></MemoryRouter>);
   fireEvent.click(screen.getByText('What is drawn, as a table'));
@@ -140,20 +139,15 @@ interface Step {
   column: string;
 }
 
-test('edges end at the rows of their columns, and at the head where the row is not drawn', () => {
+test('edges end at the rows of their columns, at the row that says how many more where theirs is folded, and else at the head', () => {
   const [, wide] = pictureOf({ ...around(null), tables: [table('x', -1), table('mid/y', 0, Array.from({ length: 100 }, (_, at) => `c${at}`))] }).tables;
   if (!wide) throw new Error('there are two tables');
   expect(shownColumns(wide, false)).toHaveLength(8);
-  expect(portY(wide, false, 'c50')).toBe(portY(wide, false, undefined));
+  expect(portY(wide, false, 'c50')).toBeGreaterThan(portY(wide, false, 'c7'));
+  expect(portY(wide, false, 'c50')).toBe(portY(wide, false, 'c99'));
+  expect(portY(wide, false, undefined)).toBeLessThan(portY(wide, false, 'c0'));
   expect(portY(wide, true, 'c50')).toBeGreaterThan(portY(wide, true, 'c49'));
   expect(heightOf(wide, true)).toBeGreaterThan(heightOf(wide, false));
-});
-
-test('ELK gets each pair of tables once and no edge to what is not drawn', () => {
-  const picture = pictureOf(around('a'));
-  const graph = elkGraph({ ...picture, edges: [...picture.edges, { ...picture.edges[0], id: 'x', from: 'gone' } as never] }, new Set());
-  expect(graph.children).toHaveLength(4);
-  expect(graph.edges).toHaveLength(3);
 });
 
 test('the map has groups with their counts', () => {
@@ -162,13 +156,11 @@ test('the map has groups with their counts', () => {
   expect([map.tables[0]?.datasets, map.edges[0]?.many]).toEqual([7, 4]);
 });
 
-const placed = (picture: Picture) => new Map(picture.tables.map((each, at) => [each.id, { x: at * 300, y: 0, width: 250, height: heightOf(each, false) }]));
-
 test('a saved graph has what the screen shows: title, moment, masks, counts, marks, colours and what lines mean', () => {
   const now = pictureOf(around('a'));
   const picture = compare({ ...now, tables: now.tables.filter((each) => each.name !== 'end/z'), edges: now.edges.slice(0, 2) }, now);
   const colours: Colours = { ...COLOURS, bg: '#0d1117', good: '#56d364', dim: '#9da7b3' };
-  const document = new DOMParser().parseFromString(svgOf(picture, placed(picture), new Set(), CAPTION, colours), 'image/svg+xml');
+  const document = new DOMParser().parseFromString(svgOf(picture, layOut(graphOf(picture, new Set())), new Set(), CAPTION, colours), 'image/svg+xml');
   const words = [...document.querySelectorAll('text')].map((each) => each.textContent);
   expect(words.slice(0, 2)).toEqual(['mail in customers', 'as of now']);
   for (const said of ['masks', '+', 'masks: a step that masks', '+ new since the earlier date', 'INDIRECT: it filters, joins, groups or sorts', 'without columns: nobody says which'])
@@ -192,8 +184,7 @@ test('a saved graph is well-formed XML whatever the names are', () => {
   const hostile = '<img src=x onerror="alert(1)">&\u0000\u202e🦆';
   const answer = { ...around(null), tables: [table(hostile, 0, [hostile]), ...around(null).tables.slice(1)] };
   const picture = pictureOf(answer);
-  const places = new Map(picture.tables.map((each, at) => [each.id, { x: at * 300, y: 0, width: 250, height: heightOf(each, false) }]));
-  const document = new DOMParser().parseFromString(svgOf(picture, places, new Set(), CAPTION, COLOURS), 'image/svg+xml');
+  const document = new DOMParser().parseFromString(svgOf(picture, layOut(graphOf(picture, new Set())), new Set(), CAPTION, COLOURS), 'image/svg+xml');
   expect(document.querySelector('parsererror')).toBeNull();
   expect(document.querySelectorAll('img, script, foreignObject')).toHaveLength(0);
   expect(document.querySelectorAll('path')).toHaveLength(3);

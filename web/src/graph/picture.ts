@@ -16,7 +16,8 @@ export interface PictureColumn {
 
 export interface PictureTable {
   id: string;
-  kind: 'table' | 'group';
+  /** stack, chain: tables that are folded, side by side or one after the other. */
+  kind: 'table' | 'group' | 'job' | 'stack' | 'chain';
   namespace: string;
   name: string;
   columns: readonly PictureColumn[];
@@ -30,6 +31,10 @@ export interface PictureTable {
   /** Of a group: how many datasets, and edges between them. */
   datasets?: number;
   inside?: number;
+  /** Of a stack or a chain: what is folded. */
+  members?: readonly PictureTable[];
+  /** No edge of this picture leads from or to it. */
+  alone?: boolean;
   change?: Change;
 }
 
@@ -47,6 +52,8 @@ export interface PictureEdge {
   many: number;
   jobs: readonly Schemas['Job'][];
   change?: Change;
+  /** Drawn only where one of its ends is chosen: there are too many, and others stand for more. */
+  weak?: boolean;
 }
 
 export interface Picture {
@@ -64,7 +71,9 @@ export function pictureOf(answer: Around): Picture {
   const related = new Map<number, PictureColumn[]>();
   for (const { table, column, distance, masked } of answer.columns) {
     const subject = distance === 0;
-    related.set(table, [...(related.get(table) ?? []), { name: column, distance, subject, maskedOnTheWay: masked }]);
+    const of = related.get(table) ?? [];
+    of.push({ name: column, distance, subject, maskedOnTheWay: masked });
+    related.set(table, of);
   }
   const tables = answer.tables.map((table, at): PictureTable => {
     const columns = asksColumn ? sortedColumns(related.get(at) ?? []) : table.columns.map(plainColumn);
@@ -85,13 +94,6 @@ export const MASKED_ON_THE_WAY = 'masked on the way';
 export function edgeWords(edge: PictureEdge): string {
   const change = edge.change === 'added' ? '+' : edge.change === 'removed' ? '−' : '';
   return change + [edge.many > 1 ? count(edge.many) : '', edge.masked ? 'masks' : ''].filter(Boolean).join(' ');
-}
-
-/** What is written below the name of a box. */
-export function subtitle(table: PictureTable): string {
-  const mark = table.change === 'added' ? 'new · ' : table.change === 'removed' ? 'gone · ' : '';
-  if (table.kind === 'group') return `${mark}${count(table.datasets ?? 0)} datasets${table.name && ` · ${table.namespace}`}`;
-  return `${mark}${table.columnLineage || table.distance < 0 ? '' : 'no column lineage · '}${table.namespace}`;
 }
 
 export const tableId = (namespace: string, name: string): string => `dataset:${namespace}/${name}`;

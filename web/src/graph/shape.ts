@@ -1,11 +1,14 @@
-// How large what is drawn is; ELK places boxes of these sizes, and edges end at the rows of columns.
-import type { PictureTable } from './picture';
+// How large what is drawn is: boxes of these sizes are placed, and edges end at the rows of columns.
+import type { Graph } from './layout';
+import type { Picture, PictureEdge, PictureTable } from './picture';
 
 export const WIDTH = 250;
 export const HEAD = 46;
 export const ROW = 24;
 const FOOT = 24;
 export const CLOSED_ROWS = 8;
+/** Of columns related to the asked one; as many more as this are folded until the table is opened. */
+const RELATED_ROWS = 12;
 
 export interface Box {
   x: number;
@@ -14,24 +17,55 @@ export interface Box {
   height: number;
 }
 
-/** The columns that are drawn: related ones all, of others the first few until the table is opened. */
+/** The columns that are drawn: the first few until the table is opened. */
 export function shownColumns(table: PictureTable, open: boolean): PictureTable['columns'] {
-  const related = table.columns.some((column) => column.subject || column.distance !== 0);
-  return open || related ? table.columns : table.columns.slice(0, CLOSED_ROWS);
+  return open ? table.columns : table.columns.slice(0, closedRows(table));
+}
+
+function closedRows(table: PictureTable): number {
+  return table.columns.some((column) => column.subject || column.distance !== 0) ? RELATED_ROWS : CLOSED_ROWS;
 }
 
 export function hiddenColumns(table: PictureTable, open: boolean): number {
   return table.columns.length - shownColumns(table, open).length + table.more;
 }
 
-export function heightOf(table: PictureTable, open: boolean): number {
-  if (table.kind === 'group') return HEAD + FOOT + 10;
-  const foot = hiddenColumns(table, open) > 0 || (open && table.columns.length > CLOSED_ROWS) ? FOOT : 0;
-  return HEAD + shownColumns(table, open).length * ROW + foot + 4;
+/** Has it a last row that opens it, or closes it again? */
+export function hasFoot(table: PictureTable, open: boolean): boolean {
+  return table.kind !== 'table' || hiddenColumns(table, open) > 0 || (open && table.columns.length > closedRows(table));
 }
 
-/** Where an edge meets a table: at the row of a column, or at the head. */
+export function heightOf(table: PictureTable, open: boolean): number {
+  return HEAD + shownColumns(table, open).length * ROW + (hasFoot(table, open) ? FOOT : 0) + (table.kind === 'table' ? 4 : 10);
+}
+
+/** Where an edge meets a box: at the row of a column, at the last row if that is folded, or at the head. */
 export function portY(table: PictureTable, open: boolean, column: string | undefined): number {
-  const at = column === undefined ? -1 : shownColumns(table, open).findIndex((each) => each.name === column);
-  return at < 0 ? HEAD / 2 : HEAD + at * ROW + ROW / 2;
+  if (column === undefined) return HEAD / 2;
+  const shown = shownColumns(table, open);
+  const at = shown.findIndex((each) => each.name === column);
+  return at < 0 && !hasFoot(table, open) ? HEAD / 2 : HEAD + (at < 0 ? shown.length : at) * ROW + ROW / 2;
+}
+
+/** What is laid out of a picture: boxes with their sizes, edges with their ends. */
+export function graphOf(picture: Picture, opened: ReadonlySet<string>): Graph {
+  const tables = new Map(picture.tables.map((table) => [table.id, table]));
+  const ports = new Map<string, Map<string, number>>();
+  const port = (id: string, column: string | undefined) => {
+    const known = ports.get(id) ?? new Map<string, number>();
+    ports.set(id, known);
+    const table = tables.get(id);
+    const y = known.get(column ?? '') ?? (table ? portY(table, opened.has(id), column) : 0);
+    known.set(column ?? '', y);
+    return y;
+  };
+  return {
+    width: WIDTH,
+    nodes: picture.tables.map((table) => ({ id: table.id, height: heightOf(table, opened.has(table.id)) })),
+    edges: picture.edges.map((edge: PictureEdge) => ({
+      id: edge.id, from: edge.from, to: edge.to, weak: edge.weak ?? false,
+      fromY: port(edge.from, edge.fromColumn), toY: port(edge.to, edge.toColumn),
+      own: edge.fromColumn !== undefined || edge.toColumn !== undefined,
+    })), // prettier-ignore
+  };
 }

@@ -1,22 +1,23 @@
 // A picture as an SVG file of its own: no script, no style from outside, every name escaped.
-import { shortName } from '../parts/links';
-import { frame, lineOf, type Caption, type Colours } from './frame';
-import type { Places } from './layout';
-import { edgeWords, MASKED_ON_THE_WAY, subtitle, type Picture, type PictureEdge, type PictureTable } from './picture';
-import { HEAD, hiddenColumns, portY, ROW, shownColumns, type Box } from './shape';
+import { frame, lineOf as strokeOf, type Caption, type Colours } from './frame';
+import type { Layout } from './layout';
+import { lineOf } from './line';
+import { edgeWords, MASKED_ON_THE_WAY, type Picture, type PictureEdge, type PictureTable } from './picture';
+import { HEAD, hiddenColumns, ROW, shownColumns, type Box } from './shape';
 import { cut, escaped } from './svgText';
+import { headingOf, subtitleOf } from './words';
 
 const MARGIN = 20;
 const CHARACTERS = 34;
 
 /** Draw a picture as it is laid out, in the colours of the page, with what it shows above and what lines mean below. */
-export function svgOf(picture: Picture, places: Places, opened: ReadonlySet<string>, caption: Caption, colours: Colours): string {
+export function svgOf(picture: Picture, { places, routes }: Layout, opened: ReadonlySet<string>, caption: Caption, colours: Colours): string {
   const boxes = [...places.values()];
   const drawing = { width: Math.max(0, ...boxes.map((box) => box.x + box.width)), height: Math.max(0, ...boxes.map((box) => box.y + box.height)) };
   const around = frame(picture, caption, colours, drawing);
   const [width, height] = [Math.ceil(around.width) + 2 * MARGIN, Math.ceil(around.height) + 2 * MARGIN];
   const tables = new Map(picture.tables.map((table) => [table.id, table]));
-  const edges = picture.edges.map((edge) => edgePath(edge, tables, places, opened, colours));
+  const edges = picture.edges.filter((edge) => !edge.weak).map((edge) => edgePath(edge, tables, routes.get(edge.id), colours));
   const nodes = picture.tables.map((table) => tableBox(table, places.get(table.id), opened.has(table.id), colours)).join('');
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="${-MARGIN} ${-MARGIN} ${width} ${height}" ` +
@@ -26,19 +27,16 @@ export function svgOf(picture: Picture, places: Places, opened: ReadonlySet<stri
   );
 }
 
-function edgePath(edge: PictureEdge, tables: ReadonlyMap<string, PictureTable>, places: Places, opened: ReadonlySet<string>, colours: Colours) {
+function edgePath(edge: PictureEdge, tables: ReadonlyMap<string, PictureTable>, route: Parameters<typeof lineOf>[0] | undefined, colours: Colours) {
   const [from, to] = [tables.get(edge.from), tables.get(edge.to)];
-  const [start, end] = [places.get(edge.from), places.get(edge.to)];
-  if (!from || !to || !start || !end) return { path: '', label: '' };
-  const [x1, y1] = [start.x + start.width, start.y + portY(from, opened.has(from.id), edge.fromColumn)];
-  const [x2, y2] = [end.x, end.y + portY(to, opened.has(to.id), edge.toColumn)];
-  const bend = Math.max(40, Math.abs(x2 - x1) / 2);
-  const { stroke, width, dash } = lineOf(edge, colours);
+  if (!from || !to || !route) return { path: '', label: '' };
+  const line = lineOf(route, edge.toColumn !== undefined);
+  const { stroke, width, dash } = strokeOf(edge, colours);
   const title = escaped(`${from.name} ${edge.fromColumn ?? ''} → ${to.name} ${edge.toColumn ?? ''}${edge.masked ? ' (masks)' : ''}`);
   const path =
-    `<path d="M${x1},${y1} C${x1 + bend},${y1} ${x2 - bend},${y2} ${x2},${y2}" fill="none" stroke="${stroke}" stroke-width="${width}"` +
+    `<path d="${line.path}" fill="none" stroke="${stroke}" stroke-width="${width}"` +
     `${dash ? ` stroke-dasharray="${dash}"` : ''}><title>${title}</title></path>`;
-  return { path, label: edgeLabel(edgeWords(edge), (x1 + x2) / 2, (y1 + y2) / 2, stroke, colours) };
+  return { path, label: edgeLabel(edgeWords(edge), line.label.x, line.label.y, stroke, colours) };
 }
 
 function edgeLabel(said: string, x: number, y: number, stroke: string, colours: Colours): string {
@@ -67,8 +65,8 @@ function tableBox(table: PictureTable, box: Box | undefined, open: boolean, colo
     `<g><title>${escaped(`${table.namespace}/${table.name}`)}</title>` +
     `<rect x="${box.x}" y="${box.y}" width="${box.width}" height="${box.height}" rx="6" fill="${colours.panel}" stroke="${stroke}" stroke-width="${table.subject ? 2 : 1}"/>` +
     `<rect x="${box.x}" y="${box.y}" width="${box.width}" height="${HEAD}" rx="6" fill="${colours.head}"/>` +
-    `<text x="${box.x + 10}" y="${box.y + 20}" font-weight="600" fill="${colours.text}">${escaped(cut(shortName(table.name) || table.namespace, CHARACTERS))}</text>` +
-    `<text x="${box.x + 10}" y="${box.y + 37}" font-size="10" fill="${colours.dim}">${escaped(cut(subtitle(table), CHARACTERS + 6))}</text>${rows.join('')}${more}</g>`
+    `<text x="${box.x + 10}" y="${box.y + 20}" font-weight="600" fill="${colours.text}">${escaped(cut(headingOf(table), CHARACTERS))}</text>` +
+    `<text x="${box.x + 10}" y="${box.y + 37}" font-size="10" fill="${colours.dim}">${escaped(cut(subtitleOf(table), CHARACTERS + 6))}</text>${rows.join('')}${more}</g>`
   );
 }
 

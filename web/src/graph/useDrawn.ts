@@ -1,12 +1,13 @@
 // The picture that a view means, from the answers it needs.
 import { useMemo } from 'react';
 
-import { Refused } from '../api/client';
+import { Refused, type Answer } from '../api/client';
 import { useQuestion } from '../api/hooks';
 import { count } from '../parts/format';
 import { shortName } from '../parts/links';
 import { collapse } from './collapse';
 import { compare } from './compare';
+import { withJobs } from './jobs';
 import { pathPicture } from './path';
 import { mapAsked } from './mapAsked';
 import { mapOf, pictureOf, type Picture } from './picture';
@@ -20,6 +21,8 @@ export interface Drawn {
   error: Error | null;
   /** Why a way ends. */
   stops: string | undefined;
+  /** The steps of the asked way. */
+  way: Answer<'path'>['path'] | undefined;
 }
 
 export function useDrawn(view: View): Drawn {
@@ -48,13 +51,15 @@ export function useDrawn(view: View): Drawn {
     if (!around.data || (view.since && !before.data && !nothingThen)) return undefined;
     const after = pictureOf(around.data);
     const old = nothingThen ? EMPTY : before.data && pictureOf(before.data);
-    return collapse(prune(view.since && old ? compare(old, after) : after, view.folds), view.group, view.opened);
+    const whole = collapse(prune(view.since && old ? compare(old, after) : after, view.folds), view.group, view.opened);
+    return view.jobs ? withJobs(whole) : whole;
   }, [toTarget, focused, path.data, map.data, mapBefore.data, around.data, before.data, nothingThen, view]);
   const now = useMemo(() => (focused && current.data ? pictureOf(current.data) : undefined), [focused, current.data]);
   const asked = toTarget ? path : focused ? around : map;
   if (view.asOf && isUnknown(asked.error))
-    return { picture: EMPTY, now, error: null, stops: 'Nothing of this name was known at that moment.' };
-  return { picture: asked.error ? undefined : picture, now, error: asked.error, stops: toTarget && path.data ? endsAt(path.data) : undefined };
+    return { picture: EMPTY, now, error: null, way: undefined, stops: 'Nothing of this name was known at that moment.' };
+  const ended = toTarget ? path.data : undefined;
+  return { picture: asked.error ? undefined : picture, now, error: asked.error, stops: ended && endsAt(ended), way: ended?.path };
 }
 
 const EMPTY: Picture = { tables: [], edges: [], truncated: false };

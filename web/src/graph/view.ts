@@ -4,6 +4,7 @@ import { useMemo } from 'react';
 import { granularityOf, type Granularity } from '../parts/granularity';
 import { useAddressState } from '../parts/useAddressState';
 import { LEVELS, type Level } from './collapse';
+import type { Folding } from './fold';
 import type { PictureTable } from './picture';
 
 export const ALL = 1_000;
@@ -14,6 +15,12 @@ export interface View extends Pick<Asked, 'namespace' | 'dataset' | 'column' | '
   group: Level;
   opened: ReadonlySet<string>;
   folds: ReadonlySet<string>;
+  /** What is drawn although it would be stacked, and pairs of tables between which all is folded. */
+  folding: Folding;
+  /** Nothing is stacked. */
+  whole: boolean;
+  /** Jobs are boxes of their own. */
+  jobs: boolean;
   since: string;
   target: { namespace: string; dataset: string; column: string };
   /** What the `lineage` question is asked with, now and then. */
@@ -26,6 +33,8 @@ export interface View extends Pick<Asked, 'namespace' | 'dataset' | 'column' | '
   openGroup: (id: string) => void;
   fold: (fold: string) => void;
   pathTo: (table: PictureTable) => void;
+  pin: (id: string) => void;
+  foldBetween: (from: string, to: string) => void;
 }
 
 interface Asked {
@@ -56,22 +65,36 @@ export function useView(): View {
       namespace, dataset, column, up: far('up'), down: far('down'), mode, view, asOf, limit: column ? 5_000 : 2_000,
       granularity: granularityOf(state.get('granularity')), system: state.get('system') === 'true' ? 'true' : '',
     }; // prettier-ignore
-    const [opened, folds] = [state.all('open'), state.all('fold')];
+    const [opened, folds, pinned, between] = [state.all('open'), state.all('fold'), state.all('pin'), state.all('between')];
+    const pairs = between.flatMap((pair) => pairOf(pair));
     const target = { namespace: state.get('toNamespace'), dataset: state.get('toDataset'), column: state.get('toColumn') };
     return {
       namespace, dataset, column, up: asked.up, down: asked.down, mode, every, group, asOf, since, target, asked,
       earlier: { ...asked, asOf: since },
-      opened: new Set(opened), folds: new Set(folds), lens: { view, asOf },
+      opened: new Set(opened), folds: new Set(folds), folding: { pinned: new Set(pinned), between: pairs },
+      whole: state.get('stacks') === 'open', jobs: state.get('jobs') === 'nodes' && column === '', lens: { view, asOf },
       about: JSON.stringify([namespace, dataset, column, group, target, opened.length]),
       change: (changes) => state.set(changes, 'asOf' in changes),
       focus: (table, name) =>
         state.set({
-          namespace: table.namespace, dataset: table.name, column: name, up: '', down: '', fold: '', open: '',
+          namespace: table.namespace, dataset: table.name, column: name, up: '', down: '', fold: '', open: '', pin: '', between: '', stacks: '',
           toNamespace: '', toDataset: '', toColumn: '', group: '',
         }),
       openGroup: (id) => state.set({ open: [...opened, id] }),
       fold: (fold) => state.set({ fold: folds.includes(fold) ? folds.filter((each) => each !== fold) : [...folds, fold] }),
+      pin: (id) => state.set({ pin: [...new Set([...pinned, id])] }),
+      foldBetween: (from, to) => state.set({ between: [...between, JSON.stringify([from, to])], pin: '' }),
       pathTo: (table) => state.set({ toNamespace: table.namespace, toDataset: table.name, toColumn: '' }),
     }; // prettier-ignore
   }, [state]);
+}
+
+/** Two ids as the address has them; what is none is left out. */
+function pairOf(text: string): [string, string][] {
+  try {
+    const [from, to] = JSON.parse(text) as unknown[];
+    return typeof from === 'string' && typeof to === 'string' ? [[from, to]] : [];
+  } catch {
+    return [];
+  }
 }

@@ -11,7 +11,7 @@ import { Facets } from '../parts/Facets';
 import { time } from '../parts/format';
 import { HealthSection } from '../parts/HealthSection';
 import { to } from '../parts/links';
-import { Chip, JobLink, RunLink } from '../parts/Names';
+import { Chip, ColumnQuestions, JobLink, RunLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
 import { Readers } from '../parts/Readers';
 import { Answered, Empty } from '../parts/States';
@@ -87,6 +87,8 @@ function Columns({ id, dataset }: { id: Id; dataset: Described }) {
             show: (row) => row.verdict && <span title={row.reason}><Chip kind={row.verdict}>{row.verdict}</Chip></span> },
           { id: 'from', title: 'Made of', value: (row) => row.madeOf.join(', '), width: 'minmax(12rem, 3fr)' },
           { id: 'description', title: 'Description', value: (row) => row.description, width: 'minmax(8rem, 2fr)' },
+          { id: 'ask', title: 'Ask', value: () => '', width: '12rem',
+            show: (row) => <ColumnQuestions column={{ ...asked, column: row.name }} /> },
         ]}
       />
     </Section>

@@ -1,11 +1,14 @@
 // Lineage: a map of groups without a dataset, what lies around one, the whole way of a column, or the way to another one.
 import { useCallback, useMemo, useState } from 'react';
+import { Link, useNavigate } from 'react-router';
 
-import { Canvas, type Acts } from '../graph/Canvas';
+import type { Acts } from '../graph/Boxes';
+import { Canvas } from '../graph/Canvas';
 import { DrawnList } from '../graph/DrawnList';
 import { Legend } from '../graph/Legend';
-import { EdgePanel, Panel, TablePanel } from '../graph/Panel';
-import type { PictureEdge, PictureTable } from '../graph/picture';
+import { fold, foldRows } from '../graph/fold';
+import { ColumnPanel, EdgePanel, FoldedPanel, Panel, TablePanel } from '../graph/Panel';
+import type { Picture, PictureEdge, PictureTable } from '../graph/picture';
 import { captionOf, coloursOf } from '../graph/frame';
 import { pngOf, svgOf } from '../graph/svg';
 import { TimeBar, useLifetime, useMoments } from '../graph/TimeBar';
@@ -13,8 +16,11 @@ import { Toolbar } from '../graph/Toolbar';
 import { useLayout } from '../graph/useLayout';
 import { useDrawn } from '../graph/useDrawn';
 import { useView, type View } from '../graph/view';
+import { WayList } from '../graph/WayList';
+import { headingOf, subtitleOf } from '../graph/words';
 import { download, fileName } from '../parts/csv';
-import { shortName } from '../parts/links';
+import { count } from '../parts/format';
+import { shortName, to as linkTo } from '../parts/links';
 import { Page } from '../parts/Page';
 import { Empty, Failure, Loading } from '../parts/States';
 
@@ -22,7 +28,9 @@ export function Lineage() {
   const view = useView();
   const [chosen, choose] = useState<string>();
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
-  const { picture, error, now, stops } = useDrawn(view);
+  const { picture: whole, error, now, stops, way } = useDrawn(view);
+  const picture = useMemo(() => whole && foldRows(view.whole ? whole : fold(whole, view.folding), opened), [whole, view, opened]);
+  const folded = foldedIn(picture);
   const laid = useLayout(picture, opened);
   const [changes, lifetime] = [useMoments(now), useLifetime(!view.dataset)];
   const moments = view.dataset ? changes : lifetime;
@@ -32,19 +40,21 @@ export function Lineage() {
   const save = (form: 'svg' | 'png') => {
     if (!laid) return;
     const [title, now] = [titleOf(view), new Date()];
-    const svg = svgOf(laid.picture, laid.places, opened, captionOf(view, title, now), coloursOf(document.documentElement));
+    const svg = svgOf(laid.picture, laid, opened, captionOf(view, title, now), coloursOf(document.documentElement));
     const name = fileName(['lineage', view.dataset && title, view.asOf && `as of ${view.asOf}`], now, form);
     const content = form === 'svg' ? Promise.resolve(new Blob([svg], { type: 'image/svg+xml' })) : pngOf(svg);
     content.then((found) => download(name, found)).then(() => setUnsaved(undefined), setUnsaved);
   };
   return (
     <Page title={titleOf(view)} hint={hintOf(view)}>
-      <Toolbar view={view} onSave={save} />
+      <Toolbar view={view} folded={folded} onSave={save} />
       <TimeBar asOf={view.asOf} since={view.since} moments={moments} onChange={view.change} />
       {error && <Failure error={error} />}
       {unsaved && <Failure error={unsaved} />}
       {stops && <p className="state" role="status">{stops}</p>}
       {picture?.truncated && <p className="state" role="status">There is more than is drawn: look less far, or fold groups.</p>}
+      {folded > 0 && <p className="state" role="status">{count(folded)} of {count(whole?.tables.length ?? 0)} tables are folded, so that the others can be read.</p>}
+      {weakIn(picture) > 0 && <p className="state" role="status">The heaviest edges of each group are drawn; choose a group for all of its own. {count(weakIn(picture))} are not drawn.</p>}
       <div className="graph-and-panel">
         <div className="graph" data-laid={laid && picture ? Math.min(picture.tables.length, laid.picture.tables.length) : ''}>
           {laid && picture && picture.tables.length > 0 && <Canvas key={view.about} laid={laid} opened={opened} chosen={chosen} acts={acts} about={view.about} />}
@@ -54,10 +64,15 @@ export function Lineage() {
         {chosen !== undefined && laid && <Chosen id={chosen} view={view} tables={laid.picture.tables} edges={laid.picture.edges} onClose={() => choose(undefined)} />}
       </div>
       <Legend />
-      {picture && <DrawnList picture={picture} view={view} />}
+      {way && way.length > 0 && <WayList way={way} lens={view.lens} />}
+      {whole && <DrawnList picture={whole} view={view} />}
     </Page>
   );
 }
+
+/** How many tables stand in stacks and chains. */
+const foldedIn = (picture: Picture | undefined): number => picture?.tables.reduce((sum, table) => sum + (table.members?.length ?? 0), 0) ?? 0;
+const weakIn = (picture: Picture | undefined): number => picture?.edges.filter((edge) => edge.weak).length ?? 0;
 
 function toggled(before: ReadonlySet<string>, id: string): ReadonlySet<string> {
   const next = new Set(before);
@@ -76,15 +91,22 @@ function hintOf(view: View) {
 }
 
 function useActs(view: View, openTable: (id: string) => void, choose: (id: string) => void): Acts {
+  const navigate = useNavigate();
   return useMemo(
     () => ({
-      onTable: (table) => (table.kind === 'group' ? view.openGroup(table.id) : choose(table.id)),
+      onTable: (table) => choose(table.id),
       onColumn: (table, column) => view.focus(table, column.name),
+      onAsk: (table, column) => choose(JSON.stringify([table.id, column.name])),
       onEdge: choose,
-      onOpen: (table) => (table.kind === 'group' ? view.openGroup(table.id) : openTable(table.id)),
+      onOpen: (table) => {
+        if (table.kind === 'group') view.openGroup(table.id);
+        else if (table.kind === 'job') void navigate(linkTo.job(table));
+        else if (table.kind === 'table') openTable(table.id);
+        else choose(table.id);
+      },
       onFurther: (table, side) => view.change({ [side]: Math.abs(table.distance) + 1 }),
     }),
-    [view, openTable, choose],
+    [view, openTable, choose, navigate],
   );
 }
 
@@ -97,19 +119,44 @@ interface ChosenProps {
 }
 
 function Chosen({ id, view, tables, edges, onClose }: ChosenProps) {
+  const [marked, mark] = useState<PictureTable>();
   const table = tables.find((each) => each.id === id);
   const edge = edges.find((each) => each.id === id);
   const [from, to] = [tables.find((each) => each.id === edge?.from), tables.find((each) => each.id === edge?.to)];
+  const [owner, column] = edge || table ? [undefined, undefined] : columnOf(id, tables);
+  if (table?.members) return <Panel title={headingOf(table)} onClose={onClose}><FoldedPanel table={table} onPin={view.pin} /></Panel>;
+  if (table?.kind === 'group' || table?.kind === 'job')
+    return (
+      <Panel title={table.kind === 'job' ? 'Job' : 'Group'} onClose={onClose}>
+        <p className="whole"><bdi>{headingOf(table)}</bdi></p>
+        <p className="whole dim"><bdi>{subtitleOf(table)}</bdi></p>
+        <div className="actions">
+          {table.kind === 'job' ? <Link className="button" to={linkTo.job(table)}>Open the job</Link> : <button type="button" onClick={() => view.openGroup(id)}>Open the group</button>}
+        </div>
+      </Panel>
+    );
   if (table)
     return (
       <Panel title="Table" onClose={onClose}>
         <TablePanel
           table={table} folded={(side) => view.folds.has(`${side}:${id}`)} onFold={(side) => view.fold(`${side}:${id}`)}
           onFocus={() => view.focus(table, '')} onPath={view.dataset && !table.subject ? () => view.pathTo(table) : undefined}
+          between={
+            marked && marked.id !== id ? <button type="button" onClick={() => view.foldBetween(marked.id, id)}>Fold what lies between {shortName(marked.name)} and it</button>
+              : <button type="button" aria-pressed={marked?.id === id} onClick={() => mark(table)}>{marked?.id === id ? 'Now choose the other end' : 'Fold from here to …'}</button>
+          }
         />
       </Panel>
     );
+  if (owner)
+    return <Panel title="Column" onClose={onClose}><ColumnPanel table={owner} column={column} lens={view.lens} /></Panel>;
   if (edge && from && to)
     return <Panel title="Edge" onClose={onClose}><EdgePanel edge={edge} from={from} to={to} lens={view.lens} /></Panel>;
   return null;
+}
+
+/** The column that a choice means, with its table. */
+function columnOf(id: string, tables: readonly PictureTable[]): [PictureTable, string] | [undefined, undefined] {
+  for (const table of tables) for (const column of table.columns) if (JSON.stringify([table.id, column.name]) === id) return [table, column.name];
+  return [undefined, undefined];
 }

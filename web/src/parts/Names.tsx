@@ -41,3 +41,13 @@ export function ColumnLink({ column }: { column: ColumnName }) {
 export function Chip({ kind, children }: { kind: string; children: string }) {
   return <span className={`chip is-${kind.toLowerCase()}`}>{children}</span>;
 }
+
+/** What is asked most of a column. */
+export function ColumnQuestions({ column }: { column: ColumnName }) {
+  return (
+    <>
+      <Link to={to.surface(column)} title="Is it masked everywhere?" aria-label={`Is ${column.column ?? ''} masked everywhere?`}>masked?</Link>{' · '}
+      <Link to={to.impact(column)} title="What breaks if I drop it?" aria-label={`What breaks if I drop ${column.column ?? ''}?`}>what breaks?</Link>
+    </>
+  );
+}

@@ -13,6 +13,11 @@ export const to = {
   job: (id: Id) => `/job${queryText({ namespace: id.namespace, name: id.name })}`,
   run: (id: string) => `/run${queryText({ id })}`,
   lineage: (subject: ColumnName, more: object = {}) => `/lineage${queryText({ ...subject, ...more })}`,
+  /** Where a column's values end up in the clear. */
+  surface: (column: ColumnName) => `/surface${queryText(column)}`,
+  /** All that is made of a column, by filters, joins and groups, too. */
+  impact: (column: ColumnName) => `/lineage${queryText({ ...column, up: 0, mode: 'any' })}`,
+  unused: (of: ColumnName, verdict: string) => `/unused${queryText({ namespace: of.namespace, dataset: of.dataset, verdict })}`,
   events: (query: object) => `/events${queryText(query)}`,
 };
 

@@ -1,0 +1,70 @@
+// What lies beside, between and in a row, in a picture.
+import type { Picture } from './picture';
+
+interface Beside {
+  ins: ReadonlySet<string>;
+  outs: ReadonlySet<string>;
+}
+export type Neighbours = (id: string) => Beside;
+
+const NONE: Beside = { ins: new Set(), outs: new Set() };
+
+/** Return what gives the neighbours of a box; edges to itself are left out. */
+export function neighbours({ edges }: Picture): Neighbours {
+  const found = new Map<string, { ins: Set<string>; outs: Set<string> }>();
+  const of = (id: string) => {
+    const known = found.get(id) ?? { ins: new Set(), outs: new Set() };
+    found.set(id, known);
+    return known;
+  };
+  for (const { from, to } of edges) {
+    if (from === to) continue;
+    of(from).outs.add(to);
+    of(to).ins.add(from);
+  }
+  return (id) => found.get(id) ?? NONE;
+}
+
+/** All on any way from one to the other, in whichever direction there is one, without the two. */
+export function between(beside: Neighbours, one: string, other: string): string[] {
+  for (const [from, to] of [[one, other], [other, one]] as const) {
+    const [after, before] = [reached(beside, from, 'outs'), reached(beside, to, 'ins')];
+    if (after.has(to)) return [...after].filter((id) => before.has(id) && id !== from && id !== to);
+  }
+  return [];
+}
+
+function reached(beside: Neighbours, start: string, side: 'ins' | 'outs'): Set<string> {
+  const seen = new Set<string>();
+  const queue = [start];
+  for (const id of queue)
+    for (const next of beside(id)[side])
+      if (!seen.has(next)) {
+        seen.add(next);
+        queue.push(next);
+      }
+  return seen;
+}
+
+/** Rows of tables that only lead from one to the next, so many or more; what lies beside the asked one stays. */
+export function chains(picture: Picture, beside: Neighbours, least: number): string[][] {
+  const subjects = new Set(picture.tables.filter((table) => table.subject).map((table) => table.id));
+  const inRow = new Set(picture.tables.filter((table) => {
+    const { ins, outs } = beside(table.id);
+    return ins.size === 1 && outs.size === 1 && ![table.id, ...ins, ...outs].some((id) => subjects.has(id));
+  }).map((table) => table.id)); // prettier-ignore
+  const seen = new Set<string>();
+  return [...inRow].flatMap((id) => {
+    if (seen.has(id)) return [];
+    let start = id;
+    for (let before = only(beside(start).ins); inRow.has(before) && before !== id; before = only(beside(start).ins)) start = before;
+    const row: string[] = [];
+    for (let next = start; inRow.has(next) && !seen.has(next); next = only(beside(next).outs)) {
+      seen.add(next);
+      row.push(next);
+    }
+    return row.length >= least ? [row] : [];
+  });
+}
+
+const only = (ids: ReadonlySet<string>): string => [...ids][0] ?? '';

@@ -1,0 +1,38 @@
+// What a box says, on the screen and saved.
+import { count } from '../parts/format';
+import { shortName } from '../parts/links';
+import type { PictureTable } from './picture';
+
+export const ALONE = 'no lineage was reported';
+
+export function headingOf(table: PictureTable): string {
+  const many = count(table.members?.length ?? 0);
+  if (table.kind === 'chain') return `${many} steps`;
+  if (table.kind === 'stack') return table.alone ? `${many} tables` : `+${many} more`;
+  return shortName(table.name) || table.namespace;
+}
+
+export function subtitleOf(table: PictureTable): string {
+  const mark = table.change === 'added' ? 'new · ' : table.change === 'removed' ? 'gone · ' : '';
+  return `${mark}${about(table)}`;
+}
+
+function about(table: PictureTable): string {
+  const where = table.alone ? `${ALONE} · ${table.namespace}` : table.namespace;
+  if (table.kind === 'chain') return 'one after the other, folded';
+  if (table.kind === 'stack') return table.alone ? ALONE : sideOf(table);
+  if (table.kind === 'job') return `job · ${table.namespace}`;
+  if (table.kind === 'group') return `${count(table.datasets ?? 0)} ${table.datasets === 1 ? 'dataset' : 'datasets'}${table.alone ? ` · ${ALONE}` : ''}${table.name && ` · ${table.namespace}`}`;
+  return `${table.columnLineage || table.distance < 0 || table.alone ? '' : 'no column lineage · '}${where}`;
+}
+
+function sideOf({ distance }: PictureTable): string {
+  return distance < 0 ? 'feed it, folded' : distance > 0 ? 'made of it, folded' : 'beside it, folded';
+}
+
+/** How a box is announced: its name, and how many edges lead there and on from there. */
+export function spoken(table: PictureTable, ins: number, outs: number): string {
+  return `${headingOf(table)}, ${subtitleOf(table)}, ${degrees(ins, outs)}`;
+}
+
+export const degrees = (ins: number, outs: number): string => `${count(ins)} in, ${count(outs)} out`;

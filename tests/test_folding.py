@@ -51,7 +51,8 @@ def test_a_terminal_is_measured_a_pipe_is_not_and_wide_shows_all(monkeypatch: py
     WIDE.reset(token)
 
 
-def test_an_answer_of_any_shape_is_printed_without_a_value_of_python() -> None:
+def test_an_answer_of_any_shape_is_printed_without_a_value_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
     job = {"namespace": "jobs", "name": "to_gold"}
     step = {"type": "DIRECT", "subtype": "IDENTITY", "masking": True, "description": None}
     here = {"namespace": "s3://lake", "dataset": "silver/t", "column": "c"}

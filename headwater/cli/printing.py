@@ -32,7 +32,8 @@ _UNBOUND = 1_000_000
 _NAMES = ("name", "namespace", "dataset", "column")
 """What ends so is one line, whatever is in it."""
 
-_COUNTED = ("totalCount", "truncated")
+_BESIDE_ITEMS = ("totalCount", "truncated", "next", "choices")
+"""What a list's title and the line below it say, or what a page offers to choose from."""
 
 
 def show(value: Any, as_json: bool, made: Callable[[], Any]) -> None:
@@ -102,7 +103,8 @@ def table(
     rows = Table(*(Column(head, overflow="fold", max_width=most) for head, most in zip(heads, wide, strict=True)))
     for row in made.rows:
         rows.add_row(*row)
-    return _titled(title, rows, made.notes)
+    further = ["More: a larger --limit, or `next` of --json as --cursor."] if found.get("next") else []
+    return _titled(title, rows, [*made.notes, *further])
 
 
 def listed(title: str, columns: tuple[str, ...]) -> Shown:
@@ -119,7 +121,8 @@ def any_answer(title: str) -> Shown:
             for name, value in found.items()
             if isinstance(value, list) and all(isinstance(each, dict) for each in value)
         }
-        single = {path: _value(found, path) for path in _paths(found) if path not in (*_COUNTED, *lists)}
+        aside = {*_BESIDE_ITEMS, *lists}
+        single = {path: _value(found, path) for path in _paths(found) if path.partition(".")[0] not in aside}
         if single or as_json:
             show(found, as_json, lambda: pairs(title, single))
         for name, things in lists.items() if not as_json else ():

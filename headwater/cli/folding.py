@@ -16,6 +16,9 @@ _LINES = 3
 _EDGES = 3
 """Characters between two columns."""
 
+_NO_NAME = re.compile(r"\d{4}-\d\d-\d\dT|[0-9a-f]{8}-[0-9a-f]{4}-")
+"""Times and ids of runs begin so: they say something as a whole alone."""
+
 _SENTENCE = re.compile(r"\w \w")
 _SEPARATOR = re.compile(r"[/.:#]")
 _PART = re.compile(r"[^/.:#_-]*[/.:#_-]*(?<=.)")
@@ -61,7 +64,7 @@ def _widest(head: str, column: Sequence[str]) -> int:
 def _common(column: Sequence[str]) -> str:
     """Return what all names of a column begin with, up to a separator; nothing where that saves little."""
     names = {cell for cell in column if cell}
-    if len(names) < 2:
+    if len(names) < 2 or any(map(_NO_NAME.match, names)):
         return ""
     pairs = zip(min(names), max(names), strict=False)
     shared = "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -5,6 +5,7 @@ import { ask, type Answer } from '../api/client';
 import { Code } from '../parts/Facets';
 import { Section } from '../parts/Page';
 import { download } from '../parts/csv';
+import { Loading } from '../parts/States';
 
 type Way = Answer<'path'>['path'];
 
@@ -14,10 +15,12 @@ export function WayList({ way, lens }: { way: Way; lens: Readonly<Record<string,
   const text = useQueries({
     queries: distinct.map((query) => ({ queryKey: ['edge', query], queryFn: ({ signal }: { signal: AbortSignal }) => ask('edge', query, signal) })),
     combine: (found) => {
+      if (found.some(({ isPending }) => isPending)) return undefined; // written once, not anew with each step's answer
       const answers = new Map(distinct.map((query, at) => [JSON.stringify(query), found[at]?.data]));
       return way.map((step, at) => stepText(step, answers.get(JSON.stringify(asked[at])), at)).join('\n\n');
     },
   });
+  if (text === undefined) return <Section title="What this way does"><Loading what="Asking" /></Section>;
   return (
     <Section title="What this way does">
       <p className="tools">

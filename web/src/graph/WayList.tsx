@@ -42,11 +42,11 @@ function questionOf({ via, ...into }: Way[number], lens: Readonly<Record<string,
 /** One step as a comment with what was reported of it, and its SQL. */
 function stepText(step: Way[number], answer: Answer<'edge'> | undefined, at: number): string {
   const name = (end: { dataset: string; column?: string | null }) => (end.column ? `${end.dataset}#${end.column}` : end.dataset);
-  const lines = [`${at + 1}. ${name(step.via)} → ${name(step)}`];
-  for (const item of answer?.items ?? []) {
-    lines.push(`job ${item.job.namespace}/${item.job.name}`);
-    for (const each of item.transformations) lines.push([each.type, each.subtype, each.masking && 'masks', each.description].filter(Boolean).join(' · '));
-  }
+  const reported = (answer?.items ?? []).map(({ job, transformations }) => {
+    const what = transformations.map((each) => [each.type, each.subtype, each.masking && 'masks', each.description].filter(Boolean).join(' · '));
+    return [`job ${job.namespace}/${job.name}`, ...new Set(what)].join('\n');
+  });
+  const lines = [`${at + 1}. ${name(step.via)} → ${name(step)}`, ...new Set(reported)];
   const sql = [...new Set((answer?.items ?? []).flatMap((item) => item.sql ?? []))];
   return [...lines.map((line) => `-- ${line.replaceAll('\n', '\n-- ')}`), ...(sql.length ? sql : ['-- no SQL was reported'])].join('\n');
 }

@@ -74,7 +74,7 @@ async function watch(window: BrowserContext, url: string, { expected }: Options)
   const origin = new URL(url).origin;
   page.on('console', (message) => {
     const text = message.text();
-    if (['error', 'warning'].includes(message.type()) && !expected?.test(text)) faults.push(text);
+    if (['error', 'warning'].includes(message.type()) && !expected?.test(text)) faults.push(`${text} ${message.location().url}`);
   });
   page.on('pageerror', (error) => faults.push(error.message));
   page.on('dialog', (dialog) => {

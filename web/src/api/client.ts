@@ -107,6 +107,9 @@ export function queryText(query: object): string {
   return text && `?${text}`;
 }
 
+/** A name as one part of an address; half a character, which none can hold, is written as queries write it. */
+export const part = (name: string): string => encodeURIComponent(name.replace(/\p{Surrogate}/gu, '\ufffd'));
+
 /** Ask an address; throws Refused or Unreachable. */
 export async function request<T>(path: string, query: object = {}, options: { method?: string; signal?: AbortSignal; body?: string } = {}): Promise<T> {
   let answer: Response;

@@ -1,5 +1,5 @@
 // The addresses of Marquez's API that the page reads, and what they answer; docs/marquez.md has the rest.
-import type { Schemas } from './client';
+import { part, type Schemas } from './client';
 
 export type Id = Schemas['Job'];
 export type Facets = Record<string, unknown>;
@@ -9,8 +9,6 @@ export type Job = Schemas['MarquezJob'];
 export type Run = Schemas['MarquezRun'];
 export type RunFacets = Schemas['MarquezFacets'];
 export type Namespaces = Schemas['MarquezNamespaces'];
-
-const part = encodeURIComponent;
 
 export const marquez = {
   namespaces: '/api/v1/namespaces',

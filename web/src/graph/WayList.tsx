@@ -5,6 +5,7 @@ import { ask, type Answer } from '../api/client';
 import { Code } from '../parts/Facets';
 import { Section } from '../parts/Page';
 import { download } from '../parts/csv';
+import { Loading } from '../parts/States';
 
 type Way = Answer<'path'>['path'];
 
@@ -14,10 +15,12 @@ export function WayList({ way, lens }: { way: Way; lens: Readonly<Record<string,
   const text = useQueries({
     queries: distinct.map((query) => ({ queryKey: ['edge', query], queryFn: ({ signal }: { signal: AbortSignal }) => ask('edge', query, signal) })),
     combine: (found) => {
+      if (found.some(({ isPending }) => isPending)) return undefined; // written once, not anew with each step's answer
       const answers = new Map(distinct.map((query, at) => [JSON.stringify(query), found[at]?.data]));
       return way.map((step, at) => stepText(step, answers.get(JSON.stringify(asked[at])), at)).join('\n\n');
     },
   });
+  if (text === undefined) return <Section title="What this way does"><Loading what="Asking" /></Section>;
   return (
     <Section title="What this way does">
       <p className="tools">
@@ -39,11 +42,11 @@ function questionOf({ via, ...into }: Way[number], lens: Readonly<Record<string,
 /** One step as a comment with what was reported of it, and its SQL. */
 function stepText(step: Way[number], answer: Answer<'edge'> | undefined, at: number): string {
   const name = (end: { dataset: string; column?: string | null }) => (end.column ? `${end.dataset}#${end.column}` : end.dataset);
-  const lines = [`${at + 1}. ${name(step.via)} → ${name(step)}`];
-  for (const item of answer?.items ?? []) {
-    lines.push(`job ${item.job.namespace}/${item.job.name}`);
-    for (const each of item.transformations) lines.push([each.type, each.subtype, each.masking && 'masks', each.description].filter(Boolean).join(' · '));
-  }
+  const reported = (answer?.items ?? []).map(({ job, transformations }) => {
+    const what = transformations.map((each) => [each.type, each.subtype, each.masking && 'masks', each.description].filter(Boolean).join(' · '));
+    return [`job ${job.namespace}/${job.name}`, ...new Set(what)].join('\n');
+  });
+  const lines = [`${at + 1}. ${name(step.via)} → ${name(step)}`, ...new Set(reported)];
   const sql = [...new Set((answer?.items ?? []).flatMap((item) => item.sql ?? []))];
   return [...lines.map((line) => `-- ${line.replaceAll('\n', '\n-- ')}`), ...(sql.length ? sql : ['-- no SQL was reported'])].join('\n');
 }

@@ -23,7 +23,7 @@ export interface Caption {
 
 /** Say what a picture shows; saved: when it is saved. */
 export function captionOf(view: View, title: string, saved: Date): Caption {
-  const now = `${time(saved.toISOString())} UTC`;
+  const now = `${time(saved.getTime())} UTC`;
   const said = [
     view.dataset && [view.namespace, view.dataset].filter(Boolean).join('/'),
     view.asOf ? `as of ${time(view.asOf)} UTC, saved ${now}` : `as of ${now}`,

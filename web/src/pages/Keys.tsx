@@ -2,7 +2,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 
-import { request, type Schemas } from '../api/client';
+import { part, request, type Schemas } from '../api/client';
 import { queryClient, useQuestion } from '../api/hooks';
 import { DataTable } from '../parts/DataTable';
 import { time } from '../parts/format';
@@ -17,7 +17,7 @@ const again = () => queryClient.invalidateQueries();
 
 export function Keys() {
   const keys = useQuestion('keys', {});
-  const revoke = useMutation({ mutationFn: (id: string) => order(`${KEYS}/${encodeURIComponent(id)}/revoke`), onSuccess: again });
+  const revoke = useMutation({ mutationFn: (id: string) => order(`${KEYS}/${part(id)}/revoke`), onSuccess: again });
   return (
     <Page title="Keys" hint="Only hashes are kept: a secret is shown once, when its key is made. Who is no admin sees and makes their own.">
       <Make />

@@ -1,7 +1,7 @@
 // One run: how it fared, why it failed, its SQL, which runs' data it read, who read its own, facets and events.
 import { Link } from 'react-router';
 
-import { queryText, type Schemas } from '../api/client';
+import { part, queryText, type Schemas } from '../api/client';
 import { useAddress } from '../api/hooks';
 import { marquez, type Run as Described, type RunFacets } from '../api/marquez';
 import { Code, Facets } from '../parts/Facets';
@@ -19,7 +19,7 @@ type RunLineage = Schemas['RunLineage'];
 
 export function Run() {
   const id = useAddressState().get('id');
-  const lineage = useAddress<RunLineage>(`/api/headwater/v1/runs/${encodeURIComponent(id)}/lineage`);
+  const lineage = useAddress<RunLineage>(`/api/headwater/v1/runs/${part(id)}/lineage`);
   return (
     <Page title={`Run ${id}`} tools={<Link className="button" to={`/events${queryText({ run: id })}`}>Its events</Link>}>
       <Answered query={lineage}>

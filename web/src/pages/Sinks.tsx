@@ -3,7 +3,7 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'react-router';
 
-import { ask, mayPass, queryText, request, type Schemas } from '../api/client';
+import { ask, mayPass, part, queryText, request, type Schemas } from '../api/client';
 import { AGAIN_MS, queryClient, useAddress } from '../api/hooks';
 import { DataTable } from '../parts/DataTable';
 import { Code } from '../parts/Facets';
@@ -48,7 +48,7 @@ async function sinksNow(signal: AbortSignal): Promise<Answer> {
   return { problem, sinks };
 }
 
-const addressOf = (sink: string, what: string): string => `/api/headwater/v1/sinks/${encodeURIComponent(sink)}/${what}`;
+const addressOf = (sink: string, what: string): string => `/api/headwater/v1/sinks/${part(sink)}/${what}`;
 
 export function Sinks() {
   const state = useAddressState();

@@ -22,7 +22,7 @@ const paths = (routesOf()[0]?.children?.[0]?.children ?? []).map(({ path }) => p
 const PAGES = [...paths.flatMap((path) => (NEEDS_ONE.has(path) ? [`/${path}${ONE}`] : [`/${path}`, `/${path}${ONE}`])), ...MORE];
 
 const ROUNDS = 8; // each answer has its items in all their shapes at once
-const OF_FACETS = 34; // what has facets comes one by one
+const OF_FACETS = 17; // no facet, then each facet in each shape, several in one round
 
 /** Addresses of Marquez's API, the longest first. */
 const MARQUEZ: [RegExp, string][] = [

@@ -20,7 +20,7 @@ export default function Bars({ label, series, from, bucketSeconds }: Props) {
   const names = Object.keys(series);
   const start = new Date(from).getTime();
   const rows = (series[names[0] ?? ''] ?? []).map((_, at) => ({
-    at: time(new Date(start + at * bucketSeconds * 1_000).toISOString()),
+    at: time(start + at * bucketSeconds * 1_000),
     ...Object.fromEntries(names.map((name) => [name, series[name]?.[at] ?? 0])),
   }));
   const total = names.map((name) => `${name}: ${(series[name] ?? []).reduce((sum, each) => sum + each, 0)}`).join(', ');

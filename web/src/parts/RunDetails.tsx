@@ -1,5 +1,5 @@
 // What a run's events say beside lineage: who started it, as what, where its log is, how much it moved.
-import type { Schemas } from '../api/client';
+import { part, type Schemas } from '../api/client';
 import { useAddress } from '../api/hooks';
 import { DataTable } from './DataTable';
 import { bytes, count, time } from './format';
@@ -10,7 +10,7 @@ import { Answered } from './States';
 type Details = Schemas['RunDetails'];
 
 export function RunDetails({ id }: { id: string }) {
-  const found = useAddress<Details>(`/api/headwater/v1/runs/${encodeURIComponent(id)}/details`);
+  const found = useAddress<Details>(`/api/headwater/v1/runs/${part(id)}/details`);
   return (
     <Answered query={found}>
       {(told) => (

@@ -1,7 +1,7 @@
 // What a run is part of and what is part of it: a tree whose branches are asked for when they are opened, a page at a time.
 import { useState } from 'react';
 
-import type { Schemas } from '../api/client';
+import { part, type Schemas } from '../api/client';
 import { useAddress } from '../api/hooks';
 import { count, duration, time } from './format';
 import { Chip, JobLink, RunLink } from './Names';
@@ -14,7 +14,7 @@ type Found = Schemas['Hierarchy'];
 const AT_ONCE = 50;
 
 const useHierarchy = (id: string, limit: number) =>
-  useAddress<Found>(`/api/headwater/v1/runs/${encodeURIComponent(id)}/hierarchy`, { limit });
+  useAddress<Found>(`/api/headwater/v1/runs/${part(id)}/hierarchy`, { limit });
 
 /** The tree around a run; nothing where it is part of nothing and nothing is part of it. */
 export function RunTree({ id, title = 'Hierarchy' }: { id: string; title?: string }) {

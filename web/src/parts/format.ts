@@ -7,9 +7,9 @@ const TIME = new Intl.DateTimeFormat('en-CA', {
 
 export const count = (value: number): string => COUNT.format(value);
 
-/** A time in UTC to the second, as in `2026-03-01 12:00:20`; empty for none. */
-export function time(text: string | null | undefined): string {
-  const moment = text ? new Date(text) : undefined;
+/** A time (text, or ms since 1970) in UTC to the second, as in `2026-03-01 12:00:20`; empty for none. */
+export function time(when: string | number | null | undefined): string {
+  const moment = when ? new Date(when) : undefined;
   return moment && !Number.isNaN(moment.getTime()) ? TIME.format(moment).replace(', ', ' ') : '';
 }
 

@@ -2,7 +2,7 @@
 import { useState } from 'react';
 import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components';
 
-import { key } from '../api/client';
+import { key, part } from '../api/client';
 import { queryClient } from '../api/hooks';
 import { useMe } from '../api/me';
 
@@ -37,7 +37,7 @@ export default function KeyPrompt({ why }: { why: string }) {
           </form>
           <div className="tools">
             {key.get() !== null && <button type="button" onClick={() => change(key.forget)}>Forget the key</button>}
-            {me?.signIn && !me.who?.person && <a className="button" href={`/auth/login?to=${encodeURIComponent(location.pathname + location.search)}`}>Sign in</a>}
+            {me?.signIn && !me.who?.person && <a className="button" href={`/auth/login?to=${part(location.pathname + location.search)}`}>Sign in</a>}
             {me?.who?.person && key.get() === null && <button type="button" onClick={() => void signOut().then(() => change(key.forget))}>Sign out</button>}
             <button type="button" className="quiet" onClick={key.leave}>Close</button>
           </div>

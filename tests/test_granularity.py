@@ -115,6 +115,15 @@ def test_jobs_around_one(views: ViewOpener) -> None:
         ask(views, "jobs", {"job": "weekly.publishh"})
 
 
+def test_a_job_that_runs_without_a_dataset_is_a_node_without_edges(views: ViewOpener) -> None:
+    found = ask(views, "jobs", {"granularity": "statement", "job": "load_app"})
+    assert ([node["name"] for node in found["nodes"]], found["dataFlow"], found["controlFlow"]) == (
+        ["load_app"],
+        [],
+        [],
+    )
+
+
 def marquez(views: ViewOpener, node: str, **asked: str) -> dict[str, Any]:
     """Return the nodes of Marquez's answer, by their ids without namespace."""
     with views.catalog(AsOf()) as (view, live):

@@ -398,6 +398,7 @@ def jobs(
             folding(granularity, known.started),
             cache(lambda each: ancestors(each, known.started)),
             lambda each: dependencies_of(each, known.facet(each, "jobDependencies")),
+            known.named,
         )
         return job_graph(here.snapshot, here.counted, told, granularity, bounds)
 

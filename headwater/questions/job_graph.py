@@ -4,6 +4,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from headwater.errors import NotKnown
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_hierarchy import Ancestor, Fold, Granularity
 from headwater.lineage.time.counted_edges import CountedEdges
@@ -31,13 +32,14 @@ class Dependency(NamedTuple):
 class JobKnowledge(NamedTuple):
     """What is known of jobs beside lineage: how they fold, what they are part of, for what they wait.
 
-    orchestrated: tasks and DAGs, be it without a dataset.
+    orchestrated: tasks and DAGs, be it without a dataset; named: jobs of a namespace (or any) and name, likewise.
     """
 
     orchestrated: Iterable[Name]
     fold: Fold
     ancestors: Callable[[Name], list[Ancestor]]
     dependencies: Callable[[Name], Iterable[Dependency]]
+    named: Callable[[str | None, str], Iterable[Name]]
 
 
 class JobBounds(NamedTuple):
@@ -68,7 +70,7 @@ def job_graph(
     every = set(stands_for) | {job for pair in (*passed, *waits) for job in pair}
     far: dict[Name, int] = {}
     if bounds.job is not None:
-        start = known.fold(find_job(snapshot, every | jobs, *bounds.job))
+        start = known.fold(_find(snapshot, every | jobs, known, *bounds.job))
         far = _around(start, [*passed, *waits], bounds)
     shown = sorted(far or every, key=lambda job: (abs(far.get(job, 0)), -stands_for[job], job))[: bounds.limit]
     place = {job: at for at, job in enumerate(shown)}
@@ -92,6 +94,16 @@ def job_graph(
         len(far or every),
         cut or len(shown) < len(far or every),
     )
+
+
+def _find(snapshot: Snapshot, there: Iterable[Name], known: JobKnowledge, namespace: str | None, name: str) -> Name:
+    try:
+        return find_job(snapshot, there, namespace, name)
+    except NotKnown:  # it may have run without a word on datasets
+        others = [*known.named(namespace, name)]
+        if not others:
+            raise
+        return find_job(snapshot, others, namespace, name)
 
 
 def _data(snapshot: Snapshot, counted: CountedEdges, fold: Fold) -> Mapping[Pair, set[Name]]:

@@ -23,6 +23,7 @@ IN, OUT, STREAM = "public.in", "public.out", "changes"
 @pytest.fixture(scope="module")
 def marquez(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Marquez]:
     with up(tmp_path_factory.mktemp("declared") / "data") as running, Asker(running.url) as asker:
+        asker.wait_for("coverage")  # the index of a lake that is new is there
         found = Marquez(running.url, asker)
         yield found
         found.client.close()

@@ -36,6 +36,14 @@ class JobAncestry:
         )
         return sorted(self._names.name(key) for (key,) in rows)
 
+    def named(self, namespace: str | None, name: str) -> list[Name]:
+        """Return the jobs that people see under a name, in one namespace or in any."""
+        where, values = ("AND n.namespace = ?", (name, namespace)) if namespace is not None else ("", (name,))
+        rows = self._sql.execute(
+            f"SELECT j.key FROM names n JOIN jobs j ON j.shown = n.id WHERE n.name = ? {where}", values
+        )
+        return sorted(self._names.name(key) for (key,) in rows)
+
     def facet(self, job: Name, facet: str) -> Any:
         """Return a facet of a job's newest run, decoded; None where it has none, or it is older than what is here."""
         row = self._sql.execute(_NEWEST, (self._number(job),)).fetchone()

@@ -21,7 +21,7 @@ interface Document {
 }
 
 const MOST = 64; // shapes of one schema; all combinations of its members where there are no more
-const LONG = 100;
+const LONG = 12;
 const FEW = 2; // items of a list inside of a list
 const ABSENT = Symbol('absent');
 const TIMES = ['2026-03-01T12:00:00.000Z', '2026-11-21T10:40:00Z'];

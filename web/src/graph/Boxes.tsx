@@ -31,8 +31,8 @@ export function TableBox({ data: { table, open, chosen, spoken, hub } }: NodePro
       <Handle type="target" position={Position.Left} isConnectable={false} />
       <Handle type="source" position={Position.Right} isConnectable={false} />
       <button type="button" className="node-head nodrag" title={table.members ? spoken : `${table.namespace}/${table.name}`} aria-label={spoken} onClick={() => acts.onTable(table)}>
-        <bdi className="node-name">{headingOf(table)}</bdi>
-        <bdi className="node-where">{hub && `${hub} · `}{subtitleOf(table)}</bdi>
+        <bdi className="node-name">{headingOf(table)}</bdi>{' '}
+        <bdi className="node-where">{subtitleOf(table)}{hub && `, ${hub}`}</bdi>
       </button>
       <HealthBadge table={table} />
       {shownColumns(table, open).map((column) => <ColumnRow key={column.name} table={table} column={column} acts={acts} />)}

@@ -30,9 +30,9 @@ function sideOf({ distance }: PictureTable): string {
   return distance < 0 ? 'feed it, folded' : distance > 0 ? 'made of it, folded' : 'beside it, folded';
 }
 
-/** How a box is announced: its name, and how many edges lead there and on from there. */
+/** How a box is announced: its name, what stands below it, and how many edges lead there and on from there. */
 export function spoken(table: PictureTable, ins: number, outs: number): string {
-  return `${headingOf(table)}, ${subtitleOf(table)}, ${degrees(ins, outs)}`;
+  return `${headingOf(table)} ${subtitleOf(table)}, ${degrees(ins, outs)}`;
 }
 
 export const degrees = (ins: number, outs: number): string => `${count(ins)} in, ${count(outs)} out`;

@@ -94,8 +94,8 @@ function Beside({ answer }: { answer: Schemas['Changes'] }) {
           { id: 'name', title: 'Name', value: (row) => `${row.name}${row.column ? `#${row.column}` : ''}`, width: 'minmax(12rem, 3fr)', show: (row) => <Named row={row} /> },
           { id: 'before', title: 'Before', value: (row) => row.before, width: 'minmax(8rem, 2fr)', show: (row) => <Said text={row.before} of={row.thing} /> },
           { id: 'after', title: 'After', value: (row) => row.after, width: 'minmax(8rem, 2fr)', show: (row) => <Said text={row.after} of={row.thing} /> },
-          { id: 'run', title: 'Brought by', value: (row) => row.run, width: 'minmax(10rem, 2fr)',
-            show: (row) => <>{row.job && <JobLink id={row.job} />} {row.run && <RunLink id={row.run} />}</> },
+          { id: 'job', title: 'Brought by', value: (row) => row.job?.name, width: 'minmax(9rem, 2fr)', show: (row) => row.job && <JobLink id={row.job} /> },
+          { id: 'run', title: 'In run', value: (row) => row.run, width: '11rem', show: (row) => row.run && <RunLink id={row.run} /> },
         ]}
       />
     </>

@@ -1,6 +1,7 @@
 """Tables on narrow terminals: they fit, and no name loses its end."""
 
 import io
+import re
 from contextlib import redirect_stdout
 
 import pytest
@@ -26,6 +27,13 @@ def test_rows_fit_and_names_keep_their_ends(width: int) -> None:
     assert (found.rows == rows) == (width == 400)
 
 
+class Terminal(io.StringIO):
+    """What is printed to, where somebody looks at it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 def test_what_all_names_begin_with_is_said_once() -> None:
     found = fold(["column"], [[name] for name in NAMES[:2]], 60)
     assert found.notes[0] == f"column: … stands for {DEEP}/"
@@ -35,24 +43,21 @@ def test_what_all_names_begin_with_is_said_once() -> None:
 def test_a_terminal_is_measured_a_pipe_is_not_and_wide_shows_all(monkeypatch: pytest.MonkeyPatch) -> None:
     items = {"items": [{"namespace": "n", "dataset": name, "column": None, "why": "for a reason"} for name in NAMES]}
 
-    def printed() -> list[str]:
-        out = io.StringIO()
+    def printed(out: io.StringIO) -> list[str]:
         with redirect_stdout(out):
             show(items, False, lambda: table("Columns", items, (".", "why")))
-        return out.getvalue().splitlines()
+        return re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue()).splitlines()
 
-    monkeypatch.delenv("COLUMNS", raising=False)
-    assert any(NAMES[0] in line for line in printed())
     monkeypatch.setenv("COLUMNS", "60")
-    assert all(cell_len(line) <= 60 for line in printed())
-    assert not any(NAMES[0] in line for line in printed())
+    assert any(NAMES[0] in line for line in printed(io.StringIO()))
+    assert all(cell_len(line) <= 60 for line in printed(Terminal()))
+    assert not any(NAMES[0] in line for line in printed(Terminal()))
     token = WIDE.set(True)
-    assert any(NAMES[0] in line for line in printed())
+    assert any(NAMES[0] in line for line in printed(Terminal()))
     WIDE.reset(token)
 
 
-def test_an_answer_of_any_shape_is_printed_without_a_value_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("COLUMNS", raising=False)
+def test_an_answer_of_any_shape_is_printed_without_a_value_of_python() -> None:
     job = {"namespace": "jobs", "name": "to_gold"}
     step = {"type": "DIRECT", "subtype": "IDENTITY", "masking": True, "description": None}
     here = {"namespace": "s3://lake", "dataset": "silver/t", "column": "c"}

@@ -59,7 +59,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def command(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     """Run a command in this process, as `headwater` does."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("COLUMNS", raising=False)  # the width of whoever runs the tests
 
     def run_it(*arguments: str | Path) -> Outcome:
         with pytest.raises(SystemExit) as ended:

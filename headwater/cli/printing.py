@@ -1,7 +1,6 @@
 """Answers for people, as tables, or for programs, as JSON."""
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
@@ -55,7 +54,7 @@ def _width() -> int | None:
         return None
     from rich.console import Console
 
-    return Console().width if sys.stdout.isatty() or "COLUMNS" in os.environ else None
+    return Console().width if sys.stdout.isatty() else None
 
 
 def pairs(title: str, values: Mapping[str, Any]) -> "Group":

@@ -10,8 +10,9 @@ from headwater.index.reading.view_opener import ViewOpener
 from headwater.questions import declared
 
 
-def ask(open_views: ViewOpener, question: str, parameters: Mapping[str, str]) -> Any:
-    """Ask a question by its name."""
+def ask(open_views: ViewOpener, question: str, parameters: Mapping[str, str], **beside: Any) -> Any:
+    """Ask a question by its name; beside: what else it reads, such as bronze."""
     asked = dict(parameters)
     path = {name: asked.pop(name) for name in ("run",) if name in asked}
-    return to_builtins(getattr(declared, question).ask(SimpleNamespace(open_views=open_views), asked, **path))
+    sources = SimpleNamespace(open_views=open_views, rules=open_views.rules, **beside)
+    return to_builtins(getattr(declared, question).ask(sources, asked, **path))

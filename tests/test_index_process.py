@@ -15,6 +15,7 @@ import pytest
 
 from headwater.errors import LakeUnavailable
 from headwater.runtime.indexes import open_view_opener
+from headwater.runtime.storage import open_bronze
 from headwater.settings import load_settings
 from tests.asking import ask
 from tests.parsing import World
@@ -53,8 +54,9 @@ def over_http(asker: Asker) -> list[Any]:
 
 def afresh(data: Path) -> list[Any]:
     """Return the answers of a folder on which no Headwater runs, as the command line has them."""
-    open_views = open_view_opener(load_settings({"data": data}, folder=data, environment={})[0], data)
-    return answers(lambda name, **asked: ask(open_views, name, asked))
+    settings = load_settings({"data": data}, folder=data, environment={})[0]
+    open_views, bronze = open_view_opener(settings, data), open_bronze(settings)
+    return answers(lambda name, **asked: ask(open_views, name, asked, bronze=bronze))
 
 
 def eventually(asker: Asker, holds: Callable[[], bool]) -> None:

@@ -194,10 +194,10 @@ def test_kept_findings_are_answered_until_the_next_comparison_of_that_name(tmp_p
         kept(silent, "spark")
         found = told(2, 2)
         assert [(each["comparison"], *each_kind(each)) for each in found["items"]] == [
-            ("nightly", "not_reported", "silent"),
-            ("spark", "not_reported", "silent"),
             ("nightly", "not_reported", "<b>hush"),
             ("spark", "not_reported", "<b>hush"),
+            ("nightly", "not_reported", "silent"),
+            ("spark", "not_reported", "silent"),
         ]
         kept(clean, "nightly")
         last = told(0, 2)
@@ -210,7 +210,7 @@ def test_kept_findings_are_answered_until_the_next_comparison_of_that_name(tmp_p
         assert len(ages) == 2
         assert min(ages) > 0
     listed = json.loads(commanded("unreported", "--data", tmp_path / "data", "--json").stdout)
-    assert kinds(listed) == [("not_reported", "silent"), ("not_reported", "<b>hush")]
+    assert kinds(listed) == [("not_reported", "<b>hush"), ("not_reported", "silent")]
 
 
 def each_kind(finding: Json) -> tuple[str, str]:
@@ -229,10 +229,11 @@ def test_wrong_settings_are_one_line_each(tmp_path: Path) -> None:
         (("--tables", tmp_path / "empty"), "No Delta table at"),
         (("--tables", tmp_path / "none"), "Cannot read the tables at"),
         (("--history", history, "--save", "nightly"), "name it with --server"),
-        (("--history", history, "--server", "http://127.0.0.1:9"), "No answer from"),
+        (("--history", history, "--server", "http://127.0.0.1:9"), "two things to ask"),
     ):
         done = commanded("reconcile", "--data", tmp_path / "data", *arguments)
         assert (done.returncode, done.stdout) == (3, ""), (arguments, done)
         assert said in done.stderr
         assert done.stderr.count("\n") == 1
+    assert "No answer from" in commanded("reconcile", "--history", history, "--server", "http://127.0.0.1:9").stderr
     assert os.environ.get("HEADWATER_KEY") is None

@@ -58,10 +58,10 @@ def add_key(
     return msgspec.convert(sources.keys.add(sources.caller, wanted), shapes.KeyMade)
 
 
-@question("keys/{key}/revoke", called="revoke", method="POST")
-def revoke_key(sources: IdentitySources, *, key: IdOrName) -> shapes.KeysAnswer:
+@question("keys/{which}/revoke", called="revoke", method="POST")
+def revoke_key(sources: IdentitySources, *, which: IdOrName) -> shapes.KeysAnswer:
     """Take keys back, from the next second on; others than admins their own."""
-    return msgspec.convert({"items": sources.keys.revoke(sources.caller, key)}, shapes.KeysAnswer)
+    return msgspec.convert({"items": sources.keys.revoke(sources.caller, which)}, shapes.KeysAnswer)
 
 
 @question("admin-log", reads_lake=True, role="admin")

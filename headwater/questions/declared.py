@@ -205,11 +205,10 @@ def coverage(
 
 @question("datasets")
 def datasets(
-    sources: QuestionSources, *, namespace: p.InNamespace = None, owner: p.Owner = None, tag: p.Tagged = None,
-    state: p.RunStateAsked = None, since: p.Since = None, until: p.Before = None, page: ListPage,
+    sources: QuestionSources, *, wanted: things.Narrowed, page: ListPage
 ) -> thing_answers.Datasets:  # fmt: skip
     """List datasets: owners, tags, columns, when each was last written, and how the last run of that job fared."""
-    wanted, now_us = things.Narrowed(namespace, owner, tag, state, since, until), time.time_ns() // 1000
+    now_us = time.time_ns() // 1000
     return sources.open_views.now(
         lambda live, rules: things.datasets(ListedThings(live, rules).datasets(), wanted, page, now_us)
     )
@@ -217,11 +216,10 @@ def datasets(
 
 @question("jobs")
 def listed_jobs(
-    sources: QuestionSources, *, namespace: p.InNamespace = None, owner: p.Owner = None, tag: p.Tagged = None,
-    state: p.RunStateAsked = None, since: p.Since = None, until: p.Before = None, page: ListPage,
+    sources: QuestionSources, *, wanted: things.Narrowed, page: ListPage
 ) -> thing_answers.Jobs:  # fmt: skip
     """List jobs: owners, tags, what sends their events, and how their last run fared."""
-    wanted, now_us = things.Narrowed(namespace, owner, tag, state, since, until), time.time_ns() // 1000
+    now_us = time.time_ns() // 1000
     return sources.open_views.now(
         lambda live, rules: things.jobs(ListedThings(live, rules).jobs(), wanted, page, now_us)
     )

@@ -10,6 +10,7 @@ from headwater.index.reading.listed_things import ListedDataset, ListedJob
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.lineage.runs.lost_runs import is_lost
 from headwater.paging import Cell, ListPage, RowOrder
+from headwater.questions import parameters as p
 from headwater.questions.answers.answer_parts import Job
 from headwater.questions.answers.thing_answers import (
     Choices,
@@ -21,6 +22,7 @@ from headwater.questions.answers.thing_answers import (
     RunInList,
     Runs,
 )
+from headwater.questions.declaring import composed
 
 _CHOICES = 200
 
@@ -45,6 +47,15 @@ class Narrowed(NamedTuple):
             and (self.since_us is None or (time_us is not None and time_us >= self.since_us))
             and (self.until_us is None or (time_us is not None and time_us < self.until_us))
         )
+
+
+@composed
+def narrowed(
+    *, namespace: p.InNamespace = None, owner: p.Owner = None, tag: p.Tagged = None, state: p.RunStateAsked = None,
+    since: p.Since = None, until: p.Before = None,
+) -> Narrowed:  # fmt: skip
+    """Return to what a list of datasets or jobs is narrowed."""
+    return Narrowed(namespace, owner, tag, state, since, until)
 
 
 def datasets(rows: Sequence[ListedDataset], wanted: Narrowed, page: ListPage, now_us: int) -> Datasets:

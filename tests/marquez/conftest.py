@@ -8,8 +8,14 @@ from urllib.parse import quote
 
 import httpx
 import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
+from headwater.api.marquez.marquez_routes import MarquezApi
+from headwater.identity.callers import Access
+from headwater.runtime.indexes import open_freshness, open_search, open_view_opener
 from tests.marquez.lake import EVENTS as LAKE_EVENTS
+from tests.parsing import World
 from tests.reference.world_events import at, run_event, uuid
 from tests.shop import EVENTS as SHOP_EVENTS
 from tests.shop import Asker, up
@@ -42,6 +48,20 @@ class Marquez:
         """Wait until everything that was posted can be read."""
         self._settled += 1
         self.asker.post(run_event("COMPLETE", at(1), uuid(900_000 + self._settled), ("settled", "settled")))
+
+
+@contextmanager
+def answering(world: World) -> Iterator[TestClient]:
+    """Let the API answer in this process, of what the world's log has."""
+    parser = world.parser()
+    while parser.step():
+        pass
+    views, things = open_view_opener(world.settings, world.folder), open_search(world.settings, world.folder)
+    freshness = open_freshness(world.settings, world.folder, lambda: ())
+    api = MarquezApi(views, things, world.bronze, Access(()), freshness, record=lambda *_: None, writing=None)
+    with TestClient(Starlette(routes=api.routes())) as client:
+        yield client
+    views.close()
 
 
 def encoded(name: str) -> str:

@@ -9,13 +9,10 @@ from urllib.parse import quote
 
 import msgspec
 import pytest
-from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from headwater.api.marquez.marquez_routes import MarquezApi
-from headwater.identity.callers import Access
-from headwater.runtime.indexes import open_freshness, open_search, open_view_opener
 from tests.marquez import client_forms as forms
+from tests.marquez.conftest import answering
 from tests.marquez.lake import EVENTS as LAKE_EVENTS
 from tests.marquez.odd_events import EVENTS as ODD_EVENTS
 from tests.parsing import World
@@ -57,15 +54,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     events += [*LAKE_EVENTS, *SHOP_EVENTS, *ODD_EVENTS]
     world.append(*(json.dumps(event).encode() for event in events))
     world.append(*(line for path in sorted(RECORDED.glob("*.ndjson")) for line in path.read_bytes().splitlines()))
-    parser = world.parser()
-    while parser.step():
-        pass
-    views, things = open_view_opener(world.settings, world.folder), open_search(world.settings, world.folder)
-    freshness = open_freshness(world.settings, world.folder, lambda: ())
-    api = MarquezApi(views, things, world.bronze, Access(()), freshness, record=lambda *_: None, writing=None)
-    with TestClient(Starlette(routes=api.routes())) as client:
+    with answering(world) as client:
         yield Page(client)
-    views.close()
 
 
 def test_namespaces_sources_and_tags(page: Page) -> None:

@@ -6,12 +6,9 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from headwater.api.marquez.marquez_routes import MarquezApi
-from headwater.identity.callers import Access
-from headwater.runtime.indexes import open_freshness, open_search, open_view_opener
+from tests.marquez.conftest import answering
 from tests.parsing import World
 from tests.reference.small_events import CLEAR, made
 from tests.reference.world_events import at, dataset, run_event, source, uuid
@@ -36,15 +33,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     inputs = [dataset((STORED, RAW)), dataset((STORED, f"{OTHER}/Tables/x"))]
     event = run_event("COMPLETE", at(1), uuid(1), JOB, inputs=inputs, outputs=[output])
     world.append(json.dumps(event).encode())
-    parser = world.parser()
-    while parser.step():
-        pass
-    views, things = open_view_opener(world.settings, world.folder), open_search(world.settings, world.folder)
-    freshness = open_freshness(world.settings, world.folder, lambda: ())
-    api = MarquezApi(views, things, world.bronze, Access(()), freshness, record=lambda *_: None, writing=None)
-    with TestClient(Starlette(routes=api.routes())) as found:
+    with answering(world) as found:
         yield found
-    views.close()
 
 
 def get(client: TestClient, *path: str, **query: str) -> Any:

@@ -1,18 +1,12 @@
 // All datasets: who owns them, when they were written last, and how that job fared.
-import { duration, time } from '../parts/format';
+import { duration, milliseconds, time } from '../parts/format';
 import { ListTable } from '../parts/ListTable';
 import { Chip, DatasetLink, JobLink } from '../parts/Names';
-import { Between, Choose } from '../parts/Narrowing';
+import { Between, Choose, useNarrowed } from '../parts/Narrowing';
 import { Page } from '../parts/Page';
-import { useAddressState } from '../parts/useAddressState';
 
 export function Datasets() {
-  const state = useAddressState();
-  const asked = {
-    namespace: state.get('namespace'), owner: state.get('owner'), tag: state.get('tag'), state: state.get('state'),
-    since: state.get('since'), until: state.get('until'),
-  }; // prettier-ignore
-  const narrowed = Object.values(asked).some(Boolean);
+  const { asked, narrowed } = useNarrowed('namespace', 'owner', 'tag', 'state', 'since', 'until');
   return (
     <Page title="Datasets" tools={<Between what="Last written" />}>
       <ListTable
@@ -41,5 +35,3 @@ export function Datasets() {
     </Page>
   );
 }
-
-export const milliseconds = (seconds: number | null | undefined): number | null => (seconds === null || seconds === undefined ? null : seconds * 1_000);

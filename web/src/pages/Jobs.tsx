@@ -1,19 +1,12 @@
 // All jobs: who owns them, what sends their events, and how their last run fared.
-import { duration, time } from '../parts/format';
+import { duration, milliseconds, time } from '../parts/format';
 import { ListTable } from '../parts/ListTable';
 import { Chip, JobLink, RunLink } from '../parts/Names';
-import { Between, Choose } from '../parts/Narrowing';
+import { Between, Choose, useNarrowed } from '../parts/Narrowing';
 import { Page } from '../parts/Page';
-import { useAddressState } from '../parts/useAddressState';
-import { milliseconds } from './Datasets';
 
 export function Jobs() {
-  const state = useAddressState();
-  const asked = {
-    namespace: state.get('namespace'), owner: state.get('owner'), tag: state.get('tag'), state: state.get('state'),
-    since: state.get('since'), until: state.get('until'),
-  }; // prettier-ignore
-  const narrowed = Object.values(asked).some(Boolean);
+  const { asked, narrowed } = useNarrowed('namespace', 'owner', 'tag', 'state', 'since', 'until');
   return (
     <Page title="Jobs" tools={<Between what="Last heard of" />}>
       <ListTable

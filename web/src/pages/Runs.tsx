@@ -3,20 +3,18 @@ import type { ReactNode } from 'react';
 
 import type { Asked } from '../api/client';
 import type { Item } from '../api/lists';
-import { duration, time } from '../parts/format';
+import { duration, milliseconds, time } from '../parts/format';
 import { ListTable } from '../parts/ListTable';
 import { Chip, JobLink, RunLink } from '../parts/Names';
-import { Between } from '../parts/Narrowing';
+import { Between, useNarrowed } from '../parts/Narrowing';
 import { Page } from '../parts/Page';
 import { useAddressState } from '../parts/useAddressState';
-import { milliseconds } from './Datasets';
 
 const STATES = ['RUNNING', 'COMPLETE', 'FAIL', 'ABORT', 'LOST'] as const;
 
 export function Runs() {
   const state = useAddressState();
-  const asked = { namespace: state.get('namespace'), job: state.get('job'), state: state.get('state'), since: state.get('since'), until: state.get('until') };
-  const narrowed = Object.values(asked).some(Boolean);
+  const { asked, narrowed } = useNarrowed('namespace', 'job', 'state', 'since', 'until');
   const field = (name: 'namespace' | 'job', title: string) => (
     <label>{title} <input value={asked[name]} placeholder="all" onChange={(event) => state.set({ [name]: event.target.value }, true)} /></label>
   );

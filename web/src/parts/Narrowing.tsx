@@ -6,6 +6,13 @@ import { useAddressState } from './useAddressState';
 
 const LONGEST = 60;
 
+/** What a list is narrowed to: parameters of the address by their names, and whether there is any. */
+export function useNarrowed<N extends string>(...names: readonly N[]): { asked: Record<N, string>; narrowed: boolean } {
+  const state = useAddressState();
+  const asked = Object.fromEntries(names.map((name) => [name, state.get(name)])) as Record<N, string>;
+  return { asked, narrowed: Object.values(asked).some(Boolean) };
+}
+
 /** One of the values that there are, the most frequent first, or all. */
 export function Choose({ name, title, choices }: { name: string; title: string; choices: Readonly<Record<string, number>> }) {
   const state = useAddressState();

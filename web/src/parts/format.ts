@@ -22,6 +22,9 @@ export function tick(moment: string, span: number): string {
 }
 
 /** A span of time by its two largest units: `350 ms`, `2 min 5 s`, `3 d 4 h`. */
+/** What the API gives in seconds, in ms. */
+export const milliseconds = (seconds: number | null | undefined): number | null => (seconds === null || seconds === undefined ? null : seconds * 1_000);
+
 export function duration(milliseconds: number | null | undefined): string {
   if (milliseconds === null || milliseconds === undefined) return '';
   if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;

@@ -119,6 +119,23 @@ param sinkSecrets array = []
 @minValue(120)
 param sinkLagSeconds int = 1800
 
+@description('Who may read the lake besides the apps, each { id: object id, type: Group, User or ServicePrincipal }: shortcuts, notebooks.')
+param lakeReaders array = []
+
+@description('Who may write to it, too: Spark that makes silver and gold, by its workspace identity or by who runs it.')
+param lakeWriters array = []
+
+@description('Who may read the notebooks\' two secrets, as lakeReaders.')
+param notebookUsers array = []
+
+@description('Key with which notebooks have their own lineage sent; one of receiverKeys in plain text. Empty: no secret is made.')
+@secure()
+param notebookWriteKey string = ''
+
+@description('Key with which notebooks ask; one of pipelineKeys in plain text. Empty: no secret is made.')
+@secure()
+param notebookReadKey string = ''
+
 @description('Keys of producers, as JSON: docs/settings.md, Keys. Only the receiver can read them.')
 @secure()
 @minLength(2)
@@ -250,6 +267,9 @@ module vault 'modules/vault.bicep' = {
     location: location
     receiverKeys: receiverKeys
     pipelineKeys: pipelineKeys
+    notebookWriteKey: notebookWriteKey
+    notebookReadKey: notebookReadKey
+    notebookUsers: notebookUsers
     publicAccess: publicNetworkAccess
   }
 }
@@ -269,6 +289,16 @@ module access 'modules/access.bicep' = {
     pipelineSecret: vault.outputs.pipelineSecret
     insightsName: monitoring.outputs.insightsName
     pipelineSends: !empty(ingestFolders)
+  }
+}
+
+module lakeAccess 'modules/lake_access.bicep' = {
+  name: 'lake-access'
+  params: {
+    readers: lakeReaders
+    writers: lakeWriters
+    storageName: lake.outputs.name
+    lakeContainer: lakeContainer
   }
 }
 
@@ -405,3 +435,6 @@ output apiUrl string = 'https://${pipeline.outputs.host}'
 output pipelineApp string = pipeline.outputs.name
 output sinksApp string = withSinks ? sinks.outputs.name : ''
 output lakeUri string = pipelineSettings.HEADWATER_LAKE
+output lakeAccount string = lake.outputs.name
+output lakeContainer string = lakeContainer
+output keyVault string = vault.outputs.uri

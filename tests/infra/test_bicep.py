@@ -215,13 +215,16 @@ def test_only_the_standard_tier_captures() -> None:
     assert [parameters(name)["capture"] for name in PARAMETERS] == [False, True]
 
 
+SECRETS = {"receiverKeys", "pipelineKeys", "notebookWriteKey", "notebookReadKey"}
+
+
 def test_no_template_holds_or_gives_away_a_secret() -> None:
     text = "".join(source(name) for name in names())
     assert not re.search(r"listKeys|listSecrets|AccountKey|SharedAccessKey|authorizationRules", text)
     for file in names():
         for symbol, parameter in template(file)["parameters"].items():
             secure = any(item["type"] == "secure" for item in parameter["decorators"])
-            assert secure == (symbol in {"receiverKeys", "pipelineKeys"}), f"{file}: {symbol}"
+            assert secure == (symbol in SECRETS), f"{file}: {symbol}"
     assert not re.search(r"= \w*[kK]eys$", "\n".join(line for line in text.splitlines() if line.startswith("output")))
 
 

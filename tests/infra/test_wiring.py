@@ -86,6 +86,10 @@ GRANTS = {
     Grant("pipeline", "monitoringMetricsPublisher", "insights"): "telemetryMode",
     Grant("pipeline", "storageBlobDataOwner", "storage"): "AzureWebJobsStorage",
     Grant("capture", "blobDataContributor", "captured"): "captureDescription",
+    Grant("lakeReaders", "storageBlobDataReader", "lake"): "lakeReaders",
+    Grant("lakeWriters", "storageBlobDataContributor", "lake"): "lakeWriters",
+    Grant("notebookUsers", "keyVaultSecretsUser", "notebookWrites"): "headwater-write",
+    Grant("notebookUsers", "keyVaultSecretsUser", "notebookReads"): "headwater-read",
     Grant("sinks", "storageBlobDataReader", "lake"): "LakeFile",
     Grant("sinks", "ledgerWriter", "lake"): "class Ledger",
     Grant("sinks", "keyVaultSecretsUser", "sinkSecret"): "_from_vault",
@@ -268,13 +272,18 @@ def test_rights_are_exactly_these() -> None:
         "modules/app.bicep:principalId": ["receiver", "pipeline", "sinks"],
         "modules/sinks_access.bicep:principal": ["sinks"],
         "modules/hub.bicep:captureIdentity": ["capture"],
+        "modules/lake_access.bicep:reader": ["lakeReaders"],
+        "modules/lake_access.bicep:writer": ["lakeWriters"],
+        "modules/vault.bicep:user": ["notebookUsers"],
     }
     found = [Grant(who, grant.role, grant.on) for grant in grants() for who in owner[grant.who]]
     assert sorted(found, key=str) == sorted(GRANTS, key=str)
 
 
 def test_each_right_has_something_that_needs_it() -> None:
-    everything = code() + "".join(source(name) for name in (MAIN, "modules/app.bicep", "modules/hub.bicep"))
+    templates = (MAIN, "modules/app.bicep", "modules/hub.bicep")
+    notebook = (ROOT / "notebooks" / "Setup.Notebook" / "notebook-content.py").read_text()
+    everything = code() + notebook + "".join(source(name) for name in templates)
     assert [name for name in GRANTS.values() if name not in everything] == []
 
 
@@ -297,6 +306,8 @@ def test_no_code_uses_a_service_without_a_right_to_it() -> None:
 def test_a_role_has_the_id_that_azure_documents(role: str) -> None:
     ids = {**variable("roles", "modules/access.bicep")}
     assert variable("roles", "modules/sinks_access.bicep").items() <= ids.items()
+    assert variable("roles", "modules/lake_access.bicep").items() <= ids.items()
+    assert variable("keyVaultSecretsUser", "modules/vault.bicep") == ids["keyVaultSecretsUser"]
     ids["storageBlobDataOwner"] = variable("storageBlobDataOwner", "modules/app.bicep")
     ids["blobDataContributor"] = variable("blobDataContributor", "modules/hub.bicep")
     assert set(ids) == set(ROLE_IDS)

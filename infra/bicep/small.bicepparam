@@ -10,6 +10,7 @@ param lakeSku = 'Standard_LRS'
 param flushSeconds = 60
 param receiverMemory = 512
 param logsDailyGb = 1
+param receiverTracesPerSecond = '0.25'
 param alertMinutes = 15
 param withSinks = bool(readEnvironmentVariable('WITH_SINKS', 'false'))
 param sinkSecrets = json(readEnvironmentVariable('SINK_SECRETS', '[]'))

@@ -211,8 +211,16 @@ def test_claims_outlive_their_pointers_on_the_hub(name: str) -> None:
     assert claim_days > parameters(name)["hubRetentionDays"]
 
 
-def test_only_the_standard_tier_captures() -> None:
-    assert [parameters(name)["capture"] for name in PARAMETERS] == [False, True]
+def test_capture_is_ordered_by_who_wants_it_and_then_outlives_the_hub() -> None:
+    assert [parameters(name)["capture"] for name in PARAMETERS] == [False, False]
+    assert default("captureDays") > max(parameters(name)["hubRetentionDays"] for name in PARAMETERS)
+
+
+def test_what_is_deleted_of_raw_bodies_is_gone() -> None:
+    found = {file: body(blobs)["properties"]["deleteRetentionPolicy"]["enabled"]
+             for file, _, blobs in resources("Microsoft.Storage/storageAccounts/blobServices")
+             if "properties" in body(blobs)}  # fmt: skip
+    assert found == {"modules/lake.bicep": True, "modules/raw.bicep": False}
 
 
 SECRETS = {"receiverKeys", "pipelineKeys", "notebookWriteKey", "notebookReadKey"}

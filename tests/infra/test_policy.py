@@ -35,6 +35,8 @@ ACCEPTED = {
     ("CKV_AZURE_41", "modules/vault.bicep", "notebookWrites"): "a copy of a producers' key: deploy another",
     ("CKV_AZURE_41", "modules/vault.bicep", "notebookReads"): "a copy of a readers' key: deploy another",
     ("CKV_AZURE_206", "modules/lake.bicep", "account"): "the tier says: lakeSku",
+    ("CKV_AZURE_206", "modules/raw.bicep", "account"): "the tier says: lakeSku",
+    ("CKV_AZURE_35", "modules/raw.bicep", "account"): PUBLIC,
     ("CKV_AZURE_206", "modules/app.bicep", "storage"): "holds a package and leases, which a deployment makes again",
     (
         "CKV_AZURE_225",

@@ -184,7 +184,7 @@ def test_an_app_starts_with_the_settings_it_gets(app: str) -> None:
     assert found.log == "event_hub"
     assert found.hub_namespace == "hw-1.servicebus.windows.net"
     assert found.triggers == tuple(json.loads(app_settings(app)["HEADWATER_TRIGGERS"]))
-    assert place(str(found.claims_url), None) == ("https://hwlake1.blob.core.windows.net", "claims", "")
+    assert place(str(found.claims_url), None) == ("https://hwraw1.blob.core.windows.net", "claims", "")
     assert found.lake == (None if app == "receiver" else LAKE)
     assert [key.name for key in found.keys] == ["spark"]
 
@@ -245,7 +245,7 @@ def _resolved(value: Any) -> str:
     made: dict[str, str] = {
         "hub.outputs.host": "hw-1.servicebus.windows.net",
         "lake.outputs.dfsHost": "hwlake1.dfs.core.windows.net",
-        "lake.outputs.blobEndpoint": "https://hwlake1.blob.core.windows.net/",
+        "raw.outputs.blobEndpoint": "https://hwraw1.blob.core.windows.net/",
         "lakeContainer": variable("lakeContainer"),
         "claimsContainer": variable("claimsContainer"),
     }
@@ -259,7 +259,7 @@ def test_containers_are_the_ones_that_settings_lead_to() -> None:
     assert made == {"lakeContainer", "claimsContainer", "captureContainer", "packageContainer"}
     assert app_settings("pipeline")["HEADWATER_LAKE"].startswith("abfss://${lakeContainer}@")
     assert {app_settings(app)["HEADWATER_CLAIMS_URL"] for app in APPS} == {
-        "${lake.outputs.blobEndpoint}${claimsContainer}"
+        "${raw.outputs.blobEndpoint}${claimsContainer}"
     }
     assert "${packageContainer}" in source("modules/app.bicep")
     assert "blobContainer: captureContainer" in source("modules/hub.bicep")
@@ -331,7 +331,7 @@ def test_claims_are_deleted_by_age_only() -> None:
     deletes = [path.name for path in (ROOT / "headwater").rglob("*.py") if "delete_blob" in path.read_text()]
     assert deletes == ["blob_folder.py"]  # a sink's own file, written to see whether it may
     assert "delete_blob" not in function_app()
-    assert "'${claimsContainer}/'" in source("modules/lake.bicep")
+    assert "'${claimsContainer}/'" in source("modules/raw.bicep")
 
 
 def function_app() -> str:

@@ -1,7 +1,10 @@
 """The ways to deploy: what azure.yaml and the workflow name is there, and no password is among it."""
 
 import json
+import os
 import re
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -100,6 +103,23 @@ def test_what_the_workflows_name_exists() -> None:
     tiers = workflow[True]["workflow_dispatch"]["inputs"]["tier"]["options"]  # YAML reads the key `on` as true
     assert {f"{tier}.bicepparam" for tier in tiers} == set(PARAMETERS)
     assert set(re.findall(r"jq -r \.(\w+)\.value", text)) <= set(template(MAIN)["outputs"])
+
+
+@pytest.mark.parametrize(
+    ("kept", "exported", "said"),
+    [
+        ("AZURE_LOCATION=westeurope\n", {"RECEIVER_KEYS": "[]", "PIPELINE_KEYS": "[]"}, ""),
+        ('RECEIVER_KEYS="[]"\n', {"RECEIVER_KEYS": "[]", "PIPELINE_KEYS": "[]"}, "in clear: RECEIVER_KEYS"),
+        ("", {"RECEIVER_KEYS": "[]"}, "PIPELINE_KEYS is not set"),
+    ],
+)
+def test_keys_stay_out_of_azds_file(kept: str, exported: dict[str, str], said: str, tmp_path: Path) -> None:
+    hook = yaml.safe_load((ROOT / "azure.yaml").read_text())["hooks"]["preprovision"]["run"]
+    (tmp_path / ".azure" / "test").mkdir(parents=True)
+    (tmp_path / ".azure" / "test" / ".env").write_text(kept)
+    environment = {"PATH": os.environ["PATH"], "AZURE_ENV_NAME": "test", **exported}
+    done = subprocess.run([ROOT / hook], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, said in done.stderr) == (int(bool(said)), True)
 
 
 def test_the_hosts_job_names_settings_hub_and_group_that_there_are() -> None:

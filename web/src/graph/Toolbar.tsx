@@ -64,7 +64,7 @@ export function Toolbar({ view, folded, onSave }: Props) {
   );
 }
 
-function Far({ title, value, onChange }: { title: string; value: number; onChange: (value: number) => void }) {
+export function Far({ title, value, onChange }: { title: string; value: number; onChange: (value: number) => void }) {
   return (
     <label>
       {title}{' '}

@@ -8,6 +8,8 @@ type Jobs = Answer<'job-graph'>;
 export const SHOWN = ['both', 'data', 'control'] as const;
 export type Shown = (typeof SHOWN)[number];
 
+export const shownOf = (text: string): Shown => SHOWN.find((each) => each === text) ?? 'both';
+
 export const jobId = ({ namespace, name }: { namespace: string; name: string }): string => `job:${namespace}/${name}`;
 
 /** asked: a job is, and stands in the middle; without one nothing does. */

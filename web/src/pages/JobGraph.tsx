@@ -10,7 +10,7 @@ import { FlowList } from '../graph/FlowList';
 import { fold } from '../graph/fold';
 import { captionOfJobs } from '../graph/frame';
 import { ChosenJob } from '../graph/JobPanel';
-import { jobPicture, SHOWN } from '../graph/jobPicture';
+import { jobPicture, SHOWN, shownOf } from '../graph/jobPicture';
 import { FlowLegend } from '../graph/Legend';
 import type { PictureTable } from '../graph/picture';
 import { Far } from '../graph/Toolbar';
@@ -33,13 +33,13 @@ export function JobGraph() {
   const state = useAddressState();
   const [granularity] = useGranularity('application');
   const [namespace, job] = [state.get('namespace'), state.get('job')];
-  const shown = SHOWN.find((each) => each === state.get('flow')) ?? 'both';
+  const shown = shownOf(state.get('flow'));
   const far = (name: string) => (/^\d{1,4}$/.test(state.get(name)) ? Math.min(ALL, Number(state.get(name))) : job ? 2 : ALL);
   const [up, down] = [far('up'), far('down')];
   const found = useQuestion('job-graph', { namespace, job, granularity, up, down, limit: MOST });
-  const pins = state.all('pin').join('\n');
+  const pins = JSON.stringify(state.all('pin'));
   const whole = useMemo(() => found.data && jobPicture(found.data, job !== '', shown), [found.data, job, shown]);
-  const picture = useMemo(() => whole && fold(whole, { pinned: new Set(pins.split('\n')), between: [] }), [whole, pins]);
+  const picture = useMemo(() => whole && fold(whole, { pinned: new Set(JSON.parse(pins) as string[]), between: [] }), [whole, pins]);
   const laid = useLayout(picture, NOTHING);
   const [chosen, choose] = useState<string>();
   const acts = useJobActs(choose);
@@ -60,7 +60,7 @@ export function JobGraph() {
         </label>
         {job && <><Far title="Before" value={up} onChange={(next) => state.set({ up: next })} /><Far title="Behind" value={down} onChange={(next) => state.set({ down: next })} /></>}
         {job && <Link className="button quiet" to="/job-graph">All jobs</Link>}
-        {pins && <button type="button" onClick={() => state.set({ pin: '' })}>Fold as at first</button>}
+        {state.all('pin').length > 0 && <button type="button" onClick={() => state.set({ pin: '' })}>Fold as at first</button>}
         <button type="button" className="quiet" onClick={() => save('svg')}>SVG</button>
         <button type="button" className="quiet" onClick={() => save('png')}>PNG</button>
       </div>

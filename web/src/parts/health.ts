@@ -46,7 +46,7 @@ function queryOf(kind: Kind, id: Id) {
 }
 
 /** The same, once: what is known of late is not asked for again. */
-export const faringOf = (kind: Kind, id: Id): Promise<Faring | null> => queryClient.fetchQuery({ ...queryOf(kind, id), staleTime: FRESH_MS });
+export const faringOf = (kind: Kind, id: Id): Promise<Faring | null> => queryClient.query({ ...queryOf(kind, id), staleTime: FRESH_MS });
 
 /** All that does not fare well, the worst first, for boxes that stand for many. */
 export function useTroubles(enabled: boolean): Answer<'health'> | undefined {

@@ -1,7 +1,11 @@
 """Data contracts: valid by the standard, the same for the same facts, and what breaks them by which run."""
 
 import json
+import os
 import random
+import re
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -300,3 +304,36 @@ slaProperties: [{property: latency, value: 3, unit: d}, {property: latency}, 7]
     found = [(each.kind, each.column) for each in held(sources, promise, AGREED)]
     assert found == [("freshness.late", None)]
     assert [(each.kind, each.column) for each in held(sources, promise)][1:] == [("column.retyped", "ID")]
+
+
+ACTION = Path(__file__).parents[1] / ".github/actions/contract/action.yml"
+
+
+def test_the_action_is_well_formed_and_checks_as_a_shell_runs_it(world: World, tmp_path: Path) -> None:
+    action = yaml.safe_load(ACTION.read_text())
+    steps = action["runs"]["steps"]
+    used = set(re.findall(r"inputs\.(\w+)", ACTION.read_text()))
+    assert action["runs"]["using"] == "composite"
+    assert used == action["inputs"].keys()
+    assert all("default" in each and each["description"] for each in action["inputs"].values())
+    assert all(
+        "shell" in each and "${{" not in each["run"] for each in steps if "run" in each
+    )  # no script is made of inputs
+    assert {each["value"] for each in action["outputs"].values()} == {
+        f"${{{{ steps.{steps[-1]['id']}.outputs.{name} }}}}" for name in action["outputs"]
+    }
+    where = tmp_path / "headwater/bin"
+    where.mkdir(parents=True)
+    (where / "headwater").symlink_to(Path(sys.executable).with_name("headwater"))
+    contract = tmp_path / "steady.yml"
+    assert commanded("contract", "steady/gold", "--out", contract, "--data", world.settings.data).returncode == 0
+    environment = {
+        "PATH": os.environ["PATH"], "RUNNER_TEMP": str(tmp_path), "GITHUB_OUTPUT": str(tmp_path / "output"),
+        "CONTRACTS": str(contract), "AGAINST": "now", "REPORTS": str(tmp_path / "reports"),
+        "DATA": str(world.settings.data), "HEADWATER_URL": "", "HEADWATER_KEY": "",
+    }  # fmt: skip
+    done = subprocess.run(["bash", "-eo", "pipefail", "-c", steps[-1]["run"]], env=environment, check=False)
+    assert done.returncode == 0
+    told = dict(line.split("=") for line in (tmp_path / "output").read_text().splitlines())
+    assert set(told) == action["outputs"].keys()
+    assert all(Path(path).stat().st_size for path in told.values())

@@ -68,7 +68,7 @@ export function JobGraph() {
       {unsaved && <Failure error={unsaved} />}
       {found.data?.truncated && <p className="state" role="status">{count(found.data.nodes.length)} of {count(found.data.totalCount)} jobs are drawn: choose one, or fold them into more.</p>}
       {folded > 0 && <p className="state" role="status">{count(folded)} of {count(whole?.tables.length ?? 0)} jobs are folded, so that the others can be read.</p>}
-      <div className="graph-and-panel">
+      {!(found.error && !picture) && <div className="graph-and-panel">
         <div className="graph">
           <GatheredContext value={ofMany}>
             {laid && picture && picture.tables.length > 0 && <Canvas key={about} laid={laid} opened={NOTHING} chosen={chosen} acts={acts} about={about} />}
@@ -79,7 +79,7 @@ export function JobGraph() {
         {chosen !== undefined && found.data && picture && (
           <ChosenJob id={chosen} picture={picture} answer={found.data} onPin={(id) => state.set({ pin: [...new Set([...state.all('pin'), id])] })} onClose={() => choose(undefined)} />
         )}
-      </div>
+      </div>}
       <FlowLegend />
       {found.data && <FlowList answer={found.data} />}
     </Page>

@@ -2,6 +2,7 @@
 import { useMemo, useState } from 'react';
 import { Link, useNavigate } from 'react-router';
 
+import type { Answer } from '../api/client';
 import { useQuestion } from '../api/hooks';
 import { GatheredContext } from '../graph/badges';
 import type { Acts } from '../graph/Boxes';
@@ -10,7 +11,7 @@ import { FlowList } from '../graph/FlowList';
 import { fold } from '../graph/fold';
 import { captionOfJobs } from '../graph/frame';
 import { ChosenJob } from '../graph/JobPanel';
-import { jobPicture, SHOWN, shownOf } from '../graph/jobPicture';
+import { jobPicture, SHOWN, shownOf, type Shown } from '../graph/jobPicture';
 import { FlowLegend } from '../graph/Legend';
 import type { PictureTable } from '../graph/picture';
 import { Far } from '../graph/Toolbar';
@@ -37,9 +38,7 @@ export function JobGraph() {
   const far = (name: string) => (/^\d{1,4}$/.test(state.get(name)) ? Math.min(ALL, Number(state.get(name))) : job ? 2 : ALL);
   const [up, down] = [far('up'), far('down')];
   const found = useQuestion('job-graph', { namespace, job, granularity, up, down, limit: MOST });
-  const pins = JSON.stringify(state.all('pin'));
-  const whole = useMemo(() => found.data && jobPicture(found.data, job !== '', shown), [found.data, job, shown]);
-  const picture = useMemo(() => whole && fold(whole, { pinned: new Set(JSON.parse(pins) as string[]), between: [] }), [whole, pins]);
+  const { whole, picture } = useJobPicture(found.data, job !== '', shown, JSON.stringify(state.all('pin')));
   const laid = useLayout(picture, NOTHING);
   const [chosen, choose] = useState<string>();
   const acts = useJobActs(choose);
@@ -84,6 +83,13 @@ export function JobGraph() {
       {found.data && <FlowList answer={found.data} />}
     </Page>
   );
+}
+
+/** pins: ids as JSON. */
+function useJobPicture(answer: Answer<'job-graph'> | undefined, asked: boolean, shown: Shown, pins: string) {
+  const whole = useMemo(() => answer && jobPicture(answer, asked, shown), [answer, asked, shown]);
+  const picture = useMemo(() => whole && fold(whole, { pinned: new Set(JSON.parse(pins) as string[]), between: [] }), [whole, pins]);
+  return { whole, picture };
 }
 
 function useJobActs(choose: (id: string) => void): Acts {

@@ -10,7 +10,7 @@ const { open } = browsing();
 test.each(Object.keys(PAGES))('%s has no barrier, in light and in dark', async (name) => {
   const page = await open(url + (PAGES[name] ?? ''), { expected: /404|400/ });
   await settled(page);
-  if (page.url().includes('/lineage')) await drawn(page);
+  if (/\/lineage|\/job-graph/.test(page.url())) await drawn(page);
   expect(await page.title()).toContain('Headwater');
   expect(await barriers(page)).toEqual([]);
   await page.getByRole('button', { name: 'Use dark colours' }).click();
@@ -25,7 +25,7 @@ test.each(Object.keys(PAGES))('%s is usable on a small screen and at 200 %%', as
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
   }
   await page.getByRole('button', { name: 'Pages' }).click();
-  await page.getByRole('button', { name: 'Admin' }).click();
+  await page.getByRole('button', { name: 'Admin', exact: true }).click();
   await page.getByRole('link', { name: 'Settings' }).click();
   await page.getByRole('heading', { name: 'Settings' }).waitFor();
 });

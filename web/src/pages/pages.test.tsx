@@ -74,7 +74,8 @@ test.each(PAGES)('%s shows every answer that the types allow', { timeout: 120_00
     answerBy(number);
     await open(address);
     expect([number, fault()]).toEqual([number, undefined]);
-    for (const button of document.querySelectorAll('summary, [aria-sort] button')) fireEvent.click(button);
+    const pressed = number < ROUNDS ? 'summary, [aria-sort] button' : 'summary'; // then only facets are new
+    for (const button of document.querySelectorAll(pressed)) fireEvent.click(button);
     await waitFor(() => expect(document.querySelector('.state.loading')).toBeNull());
     expect([number, fault()]).toEqual([number, undefined]);
     cleanup();

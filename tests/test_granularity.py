@@ -104,6 +104,12 @@ def test_jobs_pass_data_and_wait_for_each_other(views: ViewOpener) -> None:
     ]
 
 
+def test_of_too_many_jobs_those_with_most_flows_are_answered(views: ViewOpener) -> None:
+    found = ask(views, "jobs", {"granularity": "task", "limit": "3"})
+    assert {node["name"] for node in found["nodes"]} == {"daily.load", "weekly.publish", "daily.check"}
+    assert (found["truncated"], len(found["dataFlow"]), len(found["controlFlow"])) == (True, 1, 1)
+
+
 def test_jobs_around_one(views: ViewOpener) -> None:
     found = ask(views, "jobs", {"granularity": "task", "job": "weekly.publish"})
     assert {node["name"]: node["distance"] for node in found["nodes"]} == {

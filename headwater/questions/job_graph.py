@@ -56,6 +56,8 @@ def job_graph(
 ) -> JobGraph:
     """Answer jobs, the datasets that pass between them, and which waits for which.
 
+    Of more than the bound those that are nearest and have most flows: a cut by name would leave jobs without any.
+
     Raises NotKnown for a job that nobody knows, WrongQuestion where several may be meant.
     """
     jobs = {group.job for number, (group, _) in snapshot.graph.sets.items() if counted.says(number)}
@@ -72,7 +74,9 @@ def job_graph(
     if bounds.job is not None:
         start = known.fold(_find(snapshot, every | jobs, known, *bounds.job))
         far = _around(start, [*passed, *waits], bounds)
-    shown = sorted(far or every, key=lambda job: (abs(far.get(job, 0)), -stands_for[job], job))[: bounds.limit]
+    flows = Counter(job for pair in (*passed, *waits) for job in pair)
+    ranked = sorted((abs(far.get(job, 0)), -flows[job], -stands_for[job], job) for job in far or every)
+    shown = [job for *_, job in ranked[: bounds.limit]]
     place = {job: at for at, job in enumerate(shown)}
     nodes = [
         JobNode(*snapshot.job(job).parts, level_of.get(job, "statement"), stands_for[job], far.get(job))

@@ -27,7 +27,8 @@ import { Page } from '../parts/Page';
 import { Empty, Failure, Loading } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
 
-const MOST = 1_000;
+/** Around one job, which stands in the middle and has the others in stacks; and of all, where nothing does. */
+const [AROUND, OF_ALL] = [1_000, 200];
 const NOTHING: ReadonlySet<string> = new Set();
 
 export function JobGraph() {
@@ -37,7 +38,7 @@ export function JobGraph() {
   const shown = shownOf(state.get('flow'));
   const far = (name: string) => (/^\d{1,4}$/.test(state.get(name)) ? Math.min(ALL, Number(state.get(name))) : job ? 2 : ALL);
   const [up, down] = [far('up'), far('down')];
-  const found = useQuestion('job-graph', { namespace, job, granularity, up, down, limit: MOST });
+  const found = useQuestion('job-graph', { namespace, job, granularity, up, down, limit: job ? AROUND : OF_ALL });
   const { whole, picture } = useJobPicture(found.data, job !== '', shown, JSON.stringify(state.all('pin')));
   const laid = useLayout(picture, NOTHING);
   const [chosen, choose] = useState<string>();
@@ -65,7 +66,7 @@ export function JobGraph() {
       </div>
       {found.error && <Failure error={found.error} />}
       {unsaved && <Failure error={unsaved} />}
-      {found.data?.truncated && <p className="state" role="status">{count(found.data.nodes.length)} of {count(found.data.totalCount)} jobs are drawn: choose one, or fold them into more.</p>}
+      {found.data?.truncated && <p className="state" role="status">{count(found.data.nodes.length)} of {count(found.data.totalCount)} jobs are drawn, those with most flows: open one from its page or by a click, or draw what they are part of.</p>}
       {folded > 0 && <p className="state" role="status">{count(folded)} of {count(whole?.tables.length ?? 0)} jobs are folded, so that the others can be read.</p>}
       {!(found.error && !picture) && <div className="graph-and-panel">
         <div className="graph">

@@ -28,7 +28,7 @@ import { Empty, Failure, Loading } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
 
 /** Around one job, which stands in the middle and has the others in stacks; and of all, where nothing does. */
-const [AROUND, OF_ALL] = [1_000, 200];
+const [AROUND, OF_ALL] = [1_000, 100];
 const NOTHING: ReadonlySet<string> = new Set();
 
 export function JobGraph() {
@@ -66,7 +66,7 @@ export function JobGraph() {
       </div>
       {found.error && <Failure error={found.error} />}
       {unsaved && <Failure error={unsaved} />}
-      {found.data?.truncated && <p className="state" role="status">{count(found.data.nodes.length)} of {count(found.data.totalCount)} jobs are drawn, those with most flows: open one from its page or by a click, or draw what they are part of.</p>}
+      {found.data?.truncated && <p className="state" role="status">{count(found.data.nodes.length)} of {count(found.data.totalCount)} jobs are drawn, some that hang together: draw what they are part of, or what is around one, from its page.</p>}
       {folded > 0 && <p className="state" role="status">{count(folded)} of {count(whole?.tables.length ?? 0)} jobs are folded, so that the others can be read.</p>}
       {!(found.error && !picture) && <div className="graph-and-panel">
         <div className="graph">

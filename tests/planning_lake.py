@@ -11,6 +11,9 @@ ORDERS, DAILY, REPORT = (("s3://lake", f"sales.db/{name}") for name in ("orders"
 CUSTOMERS, CRM = (("mssql://db", f"shop.dbo.{name}") for name in ("customers", "crm"))
 USERS, DUMP = ("postgres://pg", "app.public.users"), ("s3://lake", "dump/users")
 ITEMS, PUBLIC = (("snowflake://org-acct", f"SHOP.S.{name}") for name in ("ITEMS", "ITEMS_PUBLIC"))
+DBT_ORDERS, DBT_CUSTOMERS, DBT_DAILY = (
+    ("duckdb://shop", f"shop.main.{name}") for name in ("stg_orders", "customers", "daily_revenue")
+)
 CLICKS = ("bigquery", "proj.ds.clicks")
 
 CONSUMERS = """
@@ -56,6 +59,12 @@ PLANNED_LAKE: list[Json] = [
     run(5, 40, typed(
         PUBLIC, "TITLE:VARCHAR(20)", columnLineage=lineage({"TITLE": [source(ITEMS, "TITLE", _SAME)]}),
     ), reads=[typed(ITEMS, "ID:NUMBER(10,0) TITLE:VARCHAR(20) PRICE:NUMBER(8,2)")], job="publish"),
+    run(7, 60, typed(
+        DBT_DAILY, "customer_id:bigint revenue:decimal(18,2) orders:bigint discount:decimal(10,2)",
+        columnLineage=lineage({"discount": [source(DBT_ORDERS, "discount", _SAME)]}),
+    ), typed(DBT_CUSTOMERS, "id:bigint customer_id:varchar"),
+        reads=[typed(DBT_ORDERS, "id:bigint customer_id:bigint amount:decimal(10,2) status:varchar discount:decimal(10,2)")],
+        job="dbt"),
     run(6, 50, typed(CLICKS, "user_id:STRING kind:STRING ts:TIMESTAMP"), job="clicks"),
 ]  # fmt: skip
 

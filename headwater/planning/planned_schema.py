@@ -66,6 +66,7 @@ class PlannedSchema:
     _present: dict[str, PresentTable | None] = field(default_factory=dict)
     _called: dict[str, str] = field(default_factory=dict)
     _odd: list[PlannedChange] = field(default_factory=list)
+    _made: set[str] = field(default_factory=set)
 
     def present(self, called: str) -> PresentTable | None:
         """Return a table as it is now."""
@@ -136,6 +137,7 @@ class PlannedSchema:
     def make(self, called: str, columns: list[PlannedColumn] | None, why: str | None = None) -> None:
         """Make a table anew, in place of one of that name. why: its columns are not told."""
         self._touch(called)
+        self._made.add(called.casefold())
         self._tables[called.casefold()] = PlannedTable(called, None, columns, why)
 
     def is_there(self, called: str) -> bool:
@@ -157,7 +159,7 @@ class PlannedSchema:
     def _of_table(self, key: str) -> Iterator[PlannedChange]:
         now, then, called = self._present.get(key), self._tables[key], self._called[key]
         if now is None:
-            if then is None:
+            if then is None and key not in self._made:
                 yield PlannedChange("drop_table", called, None)
             return
         if then is None:

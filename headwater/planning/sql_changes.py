@@ -27,7 +27,7 @@ _CHANGES = {"ALTER", "CREATE", "DROP", "RENAME", "EXEC", "EXECUTE"}
 def take_sql(text: str, dialect: str, schema: PlannedSchema, file: str) -> None:
     """Let statements change a schema; raises WrongSetting for text that is no SQL of the dialect."""
     if len(text) > MAX_CHARACTERS:
-        raise WrongSetting(f"{file} has {len(text):,} characters of SQL. Split it: {MAX_CHARACTERS:,} at most.")
+        raise WrongSetting(f"{file} has {len(text):,} characters. Split it: {MAX_CHARACTERS:,} are taken at most.")
     logging.getLogger("sqlglot").setLevel(logging.ERROR)  # what it cannot read is said in the answer
     try:
         statements = sqlglot.parse(_BARE_RENAME.sub(r"\1COLUMN \2", text), read=dialect)

@@ -12,6 +12,7 @@ from headwater.declarations.declaration_file import (
     DeclaredPlace,
     DeclaredSource,
     DeclaredStep,
+    How,
 )
 from headwater.declarations.powerbi.dax_references import ModelNames, UsedColumn
 from headwater.declarations.powerbi.m_navigation import TableSource, entity_source, table_source
@@ -89,7 +90,7 @@ def _sources(column: ModelColumn, known: Iterable[TableSource]) -> list[Declared
     return sources
 
 
-def _step(sources: list[DeclaredSource], how: str) -> DeclaredStep:
+def _step(sources: list[DeclaredSource], how: How) -> DeclaredStep:
     return DeclaredStep.model_validate({"from": sources, "how": how})
 
 
@@ -103,7 +104,7 @@ class _Uses:
         for each in model.dependencies or ():
             self._listed.setdefault((each.table.casefold(), each.name.casefold()), []).append(each)
 
-    def steps(self, table: str, name: str, expression: str) -> list[DeclaredStep]:
+    def steps(self, table: str, name: str, expression: str, how: How) -> list[DeclaredStep]:
         """Return the steps into a measure, a calculated column, or all of a calculated table."""
         columns, measures = self._by_list(table, name) or self._names.used(expression, table)
         direct = [self._source(each.table, each.name) for each in columns if each.name is not None]
@@ -115,7 +116,7 @@ class _Uses:
             for column in self._model.tables[each.table].columns
         ]
         return [
-            *([_step(direct, "AGGREGATION")] if direct else []),
+            *([_step(direct, how)] if direct else []),
             *([_step(whole, "FILTER")] if whole else []),
         ]
 
@@ -133,9 +134,11 @@ class _Uses:
 def _calculated(model: SemanticModel, table: ModelTable, space: str, uses: _Uses) -> DeclaredJob | None:
     """Return the job of a table's calculated columns, or of a table that is calculated as a whole."""
     columns = {
-        each.name: uses.steps(table.name, each.name, each.expression) for each in table.columns if each.expression
+        each.name: uses.steps(table.name, each.name, each.expression, "TRANSFORMATION")
+        for each in table.columns
+        if each.expression
     }
-    every = uses.steps(table.name, table.name, table.calculated) if table.calculated else []
+    every = uses.steps(table.name, table.name, table.calculated, "TRANSFORMATION") if table.calculated else []
     output = DeclaredOutput(dataset=f"{model.name}/{table.name}", columns=columns, every=every)
     if not columns and not every:
         return None
@@ -145,7 +148,7 @@ def _calculated(model: SemanticModel, table: ModelTable, space: str, uses: _Uses
 
 def _measures(model: SemanticModel, space: str, uses: _Uses) -> DeclaredJob | None:
     columns = {
-        each.name: uses.steps(table.name, each.name, each.expression)
+        each.name: uses.steps(table.name, each.name, each.expression, "AGGREGATION")
         for table in model.tables.values()
         for each in table.measures
     }

@@ -63,7 +63,9 @@ PLANNED_LAKE: list[Json] = [
         DBT_DAILY, "customer_id:bigint revenue:decimal(18,2) orders:bigint discount:decimal(10,2)",
         columnLineage=lineage({"discount": [source(DBT_ORDERS, "discount", _SAME)]}),
     ), typed(DBT_CUSTOMERS, "id:bigint customer_id:varchar"),
-        reads=[typed(DBT_ORDERS, "id:bigint customer_id:bigint amount:decimal(10,2) status:varchar discount:decimal(10,2)")],
+        reads=[typed(
+            DBT_ORDERS, "id:bigint customer_id:bigint amount:decimal(10,2) status:varchar discount:decimal(10,2)"
+        )],
         job="dbt"),
     run(6, 50, typed(CLICKS, "user_id:STRING kind:STRING ts:TIMESTAMP"), job="clicks"),
 ]  # fmt: skip

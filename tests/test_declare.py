@@ -119,13 +119,15 @@ def test_only_what_changed_is_sent_and_what_is_gone_is_taken_back() -> None:
         ("", "crm.yml, line 1: no declarations. Begin with `version: 1`"),
         ("version: 2", "crm.yml, line 1: version: Input should be '1'. Write one of '1'."),
         ("version: 1\njobs:\n  - name: a\n    output: x",
-         "line 4: jobs.0.output: Extra inputs are not permitted. Remove it, or correct its name: name, namespace, desc"),
+         "line 4: jobs.0.output: Extra inputs are not permitted. Remove it, or correct its name: name, names"),
         ("version: 1\njobs:\n- {namespace: a}", "line 3: jobs.0.name: Field required. Add it."),
-        ("version: 1\njobs:\n- name: a\n  outputs:\n  - dataset: s3://l/x\n    columns:\n      y:\n      - {from: s3://l/z#q, how: MAGIC}",
+        ("version: 1\njobs:\n- name: a\n  outputs:\n  - dataset: s3://l/x\n    columns:\n      y:\n"
+         "      - {from: s3://l/z#q, how: MAGIC}",
          "line 8: jobs.0.outputs.0.columns.y.0.how: Input should be"),
         ("version: 1\njobs: [{name: a, outputs: [x]}]", "'x' has no namespace. Write `namespace:` beside it"),
         ("version: 1\njobs: [{name: a, inputs: [s3://l/x]}]", "job 'a' writes nothing, so nothing follows of it."),
-        ("version: 1\njobs:\n- {name: a, outputs: s3://l/x}\n- {name: a, outputs: s3://l/y}", "has the job 'declared/a' twice."),
+        ("version: 1\njobs:\n- {name: a, outputs: s3://l/x}\n- {name: a, outputs: s3://l/y}",
+         "has the job 'declared/a' twice."),
         ("version: 1\njobs: [\n", "crm.yml, line 3: no YAML"),
         ("version: 1\nversion: 1", "crm.yml, line 2: no YAML: 'version' is given twice"),
         ("version: &a 1\nname: *a", "crm.yml, line 2: no YAML: alias *a is not taken"),
@@ -175,7 +177,8 @@ def test_a_scan_of_power_bi_is_lineage_from_tables_to_measures() -> None:
     assert said == ["Sales/Shop: the source of table 'Typed in' is not told; it is left out."]
     assert edges == {
         "Shop/Orders refresh": {
-            "shop.dbo.orders#id IDENTITY id", "shop.dbo.orders#amt IDENTITY Amount", "shop.dbo.orders#email IDENTITY email",
+            "shop.dbo.orders#id IDENTITY id", "shop.dbo.orders#amt IDENTITY Amount",
+            "shop.dbo.orders#email IDENTITY email",
         },
         "Shop/Calendar Days refresh": {"lh.dbo.calendar#day IDENTITY day", "lh.dbo.calendar#is day IDENTITY is day"},
         "Shop/Orders calculated": {"Shop/Orders#Amount TRANSFORMATION Gross"},
@@ -236,9 +239,11 @@ def test_dax_refers_to_what_stands_in_brackets_and_to_whole_tables(dax: str, exp
         ('let s = Snowflake.Databases("org-a.snowflakecomputing.com","WH"), d = s{[Name="DB",Kind="Database"]}[Data], '
          'e = d{[Name="S",Kind="Schema"]}[Data], t = e{[Name="T",Kind="Table"]}[Data] in t',
          ("snowflake://org-a.snowflakecomputing.com", "DB.S.T"), True),
-        ('let s = Databricks.Catalogs("adb-1.azuredatabricks.net", "/sql"), d = s{[Name="main",Kind="Database"]}[Data], '
+        ('let s = Databricks.Catalogs("adb-1.azuredatabricks.net", "/sql"), '
+         'd = s{[Name="main",Kind="Database"]}[Data], '
          'e = d{[Name="sales",Kind="Schema"]}[Data], t = e{[Name="orders",Kind="Table"]}[Data], '
-         'g = Table.Group(t, {"a"}, {}) in g', ("unitycatalog://adb-1.azuredatabricks.net", "main.sales.orders"), False),
+         'g = Table.Group(t, {"a"}, {}) in g',
+         ("unitycatalog://adb-1.azuredatabricks.net", "main.sales.orders"), False),
         ('let s = Sql.Database("h", "d", [Query="select 1"]) in s', None, None),
         ("let s = Web.Contents(\"x\") in s", None, None),
     ],

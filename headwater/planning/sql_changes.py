@@ -34,7 +34,8 @@ def take_sql(text: str, dialect: str, schema: PlannedSchema, file: str) -> None:
     except (SqlglotError, RecursionError) as error:
         said = str(error).splitlines()[0] if str(error) else "it is nested too deeply"
         raise WrongSetting(
-            f"{file} is no SQL of {dialect}: {said} Correct it, or name its dialect with --dialect: {', '.join(DIALECTS)}."
+            f"{file} is no SQL of {dialect}: {said} Correct it, or name its dialect with --dialect: "
+            f"{', '.join(DIALECTS)}."
         ) from error
     for statement in statements:
         if statement is not None:

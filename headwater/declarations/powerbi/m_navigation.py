@@ -19,7 +19,7 @@ class TableSource(NamedTuple):
 
 
 _TEXT = r'"((?:[^"]|"")*)"'
-_SQL = re.compile(rf"Sql\.Databases?\s*\(\s*{_TEXT}(?:\s*,\s*{_TEXT})?", re.IGNORECASE)
+_SQL = re.compile(rf"\bSql\.Databases?\s*\(\s*{_TEXT}(?:\s*,\s*{_TEXT})?", re.IGNORECASE)
 _POSTGRES = re.compile(rf"PostgreSQL\.Database\s*\(\s*{_TEXT}\s*,\s*{_TEXT}", re.IGNORECASE)
 _SNOWFLAKE = re.compile(rf"Snowflake\.Databases\s*\(\s*{_TEXT}", re.IGNORECASE)
 _DATABRICKS = re.compile(rf"Databricks\.(?:Catalogs|Query)\s*\(\s*{_TEXT}", re.IGNORECASE)
@@ -39,7 +39,7 @@ _KEEPS_NAMES = {
 
 
 def table_source(expression: str, shared: Mapping[str, str]) -> TableSource | None:
-    """Return what an expression reads, None where it is not told; shared: expressions by name, that it may begin with."""
+    """Return what an expression reads, None where it is not told; shared: by name, what it may begin with."""
     whole = expression
     for name, text in shared.items():
         if re.search(rf'(?<![\w"]){re.escape(name)}(?![\w"])', expression) or f'#"{name}"' in expression:

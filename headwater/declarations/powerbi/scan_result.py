@@ -15,14 +15,14 @@ def models_of_scan(scan: Any) -> Iterator[SemanticModel]:
             name = _text(found, "name") or _text(found, "id") or "unknown"
             model = SemanticModel(space, name, owner=_text(found, "configuredBy"))
             model.expressions = {
-                name: text
+                shared: text
                 for each in _dicts(found, "expressions")
-                if (name := _text(each, "name")) and (text := _text(each, "expression"))
+                if (shared := _text(each, "name")) and (text := _text(each, "expression"))
             }
             for table in _dicts(found, "tables"):
                 _read_table(model, table)
             shown = [each for each in reports if each.get("datasetId") == found.get("id") and found.get("id")]
-            model.reports = [name for each in shown if (name := _text(each, "name"))]
+            model.reports = [called for each in shown if (called := _text(each, "name"))]
             yield model
 
 

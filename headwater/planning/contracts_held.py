@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from headwater.contracts.odcs_document import DATASET
 from headwater.declarations.yaml_lines import read_yaml
 from headwater.planning.planned_schema import Lookup, PresentTable
 
@@ -30,11 +31,23 @@ def _held(file: str, text: bytes, look: Lookup) -> HeldContract | None:
         return None
     columns: dict[tuple[str, str], frozenset[str]] = {}
     for table in contract.get("schema") or ():
-        called = (table.get("physicalName") or table.get("name")) if isinstance(table, dict) else None
-        found: PresentTable | None = look(called) if isinstance(called, str) else None
+        called = called_by_contract(table)
+        found: PresentTable | None = look(called) if called else None
         if found is not None:
             columns[found.namespace, found.dataset] = frozenset(_names(table.get("properties")))
     return HeldContract(str(contract.get("id") or contract.get("name") or file), columns)
+
+
+def called_by_contract(table: Any) -> str | None:
+    """Return what a contract calls a table: our own contracts say it whole, others by its physical name."""
+    if not isinstance(table, dict):
+        return None
+    for each in table.get("customProperties") or ():
+        value = each.get("value") if isinstance(each, dict) and each.get("property") == DATASET else None
+        if isinstance(value, dict) and isinstance(value.get("namespace"), str) and isinstance(value.get("name"), str):
+            return f"{value['namespace']}/{value['name'].lstrip('/')}"
+    called = table.get("physicalName") or table.get("name")
+    return called if isinstance(called, str) else None
 
 
 def _names(properties: Any) -> Iterable[str]:

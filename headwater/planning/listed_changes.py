@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from headwater.declarations.yaml_lines import YamlText, read_yaml
 from headwater.errors import WrongSetting
+from headwater.planning.contracts_held import called_by_contract
 from headwater.planning.planned_schema import PlannedColumn, PlannedSchema
 
 
@@ -92,9 +93,9 @@ def _take_contract(contract: dict[str, Any], schema: PlannedSchema, file: str) -
     if not isinstance(listed, list):
         raise WrongSetting(f"{file} is a contract without `schema`. Name its tables and their properties there.")
     for table in listed:
-        called = table.get("physicalName") or table.get("name") if isinstance(table, dict) else None
+        called = called_by_contract(table)
         properties = table.get("properties") if isinstance(table, dict) else None
-        if isinstance(called, str) and isinstance(properties, list):
+        if called and isinstance(properties, list):
             schema.make(called, [*map(_property, filter(_is_named, properties))])
 
 

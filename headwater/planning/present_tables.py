@@ -26,11 +26,14 @@ class PresentTables:
         self._verdicts: dict[tuple[str | None, str], list[Any] | None] = {}
 
     def look(self, called: str) -> PresentTable | None:
-        """Return a table by what a change calls it: as it is, else in lower or in upper case."""
-        for name in dict.fromkeys((called, called.casefold(), called.upper())):
-            verdicts = self.verdicts(self._namespace, name)
+        """Return a table by what a change calls it: as it is, else in lower or in upper case, or by its address."""
+        asked = [(self._namespace, name) for name in dict.fromkeys((called, called.casefold(), called.upper()))]
+        if "/" in called:
+            asked.append((None, called))
+        for namespace, name in dict.fromkeys(asked):
+            verdicts = self.verdicts(namespace, name)
             if verdicts is not None:
-                return self._table(name, verdicts)
+                return self._table(namespace, name, verdicts)
         return None
 
     def verdicts(self, namespace: str | None, dataset: str) -> list[Any] | None:
@@ -48,31 +51,10 @@ class PresentTables:
                 raise WrongQuestion(f"{error} For all names: --namespace NAMESPACE.") from error
         return self._verdicts[key]
 
-    def _table(self, called: str, verdicts: list[Any]) -> PresentTable:
-        if not verdicts:  # without a schema; lineage may know its columns
-            asked = {"dataset": called, "depth": "1", "limit": "1"}
-            asked |= {"namespace": self._namespace} if self._namespace else {}
-            found = self._ask("impact", asked)["column"]
-            return PresentTable(found["namespace"], found["dataset"], {})
-        namespace, dataset = verdicts[0]["namespace"], verdicts[0]["dataset"]
-        types = self._types(namespace, dataset)
-        columns = {each["column"]: types.get(each["column"].casefold()) for each in verdicts}
-        return PresentTable(namespace, dataset, columns)
-
-    def _types(self, namespace: str, dataset: str) -> dict[str, str]:
-        """Return types by columns, as the newest schema facet has them, as far as it is among those that are found."""
-        for item in self._ask("facets", {"entity": "dataset", "name": "schema", "text": dataset[:200]})["items"]:
-            if (item["namespace"], item["name"]) == (namespace, dataset):
-                return dict(_fields(item["facet"].get("fields"), ""))
-        return {}
-
-
-def _fields(listed: Any, before: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    for each in listed if isinstance(listed, list) else ():
-        if isinstance(each, dict) and isinstance(each.get("name"), str):
-            name = before + each["name"]
-            if isinstance(each.get("type"), str):
-                found.append((name.casefold(), each["type"]))
-            found += _fields(each.get("fields"), f"{name}.")
-    return found
+    def _table(self, namespace: str | None, called: str, verdicts: list[Any]) -> PresentTable:
+        """Return a table with the types of its columns; of one without a schema lineage alone may know columns."""
+        asked = {"dataset": called} | ({"namespace": namespace} if namespace else {})
+        found = self._ask("contract", asked)
+        types = {each["name"]: each["type"] for each in found["columns"]}
+        columns = {each["column"]: types.get(each["column"]) for each in verdicts}
+        return PresentTable(found["dataset"]["namespace"], found["dataset"]["dataset"], columns)

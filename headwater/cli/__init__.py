@@ -21,6 +21,7 @@ from headwater.cli import (
     ingest_command,
     keys_commands,
     lineage_commands,
+    plan_command,
     reconcile_command,
     replay_command,
     sinks_commands,
@@ -87,6 +88,7 @@ app.add_typer(contract_commands.app, rich_help_panel=LOOK)
 app.add_typer(forget_command.app)
 app.add_typer(ingest_command.app)
 app.add_typer(lineage_commands.app)
+app.add_typer(plan_command.app)
 app.add_typer(reconcile_command.app)
 app.add_typer(replay_command.app)
 app.add_typer(watch_command.app)

@@ -97,6 +97,7 @@ def test_of_event_logs_the_silent_and_the_killed_application_are_named(ran: Ran)
     ]
 
 
+@pytest.mark.long  # `test_reconcile_history` reads its answers
 def test_of_a_history_server_the_same_are_named(ran: Ran, history_server: str) -> None:
     found = reconciled(ran, "--history", f"historyserver:{history_server}")
 

@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # compiled code is kept, also where the environment says otherwise: tests start hundreds of processes
 export PYTHONDONTWRITEBYTECODE :=
-# three at once on two cores: tests wait for processes, too; what shares a Spark or a Headwater stays in one (tests/conftest.py)
-SPREAD := --dist loadscope --no-loadscope-reorder --numprocesses 3
+# what shares a Spark or a Headwater stays in one process (tests/conftest.py); three at once on two cores, as tests wait for
+# others, but two of quick ones, which do not: each process imports and collects all tests
+SPREAD := --dist loadscope --no-loadscope-reorder --numprocesses
 AT_ONCE := $(MAKE) --no-print-directory --jobs 2 --output-sync=target
 SPARK_TESTS := $(foreach of,ingest stream silver_gold upgrade,tests/test_spark_$(of).py) tests/test_notebooks.py \
 	tests/test_onelake_transport.py tests/test_spark_plugin.py tests/test_notebook_doors.py
@@ -85,14 +86,14 @@ test: setup-test  ## check, then every test
 	@$(MAKE) --no-print-directory --jobs 2 test-python test-page-in-one-piece
 
 test-python:
-	$(BIN)/pytest -m "not long" $(SPREAD) --durations=15
+	$(BIN)/pytest -m "not long" $(SPREAD) 3 --durations=15
 
 # what it says stands together, amid the lines of pytest
 test-page-in-one-piece:
 	@said=$$(cd web && npm run --silent test 2>&1); status=$$?; echo "$$said"; exit $$status
 
 test-fast: setup-test  ## the quick tests, under a minute
-	$(BIN)/pytest -m "not slow and not long" $(SPREAD)
+	$(BIN)/pytest -m "not slow and not long" $(SPREAD) 2
 
 screenshots: setup-test  ## the pictures of docs/dashboard.md, from the recorded pipeline
 	cd web && npm run --silent tools bench/screenshots.ts

@@ -18,7 +18,8 @@ class JournalExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectTableFunction((FunctionIdentifier("journal"), info("journal"), scan))
     extensions.injectTableFunction((FunctionIdentifier("journal_view"), info("journal_view"), view))
     extensions.injectResolutionRule(_ => WritesAsNodes)
-    extensions.injectPlannerStrategy(_ => NodesAsRelations)
+    extensions.injectOptimizerRule(_ => NodesAsRelations)
+    extensions.injectPlannerStrategy(_ => WholePlans)
   }
 }
 
@@ -55,10 +56,19 @@ private object WritesAsNodes extends Rule[LogicalPlan] {
   }
 }
 
-private object NodesAsRelations extends SparkStrategy {
-  override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
-    case JournalScan(relation, output) => planLater(LogicalRelation(relation).copy(output = output)) :: Nil
-    case JournalView(hidden) => planLater(hidden) :: Nil
-    case _ => Nil
+/** Below other nodes a listener finds the dataset of a relation only. */
+private object NodesAsRelations extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan match {
+    case whole @ (_: JournalScan | _: JournalView) => whole
+    case other => other.transform { case node if relation.isDefinedAt(node) => relation(node) }
   }
+
+  val relation: PartialFunction[LogicalPlan, LogicalPlan] = {
+    case JournalScan(read, output) => LogicalRelation(read).copy(output = output)
+    case JournalView(hidden) => hidden
+  }
+}
+
+private object WholePlans extends SparkStrategy {
+  override def apply(plan: LogicalPlan): Seq[SparkPlan] = NodesAsRelations.relation.lift(plan).map(planLater).toSeq
 }

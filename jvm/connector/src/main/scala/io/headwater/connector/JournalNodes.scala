@@ -14,7 +14,11 @@ import org.apache.spark.sql.execution.command.RunnableCommand
 import org.apache.spark.sql.execution.datasources.{LogicalRelation, SaveIntoDataSourceCommand}
 import org.apache.spark.sql.{Row, SaveMode}
 
-/** A version of a journal, as a node of the plan that names its dataset and facets itself (identifier form). */
+/** A version of a journal, as a node of the plan that names its dataset and facets itself (identifier form).
+  *
+  * Listeners ask it where it is the whole plan, as in `SELECT * FROM journal('folder')`; below other nodes it becomes a relation
+  * (`NodesAsRelations`), whose dataset they find by `LineageRelation`.
+  */
 final case class JournalScan(relation: JournalRelation, output: Seq[AttributeReference])
     extends LeafNode
     with MultiInstanceRelation
@@ -77,7 +81,7 @@ final case class JournalWrite(save: SaveIntoDataSourceCommand, child: LogicalPla
   override protected def withNewChildInternal(changed: LogicalPlan): JournalWrite = copy(child = changed)
 }
 
-/** A write that is announced in the log before it runs; Spark's own command tells of its dataset (delegate form). */
+/** A write that is announced in the log before it runs; a node of Spark's own stands for its dataset (delegate form). */
 final case class AnnouncedWrite(save: SaveIntoDataSourceCommand, child: LogicalPlan)
     extends RunnableCommand
     with UnaryLike[LogicalPlan]
@@ -91,7 +95,8 @@ final case class AnnouncedWrite(save: SaveIntoDataSourceCommand, child: LogicalP
   override def getOutputs(event: String, openLineage: OpenLineage): util.List[OutputDatasetWithFacets] = {
     val facets = openLineage.newDatasetFacetsBuilder()
     val statistics = openLineage.newOutputDatasetOutputFacetsBuilder()
-    util.Collections.singletonList(new OutputDatasetWithDelegate(save, facets, statistics))
+    val written = LogicalRelation(JournalRelation(Journal.of(save.options), 0, child.schema)(null))
+    util.Collections.singletonList(new OutputDatasetWithDelegate(written, facets, statistics))
   }
 
   override protected def withNewChildInternal(changed: LogicalPlan): AnnouncedWrite = copy(child = changed)

@@ -20,7 +20,7 @@ def main(settings: str, folder: str) -> None:
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     at = Path(folder)
-    spark.sql("SELECT id, concat('a', id) AS email, id * 2.5 AS amount FROM range(3)").write.parquet(
+    spark.sql("SELECT id, concat('a', id) AS email, id * 2.5D AS amount FROM range(3)").write.parquet(
         str(at / "landing")
     )
     steps = journals(spark, at)
@@ -117,6 +117,7 @@ def iceberg(spark: SparkSession, at: Path) -> Steps:
         "branch is written": sql(f"INSERT INTO ice.db.orders.branch_audit SELECT id + 9, email, amount FROM {landing}"),
         "branch is read": keep("out_branch", "SELECT email FROM ice.db.orders VERSION AS OF 'audit'"),
         "metadata is read": keep("out_metadata", "SELECT snapshot_id FROM ice.db.orders.snapshots"),
+        "namespace": sql("CREATE NAMESPACE mem.db"),
         "table to rename": sql(f"CREATE TABLE mem.db.before AS SELECT id FROM {landing}"),
         "rename": sql("ALTER TABLE mem.db.before RENAME TO mem.db.after"),
         "renamed is read": keep("out_renamed", "SELECT id FROM mem.db.after"),

@@ -9,7 +9,7 @@ import org.apache.spark.sql.types.{DataType, StructType}
 
 /** A folder to which each write adds one numbered folder of JSON lines, and changes none: version N is all up to number N.
   *
-  * `00000003` continues what was before, `00000003-new` replaces it. Two writers that begin at one version: one of them fails.
+  * `00000003` continues what was before, `00000003-new` replaces it. The number of a write that failed is not given again.
   *
   * @param folder an address of Hadoop's
   */
@@ -23,11 +23,14 @@ final case class Journal(folder: String) {
     new DatasetIdentifier(uri.getPath.stripPrefix("/").stripSuffix("/"), s"journal://${Option(uri.getHost).getOrElse("localhost")}")
 
   /** The newest version; 0 where nothing was written. */
-  def version(hadoop: Configuration): Long = numbers(hadoop).lastOption.fold(0L)(numberOf)
+  def version(hadoop: Configuration): Long = written(hadoop).lastOption.fold(0L)(numberOf)
+
+  /** The number of the next write: no write has begun with it. */
+  def next(hadoop: Configuration): Long = begun(hadoop).lastOption.fold(0L)(numberOf) + 1
 
   /** The folders whose lines are a version. */
   def parts(hadoop: Configuration, version: Long): Seq[String] = {
-    val upTo = numbers(hadoop).filter(numberOf(_) <= version)
+    val upTo = written(hadoop).filter(numberOf(_) <= version)
     upTo.drop(upTo.lastIndexWhere(_.endsWith(Anew)).max(0)).map(name => s"$folder/$name")
   }
 
@@ -56,14 +59,16 @@ final case class Journal(folder: String) {
     finally out.close()
   }
 
-  private def numbers(hadoop: Configuration): Seq[String] = {
+  private def written(hadoop: Configuration): Seq[String] = {
+    val fs = new Path(folder).getFileSystem(hadoop)
+    begun(hadoop).filter(name => fs.exists(new Path(s"$folder/$name/_SUCCESS")))
+  }
+
+  private def begun(hadoop: Configuration): Seq[String] = {
     val path = new Path(folder)
     val fs = path.getFileSystem(hadoop)
     if (!fs.exists(path)) Nil
-    else {
-      val names = fs.listStatus(path).toSeq.filter(each => fs.exists(new Path(each.getPath, "_SUCCESS"))).map(_.getPath.getName)
-      names.filter(_.matches(Number)).sorted
-    }
+    else fs.listStatus(path).toSeq.map(_.getPath.getName).filter(_.matches(Number)).sorted
   }
 }
 

@@ -47,7 +47,8 @@ private object WritesAsNodes extends Rule[LogicalPlan] {
       options.get("node") match {
         case Some("columns") =>
           val hadoop = SparkSession.active.sparkContext.hadoopConfiguration
-          JournalWrite(save, query, Journal.of(options).version(hadoop))
+          val journal = Journal.of(options)
+          JournalWrite(save, query, journal.next(hadoop), journal.parts(hadoop, journal.version(hadoop)).size)
         case Some("announced") => AnnouncedWrite(save, query)
         case Some(other) => throw new IllegalArgumentException(s"Option `node` is `$other`. Known: columns, announced.")
         case None => save

@@ -53,20 +53,22 @@ final case class JournalView(hidden: LogicalRelation) extends LeafNode with Mult
 
 /** A write to a journal that names its dataset, version, change of life and columns itself (identifier form).
   *
-  * @param before the version that it continues or replaces
+  * @param number the version that it makes
+  * @param parts how many writes were what it continues or replaces
   */
-final case class JournalWrite(save: SaveIntoDataSourceCommand, child: LogicalPlan, before: Long)
+final case class JournalWrite(save: SaveIntoDataSourceCommand, child: LogicalPlan, number: Long, parts: Int)
     extends RunnableCommand
     with UnaryLike[LogicalPlan]
     with OutputLineageNode {
 
   private def journal = Journal.of(save.options)
 
-  override def run(session: Sessions.Session): Seq[Row] = save.run(session)
+  override def run(session: Sessions.Session): Seq[Row] =
+    save.copy(options = save.options + (JournalSource.Number -> number.toString)).run(session)
 
   override def getOutputs(event: String, openLineage: OpenLineage): util.List[OutputDatasetWithFacets] = {
-    val parts = if (save.mode == SaveMode.Overwrite) 1 else before.toInt + 1
-    val facets = JournalFacets.of(openLineage, before + 1, parts, child.schema)
+    val all = if (save.mode == SaveMode.Overwrite) 1 else parts + 1
+    val facets = JournalFacets.of(openLineage, number, all, child.schema)
     change.foreach(each => facets.lifecycleStateChange(JournalFacets.lifecycle(openLineage, each)))
     ColumnLevelLineage.facet(PlanColumns(child), PlanColumns, openLineage).ifPresent(facet => facets.columnLineage(facet))
     val statistics = openLineage.newOutputDatasetOutputFacetsBuilder()
@@ -74,7 +76,7 @@ final case class JournalWrite(save: SaveIntoDataSourceCommand, child: LogicalPla
   }
 
   private def change: Option[LifecycleStateChange] =
-    if (before == 0) Some(LifecycleStateChange.CREATE)
+    if (parts == 0) Some(LifecycleStateChange.CREATE)
     else if (save.mode == SaveMode.Overwrite) Some(LifecycleStateChange.OVERWRITE)
     else None
 

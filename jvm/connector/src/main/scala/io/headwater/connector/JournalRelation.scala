@@ -22,14 +22,17 @@ final case class JournalRelation(journal: Journal, version: Long, schema: Struct
     sqlContext.sparkSession.read.schema(schema).json(parts: _*).rdd
   }
 
-  override def insert(data: DataFrame, overwrite: Boolean): Unit = {
-    val hadoop = sqlContext.sparkContext.hadoopConfiguration
-    data.toJSON.rdd.saveAsTextFile(journal.place(version + 1, overwrite))
-    journal.keepSchema(hadoop, data.schema)
-  }
+  override def insert(data: DataFrame, overwrite: Boolean): Unit =
+    JournalRelation.write(journal, journal.next(sqlContext.sparkContext.hadoopConfiguration), data, overwrite)
 }
 
 object JournalRelation {
+
+  /** Write a version. Of two writers that have one number one fails, as its folder is there. */
+  def write(journal: Journal, number: Long, data: DataFrame, anew: Boolean): Unit = {
+    data.toJSON.rdd.saveAsTextFile(journal.place(number, anew))
+    journal.keepSchema(data.sqlContext.sparkContext.hadoopConfiguration, data.schema)
+  }
 
   /** The newest version of a journal. */
   def newest(journal: Journal, sqlContext: SQLContext): JournalRelation = {

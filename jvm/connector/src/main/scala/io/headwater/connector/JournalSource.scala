@@ -19,12 +19,14 @@ class JournalSource extends RelationProvider with CreatableRelationProvider with
 
   override def createRelation(sqlContext: SQLContext, mode: SaveMode, options: Map[String, String], data: DataFrame): BaseRelation = {
     val journal = Journal.of(options)
-    val there = journal.version(sqlContext.sparkContext.hadoopConfiguration)
+    val hadoop = sqlContext.sparkContext.hadoopConfiguration
+    val there = journal.version(hadoop)
     if (there > 0 && mode == SaveMode.ErrorIfExists) {
       throw new IllegalArgumentException(s"There is a journal at ${journal.folder}. Write with mode `append` or `overwrite`.")
     }
     if (there == 0 || mode != SaveMode.Ignore) {
-      JournalRelation(journal, there, data.schema)(sqlContext).insert(data, overwrite = mode == SaveMode.Overwrite)
+      val number = options.get(JournalSource.Number).fold(journal.next(hadoop))(_.toLong)
+      JournalRelation.write(journal, number, data, anew = mode == SaveMode.Overwrite)
     }
     JournalRelation.newest(journal, sqlContext)
   }
@@ -35,4 +37,10 @@ class JournalSource extends RelationProvider with CreatableRelationProvider with
       sqlContext: Object,
       options: Object
   ): DatasetIdentifier = Journal.of(options.asInstanceOf[Map[String, String]]).identifier
+}
+
+private[connector] object JournalSource {
+
+  /** Of a write that has told its version already. */
+  val Number = "number"
 }

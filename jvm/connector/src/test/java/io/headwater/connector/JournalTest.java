@@ -21,6 +21,7 @@ class JournalTest {
     void aVersionIsAllUpToItAndNothingBeforeItWasReplaced() throws IOException {
         Journal journal = new Journal(folder.toString());
         assertEquals(0, journal.version(hadoop));
+        assertEquals(1, journal.next(hadoop));
         for (String part : List.of("00000001", "00000002", "00000003-new", "00000004")) {
             Files.createDirectories(folder.resolve(part));
             Files.createFile(folder.resolve(part).resolve("_SUCCESS"));
@@ -28,6 +29,7 @@ class JournalTest {
         Files.createDirectories(folder.resolve("00000005"));
 
         assertEquals(4, journal.version(hadoop), "a write that did not end is no version");
+        assertEquals(6, journal.next(hadoop), "nor is its number given again");
         assertEquals(List.of("00000001", "00000002"), parts(journal, 2));
         assertEquals(List.of("00000003-new", "00000004"), parts(journal, 4));
         assertEquals(folder + "/00000005", journal.place(5, false));

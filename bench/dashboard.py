@@ -21,6 +21,7 @@ GRAPHS = {
     "unfolded": ("2,000 tables around one, none folded", None),
     "more": ("map of 10,000 tables in 40 schemas", 6.0),
 }
+TASKS = {"pan": "panning 50 tables of 100 columns", "save": "saving 2,000 tables as SVG and PNG"}
 LONGEST_TASK_MS = 50
 
 
@@ -36,12 +37,15 @@ def run(rounds: int, only: str = "") -> list[Figure]:
         subprocess.run(["npm", "run", "--silent", "tools", "bench/measure.ts", *chosen], cwd=WEB, env=environment, check=True)
         found: dict[str, float] = json.loads(out.read_text())
     figures = [*_first(found), *(each for key in GRAPHS if key in found for each in _graph(key, found))]
-    if "pan" in found:
-        figures.append(Figure("panning 50 tables of 100 columns: longest task", found["pan"], "ms", LONGEST_TASK_MS))
-        figures.append(Figure("  of the processor", found["panCpu"], "ms"))
+    for key, name in TASKS.items():
+        if key in found:
+            figures.append(Figure(f"{name}: longest task", found[key], "ms", LONGEST_TASK_MS))
+            figures.append(Figure("  of the processor", found[f"{key}Cpu"], "ms", LONGEST_TASK_MS))
     if "heapAfter" in found:
         figures.append(Figure("memory after 20,000 live messages", found["heapBefore"], "MB"))
         figures.append(Figure("memory after 1,000,000", found["heapAfter"], "MB", found["heapBefore"] * 1.1))
+        figures.append(Figure("  without compiled code, after 20,000", found["dataBefore"], "MB"))
+        figures.append(Figure("  without compiled code, after 1,000,000", found["dataAfter"], "MB", found["dataBefore"] * 1.1))
     return figures
 
 

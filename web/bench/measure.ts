@@ -9,13 +9,13 @@ import { consumers, tables, WIDE as CORE } from '../tests/cases';
 import { run } from '../tests/events';
 import { Headwater } from '../tests/headwater';
 import { at } from '../tests/places';
-import { pagesCpu, traced, type Task } from '../tests/tasks';
+import { heapOf, pagesCpu, traced, type Task } from '../tests/tasks';
 
 const ROUNDS = Number(process.env.HEADWATER_BENCH_ROUNDS ?? 5);
 const OUT = process.env.HEADWATER_BENCH_OUT ?? 'dashboard.json';
 const LAKE = 's3://wide';
 const WIDE = { tables: 10, columns: 100 };
-const [MANY, MORE, BROAD, CONSUMERS] = [2_000, 10_000, 50, 999];
+const [MANY, MORE, BROAD, CONSUMERS, A_POST] = [2_000, 10_000, 50, 999, 1_000];
 const [A_STREAM, MESSAGES] = [20_000, 1_000_000];
 
 const figures: Record<string, number> = {};
@@ -115,7 +115,24 @@ test('the map of 2,000 tables', () => graph('map', '/lineage?group=schema'));
 
 test('2,000 tables around one, folded', () => graph('around', at('/lineage', { namespace: 's3://many', dataset: 'schema_0/t0', down: '1000' })));
 
-test('2,000 tables around one, none folded', () => graph('unfolded', at('/lineage', { namespace: 's3://many', dataset: 'schema_0/t0', down: '1000', stacks: 'open' })));
+const UNFOLDED = at('/lineage', { namespace: 's3://many', dataset: 'schema_0/t0', down: '1000', stacks: 'open' });
+test('2,000 tables around one, none folded', () => graph('unfolded', UNFOLDED));
+
+test('saving 2,000 tables as a picture', () =>
+  rounds(async () => {
+    const { found: start, tasks } = await fresh(UNFOLDED, async (page) => {
+      await drawn(page);
+      const began = await now(page);
+      for (const form of ['SVG', 'PNG']) {
+        const saved = page.waitForEvent('download');
+        await page.getByRole('button', { name: form }).click();
+        await saved;
+      }
+      return began;
+    });
+    const meanwhile = tasks.filter((task) => task.start >= start);
+    return { save: most(meanwhile, 'wall'), saveCpu: most(meanwhile, 'cpu') };
+  }));
 
 test('panning and scrolling 50 tables of 100 columns', () =>
   rounds(async () => {
@@ -135,7 +152,8 @@ test('panning and scrolling 50 tables of 100 columns', () =>
   }));
 
 test('the map of 10,000 tables', async () => {
-  await headwater.post(tables(MORE).slice(MANY - 1));
+  const further = tables(MORE).slice(MANY - 1);
+  for (let at = 0; at < further.length; at += A_POST) await headwater.post(further.slice(at, at + A_POST));
   await graph('more', '/lineage?group=schema');
 });
 
@@ -161,10 +179,9 @@ test('1,000,000 live messages', async () => {
     allowed = messages / A_STREAM;
     go();
     await all;
-    await session.send('HeapProfiler.collectGarbage');
-    return (await session.send('Runtime.getHeapUsage')).usedSize / 1e6;
+    return heapOf(session);
   };
-  figures.heapBefore = await heard(A_STREAM);
-  figures.heapAfter = await heard(MESSAGES);
+  const [before, after] = [await heard(A_STREAM), await heard(MESSAGES)];
+  Object.assign(figures, { heapBefore: before.all, heapAfter: after.all, dataBefore: before.all - before.code, dataAfter: after.all - after.code });
   await context.close();
 });

@@ -1,5 +1,5 @@
 // What a page costs the browser: each task of its main thread, by the clock and of the processor, from Chromium's own trace.
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, CDPSession, Page } from 'playwright-core';
 
 export interface Task {
   /** ms since the page began. */
@@ -46,4 +46,26 @@ export async function pagesCpu(browser: Browser): Promise<number> {
   const { processInfo } = await session.send('SystemInfo.getProcessInfo');
   await session.detach();
   return processInfo.filter((each) => each.type === 'renderer').reduce((sum, each) => sum + each.cpuTime, 0);
+}
+
+/** What a page's heap holds when all is collected (MB), and how much of it is code that the browser has compiled of its script. */
+export async function heapOf(session: CDPSession): Promise<{ all: number; code: number }> {
+  let text = '';
+  const add = ({ chunk }: { chunk: string }) => (text += chunk);
+  session.on('HeapProfiler.addHeapSnapshotChunk', add);
+  await session.send('HeapProfiler.collectGarbage');
+  const { usedSize } = await session.send('Runtime.getHeapUsage');
+  await session.send('HeapProfiler.takeHeapSnapshot');
+  session.off('HeapProfiler.addHeapSnapshotChunk', add);
+  const { snapshot, nodes } = JSON.parse(text) as Snapshot;
+  const { node_fields: fields, node_types: [types] } = snapshot.meta; // prettier-ignore
+  const [type, size] = [fields.indexOf('type'), fields.indexOf('self_size')];
+  let code = 0;
+  for (let at = 0; at < nodes.length; at += fields.length) if (types[nodes[at + type] ?? 0] === 'code') code += nodes[at + size] ?? 0;
+  return { all: usedSize / 1e6, code: code / 1e6 };
+}
+
+interface Snapshot {
+  snapshot: { meta: { node_fields: string[]; node_types: [string[], ...unknown[]] } };
+  nodes: number[];
 }

@@ -63,7 +63,7 @@ async function open(address: string, pages?: RouteObject[]): Promise<void> {
   }, { timeout: 60_000 }); // prettier-ignore
 }
 
-const fault = (): string | undefined => screen.queryAllByText(/^This page failed/)[0]?.textContent;
+const fault = (): string | undefined => [...document.querySelectorAll('.failure strong')].find(({ textContent }) => textContent.startsWith('This page failed'))?.textContent;
 
 afterAll(() => expect([...new Set(unknown)]).toEqual([]));
 

@@ -163,15 +163,13 @@ function stackTable({ id, kind }: Stack, first: PictureTable, members: readonly 
   }; // prettier-ignore
 }
 
-
-
 /** Add up the edges of columns whose rows are folded: they meet their tables at the same row. */
 export function foldRows(picture: Picture, opened: ReadonlySet<string>): Picture {
   const rows = new Map(picture.tables.map((table) => [table.id, new Set(shownColumns(table, opened.has(table.id)).map((column) => column.name))]));
   const end = (id: string, column: string | undefined) => [id, column === undefined || rows.get(id)?.has(column) ? column : null];
   const found = new Map<string, PictureEdge>();
   for (const edge of picture.edges) {
-    const ends = JSON.stringify([end(edge.from, edge.fromColumn), end(edge.to, edge.toColumn)]);
+    const ends = JSON.stringify([end(edge.from, edge.fromColumn), end(edge.to, edge.toColumn), edge.control ?? false]);
     const known = found.get(ends);
     found.set(ends, known ? added(known, edge) : edge);
   }

@@ -13,7 +13,7 @@ LARGEST_KB = 150
 
 
 def make_small(path: Path) -> int:
-    """Rewrite a PNG with a palette of its own, and return its new size in bytes; one that has a palette stays as it is."""
+    """Rewrite a PNG with a palette of its own, return its size in bytes; one that has a palette stays as it is."""
     with Image.open(path) as picture:
         if picture.mode != "P":
             # Of the ways to choose colours this one keeps the rare ones: a mark of one word has its own.

@@ -1,4 +1,4 @@
-"""The dashboard in headless Chromium: paint, first answer, graphs, tasks of the main thread, memory while messages come.
+"""The dashboard in headless Chromium: paint, first answer, graphs, long tasks, memory while messages come.
 
 `python -m bench.dashboard [--quick] [--only WORDS]`; medians of rounds, each in a window without a cache.
 """

@@ -6,7 +6,7 @@ import { between, chains, neighbours } from './ways';
 
 /** How many boxes are drawn at most, if stacks can do it; and the ever smaller stacks and depths that are tried. */
 const BOXES = 150;
-const STEPS = [[20, Infinity], [12, Infinity], [6, Infinity], [3, Infinity], [3, 12], [2, 6], [1, 4]] as const; // prettier-ignore
+const STEPS = [[20, Infinity], [12, Infinity], [6, Infinity], [3, Infinity], [3, 12], [2, 6], [1, 4], [1, 3], [1, 2]] as const; // prettier-ignore
 const CHAIN = 4;
 const ALONE = 3;
 const [DENSE, HEAVIEST] = [4, 1];

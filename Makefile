@@ -98,6 +98,7 @@ test-fast: setup-test  ## the quick tests, under a minute
 
 screenshots: setup-test  ## the pictures of docs/dashboard.md, from the recorded pipeline
 	cd web && npm run --silent tools bench/screenshots.ts
+	@$(BIN)/python -m tools.small_pictures docs/images/*.png
 
 test-spark4: setup $(JARS) $(JARS4)  ## the Spark tests on Spark 4.1, in an environment of its own
 	@$(BIN)/python -m tools.spark4

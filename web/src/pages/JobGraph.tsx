@@ -37,10 +37,10 @@ export function JobGraph() {
   const [up, down] = [far('up'), far('down')];
   const found = useQuestion('job-graph', { namespace, job, granularity, up, down, limit: MOST });
   const pins = JSON.stringify(state.all('pin'));
-  const whole = useMemo(() => found.data && jobPicture(found.data, job !== '', shown), [found.data, job, shown]);
+  const whole = useWhole(found.data, job !== '', shown);
   const folding = useMemo(() => ({ pinned: new Set(JSON.parse(pins) as string[]), between: [] }), [pins]);
   const laid = useLayout(whole, folding, NOTHING);
-  const picture = whole && laid?.picture;
+  const picture = whole === undefined ? undefined : laid?.picture;
   const [chosen, choose] = useState<string>();
   const acts = useJobActs(choose);
   const ofMany = useGathered(picture);
@@ -84,6 +84,10 @@ export function JobGraph() {
       {found.data && <FlowList answer={found.data} />}
     </Page>
   );
+}
+
+function useWhole(answer: Parameters<typeof jobPicture>[0] | undefined, isAround: boolean, shown: Parameters<typeof jobPicture>[2]) {
+  return useMemo(() => answer && jobPicture(answer, isAround, shown), [answer, isAround, shown]);
 }
 
 function useJobActs(choose: (id: string) => void): Acts {

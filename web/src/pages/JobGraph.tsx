@@ -40,7 +40,7 @@ export function JobGraph() {
   const found = useQuestion('job-graph', { namespace, job, granularity, up, down, limit: job ? AROUND : OF_ALL });
   const { whole, folding } = useJobPicture(found.data, job !== '', shown, JSON.stringify(state.all('pin')));
   const laid = useLayout(whole, folding, NOTHING);
-  const picture = whole && laid?.picture;
+  const picture = whole === undefined ? undefined : laid?.picture;
   const [chosen, choose] = useState<string>();
   const acts = useJobActs(choose);
   const ofMany = useGathered(picture);

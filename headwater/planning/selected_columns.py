@@ -12,8 +12,17 @@ Selected = tuple[list[PlannedColumn] | None, str | None]
 """Columns, or why they are not told."""
 
 
+MAX_PARTS, MAX_DEPTH = 20_000, 300
+"""Of a query whose columns are worked out: the cost of names grows with the square of what is nested."""
+
+
 def selected_columns(query: exp.Expr, dialect: str, schema: PlannedSchema) -> Selected:
     """Return what a query selects; `*` stands for the columns of tables as they would be by then."""
+    if _is_too_large(query):
+        return (
+            None,
+            f"Its query has more than {MAX_PARTS:,} parts, or {MAX_DEPTH} levels: its columns are not worked out.",
+        )
     known, unknown = _sources(query, schema)
     try:
         query = qualify(
@@ -34,6 +43,15 @@ def selected_columns(query: exp.Expr, dialect: str, schema: PlannedSchema) -> Se
         return None, f"Its query selects * of {', '.join(unknown) or 'a query'}, of which no columns are known."
     names = [known.spelt.get(each.alias_or_name.casefold(), each.alias_or_name) for each in found]
     return [PlannedColumn(name, _type(each, known), None) for name, each in zip(names, found, strict=True)], None
+
+
+def _is_too_large(query: exp.Expr) -> bool:
+    depths: dict[int, int] = {}
+    for node in query.walk():
+        depth = depths[id(node)] = depths.get(id(node.parent), 0) + 1
+        if depth > MAX_DEPTH or len(depths) > MAX_PARTS:
+            return True
+    return False
 
 
 class _KnownTables:

@@ -12,8 +12,17 @@ Selected = tuple[list[PlannedColumn] | None, str | None]
 """Columns, or why they are not told."""
 
 
+MAX_PARTS, MAX_DEPTH = 20_000, 300
+"""Of a query whose columns are worked out: the cost of names grows with the square of what is nested."""
+
+
 def selected_columns(query: exp.Expr, dialect: str, schema: PlannedSchema) -> Selected:
     """Return what a query selects; `*` stands for the columns of tables as they would be by then."""
+    if _is_too_large(query):
+        return (
+            None,
+            f"Its query has more than {MAX_PARTS:,} parts, or {MAX_DEPTH} levels: its columns are not worked out.",
+        )
     known, unknown = _sources(query, schema)
     try:
         query = qualify(
@@ -36,7 +45,16 @@ def selected_columns(query: exp.Expr, dialect: str, schema: PlannedSchema) -> Se
     return [PlannedColumn(name, _type(each, known), None) for name, each in zip(names, found, strict=True)], None
 
 
-class _Known:
+def _is_too_large(query: exp.Expr) -> bool:
+    depths: dict[int, int] = {}
+    for node in query.walk():
+        depth = depths[id(node)] = depths.get(id(node.parent), 0) + 1
+        if depth > MAX_DEPTH or len(depths) > MAX_PARTS:
+            return True
+    return False
+
+
+class _KnownTables:
     """The tables of a query by short names of ours, and the spelling of their columns."""
 
     def __init__(self) -> None:
@@ -46,8 +64,8 @@ class _Known:
         self.spelt: dict[str, str] = {}
 
 
-def _sources(query: exp.Expr, schema: PlannedSchema) -> tuple[_Known, list[str]]:
-    known, unknown = _Known(), []
+def _sources(query: exp.Expr, schema: PlannedSchema) -> tuple[_KnownTables, list[str]]:
+    known, unknown = _KnownTables(), []
     own = {each.alias_or_name.casefold() for each in query.find_all(exp.CTE)}
     for table in query.find_all(exp.Table):
         called = name_of(table)
@@ -66,7 +84,7 @@ def _sources(query: exp.Expr, schema: PlannedSchema) -> tuple[_Known, list[str]]
     return known, unknown
 
 
-def _nameable(query: exp.Expr, known: _Known) -> exp.Expr:
+def _nameable(query: exp.Expr, known: _KnownTables) -> exp.Expr:
     """Call tables by short names and columns in lower case, so that no dialect's rules of case come between."""
     for table in [*query.find_all(exp.Table)]:
         short = known.short.get(name_of(table).casefold())
@@ -85,7 +103,7 @@ def _nameable(query: exp.Expr, known: _Known) -> exp.Expr:
     return query
 
 
-def _type(selected: exp.Expr, known: _Known) -> str | None:
+def _type(selected: exp.Expr, known: _KnownTables) -> str | None:
     """Return a type that is written, as in a CAST, or of a column that passes as it is."""
     inner = selected.unalias()
     if isinstance(inner, exp.Cast) and isinstance(inner.to, exp.DataType):

@@ -16,7 +16,7 @@ from headwater.declarations.declaration_file import (
 )
 from headwater.declarations.powerbi.dax_references import ModelNames, UsedColumn
 from headwater.declarations.powerbi.m_navigation import TableSource, entity_source, table_source
-from headwater.declarations.powerbi.semantic_model import Dependency, ModelColumn, ModelTable, SemanticModel
+from headwater.declarations.powerbi.semantic_model import CalcDependency, ModelColumn, ModelTable, SemanticModel
 
 MEASURES = "measures"
 _HOST = "powerbi://api.powerbi.com/v1.0/myorg"
@@ -100,7 +100,7 @@ class _Uses:
     def __init__(self, model: SemanticModel, space: str):
         self._model, self._space = model, space
         self._names = ModelNames(model.tables)
-        self._listed: dict[tuple[str, str], list[Dependency]] = {}
+        self._listed: dict[tuple[str, str], list[CalcDependency]] = {}
         for each in model.dependencies or ():
             self._listed.setdefault((each.table.casefold(), each.name.casefold()), []).append(each)
 

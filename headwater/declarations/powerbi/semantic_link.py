@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from headwater.declarations.powerbi.semantic_model import Dependency, Measure, ModelColumn, SemanticModel
+from headwater.declarations.powerbi.semantic_model import CalcDependency, Measure, ModelColumn, SemanticModel
 from headwater.errors import WrongSetting
 
 Row = Mapping[str, str]
@@ -83,7 +83,7 @@ def _dmv_dependency(model: SemanticModel, row: Row) -> None:
 def _depends(model: SemanticModel, table: str, name: str, row: Row) -> None:
     model.dependencies = model.dependencies or []
     kind = row["referenced object type"].upper().replace(" ", "_")
-    model.dependencies.append(Dependency(table, name, kind, row["referenced table"], row["referenced object"]))
+    model.dependencies.append(CalcDependency(table, name, kind, row["referenced table"], row["referenced object"]))
 
 
 _NEEDS = frozenset({"referenced table", "referenced object", "referenced object type"})

@@ -21,7 +21,7 @@ class Measure(NamedTuple):
     description: str | None = None
 
 
-class Dependency(NamedTuple):
+class CalcDependency(NamedTuple):
     """What a list of calculation dependencies says: an object (COLUMN, MEASURE …) needs another."""
 
     table: str
@@ -52,7 +52,7 @@ class SemanticModel:
     expressions: dict[str, str] = field(default_factory=dict)
     reports: list[str] = field(default_factory=list)
     owner: str | None = None
-    dependencies: list[Dependency] | None = None
+    dependencies: list[CalcDependency] | None = None
 
     def table(self, name: str) -> ModelTable:
         """Return a table, new where none of that name is known."""

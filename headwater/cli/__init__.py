@@ -13,6 +13,8 @@ from typer.core import TyperGroup
 from headwater.api import api_routes
 from headwater.cli import (
     backup_commands,
+    contract_commands,
+    declare_command,
     event_commands,
     fabric_command,
     forget_command,
@@ -20,6 +22,7 @@ from headwater.cli import (
     keys_commands,
     lineage_commands,
     log_commands,
+    plan_command,
     reconcile_command,
     replay_command,
     sinks_commands,
@@ -79,9 +82,12 @@ app = typer.Typer(
 app.add_typer(event_commands.app)
 app.add_typer(log_commands.app, name="log", rich_help_panel=BUILD)
 app.add_typer(backup_commands.app)
+app.add_typer(declare_command.app)
+app.add_typer(contract_commands.app, rich_help_panel=LOOK)
 app.add_typer(forget_command.app)
 app.add_typer(ingest_command.app)
 app.add_typer(lineage_commands.app)
+app.add_typer(plan_command.app)
 app.add_typer(reconcile_command.app)
 app.add_typer(replay_command.app)
 app.add_typer(watch_command.app)

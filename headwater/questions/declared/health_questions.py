@@ -22,12 +22,12 @@ def health(
     if dataset and job:
         raise WrongQuestion("Both dataset= and job= are given. Ask for one of them.")
     now_us = time.time_ns() // 1000
+    if not dataset and not job:
+        return unhealthy(sources.open_views, now_us, status, limit)
     with sources.open_views.catalog(NOW) as (here, live):
         if dataset:
             return health_of_dataset(here, live, Subject(namespace, dataset), now_us, limit)
-        if job:
-            return health_of_job(here, live, (namespace, job), now_us, limit)
-        return unhealthy(here, live, now_us, status, limit)
+        return health_of_job(here, live, (namespace, job or ""), now_us, limit)
 
 
 @question("health/shown", called=None)

@@ -10,7 +10,7 @@ from headwater.errors import NotKnown, ServerRefusal, WrongQuestion
 from headwater.questions import declared
 from headwater.questions.answers.answer_parts import Dataset, Job
 from headwater.questions.answers.contract_answers import Broke, ContractFacts
-from headwater.questions.contract_questions import contract
+from headwater.questions.declared.contract_questions import contract
 from headwater.questions.declaring import Question
 from headwater.questions.parameters import MAX_LIMIT
 

@@ -6,7 +6,7 @@ import { between, chains, neighbours } from './ways';
 
 /** How many boxes are drawn at most, if stacks can do it; and the ever smaller stacks and depths that are tried. */
 const BOXES = 150;
-const STEPS = [[20, Infinity], [12, Infinity], [6, Infinity], [3, Infinity], [3, 12], [2, 6], [1, 4]] as const; // prettier-ignore
+const STEPS = [[20, Infinity], [12, Infinity], [6, Infinity], [3, Infinity], [3, 12], [2, 6], [1, 4], [1, 3], [1, 2]] as const; // prettier-ignore
 const CHAIN = 4;
 const ALONE = 3;
 const [DENSE, HEAVIEST] = [4, 1];
@@ -163,15 +163,13 @@ function stackTable({ id, kind }: Stack, first: PictureTable, members: readonly 
   }; // prettier-ignore
 }
 
-
-
 /** Add up the edges of columns whose rows are folded: they meet their tables at the same row. */
 export function foldRows(picture: Picture, opened: ReadonlySet<string>): Picture {
   const rows = new Map(picture.tables.map((table) => [table.id, new Set(shownColumns(table, opened.has(table.id)).map((column) => column.name))]));
   const end = (id: string, column: string | undefined) => [id, column === undefined || rows.get(id)?.has(column) ? column : null];
   const found = new Map<string, PictureEdge>();
   for (const edge of picture.edges) {
-    const ends = JSON.stringify([end(edge.from, edge.fromColumn), end(edge.to, edge.toColumn)]);
+    const ends = JSON.stringify([end(edge.from, edge.fromColumn), end(edge.to, edge.toColumn), edge.control ?? false]);
     const known = found.get(ends);
     found.set(ends, known ? added(known, edge) : edge);
   }

@@ -4,6 +4,7 @@ import { Link } from 'react-router';
 import type { Answer } from '../api/client';
 import { useAddress, useQuestion } from '../api/hooks';
 import { marquez, type Dataset as Described, type Id, type Versions as Listed } from '../api/marquez';
+import { ContractButton } from '../parts/ContractButton';
 import { DataTable } from '../parts/DataTable';
 import { useGranularity } from '../parts/granularity';
 import { GranularitySwitch } from '../parts/GranularitySwitch';
@@ -30,7 +31,7 @@ export function Dataset() {
     <Page
       title={id.name}
       hint={<bdi className="mono">{id.namespace}</bdi>}
-      tools={<Link className="button" to={to.lineage(asked)}>Lineage</Link>}
+      tools={<><ContractButton asked={asked} /><Link className="button" to={to.lineage(asked)}>Lineage</Link></>}
     >
       <Answered query={described}>
         {(dataset) => (

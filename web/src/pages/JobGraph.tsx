@@ -7,7 +7,6 @@ import { GatheredContext } from '../graph/badges';
 import type { Acts } from '../graph/Boxes';
 import { Canvas } from '../graph/Canvas';
 import { FlowList } from '../graph/FlowList';
-import { fold } from '../graph/fold';
 import { captionOfJobs } from '../graph/frame';
 import { ChosenJob } from '../graph/JobPanel';
 import { jobPicture, SHOWN, shownOf } from '../graph/jobPicture';
@@ -39,8 +38,9 @@ export function JobGraph() {
   const found = useQuestion('job-graph', { namespace, job, granularity, up, down, limit: MOST });
   const pins = JSON.stringify(state.all('pin'));
   const whole = useMemo(() => found.data && jobPicture(found.data, job !== '', shown), [found.data, job, shown]);
-  const picture = useMemo(() => whole && fold(whole, { pinned: new Set(JSON.parse(pins) as string[]), between: [] }), [whole, pins]);
-  const laid = useLayout(picture, NOTHING);
+  const folding = useMemo(() => ({ pinned: new Set(JSON.parse(pins) as string[]), between: [] }), [pins]);
+  const laid = useLayout(whole, folding, NOTHING);
+  const picture = whole && laid?.picture;
   const [chosen, choose] = useState<string>();
   const acts = useJobActs(choose);
   const ofMany = useGathered(picture);
@@ -73,8 +73,8 @@ export function JobGraph() {
           <GatheredContext value={ofMany}>
             {laid && picture && picture.tables.length > 0 && <Canvas key={about} laid={laid} opened={NOTHING} chosen={chosen} acts={acts} about={about} />}
           </GatheredContext>
-          {picture?.tables.length === 0 && <Empty>No job is known yet, or none reads and writes. Post events to this address and their jobs show here.</Empty>}
-          {!laid && !found.error && picture?.tables.length !== 0 && <Loading what={picture ? 'Laying out' : 'Asking'} />}
+          {whole?.tables.length === 0 && <Empty>No job is known yet, or none reads and writes. Post events to this address and their jobs show here.</Empty>}
+          {!laid && !found.error && whole?.tables.length !== 0 && <Loading what={whole ? 'Laying out' : 'Asking'} />}
         </div>
         {chosen !== undefined && found.data && picture && (
           <ChosenJob id={chosen} picture={picture} answer={found.data} onPin={(id) => state.set({ pin: [...new Set([...state.all('pin'), id])] })} onClose={() => choose(undefined)} />

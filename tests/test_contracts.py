@@ -23,7 +23,7 @@ from tests.commanding import commanded
 from tests.contract_judge import Sources, every_contract, held, is_valid, written
 from tests.contract_lake import AGREED_S, BREACHES, LAKE, PIPELINES, RHYTHM, STEADY, agreed, broken
 from tests.parsing import World
-from tests.reference.world_events import at
+from tests.reference.world_events import at, uuid
 from tests.reference.worlds import FEW, random_world, world_in_namespace
 from tests.samples import body
 
@@ -163,6 +163,9 @@ def test_a_file_is_checked_on_the_command_line_with_reports_for_ci(world: World,
     against = commanded("contract", "check", folder / "type.yml", "--against", PIPELINES["type"].breaker, *data)
     assert against.returncode == 1
     assert commanded("contract", "check", folder / "type.yml", "--against", AGREED, *data).returncode == 0
+    unknown = commanded("contract", "check", folder / "type.yml", "--against", uuid(1 << 40), *data)
+    assert (unknown.returncode, unknown.stdout) == (3, "")
+    assert "No run" in unknown.stderr
 
 
 POLICIES = f"""

@@ -93,7 +93,7 @@ def _reached(
         each.name
         for each in contracts
         if each.promises(table.namespace, table.dataset, change.column)
-        or any(each.promises(*place) for place in columns)
+        or any(each.promises(to.namespace, to.dataset, to.column) for to in columns)
     ]
     if change.column is None:
         jobs |= {_job(job) for each in stops for job in each["jobs"]}

@@ -119,7 +119,7 @@ def iceberg(spark: SparkSession, at: Path) -> Steps:
         "metadata is read": keep("out_metadata", "SELECT snapshot_id FROM ice.db.orders.snapshots"),
         "namespace": sql("CREATE NAMESPACE mem.db"),
         "table to rename": sql(f"CREATE TABLE mem.db.before AS SELECT id FROM {landing}"),
-        "rename": sql("ALTER TABLE mem.db.before RENAME TO mem.db.after"),
+        "rename": sql("ALTER TABLE mem.db.before RENAME TO db.after"),
         "renamed is read": keep("out_renamed", "SELECT id FROM mem.db.after"),
         "drop": sql("DROP TABLE ice.db.totals"),
     }

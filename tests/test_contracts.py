@@ -6,33 +6,24 @@ import random
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.resources import files
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 import yaml
-from jsonschema_rs import Draft201909Validator
-from msgspec import to_builtins
-from open_data_contract_standard.model import OpenDataContractStandard
 
-from headwater.contracts.contract_breaks import Break, breaks_of, missing
 from headwater.contracts.observed_answers import ObservedAnswers
-from headwater.contracts.odcs_document import document_of
-from headwater.contracts.odcs_text import yaml_of
 from headwater.contracts.policies import read_policies
 from headwater.contracts.promise import Promise, read_promises
-from headwater.errors import NotKnown, WrongSetting
+from headwater.errors import WrongSetting
 from headwater.index.reading.view_opener import ViewOpener
-from headwater.questions import declared
-from headwater.questions.declaring import Question
 from headwater.runtime.indexes import open_view_opener
 from tests.commanding import commanded
+from tests.contract_judge import Sources, every_contract, held, is_valid, written
 from tests.contract_lake import AGREED_S, BREACHES, LAKE, PIPELINES, RHYTHM, STEADY, agreed, broken
 from tests.parsing import World
-from tests.reference.world_events import at
+from tests.reference.world_events import at, uuid
 from tests.reference.worlds import FEW, random_world, world_in_namespace
 from tests.samples import body
 
@@ -57,47 +48,15 @@ def views(world: World) -> Iterator[ViewOpener]:
     opened.close()
 
 
-class Sources:
-    """What questions are asked of."""
-
-    def __init__(self, views: ViewOpener, world: World) -> None:
-        self.open_views, self.rules, self.bronze = views, views.rules, world.bronze
-
-    def ask(self, question: Question, asked: Mapping[str, str]) -> Any:
-        return to_builtins(question.ask(self, asked))
-
-
 @pytest.fixture(scope="module")
 def sources(views: ViewOpener, world: World) -> Sources:
     return Sources(views, world)
-
-
-def written(sources: Sources, dataset: tuple[str, str], against: str | None = None) -> str:
-    """Return the contract of a dataset as YAML."""
-    return yaml_of(document_of(ObservedAnswers(sources.ask, against).of(*dataset)))
 
 
 def agreed_on(sources: Sources, dataset: tuple[str, str]) -> Promise:
     """Return what was promised of a dataset before anything broke."""
     (found,) = read_promises(written(sources, dataset, AGREED), "a test")
     return found
-
-
-def held(sources: Sources, promise: Promise, against: str | None = None) -> list[Break]:
-    try:
-        return breaks_of(promise, ObservedAnswers(sources.ask, against).of(*promise.asked))
-    except NotKnown as error:
-        return [missing(promise, str(error))]
-
-
-SCHEMA = files("open_data_contract_standard").joinpath("schema.json")
-VALID = Draft201909Validator(json.loads(SCHEMA.read_text()))
-
-
-def is_valid(text: str) -> None:
-    """Hold a contract against the standard's model, and its JSON Schema."""
-    OpenDataContractStandard.from_string(text)
-    assert [f"{each.instance_path}: {each.message}" for each in VALID.iter_errors(yaml.safe_load(text))] == []
 
 
 @pytest.mark.parametrize("name", sorted(BREACHES))
@@ -119,28 +78,6 @@ def test_what_is_not_written_any_more_is_late_by_its_own_rhythm(sources: Sources
     assert held(sources, promise, AGREED) == []
     ((kind, by),) = [(each.kind, each.by.run) for each in held(sources, promise, at(AGREED_S + 5 * 86_400))]
     assert (kind, by) == ("freshness.late", ObservedAnswers(sources.ask).of(*RHYTHM.gold).service.newest.run)
-
-
-def every_contract(world: World) -> dict[str, str]:
-    """Return the contracts of all datasets of a lake, each held against the standard, and kept."""
-    opened = open_view_opener(world.settings, world.folder)
-    try:
-        sources = Sources(opened, world)
-        found = {}
-        for each in sources.ask(declared.datasets, {"limit": "10000"})["items"]:
-            try:
-                text = written(sources, (each["namespace"], each["name"]))
-            except NotKnown:
-                continue  # of which neither a schema nor an edge is known
-            is_valid(text)
-            (promise,) = read_promises(text, each["name"])
-            assert [
-                one for one in held(sources, promise) if one.kind not in ("dataset.missing", "dataset.renamed")
-            ] == []
-            found[f"{each['namespace']}/{each['name']}"] = text
-        return found
-    finally:
-        opened.close()
 
 
 def a_lake(folder: Path, events: Sequence[bytes]) -> World:
@@ -226,6 +163,9 @@ def test_a_file_is_checked_on_the_command_line_with_reports_for_ci(world: World,
     against = commanded("contract", "check", folder / "type.yml", "--against", PIPELINES["type"].breaker, *data)
     assert against.returncode == 1
     assert commanded("contract", "check", folder / "type.yml", "--against", AGREED, *data).returncode == 0
+    unknown = commanded("contract", "check", folder / "type.yml", "--against", uuid(1 << 40), *data)
+    assert (unknown.returncode, unknown.stdout) == (3, "")
+    assert "No run" in unknown.stderr
 
 
 POLICIES = f"""

@@ -105,6 +105,11 @@ def test_jobs_pass_data_and_wait_for_each_other(views: ViewOpener) -> None:
     ]
 
 
+def test_of_too_many_jobs_some_that_hang_together_are_answered(views: ViewOpener) -> None:
+    found = ask(views, "jobs", {"granularity": "task", "limit": "3"})
+    assert (found["truncated"], len(found["nodes"]), len(found["dataFlow"]) + len(found["controlFlow"])) == (True, 3, 2)
+
+
 def test_jobs_around_one(views: ViewOpener) -> None:
     found = ask(views, "jobs", {"granularity": "task", "job": "weekly.publish"})
     assert {node["name"]: node["distance"] for node in found["nodes"]} == {

@@ -163,7 +163,7 @@ test('1,000,000 live messages', async () => {
   const context = await browser.newContext();
   const page = await context.newPage();
   let [streams, allowed] = [0, 0];
-  let [go, reached] = [() => {}, () => {}];
+  let [go, reached] = [(): void => undefined, (): void => undefined];
   await page.route('**/api/headwater/v1/live', async (route) => {
     if (streams === allowed) {
       reached(); // it asks for more, so it has heard these; nothing is on the way while memory is read

@@ -102,7 +102,7 @@ def test_only_what_changed_is_sent_and_what_is_gone_is_taken_back() -> None:
     )
     events = events_to_declare(declaration(text), stands, "", NOW)
     assert [problem for event in events for problem in validate_event(event) if problem.severity == "error"] == []
-    about = [event.get("job", event.get("dataset"))["name"] for event in events]
+    about = [(event.get("job") or event["dataset"])["name"] for event in events]
     assert about == ["contacts", "crm-sync", "api.delete_job", "declare/crm"]
     assert (events[1]["inputs"], events[1]["outputs"]) == ([], [])
     assert events[0]["dataset"]["facets"]["documentation"]["description"] == "x"

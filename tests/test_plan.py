@@ -132,6 +132,8 @@ def _said(finding: PlanFinding) -> str:
          {"rename column shop.dbo.customers#email to mail": EMAIL}),
         ("tsql", "EXEC sp_rename 'dbo.customers', 'clients'",
          {"rename table shop.dbo.customers to dbo.clients": f"{EMAIL}; Power BI: Customers"}),
+        ("tsql", "ALTER TABLE dbo.customers DROP COLUMN id\nGO\nALTER TABLE dbo.customers ADD id int\nGO 2", {}),
+        ("tsql", "ALTER SCHEMA archive TRANSFER dbo.crm", {"not understood: shop.dbo.crm": UNREAD}),
         ("tsql", "DROP VIEW dbo.crm", {"drop table shop.dbo.crm": UNREAD}),
         ("tsql", "SELECT id, name INTO #t FROM dbo.customers;"
                  " CREATE OR ALTER VIEW dbo.crm AS SELECT email AS contact FROM dbo.customers", {}),

@@ -96,7 +96,9 @@ class GivenDeclaration(NamedTuple):
     collection: str
 
 
-def _wanted(paths: Sequence[Path], *, prune: bool, powerbi: Any) -> list[GivenDeclaration]:
+def _wanted(
+    paths: Sequence[Path], *, prune: bool, powerbi: tuple[str | None, str | None] | None
+) -> list[GivenDeclaration]:
     """Return what is to stand, each with the collection that it comes with."""
     from headwater.declarations.declaration import resolved
     from headwater.declarations.declaration_file import read_declaration_file
@@ -105,7 +107,9 @@ def _wanted(paths: Sequence[Path], *, prune: bool, powerbi: Any) -> list[GivenDe
         from headwater.declarations.powerbi.powerbi_files import read_powerbi
 
         read = [(str(path), _read(path)) for each in paths for path in _files(each, (".json", ".csv"))]
-        return [GivenDeclaration(each, resolved(each, ""), "") for each in read_powerbi(read, *powerbi, warn)]
+        return [
+            GivenDeclaration(each, resolved(each, ""), "") for each in read_powerbi(read, powerbi[0], powerbi[1], warn)
+        ]
     if prune and not all(path.is_dir() for path in paths or [Path("/nowhere")]):
         raise WrongSetting(
             "--prune withdraws what is no longer in a folder. Name the folder: headwater declare FOLDER --prune"

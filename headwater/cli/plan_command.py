@@ -74,7 +74,7 @@ def plan(
     text = plan_markdown(findings)
     if markdown is not None and str(markdown) != "-":
         markdown.write_text(text, "utf-8")
-    counts = Counter(each.outcome for each in findings)
+    counts = Counter[str](each.outcome for each in findings)
     items = [{**each._asdict(), "columns": [column._asdict() for column in each.columns]} for each in findings]
     found = {"outcomes": counts, "items": items, "totalCount": len(items), "truncated": False}
     if str(markdown) == "-" and not as_json:

@@ -37,8 +37,14 @@ def take_at_rest(settings: Settings, bodies: Sequence[bytes]) -> None:
 
 def _append(settings: Settings, bodies: Sequence[bytes]) -> None:
     log = open_log(settings, existing_folder(settings), open_claims(settings))
-    with closing(log):
-        asyncio.run(log.append([Record(RecordKind.EVENT, body) for body in bodies], timeout_s=_TIMEOUT_S))
+
+    async def append() -> None:
+        try:
+            await log.append([Record(RecordKind.EVENT, body) for body in bodies], timeout_s=_TIMEOUT_S)
+        finally:
+            await log.aclose()
+
+    asyncio.run(append())
 
 
 def _parse(settings: Settings) -> None:

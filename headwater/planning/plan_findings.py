@@ -93,13 +93,18 @@ def _reached(
         each.name
         for each in contracts
         if each.promises(table.namespace, table.dataset, change.column)
-        or any(each.promises(*place) for place in columns)
+        or any(each.promises(to.namespace, to.dataset, to.column) for to in columns)
     ]
     if change.column is None:
         jobs |= {_job(job) for each in stops for job in each["jobs"]}
         jobs |= {_job(job) for each in own for job in each["also_read_by"]}
         columns += [AffectedColumn(to["namespace"], to["dataset"], None) for each in stops for to in each["onward"]]
-    told = {"columns": columns, "jobs": sorted(jobs), "consumers": sorted(consumers), "contracts": sorted({*held})}
+    told: dict[str, Any] = {
+        "columns": columns,
+        "jobs": sorted(jobs),
+        "consumers": sorted(consumers),
+        "contracts": sorted({*held}),
+    }
     if any(told.values()) and change.kind != "not_understood":
         note = "There is more than is listed." if reach["truncated"] else None
         return _finding(change, "breaks", **told, note=note)

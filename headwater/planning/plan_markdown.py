@@ -4,9 +4,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from headwater.planning.plan_findings import AffectedColumn, PlanFinding
+from headwater.planning.plan_findings import AffectedColumn, Outcome, PlanFinding
 
-_MARKS = {"breaks": "❌ breaks", "may break": "⚠️ may break", "safe": "✅ safe", "not known": "❔ not known"}
+_MARKS: dict[Outcome, str] = {
+    "breaks": "❌ breaks",
+    "may break": "⚠️ may break",
+    "safe": "✅ safe",
+    "not known": "❔ not known",
+}
 _SHOWN = 20
 _WORDS = {
     "drop_column": "drop column", "rename_column": "rename column", "retype_column": "change type of",

@@ -58,7 +58,7 @@ class _KnownTables:
     """The tables of a query by short names of ours, and the spelling of their columns."""
 
     def __init__(self) -> None:
-        self.mapping: dict[str, dict[str, str]] = {}
+        self.mapping: dict[str, object] = {}
         self.short: dict[str, str] = {}
         self.types: dict[tuple[str, str], str | None] = {}
         self.spelt: dict[str, str] = {}

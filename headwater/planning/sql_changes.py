@@ -21,6 +21,7 @@ _BARE_RENAME = re.compile(
     re.IGNORECASE,
 )
 _LISTED_DROP = re.compile(r"(\bDROP\s+)COLUMN(\s+)((?:`[^`]*`|\w+)(?:\s*,\s*(?:`[^`]*`|\w+))+)\s*$", re.IGNORECASE)
+_BATCH_END = re.compile(r"^[ \t]*GO[ \t]*\d*[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
 _CHANGES = {"ALTER", "CREATE", "DROP", "RENAME", "EXEC", "EXECUTE"}
 
 
@@ -29,6 +30,7 @@ def take_sql(text: str, dialect: str, schema: PlannedSchema, file: str) -> None:
     if len(text) > MAX_CHARACTERS:
         raise WrongSetting(f"{file} has {len(text):,} characters. Split it: {MAX_CHARACTERS:,} are taken at most.")
     logging.getLogger("sqlglot").setLevel(logging.ERROR)  # what it cannot read is said in the answer
+    text = _BATCH_END.sub(";", text) if dialect == "tsql" else text
     try:
         statements = sqlglot.parse(_BARE_RENAME.sub(r"\1COLUMN \2", text), read=dialect)
     except (SqlglotError, RecursionError) as error:
@@ -68,7 +70,7 @@ def _command(statement: exp.Command, dialect: str, schema: PlannedSchema) -> Non
     if isinstance(again, exp.Alter):
         _alter(again, dialect, schema)
         return
-    found = re.search(r"\b(?:TABLE|VIEW)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?([\w.`\"\[\]]+)", text, re.IGNORECASE)
+    found = re.search(r"\b(?:TABLE|VIEW|TRANSFER)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?([\w.`\"\[\]]+)", text, re.IGNORECASE)
     called = re.sub(r"[`\"\[\]]", "", found[1]) if found else ""
     if called or _begins(statement) == "RENAME":
         schema.not_understood(called, f"This statement is not understood: {' '.join(text.split())[:200]}")

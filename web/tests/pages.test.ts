@@ -18,14 +18,14 @@ test.each(Object.keys(PAGES))('%s is usable on a small screen and at 200 %%, and
   }
   await page.setViewportSize({ width: 1280, height: 900 });
   await settled(page);
-  if (page.url().includes('/lineage')) await drawn(page);
+  if (/\/lineage|\/job-graph/.test(page.url())) await drawn(page);
   expect(await page.title()).toContain('Headwater');
   expect(await barriers(page)).toEqual([]);
   await page.getByRole('button', { name: 'Use dark colours' }).click();
   expect(await contrasts(page)).toEqual([]);
   await page.setViewportSize({ width: 390, height: HEIGHT });
   await page.getByRole('button', { name: 'Pages' }).click();
-  await page.getByRole('button', { name: 'Admin' }).click();
+  await page.getByRole('button', { name: 'Admin', exact: true }).click();
   await page.getByRole('link', { name: 'Settings' }).click();
   await page.getByRole('heading', { name: 'Settings' }).waitFor();
 });

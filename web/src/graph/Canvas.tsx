@@ -188,7 +188,7 @@ function LineOfEdge({ data }: EdgeProps<LineEdge>) {
   const marks = [edge.control && 'control', edge.indirect && 'indirect', edge.masked && 'masked', edge.opaque && 'opaque', edge.change, chosen && 'chosen'];
   return (
     <>
-      <BaseEdge path={line.path} className={`line ${marks.filter(Boolean).join(' ')}`} strokeWidth={1.3 + Math.min(4, Math.log2(edge.many))} interactionWidth={12} />
+      <BaseEdge path={line.path} className={`line ${marks.filter(Boolean).join(' ')}`} style={{ strokeWidth: 1.3 + Math.min(4, Math.log2(edge.many)) }} interactionWidth={12} />
       {edgeWords(edge) && (
         <EdgeLabelRenderer>
           <span className={`line-label ${edge.change ?? ''}`} style={{ transform: `translate(-50%, -50%) translate(${line.label.x}px, ${line.label.y}px)` }}>

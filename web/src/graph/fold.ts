@@ -57,9 +57,10 @@ function withAlone(picture: Picture, pinned: ReadonlySet<string>): Picture {
   const joined = new Set(picture.edges.flatMap((edge) => [edge.from, edge.to]));
   const isAlone = (table: PictureTable) => !joined.has(table.id) && !table.subject && !table.inside;
   const members = picture.tables.filter((table) => isAlone(table) && !pinned.has(table.id)).map((table) => table.id);
-  const tables = picture.tables.map((table) => (isAlone(table) ? { ...table, alone: true } : table));
+  // of a picture that was cut nobody can tell: their edges may lead to what is not there
+  const tables = picture.truncated ? picture.tables : picture.tables.map((table) => (isAlone(table) ? { ...table, alone: true } : table));
   const marked = { ...picture, tables };
-  return members.length > ALONE ? gathered(marked, [{ id: 'stack:alone', kind: 'stack', members }]) : marked;
+  return members.length > ALONE ? gathered(marked, [{ id: picture.truncated ? 'stack:apart' : 'stack:alone', kind: 'stack', members }]) : marked;
 }
 
 /** Without an asked table: those with the same neighbours on both sides. */

@@ -10,7 +10,7 @@ import { edgeId, type Picture, type PictureEdge, type PictureTable } from './pic
 import { graphOf, WIDTH, type Box } from './shape';
 import { sight } from './sight';
 import { degreesOf, neighbours } from './ways';
-import { headingOf } from './words';
+import { headingOf, subtitleOf } from './words';
 
 const NOTHING = { pinned: new Set<string>(), between: [] };
 const BOXES = 170;
@@ -217,6 +217,8 @@ test('a table without an edge is marked, many of them are one stack', () => {
   expect(fold(few, NOTHING).tables.map((each) => each.alone ?? false)).toEqual([false, false, true]);
   const lonely = fold(picture(many(9).map((at) => table(`t${at}`)), []), NOTHING);
   expect(lonely.tables.map((each) => [each.kind, each.alone, each.members?.length])).toEqual([['stack', true, 9]]);
+  const cutOff = fold({ ...picture(many(9).map((at) => table(`t${at}`)), []), truncated: true }, NOTHING);
+  expect(cutOff.tables.map((each) => [each.kind, each.alone, subtitleOf(each)])).toEqual([['stack', false, 'no edge among what is drawn']]); // its edges may lead to what was left out
 });
 
 test('groups joined to most others are drawn by their heaviest edges, the others are kept for when one is chosen', () => {

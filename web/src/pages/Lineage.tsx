@@ -51,7 +51,7 @@ export function Lineage() {
       {whole?.truncated && <p className="state" role="status">There is more than is drawn: look less far, or fold groups.</p>}
       {folded > 0 && <p className="state" role="status">{count(folded)} of {count(whole?.tables.length ?? 0)} tables are folded, so that the others can be read.</p>}
       {weakIn(picture) > 0 && <p className="state" role="status">The heaviest edges of each group are drawn; choose a group for all of its own. {count(weakIn(picture))} are not drawn.</p>}
-      <div className="graph-and-panel">
+      {!(error && !picture) && <div className="graph-and-panel">
         <div className="graph" data-laid={picture?.tables.length ?? ''}>
           <GatheredContext value={ofMany}>
             {laid && picture && picture.tables.length > 0 && <Canvas key={view.about} laid={laid} opened={opened} chosen={chosen} acts={acts} about={view.about} />}
@@ -60,7 +60,7 @@ export function Lineage() {
           {!laid && !error && whole?.tables.length !== 0 && <Loading what={whole ? 'Laying out' : 'Asking'} />}
         </div>
         {chosen !== undefined && laid && <Chosen id={chosen} view={view} tables={laid.picture.tables} edges={laid.picture.edges} opened={opened} onFewer={openTable} onClose={() => choose(undefined)} />}
-      </div>
+      </div>}
       <Legend />
       {way && way.length > 0 && <WayList way={way} lens={view.lens} />}
       {whole && <DrawnList picture={whole} view={view} />}

@@ -17,7 +17,7 @@ import { isAround, shownColumns, type Box } from './shape';
 import { inSight, sight } from './sight';
 import { isTravel, nextBox } from './travel';
 import type { Laid } from './useLayout';
-import { neighbours } from './ways';
+import { degreesOf, neighbours } from './ways';
 import { headingOf } from './words';
 
 type LineEdge = Edge<{ edge: PictureEdge; line: Line; chosen: boolean }, 'line'>;
@@ -147,18 +147,15 @@ function focusSoon(found: () => HTMLElement | null | undefined, frames = 30): vo
 
 
 function nodesOf({ picture, places }: Laid, opened: ReadonlySet<string>, chosen: string | undefined): TableNode[] {
-  const beside = neighbours(picture);
-  const sizes = new Map(picture.tables.map((table) => [table.id, table.members?.length ?? 1]));
-  const many = (ids: ReadonlySet<string>) => [...ids].reduce((sum, id) => sum + (sizes.get(id) ?? 0), 0);
+  const [ins, outs] = degreesOf(picture);
   return picture.tables.flatMap((table) => {
     const box = places.get(table.id);
     if (!box) return [];
     const size = { width: box.width, height: box.height };
-    const [ins, outs] = [many(beside(table.id).ins), many(beside(table.id).outs)];
     return [{
       id: table.id, type: 'table', selectable: false, position: { x: box.x, y: box.y }, ...size, measured: size,
       handles: [handle('target', Position.Left, 0, box), handle('source', Position.Right, box.width, box)],
-      data: { table, open: opened.has(table.id), chosen: table.id === chosen, ins, outs },
+      data: { table, open: opened.has(table.id), chosen: table.id === chosen, ins: ins.get(table.id) ?? 0, outs: outs.get(table.id) ?? 0 },
     }]; // prettier-ignore
   });
 }

@@ -9,7 +9,7 @@ import { lineOf } from './line';
 import { edgeId, type Picture, type PictureEdge, type PictureTable } from './picture';
 import { graphOf, WIDTH, type Box } from './shape';
 import { sight } from './sight';
-import { neighbours } from './ways';
+import { degreesOf, neighbours } from './ways';
 import { headingOf, subtitleOf } from './words';
 
 const NOTHING = { pinned: new Set<string>(), between: [] };
@@ -187,6 +187,12 @@ test('what is folded says how many, and what is pinned is drawn', () => {
   expect(stacks([]).find((box) => box.kind === 'stack')?.members).toHaveLength(480);
   expect(stacks(['t499']).map((box) => box.id)).toContain('t499');
   expect(stacks([]).map((box) => box.id)).not.toContain('t499');
+});
+
+test('a box says how many tables lead out of it, not what lies behind them in a stack', () => {
+  const of = (name: string) => degreesOf(fold(CASES[name] ?? picture([], []), NOTHING))[1];
+  expect(of('500 consumers').get('asked')).toBe(500);
+  expect(new Set(of('2,000 tables in a tree').values())).toEqual(new Set([3]));
 });
 
 test('a row of tables is one step that says how many, and opens', () => {

@@ -25,6 +25,22 @@ export function neighbours({ edges }: Picture): Neighbours {
   return (id) => found.get(id) ?? NONE;
 }
 
+/** How many tables lead into each box, and out of it: of a stack those that an edge leads to, not what lies behind them. */
+export function degreesOf({ tables, edges }: Picture): [ins: Map<string, number>, outs: Map<string, number>] {
+  const sizes = new Map(tables.map((table) => [table.id, table.members?.length ?? 1]));
+  const between = new Map<string, { from: string; to: string; many: number }>();
+  for (const { from, to, many } of edges) {
+    const pair = JSON.stringify([from, to]);
+    if (from !== to) between.set(pair, { from, to, many: (between.get(pair)?.many ?? 0) + many });
+  }
+  const [ins, outs] = [new Map<string, number>(), new Map<string, number>()];
+  for (const { from, to, many } of between.values()) {
+    outs.set(from, (outs.get(from) ?? 0) + Math.min(many, sizes.get(to) ?? 0));
+    ins.set(to, (ins.get(to) ?? 0) + Math.min(many, sizes.get(from) ?? 0));
+  }
+  return [ins, outs];
+}
+
 /** All on any way from one to the other, in whichever direction there is one, without the two. */
 export function between(beside: Neighbours, one: string, other: string): string[] {
   for (const [from, to] of [[one, other], [other, one]] as const) {

@@ -95,7 +95,10 @@ class Shelf:
         table.append_once("out", table.prepare(rows), 24)
         folder = self.world.folder
         file = KeyFile(PrivateText(folder / "keys.json"), PrivateText(folder / "used.json"), look_every_s=0.0)
-        fixed = [Key.model_validate({"name": name, "key": f"{name} in clear {at}"}) for at, name in enumerate(("ci", "ci", "spark"))]
+        roles = (("ci", "read"), ("ci", "write"), ("spark", "write"))
+        fixed = [
+            Key.model_validate({"name": name, "key": f"{name} {role} key", "roles": [role]}) for name, role in roles
+        ]
         desk = KeyDesk(file, fixed)
         for number in range(9):
             desk.add(ADMIN, WantedKey(f"key {number // 2}", ["read"]))

@@ -40,8 +40,8 @@ Named = tuple[str, str]
 def pipelines() -> Iterator[dict[str, Any]]:
     """Yield DAGs, their tasks, an application in each, and statements, each of which writes a table of the last."""
     tasks = DAGS * TASKS
-    for dag in range(DAGS):
-        yield _event(("airflow", f"dag_{dag}"), "DAG", None, [], None)
+    for number in range(DAGS):
+        yield _event(("airflow", f"dag_{number}"), "DAG", None, [], None)
     for task in range(tasks):
         dag = ("airflow", f"dag_{task // TASKS}")
         of = ("airflow", f"{dag[1]}.task_{task % TASKS}")
@@ -62,7 +62,7 @@ def hub() -> Iterator[dict[str, Any]]:
 
 def run() -> list[Figure]:
     """Ask both worlds."""
-    found = []
+    found: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder:
         views = _indexed(Path(folder) / "pipelines", [*pipelines()])
         for granularity in get_args(Granularity):

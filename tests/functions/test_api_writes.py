@@ -54,7 +54,8 @@ def test_changes_are_events_of_who_made_them_and_show_once_the_index_has_them(ap
     assert (tagged.status, tagged.json()) == (200, {"name": "gold", "description": "the best"})
     assert tagged.headers["headwater-index"] == "waits", "the parser's trigger has not fired: answered after 2 s"
     table = f"namespaces/{quote('s3://lake', safe='')}/datasets/orders"
-    made = change(app, "PUT", table, b'{"type": "DB_TABLE", "physicalName": "orders", "sourceName": "s3"}', "loader-key")
+    told = b'{"type": "DB_TABLE", "physicalName": "orders", "sourceName": "s3"}'
+    made = change(app, "PUT", table, told, "loader-key")
     assert (made.status, made.json()["name"]) == (200, "orders")
     assert world.reader().tail() == before + 2, "by the same writer of the log that the receiver's trigger has"
 

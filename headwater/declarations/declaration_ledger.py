@@ -73,7 +73,7 @@ def standing(facets: Iterable[Any]) -> dict[str, StandingDeclaration]:
 
 
 def check_apart(wanted: Sequence[Declaration], known: dict[str, StandingDeclaration]) -> None:
-    """Raise WrongSetting where two declarations are of one name, or speak of one job: the later would take its place."""
+    """Raise WrongSetting where two declarations are of one name, or of one job: the later would take its place."""
     holders: dict[Name, str] = {}
     names: set[str] = set()
     for each in wanted:

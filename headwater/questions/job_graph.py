@@ -111,7 +111,7 @@ def _flows(passing: _Passing, place: Mapping[Name, int], asked: Name | None) -> 
     """Return what passes between jobs that are shown: pair by pair, or by a dataset where its pairs are too many."""
     found: defaultdict[tuple[int, int], list[Name]] = defaultdict(list)
     hubs = []
-    middle = None if asked is None else place.get(asked)
+    middle = -1 if asked is None else place.get(asked, -1)
     for dataset in sorted(passing.writers):
         writers, readers = (
             sorted(place[job] for job in side.get(dataset, ()) if job in place)

@@ -88,7 +88,7 @@ def declare(
         return _show("Would be" if dry_run else "Declared", rows, as_json, events=len(events))
 
 
-class Wanted(NamedTuple):
+class GivenDeclaration(NamedTuple):
     """What is to stand: as it is said, whole, and of which folder it comes."""
 
     said: "DeclarationFile"
@@ -96,7 +96,7 @@ class Wanted(NamedTuple):
     collection: str
 
 
-def _wanted(paths: Sequence[Path], *, prune: bool, powerbi: Any) -> list[Wanted]:
+def _wanted(paths: Sequence[Path], *, prune: bool, powerbi: Any) -> list[GivenDeclaration]:
     """Return what is to stand, each with the collection that it comes with."""
     from headwater.declarations.declaration import resolved
     from headwater.declarations.declaration_file import read_declaration_file
@@ -105,7 +105,7 @@ def _wanted(paths: Sequence[Path], *, prune: bool, powerbi: Any) -> list[Wanted]
         from headwater.declarations.powerbi.powerbi_files import read_powerbi
 
         read = [(str(path), _read(path)) for each in paths for path in _files(each, (".json", ".csv"))]
-        return [Wanted(each, resolved(each, ""), "") for each in read_powerbi(read, *powerbi, warn)]
+        return [GivenDeclaration(each, resolved(each, ""), "") for each in read_powerbi(read, *powerbi, warn)]
     if prune and not all(path.is_dir() for path in paths or [Path("/nowhere")]):
         raise WrongSetting(
             "--prune withdraws what is no longer in a folder. Name the folder: headwater declare FOLDER --prune"
@@ -115,7 +115,7 @@ def _wanted(paths: Sequence[Path], *, prune: bool, powerbi: Any) -> list[Wanted]
         collection = path.resolve().name if path.is_dir() else ""
         for file in _files(path, (".yml", ".yaml")):
             said = read_declaration_file(_read(file), str(file))
-            found.append(Wanted(said, resolved(said, file.stem), collection))
+            found.append(GivenDeclaration(said, resolved(said, file.stem), collection))
     return found
 
 
@@ -133,7 +133,7 @@ def _read(path: Path) -> bytes:
 
 
 def _gone(
-    known: "dict[str, StandingDeclaration]", names: Sequence[str], wanted: Sequence[Wanted], folders: set[str]
+    known: "dict[str, StandingDeclaration]", names: Sequence[str], wanted: Sequence[GivenDeclaration], folders: set[str]
 ) -> "list[StandingDeclaration]":
     """Return what is to be withdrawn: by name, and what came from these folders and is not in them."""
     unknown = [name for name in names if name not in known]
@@ -187,7 +187,7 @@ def _until_seen(age_s: Callable[[], float]) -> None:
         time.sleep(_LOOK_AGAIN_S)
 
 
-def _write(folder: Path, wanted: Sequence[Wanted], as_json: bool) -> None:
+def _write(folder: Path, wanted: Sequence[GivenDeclaration], as_json: bool) -> None:
     """Write declarations as files, which then are yours to correct and to keep."""
     import yaml
 

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import NamedTuple
 
 from headwater.errors import NotKnown
@@ -68,6 +69,8 @@ def job_graph(
 ) -> JobGraph:
     """Answer jobs, the datasets that pass between them, and which waits for which.
 
+    Of more than the bound those that hang together: a cut by name would leave jobs without any flow.
+
     Raises NotKnown for a job that nobody knows, WrongQuestion where several may be meant.
     """
     jobs = {group.job for number, (group, _) in snapshot.graph.sets.items() if counted.says(number)}
@@ -85,7 +88,8 @@ def job_graph(
     if bounds.job is not None:
         start = known.fold(_find(snapshot, every | jobs, known, *bounds.job))
         far = _around(start, passing, waits, bounds)
-    shown = sorted(far or every, key=lambda job: (abs(far.get(job, 0)), -stands_for[job], job))[: bounds.limit]
+    kept = islice(_together(far or every, passing, waits, far), bounds.limit)
+    shown = sorted(kept, key=lambda job: (abs(far.get(job, 0)), -stands_for[job], job))
     place = {job: at for at, job in enumerate(shown)}
     nodes = [
         JobNode(*snapshot.job(job).parts, level_of.get(job, "statement"), stands_for[job], far.get(job))
@@ -105,6 +109,40 @@ def job_graph(
         len(far or every),
         cut or len(shown) < len(far or every),
     )
+
+
+def _together(
+    jobs: Iterable[Name], passing: _Passing, waits: Iterable[Pair], far: Mapping[Name, int]
+) -> Iterator[Name]:  # fmt: skip
+    """Yield jobs, the nearest first, else from the one with most flows on to what these lead to or come from."""
+    beside: defaultdict[Name, set[Name]] = defaultdict(set)
+    for before, behind in waits:
+        beside[before].add(behind)
+        beside[behind].add(before)
+    sides = (passing.written, passing.readers), (passing.read, passing.writers)
+
+    def weight(job: Name) -> tuple[int, int, Name]:
+        flows = sum(len(others.get(each, ())) for own, others in sides for each in own.get(job, ()))
+        return abs(far.get(job, 0)), -flows - len(beside.get(job, ())), job
+
+    if far:
+        yield from sorted(jobs, key=weight)
+        return
+    seen, gone_through = set[Name](), (set[Name](), set[Name]())
+    for start in sorted(jobs, key=weight):
+        todo = deque([start])
+        while todo:
+            job = todo.popleft()
+            if job in seen:
+                continue
+            seen.add(job)
+            yield job
+            found = set(beside.get(job, ()))
+            for (own, others), gone in zip(sides, gone_through, strict=True):
+                fresh = own.get(job, set()) - gone
+                gone |= fresh
+                found.update(*(others.get(dataset, ()) for dataset in fresh))
+            todo.extend(sorted(found - seen, key=weight))
 
 
 def _flows(passing: _Passing, place: Mapping[Name, int], asked: Name | None) -> tuple[list[DataFlow], list[DataHub]]:

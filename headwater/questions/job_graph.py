@@ -140,7 +140,7 @@ def _together(
             found = set(beside.get(job, ()))
             for (own, others), gone in zip(sides, gone_through, strict=True):
                 fresh = own.get(job, set()) - gone
-                gone |= fresh
+                gone.update(fresh)
                 found.update(*(others.get(dataset, ()) for dataset in fresh))
             todo.extend(sorted(found - seen, key=weight))
 

@@ -1,4 +1,4 @@
-"""What `health` costs: 20,000 tables with 12 daily writes each, and a job with a long history; CPU seconds.
+"""What `health` and kept lists cost: 20,000 tables of 12 daily writes, and a job with a long history; CPU seconds.
 
 python -m bench.health [TABLES [RUNS]]
 """
@@ -11,17 +11,19 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 from headwater.events.position import Source
-from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.home import IndexHome
+from headwater.index.reading.view_opener import ViewOpener
+from headwater.index.rules_files import RulesFiles
 from headwater.index.writing.indexer import Indexer
 from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.time.as_of import View
-from headwater.lineage.time.snapshot import as_said
+from headwater.lineage.time.as_of import AsOf
+from headwater.questions import declared
 from headwater.questions.health_lists import health_of_dataset, health_of_job, health_of_shown, unhealthy
 from headwater.questions.subjects import Subject
 
@@ -32,8 +34,9 @@ _WRITES, _DAY, _MINUTE, _START, _LATE = 12, 86_400, 60, 1_780_000_000, 50
 def main(tables: int = 20_000, runs: int = 200_000) -> None:
     """Build the index, then ask."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "index.sqlite"
-        indexer = Indexer(path, default_rules())
+        home, rules = IndexHome(Path(folder)), default_rules()
+        home.switch(home.path_for(rules))
+        indexer = Indexer(home.path_for(rules), rules)
         done = 1
         events = _events(tables, runs)
         while some := list(islice(events, 5_000)):
@@ -42,12 +45,46 @@ def main(tables: int = 20_000, runs: int = 200_000) -> None:
             read = partial(_bodies, bodies)
             indexer.add(Source("local", "1", "0"), done + len(some), batch, read)
             done += len(some)
-        indexer.close()
-        live = LiveGraph(path, as_said)
-        here = View(live, live.counted(), UserRules(default_rules()))
+        views = ViewOpener(home, RulesFiles(Path(folder)))
         now_us = (_START + _WRITES * _DAY) * 1_000_000
+        _lists(views, now_us, "from nothing")
+        for _ in range(2):
+            bodies = {done + at: json.dumps(event) for at, event in enumerate(_news(done, tables))}
+            batch = [BronzeEvent(f"{number:032x}", 2 * 10**15 + number, number, None) for number in bodies]
+            indexer.add(Source("local", "1", "0"), done + len(bodies), batch, partial(_bodies, bodies))
+            done += len(bodies)
+            _lists(views, now_us, f"after {len(bodies)} new events")
+        indexer.close()
+        _one_by_one(views, now_us, runs)
+
+
+def _lists(views: ViewOpener, now_us: int, when: str) -> None:
+    """Ask the lists that are kept from question to question, once each, and for a second page."""
+    sources, since = SimpleNamespace(open_views=views), _time(_START - 1)
+    for question, asked in ((declared.changes, {"from": since}), (declared.datasets, {})):
+        page = {**asked, "limit": "100"}
+        first = _cost(f"{question.path} {when}", partial(question.ask, sources, page))
+        _cost("  page 2", partial(question.ask, sources, {**page, "cursor": first.next}))
+    _cost(f"all that is not well {when}", lambda: unhealthy(views, now_us, None, 1_000))
+    _cost("  again", lambda: unhealthy(views, now_us, None, 1_000))
+
+
+def _cost(what: str, ask: Callable[[], Any]) -> Any:
+    began = time.process_time()
+    found = ask()
+    print(f"{what}: {time.process_time() - began:.4f} s, {found.totalCount:,} items")
+    return found
+
+
+def _news(done: int, tables: int) -> Iterator[dict[str, Any]]:
+    for table in range(0, tables, max(1, tables // 100)):
+        at = _START + _WRITES * _DAY - 60
+        yield _event(10**7 + done + table, at, f"load_{table}", f"t{table:06d}", [f"t{table // 3:06d}"])
+
+
+def _one_by_one(views: ViewOpener, now_us: int, runs: int) -> None:
+    with views.catalog(AsOf()) as (here, live):
         shown = tuple(json.dumps(["dataset", "s3://bench", f"t{number:06d}"]) for number in range(100))
-        _measure("all that is not well", lambda: unhealthy(here, live, now_us, None, 1_000))
         _measure("one dataset", lambda: health_of_dataset(here, live, Subject("s3://bench", "t000123"), now_us, 100))
         _measure("100 that are drawn", lambda: health_of_shown(here, live, shown, now_us))
         _measure(f"a job of {runs:,} runs", lambda: health_of_job(here, live, ("b", "often"), now_us, 100))
@@ -84,7 +121,7 @@ def _events(tables: int, runs: int) -> Iterator[dict[str, Any]]:
 
 def _event(number: int, at: int, job: str, output: str, reads: Iterable[str]) -> dict[str, Any]:
     return {
-        "eventTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at)),
+        "eventTime": _time(at),
         "eventType": "COMPLETE",
         "producer": "https://example.org/bench",
         "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
@@ -93,6 +130,10 @@ def _event(number: int, at: int, job: str, output: str, reads: Iterable[str]) ->
         "inputs": [{"namespace": "s3://bench", "name": name} for name in reads],
         "outputs": [{"namespace": "s3://bench", "name": output}],
     }
+
+
+def _time(at: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
 
 
 if __name__ == "__main__":

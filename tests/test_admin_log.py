@@ -1,9 +1,14 @@
 """Who did what: acts are written to the lake and asked for; a secret in their words is not."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from headwater.lake.admin_log import Actor, admin_rows, open_admin_log, record_admin
+import pytest
+from deltalake import DeltaTable
+
+from headwater.errors import HeadwaterError
+from headwater.lake.admin_log import Actor, AdminRecorder, admin_rows, open_admin_log, record_admin
 from headwater.paging import ListPage
 
 
@@ -45,3 +50,30 @@ def test_many_at_once_lose_nothing(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert admin_rows(open_admin_log(str(tmp_path)), ListPage()).total == 13
+
+
+def test_acts_that_come_together_are_one_commit_and_each_is_written_when_it_returns(tmp_path: Path) -> None:
+    table = open_admin_log(str(tmp_path))
+    recorder, acts = AdminRecorder(table), 40
+
+    def act(number: int) -> bool:
+        recorder.record(Actor("mary"), "tag", str(number), "done", "")
+        return str(number) in {row["subject"] for row in admin_rows(open_admin_log(str(tmp_path)), ListPage()).rows}
+
+    with ThreadPoolExecutor(acts) as threads:
+        assert all(threads.map(act, range(acts)))
+    assert admin_rows(table, ListPage()).total == acts
+    assert DeltaTable(table.uri).version() < acts / 2
+
+
+def test_a_lake_that_is_away_is_told_to_each_who_acts(tmp_path: Path) -> None:
+    (tmp_path / "admin").write_text("no folder")
+    recorder = AdminRecorder(open_admin_log(str(tmp_path)))
+
+    def act(number: int) -> str:
+        with pytest.raises(HeadwaterError) as refused:
+            recorder.record(Actor("mary"), "tag", str(number), "done", "")
+        return str(refused.value)
+
+    with ThreadPoolExecutor(4) as threads:
+        assert all(threads.map(act, range(4)))

@@ -18,6 +18,7 @@ from headwater.lineage.time.as_of import AsOf
 from tests import grain
 from tests.asking import ask
 from tests.few_of_many import few_of
+from tests.reference.small_events import run, x_from
 from tests.reference.world_events import deliver, uuid
 from tests.test_index_reference import indexed
 
@@ -128,6 +129,32 @@ def test_a_job_that_runs_without_a_dataset_is_a_node_without_edges(views: ViewOp
         [],
         [],
     )
+
+
+def test_a_dataset_of_many_writers_and_readers_is_a_hub_and_the_answer_stays_linear() -> None:
+    hub, many = (grain.LAKE, "hub"), 40
+    outputs = {number: (grain.LAKE, f"t{number}") for number in range(many, 2 * many)}
+    events = [
+        *(run(number, 0, x_from((grain.LAKE, f"s{number}"), hub), job=f"w{number}") for number in range(1, many)),
+        *(run(number, 1, x_from(hub, output), job=f"r{number}") for number, output in outputs.items()),
+        run(2 * many, 1, x_from(hub, hub), job="both"),
+    ]
+    with indexed(deliver(events), Random(1)) as views:
+        found = ask(views, "jobs", {"granularity": "statement", "limit": "2000"})
+        names = [node["name"] for node in found["nodes"]]
+        (only,) = found["hubs"]
+        assert (only["dataset"], found["dataFlow"]) == ("hub", [])
+        assert {names[at] for at in only["writers"]} == {*(f"w{number}" for number in range(1, many)), "both"}
+        assert {names[at] for at in only["readers"]} == {*(f"r{number}" for number in range(many, 2 * many)), "both"}
+        one = ask(views, "jobs", {"granularity": "statement", "limit": "2000", "job": "w3"})
+        names = [node["name"] for node in one["nodes"]]
+        assert {node["distance"] for node in one["nodes"]} == {0, 1}
+        fed = [names[each["to"]] for each in one["dataFlow"] if names[each["from"]] == "w3"]
+        assert sorted(fed) == sorted(set(names) - {"w3"})
+        assert one["totalCount"] == many + 2
+        around = ask(views, "jobs", {"granularity": "statement", "limit": "2000", "job": "both"})
+        assert len(around["dataFlow"]) == 2 * many - 1, "those of the job that is asked for, one by one"
+        assert around["hubs"]
 
 
 def marquez(views: ViewOpener, node: str, **asked: str) -> dict[str, Any]:

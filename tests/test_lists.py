@@ -11,13 +11,19 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 
-from headwater.api import api_routes
+from headwater.access import Caller, Key
+from headwater.api import api_routes, identity_routes, sink_routes
 from headwater.errors import WrongQuestion
+from headwater.identity.key_desk import KeyDesk, WantedKey
+from headwater.identity.key_file import KeyFile
+from headwater.identity.private_text import PrivateText
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.paging import ListPage, RowOrder
 from headwater.questions import declared
 from headwater.questions.declaring import Question
 from headwater.runtime.indexes import open_view_opener
+from headwater.runtime.sink_opening import open_ledger, open_sink_desk
+from headwater.tables import SINK_FAILURES
 from tests.hostile_names import NAMES, NAMESPACE, copies
 from tests.parsing import World
 from tests.reference.small_events import CLEAR, made
@@ -25,6 +31,7 @@ from tests.reference.world_events import Json, facet, run_event, source, uuid
 
 JOBS, RUNS = 23, 4
 LAKE = "s3://lists"
+ADMIN = Caller("boss", frozenset({"admin"}))
 SPARK = {"processingType": "BATCH", "integration": "SPARK"}
 BEGAN = datetime(2026, 3, 1, tzinfo=UTC)
 LISTS: dict[str, tuple[Question, dict[str, str], tuple[str, ...]]] = {
@@ -44,6 +51,9 @@ LISTS: dict[str, tuple[Question, dict[str, str], tuple[str, ...]]] = {
     "timeline": (declared.timeline, {"dataset": "t3"}, ("time", "change", "job", "from", "to")),
     "events": (api_routes.events, {}, (
         "received_at", "event_time", "event_type", "job_name", "job_namespace", "run_id", "producer")),
+    "failures": (sink_routes.failures, {"sink": "out"}, (
+        "received_at", "failed_at", "event_id", "run_id", "reason", "attempts")),
+    "keys": (identity_routes.keys, {}, ("name", "id", "made", "made_by", "expires", "last_used", "kept")),
 }  # fmt: skip
 
 
@@ -69,6 +79,30 @@ class Shelf:
     def __init__(self, world: World) -> None:
         self.world = world
         self.open_views: ViewOpener = open_view_opener(world.settings, world.folder)
+        (world.folder / "sinks.yml").write_text("version: 1\nsinks: {out: {type: file, folder: /tmp/out}}\n")
+        self.sinks = open_sink_desk(world.settings, world.folder)
+        self.keys = self._desk()
+
+    def _desk(self) -> KeyDesk:
+        """Give the sink dead letters, twice where a crash wrote them again, and make keys, some in the settings."""
+        ledger, rows = open_ledger(self.world.settings), []
+        ledger.create()
+        for number in range(24):
+            place = ("out", "local", "1", str(number % 2), number // 2, 10**15 + number // 5)
+            rows += [(number, (*place, f"{number:032x}", None, f"status {number % 3}", number % 4, 10**15 + at))
+                     for at in range(1 + (number == 7))]  # fmt: skip
+        table = ledger.tables[SINK_FAILURES.name]
+        table.append_once("out", table.prepare(rows), 24)
+        folder = self.world.folder
+        file = KeyFile(PrivateText(folder / "keys.json"), PrivateText(folder / "used.json"), look_every_s=0.0)
+        roles = (("ci", "read"), ("ci", "write"), ("spark", "write"))
+        fixed = [
+            Key.model_validate({"name": name, "key": f"{name} {role} key", "roles": [role]}) for name, role in roles
+        ]
+        desk = KeyDesk(file, fixed)
+        for number in range(9):
+            desk.add(ADMIN, WantedKey(f"key {number // 2}", ["read"]))
+        return desk
 
     def store(self, bodies: Sequence[bytes]) -> None:
         self.world.append(*bodies)
@@ -79,8 +113,11 @@ class Shelf:
         self.open_views = open_view_opener(self.world.settings, self.world.folder)
 
     def ask(self, question: Question, **asked: Any) -> Any:
-        sources = SimpleNamespace(open_views=self.open_views, bronze=self.world.bronze)
-        return to_builtins(question.ask(sources, {name: str(value) for name, value in asked.items() if value}))
+        sources = SimpleNamespace(
+            open_views=self.open_views, bronze=self.world.bronze, sinks=self.sinks, keys=self.keys, caller=ADMIN
+        )
+        path = {name: asked.pop(name) for name in ("sink",) if name in asked}
+        return to_builtins(question.ask(sources, {name: str(value) for name, value in asked.items() if value}, **path))
 
     def pages(self, question: Question, **asked: Any) -> Iterator[Any]:
         cursor = ""

@@ -150,7 +150,7 @@ def test_system_tables_are_left_out_and_counted_but_never_of_a_verdict() -> None
     with indexed(deliver(SYSTEM_EVENTS), Random(1)) as views:
         for question, asked, left_out in (
             ("graph", {"groups": "none"}, 2), ("around", {"dataset": "table"}, 2), ("coverage", {}, 2),
-            ("unused", {}, 2),
+            ("unused", {}, 2), ("datasets", {}, 2), ("datasets", {"namespace": CATALOG[0], "limit": "1"}, 1),
         ):  # fmt: skip
             hidden, every = ask(views, question, asked), ask(views, question, {**asked, "system": "true"})
             assert (hidden["hidden"], every["hidden"]) == (left_out, 0), question

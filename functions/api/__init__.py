@@ -12,7 +12,7 @@ def blueprint(settings: Settings) -> func.Blueprint:
     middleware = func.AsgiMiddleware(Instance(settings))
 
     @bp.function_name("api")
-    @bp.route("{*route}", methods=["GET", "HEAD", "POST"], auth_level=func.AuthLevel.ANONYMOUS)
+    @bp.route("{*route}", methods=["GET", "HEAD", "POST", "PUT", "DELETE"], auth_level=func.AuthLevel.ANONYMOUS)
     async def read(req: func.HttpRequest, context: func.Context) -> func.HttpResponse:
         answer: func.HttpResponse = await middleware.handle_async(req, context)
         return answer

@@ -1,12 +1,20 @@
-"""API and dashboard of one instance: its index lies on the instance's own disk, built from bronze by a thread."""
+"""API and dashboard of one instance, over an index on its own disk that a thread builds from bronze.
 
+A change is an event in the log, appended as the receiver of this app appends one.
+"""
+
+import asyncio
 import logging
 import threading
+from collections.abc import Mapping
 from functools import partial
 
 from starlette.types import Receive, Scope, Send
 
 from functions import open_readers
+from functions.receiver.intake import intake_of
+from headwater.api.index_news import IndexNews
+from headwater.api.marquez.marquez_writing import Writing
 from headwater.errors import HeadwaterError
 from headwater.runtime.folders import prepare_folder
 from headwater.runtime.indexes import keep_index
@@ -23,19 +31,36 @@ class Instance:
         """Open nothing that answers over the network yet."""
         self._settings = settings
         self._folder = prepare_folder(settings)
-        self._app = ReadSide(settings, self._folder, partial(open_readers, settings, self._folder)).app()
+        side = ReadSide(settings, self._folder, partial(open_readers, settings, self._folder))
+        self._news = IndexNews(side.freshness)
+        self._app = side.app(writing=Writing(self._post, self._news))
         self._index: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, and see to it that the index is being kept."""
+        self._loop = asyncio.get_running_loop()
         if self._index is None or not self._index.is_alive():
             self._index = threading.Thread(target=self._keep_index, name="index", daemon=True)
             self._index.start()
         await self._app(scope, receive, send)
 
+    async def _post(self, body: bytes, headers: Mapping[str, str], query: str) -> tuple[int, bytes]:
+        """Append an event that a change comes to; the first one connects to the log, which others only read."""
+        try:
+            intake = intake_of(self._settings)
+        except HeadwaterError as error:
+            return 503, str(error).encode()
+        return await intake.post(body, headers, query)
+
+    def _tell(self) -> None:
+        """Wake who waits for the index: in the loop that requests come in, from the thread that keeps it."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._news.tell)
+
     def _keep_index(self) -> None:
         """Follow bronze as long as the process lives; of several processes of an instance one does."""
         try:
-            keep_index(self._settings, self._folder, threading.Event())
+            keep_index(self._settings, self._folder, threading.Event(), tell=self._tell)
         except HeadwaterError as error:
             log.critical("The index is not kept: %s", error)

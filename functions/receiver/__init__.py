@@ -2,7 +2,7 @@
 
 import azure.functions as func
 
-from functions.receiver.intake import Intake
+from functions.receiver.intake import intake_of
 from headwater.settings import Settings
 
 ANONYMOUS = func.AuthLevel.ANONYMOUS
@@ -11,7 +11,7 @@ ANONYMOUS = func.AuthLevel.ANONYMOUS
 def blueprint(settings: Settings) -> func.Blueprint:
     """Build the triggers; the first request connects to the log."""
     bp = func.Blueprint()
-    intake = Intake(settings)
+    intake = intake_of(settings)
 
     @bp.function_name("lineage")
     @bp.route("api/v1/lineage", auth_level=ANONYMOUS)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import cached_property
 from urllib.parse import urlsplit
 
@@ -28,6 +28,16 @@ _FAULT = Refusal(
 )
 
 
+_OPENED: dict[int, "Intake"] = {}
+
+
+def intake_of(settings: Settings) -> "Intake":
+    """Return the one receiver of an app's worker process, whichever of its triggers asks first; raises as `Intake`."""
+    if id(settings) not in _OPENED:
+        _OPENED[id(settings)] = Intake(settings)
+    return _OPENED[id(settings)]
+
+
 class Intake:
     """The one receiver of a worker process."""
 
@@ -46,6 +56,15 @@ class Intake:
     async def batch(self, req: func.HttpRequest) -> func.HttpResponse:
         """Take a JSON array of events."""
         return await self._answer(req, Receiver.batch)
+
+    async def post(self, body: bytes, headers: Mapping[str, str], query: str) -> tuple[int, bytes]:
+        """Take an event that the reading API makes of a change, with the credentials of who asked for it."""
+        try:
+            answer = await self._receiver.one(Request("POST", headers, query, body))
+        except Exception:
+            log.exception("A change could not be appended: nothing of it was acknowledged. Report this.")
+            answer = _FAULT.answer()
+        return answer.status, answer.body
 
     async def live(self) -> func.HttpResponse:
         """Answer that this process runs."""

@@ -1,6 +1,7 @@
 """What is asked and ordered of keys, and who changed what, declared as questions are."""
 
-from typing import Annotated, Literal, Protocol
+from functools import partial
+from typing import Annotated, Any, Literal, Protocol
 
 import msgspec
 
@@ -9,6 +10,7 @@ from headwater.api.shapes import identity_shapes as shapes
 from headwater.identity.key_desk import KeyDesk, WantedKey
 from headwater.lake.admin_log import admin_rows
 from headwater.lake.delta_table import LakeTable
+from headwater.paging import ListPage, RowOrder
 from headwater.questions import parameters as p
 from headwater.questions.composed import NewestPage
 from headwater.questions.declaring import Help, question
@@ -41,11 +43,23 @@ Over = Annotated[
 Lasts = Annotated[str | None, Help("How long it is valid, such as 90d, or never.", longest=20)]
 
 
+_SORTED = ("name", "id", "made", "made_by", "expires", "last_used", "kept")
+_KEYS = RowOrder[tuple[int, dict[str, Any]]](
+    "keys",
+    {name: partial(lambda member, row: row[1][member], name) for name in _SORTED},
+    "name",
+    lambda row: (row[1]["id"], row[0]),  # those of the settings have no id, and stand last
+    ties=2,
+    texts=lambda row: (row[1]["name"], row[1]["made_by"], *row[1]["roles"], *row[1]["namespaces"]),
+)
+
+
 @question("keys", called="list")
-def keys(sources: IdentitySources) -> shapes.KeysAnswer:
+def keys(sources: IdentitySources, *, page: ListPage) -> shapes.KeysAnswer:
     """List keys, when they end and when they were used last; others than admins see their own."""
-    items = [{**key} for key in sources.keys.listed(sources.caller)]
-    return msgspec.convert({"items": items}, shapes.KeysAnswer)
+    found = sources.keys.listed(sources.caller)
+    cut = _KEYS.cut(enumerate(found, -len(found)), page)
+    return msgspec.convert({"items": [key for _, key in cut.rows], **cut.told}, shapes.KeysAnswer)
 
 
 @question("keys/add", called="add", method="POST")
@@ -59,9 +73,9 @@ def add_key(
 
 
 @question("keys/{which}/revoke", called="revoke", method="POST")
-def revoke_key(sources: IdentitySources, *, which: IdOrName) -> shapes.KeysAnswer:
+def revoke_key(sources: IdentitySources, *, which: IdOrName) -> shapes.KeysRevoked:
     """Take keys back, from the next second on; others than admins their own."""
-    return msgspec.convert({"items": sources.keys.revoke(sources.caller, which)}, shapes.KeysAnswer)
+    return msgspec.convert({"items": sources.keys.revoke(sources.caller, which)}, shapes.KeysRevoked)
 
 
 @question("admin-log", reads_lake=True, role="admin")

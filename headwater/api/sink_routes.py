@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 import msgspec
 
 from headwater.api.shapes import sink_shapes
+from headwater.paging import ListPage
 from headwater.questions import parameters as p
 from headwater.questions.declaring import Help, question
 from headwater.questions.moments import Microseconds
@@ -25,7 +26,6 @@ Name = Annotated[str, Help("Name of the sink in sinks.yml.")]
 Place = Annotated[str, Help("`start`, `now`, a time (ISO 8601), or PARTITION:SEQUENCE.")]
 EventOrRun = Annotated[str, Help("Id of an event, or of a run.")]
 Until = Annotated[Microseconds | None, Help("Only what was received before this.")]
-Oldest = Annotated[int, Help("At most so many, oldest first.", most=1_000)]
 SentAgain = Annotated[int, Help("At most so many of them, oldest first.", most=999_999_999)]
 
 
@@ -36,9 +36,9 @@ def sinks(sources: SinkSources) -> sink_shapes.SinksAnswer:
 
 
 @question("sinks/{sink}/failures", called="failures")
-def failures(sources: SinkSources, *, sink: Name, limit: Oldest = 100) -> sink_shapes.SinkFailures:
-    """List what a sink's target refused for good, and why."""
-    return msgspec.convert(sources.sinks.failures(sink, limit), sink_shapes.SinkFailures)
+def failures(sources: SinkSources, *, sink: Name, page: ListPage) -> sink_shapes.SinkFailures:
+    """List what a sink's target refused for good, and why; the oldest first."""
+    return msgspec.convert(sources.sinks.failures(sink, page), sink_shapes.SinkFailures)
 
 
 @question("sinks/{sink}/preview", called="preview")

@@ -1,8 +1,11 @@
 """Who changed what, when and from where: one Delta table beside bronze, `lake/admin/admin_log`."""
 
+import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any, Literal, NamedTuple
 
 from headwater.events.redaction_rules import redact_text
@@ -43,11 +46,48 @@ def record_admin(
     All texts are redacted and cut at 2,000 characters, so that no secret gets here by mistake.
     Raises LakeUnavailable: then the row may be there or not, and the caller says that the act is not logged.
     """
+    _append(table, [_row(actor, action, subject, outcome, detail)])
+
+
+class AdminRecorder:
+    """Writes acts of one process: those that come while a commit is under way go into the next one together."""
+
+    def __init__(self, table: LakeTable):
+        """table: of `open_admin_log(*lake_place(settings))`, for this alone."""
+        self._table = table
+        self._writing = threading.Lock()
+        self._waiting: deque[tuple[tuple[Any, ...], Future[None]]] = deque()
+
+    def record(self, actor: Actor, action: str, subject: str, outcome: Outcome, detail: str) -> None:
+        """Write one row, as `record_admin` does, and return once it is written; from any thread."""
+        written = Future[None]()
+        self._waiting.append((_row(actor, action, subject, outcome, detail), written))
+        with self._writing:
+            if not written.done():
+                self._write_all()
+        written.result()
+
+    def _write_all(self) -> None:
+        some = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        try:
+            _append(self._table, [row for row, _ in some])
+        except Exception as error:
+            for _, written in some:
+                written.set_exception(error)
+        else:
+            for _, written in some:
+                written.set_result(None)
+
+
+def _append(table: LakeTable, rows: Sequence[tuple[Any, ...]]) -> None:
     if not table.exists():
         table.create(_CREATED)
+    table.append(rows)
+
+
+def _row(actor: Actor, action: str, subject: str, outcome: Outcome, detail: str) -> tuple[Any, ...]:
     said = (actor.who, action, subject, outcome, detail, actor.address, actor.agent)
-    shown = [redact_text(text)[:_LONGEST] for text in said]
-    table.append([(uuid.uuid4().hex, time.time_ns() // 1000, *shown)])
+    return (uuid.uuid4().hex, time.time_ns() // 1000, *(redact_text(text)[:_LONGEST] for text in said))
 
 
 _LISTED = row_list(

@@ -33,19 +33,24 @@ def by_text(*columns: str) -> SortedBy:
 
 
 class RowList(NamedTuple):
-    """What is listed of a table, by what it can be sorted, what tells rows apart, where a text is looked for."""
+    """What is listed of a table, by what it can be sorted, what tells rows apart, where a text is looked for.
+
+    origin: SQL of the rows, of the table `t`.
+    """
 
     shown: str
     order: ListOrder[SortedBy]
     ties: tuple[SortedBy, ...]
     texts: tuple[str, ...]
+    origin: str
 
 
 def row_list(
-    name: str, shown: str, columns: Mapping[str, SortedBy], usual: str, *, ties: tuple[SortedBy, ...], texts: str
-) -> RowList:
-    """Describe a list; texts: columns, separated by blanks."""
-    return RowList(shown, ListOrder(name, columns, usual, len(ties)), ties, tuple(texts.split()))
+    name: str, shown: str, columns: Mapping[str, SortedBy], usual: str, *, ties: tuple[SortedBy, ...], texts: str,
+    origin: str = "t",
+) -> RowList:  # fmt: skip
+    """Describe a list; texts: columns, separated by blanks; origin: SQL of the rows, without it all of the table."""
+    return RowList(shown, ListOrder(name, columns, usual, len(ties)), ties, tuple(texts.split()), origin)
 
 
 def rows_page(table: LakeTable, listed: RowList, page: ListPage, conditions: Sequence[str]) -> Cut[dict[str, Any]]:
@@ -54,14 +59,15 @@ def rows_page(table: LakeTable, listed: RowList, page: ListPage, conditions: Seq
     if not table.exists():
         return Cut([], 0, None)
     where = " AND ".join([*conditions, *_having(listed.texts, page.folded)]) or "true"
-    total = table.query(f"SELECT count(*) AS n FROM t WHERE {where}").column("n")[0].as_py()
+    total = table.query(f"SELECT count(*) AS n FROM {listed.origin} WHERE {where}").column("n")[0].as_py()
     places = (way.key, *listed.ties)
     behind = where if way.after is None else f"{where} AND {_behind(way, places, way.after)}"
     direction = "DESC" if way.descending else "ASC"
     keys = [f"place_{number}" for number in range(len(places))]
     query = (
         f"SELECT {listed.shown}, {', '.join(f'{each.sql} AS {key}' for key, each in zip(keys, places, strict=True))} "
-        f"FROM t WHERE {behind} ORDER BY {', '.join(f'{key} {direction}' for key in keys)} LIMIT {page.limit + 1}"
+        f"FROM {listed.origin} WHERE {behind} "
+        f"ORDER BY {', '.join(f'{key} {direction}' for key in keys)} LIMIT {page.limit + 1}"
     )
     found = table.query(query).to_pylist()
     at = [[row.pop(key) for key in keys] for row in found]

@@ -11,12 +11,15 @@ from headwater.lineage.runs.job_hierarchy import Ancestor, Fold, Granularity
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.questions.answers.answer_parts import Dataset
-from headwater.questions.answers.hierarchy_answers import ControlFlow, DataFlow, JobGraph, JobNode
+from headwater.questions.answers.hierarchy_answers import ControlFlow, DataFlow, DataHub, JobGraph, JobNode
 from headwater.questions.subjects import find_job
 
 _NAMED = 5
 _LOOKED_AT = 5_000
 """Jobs whose dependencies are looked at."""
+
+_PAIRS = 10
+"""A dataset with more pairs of writers and readers than so many times these jobs is a hub: answers stay linear."""
 
 Pair = tuple[Name, Name]
 
@@ -52,6 +55,15 @@ class JobBounds(NamedTuple):
     limit: int
 
 
+class _Passing(NamedTuple):
+    """Which jobs write and read a dataset, and the same from the jobs' side: as large as what events mention."""
+
+    writers: Mapping[Name, set[Name]]
+    readers: Mapping[Name, set[Name]]
+    written: Mapping[Name, set[Name]]
+    read: Mapping[Name, set[Name]]
+
+
 def job_graph(
     snapshot: Snapshot, counted: CountedEdges, known: JobKnowledge, granularity: Granularity, bounds: JobBounds
 ) -> JobGraph:
@@ -62,7 +74,7 @@ def job_graph(
     Raises NotKnown for a job that nobody knows, WrongQuestion where several may be meant.
     """
     jobs = {group.job for number, (group, _) in snapshot.graph.sets.items() if counted.says(number)}
-    passed = _data(snapshot, counted, known.fold)
+    passing = _data(snapshot, counted, known.fold)
     waits, cut = _control(known, (job for job in jobs if len(known.ancestors(job)) == 1))
     level_of = {
         each.job: each.level
@@ -70,26 +82,25 @@ def job_graph(
         for each in known.ancestors(job)
     }
     stands_for = Counter(known.fold(job) for job in jobs)
-    every = set(stands_for) | {job for pair in (*passed, *waits) for job in pair}
+    every = set(stands_for) | {job for pair in waits for job in pair}
     far: dict[Name, int] = {}
+    start = None
     if bounds.job is not None:
         start = known.fold(_find(snapshot, every | jobs, known, *bounds.job))
-        far = _around(start, [*passed, *waits], bounds)
-    kept = islice(_together(far or every, [*passed, *waits], far), bounds.limit)
+        far = _around(start, passing, waits, bounds)
+    kept = islice(_together(far or every, passing, waits, far), bounds.limit)
     shown = sorted(kept, key=lambda job: (abs(far.get(job, 0)), -stands_for[job], job))
     place = {job: at for at, job in enumerate(shown)}
     nodes = [
         JobNode(*snapshot.job(job).parts, level_of.get(job, "statement"), stands_for[job], far.get(job))
         for job in shown
     ]
+    flows, hubs = _flows(passing, place, start)
     return JobGraph(
         granularity,
         nodes,
-        [
-            DataFlow(place[start], place[end], len(names), [Dataset(*name.parts) for name in sorted(names)[:_NAMED]])
-            for (start, end), names in sorted(passed.items())
-            if start in place and end in place
-        ],
+        flows,
+        hubs,
         [
             ControlFlow(place[start], place[end], told.type, told.rule)
             for (start, end), told in sorted(waits.items(), key=lambda each: each[0])
@@ -100,28 +111,62 @@ def job_graph(
     )
 
 
-def _together(jobs: Iterable[Name], pairs: Iterable[Pair], far: Mapping[Name, int]) -> Iterator[Name]:
+def _together(
+    jobs: Iterable[Name], passing: _Passing, waits: Iterable[Pair], far: Mapping[Name, int]
+) -> Iterator[Name]:  # fmt: skip
     """Yield jobs, the nearest first, else from the one with most flows on to what these lead to or come from."""
     beside: defaultdict[Name, set[Name]] = defaultdict(set)
-    for before, behind in pairs:
+    for before, behind in waits:
         beside[before].add(behind)
         beside[behind].add(before)
+    sides = (passing.written, passing.readers), (passing.read, passing.writers)
 
     def weight(job: Name) -> tuple[int, int, Name]:
-        return abs(far.get(job, 0)), -len(beside.get(job, ())), job
+        flows = sum(len(others.get(each, ())) for own, others in sides for each in own.get(job, ()))
+        return abs(far.get(job, 0)), -flows - len(beside.get(job, ())), job
 
     if far:
         yield from sorted(jobs, key=weight)
         return
-    seen: set[Name] = set()
+    seen, gone_through = set[Name](), (set[Name](), set[Name]())
     for start in sorted(jobs, key=weight):
         todo = deque([start])
         while todo:
             job = todo.popleft()
-            if job not in seen:
-                seen.add(job)
-                yield job
-                todo.extend(sorted(beside.get(job, set()) - seen, key=weight))
+            if job in seen:
+                continue
+            seen.add(job)
+            yield job
+            found = set(beside.get(job, ()))
+            for (own, others), gone in zip(sides, gone_through, strict=True):
+                fresh = own.get(job, set()) - gone
+                gone.update(fresh)
+                found.update(*(others.get(dataset, ()) for dataset in fresh))
+            todo.extend(sorted(found - seen, key=weight))
+
+
+def _flows(passing: _Passing, place: Mapping[Name, int], asked: Name | None) -> tuple[list[DataFlow], list[DataHub]]:
+    """Return what passes between jobs that are shown: pair by pair, or by a dataset where its pairs are too many."""
+    found: defaultdict[tuple[int, int], list[Name]] = defaultdict(list)
+    hubs = []
+    middle = -1 if asked is None else place.get(asked, -1)
+    for dataset in sorted(passing.writers):
+        writers, readers = (
+            sorted(place[job] for job in side.get(dataset, ()) if job in place)
+            for side in (passing.writers, passing.readers)
+        )
+        is_hub = len(writers) * len(readers) > _PAIRS * (len(writers) + len(readers))
+        if is_hub:
+            hubs.append(DataHub(*dataset.parts, writers, readers))
+        for start in writers:
+            for end in readers if not is_hub or start == middle else {middle}.intersection(readers):
+                if start != end:
+                    found[start, end].append(dataset)
+    flows = [
+        DataFlow(*ends, len(names), [Dataset(*name.parts) for name in names[:_NAMED]])
+        for ends, names in sorted(found.items())
+    ]
+    return flows, hubs
 
 
 def _find(snapshot: Snapshot, there: Iterable[Name], known: JobKnowledge, namespace: str | None, name: str) -> Name:
@@ -134,21 +179,17 @@ def _find(snapshot: Snapshot, there: Iterable[Name], known: JobKnowledge, namesp
         return find_job(snapshot, others, namespace, name)
 
 
-def _data(snapshot: Snapshot, counted: CountedEdges, fold: Fold) -> Mapping[Pair, set[Name]]:
-    """Return the datasets that pass from job to job; what a job reads of itself passes nothing."""
-    writers: defaultdict[Name, set[Name]] = defaultdict(set)
-    readers: defaultdict[Name, set[Name]] = defaultdict(set)
+def _data(snapshot: Snapshot, counted: CountedEdges, fold: Fold) -> _Passing:
+    found = _Passing(defaultdict(set), defaultdict(set), defaultdict(set), defaultdict(set))
     for number, (group, lineage) in snapshot.graph.sets.items():
         if counted.says(number):
+            job = fold(group.job)
             if lineage.output is not None:
-                writers[lineage.output.plain].add(fold(group.job))
+                found.writers[lineage.output.plain].add(job)
+                found.written[job].add(lineage.output.plain)
             for name in (*lineage.tables, *lineage.also_read):
-                readers[name.plain].add(fold(group.job))
-    found: defaultdict[Pair, set[Name]] = defaultdict(set)
-    for dataset, writing in writers.items():
-        for start in writing:
-            for end in readers.get(dataset, set()) - {start}:
-                found[start, end].add(dataset)
+                found.readers[name.plain].add(job)
+                found.read[job].add(name.plain)
     return found
 
 
@@ -164,24 +205,41 @@ def _control(known: JobKnowledge, jobs: Iterable[Name]) -> tuple[dict[Pair, Depe
     return told, len(asked) > _LOOKED_AT
 
 
-def _around(start: Name, pairs: Iterable[Pair], bounds: JobBounds) -> dict[Name, int]:
+def _around(start: Name, passing: _Passing, waits: Iterable[Pair], bounds: JobBounds) -> dict[Name, int]:
     """Return the jobs around one by their distance, below 0 before it."""
     links: tuple[defaultdict[Name, set[Name]], ...] = (defaultdict(set), defaultdict(set))
-    for before, behind in pairs:
+    for before, behind in waits:
         links[0][behind].add(before)
         links[1][before].add(behind)
     found = {start: 0}
-    for side, depth, sign in ((links[0], bounds.up, -1), (links[1], bounds.down, 1)):
-        for job, far in _reached(start, side, depth):
+    for beside, through, jobs, depth, sign in (
+        (links[0], passing.read, passing.writers, bounds.up, -1),
+        (links[1], passing.written, passing.readers, bounds.down, 1),
+    ):
+        for job, far in _reached(start, _Steps(beside, through, jobs), depth):
             found.setdefault(job, sign * far)
     return found
 
 
-def _reached(start: Name, links: Mapping[Name, set[Name]], depth: int) -> Iterator[tuple[Name, int]]:
-    todo, seen = deque([(start, 0)]), {start}
+class _Steps(NamedTuple):
+    """Where one may go from a job: to others, and through datasets to the jobs on their other side."""
+
+    beside: Mapping[Name, set[Name]]
+    through: Mapping[Name, set[Name]]
+    jobs: Mapping[Name, set[Name]]
+
+
+def _reached(start: Name, steps: _Steps, depth: int) -> Iterator[tuple[Name, int]]:
+    """Yield jobs, the nearest first; each dataset is gone through once."""
+    todo, seen, gone_through = deque([(start, 0)]), {start}, set[Name]()
     while todo:
         job, far = todo.popleft()
-        for each in sorted(links.get(job, set()) - seen) if far < depth else ():
+        if far == depth:
+            continue
+        fresh = steps.through.get(job, set()) - gone_through
+        gone_through |= fresh
+        beside = steps.beside.get(job, set()).union(*(steps.jobs.get(dataset, set()) for dataset in fresh))
+        for each in sorted(beside - seen):
             seen.add(each)
             todo.append((each, far + 1))
             yield each, far + 1

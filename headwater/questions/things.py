@@ -1,15 +1,16 @@
 """Lists of what there is: datasets, jobs and runs, narrowed, sorted, a page at a time."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, TypeVar
 
 from headwater.events.times import iso
 from headwater.index.reading.listed_runs import LOST, ListedRun, RunsAsked, listed_runs
-from headwater.index.reading.listed_things import ListedDataset, ListedJob
+from headwater.index.reading.listed_things import ListedDataset, ListedJob, ListedThings
 from headwater.index.reading.live_graph import LiveGraph
+from headwater.lineage.rules.user_rules import UserRules, nothing_hidden
 from headwater.lineage.runs.lost_runs import is_lost
-from headwater.paging import Cell, ListPage, RowOrder
+from headwater.paging import Cell, ListPage, Placed, RowOrder
 from headwater.questions import parameters as p
 from headwater.questions.answers.answer_parts import Job
 from headwater.questions.answers.thing_answers import (
@@ -25,6 +26,8 @@ from headwater.questions.answers.thing_answers import (
 from headwater.questions.declaring import composed
 
 _CHOICES = 200
+_MINUTE_US = 60_000_000
+T = TypeVar("T")
 
 
 class Narrowed(NamedTuple):
@@ -58,9 +61,21 @@ def narrowed(
     return Narrowed(namespace, owner, tag, state, since, until)
 
 
-def datasets(rows: Sequence[ListedDataset], wanted: Narrowed, page: ListPage, now_us: int) -> Datasets:
-    """Answer with a page of datasets."""
-    cut = _DATASETS.cut((row for row in rows if wanted.fits(row, row.job, row.written_us, now_us)), page)
+def datasets(
+    live: LiveGraph, rules: UserRules, wanted: Narrowed, page: ListPage, now_us: int, *, system: bool
+) -> Datasets:  # fmt: skip
+    """Answer with a page of datasets; system: also with system tables."""
+    every, of = ListedThings(live, rules).datasets(), ("datasets", rules.rules_hash)
+    hides = nothing_hidden if system else rules.is_system
+    rows = live.listed((*of, system), lambda: [row for row in every if not hides(row.name)])
+    left_out = [] if system else live.listed((*of, "hidden"), lambda: [row for row in every if hides(row.name)])
+    hidden = sum(wanted.fits(row, row.job, row.written_us, now_us) for row in left_out)
+
+    def placed() -> list[Placed[ListedDataset]]:
+        fitting = (row for row in rows if wanted.fits(row, row.job, row.written_us, now_us))
+        return _DATASETS.placed(fitting, page)
+
+    cut = _DATASETS.page_of(_kept(live, (*of, system), wanted, page, placed), page)
     items = [
         DatasetInList(
             *row.name.parts, list(row.owners), list(row.tags), row.columns, iso(row.seen_us) or "", iso(row.written_us),
@@ -69,12 +84,18 @@ def datasets(rows: Sequence[ListedDataset], wanted: Narrowed, page: ListPage, no
         )
         for row in cut.rows
     ]  # fmt: skip
-    return Datasets(items, _choices(rows, (row.job for row in rows), now_us), **cut.told)
+    (choices,) = _chosen(live, (*of, system), now_us, lambda: _choices(rows, (row.job for row in rows), now_us))
+    return Datasets(items, hidden, choices, **cut.told)
 
 
-def jobs(rows: Sequence[ListedJob], wanted: Narrowed, page: ListPage, now_us: int) -> Jobs:
+def jobs(live: LiveGraph, rules: UserRules, wanted: Narrowed, page: ListPage, now_us: int) -> Jobs:
     """Answer with a page of jobs."""
-    cut = _JOBS.cut((row for row in rows if wanted.fits(row, row, row.last_us, now_us)), page)
+    rows, of = ListedThings(live, rules).jobs(), ("jobs",)
+
+    def placed() -> list[Placed[ListedJob]]:
+        return _JOBS.placed((row for row in rows if wanted.fits(row, row, row.last_us, now_us)), page)
+
+    cut = _JOBS.page_of(_kept(live, of, wanted, page, placed), page)
     items = [
         JobInList(
             *row.name.parts, list(row.owners), list(row.tags), row.integration, row.processing, iso(row.last_us) or "",
@@ -82,7 +103,22 @@ def jobs(rows: Sequence[ListedJob], wanted: Narrowed, page: ListPage, now_us: in
         )
         for row in cut.rows
     ]  # fmt: skip
-    return Jobs(items, _choices(rows, rows, now_us), **cut.told)
+    (choices,) = _chosen(live, of, now_us, lambda: _choices(rows, rows, now_us))
+    return Jobs(items, choices, **cut.told)
+
+
+def _kept(
+    live: LiveGraph, of: tuple[object, ...], wanted: Narrowed, page: ListPage, make: Callable[[], Sequence[T]]
+) -> Sequence[T]:  # fmt: skip
+    """Return a list in its order, kept for its next pages; who asks for states asks of now, when one may be lost."""
+    return make() if wanted.state else live.listed((*of, wanted, page.sort, page.folded), make)
+
+
+def _chosen(
+    live: LiveGraph, of: tuple[object, ...], now_us: int, make: Callable[[], Choices]
+) -> Sequence[Choices]:  # fmt: skip
+    """Return the choices of a list; kept for a minute at most, in which a run may have been lost."""
+    return live.listed((*of, "choices", now_us // _MINUTE_US), lambda: [make()])
 
 
 def runs(live: LiveGraph, asked: RunsAsked, page: ListPage, now_us: int) -> Runs:

@@ -4,6 +4,7 @@ import getpass
 import logging
 import secrets
 import socket
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from headwater.api.acts import Recorder
     from headwater.identity.oidc_sign_in import SignIn
     from headwater.identity.oidc_tokens import TokenCheck
-    from headwater.lake.admin_log import Actor, Outcome
-    from headwater.lake.delta_table import LakeTable
+    from headwater.lake.admin_log import Actor, AdminRecorder, Outcome
 
 log = logging.getLogger(__name__)
 
@@ -71,14 +71,16 @@ def open_sign_in(settings: Settings, access: Access) -> "SignIn | None":
 
 def open_recorder(settings: Settings) -> "Recorder":
     """Return what writes into the admin log."""
-    table: list[LakeTable] = []
+    opening = threading.Lock()
+    opened: list[AdminRecorder] = []
 
     def record(actor: "Actor", action: str, subject: str, outcome: "Outcome", detail: str) -> None:
-        from headwater.lake.admin_log import open_admin_log, record_admin
+        from headwater.lake.admin_log import AdminRecorder, open_admin_log
 
         try:
-            table[:] = table or [open_admin_log(*lake_place(settings))]
-            record_admin(table[0], actor, action, subject, outcome=outcome, detail=detail)
+            with opening:
+                opened[:] = opened or [AdminRecorder(open_admin_log(*lake_place(settings)))]
+            opened[0].record(actor, action, subject, outcome, detail)
         except HeadwaterError as error:
             log.critical("Not in the admin log: %s by %s, %s: %s", action, actor.who, outcome, error)
 

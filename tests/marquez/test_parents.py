@@ -15,6 +15,12 @@ def test_a_parent_that_only_its_children_name_is_listed(marquez_to_read: Marquez
     found = listed[PARENT[1]]
     assert (found["latestRun"], found["createdAt"], found["updatedAt"]) == (None, at(1000), at(3000))
     assert PARENT[1] in {each["name"] for each in marquez_to_read.get("/jobs", limit=1_000)["jobs"]}
+    for kind in ("", "JOB"):
+        assert PARENT in {
+            (each["namespace"], each["name"])
+            for each in marquez_to_read.get("/search", q=PARENT[1], limit=50, filter=kind)["results"]
+            if each["type"] == "JOB"
+        }
 
 
 def test_a_child_goes_by_its_parents_name_and_its_own(marquez_to_read: Marquez) -> None:

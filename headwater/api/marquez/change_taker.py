@@ -26,7 +26,6 @@ class ChangeTaker:
         """record: writes down who changed what; writing: None where this process only reads."""
         self._record = record
         self._writing = writing
-        self._noting = asyncio.Lock()
         self._notes = set[asyncio.Task[None]]()
 
     async def take(
@@ -58,8 +57,7 @@ class ChangeTaker:
     async def _note(self, request: Request, caller: Caller, status: int) -> None:
         """Write down that a tag was set, or something deleted: by its address, which says on what."""
         said = actor_of(request, caller), f"marquez {request.method}", request.url.path, outcome_of(status), ""
-        async with self._noting:  # several at once would only get into each other's way
-            await asyncio.to_thread(self._record, *said)
+        await asyncio.to_thread(self._record, *said)
 
     async def _noted(self, note: Coroutine[Any, Any, None]) -> None:
         """Wait for a note, no longer than for the index: what comes all at once is written down after the answer."""

@@ -21,8 +21,14 @@ class KeyShown(AnswerStruct):
     kept: str
 
 
-class KeysAnswer(AnswerStruct):
+class KeysAnswer(ListAnswer):
     """Keys: all of them to an admin, to others their own."""
+
+    items: list[KeyShown]
+
+
+class KeysRevoked(AnswerStruct):
+    """Keys that were taken back."""
 
     items: list[KeyShown]
 

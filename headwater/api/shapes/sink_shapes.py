@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from headwater.questions.answers.answer_parts import AnswerStruct, Count, Time
+from headwater.questions.answers.answer_parts import AnswerStruct, Count, ListAnswer, Time
 from headwater.questions.answers.column_answers import NameStep
 
 
@@ -52,12 +52,10 @@ class SinkFailure(AnswerStruct):
     failed_at: Time
 
 
-class SinkFailures(AnswerStruct):
+class SinkFailures(ListAnswer):
     """Dead letters, oldest first."""
 
     items: list[SinkFailure]
-    totalCount: Count  # noqa: N815
-    truncated: bool
 
 
 class SinkReset(AnswerStruct):

@@ -65,7 +65,7 @@ class ListedDataset(NamedTuple):
     job: ListedJob | None
 
 
-class _Known:
+class _ReadThings:
     """What was read: jobs by their keys, datasets by their numbers; of which generation of the index."""
 
     def __init__(self, rules_hash: str = "") -> None:
@@ -98,12 +98,12 @@ class ListedThings:
         key = ("datasets", self._rules.rules_hash)
         return self._live.remembered(key, lambda: list(self._known().datasets.values()))
 
-    def _known(self) -> _Known:
+    def _known(self) -> _ReadThings:
         live = self._live
-        known = live.brought_up("listed", _Known)
+        known = live.brought_up("listed", _ReadThings)
         touched = touched_since(live, known.generation) if known.rules_hash == self._rules.rules_hash else None
         if touched is None or live.acted > known.generation:
-            known = live.brought_up("listed", lambda: _Known(self._rules.rules_hash), anew=True)
+            known = live.brought_up("listed", lambda: _ReadThings(self._rules.rules_hash), anew=True)
             self._read_jobs(known, None)
             self._read_datasets(known, None)
         elif touched.jobs or touched.datasets:
@@ -113,7 +113,7 @@ class ListedThings:
         known.generation = live.generation
         return known
 
-    def _read_jobs(self, known: _Known, keys: Collection[int] | None) -> list[Name]:
+    def _read_jobs(self, known: _ReadThings, keys: Collection[int] | None) -> list[Name]:
         """Read jobs by the numbers of their keys, None: all; what is told of a name goes for all jobs that have it."""
         names, sql = self._live.names, self._sql
         numbers = None if keys is None else [key for (key,) in sql.execute(_OF_ONE_NAME, (_json(keys),))]
@@ -132,7 +132,7 @@ class ListedThings:
             known.jobs[names.name(key)] = ListedJob(name, *told, state, *run)
         return gone
 
-    def _read_datasets(self, known: _Known, numbers: Collection[int] | None) -> None:
+    def _read_datasets(self, known: _ReadThings, numbers: Collection[int] | None) -> None:
         """Read datasets by the numbers of their names, None: all."""
         live = self._live
         where, these = ("true", None) if numbers is None else (f"n.id {_THESE}", _json(numbers))

@@ -48,6 +48,18 @@ class DataFlow(AnswerStruct):
     first: list[Dataset]
 
 
+class DataHub(AnswerStruct):
+    """A dataset that many of `nodes` write and many read: each of these writers feeds each reader but itself.
+
+    Its pairs are no `dataFlow`, but for those of the job that was asked for.
+    """
+
+    namespace: str
+    dataset: str
+    writers: list[Count]
+    readers: list[Count]
+
+
 class ControlFlow(AnswerStruct):
     """One of `nodes` waits for another, as their orchestrator says; no data need pass."""
 
@@ -63,6 +75,7 @@ class JobGraph(AnswerStruct):
     granularity: Granularity
     nodes: list[JobNode]
     dataFlow: list[DataFlow]  # noqa: N815
+    hubs: list[DataHub]
     controlFlow: list[ControlFlow]  # noqa: N815
     totalCount: Count  # noqa: N815
     truncated: bool

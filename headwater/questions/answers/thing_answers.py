@@ -67,9 +67,10 @@ class Choices(AnswerStruct):
 
 
 class Datasets(ListAnswer):
-    """Datasets by the names they go by now."""
+    """Datasets by the names they go by now; hidden: system tables among those asked for, which were left out."""
 
     items: list[DatasetInList]
+    hidden: Count
     choices: Choices
 
 

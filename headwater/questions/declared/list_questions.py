@@ -3,7 +3,6 @@
 import time
 
 from headwater.index.reading.listed_runs import RunsAsked
-from headwater.index.reading.listed_things import ListedThings
 from headwater.paging import ListPage
 from headwater.questions import parameters as p
 from headwater.questions import things
@@ -17,13 +16,11 @@ from headwater.questions.search_hits import found_by
 
 @question("datasets")
 def datasets(
-    sources: QuestionSources, *, wanted: things.Narrowed, page: ListPage
+    sources: QuestionSources, *, wanted: things.Narrowed, system: p.System = False, page: ListPage
 ) -> thing_answers.Datasets:  # fmt: skip
     """List datasets: owners, tags, columns, when each was last written, and how the last run of that job fared."""
     now_us = time.time_ns() // 1000
-    return sources.open_views.now(
-        lambda live, rules: things.datasets(ListedThings(live, rules).datasets(), wanted, page, now_us)
-    )
+    return sources.open_views.now(lambda live, rules: things.datasets(live, rules, wanted, page, now_us, system=system))
 
 
 @question("jobs")
@@ -32,9 +29,7 @@ def listed_jobs(
 ) -> thing_answers.Jobs:  # fmt: skip
     """List jobs: owners, tags, what sends their events, and how their last run fared."""
     now_us = time.time_ns() // 1000
-    return sources.open_views.now(
-        lambda live, rules: things.jobs(ListedThings(live, rules).jobs(), wanted, page, now_us)
-    )
+    return sources.open_views.now(lambda live, rules: things.jobs(live, rules, wanted, page, now_us))
 
 
 @question("runs")

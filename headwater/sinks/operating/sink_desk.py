@@ -10,6 +10,7 @@ from headwater.errors import NotConfigured, NotKnown, Retry, WrongSetting
 from headwater.events.times import iso, parse_time
 from headwater.lake.bronze_follower import sources_ahead, sources_before
 from headwater.lake.bronze_tables import Bronze
+from headwater.paging import ListPage
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.sink_options import Sink
 from headwater.sinks.contract.sink_shape import CLOCK, Target
@@ -80,14 +81,12 @@ class SinkDesk:
         sink_operations.reset(ledger, name, {**start, CLOCK: moment_us or 0})
         return {"sink": name, "begins_behind": {each.partition: sequence for each, sequence in start.items()}}
 
-    def failures(self, name: str, limit: int) -> dict[str, Any]:
-        """List what was given up, oldest first."""
+    def failures(self, name: str, page: ListPage) -> dict[str, Any]:
+        """List a page of what was given up, the oldest first where nothing else is asked for."""
         self.sink(name)
-        ledger = self.ledger()
-        rows = ledger.failures(name, limit)
-        items = [{**row, **{key: iso(row[key]) for key in ("received_at", "failed_at")}} for row in rows]
-        total = ledger.failed(name)
-        return {"items": items, "totalCount": total, "truncated": total > len(items)}
+        found = self.ledger().failures_page(name, page)
+        items = [{**row, **{key: iso(row[key]) for key in ("received_at", "failed_at")}} for row in found.rows]
+        return {"items": items, **found.told}
 
     def redrive(self, name: str, most: int) -> dict[str, int]:
         """Send what was given up once more; raises Retry where the target is not there."""

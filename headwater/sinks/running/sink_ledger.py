@@ -14,6 +14,9 @@ import msgspec
 from headwater.errors import LakeUnavailable
 from headwater.events.position import Source
 from headwater.lake.delta_table import LakeTable
+from headwater.lake.row_pages import by_number, by_text, by_time, row_list, rows_page
+from headwater.lake.sql_words import quoted
+from headwater.paging import Cut, ListPage
 from headwater.sinks.running.delivery import DeadLetter
 from headwater.tables import SINK_FAILURES
 
@@ -140,6 +143,10 @@ class Ledger:
             f"ORDER BY received_at, sequence LIMIT {limit}"
         ).to_pylist()
 
+    def failures_page(self, sink: str, page: ListPage) -> Cut[dict[str, Any]]:
+        """List a page of the dead letters of a sink, as `failures` does where nothing else is asked for."""
+        return rows_page(self._table, _FAILURES, page, [f"sink = {quoted(sink)}"])
+
     def failed(self, sink: str) -> int:
         """Count the dead letters of a sink."""
         if not self.exists():
@@ -151,6 +158,21 @@ class Ledger:
         """Take dead letters out that were delivered after all."""
         named = ", ".join(f"'{each}'" for each in event_ids)
         self._table.delete(f"sink = '{sink}' AND event_id IN ({named})")
+
+
+_TIMES = ("received_at", "failed_at")
+_SAID = ", ".join(name for name in SINK_FAILURES.columns if name not in _TIMES)
+_FAILURES = row_list(
+    "failures", ", ".join([_SAID, *(f"cast({name} AS bigint) AS {name}" for name in _TIMES)]),
+    {**{name: by_time(name) for name in _TIMES}, "attempts": by_number("attempts"),
+     **{name: by_text(name) for name in ("event_id", "run_id", "reason")}},
+    "received_at",
+    ties=(by_text("incarnation"), by_text("partition"), by_number("sequence"), by_number("attempts"),
+          by_text("reason")),
+    texts="event_id run_id reason",
+    origin=f"(SELECT {_SAID}, {', '.join(f'max({name}) AS {name}' for name in _TIMES)} FROM t GROUP BY {_SAID})",
+)  # fmt: skip
+"""Each dead letter once: a crash between writing it and moving on writes it again."""
 
 
 def _property(sink: str) -> str:

@@ -4,7 +4,8 @@ import { useState } from 'react';
 import type { Answer } from '../api/client';
 import { DataTable } from '../parts/DataTable';
 import { flowsOf, flowWords, type Flow } from '../parts/flows';
-import { Chip, JobLink } from '../parts/Names';
+import { count } from '../parts/format';
+import { Chip, DatasetLink, JobLink } from '../parts/Names';
 import { jobId } from './jobPicture';
 import { edgeId } from './picture';
 
@@ -31,6 +32,11 @@ export function FlowList({ answer }: { answer: Answer<'job-graph'> }) {
   return (
     <details className="section" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>What is drawn, as a table</summary>
+      {open && answer.hubs.map((hub) => (
+        <p key={hub.namespace + hub.dataset}>
+          <DatasetLink id={{ namespace: hub.namespace, name: hub.dataset }} />: {count(hub.writers.length)} jobs write it, and each feeds the {count(hub.readers.length)} that read it.
+        </p>
+      ))}
       {open && (
         <DataTable<FlowRow>
           name="flows" rows={rowsOf(answer)} empty="Nothing leads from a job to another one."

@@ -23,9 +23,12 @@ interface ChosenProps {
 export function ChosenJob({ id, picture, answer, onPin, onClose }: ChosenProps) {
   const table = picture.tables.find((each) => each.id === id);
   if (table?.members) return <Panel title={headingOf(table)} onClose={onClose}><FoldedPanel table={table} onPin={onPin} /></Panel>;
+  if (table?.kind === 'table') return <Panel title="Dataset" onClose={onClose}><p className="whole"><DatasetLink id={table} /></p></Panel>;
   if (table) return <Panel title="Job" onClose={onClose}><JobPanel table={table} /></Panel>;
   const edge = picture.edges.find((each) => each.id === id);
   if (!edge) return null;
+  const hub = picture.tables.find((each) => each.kind === 'table' && (each.id === edge.from || each.id === edge.to));
+  if (hub) return <Panel title="Data flow" onClose={onClose}><p className="whole">Each job that writes it feeds each that reads it: <DatasetLink id={hub} /></p></Panel>;
   return (
     <Panel title={edge.control ? 'Control flow' : 'Data flow'} onClose={onClose}>
       <FlowPanel answer={answer} id={id} many={edge.many} />

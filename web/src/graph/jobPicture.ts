@@ -24,5 +24,31 @@ export function jobPicture(answer: Jobs, asked: boolean, shown: Shown): Picture 
     const ends = { from: jobId(from), to: jobId(to), control: kind === 'control' };
     return [{ ...ends, id: edgeId(ends), indirect: false, masked: false, opaque: false, many: kind === 'data' ? flow.datasets : 1, jobs: [] }];
   });
-  return { tables, edges, truncated: answer.truncated };
+  const hubs = shown === 'control' ? [] : answer.hubs;
+  return {
+    tables: [...tables, ...hubs.map((hub) => hubTable(answer, hub))],
+    edges: [...edges, ...hubs.flatMap((hub) => hubEdges(answer, hub, asked))],
+    truncated: answer.truncated,
+  };
+}
+
+export const hubId = ({ namespace, dataset }: { namespace: string; dataset: string }): string => `dataset:${namespace}/${dataset}`;
+
+/** A dataset between many writers and many readers stands for the edges of all their pairs. */
+function hubTable(answer: Jobs, hub: Jobs['hubs'][number]): PictureTable {
+  const readers = hub.readers.map((at) => answer.nodes[at]?.distance ?? 0);
+  return {
+    id: hubId(hub), kind: 'table', namespace: hub.namespace, name: hub.dataset, columns: [], more: 0,
+    distance: Math.min(...readers, 0), moreUp: 0, moreDown: 0, columnLineage: true, subject: false,
+  }; // prettier-ignore
+}
+
+/** The asked job has edges of its own to each, so its way through the hub is not drawn a second time. */
+function hubEdges(answer: Jobs, hub: Jobs['hubs'][number], asked: boolean): PictureEdge[] {
+  const jobs = (places: readonly number[]) => places.flatMap((at) => answer.nodes[at] ?? []).filter((node) => !(asked && node.distance === 0));
+  const ends = [
+    ...jobs(hub.writers).map((node) => ({ from: jobId(node), to: hubId(hub), control: false })),
+    ...jobs(hub.readers).map((node) => ({ from: hubId(hub), to: jobId(node), control: false })),
+  ];
+  return ends.map((each) => ({ ...each, id: edgeId(each), indirect: false, masked: false, opaque: false, many: 1, jobs: [] }));
 }

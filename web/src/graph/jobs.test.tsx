@@ -27,8 +27,19 @@ const JOBS: Answer<'job-graph'> = {
   granularity: 'task', nodes: [node('check', 0), node('load', -1), node('notify', 1)],
   dataFlow: [{ from: 1, to: 0, datasets: 3, first: [{ namespace: 's3://lake', dataset: 'a/b/c' }] }],
   controlFlow: [{ from: 1, to: 0, type: 'DIRECT_INVOCATION', rule: null }, { from: 0, to: 2, type: null, rule: null }],
-  totalCount: 3, truncated: false,
+  hubs: [], totalCount: 3, truncated: false,
 }; // prettier-ignore
+
+test('a dataset of many writers and readers is drawn as a hub, and the asked job keeps edges of its own', () => {
+  const hubs = [{ namespace: 's3://lake', dataset: 'hub', writers: [0, 1], readers: [0, 2] }];
+  const picture = jobPicture({ ...JOBS, hubs }, true, 'data');
+  expect(picture.tables.map((each) => [each.kind, each.name])).toContainEqual(['table', 'hub']);
+  const through = picture.edges.filter((each) => each.from.startsWith('dataset:') || each.to.startsWith('dataset:'));
+  expect(through.map((each) => [each.from, each.to])).toEqual([
+    ['job:airflow/load', 'dataset:s3://lake/hub'], ['dataset:s3://lake/hub', 'job:airflow/notify'],
+  ]); // prettier-ignore
+  expect(jobPicture({ ...JOBS, hubs }, true, 'control').tables).toHaveLength(3);
+});
 
 test('data and control between the same two jobs are edges of their own, drawn apart', () => {
   const picture = jobPicture(JOBS, true, 'both');

@@ -47,7 +47,7 @@ test('what leads to a job and from it, control apart from data', () => {
   const answer: Answer<'job-graph'> = {
     granularity: 'task', nodes: [node('here', 0), node('before', -1), node('behind', 1)],
     dataFlow: [{ from: 1, to: 0, datasets: 3, first: [{ namespace: 's3://lake', dataset: 'a/b/c' }] }, { from: 1, to: 2, datasets: 1, first: [] }],
-    controlFlow: [{ from: 0, to: 2, type: 'DIRECT_INVOCATION', rule: null }], totalCount: 3, truncated: false,
+    controlFlow: [{ from: 0, to: 2, type: 'DIRECT_INVOCATION', rule: null }], hubs: [], totalCount: 3, truncated: false,
   }; // prettier-ignore
   expect(stepsOf(answer).map((each) => [each.side, each.how, each.job.name, each.what])).toEqual([
     ['before', 'data', 'before', 'b/c and 2 more'], ['behind', 'control', 'behind', 'DIRECT_INVOCATION'],

@@ -59,6 +59,7 @@ class EventContent(Struct, frozen=True, gc=False, array_like=True, cache_hash=Tr
     processing: BATCH, STREAMING or SERVICE; None where the event does not say.
     inputs, outputs: without versions.
     declared: (`run` or `job`, hash of its `lineage` facet); leads_to: the datasets that these name as written.
+    sql: hash of the job's `sql` facet, None without one, `DELETED` where it was removed.
     """
 
     kind: str
@@ -72,6 +73,7 @@ class EventContent(Struct, frozen=True, gc=False, array_like=True, cache_hash=Tr
     declared: tuple[tuple[str, str], ...]
     leads_to: tuple[Name, ...]
     producer: str
+    sql: str | None = None
 
 
 class RunFacts(Struct, frozen=True, gc=False, array_like=True):

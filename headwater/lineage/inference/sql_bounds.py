@@ -1,0 +1,73 @@
+"""What a statement may be before anybody parses it: long, nested and many-worded only so far.
+
+A signal or a clock can stop nothing in a thread or in a Spark worker, and would stop it at another place each time;
+these bounds give the same answer everywhere. They are far above what people and generators write.
+"""
+
+from collections.abc import Sequence
+
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from headwater.lineage.edges.facet_contents import LONGEST_SQL
+from headwater.lineage.inference.refusals import Refusal
+
+MOST_TOKENS = 8_000
+DEEPEST = 24
+"""Brackets, CASEs and types within each other; each costs the parser up to 22 frames of Python's 1,000."""
+
+MOST_STEPS = 200_000
+"""Expressions looked at and columns handed on, by one statement's outputs together."""
+
+MOST_COLUMNS = 5_000
+"""Columns of all datasets of one run."""
+
+_OPENS = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
+_CLOSES = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
+_PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE, TokenType.ARROW}
+_NESTING_TYPES = {"ARRAY", "STRUCT", "MAP", "NESTED", "NULLABLE", "ROW"}
+
+
+class Budget:
+    """Counts the steps that a statement takes."""
+
+    def __init__(self, most: int = MOST_STEPS):
+        """Have all left."""
+        self._left = most
+
+    def spend(self, steps: int = 1) -> None:
+        """Take steps; raises Refusal where there are none left."""
+        self._left -= steps
+        if self._left < 0:
+            raise Refusal(f"following its columns takes more than {MOST_STEPS:,} steps")
+
+
+def bounded_tokens(sql: str, dialect: Dialect) -> Sequence[Token]:
+    """Return the tokens of a text that is worth parsing; raises Refusal."""
+    if len(sql) > LONGEST_SQL:
+        raise Refusal(f"it is longer than {LONGEST_SQL:,} characters")
+    try:
+        found = dialect.tokenize(sql)
+    except SqlglotError as error:
+        raise Refusal("its SQL has an end missing, of a text or a comment") from error
+    if len(found) > MOST_TOKENS:
+        raise Refusal(f"it has more than {MOST_TOKENS:,} tokens")
+    if _deepest(found) > DEEPEST:
+        raise Refusal(f"it is nested more than {DEEPEST} deep")
+    return found
+
+
+def _deepest(found: Sequence[Token]) -> int:
+    deepest = depth = prefixes = 0
+    before = ""
+    for token in found:
+        kind = token.token_type
+        prefixes = prefixes + 1 if kind in _PREFIXES else 0
+        if kind in _OPENS or (kind == TokenType.LT and before in _NESTING_TYPES):
+            depth += 1
+        elif kind in _CLOSES:
+            depth = max(0, depth - 1)
+        deepest = max(deepest, depth + prefixes)
+        before = token.text.upper()
+    return deepest

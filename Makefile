@@ -51,7 +51,7 @@ jvm/%.jar: jvm/$$(firstword $$(subst /, ,$$*))/pom.xml $$(shell find jvm/$$(firs
 	@touch $@
 
 setup-test: setup $(JARS)  ## what only tests need: storage emulator, Functions worker, policy linter, Chromium, a judge of what DataHub gets
-	@printf 'tools.%s\n' azurite functions_env datahub_env policy chromium | xargs -P 4 -n 1 $(BIN)/python -m
+	@printf 'tools.%s\n' npm_packages functions_env datahub_env policy azure_types chromium | xargs -P 4 -n 1 $(BIN)/python -m
 
 $(READY): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

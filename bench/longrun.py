@@ -13,8 +13,8 @@ from bench.parser import fill_log
 from bench.running import Server, headwater, load, memory_mb, write_events
 from headwater.eventlog.folder_claims import FolderClaims
 from headwater.lake.bronze_tables import Bronze
-from headwater.lake.delta_table import REOPEN_AFTER
 from headwater.lake.lake_maintenance import compact
+from headwater.lake.open_table import REOPEN_AFTER
 from headwater.parser.log_ingest import Parser
 
 EVENTS = 1_000_000

@@ -4,8 +4,10 @@ A cursor is the place of a row in the order, not its number: rows that come or g
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Generic, NamedTuple, TypedDict, TypeVar
+from operator import itemgetter
+from typing import Annotated, Any, Generic, NamedTuple, TypedDict, TypeVar
 
 import msgspec
 
@@ -16,10 +18,11 @@ Cell = str | int | float | None
 """What rows are sorted by; nothing comes before numbers, and these before texts, which go by their code points."""
 
 _Rank = tuple[int, str | float]
-_Place = tuple[_Rank, tuple[_Rank, ...]]
 
 K = TypeVar("K")
 R = TypeVar("R")
+Placed = tuple[_Rank, tuple[_Rank, ...], R]
+"""A row with its place in a list: by what it is sorted, and what tells it from rows that are equal in that."""
 
 
 class ListPage(NamedTuple):
@@ -126,7 +129,7 @@ class Cut(NamedTuple, Generic[R]):
 
 
 class RowOrder(ListOrder[Callable[[R], Cell]]):
-    """A list that is worked out whole for each page of it."""
+    """A list that is worked out whole for a page of it, and may be kept in its order for the next ones."""
 
     def __init__(
         self, name: str, columns: Mapping[str, Callable[[R], Cell]], usual: str, tie: Callable[[R], tuple[Cell, ...]],
@@ -141,28 +144,40 @@ class RowOrder(ListOrder[Callable[[R], Cell]]):
 
     def cut(self, rows: Iterable[R], page: ListPage) -> Cut[R]:
         """Return a page of rows; raises WrongQuestion as `way` does."""
+        return self.page_of(self.placed(rows, page), page)
+
+    def placed(self, rows: Iterable[R], page: ListPage) -> list[Placed[R]]:
+        """Return the rows that a page is cut from, in its order: those of the whole list with its text."""
         way, text = self.way(page), page.folded
-        fitting = [row for row in rows if not text or self._has(row, text)]
-        placed = [(_ranked(way.key(row)), tuple(map(_ranked, self._tie(row))), row) for row in fitting]
+        placed = [
+            (_ranked(way.key(row)), tuple(map(_ranked, self._tie(row))), row)
+            for row in rows
+            if not text or self._has(row, text)
+        ]
+        placed.sort(key=itemgetter(1))
+        placed.sort(key=itemgetter(0), reverse=way.descending)
+        return placed
+
+    def page_of(self, placed: Sequence[Placed[R]], page: ListPage) -> Cut[R]:
+        """Return a page of rows in their order, as `placed` gives them; costs what the page does."""
+        way, start = self.way(page), 0
         if way.after is not None:
             cell, *tie = map(_ranked, way.after)
-            placed = [each for each in placed if _is_behind(each[:2], (cell, tuple(tie)), way.sort)]
-        placed.sort(key=lambda each: each[1])
-        placed.sort(key=lambda each: each[0], reverse=way.descending)
-        shown = [each[2] for each in placed[: page.limit]]
-        more = len(placed) > page.limit and bool(shown)
+            start = bisect_left(placed, True, key=lambda each: _is_behind(each, cell, tuple(tie), way))
+        shown = [row for _, _, row in placed[start : start + page.limit]]
+        more = len(placed) > start + page.limit and bool(shown)
         place = (way.key(shown[-1]), *self._tie(shown[-1])) if more else ()
-        return Cut(shown, len(fitting), self.cursor(way, place) if more else None)
+        return Cut(shown, len(placed), self.cursor(way, place) if more else None)
 
     def _has(self, row: R, text: str) -> bool:
         texts = self._texts(row) if self._texts else self._tie(row)
         return any(isinstance(each, str) and text in each.casefold() for each in texts)
 
 
-def _is_behind(place: _Place, after: _Place, sort: str) -> bool:
-    if place[0] == after[0]:
-        return place[1] > after[1]
-    return place[0] < after[0] if sort.startswith("-") else place[0] > after[0]
+def _is_behind(row: Placed[Any], cell: _Rank, tie: tuple[_Rank, ...], way: Way[Any]) -> bool:
+    if row[0] == cell:
+        return row[1] > tie
+    return row[0] < cell if way.descending else row[0] > cell
 
 
 def _ranked(cell: Cell) -> _Rank:

@@ -40,6 +40,9 @@ class GeneralSettings(BaseModel):
     sinks: str | None = Field(
         None, description="File or `abfss://` address of your sinks; default is `sinks.yml` in the data folder."
     )
+    contracts: Path | None = Field(
+        None, description="Folder of data contracts and `policies.yml`; default is `contracts` in the data folder."
+    )
     tick_s: float = Field(
         1.0,
         gt=0,
@@ -182,6 +185,11 @@ def _wrong(error: ValidationError, sources: Mapping[str, str]) -> WrongSetting:
 def keys_path(settings: Settings) -> Path:
     """Return the file of keys that `headwater keys` makes, there or not."""
     return (settings.keys_file or settings.data / "identity" / "keys.json").expanduser().resolve()
+
+
+def contracts_path(settings: Settings) -> Path:
+    """Return the folder of contracts, there or not."""
+    return (settings.contracts or settings.data / "contracts").expanduser().resolve()
 
 
 def _check_oidc(settings: Settings) -> None:

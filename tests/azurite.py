@@ -22,7 +22,9 @@ from urllib.parse import parse_qs, urlsplit
 
 from azure.storage.blob import AccountSasPermissions, ContainerClient, ResourceTypes, generate_account_sas
 
-from tools.azurite import blob_command
+from tools.npm_packages import CACHE, node
+
+_BLOBS = CACHE / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
 
 ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -312,7 +314,7 @@ def _listed_from(listing: bytes, start: str) -> bytes:
 
 def _start() -> tuple["subprocess.Popen[str]", int]:
     command = [
-        *blob_command(), "--blobHost", "127.0.0.1", "--blobPort", "0", "--blobKeepAliveTimeout", "600",
+        *node(_BLOBS), "--blobHost", "127.0.0.1", "--blobPort", "0", "--blobKeepAliveTimeout", "600",
         "--inMemoryPersistence", "--extentMemoryLimit", "512", "--disableTelemetry", "--disableProductStyleUrl",
         "--skipApiVersionCheck", "--silent",
     ]  # fmt: skip

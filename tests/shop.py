@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from tests.reference.small_events import CLEAR, FILTERED, HASHED, Named, changed, made, run, with_schema
-from tests.reference.world_events import Json, dataset, facet, schema, source, symlinks, uuid
+from tests.reference.world_events import Json, at, dataset, facet, schema, source, symlinks, uuid
 from tests.running import Running
 from tests.samples import body
 
@@ -70,6 +70,15 @@ REMADE: list[Json] = [
 
 SHOWN = run(40, 50, reads=[dataset(RAW)], job="notebook")
 """A batch job that reads a table and writes nothing."""
+
+EMAIL = ("landing/customers", "email")
+ENDS = ("landing/customers#email", "gold/mailing#contact")
+
+COMMANDS = [
+    ("coverage",), ("surface",), ("unused",), ("diff", "--from", at(75)), ("impact", *EMAIL), ("upstream", MAILING[1]),
+    ("run", uuid(2)), ("facets", "job", "sql"), ("path", *ENDS), ("edge", "silver/customers#email", ENDS[1]),
+]  # fmt: skip
+"""What commands ask of the shop."""
 
 
 def bodies(events: Sequence[Json]) -> list[bytes]:

@@ -1,17 +1,12 @@
 """Large bodies as blobs: durable before anything is acknowledged, 503 in time where the storage fails, never lost."""
 
 import asyncio
-import datetime
-import ipaddress
 import ssl
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from headwater.errors import GiveUp, LogUnavailable, WrongSetting
 from headwater.eventlog import Claims, Record, RecordKind
@@ -20,6 +15,7 @@ from headwater.eventlog.folder_claims import ClaimCheck
 from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
 from headwater.storage_faults import explain
 from tests.azurite import ACCOUNT, ACCOUNT_KEY, FAULTS, Storage, one_line
+from tests.loopback_certificate import loopback_certificate
 from tests.parsing import World, event
 
 pytestmark = pytest.mark.slow
@@ -107,7 +103,7 @@ def test_a_managed_identity_keeps_and_reads_bodies(
 ) -> None:
     for name, value in storage.identity_environment().items():
         monkeypatch.setenv(name, value)
-    certificate = _certificate(tmp_path)
+    certificate = loopback_certificate(tmp_path)
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
@@ -148,25 +144,3 @@ def test_a_fault_that_is_not_known_is_quoted_without_secrets() -> None:
     error = OSError("Odd\n\x1b[31m↳\x1b[0m at https://a/c?sv=1&sig=abc now: AccountKey=abc, Bearer abc, sig=abc")
     assert "abc" not in explain(error, "lake")
     one_line(OSError(explain(error, "lake")), "Odd at https://a/c now", "tried again")
-
-
-def _certificate(folder: Path) -> Path:
-    """Make a certificate of loopback that is its own authority, with its key behind it."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
-    now = datetime.datetime.now(datetime.UTC)
-    signed = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    path = folder / "certificate.pem"
-    path.write_bytes(signed.public_bytes(form[0]) + key.private_bytes(*form))
-    return path

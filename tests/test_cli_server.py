@@ -22,12 +22,11 @@ from headwater.cli.server_answers import ServerAnswers
 from headwater.cli.watch_command import follow
 from headwater.errors import ServerRefusal, WrongQuestion
 from tests.commanding import commanded
+from tests.loopback_certificate import loopback_certificate
 from tests.reference.small_events import CLEAR, made, run
 from tests.reference.world_events import source, uuid
 from tests.running import Running, started
-from tests.shop import Asker
-from tests.test_claims_azure import _certificate
-from tests.test_lineage_cli import ASKED
+from tests.shop import COMMANDS, Asker
 
 pytestmark = pytest.mark.slow  # a running Headwater
 
@@ -38,7 +37,7 @@ IMPACT = ("impact", "landing/customers", "email")
 REACHED = {"column": {"namespace": "n", "dataset": "d", "column": None}, "columns": [], "stops": [], "truncated": False}
 
 
-@pytest.mark.parametrize("arguments", [*ASKED, ("audit",), ("search", "email"), ("names", "s3a://lake", "x")])
+@pytest.mark.parametrize("arguments", [*COMMANDS, ("audit",), ("search", "email"), ("names", "s3a://lake", "x")])
 def test_a_server_and_its_folder_give_the_same_answer(
     shop_to_read: Asker, shop_folder: Path, arguments: tuple[str, ...]
 ) -> None:
@@ -212,7 +211,7 @@ def test_an_answer_without_end_is_not_taken() -> None:
 
 
 def test_a_certificate_that_nobody_knows_is_named_and_can_be_trusted(tmp_path: Path) -> None:
-    certificate = _certificate(tmp_path)
+    certificate = loopback_certificate(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     with stranger(lambda _: Said(body=json.dumps(REACHED).encode()), context) as url:

@@ -2,7 +2,9 @@
 
 import json
 from collections import defaultdict
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from types import SimpleNamespace
 from typing import Annotated, Any
 
@@ -16,9 +18,10 @@ from headwater.cli.printing import show
 from headwater.cli.question_commands import command
 from headwater.errors import WrongQuestion
 from headwater.lineage.time.as_of import AsOf
+from headwater.questions import declared
 from headwater.questions import parameters as p
 from headwater.questions.answers.answer_parts import AnswerStruct
-from headwater.questions.declaring import Help, Question, question
+from headwater.questions.declaring import Help, Question, question, questions_in
 from headwater.questions.moments import Microseconds
 from tests.parsing import World
 
@@ -41,6 +44,11 @@ def wide(
 ) -> Wide:
     """Datasets with many columns."""
     return Wide(dataset, min_size, strict, since, as_of.every)
+
+
+def test_a_question_of_each_topic_is_named_where_routes_and_commands_look() -> None:
+    topics = [import_module(f"{declared.__name__}.{each.name}") for each in iter_modules(declared.__path__)]
+    assert {each for topic in topics for each in questions_in(vars(topic))} == set(questions_in(vars(declared)))
 
 
 def asked(**sent: str) -> Wide:

@@ -268,8 +268,10 @@ def test_a_job_fares_by_its_runs_and_says_whose_it_is(ask: Callable[..., Any]) -
 
 
 @pytest.mark.slow
-def test_the_list_is_of_what_does_not_fare_well_and_says_the_same_as_each(ask: Callable[..., Any]) -> None:
-    found = ask(unhealthy, NOW_US, None, 100)
+def test_the_list_is_of_what_does_not_fare_well_and_says_the_same_as_each(
+    views: ViewOpener, ask: Callable[..., Any]
+) -> None:
+    found = to_builtins(unhealthy(views, NOW_US, None, 100))
     listed = {(each["kind"], each["name"]): each["status"] for each in found["items"]}
     assert listed == {
         ("dataset", "base"): "failed", ("dataset", "mid"): "stale", ("dataset", "end"): "stale",
@@ -284,7 +286,7 @@ def test_the_list_is_of_what_does_not_fare_well_and_says_the_same_as_each(ask: C
     for (kind, name), status in listed.items():
         if kind == "dataset":
             assert _of(ask, name)["items"][0]["status"] == status
-    only = ask(unhealthy, NOW_US, "stale", 1)
+    only = to_builtins(unhealthy(views, NOW_US, "stale", 1))
     assert (len(only["items"]), only["totalCount"], only["truncated"]) == (1, 2, True)
 
 

@@ -18,7 +18,10 @@ from tests.running import headwater
 from tests.samples import EVENTS as SAMPLES
 from tests.shop import (
     ALIAS,
+    COMMANDS,
     DROPPED,
+    EMAIL,
+    ENDS,
     EVENTS,
     LAST,
     MAILING,
@@ -68,10 +71,6 @@ def command(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pyt
     return run_it
 
 
-EMAIL = ("landing/customers", "email")
-ENDS = ("landing/customers#email", "gold/mailing#contact")
-
-
 @pytest.mark.parametrize(
     ("arguments", "status", "shown", "keys"),
     [
@@ -117,18 +116,12 @@ def test_every_command_as_a_table_and_as_json(
     assert machine.out.count("\n") == 1
 
 
-ASKED = [
-    ("coverage",), ("surface",), ("unused",), ("diff", "--from", at(75)), ("impact", *EMAIL), ("upstream", MAILING[1]),
-    ("run", uuid(2)), ("facets", "job", "sql"), ("path", *ENDS), ("edge", "silver/customers#email", ENDS[1]),
-]  # fmt: skip
-
-
 @pytest.mark.slow
 def test_answers_are_the_same_text_whatever_the_hash_seed(data: Path, tmp_path: Path) -> None:
     script = tmp_path / "ask.py"
     script.write_text(
         "from contextlib import suppress\nfrom headwater.cli import main\n"
-        f"for arguments in {ASKED}:\n    with suppress(SystemExit):\n"
+        f"for arguments in {COMMANDS}:\n    with suppress(SystemExit):\n"
         f"        main([*arguments, '--data', {str(data)!r}, '--json'])\n"
     )
     first, second = (
@@ -136,7 +129,7 @@ def test_answers_are_the_same_text_whatever_the_hash_seed(data: Path, tmp_path: 
             "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parents[1])
         }).stdout.splitlines() for seed in ("1", "2")
     )  # fmt: skip
-    assert len(first) == len(ASKED)
+    assert len(first) == len(COMMANDS)
     assert second == first
 
 

@@ -54,8 +54,8 @@ TIMERS_A_DAY = 86_400 // 300 + 86_400 // 600 + 86_400 // 3600
 TABLES_A_COMMIT = 3
 WRITES_A_COMMIT, READS_A_COMMIT = 3, 2
 """Requests to the storage for a commit of one table: five, counted against Azurite."""
-LEASE_S = 10
-"""Each partition's owner says so this often, and looks at the others."""
+LEASE_S = 30
+"""Each partition's owner says so this often, and looks at the others: the default of Azure.Messaging.EventHubs."""
 TRACE_KB = 5
 PARSER_GB = 2
 HUB_METRICS_GB_A_DAY = 0.015
@@ -233,7 +233,7 @@ def sinks_bill(tier: Tier, events: int) -> list[Line]:
 
 _SINK_REQUESTS = ((IDLE_LISTS, SINK_LISTS), (IDLE_READS, SINK_READS))
 
-CASES = (("small", 1_000), ("small", 100_000), ("standard", 10_000_000))
+CASES = (("small", 1_000), ("small", 10_000), ("small", 100_000), ("small", 1_000_000), ("standard", 10_000_000))
 
 
 def tables() -> str:

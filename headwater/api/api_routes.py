@@ -7,7 +7,7 @@ from typing import Annotated, Any, Protocol, TypeVar
 
 import msgspec
 
-from headwater.api import identity_routes, operation_lists, sink_routes
+from headwater.api import contract_routes, identity_routes, operation_lists, sink_routes
 from headwater.api.freshness import FreshnessMeter
 from headwater.api.overview import overview_of, window_of
 from headwater.api.shapes import operations
@@ -17,7 +17,7 @@ from headwater.events.times import iso
 from headwater.index.stored.set_aside import SetAside
 from headwater.lake.row_lists import list_rows
 from headwater.paging import Cut, ListPage, RowOrder
-from headwater.questions import declared
+from headwater.questions import contract_questions, declared
 from headwater.questions import parameters as p
 from headwater.questions.answers import list_answers
 from headwater.questions.composed import NewestPage
@@ -174,7 +174,11 @@ def _shown(cell: Any) -> Any:
     return cell.astimezone(UTC).isoformat().replace("+00:00", "Z") if isinstance(cell, datetime) else cell
 
 
-LINEAGE_ROUTES = questions_in(vars(declared))
+LINEAGE_ROUTES = (
+    *questions_in(vars(declared)),
+    *questions_in(vars(contract_questions)),
+    *questions_in(vars(contract_routes)),
+)
 SINK_ROUTES = questions_in(vars(sink_routes))
 IDENTITY_ROUTES = questions_in(vars(identity_routes))
 ROUTES = (*LINEAGE_ROUTES, *questions_in(globals()), *SINK_ROUTES, *IDENTITY_ROUTES)

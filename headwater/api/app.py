@@ -5,6 +5,7 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.applications import Starlette
@@ -20,6 +21,7 @@ from headwater.api.docs import Docs
 from headwater.api.freshness import FreshnessMeter
 from headwater.api.live_feed import MAX_CLIENTS, Live, LiveStream, last_id
 from headwater.api.refusing import admitted, answered, error_response, json_response, refuse
+from headwater.api.shapes.contract_shapes import ContractText
 from headwater.api.shapes.operations import SentAgain
 from headwater.errors import LakeUnavailable
 from headwater.eventlog import Readers
@@ -55,6 +57,7 @@ class ReadFrom(NamedTuple):
     record: Recorder
     admin_log: LakeTable
     keys: KeyDesk | None
+    contracts: Path
     send_again: SendAgain | None = None
     live: Live | None = None
     sinks: "SinkDesk | None" = None
@@ -103,7 +106,7 @@ class ReadApi:
         found = await asyncio.to_thread(answered, partial(self._ask, route, request, caller), turn)
         if route.name == "rejected-retry" and self._from.send_again and not isinstance(found, Response):
             found = await _sent_again(self._from.send_again, found, request)
-        answer = found if isinstance(found, Response) else json_response(200, found)
+        answer = found if isinstance(found, Response) else _response(found)
         if route.method != "GET":
             answer.headers["cache-control"] = "no-store"
             await self._record(route, request, caller, answer)
@@ -147,6 +150,14 @@ async def _sent_again(send: SendAgain, found: RejectedEvents, request: Request) 
     reasons = [reason for reason in await send(bodies, dict(request.headers), request.url.query) if reason]
     sent, refused = len(bodies), len(reasons)
     return SentAgain(sent, sent - refused, refused, sorted(set(reasons))[:20], found.truncated)
+
+
+def _response(found: Any) -> Response:
+    """Return an answer as JSON; a contract as the file that it is."""
+    if isinstance(found, ContractText):
+        named = {"content-disposition": f'attachment; filename="{found.file}"'}
+        return Response(found.text, 200, named, media_type="application/yaml")
+    return json_response(200, found)
 
 
 async def _not_found(request: Request, _: Exception) -> Response:

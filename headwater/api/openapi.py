@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from headwater.api.api_routes import BASE, LINEAGE_ROUTES, SINK_ROUTES
+from headwater.api.shapes.contract_shapes import ContractText
 from headwater.api.shapes.happenings import HAPPENINGS
 from headwater.api.shapes.marquez_shapes import READ_BY_PAGE
 from headwater.questions.answers.answer_parts import Error
@@ -35,7 +36,7 @@ _TAKEN = {"content": {_JSON: {"schema": {"type": "object"}}}}
 
 def document(routes: Sequence[Question]) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of these routes, of the receiver and of the health checks."""
-    answers = [route.answer for route in routes if route.answer]
+    answers = [route.answer for route in routes if route.answer and route.answer is not ContractText]
     shapes = [*answers, *HAPPENINGS.values(), *READ_BY_PAGE.values(), Error]
     _, schemas = msgspec.json.schema_components(shapes, ref_template=f"{_SCHEMAS}{{name}}")
     paths: dict[str, dict[str, Any]] = {}
@@ -65,6 +66,8 @@ def document(routes: Sequence[Question]) -> dict[str, Any]:
 def _operation(route: Question) -> dict[str, Any]:
     if route.answer is None:
         said: dict[str, Any] = {"content": {"text/event-stream": {"schema": _STREAM}}}
+    elif route.answer is ContractText:
+        said = {"content": {"application/yaml": {"schema": {"type": "string"}}}}
     else:
         said = {"content": {_JSON: {"schema": {"$ref": f"{_SCHEMAS}{route.answer.__name__}"}}}}
     return {

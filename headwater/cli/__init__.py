@@ -14,6 +14,8 @@ from typer.core import TyperGroup
 from headwater.api import api_routes
 from headwater.cli import (
     backup_commands,
+    contract_commands,
+    declare_command,
     fabric_command,
     forget_command,
     ingest_command,
@@ -80,6 +82,8 @@ app = typer.Typer(
 log_app = typer.Typer(help="Look at the event log, or begin a new epoch of it.", no_args_is_help=True)
 app.add_typer(log_app, name="log", rich_help_panel=BUILD)
 app.add_typer(backup_commands.app)
+app.add_typer(declare_command.app)
+app.add_typer(contract_commands.app, rich_help_panel=LOOK)
 app.add_typer(forget_command.app)
 app.add_typer(ingest_command.app)
 app.add_typer(lineage_commands.app)

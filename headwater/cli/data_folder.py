@@ -11,7 +11,7 @@ from headwater.cli.failing import warn
 from headwater.errors import HeadwaterError
 from headwater.questions.declaring import Question
 from headwater.runtime.folders import existing_folder
-from headwater.settings import load_settings
+from headwater.settings import contracts_path, load_settings
 
 if TYPE_CHECKING:
     from headwater.access import Caller
@@ -80,6 +80,11 @@ class DataFolder:
         from headwater.runtime.sink_opening import open_sink_desk
 
         return open_sink_desk(self._settings, self._folder)
+
+    @cached_property
+    def contracts(self) -> Path:
+        """The folder of contracts."""
+        return contracts_path(self._settings)
 
     @cached_property
     def keys(self) -> "KeyDesk":

@@ -104,6 +104,11 @@ def schema_columns(facet: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], 
     return ((path, kind) for path, kind, _ in _schema(facet))
 
 
+def described_columns(facet: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str | None, str | None]]:
+    """Yield path, type and description, as sent, of each column of a schema facet, those inside of others too."""
+    return ((path, kind, said) for path, kind, said in _schema(facet))
+
+
 def _rows_of_any(content: Content) -> Iterator[Row]:
     value = decode(content.raw)
     if not isinstance(value, dict):

@@ -11,8 +11,8 @@ from headwater.eventlog import each
 from headwater.lake.attempts import Attempts
 from headwater.lake.bronze_retention import let_go, remove_unnamed
 from headwater.lake.bronze_tables import Bronze
-from headwater.lake.delta_table import REOPEN_AFTER
 from headwater.lake.lake_maintenance import SMALL_FILES, compact, small_files, vacuum
+from headwater.lake.open_table import REOPEN_AFTER
 from headwater.local.child_process import child
 from headwater.local.lifeline import when_parent_ends
 from headwater.local.wake import Wake, reached_note

@@ -53,6 +53,10 @@ class OnlyChanges(NamedTuple):
     thing: ChangedThing | None = None
     change: ChangeWord | None = None
 
+    def fits(self, found: _Difference) -> bool:
+        """Tell whether a change is wanted."""
+        return self.thing in (None, found.thing) and self.change in (None, found.word)
+
 
 def changes_between(live: LiveGraph, since_us: int, until_us: int | None, only: OnlyChanges, page: ListPage) -> Changes:
     """Answer what is other at one moment than at another, newest first; None: now.
@@ -62,13 +66,13 @@ def changes_between(live: LiveGraph, since_us: int, until_us: int | None, only: 
     between = (since_us, EVER_US if until_us is None else until_us)
     if between[0] >= between[1]:
         raise WrongQuestion(f"from ({iso(since_us)}) is not before to ({iso(until_us)}). Ask the other way round.")
-    history = ChangeHistory(live, *between)
-    found = [*_datasets(live, history), *_tags(history), *_owners(live, history), *_jobs(live, history)]
-    fitting = (each for each in found if only.thing in (None, each.thing) and only.change in (None, each.word))
-    cut = _ORDER.cut(fitting, page)
-    counts = Counter(each.thing for each in found)
+    key = ("changes", between)
+    found = live.listed(key, lambda: _found(live, ChangeHistory(live, *between)))
+    counts = live.listed((*key, "counts"), lambda: sorted(Counter(each.thing for each in found).items()))
+    placed = live.listed((*key, only, page.sort, page.folded), lambda: _ORDER.placed(filter(only.fits, found), page))
+    cut = _ORDER.page_of(placed, page)
     items = [_item(live, each) for each in cut.rows]
-    return Changes(iso(since_us) or "", iso(until_us), dict(sorted(counts.items())), items, **cut.told)
+    return Changes(iso(since_us) or "", iso(until_us), dict(counts), items, **cut.told)
 
 
 _ORDER = RowOrder[_Difference](
@@ -82,6 +86,10 @@ _ORDER = RowOrder[_Difference](
     ties=6,
     texts=lambda each: (*each.name.parts, each.column),
 )  # fmt: skip
+
+
+def _found(live: LiveGraph, history: ChangeHistory) -> list[_Difference]:
+    return [*_datasets(live, history), *_tags(history), *_owners(live, history), *_jobs(live, history)]
 
 
 def _datasets(live: LiveGraph, history: ChangeHistory) -> Iterator[_Difference]:

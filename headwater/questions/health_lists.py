@@ -3,14 +3,16 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import count
 from operator import attrgetter
 
 from headwater.errors import WrongQuestion
 from headwater.events.times import iso
 from headwater.index.reading.catalog import Catalog
 from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.reading.view_opener import ViewOpener
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.time.as_of import View
+from headwater.lineage.time.as_of import AsOf, View
 from headwater.questions.about import about_of, decoded
 from headwater.questions.answers.health_answers import (
     About,
@@ -21,9 +23,11 @@ from headwater.questions.answers.health_answers import (
     Status,
 )
 from headwater.questions.health_reader import HealthReader, Own
+from headwater.questions.known_health import KnownHealth
 from headwater.questions.subjects import Subject, find_dataset, find_job
 
 _WORST: tuple[Status, ...] = ("failed", "late", "stale")
+_AT_ONCE = 500
 _FORMER = 5
 """Runs of a job before one whose outputs it is measured by."""
 
@@ -61,29 +65,41 @@ def _one(item: HealthItem, about: About, waiting: Iterable[NotRefreshed], limit:
     return HealthAnswer([item], {item.status: 1}, about, found[:limit], 1, len(found) > limit)
 
 
-def unhealthy(here: View, live: LiveGraph, now_us: int, only: Status | None, limit: int) -> HealthAnswer:
-    """Answer all that does not fare well, the worst first, of one kind the newest trouble first."""
-    reader = HealthReader(live, here.counted, now_us)
-    names = {live.names.name(number).plain for number in reader.times.written()}
-    roots = {name: own for name in names if (own := reader.of_dataset(name)).since_us is not None}
-    stale = _stale(reader, roots)
-    jobs = (
-        (live.job(live.names.name(job)), own) for job in reader.times.jobs() if not (own := reader.of_job(job)).is_well
-    )
-    found: list[tuple[Status, int, str, Name, Own, list[Name]]] = [
+def unhealthy(
+    open_views: ViewOpener, now_us: int, only: Status | None, limit: int, *, at_once: int = _AT_ONCE
+) -> HealthAnswer:
+    """Answer all that does not fare well, the worst first, of one kind the newest trouble first.
+
+    at_once: so many things are judged before other questions have their turn.
+    """
+    for some in count(at_once, at_once):  # more each time: an end comes however much happens meanwhile
+        with open_views.catalog(AsOf()) as (here, live):
+            known = live.brought_up("health", KnownHealth)
+            reader = HealthReader(live, here.counted, known.moment(now_us))
+            if known.bring_up(live, reader, some):
+                return _unwell(live, reader, known, only, limit)
+    raise AssertionError  # count has no end
+
+
+def _unwell(live: LiveGraph, reader: HealthReader, known: KnownHealth, only: Status | None, limit: int) -> HealthAnswer:
+    roots = {name: each.unwell for name, each in known.datasets.items() if each.unwell}
+    stale = _stale(reader, roots, known)
+    jobs = ((live.job(live.names.name(job)), each.unwell) for job, each in known.jobs.items() if each.unwell)
+    found: list[tuple[Status, int, str, Name, Own | None, list[Name]]] = [
         *((own.status, -(own.since_us or 0), "dataset", name, own, []) for name, own in roots.items()),
         *((own.status, -(own.since_us or 0), "job", name, own, []) for name, own in jobs),
-        *(("stale", -(roots[root].since_us or 0), "dataset", name, reader.of_dataset(name), [root])
-          for name, root in stale.items()),
-    ]  # fmt: skip
+        *(("stale", -(roots[root].since_us or 0), "dataset", name, None, [root]) for name, root in stale.items()),
+    ]
     counts = Counter(each[0] for each in found)
     found = [each for each in found if only is None or each[0] == only]
     found.sort(key=lambda each: (_WORST.index(each[0]), *each[1:4]))
-    items = [reader.shown(kind, name, own, root) for _, _, kind, name, own, root in found[:limit]]
+    items = [
+        reader.shown(kind, name, own or reader.of_dataset(name), root) for _, _, kind, name, own, root in found[:limit]
+    ]
     return HealthAnswer(items, {word: counts[word] for word in _WORST}, None, [], len(found), len(found) > limit)
 
 
-def _stale(reader: HealthReader, roots: dict[Name, Own]) -> dict[Name, Name]:
+def _stale(reader: HealthReader, roots: dict[Name, Own], known: KnownHealth) -> dict[Name, Name]:
     """Return what was not written since something upstream of it is not well: of its roots the newest trouble.
 
     Who was reached by a newer trouble need not be looked at for an older one, nor what lies behind.
@@ -92,8 +108,8 @@ def _stale(reader: HealthReader, roots: dict[Name, Own]) -> dict[Name, Name]:
     found: dict[Name, Name] = {}
     for root, own in sorted(roots.items(), key=lambda item: (-(item[1].since_us or 0), item[0])):
         for name, _ in reader.around(root, forward=True, seen=seen):
-            here = reader.of_dataset(name)
-            if here.is_well and here.success and here.success.time_us < (own.since_us or 0):
+            here = known.datasets.get(name)
+            if here and not here.unwell and here.success_us is not None and here.success_us < (own.since_us or 0):
                 found[name] = root
     return found
 

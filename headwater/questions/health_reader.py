@@ -6,8 +6,10 @@ from typing import NamedTuple
 from headwater.events.times import iso
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.written_times import NewestRun, RanWrite, WrittenTimes
+from headwater.lineage.names.dataset_generations import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import nothing_hidden
+from headwater.lineage.runs.lost_runs import LOST_AFTER_US
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.questions.answers.answer_parts import Dataset, Job
 from headwater.questions.answers.health_answers import HealthItem, HealthRun, NotRefreshed, Status
@@ -24,7 +26,10 @@ _NEVER = Punctuality("unknown", "no run of it is known to have completed")
 
 
 class Own(NamedTuple):
-    """How something fares by itself; since_us: what was not written after that has not seen it well."""
+    """How something fares by itself; since_us: what was not written after that has not seen it well.
+
+    until_us: up to when it is so if no event comes.
+    """
 
     status: Status
     reason: str
@@ -32,6 +37,7 @@ class Own(NamedTuple):
     run: NewestRun | None = None
     punctuality: Punctuality = _NO_RHYTHM
     since_us: int | None = None
+    until_us: int = EVER_US
 
     @property
     def is_well(self) -> bool:
@@ -45,7 +51,7 @@ class HealthReader:
     def __init__(self, live: LiveGraph, counted: CountedEdges, now_us: int):
         """live: at rest on one generation while this is used."""
         self.times = WrittenTimes(live, now_us)
-        self._live, self._counted, self._now = live, counted, now_us
+        self._live, self._counted, self.now_us = live, counted, now_us
         self._links = TableLinks(live, counted, nothing_hidden)
         self._runs: dict[int, NewestRun | None] = {}
         self._datasets: dict[Name, Own] = {}
@@ -92,7 +98,7 @@ class HealthReader:
         success = writes[0] if writes else None
         newest = max(runs, key=lambda run: run.time_us, default=None)
         times = times_of(writes)
-        found = punctuality(times, self._now, first() or times[0], silence) if times else _NEVER
+        found = punctuality(times, self.now_us, first() or times[0], silence) if times else _NEVER
         failed = [
             run
             for run in runs
@@ -101,11 +107,21 @@ class HealthReader:
         if failed:
             last_failed = max(failed, key=lambda run: run.time_us)
             reason = f"the newest run is {last_failed.state} and nothing has completed since; {found.reason}"
-            return Own("failed", reason, success, last_failed, found, last_failed.time_us)
+            return Own("failed", reason, success, last_failed, found, last_failed.time_us, self.now_us)
         if found.verdict == "late":
             under_way = ", a run is under way" if newest and newest.state == "RUNNING" else ""
-            return Own("late", found.reason + under_way, success, newest, found, found.due_us)
-        return Own("ok" if found.verdict == "on time" else "unknown", found.reason, success, newest, found)
+            return Own("late", found.reason + under_way, success, newest, found, found.due_us, self.now_us)
+        verdict: Status = "ok" if found.verdict == "on time" else "unknown"
+        return Own(verdict, found.reason, success, newest, found, until_us=self._until(found, runs))
+
+    def _until(self, found: Punctuality, runs: list[NewestRun]) -> int:
+        """Return up to when something stays well: until the next write is due, or a run that goes on is lost."""
+        lost = (run.time_us + LOST_AFTER_US for run in runs if run.state == "RUNNING")
+        until_us = min((each for each in lost if each >= self.now_us), default=EVER_US)
+        if found.verdict == "on time" and found.rhythm and found.due_us is not None:
+            expected_us = found.due_us + found.rhythm.grace_us
+            return min(until_us, expected_us) if expected_us >= self.now_us else self.now_us
+        return until_us
 
     def around(self, dataset: Name, *, forward: bool, seen: set[int] | None = None) -> Iterator[tuple[Name, int]]:
         """Yield the datasets downstream or upstream of one with their distance, the nearest first.
@@ -140,7 +156,7 @@ class HealthReader:
     def not_refreshed(self, dataset: Name, since_us: int) -> Iterator[NotRefreshed]:
         """Yield what lies downstream of a dataset and was not written since a moment."""
         for name, far in self.around(dataset, forward=True):
-            last = self.times.last(self.times.outputs(name), self._now)
+            last = self.times.last(self.times.outputs(name), self.now_us)
             if last is not None and last <= since_us:
                 yield NotRefreshed(*name.parts, far, iso(last), False)
 

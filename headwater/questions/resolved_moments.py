@@ -2,7 +2,7 @@
 
 from typing import overload
 
-from headwater.index.reading.known_moments import before_deploy_us, before_run_us, last_green_us
+from headwater.index.reading.known_moments import after_run_us, before_deploy_us, before_run_us, last_green_us
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.questions.moments import Moment
 
@@ -18,3 +18,10 @@ def resolved(live: LiveGraph, moment: Moment | None) -> int | None:
     if moment is None:
         return None
     return _LOOKS_UP[moment.word](live, moment.of) if moment.time_us is None else moment.time_us
+
+
+def resolved_after(live: LiveGraph, moment: Moment | None) -> int | None:
+    """Return the same, but of a run the moment at which it had said all: what it left behind."""
+    if moment is not None and moment.time_us is None and moment.word == "run":
+        return after_run_us(live, moment.of)
+    return resolved(live, moment)

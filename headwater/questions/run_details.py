@@ -83,9 +83,19 @@ def run_details(
 def written_by_run(bronze: Bronze, run_id: str, dataset: Name, canonical: Canonical) -> RunStatistics | None:
     """Return what a run counted at a dataset that it wrote, by its newest event that says so; None: none does."""
     body = newest_of_run(bronze, run_id, "outputStatistics") if bronze.exists() else None
+    return _written_in(body, dataset, canonical) if body else None
+
+
+def rows_in(body: str, dataset: Name, canonical: Canonical) -> int | None:
+    """Return how many rows an event says were written to a dataset; None: it does not say."""
+    found = _written_in(body, dataset, canonical)
+    return found.rows if found else None
+
+
+def _written_in(body: str, dataset: Name, canonical: Canonical) -> RunStatistics | None:
     told = [
         (canonical(each.namespace, each.name), raw)
-        for each in (sent_datasets(read_stored(body)) if body else ())
+        for each in sent_datasets(read_stored(body))
         if (raw := members(each.outputFacets).get("outputStatistics", NULL)) != NULL
     ]
     found = [raw for name, raw in told if name == dataset or len(told) == 1]  # alone, it may go by another name

@@ -20,7 +20,7 @@ from headwater.lake.admin_log import open_admin_log
 from headwater.runtime.identities import open_access, open_recorder, open_sign_in
 from headwater.runtime.indexes import open_freshness, open_index_home, open_rules
 from headwater.runtime.storage import lake_place, open_bronze
-from headwater.settings import Settings, settings_shown
+from headwater.settings import Settings, contracts_path, settings_shown
 from headwater.web.pages import Web
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class ReadSide:
         self._open_views = ViewOpener(self._home, open_rules(settings))
         self._search = Search(self._home, open_rules(settings))
         self._shown = settings_shown(settings)
+        self._contracts = contracts_path(settings)
 
     def live(self) -> Live:
         """Return what streams to listeners, for a process that alone serves them."""
@@ -70,6 +71,7 @@ class ReadSide:
             self._record,
             self._admin_log,
             self._keys,
+            self._contracts,
             send_again,
             live,
             sinks,

@@ -34,15 +34,15 @@ param hubRetentionDays int
 @description('Whether raw events are also captured as Avro files, for `headwater-spark ingest`: own container, deleted after captureDays.')
 param capture bool
 
-@description('Replication of the lake: Standard_LRS in one building, Standard_ZRS in three.')
+@description('Replication of the lake and of raw bodies: Standard_LRS in one building, Standard_ZRS in three.')
 @allowed([
   'Standard_LRS'
   'Standard_ZRS'
 ])
 param lakeSku string
 
-@description('Days captured raw events are kept.')
-param captureDays int = 7
+@description('Days captured raw events are kept: what is ingested anew must be there still.')
+param captureDays int = 30
 
 @description('Days a body too large for the hub is kept; longer than the hub keeps its pointer.')
 param claimDays int = 14
@@ -119,6 +119,23 @@ param sinkSecrets array = []
 @minValue(120)
 param sinkLagSeconds int = 1800
 
+@description('Who may read the lake besides the apps, each { id: object id, type: Group, User or ServicePrincipal }: shortcuts, notebooks.')
+param lakeReaders array = []
+
+@description('Who may write to it, too: Spark that makes silver and gold, by its workspace identity or by who runs it.')
+param lakeWriters array = []
+
+@description('Who may read the notebooks\' two secrets, as lakeReaders.')
+param notebookUsers array = []
+
+@description('Key with which notebooks have their own lineage sent; one of receiverKeys in plain text. Empty: no secret is made.')
+@secure()
+param notebookWriteKey string = ''
+
+@description('Key with which notebooks ask; one of pipelineKeys in plain text. Empty: no secret is made.')
+@secure()
+param notebookReadKey string = ''
+
 @description('Keys of producers, as JSON: docs/settings.md, Keys. Only the receiver can read them.')
 @secure()
 @minLength(2)
@@ -146,7 +163,7 @@ var commonSettings = {
   HEADWATER_LOG: 'event_hub'
   HEADWATER_HUB_NAMESPACE: hub.outputs.host
   HEADWATER_HUB_NAME: hubName
-  HEADWATER_CLAIMS_URL: '${lake.outputs.blobEndpoint}${claimsContainer}'
+  HEADWATER_CLAIMS_URL: '${raw.outputs.blobEndpoint}${claimsContainer}'
 }
 
 var receiverSettings = {
@@ -216,6 +233,16 @@ module lake 'modules/lake.bicep' = {
     location: location
     sku: lakeSku
     lakeContainer: lakeContainer
+    publicAccess: publicNetworkAccess
+  }
+}
+
+module raw 'modules/raw.bicep' = {
+  name: 'raw'
+  params: {
+    name: '${prefix}raw${suffix}'
+    location: location
+    sku: lakeSku
     claimsContainer: claimsContainer
     claimDays: claimDays
     capture: capture
@@ -236,8 +263,8 @@ module hub 'modules/hub.bicep' = {
     throughputUnits: throughputUnits
     maxThroughputUnits: maxThroughputUnits
     capture: capture
-    storageName: lake.outputs.name
-    captureContainer: lake.outputs.captureContainer
+    storageName: raw.outputs.name
+    captureContainer: raw.outputs.captureContainer
     workspaceId: monitoring.outputs.workspaceId
     publicAccess: publicNetworkAccess
   }
@@ -250,6 +277,9 @@ module vault 'modules/vault.bicep' = {
     location: location
     receiverKeys: receiverKeys
     pipelineKeys: pipelineKeys
+    notebookWriteKey: notebookWriteKey
+    notebookReadKey: notebookReadKey
+    notebookUsers: notebookUsers
     publicAccess: publicNetworkAccess
   }
 }
@@ -261,7 +291,8 @@ module access 'modules/access.bicep' = {
     pipelinePrincipal: pipelineIdentity.properties.principalId
     namespaceName: hub.outputs.name
     hubName: hubName
-    storageName: lake.outputs.name
+    lakeStorageName: lake.outputs.name
+    rawStorageName: raw.outputs.name
     lakeContainer: lakeContainer
     claimsContainer: claimsContainer
     vaultName: vault.outputs.name
@@ -269,6 +300,16 @@ module access 'modules/access.bicep' = {
     pipelineSecret: vault.outputs.pipelineSecret
     insightsName: monitoring.outputs.insightsName
     pipelineSends: !empty(ingestFolders)
+  }
+}
+
+module lakeAccess 'modules/lake_access.bicep' = {
+  name: 'lake-access'
+  params: {
+    readers: lakeReaders
+    writers: lakeWriters
+    storageName: lake.outputs.name
+    lakeContainer: lakeContainer
   }
 }
 
@@ -391,6 +432,7 @@ module endpoints 'modules/endpoints.bicep' = if (privateNetwork) {
     networkId: network.outputs.id
     subnetId: network.outputs.endpointsSubnetId
     lakeId: lake.outputs.id
+    rawId: raw.outputs.id
     hubId: hub.outputs.id
     vaultId: vault.outputs.id
     receiverStorageId: receiver.outputs.storageId
@@ -405,3 +447,6 @@ output apiUrl string = 'https://${pipeline.outputs.host}'
 output pipelineApp string = pipeline.outputs.name
 output sinksApp string = withSinks ? sinks.outputs.name : ''
 output lakeUri string = pipelineSettings.HEADWATER_LAKE
+output lakeAccount string = lake.outputs.name
+output lakeContainer string = lakeContainer
+output keyVault string = vault.outputs.uri

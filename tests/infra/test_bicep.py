@@ -211,8 +211,19 @@ def test_claims_outlive_their_pointers_on_the_hub(name: str) -> None:
     assert claim_days > parameters(name)["hubRetentionDays"]
 
 
-def test_only_the_standard_tier_captures() -> None:
-    assert [parameters(name)["capture"] for name in PARAMETERS] == [False, True]
+def test_capture_is_ordered_by_who_wants_it_and_then_outlives_the_hub() -> None:
+    assert [parameters(name)["capture"] for name in PARAMETERS] == [False, False]
+    assert default("captureDays") > max(parameters(name)["hubRetentionDays"] for name in PARAMETERS)
+
+
+def test_what_is_deleted_of_raw_bodies_is_gone() -> None:
+    found = {file: body(blobs)["properties"]["deleteRetentionPolicy"]["enabled"]
+             for file, _, blobs in resources("Microsoft.Storage/storageAccounts/blobServices")
+             if "properties" in body(blobs)}  # fmt: skip
+    assert found == {"modules/lake.bicep": True, "modules/raw.bicep": False}
+
+
+SECRETS = {"receiverKeys", "pipelineKeys", "notebookWriteKey", "notebookReadKey"}
 
 
 def test_no_template_holds_or_gives_away_a_secret() -> None:
@@ -221,7 +232,7 @@ def test_no_template_holds_or_gives_away_a_secret() -> None:
     for file in names():
         for symbol, parameter in template(file)["parameters"].items():
             secure = any(item["type"] == "secure" for item in parameter["decorators"])
-            assert secure == (symbol in {"receiverKeys", "pipelineKeys"}), f"{file}: {symbol}"
+            assert secure == (symbol in SECRETS), f"{file}: {symbol}"
     assert not re.search(r"= \w*[kK]eys$", "\n".join(line for line in text.splitlines() if line.startswith("output")))
 
 

@@ -1,11 +1,16 @@
 """The ways to deploy: what azure.yaml and the workflow name is there, and no password is among it."""
 
+import json
+import os
 import re
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from functions import app_settings
 from tests.infra.templates import APPS, BICEP, MAIN, PARAMETERS, ROOT, SINKS, body, resources, template
 from tools.function_zip import PACKAGE
 
@@ -82,7 +87,9 @@ def test_signing_in_needs_no_password(jobs: dict[str, Any]) -> None:
     login = next(step for step in jobs["deploy"]["steps"] if step.get("uses", "").startswith("azure/login"))
     assert set(login["with"]) == {"client-id", "tenant-id", "subscription-id"}
     assert "secrets." not in str(login)
-    assert set(re.findall(r"secrets\.(\w+)", WORKFLOW.read_text())) == {"RECEIVER_KEYS", "PIPELINE_KEYS"}
+    assert set(re.findall(r"secrets\.(\w+)", WORKFLOW.read_text())) == {
+        "RECEIVER_KEYS", "PIPELINE_KEYS", "NOTEBOOK_WRITE_KEY", "NOTEBOOK_READ_KEY",
+    }  # fmt: skip
 
 
 def test_what_the_workflows_name_exists() -> None:
@@ -96,6 +103,40 @@ def test_what_the_workflows_name_exists() -> None:
     tiers = workflow[True]["workflow_dispatch"]["inputs"]["tier"]["options"]  # YAML reads the key `on` as true
     assert {f"{tier}.bicepparam" for tier in tiers} == set(PARAMETERS)
     assert set(re.findall(r"jq -r \.(\w+)\.value", text)) <= set(template(MAIN)["outputs"])
+
+
+@pytest.mark.parametrize(
+    ("kept", "exported", "said"),
+    [
+        ("AZURE_LOCATION=westeurope\n", {"RECEIVER_KEYS": "[]", "PIPELINE_KEYS": "[]"}, ""),
+        ('RECEIVER_KEYS="[]"\n', {"RECEIVER_KEYS": "[]", "PIPELINE_KEYS": "[]"}, "in clear: RECEIVER_KEYS"),
+        ("", {"RECEIVER_KEYS": "[]"}, "PIPELINE_KEYS is not set"),
+    ],
+)
+def test_keys_stay_out_of_azds_file(kept: str, exported: dict[str, str], said: str, tmp_path: Path) -> None:
+    hook = yaml.safe_load((ROOT / "azure.yaml").read_text())["hooks"]["preprovision"]["run"]
+    (tmp_path / ".azure" / "test").mkdir(parents=True)
+    (tmp_path / ".azure" / "test" / ".env").write_text(kept)
+    environment = {"PATH": os.environ["PATH"], "AZURE_ENV_NAME": "test", **exported}
+    done = subprocess.run([ROOT / hook], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, said in done.stderr) == (int(bool(said)), True)
+
+
+def test_the_hosts_job_names_settings_hub_and_group_that_there_are() -> None:
+    folder = WORKFLOWS.parent / "functions-host"
+    values = json.loads((folder / "local.settings.json").read_text())["Values"]
+    settings = app_settings(values)
+    (namespace,) = json.loads((folder / "hub.json").read_text())["UserConfig"]["NamespaceConfig"]
+    (hub,) = namespace["Entities"]
+    assert hub == {
+        "Name": settings.hub_name,
+        "PartitionCount": "2",
+        "ConsumerGroups": [{"Name": settings.hub_consumer_group}],
+    }
+    assert values["HEADWATER_HUB"] == values["HEADWATER_HUB_CONNECTION"], "the host's and ours"
+    assert f'KEY = "{json.loads(values["HEADWATER_KEYS"])[0]["key"]}"' in (folder / "post.py").read_text()
+    job = yaml.safe_load((WORKFLOWS / "azure.yml").read_text())["jobs"]["functions-host"]
+    assert all((ROOT / path).exists() for path in re.findall(r"\.github/functions-host/[\w.]+", steps(job)))
 
 
 @pytest.mark.parametrize("name", PARAMETERS)

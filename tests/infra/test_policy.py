@@ -15,7 +15,10 @@ PUBLIC = (
 )
 NOT_A_SITE_CONFIG = "the check takes the list of app settings for the site's configuration"
 NO_SUCH_OPTION = "Flex Consumption has no such option; its instances are replaced by the platform"
+BELOW_A_CONDITION = "it has one, which the check does not find in a resource with a condition"
 ACCEPTED = {
+    ("CKV_AZURE_114", "modules/vault.bicep", "notebookWrites"): BELOW_A_CONDITION,
+    ("CKV_AZURE_114", "modules/vault.bicep", "notebookReads"): BELOW_A_CONDITION,
     ("CKV_AZURE_109", "modules/vault.bicep", "vault"): PUBLIC,
     ("CKV_AZURE_189", "modules/vault.bicep", "vault"): PUBLIC,
     ("CKV_AZURE_35", "modules/lake.bicep", "account"): PUBLIC,
@@ -29,7 +32,11 @@ ACCEPTED = {
         "receiver",
     ): "expiry would lock every producer out at once; deploy new keys",
     ("CKV_AZURE_41", "modules/vault.bicep", "pipeline"): "expiry would lock every reader out at once; deploy new keys",
+    ("CKV_AZURE_41", "modules/vault.bicep", "notebookWrites"): "a copy of a producers' key: deploy another",
+    ("CKV_AZURE_41", "modules/vault.bicep", "notebookReads"): "a copy of a readers' key: deploy another",
     ("CKV_AZURE_206", "modules/lake.bicep", "account"): "the tier says: lakeSku",
+    ("CKV_AZURE_206", "modules/raw.bicep", "account"): "the tier says: lakeSku",
+    ("CKV_AZURE_35", "modules/raw.bicep", "account"): PUBLIC,
     ("CKV_AZURE_206", "modules/app.bicep", "storage"): "holds a package and leases, which a deployment makes again",
     (
         "CKV_AZURE_225",

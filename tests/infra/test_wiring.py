@@ -86,6 +86,10 @@ GRANTS = {
     Grant("pipeline", "monitoringMetricsPublisher", "insights"): "telemetryMode",
     Grant("pipeline", "storageBlobDataOwner", "storage"): "AzureWebJobsStorage",
     Grant("capture", "blobDataContributor", "captured"): "captureDescription",
+    Grant("lakeReaders", "storageBlobDataReader", "lake"): "lakeReaders",
+    Grant("lakeWriters", "storageBlobDataContributor", "lake"): "lakeWriters",
+    Grant("notebookUsers", "keyVaultSecretsUser", "notebookWrites"): "headwater-write",
+    Grant("notebookUsers", "keyVaultSecretsUser", "notebookReads"): "headwater-read",
     Grant("sinks", "storageBlobDataReader", "lake"): "LakeFile",
     Grant("sinks", "ledgerWriter", "lake"): "class Ledger",
     Grant("sinks", "keyVaultSecretsUser", "sinkSecret"): "_from_vault",
@@ -180,7 +184,7 @@ def test_an_app_starts_with_the_settings_it_gets(app: str) -> None:
     assert found.log == "event_hub"
     assert found.hub_namespace == "hw-1.servicebus.windows.net"
     assert found.triggers == tuple(json.loads(app_settings(app)["HEADWATER_TRIGGERS"]))
-    assert place(str(found.claims_url), None) == ("https://hwlake1.blob.core.windows.net", "claims", "")
+    assert place(str(found.claims_url), None) == ("https://hwraw1.blob.core.windows.net", "claims", "")
     assert found.lake == (None if app == "receiver" else LAKE)
     assert [key.name for key in found.keys] == ["spark"]
 
@@ -241,7 +245,7 @@ def _resolved(value: Any) -> str:
     made: dict[str, str] = {
         "hub.outputs.host": "hw-1.servicebus.windows.net",
         "lake.outputs.dfsHost": "hwlake1.dfs.core.windows.net",
-        "lake.outputs.blobEndpoint": "https://hwlake1.blob.core.windows.net/",
+        "raw.outputs.blobEndpoint": "https://hwraw1.blob.core.windows.net/",
         "lakeContainer": variable("lakeContainer"),
         "claimsContainer": variable("claimsContainer"),
     }
@@ -255,7 +259,7 @@ def test_containers_are_the_ones_that_settings_lead_to() -> None:
     assert made == {"lakeContainer", "claimsContainer", "captureContainer", "packageContainer"}
     assert app_settings("pipeline")["HEADWATER_LAKE"].startswith("abfss://${lakeContainer}@")
     assert {app_settings(app)["HEADWATER_CLAIMS_URL"] for app in APPS} == {
-        "${lake.outputs.blobEndpoint}${claimsContainer}"
+        "${raw.outputs.blobEndpoint}${claimsContainer}"
     }
     assert "${packageContainer}" in source("modules/app.bicep")
     assert "blobContainer: captureContainer" in source("modules/hub.bicep")
@@ -268,13 +272,18 @@ def test_rights_are_exactly_these() -> None:
         "modules/app.bicep:principalId": ["receiver", "pipeline", "sinks"],
         "modules/sinks_access.bicep:principal": ["sinks"],
         "modules/hub.bicep:captureIdentity": ["capture"],
+        "modules/lake_access.bicep:reader": ["lakeReaders"],
+        "modules/lake_access.bicep:writer": ["lakeWriters"],
+        "modules/vault.bicep:user": ["notebookUsers"],
     }
     found = [Grant(who, grant.role, grant.on) for grant in grants() for who in owner[grant.who]]
     assert sorted(found, key=str) == sorted(GRANTS, key=str)
 
 
 def test_each_right_has_something_that_needs_it() -> None:
-    everything = code() + "".join(source(name) for name in (MAIN, "modules/app.bicep", "modules/hub.bicep"))
+    templates = (MAIN, "modules/app.bicep", "modules/hub.bicep")
+    notebook = (ROOT / "notebooks" / "Setup.Notebook" / "notebook-content.py").read_text()
+    everything = code() + notebook + "".join(source(name) for name in templates)
     assert [name for name in GRANTS.values() if name not in everything] == []
 
 
@@ -297,6 +306,8 @@ def test_no_code_uses_a_service_without_a_right_to_it() -> None:
 def test_a_role_has_the_id_that_azure_documents(role: str) -> None:
     ids = {**variable("roles", "modules/access.bicep")}
     assert variable("roles", "modules/sinks_access.bicep").items() <= ids.items()
+    assert variable("roles", "modules/lake_access.bicep").items() <= ids.items()
+    assert variable("keyVaultSecretsUser", "modules/vault.bicep") == ids["keyVaultSecretsUser"]
     ids["storageBlobDataOwner"] = variable("storageBlobDataOwner", "modules/app.bicep")
     ids["blobDataContributor"] = variable("blobDataContributor", "modules/hub.bicep")
     assert set(ids) == set(ROLE_IDS)
@@ -320,7 +331,7 @@ def test_claims_are_deleted_by_age_only() -> None:
     deletes = [path.name for path in (ROOT / "headwater").rglob("*.py") if "delete_blob" in path.read_text()]
     assert deletes == ["blob_folder.py"]  # a sink's own file, written to see whether it may
     assert "delete_blob" not in function_app()
-    assert "'${claimsContainer}/'" in source("modules/lake.bicep")
+    assert "'${claimsContainer}/'" in source("modules/raw.bicep")
 
 
 def function_app() -> str:

@@ -25,6 +25,7 @@ test.each(Object.keys(PAGES))('%s is usable on a small screen and at 200 %%', as
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
   }
   await page.getByRole('button', { name: 'Pages' }).click();
+  await page.getByRole('button', { name: 'Admin' }).click();
   await page.getByRole('link', { name: 'Settings' }).click();
   await page.getByRole('heading', { name: 'Settings' }).waitFor();
 });

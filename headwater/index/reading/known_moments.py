@@ -35,6 +35,13 @@ def before_run_us(live: LiveGraph, run_id: str) -> int:
     return int(live.sql.execute(query, (key,)).fetchone()[0]) - 1
 
 
+def after_run_us(live: LiveGraph, run_id: str) -> int:
+    """Return the moment of a run's newest event (us); raises NotKnown, or WrongQuestion for an id of several."""
+    key = RunHistory(live).key(run_id)
+    query = "SELECT r.time_us FROM run_keys k JOIN runs r ON r.run = k.id WHERE k.key = ?"
+    return int(live.sql.execute(query, (key,)).fetchone()[0])
+
+
 def before_deploy_us(live: LiveGraph, version: str) -> int:
     """Return the moment before a version of code was first reported by a job (us), of no version: the newest.
 

@@ -1,14 +1,17 @@
-"""All datasets and all jobs with what lists of them show, read at once from the index's file."""
+"""All datasets and all jobs with what lists of them show, read from the index's file, then what events change."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
+
+from msgspec.json import encode
 
 from headwater.events.decode import decode
 from headwater.events.facet_digests import is_deleted
 from headwater.events.rule_facets import text_at
 from headwater.index.reading.catalog_lists import DATASETS, DELETED_JOBS
 from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.reading.touched import touched_since
 from headwater.index.stored.catalog_tables import DATASET, JOB
 from headwater.index.writing.announced_changes import NAMESPACE
 from headwater.lineage.names.dataset_generations import EVER_US
@@ -17,17 +20,21 @@ from headwater.lineage.rules.user_rules import UserRules
 
 T = TypeVar("T")
 
+_THESE = "IN (SELECT value FROM json_each(?1))"
 _WRITTEN = (
     "SELECT g.output, g.job, max(e.last_us) FROM groups g JOIN edge_sets e ON e.grp = g.id "
-    "WHERE g.layer = 'observed' AND g.output <> 0 AND e.runs > 0 GROUP BY g.output"
+    "WHERE g.layer = 'observed' AND g.output <> 0 AND e.runs > 0 AND {} GROUP BY g.output"
 )
-_FACETS = "SELECT name, value FROM newest_facets WHERE kind = ? AND facet = ? ORDER BY event_order"
+_FACETS = "SELECT name, value FROM newest_facets WHERE {} AND kind = ?2 AND facet = ?3 ORDER BY event_order"
 _JOBS = (
     "SELECT j.key, j.shown, r.state, e.last_us, k.key, r.started_us, r.ended_us, r.processing, r.time_us FROM jobs j "
     "JOIN entities e ON e.kind = 1 AND e.name = j.key JOIN names n ON n.id = j.shown LEFT JOIN runs r ON r.run = "
     "(SELECT run FROM runs WHERE job_key = j.key AND kind = 'RUN' ORDER BY time_us DESC, run DESC LIMIT 1) "
-    f"LEFT JOIN run_keys k ON k.id = r.run WHERE n.namespace <> ? AND j.key NOT IN ({DELETED_JOBS})"
+    f"LEFT JOIN run_keys k ON k.id = r.run WHERE {{}} AND n.namespace <> ?2 AND j.key NOT IN ({DELETED_JOBS})"
 )
+_ALL = "?1 IS NULL"
+_OF_ONE_NAME = f"SELECT key FROM jobs WHERE shown IN (SELECT shown FROM jobs WHERE key {_THESE})"
+_MARKED = "SELECT name, detail FROM changes WHERE mark = 'tag' AND value = 'true'"
 
 
 class ListedJob(NamedTuple):
@@ -58,8 +65,25 @@ class ListedDataset(NamedTuple):
     job: ListedJob | None
 
 
+class _Known:
+    """What was read: jobs by their keys, datasets by their numbers; of which generation of the index."""
+
+    def __init__(self, rules_hash: str = "") -> None:
+        self.generation = 0
+        self.rules_hash = rules_hash
+        self.jobs: dict[Name, ListedJob] = {}
+        self.datasets: dict[int, ListedDataset] = {}
+        self.written_by: dict[Name, set[int]] = {}
+
+    def put(self, number: int, dataset: ListedDataset, job: Name | None) -> None:
+        """Take a dataset, which the job of this key wrote last."""
+        self.datasets[number] = dataset
+        if job is not None:
+            self.written_by.setdefault(job, set()).add(number)
+
+
 class ListedThings:
-    """Reads one generation of the index; what was read is kept until the next."""
+    """Reads one generation of the index; what was read is kept, and what events were about since is read anew."""
 
     def __init__(self, live: LiveGraph, rules: UserRules):
         """live: at rest on one generation while this is used."""
@@ -67,59 +91,103 @@ class ListedThings:
 
     def jobs(self) -> list[ListedJob]:
         """Return every job but our own and those that were deleted."""
-        return list(self._live.remembered("jobs", self._jobs).values())
+        return self._live.remembered("jobs", lambda: list(self._known().jobs.values()))
 
     def datasets(self) -> list[ListedDataset]:
         """Return every dataset by the name it goes by now; no deleted one until it is written again."""
-        return self._live.remembered(("datasets", self._rules.rules_hash), self._datasets)
+        key = ("datasets", self._rules.rules_hash)
+        return self._live.remembered(key, lambda: list(self._known().datasets.values()))
 
-    def _jobs(self) -> dict[Name, ListedJob]:
-        """Read jobs by their keys."""
-        names, owners = self._live.names, self._facets(JOB, "ownership", _owners)
-        kinds, tags = self._facets(JOB, "jobType", _integration), self._facets(JOB, "tags", _tags)
-        marks = self._marked()
-        found = {}
-        for key, shown, state, *run in self._sql.execute(_JOBS, (NAMESPACE,)):
-            name = names.name(shown)
+    def _known(self) -> _Known:
+        live = self._live
+        known = live.brought_up("listed", _Known)
+        touched = touched_since(live, known.generation) if known.rules_hash == self._rules.rules_hash else None
+        if touched is None or live.acted > known.generation:
+            known = live.brought_up("listed", lambda: _Known(self._rules.rules_hash), anew=True)
+            self._read_jobs(known, None)
+            self._read_datasets(known, None)
+        elif touched.jobs or touched.datasets:
+            jobs = self._read_jobs(known, touched.jobs)
+            beside = {number for job in jobs for number in known.written_by.get(job, ())}
+            self._read_datasets(known, beside | self._meant_by(touched.datasets))
+        known.generation = live.generation
+        return known
+
+    def _read_jobs(self, known: _Known, keys: Collection[int] | None) -> list[Name]:
+        """Read jobs by the numbers of their keys, None: all; what is told of a name goes for all jobs that have it."""
+        names, sql = self._live.names, self._sql
+        numbers = None if keys is None else [key for (key,) in sql.execute(_OF_ONE_NAME, (_json(keys),))]
+        where, these = (_ALL, None) if numbers is None else (f"j.key {_THESE}", _json(numbers))
+        rows = sql.execute(_JOBS.format(where), (these, NAMESPACE)).fetchall()
+        shown = None if numbers is None else {row[1] for row in rows}
+        owners, tags = self._facets(JOB, "ownership", _owners, shown), self._facets(JOB, "tags", _tags, shown)
+        kinds, marks = self._facets(JOB, "jobType", _integration, shown), self._marked()
+        gone = [names.name(number) for number in numbers or ()]
+        for job in gone:
+            known.jobs.pop(job, None)
+        for key, called, state, *run in rows:
+            name = names.name(called)
             own = tuple(sorted({*tags.get(name, ()), *marks.get(name, ())}))
             told = owners.get(name, ()), own, kinds.get(name)
-            found[names.name(key)] = ListedJob(name, *told, state, *run)
-        return found
+            known.jobs[names.name(key)] = ListedJob(name, *told, state, *run)
+        return gone
 
-    def _datasets(self) -> list[ListedDataset]:
-        live, owners, tags = self._live, self._facets(DATASET, "ownership", _owners), self._tags()
-        jobs, written = live.remembered("jobs", self._jobs), self._written()
-        found = []
-        for number, seen_us in self._sql.execute(DATASETS.format(columns="n.id, e.last_us", where="true")):
+    def _read_datasets(self, known: _Known, numbers: Collection[int] | None) -> None:
+        """Read datasets by the numbers of their names, None: all."""
+        live = self._live
+        where, these = ("true", None) if numbers is None else (f"n.id {_THESE}", _json(numbers))
+        rows = self._sql.execute(DATASETS.format(columns="n.id, e.last_us", where=where), (these,) if these else ())
+        sent = None if numbers is None else self._names_of(numbers)
+        owners, tags, written = self._facets(DATASET, "ownership", _owners, sent), self._tags(sent), self._written(sent)
+        for number in numbers or ():
+            known.datasets.pop(number, None)
+        for number, seen_us in rows.fetchall():
             name = live.names.name(number)
             columns = len(live.shown_columns(name).names) or None
-            written_us, job = written.get(name, (None, None))
+            written_us, key = written.get(name, (None, None))
             told = owners.get(name, ()), tuple(sorted(tags.get(name, ()))), columns
-            found.append(ListedDataset(name, *told, seen_us, written_us, jobs.get(job) if job else None))
-        return found
+            job = known.jobs.get(key) if key else None
+            known.put(number, ListedDataset(name, *told, seen_us, written_us, job), key)
 
-    def _written(self) -> dict[Name, tuple[int, Name]]:
+    def _meant_by(self, sent: Collection[int]) -> set[int]:
+        """Return the numbers of datasets that are meant by names as sent, and of these."""
+        names = self._live.names
+        found = {self._meant(names.name(number)) for number in sent}
+        return {number for name in found if (number := names.known(name)) is not None} | {
+            number for each in sent if (number := names.known(names.name(each).plain)) is not None
+        }
+
+    def _names_of(self, numbers: Collection[int]) -> set[int]:
+        """Return the numbers of all names of some datasets, in all their generations."""
+        names = self._live.names
+        every = self._live.naming.names_of_any(names.name(number) for number in numbers)
+        return {names.known(each) or 0 for name in every for each in (name, *names.generations(name))}
+
+    def _written(self, sent: Collection[int] | None) -> dict[Name, tuple[int, Name]]:
         """Return when each dataset was last written, and by the job of which key."""
         found: dict[Name, tuple[int, Name]] = {}
-        for output, job, last_us in self._sql.execute(_WRITTEN):
+        where, these = (_ALL, None) if sent is None else (f"g.output {_THESE}", _json(sent))
+        for output, job, last_us in self._sql.execute(_WRITTEN.format(where), (these,)):
             name, by = self._meant(self._live.names.name(output)), (last_us, self._live.names.name(job))
             found[name] = max(found.get(name, by), by)
         return found
 
-    def _facets(self, kind: int, facet: str, read: Callable[[str], T]) -> dict[Name, T]:
-        """Return what the newest text of a facet says of everything that has it, by the name it goes by now."""
+    def _facets(self, kind: int, facet: str, read: Callable[[str], T], of: Collection[int] | None) -> dict[Name, T]:
+        """Return what the newest text of a facet says of what has it, by the name it goes by now; of: None for all."""
         found, names = {}, self._live.names
-        for number, value in self._sql.execute(_FACETS, (kind, facet)):
+        where, these = (_ALL, None) if of is None else (f"name {_THESE}", _json(of))
+        for number, value in self._sql.execute(_FACETS.format(where), (these, kind, facet)):
             name = names.name(number) if kind == JOB else self._meant(names.name(number))
             found[name] = read(value if isinstance(value, str) else self._live.facet_text(value))
         return found
 
-    def _tags(self) -> dict[Name, set[str]]:
+    def _tags(self, sent: Collection[int] | None) -> dict[Name, set[str]]:
         """Return the tags of datasets and of their columns: by facets, by hand, by the tags file."""
         found, live, rules = self._marked(), self._live, self._rules
-        for dataset, tags in live.tags().items():
+        some = None if sent is None else {live.names.name(number).plain for number in sent}
+        for dataset, tags in (live.tags() if some is None else live.tags_of(some)).items():
             found.setdefault(dataset, set()).update(tag.key for tag in tags if tag.value.casefold() != "false")
-        for dataset in live.datasets() if rules.tags else ():
+        for dataset in (live.datasets() if some is None else some) if rules.tags else ():
             for column in (None, *live.shown_columns(dataset).names):
                 for key, value in rules.tags_of(*dataset.parts, column):
                     if value.casefold() != "false":
@@ -128,12 +196,16 @@ class ListedThings:
 
     def _marked(self) -> dict[Name, set[str]]:
         found: dict[Name, set[str]] = {}
-        for number, tag in self._sql.execute("SELECT name, detail FROM changes WHERE mark = 'tag' AND value = 'true'"):
+        for number, tag in self._sql.execute(_MARKED):
             found.setdefault(self._live.names.name(number), set()).add(tag)
         return found
 
     def _meant(self, name: Name) -> Name:
         return self._live.naming.resolve(name, EVER_US).plain
+
+
+def _json(numbers: Collection[int]) -> str:
+    return encode(sorted(numbers)).decode()
 
 
 def _read(text: str) -> Any:

@@ -1,7 +1,7 @@
 """The index as questions see it: the graph of what counts, kept up with its writer, one generation at a time."""
 
 import gc
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,7 +22,7 @@ from headwater.lineage.rules.tags import newest_tags
 from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.newest_first import newest_first
 from headwater.lineage.runs.run_facts import Tag
-from headwater.lineage.runs.weighed import Weighed
+from headwater.lineage.runs.weighed import MOST, Weighed
 from headwater.lineage.time.snapshot import Remask, Snapshot, Stats
 from headwater.lineage.walks.exposed_until import Writer, Written, Wrote
 from headwater.opening import or_closed
@@ -31,6 +31,9 @@ T = TypeVar("T")
 
 _NEWEST_RUN = newest_first(("v.time_us", "k.key"))
 """ORDER BY of runs or candidates `v` and the keys `k` of runs, newest first."""
+
+_ROW = 5
+"""Edges that a row of a list weighs as much as: 100,000 rows are kept."""
 
 _EDGE = 100
 """Characters of a text that weigh as much as an edge."""
@@ -55,6 +58,9 @@ class LiveGraph(Snapshot):
         self._tags: Mapping[Name, Sequence[Tag]] | None = None
         self._jobs: dict[Name, Name] = {}
         self._remembered: dict[Hashable, Any] = {}
+        self._brought_up: dict[Hashable, Any] = {}
+        self._lists: Weighed[Hashable, Sequence[Any]] = Weighed()
+        self.moved = self.acted = 0
         self._texts: Weighed[int, str] = Weighed()
         self.contents = SqliteContents(self.sql)
         self._nests: set[Name] = set()
@@ -70,9 +76,10 @@ class LiveGraph(Snapshot):
         if version == self._seen:
             return
         self.names.refresh()
-        self._names_in_time.refresh()
+        moved = self._names_in_time.refresh()
         with paused():
-            newest = max(self._take_sets(), self._take_datasets(), self.generation)
+            newest = max(self._take_sets(), self._take_datasets(), self._newest_entity(), self.generation)
+        self.moved, self.acted = newest if moved else self.moved, self._newest_act()
         self._tags = self._counted = None
         self._jobs.clear()
         self.forget()
@@ -109,6 +116,17 @@ class LiveGraph(Snapshot):
             self._tags = newest_tags(TagTable(self.sql, self.names).facets(), self.naming)
         return self._tags
 
+    def tags_of(self, datasets: Collection[Name]) -> Mapping[Name, Sequence[Tag]]:
+        """Return the same of a few datasets: of each name that alone means one, only the newest facets are read."""
+        table, found = TagTable(self.sql, self.names), {}
+        for dataset in datasets:
+            names = sorted(self.naming.names_of(dataset))
+            read = table.newest_of if len(names) == 1 else table.facets
+            tags = newest_tags((facet for name in names for facet in read(name)), self.naming).get(dataset)
+            if tags:
+                found[dataset] = tags
+        return found
+
     def job(self, key: Name) -> Name:
         """Return what people call a job: where it is known by an artifact's id, the name it has now."""
         found = self._jobs.get(key)
@@ -128,9 +146,29 @@ class LiveGraph(Snapshot):
         found: T = self._remembered[key]
         return found
 
+    def listed(self, key: Hashable, make: Callable[[], Sequence[T]]) -> Sequence[T]:
+        """Return a list that is worked out whole for a page of it; kept for the next pages of this generation.
+
+        One that is too long for memory is worked out for each page.
+        """
+        found = self._lists.get(key)
+        if found is None:
+            found, weight = (rows := make()), len(rows) * _ROW
+            if weight <= MOST:
+                self._lists.keep(key, found, weight)
+        return found
+
+    def brought_up(self, key: Hashable, make: Callable[[], T], *, anew: bool = False) -> T:
+        """Return what is kept from generation to generation; who made it brings it up to date (`touched_since`)."""
+        if anew or key not in self._brought_up:
+            self._brought_up[key] = make()
+        found: T = self._brought_up[key]
+        return found
+
     def forget(self) -> None:
         """Forget what was made of this generation."""
         self._remembered.clear()
+        self._lists.clear()
 
     def facet_text(self, number: int) -> str:
         """Return the text of a facet, which never changes; what was read lately is kept."""
@@ -202,6 +240,12 @@ class LiveGraph(Snapshot):
     def close(self) -> None:
         """Close the file."""
         self.sql.close()
+
+    def _newest_entity(self) -> int:
+        return int(self.sql.execute("SELECT max(generation) FROM entities").fetchone()[0] or 0)
+
+    def _newest_act(self) -> int:
+        return int(self.sql.execute("SELECT max(generation) FROM changes").fetchone()[0] or 0)
 
     def _take_sets(self) -> int:
         newest = 0

@@ -161,6 +161,10 @@ class RunHistory:
         row = self._sql.execute("SELECT value FROM edges WHERE edge_set = ?", (edge_set,)).fetchone()
         return unpack_edges(row[0])
 
+    def key_of(self, run: int) -> str:
+        """Return the key of a run by its number."""
+        return str(self._sql.execute("SELECT key FROM run_keys WHERE id = ?", (run,)).fetchone()[0])
+
     def job_of(self, key: str) -> Name | None:
         """Return the key of a run's job."""
         query = "SELECT r.job_key FROM run_keys k JOIN runs r ON r.run = k.id WHERE k.key = ?"

@@ -15,6 +15,7 @@ from headwater.collector import paused
 from headwater.errors import LakeUnavailable
 from headwater.index.home import IndexHome, Published
 from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.reading.turns import Turns
 from headwater.index.rules_files import RulesFiles
 from headwater.index.stored.content_table import SqliteContents
 from headwater.index.stored.database import is_damage, open_for_reading
@@ -54,7 +55,7 @@ class ViewOpener:
         """Open nothing yet."""
         self._home = home
         self._rules_files = rules
-        self._lock = threading.Lock()
+        self._lock = Turns()
         self._live: LiveGraph | None = None
         self._opened: tuple[Published, str] | None = None
         self._past_lock = threading.Lock()

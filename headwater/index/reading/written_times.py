@@ -1,11 +1,14 @@
 """When datasets were written and jobs ran, by key from the index's file: however long the history, little is read."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
+
+from msgspec.json import encode
 
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.catalog_tables import JOB
 from headwater.lineage.edges.current_candidates import WEIGHTS
+from headwater.lineage.names.dataset_generations import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.lost_runs import lost_sql
 
@@ -123,6 +126,16 @@ class WrittenTimes:
     def jobs(self) -> list[int]:
         """Return the keys of all jobs, by number."""
         return [key for (key,) in self._sql.execute("SELECT key FROM jobs WHERE state IS NOT NULL")]
+
+    def that_ran(self, keys: Collection[int]) -> set[int]:
+        """Return those of some keys of jobs that `jobs` has."""
+        query = "SELECT key FROM jobs WHERE state IS NOT NULL AND key IN (SELECT value FROM json_each(?))"
+        return {key for (key,) in self._sql.execute(query, (encode(sorted(keys)).decode(),))}
+
+    def ahead_us(self) -> int:
+        """Return the first time behind now that a run names: from then on it counts."""
+        found = self._sql.execute("SELECT min(time_us) FROM runs WHERE time_us > ?", (self._now,)).fetchone()[0]
+        return EVER_US if found is None else int(found)
 
     def written(self) -> dict[int, list[tuple[int, int]]]:
         """Return of every dataset that is written, by the number of its generation, what `outputs` does."""

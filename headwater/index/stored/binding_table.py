@@ -21,15 +21,16 @@ class SqliteNaming(Naming):
         self._read = (0, 0)
         self.refresh()
 
-    def refresh(self) -> None:
-        """Read what another process has written since."""
+    def refresh(self) -> bool:
+        """Read what another process has written since; tells whether a name means something else by it."""
+        is_new = False
         new = "SELECT id, alias, time_us, location FROM bindings WHERE id > ? ORDER BY id"
         for row, alias, time_us, location in self._sql.execute(new, (self._bound,)).fetchall():
-            super().bind(self._numbers.name(alias), (time_us, self._numbers.name(location)))
+            is_new |= super().bind(self._numbers.name(alias), (time_us, self._numbers.name(location)))
             self._bound = row
         read = self._sql.execute("SELECT count(*), coalesce(max(id), 0) FROM lives").fetchone()
         if read == self._read:
-            return
+            return is_new
         self._read = read
         changes, writes = self._happened()
         for run in {*self.generations.runs(), *changes, *writes}:
@@ -37,6 +38,7 @@ class SqliteNaming(Naming):
         for run in {*self.generations.runs(), *writes}:
             self.generations.set_writes(run, frozenset(writes.get(run, ())))
         self.renamed(change for found in changes.values() for change in found)
+        return True
 
     def _happened(self) -> tuple[dict[str, list[Change]], dict[str, list[tuple[int, Name]]]]:
         changes: dict[str, list[Change]] = {}

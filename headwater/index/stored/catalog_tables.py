@@ -9,8 +9,10 @@ CREATE TABLE places(id INTEGER PRIMARY KEY, log TEXT, incarnation TEXT, part TEX
 CREATE TABLE happened(time_us INTEGER, place INTEGER, sequence INTEGER, PRIMARY KEY(time_us, place, sequence))
   WITHOUT ROWID;
 CREATE TABLE quarters(quarter INTEGER, type TEXT, events INTEGER, PRIMARY KEY(quarter, type)) WITHOUT ROWID;
-CREATE TABLE entities(kind INTEGER, name INTEGER, first_us INTEGER, last_us INTEGER, PRIMARY KEY(kind, name))
-  WITHOUT ROWID;
+CREATE TABLE entities(
+  kind INTEGER, name INTEGER, first_us INTEGER, last_us INTEGER, generation INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY(kind, name)) WITHOUT ROWID;
+CREATE INDEX entities_touched ON entities(generation);
 CREATE INDEX entities_newest ON entities(kind, last_us);
 CREATE INDEX entities_first ON entities(kind, first_us);
 CREATE TABLE namespaces(name TEXT PRIMARY KEY, first_us INTEGER, last_us INTEGER) WITHOUT ROWID;
@@ -35,8 +37,9 @@ CREATE TABLE newest_facets(
 CREATE TABLE data_sources(name TEXT PRIMARY KEY, uri TEXT, first_us INTEGER, last_us INTEGER) WITHOUT ROWID;
 CREATE TABLE tag_names(name TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE changes(
-  name INTEGER, mark TEXT, detail TEXT, event_order TEXT, time_us INTEGER, value TEXT, PRIMARY KEY(name, mark, detail))
-  WITHOUT ROWID;
+  name INTEGER, mark TEXT, detail TEXT, event_order TEXT, time_us INTEGER, value TEXT,
+  generation INTEGER NOT NULL DEFAULT 0, PRIMARY KEY(name, mark, detail)) WITHOUT ROWID;
+CREATE INDEX changes_made ON changes(generation);
 """
 
 DATASET, JOB, COUNTED = 0, 1, 2

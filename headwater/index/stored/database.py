@@ -14,11 +14,14 @@ from headwater.lineage.rules.rule_code import code_hash
 from headwater.opening import or_closed
 from headwater.storage_faults import explain
 
-FORMAT = 11
+FORMAT = 12
 OLDEST = 5
 """Files from this format on are read, though never written, until one of today's rules is built beside them."""
 
 T = TypeVar("T")
+
+GENERATIONS = ("edge_sets", "datasets", "entities", "changes")
+"""Tables whose rows say by which batch of the writer they are as they are."""
 
 _AT_ONCE = 500
 

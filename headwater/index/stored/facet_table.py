@@ -24,7 +24,8 @@ from headwater.index.stored.database import chunks
 from headwater.index.stored.facet_names_table import FacetNamesTable
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.run_numbers import RunNumbers
-from headwater.index.stored.spans import WIDEN, Span, rows, widen
+from headwater.index.stored.search_table import SearchTable
+from headwater.index.stored.spans import ENTITY, WIDEN, Span, entity_rows, rows, widen
 from headwater.index.writing.announced_changes import AnnouncedChange, read_change
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.event_reading import ReadShape
@@ -100,14 +101,16 @@ class _FacetShape(NamedTuple):
 class FacetTable:
     """Takes events one by one; `flush` writes.
 
-    told: event id → number of the names of its facets, until then.
+    told: event id → number of the names of its facets, until then; generation: of the batch that they come with.
     """
 
-    def __init__(self, connection: sqlite3.Connection, names: NameNumbers, runs: RunNumbers):
-        """Use the index's connection."""
+    def __init__(self, connection: sqlite3.Connection, names: NameNumbers, runs: RunNumbers, search: SearchTable):
+        """Use the index's connection; search: is told of the jobs that others name as their parents."""
         self._sql = connection
         self._names = names
         self._runs = runs
+        self._search = search
+        self.generation = 0
         self._texts: Memo[int] = Memo()
         self._names_told = FacetNamesTable(connection)
         self.told: dict[str, int] = {}
@@ -302,7 +305,9 @@ class FacetTable:
         found = {(JOB, self._names.number(name)): span for (name,), span in self._above.items()}
         write = self._sql.executemany
         write("INSERT OR IGNORE INTO jobs(key, shown) VALUES (?1, ?1)", [(number,) for _, number in found])
-        write(f"INSERT INTO entities VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET {WIDEN}", rows(found))
+        write(ENTITY, entity_rows(found, self.generation))
+        for (name,), (_, last_us) in self._above.items():
+            self._search.use("job", name, last_us, partners=0)
         spaces: dict[tuple[str], Span] = {}
         for (name,), span in self._above.items():
             widen(spaces, (name.namespace,), span)
@@ -310,9 +315,10 @@ class FacetTable:
 
     def _flush_changes(self) -> None:
         self._sql.executemany(
-            "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
-            f"event_order = excluded.event_order, time_us = excluded.time_us, value = excluded.value {_NEWER}",
-            [(self._names.number(each.about), *each[1:]) for each in self._changes],
+            "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+            "event_order = excluded.event_order, time_us = excluded.time_us, value = excluded.value, "
+            f"generation = excluded.generation {_NEWER}",
+            [(self._names.number(each.about), *each[1:], self.generation) for each in self._changes],
         )
 
 

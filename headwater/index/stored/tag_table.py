@@ -44,8 +44,9 @@ class TagTable:
             producer, *order, place, value = row
             yield TagsFacet(Order(*order), place, name, producer, tags_from(value))
 
-    def facets(self) -> Iterator[TagsFacet]:
-        """Yield every tags facet."""
+    def facets(self, of: Name | None = None) -> Iterator[TagsFacet]:
+        """Yield every tags facet; of: those under one name as sent."""
         query = f"SELECT name, producer, {_NEWNESS}, value FROM tags"
-        for name, producer, *order, place, value in self._sql.execute(query):
+        where, values = (" WHERE name = ?", (self._names.known(of) or 0,)) if of is not None else ("", ())
+        for name, producer, *order, place, value in self._sql.execute(query + where, values):
             yield TagsFacet(Order(*order), place, self._names.name(name), producer, tags_from(value))

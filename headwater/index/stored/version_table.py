@@ -13,7 +13,7 @@ from msgspec import Struct, msgpack
 
 from headwater.index.stored.catalog_tables import DATASET, JOB
 from headwater.index.stored.name_numbers import NameNumbers
-from headwater.index.stored.spans import WIDEN, Span, rows, widen
+from headwater.index.stored.spans import ENTITY, WIDEN, Span, entity_rows, rows, widen
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.merged_run import Run, RunDataset
@@ -99,12 +99,13 @@ class _VersionNews(NamedTuple):
 
 
 class VersionTable:
-    """Takes runs as they are derived, again and again."""
+    """Takes runs as they are derived, again and again; generation: of the batch that they come with."""
 
     def __init__(self, connection: sqlite3.Connection, names: NameNumbers):
         """Use the index's connection."""
         self._sql = connection
         self._names = names
+        self.generation = 0
         self._batch: list[_DatasetsShape] = []
         self._entities: dict[tuple[int, int], Span] = {}
         self._jobs: dict[int, tuple[int, int]] = {}
@@ -186,8 +187,7 @@ class VersionTable:
         self._sql.executemany(
             "DELETE FROM versions WHERE kind = ? AND name = ? AND version = ? AND runs <= 0", self._retracted
         )
-        upsert = f"INSERT INTO entities VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET {WIDEN}"
-        self._sql.executemany(upsert, rows(self._entities))
+        self._sql.executemany(ENTITY, entity_rows(self._entities, self.generation))
         self._flush_namespaces()
         self._sql.executemany(
             "INSERT INTO jobs(key, shown) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET shown = excluded.shown "

@@ -52,7 +52,7 @@ class SqliteStore:
         self._facts = RunFactsTable(connection, self._numbers)
         self.feed = FeedTable(connection)
         self._happened = EventTable(connection)
-        self._history = VersionTable(connection, names)
+        self.history = VersionTable(connection, names)
         self.search = SearchTable(connection, names)
         self.edge_sets = EdgeSetTable(connection, names)
         self.candidates = CandidateTable(connection, names, self._numbers, self.edge_sets)
@@ -136,7 +136,7 @@ class SqliteStore:
         self._sql.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._runs)
         self._runs.clear()
         self.search.flush()
-        self._history.flush()
+        self.history.flush()
 
     def _uses(self, name: Name) -> Iterator[SeenSchema]:
         """Yield the schemas that runs of earlier batches mention under a name."""
@@ -151,7 +151,7 @@ class SqliteStore:
         self._runs.append((
             number[run.key], run.kind, job, job_key, number[run.execution], run.parent and number[run.parent],
             run.state, run.processing, run.started_us, run.ended_us, run.last_us, run.time_us,
-            self._history.take(derived, job_key, (before.job_key, before.lineage)),
+            self.history.take(derived, job_key, (before.job_key, before.lineage)),
         ))  # fmt: skip
         if run.state != before.state:
             self.feed.run_state(run.key, run.state)

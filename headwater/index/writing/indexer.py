@@ -15,7 +15,7 @@ from headwater.events.position import Source
 from headwater.index.reading.indexed_relations import SqliteRelatedRuns
 from headwater.index.stored.binding_table import SqliteNaming
 from headwater.index.stored.content_table import SqliteContents
-from headwater.index.stored.database import open_for_writing
+from headwater.index.stored.database import GENERATIONS, open_for_writing
 from headwater.index.stored.edge_set_table import CountedEdgeSet, EdgeSetTable
 from headwater.index.stored.event_table import places_of
 from headwater.index.stored.facet_table import Bodies, FacetTable, few_at_a_time
@@ -59,11 +59,11 @@ class Indexer:
         self._recreated = Recreated(self._sql, self._names, self._store.candidates)
         self._tags = TagTable(self._sql, self._names)
         self._derivation = Derivation(self._store, self._contents, SqliteNaming(self._sql, self._names))
-        self._facets = FacetTable(self._sql, self._names, runs)
+        self._facets = FacetTable(self._sql, self._names, runs, self._store.search)
         self._recent = RecentFacets(self._sql, runs)
         self._reader = FactsReader(rules.canonical, self._contents)
-        newest = "SELECT max(generation) FROM (SELECT generation FROM edge_sets UNION SELECT generation FROM datasets)"
-        self._generation = int(self._sql.execute(newest).fetchone()[0] or 0)
+        newest = " UNION ".join(f"SELECT max(generation) AS newest FROM {table}" for table in GENERATIONS)
+        self._generation = int(self._sql.execute(f"SELECT max(newest) FROM ({newest})").fetchone()[0] or 0)
 
     def progress(self) -> Progress:
         """Return how far the index is."""
@@ -79,6 +79,7 @@ class Indexer:
         self._sql.execute("BEGIN IMMEDIATE")
         try:
             self._generation += 1
+            self._store.history.generation = self._facets.generation = self._generation
             with paused():
                 self._store.places, self._store.told = places_of(self._sql, source, events), self._facets.told
                 self._apply(self._read(events, bodies), bodies)

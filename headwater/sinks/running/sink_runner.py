@@ -12,8 +12,8 @@ from headwater.events.position import Source
 from headwater.failpoints import reach
 from headwater.lake.bronze_follower import Progress, sources_ahead
 from headwater.lake.bronze_tables import Bronze
-from headwater.lake.delta_table import REOPEN_AFTER
 from headwater.lake.lake_maintenance import compact
+from headwater.lake.open_table import REOPEN_AFTER
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.guarding import say_unforeseen
 from headwater.sinks.contract.sink_options import Silence, Sink

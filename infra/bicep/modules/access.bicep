@@ -3,7 +3,8 @@ param receiverPrincipal string
 param pipelinePrincipal string
 param namespaceName string
 param hubName string
-param storageName string
+param lakeStorageName string
+param rawStorageName string
 param lakeContainer string
 param claimsContainer string
 param vaultName string
@@ -33,22 +34,31 @@ resource hub 'Microsoft.EventHub/namespaces/eventhubs@2024-01-01' existing = {
   name: hubName
 }
 
-resource storage 'Microsoft.Storage/storageAccounts@2025-06-01' existing = {
-  name: storageName
+resource lakeStorage 'Microsoft.Storage/storageAccounts@2025-06-01' existing = {
+  name: lakeStorageName
 }
 
-resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2025-06-01' existing = {
-  parent: storage
+resource lakeBlobs 'Microsoft.Storage/storageAccounts/blobServices@2025-06-01' existing = {
+  parent: lakeStorage
   name: 'default'
 }
 
 resource lake 'Microsoft.Storage/storageAccounts/blobServices/containers@2025-06-01' existing = {
-  parent: blobs
+  parent: lakeBlobs
   name: lakeContainer
 }
 
+resource rawStorage 'Microsoft.Storage/storageAccounts@2025-06-01' existing = {
+  name: rawStorageName
+}
+
+resource rawBlobs 'Microsoft.Storage/storageAccounts/blobServices@2025-06-01' existing = {
+  parent: rawStorage
+  name: 'default'
+}
+
 resource claims 'Microsoft.Storage/storageAccounts/blobServices/containers@2025-06-01' existing = {
-  parent: blobs
+  parent: rawBlobs
   name: claimsContainer
 }
 

@@ -4,6 +4,7 @@ param location string
 param networkId string
 param subnetId string
 param lakeId string
+param rawId string
 param hubId string
 param vaultId string
 param receiverStorageId string
@@ -37,6 +38,12 @@ var endpoints = concat(sinksEndpoints, [
     id: lakeId
     group: 'dfs'
     zone: 1
+  }
+  {
+    name: 'raw-blob'
+    id: rawId
+    group: 'blob'
+    zone: 0
   }
   {
     name: 'receiver-blob'

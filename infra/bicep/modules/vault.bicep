@@ -1,4 +1,4 @@
-// Keys of producers and readers: one secret for each app, so that neither can read the other's.
+// Keys of producers and readers: one secret for each app, so that neither can read the other's; if wanted, the two that notebooks ask for.
 @maxLength(24)
 param name string
 param location string
@@ -8,7 +8,18 @@ param receiverKeys string
 
 @secure()
 param pipelineKeys string
+
+@secure()
+param notebookWriteKey string
+
+@secure()
+param notebookReadKey string
+param notebookUsers array
 param publicAccess string
+
+var keyVaultSecretsUser = '4633458b-17de-408a-b874-0445c86b69e6'
+var writeKeyUsers = empty(notebookWriteKey) ? [] : notebookUsers
+var readKeyUsers = empty(notebookReadKey) ? [] : notebookUsers
 
 resource vault 'Microsoft.KeyVault/vaults@2024-11-01' = {
   name: name
@@ -48,7 +59,46 @@ resource pipeline 'Microsoft.KeyVault/vaults/secrets@2024-11-01' = {
   }
 }
 
+resource notebookWrites 'Microsoft.KeyVault/vaults/secrets@2024-11-01' = if (!empty(notebookWriteKey)) {
+  parent: vault
+  name: 'headwater-write'
+  properties: {
+    value: notebookWriteKey
+    contentType: 'text/plain'
+  }
+}
+
+resource notebookReads 'Microsoft.KeyVault/vaults/secrets@2024-11-01' = if (!empty(notebookReadKey)) {
+  parent: vault
+  name: 'headwater-read'
+  properties: {
+    value: notebookReadKey
+    contentType: 'text/plain'
+  }
+}
+
+resource usersReadWriteKey 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for user in writeKeyUsers: {
+  name: guid(notebookWrites.id, user.id, keyVaultSecretsUser)
+  scope: notebookWrites
+  properties: {
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', keyVaultSecretsUser)
+    principalId: user.id
+    principalType: user.type
+  }
+}]
+
+resource usersReadReadKey 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for user in readKeyUsers: {
+  name: guid(notebookReads.id, user.id, keyVaultSecretsUser)
+  scope: notebookReads
+  properties: {
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', keyVaultSecretsUser)
+    principalId: user.id
+    principalType: user.type
+  }
+}]
+
 output id string = vault.id
 output name string = vault.name
 output receiverSecret string = receiver.name
 output pipelineSecret string = pipeline.name
+output uri string = vault.properties.vaultUri

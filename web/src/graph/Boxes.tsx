@@ -47,7 +47,8 @@ function footOf(table: PictureTable, open: boolean): string {
   if (table.kind === 'group') return 'Open';
   if (table.kind === 'job') return 'Its page';
   if (table.kind !== 'table') return 'List and filter';
-  return open ? 'Fewer columns' : `${count(hiddenColumns(table, open))} more columns`;
+  const hidden = count(hiddenColumns(table, open));
+  return !open ? `${hidden} more columns` : hidden === '0' ? 'Fewer columns' : `${hidden} more: list and filter`;
 }
 
 function ColumnRow({ table, column, acts }: { table: PictureTable; column: PictureColumn; acts: Acts }) {

@@ -171,7 +171,7 @@ function edgesOf({ picture, routes }: Laid, chosen: string | undefined): LineEdg
 }
 
 function edgeLabel(edge: PictureEdge, names: ReadonlyMap<string, string>): string {
-  const marks = [edge.indirect && 'indirect', edge.masked && 'masks', edge.opaque && 'without columns', edge.change].filter(Boolean);
+  const marks = [edge.control && 'control flow', edge.indirect && 'indirect', edge.masked && 'masks', edge.opaque && 'without columns', edge.change].filter(Boolean);
   const said = marks.length ? ` (${marks.join(', ')})` : '';
   return visible(`From ${names.get(edge.from) ?? ''} ${edge.fromColumn ?? ''} to ${names.get(edge.to) ?? ''} ${edge.toColumn ?? ''}${said}`);
 }
@@ -179,7 +179,7 @@ function edgeLabel(edge: PictureEdge, names: ReadonlyMap<string, string>): strin
 function LineOfEdge({ data }: EdgeProps<LineEdge>) {
   if (!data) return null;
   const { edge, line, chosen } = data;
-  const marks = [edge.indirect && 'indirect', edge.masked && 'masked', edge.opaque && 'opaque', edge.change, chosen && 'chosen'];
+  const marks = [edge.control && 'control', edge.indirect && 'indirect', edge.masked && 'masked', edge.opaque && 'opaque', edge.change, chosen && 'chosen'];
   return (
     <>
       <BaseEdge path={line.path} className={`line ${marks.filter(Boolean).join(' ')}`} strokeWidth={1.3 + Math.min(4, Math.log2(edge.many))} interactionWidth={12} />

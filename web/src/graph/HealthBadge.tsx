@@ -1,21 +1,27 @@
-// How a table of a graph fares: a sign on its box, told in words to who cannot see it; nothing where it is well or not known.
-import { duration, time } from '../parts/format';
+// How a box of a graph fares: a sign on it, told in words to who cannot see it; nothing where that is not known.
+import { useContext } from 'react';
+
 import { SIGNS, useFaring } from '../parts/health';
+import { badgeOf, faresAs, GatheredContext, type Badge } from './badges';
 import type { PictureTable } from './picture';
 
 export function HealthBadge({ table }: { table: PictureTable }) {
-  return table.kind !== 'table' || table.change === 'removed' ? null : <Badge table={table} />;
+  const kind = faresAs(table);
+  const ofMany = useContext(GatheredContext).get(table.id);
+  if (kind) return <OwnBadge kind={kind} table={table} />;
+  return ofMany ? <Sign badge={ofMany} /> : null;
 }
 
-function Badge({ table }: { table: PictureTable }) {
-  const { data } = useFaring('dataset', table);
-  if (!data) return null;
-  const told = [data.reason, data.last_success && `last written ${time(data.last_success)} UTC`, data.last_run && `last run ${data.last_run.state}`].filter(Boolean).join('; ');
-  const late = data.late_seconds === null ? '' : ` ${duration(data.late_seconds * 1_000)}`;
+function OwnBadge({ kind, table }: { kind: 'dataset' | 'job'; table: PictureTable }) {
+  const { data } = useFaring(kind, table);
+  return data ? <Sign badge={badgeOf(data)} /> : null;
+}
+
+function Sign({ badge: { status, said, told } }: { badge: Badge }) {
   return (
-    <span className={`health-badge is-${data.status}`} title={`${data.status}: ${told}`}>
-      <span aria-hidden="true">{SIGNS[data.status]}</span>
-      <span className={data.status === 'ok' || data.status === 'unknown' ? 'sr' : ''}>{data.status}{late}</span>
+    <span className={`health-badge is-${status}`} title={`${said || status}: ${told}`}>
+      <span aria-hidden="true">{SIGNS[status]}</span>
+      <span className={said ? '' : 'sr'}>{said || status}</span>
       <span className="sr">: {told}</span>
     </span>
   );
@@ -24,8 +30,8 @@ function Badge({ table }: { table: PictureTable }) {
 export function HealthLegend() {
   return (
     <li>
-      <span aria-hidden="true">{SIGNS.failed} {SIGNS.late} {SIGNS.stale} {SIGNS.ok} {SIGNS.unknown}</span> on a table, now: failed, late by its own rhythm, stale (not written since something upstream
-      failed or was due), on time, not known
+      <span aria-hidden="true">{SIGNS.failed} {SIGNS.late} {SIGNS.stale} {SIGNS.ok} {SIGNS.unknown}</span> on a box, now: failed, late by its own rhythm, stale (not written since something upstream
+      failed or was due), on time, not known; on a group or a stack how many of it do not fare well
     </li>
   );
 }

@@ -16,3 +16,17 @@ export function Legend() {
     </details>
   );
 }
+
+/** Of the graph of jobs. */
+export function FlowLegend() {
+  return (
+    <details className="legend" open>
+      <summary>What the lines mean</summary>
+      <ul className="plain">
+        <li><span className="sample" /> data: one writes what the other reads; the number says how many datasets</li>
+        <li><span className="sample control" /> control: it waits for the other, as their orchestrator says (<code>jobDependencies</code>); no data need pass</li>
+        <HealthLegend />
+      </ul>
+    </details>
+  );
+}

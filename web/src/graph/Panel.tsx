@@ -61,12 +61,12 @@ export function FoldedPanel({ table, onPin }: { table: PictureTable; onPin: (id:
   const members = table.members ?? [];
   return (
     <>
-      <p>{table.alone ? `${ALONE}: no event says what these are made of, or what is made of them.` : subtitleOf(table)}</p>
+      <p>{table.alone && members[0]?.kind !== 'job' ? `${ALONE}: no event says what these are made of, or what is made of them.` : subtitleOf(table)}</p>
       {table.kind === 'chain' && <p className="actions"><button type="button" onClick={() => onPin(table.id)}>Draw all {count(members.length)} steps</button></p>}
       <DataTable<PictureTable>
         name="folded" rows={members} empty="Nothing is folded."
         columns={[
-          { id: 'name', title: 'Table', value: (row) => row.name || row.namespace, width: 'minmax(9rem, 3fr)',
+          { id: 'name', title: members[0]?.kind === 'job' ? 'Job' : 'Table', value: (row) => row.name || row.namespace, width: 'minmax(9rem, 3fr)',
             show: (row) => <Link className="name" title={`${row.namespace}/${row.name}`} to={row.kind === 'job' ? to.job(row) : to.lineage({ namespace: row.namespace, dataset: row.name })}><bdi>{headingOf(row)}</bdi></Link> },
           { id: 'draw', title: 'Draw', value: () => '', width: '4.5rem', show: (row) => <button type="button" className="link" onClick={() => onPin(row.id)} aria-label={`Draw ${row.name}`}>draw</button> },
         ]}

@@ -3,9 +3,11 @@ import { Link } from 'react-router';
 
 import { count } from '../parts/format';
 import { useAddressState } from '../parts/useAddressState';
-import { LEVELS } from './collapse';
+import { LEVELS, type Level } from './collapse';
 import { Shown } from './Shown';
 import { ALL, type View } from './view';
+
+const SAID: Record<Level, string> = { none: 'none (tables)', namespace: 'namespace', lakehouse: 'first folder, lakehouse', schema: 'last folder, schema' };
 
 interface Props {
   view: View;
@@ -27,7 +29,7 @@ export function Toolbar({ view, folded, onSave }: Props) {
       <label>
         Groups{' '}
         <select value={view.group} onChange={(event) => view.change({ group: event.target.value, open: '' })}>
-          {LEVELS.map((level) => <option key={level} value={level}>{level === 'none' ? 'none (tables)' : level}</option>)}
+          {LEVELS.map((level) => <option key={level} value={level}>{SAID[level]}</option>)}
         </select>
       </label>
       <Shown view={view} />
@@ -64,7 +66,7 @@ export function Toolbar({ view, folded, onSave }: Props) {
   );
 }
 
-function Far({ title, value, onChange }: { title: string; value: number; onChange: (value: number) => void }) {
+export function Far({ title, value, onChange }: { title: string; value: number; onChange: (value: number) => void }) {
   return (
     <label>
       {title}{' '}

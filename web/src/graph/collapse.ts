@@ -13,7 +13,7 @@ export function groupName(name: string, level: Level): string {
   return level === 'lakehouse' ? (parts[0] ?? '') : parts.slice(0, -1).join(separator);
 }
 
-export function groupId(table: PictureTable, level: Level): string {
+export function groupId(table: Pick<PictureTable, 'namespace' | 'name'>, level: Level): string {
   const name = groupName(table.name, level);
   return name ? `group:${table.namespace}/${name}` : `group:${table.namespace}`;
 }
@@ -55,7 +55,7 @@ export function foldInto(edges: readonly PictureEdge[], place: ReadonlyMap<strin
       continue;
     }
     const ends = {
-      from, to, ...(from === edge.from && edge.fromColumn ? { fromColumn: edge.fromColumn } : {}),
+      from, to, ...(edge.control ? { control: true } : {}), ...(from === edge.from && edge.fromColumn ? { fromColumn: edge.fromColumn } : {}),
       ...(to === edge.to && edge.toColumn ? { toColumn: edge.toColumn } : {}),
     }; // prettier-ignore
     const id = edgeId(ends);

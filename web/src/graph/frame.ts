@@ -4,7 +4,7 @@ import type { Picture } from './picture';
 import { cut, escaped } from './svgText';
 import type { View } from './view';
 
-const NAMES = ['bg', 'panel', 'text', 'dim', 'line', 'accent', 'accent-bg', 'good', 'bad', 'head'] as const;
+const NAMES = ['bg', 'panel', 'text', 'dim', 'line', 'accent', 'accent-bg', 'good', 'bad', 'warn', 'head'] as const;
 
 /** Colours by their names in app.css, where they stand once. */
 export type Colours = Readonly<Record<(typeof NAMES)[number], string>>;
@@ -19,6 +19,8 @@ export interface Caption {
   title: string;
   /** Of which moment, and how it was asked. */
   said: string;
+  /** What stands below what lines mean. */
+  notes?: readonly string[];
 }
 
 /** Say what a picture shows; saved: when it is saved. */
@@ -35,6 +37,11 @@ export function captionOf(view: View, title: string, saved: Date): Caption {
   return { title, said: said.filter(Boolean).join(' · ') };
 }
 
+/** The same of a graph of jobs. */
+export function captionOfJobs(title: string, granularity: string, saved: Date): Caption {
+  return { title, said: `as of ${time(saved.getTime())} UTC · jobs as ${granularity}` };
+}
+
 interface Sample {
   said: string;
   stroke: string;
@@ -43,18 +50,21 @@ interface Sample {
 }
 
 /** How each kind of edge is drawn; the first that fits. */
-export function lineOf(edge: Pick<Picture['edges'][number], 'indirect' | 'masked' | 'opaque' | 'change' | 'many'>, colours: Colours): Sample {
+export function lineOf(edge: Pick<Picture['edges'][number], 'indirect' | 'masked' | 'opaque' | 'change' | 'many' | 'control'>, colours: Colours): Sample {
   const width = 1.3 + Math.min(4, Math.log2(edge.many));
-  const dash = edge.indirect ? '6 4' : edge.opaque ? '2 4' : undefined;
-  const stroke = edge.change === 'added' ? colours.good : edge.change === 'removed' ? colours.bad : edge.masked ? colours.good : colours.dim;
+  const dash = edge.control ? '12 4 3 4' : edge.indirect ? '6 4' : edge.opaque ? '2 4' : undefined;
+  const stroke = edge.change === 'added' ? colours.good : edge.change === 'removed' ? colours.bad : edge.masked ? colours.good : edge.control ? colours.accent : colours.dim;
   return { said: '', stroke, width, ...(dash && { dash }) };
 }
 
 /** What the lines of this picture mean: those that are in it. */
 function samples(picture: Picture, colours: Colours): Sample[] {
   const none = { indirect: false, masked: false, opaque: false, change: undefined, many: 1 } as const;
+  const isOfJobs = picture.tables.every((table) => (table.members?.[0] ?? table).kind === 'job');
   const kinds: [string, (edge: Picture['edges'][number]) => boolean, Partial<Picture['edges'][number]>][] = [
-    ['a value goes on', (edge) => !edge.indirect && !edge.opaque, {}],
+    ['a value goes on', (edge) => !edge.indirect && !edge.opaque && !edge.control && !isOfJobs, {}],
+    ['data: one writes what the other reads', (edge) => !edge.control && isOfJobs, {}],
+    ['control: it waits for the other', (edge) => edge.control === true, { control: true }],
     ['INDIRECT: it filters, joins, groups or sorts', (edge) => edge.indirect, { indirect: true }],
     ['masks: a step that masks', (edge) => edge.masked, { masked: true }],
     ['without columns: nobody says which', (edge) => edge.opaque, { opaque: true }],
@@ -76,7 +86,7 @@ export interface Framed {
 
 /** Draw title and legend around a drawing of a size; the whole is as wide as both need. */
 export function frame(picture: Picture, caption: Caption, colours: Colours, drawing: { width: number; height: number }): Framed {
-  const legend = samples(picture, colours);
+  const legend = [...samples(picture, colours), ...(caption.notes ?? []).map((said): Sample => ({ said, stroke: 'none', width: 0 }))];
   const [title, said] = [cut(caption.title, MOST / 2), cut(caption.said, MOST)];
   const longest = Math.max(title.length * 10, said.length * CHARACTER_PX, ...legend.map((each) => 60 + each.said.length * CHARACTER_PX));
   const [width, height] = [Math.max(drawing.width, longest), TOP + drawing.height + legend.length * LINE + LINE];

@@ -3,6 +3,7 @@ import type { View } from './view';
 
 const MAP_NODES = 300;
 
-export const mapAsked = (view: View, asOf: string) => ({
-  groups: view.group, expand: [...view.opened], limit: MAP_NODES, view: view.every ? 'all' : '', asOf, system: view.asked.system,
+/** also: groups that are opened although nobody asked for it. */
+export const mapAsked = (view: View, asOf: string, also: readonly string[] = []) => ({
+  groups: view.group, expand: [...new Set([...view.opened, ...also])], limit: MAP_NODES, view: view.every ? 'all' : '', asOf, system: view.asked.system,
 }); // prettier-ignore

@@ -28,6 +28,9 @@ export interface PictureTable {
   moreDown: number;
   columnLineage: boolean;
   subject: boolean;
+  /** Of a job: what it is, and how many it stands for. */
+  level?: string;
+  jobs?: number;
   /** Of a group: how many datasets, and edges between them. */
   datasets?: number;
   inside?: number;
@@ -48,6 +51,8 @@ export interface PictureEdge {
   masked: boolean;
   /** Nobody says which columns. */
   opaque: boolean;
+  /** One job waits for another; no data need pass. */
+  control?: boolean;
   /** Edges that this one stands for. */
   many: number;
   jobs: readonly Schemas['Job'][];
@@ -127,8 +132,8 @@ function tableEdges(edges: Around['tableEdges'], ids: readonly string[]): Pictur
   });
 }
 
-export function edgeId(ends: { from: string; to: string; fromColumn?: string; toColumn?: string }): string {
-  return JSON.stringify([ends.from, ends.fromColumn ?? '', ends.to, ends.toColumn ?? '']);
+export function edgeId(ends: { from: string; to: string; fromColumn?: string; toColumn?: string; control?: boolean }): string {
+  return JSON.stringify([ends.from, ends.fromColumn ?? '', ends.to, ends.toColumn ?? '', ...(ends.control ? ['control'] : [])]);
 }
 
 /** The map of groups. */

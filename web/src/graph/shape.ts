@@ -6,9 +6,13 @@ export const WIDTH = 250;
 export const HEAD = 46;
 export const ROW = 24;
 const FOOT = 24;
+/** Control flow meets boxes at the row below their heads, apart from data. */
+const CONTROL_Y = HEAD + FOOT / 2;
 export const CLOSED_ROWS = 8;
 /** Of columns related to the asked one; as many more as this are folded until the table is opened. */
 const RELATED_ROWS = 12;
+/** An opened table has no more rows; the others are listed beside the graph, with a filter. */
+export const OPEN_ROWS = 100;
 
 export interface Box {
   x: number;
@@ -19,7 +23,7 @@ export interface Box {
 
 /** The columns that are drawn: the first few until the table is opened. */
 export function shownColumns(table: PictureTable, open: boolean): PictureTable['columns'] {
-  return open ? table.columns : table.columns.slice(0, closedRows(table));
+  return table.columns.slice(0, open ? OPEN_ROWS : closedRows(table));
 }
 
 function closedRows(table: PictureTable): number {
@@ -59,13 +63,14 @@ export function graphOf(picture: Picture, opened: ReadonlySet<string>): Graph {
     known.set(column ?? '', y);
     return y;
   };
+  const end = (edge: PictureEdge, id: string, column: string | undefined) => (edge.control ? CONTROL_Y : port(id, column));
   return {
     width: WIDTH,
     nodes: picture.tables.map((table) => ({ id: table.id, height: heightOf(table, opened.has(table.id)) })),
     edges: picture.edges.map((edge: PictureEdge) => ({
       id: edge.id, from: edge.from, to: edge.to, weak: edge.weak ?? false,
-      fromY: port(edge.from, edge.fromColumn), toY: port(edge.to, edge.toColumn),
-      own: edge.fromColumn !== undefined || edge.toColumn !== undefined,
+      fromY: end(edge, edge.from, edge.fromColumn), toY: end(edge, edge.to, edge.toColumn),
+      own: edge.fromColumn !== undefined || edge.toColumn !== undefined || edge.control === true,
     })), // prettier-ignore
   };
 }

@@ -1,4 +1,6 @@
 // A picture as an SVG file of its own: no script, no style from outside, every name escaped.
+import { SIGNS } from '../parts/health';
+import { LEGEND_OF_HEALTH, type Badge } from './badges';
 import { frame, lineOf as strokeOf, type Caption, type Colours } from './frame';
 import type { Layout } from './layout';
 import { lineOf } from './line';
@@ -11,14 +13,15 @@ const MARGIN = 20;
 const CHARACTERS = 34;
 
 /** Draw a picture as it is laid out, in the colours of the page, with what it shows above and what lines mean below. */
-export function svgOf(picture: Picture, { places, routes }: Layout, opened: ReadonlySet<string>, caption: Caption, colours: Colours): string {
+export function svgOf(picture: Picture, { places, routes }: Layout, opened: ReadonlySet<string>, caption: Caption, colours: Colours, badges: ReadonlyMap<string, Badge> = new Map()): string {
   const boxes = [...places.values()];
   const drawing = { width: Math.max(0, ...boxes.map((box) => box.x + box.width)), height: Math.max(0, ...boxes.map((box) => box.y + box.height)) };
-  const around = frame(picture, caption, colours, drawing);
+  const notes = [...(caption.notes ?? []), ...(badges.size ? [LEGEND_OF_HEALTH] : [])];
+  const around = frame(picture, { ...caption, notes }, colours, drawing);
   const [width, height] = [Math.ceil(around.width) + 2 * MARGIN, Math.ceil(around.height) + 2 * MARGIN];
   const tables = new Map(picture.tables.map((table) => [table.id, table]));
   const edges = picture.edges.filter((edge) => !edge.weak).map((edge) => edgePath(edge, tables, routes.get(edge.id), colours));
-  const nodes = picture.tables.map((table) => tableBox(table, places.get(table.id), opened.has(table.id), colours)).join('');
+  const nodes = picture.tables.map((table) => tableBox(table, places.get(table.id), opened.has(table.id), colours) + badgeSign(badges.get(table.id), places.get(table.id), colours)).join('');
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="${-MARGIN} ${-MARGIN} ${width} ${height}" ` +
     `font-family="system-ui, sans-serif" font-size="12"><title>${escaped(`${cut(caption.title, 240)}. ${cut(caption.said, 240)}`)}</title>` +
@@ -45,6 +48,18 @@ function edgeLabel(said: string, x: number, y: number, stroke: string, colours: 
   return (
     `<g><rect x="${x - width / 2}" y="${y - 8}" width="${width}" height="16" rx="8" fill="${colours.panel}" stroke="${stroke}"/>` +
     `<text x="${x}" y="${y + 4}" font-size="10" text-anchor="middle" fill="${stroke}">${escaped(said)}</text></g>`
+  );
+}
+
+/** On the upper edge of its box, to the right, as on the screen. */
+function badgeSign(badge: Badge | undefined, box: Box | undefined, colours: Colours): string {
+  if (!badge || !box) return '';
+  const said = [SIGNS[badge.status], badge.said].filter(Boolean).join(' ');
+  const colour = { failed: colours.bad, late: colours.warn, stale: colours.warn, ok: colours.good, unknown: colours.dim }[badge.status];
+  const [width, right] = [10 + 7 * said.length, box.x + box.width - 6];
+  return (
+    `<g><title>${escaped(`${badge.said || badge.status}: ${cut(badge.told, 240)}`)}</title><rect x="${right - width}" y="${box.y - 9}" width="${width}" height="18" rx="9" fill="${colours.panel}" stroke="${colour}"/>` +
+    `<text x="${right - width / 2}" y="${box.y + 4}" text-anchor="middle" fill="${colour}">${escaped(said)}</text></g>`
   );
 }
 

@@ -9,9 +9,9 @@ import { collapse } from './collapse';
 import { compare } from './compare';
 import { withJobs } from './jobs';
 import { pathPicture } from './path';
-import { mapAsked } from './mapAsked';
 import { mapOf, pictureOf, type Picture } from './picture';
 import { prune } from './prune';
+import { useMap } from './useMap';
 import type { View } from './view';
 
 export interface Drawn {
@@ -19,7 +19,7 @@ export interface Drawn {
   /** What there is now, whatever moment is looked at. */
   now: Picture | undefined;
   error: Error | null;
-  /** Why a way ends. */
+  /** Why a way ends, or the map begins where it does. */
   stops: string | undefined;
   /** The steps of the asked way. */
   way: Answer<'path'>['path'] | undefined;
@@ -31,8 +31,7 @@ export function useDrawn(view: View): Drawn {
   const around = useQuestion('lineage', view.asked, { enabled: focused && !toTarget });
   const current = useQuestion('lineage', { ...view.asked, asOf: '' }, { enabled: focused && !toTarget });
   const before = useQuestion('lineage', view.earlier, { enabled: focused && !toTarget && view.since !== '' });
-  const map = useQuestion('graph', mapAsked(view, view.asOf), { enabled: !focused });
-  const mapBefore = useQuestion('graph', mapAsked(view, view.since), { enabled: !focused && view.since !== '' });
+  const { map, before: mapBefore, error: mapError, opened } = useMap(view, !focused);
   const path = useQuestion(
     'path',
     {
@@ -45,21 +44,22 @@ export function useDrawn(view: View): Drawn {
   const picture = useMemo(() => {
     if (toTarget) return path.data && pathPicture(path.data);
     if (!focused) {
-      const now = map.data && mapOf(map.data);
-      return now && view.since && mapBefore.data ? compare(mapOf(mapBefore.data), now) : now;
+      const now = map && mapOf(map);
+      return now && view.since && mapBefore ? compare(mapOf(mapBefore), now) : now;
     }
     if (!around.data || (view.since && !before.data && !nothingThen)) return undefined;
     const after = pictureOf(around.data);
     const old = nothingThen ? EMPTY : before.data && pictureOf(before.data);
     const whole = collapse(prune(view.since && old ? compare(old, after) : after, view.folds), view.group, view.opened);
     return view.jobs ? withJobs(whole) : whole;
-  }, [toTarget, focused, path.data, map.data, mapBefore.data, around.data, before.data, nothingThen, view]);
+  }, [toTarget, focused, path.data, map, mapBefore, around.data, before.data, nothingThen, view]);
   const now = useMemo(() => (focused && current.data ? pictureOf(current.data) : undefined), [focused, current.data]);
-  const asked = toTarget ? path : focused ? around : map;
-  if (view.asOf && isUnknown(asked.error))
+  const error = toTarget ? path.error : focused ? around.error : mapError;
+  if (view.asOf && isUnknown(error))
     return { picture: EMPTY, now, error: null, way: undefined, stops: 'Nothing of this name was known at that moment.' };
   const ended = toTarget ? path.data : undefined;
-  return { picture: asked.error ? undefined : picture, now, error: asked.error, stops: ended && endsAt(ended), way: ended?.path };
+  const stops = ended ? endsAt(ended) : !focused && map && opened.length ? `All of it lies in ${opened.map((id) => id.replace('group:', '')).at(-1) ?? ''}, which is opened.` : undefined;
+  return { picture: error ? undefined : picture, now, error, stops, way: ended?.path };
 }
 
 const EMPTY: Picture = { tables: [], edges: [], truncated: false };

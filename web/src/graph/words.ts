@@ -4,11 +4,12 @@ import { shortName } from '../parts/links';
 import type { PictureTable } from './picture';
 
 export const ALONE = 'no lineage was reported';
+export const NO_FLOW = 'nothing leads to them, or from them';
 
 export function headingOf(table: PictureTable): string {
   const many = count(table.members?.length ?? 0);
   if (table.kind === 'chain') return `${many} steps`;
-  if (table.kind === 'stack') return table.alone ? `${many} tables` : `+${many} more`;
+  if (table.kind === 'stack') return table.alone ? `${many} ${isOfJobs(table) ? 'jobs' : 'tables'}` : `+${many} more`;
   return shortName(table.name) || table.namespace;
 }
 
@@ -19,12 +20,15 @@ export function subtitleOf(table: PictureTable): string {
 
 function about(table: PictureTable): string {
   const where = table.alone ? `${ALONE} · ${table.namespace}` : table.namespace;
+  if (table.alone && isOfJobs(table)) return NO_FLOW;
   if (table.kind === 'chain') return 'one after the other, folded';
   if (table.kind === 'stack') return table.alone ? ALONE : sideOf(table);
-  if (table.kind === 'job') return `job · ${table.namespace}`;
+  if (table.kind === 'job') return `${table.level ?? 'job'} · ${(table.jobs ?? 1) > 1 ? `${count(table.jobs ?? 1)} jobs · ` : ''}${table.namespace}`;
   if (table.kind === 'group') return `${count(table.datasets ?? 0)} ${table.datasets === 1 ? 'dataset' : 'datasets'}${table.alone ? ` · ${ALONE}` : ''}${table.name && ` · ${table.namespace}`}`;
   return `${table.columnLineage || table.distance < 0 || table.alone ? '' : 'no column lineage · '}${where}`;
 }
+
+const isOfJobs = (table: PictureTable): boolean => table.members?.[0]?.kind === 'job';
 
 function sideOf({ distance }: PictureTable): string {
   return distance < 0 ? 'feed it, folded' : distance > 0 ? 'made of it, folded' : 'beside it, folded';

@@ -56,8 +56,6 @@ function About({ id, dataset }: { id: Id; dataset: Described }) {
   return (
     <dl className="about">
       {dataset.deleted && <><dt>State</dt><dd><Chip kind="fail">dropped</Chip></dd></>}
-      <dt>Tags</dt>
-      <dd>{dataset.tags.length ? dataset.tags.map((tag) => <bdi key={tag} className="chip">{tag}</bdi>) : 'none'}</dd>
       <dt>Also called</dt>
       <dd>{aliases.length ? aliases.map((alias) => <bdi key={alias} className="chip mono">{alias}</bdi>) : 'nothing else'}</dd>
       <dt>First and last seen</dt>

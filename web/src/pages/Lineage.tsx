@@ -2,23 +2,26 @@
 import { useCallback, useMemo, useState } from 'react';
 import { Link, useNavigate } from 'react-router';
 
+import { GatheredContext } from '../graph/badges';
 import type { Acts } from '../graph/Boxes';
 import { Canvas } from '../graph/Canvas';
 import { DrawnList } from '../graph/DrawnList';
 import { Legend } from '../graph/Legend';
 import { fold, foldRows } from '../graph/fold';
+import { ColumnList } from '../graph/ColumnList';
 import { ColumnPanel, EdgePanel, FoldedPanel, Panel, TablePanel } from '../graph/Panel';
 import type { Picture, PictureEdge, PictureTable } from '../graph/picture';
-import { captionOf, coloursOf } from '../graph/frame';
-import { pngOf, svgOf } from '../graph/svg';
+import { captionOf } from '../graph/frame';
+import { hiddenColumns } from '../graph/shape';
 import { TimeBar, useLifetime, useMoments } from '../graph/TimeBar';
 import { Toolbar } from '../graph/Toolbar';
+import { useGathered } from '../graph/useGathered';
 import { useLayout } from '../graph/useLayout';
+import { useSaving } from '../graph/useSaving';
 import { useDrawn } from '../graph/useDrawn';
 import { useView, type View } from '../graph/view';
 import { WayList } from '../graph/WayList';
 import { headingOf, subtitleOf } from '../graph/words';
-import { download, fileName } from '../parts/csv';
 import { count } from '../parts/format';
 import { shortName, to as linkTo } from '../parts/links';
 import { Page } from '../parts/Page';
@@ -35,18 +38,12 @@ export function Lineage() {
   const [changes, lifetime] = [useMoments(now), useLifetime(!view.dataset)];
   const moments = view.dataset ? changes : lifetime;
   const openTable = useCallback((id: string) => setOpened((before) => toggled(before, id)), []);
-  const acts = useActs(view, openTable, choose);
-  const [unsaved, setUnsaved] = useState<Error>();
-  const save = (form: 'svg' | 'png') => {
-    if (!laid) return;
-    const [title, now] = [titleOf(view), new Date()];
-    const svg = svgOf(laid.picture, laid, opened, captionOf(view, title, now), coloursOf(document.documentElement));
-    const name = fileName(['lineage', view.dataset && title, view.asOf && `as of ${view.asOf}`], now, form);
-    const content = form === 'svg' ? Promise.resolve(new Blob([svg], { type: 'image/svg+xml' })) : pngOf(svg);
-    content.then((found) => download(name, found)).then(() => setUnsaved(undefined), setUnsaved);
-  };
+  const acts = useActs(view, opened, openTable, choose);
+  const [title, ofMany] = [titleOf(view), useGathered(picture)];
+  const parts = ['lineage', view.dataset && title, view.asOf && `as of ${view.asOf}`];
+  const { save, unsaved } = useSaving(laid, opened, (saved) => captionOf(view, title, saved), parts, ofMany);
   return (
-    <Page title={titleOf(view)} hint={hintOf(view)}>
+    <Page title={title} hint={hintOf(view)}>
       <Toolbar view={view} folded={folded} onSave={save} />
       <TimeBar asOf={view.asOf} since={view.since} moments={moments} onChange={view.change} />
       {error && <Failure error={error} />}
@@ -57,11 +54,13 @@ export function Lineage() {
       {weakIn(picture) > 0 && <p className="state" role="status">The heaviest edges of each group are drawn; choose a group for all of its own. {count(weakIn(picture))} are not drawn.</p>}
       <div className="graph-and-panel">
         <div className="graph" data-laid={laid && picture ? Math.min(picture.tables.length, laid.picture.tables.length) : ''}>
-          {laid && picture && picture.tables.length > 0 && <Canvas key={view.about} laid={laid} opened={opened} chosen={chosen} acts={acts} about={view.about} />}
+          <GatheredContext value={ofMany}>
+            {laid && picture && picture.tables.length > 0 && <Canvas key={view.about} laid={laid} opened={opened} chosen={chosen} acts={acts} about={view.about} />}
+          </GatheredContext>
           {picture?.tables.length === 0 && !error && !stops && <Empty>No lineage yet. Post events to this address and the map of their datasets shows here.</Empty>}
           {!laid && !error && picture?.tables.length !== 0 && <Loading what={picture ? 'Laying out' : 'Asking'} />}
         </div>
-        {chosen !== undefined && laid && <Chosen id={chosen} view={view} tables={laid.picture.tables} edges={laid.picture.edges} onClose={() => choose(undefined)} />}
+        {chosen !== undefined && laid && <Chosen id={chosen} view={view} tables={laid.picture.tables} edges={laid.picture.edges} opened={opened} onFewer={openTable} onClose={() => choose(undefined)} />}
       </div>
       <Legend />
       {way && way.length > 0 && <WayList way={way} lens={view.lens} />}
@@ -90,7 +89,7 @@ function hintOf(view: View) {
   return <bdi>{view.namespace && `${view.namespace}/`}{view.dataset}</bdi>;
 }
 
-function useActs(view: View, openTable: (id: string) => void, choose: (id: string) => void): Acts {
+function useActs(view: View, opened: ReadonlySet<string>, openTable: (id: string) => void, choose: (id: string) => void): Acts {
   const navigate = useNavigate();
   return useMemo(
     () => ({
@@ -101,12 +100,12 @@ function useActs(view: View, openTable: (id: string) => void, choose: (id: strin
       onOpen: (table) => {
         if (table.kind === 'group') view.openGroup(table.id);
         else if (table.kind === 'job') void navigate(linkTo.job(table));
-        else if (table.kind === 'table') openTable(table.id);
+        else if (table.kind === 'table' && !(opened.has(table.id) && hiddenColumns(table, true))) openTable(table.id);
         else choose(table.id);
       },
       onFurther: (table, side) => view.change({ [side]: Math.abs(table.distance) + 1 }),
     }),
-    [view, openTable, choose, navigate],
+    [view, opened, openTable, choose, navigate],
   );
 }
 
@@ -115,10 +114,12 @@ interface ChosenProps {
   view: View;
   tables: readonly PictureTable[];
   edges: readonly PictureEdge[];
+  opened: ReadonlySet<string>;
+  onFewer: (id: string) => void;
   onClose: () => void;
 }
 
-function Chosen({ id, view, tables, edges, onClose }: ChosenProps) {
+function Chosen({ id, view, tables, edges, opened, onFewer, onClose }: ChosenProps) {
   const [marked, mark] = useState<PictureTable>();
   const table = tables.find((each) => each.id === id);
   const edge = edges.find((each) => each.id === id);
@@ -146,6 +147,8 @@ function Chosen({ id, view, tables, edges, onClose }: ChosenProps) {
               : <button type="button" aria-pressed={marked?.id === id} onClick={() => mark(table)}>{marked?.id === id ? 'Now choose the other end' : 'Fold from here to …'}</button>
           }
         />
+        {hiddenColumns(table, opened.has(id)) > 0 && <ColumnList table={table} related={view.column !== ''} />}
+        {opened.has(id) && <button type="button" onClick={() => onFewer(id)}>Draw fewer columns</button>}
       </Panel>
     );
   if (owner)

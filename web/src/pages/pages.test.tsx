@@ -99,6 +99,7 @@ test('a page that fails leaves the navigation, and the next page is there', asyn
   };
   await open('/', [{ index: true, Component: Failing }, { path: 'settings', element: <h1>Next</h1> }]);
   expect(fault()).toBe('This page failed: it has no column.');
+  fireEvent.click(screen.getByRole('button', { name: 'Admin ▾' }));
   fireEvent.click(screen.getByRole('link', { name: 'Settings' }));
   expect(await screen.findByRole('heading', { name: 'Next' })).toBeTruthy();
   expect(fault()).toBeUndefined();

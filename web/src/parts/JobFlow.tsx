@@ -1,19 +1,22 @@
 // What comes before and behind a job: by data, and apart from it by what its orchestrator waits for.
+import { Link } from 'react-router';
+
 import { useQuestion } from '../api/hooks';
 import type { Answer } from '../api/client';
 import type { Id } from '../api/marquez';
 import { DataTable } from './DataTable';
+import { flowsOf, flowWords, type Flow } from './flows';
 import { useGranularity } from './granularity';
 import { GranularitySwitch } from './GranularitySwitch';
 import { count } from './format';
 import { Chip, JobLink } from './Names';
 import { Section } from './Page';
-import { shortName } from './links';
+import { to } from './links';
 import { Answered } from './States';
 
 interface Step {
   side: 'before' | 'behind';
-  how: 'data' | 'control';
+  how: Flow['kind'];
   job: Answer<'job-graph'>['nodes'][number];
   what: string;
 }
@@ -22,7 +25,7 @@ export function JobFlow({ id }: { id: Id }) {
   const [granularity] = useGranularity('application');
   const found = useQuestion('job-graph', { namespace: id.namespace, job: id.name, granularity, up: 1, down: 1, limit: 500 });
   return (
-    <Section title="Before and behind it" tools={<GranularitySwitch standing="application" />}>
+    <Section title="Before and behind it" tools={<><GranularitySwitch standing="application" /> <Link className="button" to={to.jobGraph(id, { granularity: granularity === 'application' ? '' : granularity })}>Graph</Link></>}>
       <Answered query={found}>
         {(answer) => {
           const here = answer.nodes.find((node) => node.distance === 0);
@@ -50,18 +53,10 @@ export function JobFlow({ id }: { id: Id }) {
 /** The steps to and from the job in the middle; data first. */
 export function stepsOf(answer: Answer<'job-graph'>): Step[] {
   const here = answer.nodes.findIndex((node) => node.distance === 0);
-  const step = (from: number, to: number, how: Step['how'], what: string): Step[] => {
-    const side = to === here ? ('before' as const) : ('behind' as const);
-    const job = answer.nodes[to === here ? from : to];
-    return job && (from === here || to === here) ? [{ side, how, job, what }] : [];
-  };
-  return [
-    ...answer.dataFlow.flatMap((each) => step(each.from, each.to, 'data', datasetsOf(each))),
-    ...answer.controlFlow.flatMap((each) => step(each.from, each.to, 'control', [each.type, each.rule].filter(Boolean).join(', '))),
-  ];
-}
-
-function datasetsOf(flow: Answer<'job-graph'>['dataFlow'][number]): string {
-  const more = flow.datasets - flow.first.length;
-  return flow.first.map((each) => shortName(each.dataset)).join(', ') + (more > 0 ? ` and ${count(more)} more` : '');
+  return flowsOf(answer).flatMap((each): Step[] => {
+    const { from, to: into } = each.flow;
+    const job = answer.nodes[into === here ? from : into];
+    if (!job || (from !== here && into !== here)) return [];
+    return [{ side: into === here ? 'before' : 'behind', how: each.kind, job, what: flowWords(each) }];
+  });
 }

@@ -9,6 +9,8 @@ import { Answered } from './States';
 import { useAddressState } from './useAddressState';
 
 const DAY_MS = 86_400_000;
+/** More than a year of days. */
+const MOST_BARS = 400;
 
 interface Reads {
   day: string;
@@ -50,16 +52,16 @@ export function Readers({ id }: { id: Id }) {
   );
 }
 
-/** Every day (or week) from the first to the last, also those without a run. */
+/** Every day (or week) from the first to the last, also those without a run; so many of the newest, and of days only. */
 export function filled(reads: readonly Reads[], step: number): Reads[] {
-  const [first, last] = [reads[0], reads.at(-1)];
-  if (!first || !last) return [];
-  const known = new Map(reads.map((each) => [each.day, each.runs]));
-  const start = Date.parse(first.day);
-  const many = Math.round((Date.parse(last.day) - start) / (step * DAY_MS)) + 1;
+  const known = new Map(reads.flatMap(({ day, runs }) => (Number.isNaN(Date.parse(day)) ? [] : [[Date.parse(day), runs] as const])));
+  if (!known.size) return [];
+  const days = [...known.keys()].sort((a, b) => a - b);
+  const [first, last] = [days[0] ?? 0, days.at(-1) ?? 0];
+  const many = Math.min(MOST_BARS, Math.round((last - first) / (step * DAY_MS)) + 1);
   return Array.from({ length: many }, (_, at) => {
-    const day = new Date(start + at * step * DAY_MS).toISOString().slice(0, 10);
-    return { day, runs: known.get(day) ?? 0 };
+    const day = last - (many - 1 - at) * step * DAY_MS;
+    return { day: new Date(day).toISOString().slice(0, 10), runs: known.get(day) ?? 0 };
   });
 }
 
@@ -67,7 +69,8 @@ const HEIGHT = 60;
 
 function ReadBars({ reads, step }: { reads: readonly Reads[]; step: number }) {
   const bars = filled(reads, step);
-  const most = Math.max(...bars.map((each) => each.runs));
+  if (!bars.length) return null;
+  const most = Math.max(1, ...bars.map((each) => each.runs));
   const told = `Runs that read it by ${step === 7 ? 'week' : 'day'}, at most ${count(most)}`;
   return (
     <figure className="reads">

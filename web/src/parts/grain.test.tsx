@@ -28,6 +28,8 @@ test('days without a run are bars of no height', () => {
   expect(filled([{ day: '2026-02-27', runs: 2 }, { day: '2026-03-02', runs: 1 }], 1).map((each) => each.runs)).toEqual([2, 0, 0, 1]);
   expect(filled([{ day: '2026-02-23', runs: 2 }, { day: '2026-03-09', runs: 1 }], 7).map((each) => each.day)).toEqual(['2026-02-23', '2026-03-02', '2026-03-09']);
   expect(filled([], 1)).toEqual([]);
+  expect(filled([{ day: 'never', runs: 1 }], 1)).toEqual([]);
+  expect(filled([{ day: '0001-01-01', runs: 1 }, { day: '', runs: 3 }, { day: '9999-12-31', runs: 2 }], 1)).toSatisfy((bars: { runs: number }[]) => bars.length <= 400 && bars.at(-1)?.runs === 2);
 });
 
 test('sizes and counts as text', () => {

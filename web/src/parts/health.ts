@@ -1,14 +1,16 @@
 // How things fare, asked for together: a graph of a thousand tables asks for those in sight, a hundred at a time.
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 
-import { ask, type Schemas } from '../api/client';
-import { ownPace } from '../api/hooks';
+import { ask, type Answer, type Schemas } from '../api/client';
+import { ownPace, queryClient, useQuestion } from '../api/hooks';
 import type { Id } from '../api/marquez';
 
 export type Faring = Schemas['HealthItem'];
 type Kind = Faring['kind'];
 
 const [AT_ONCE, WAIT_MS, FRESH_MS] = [100, 30, 15_000];
+/** Of a whole lake: it costs Headwater seconds where there are ten thousands of tables. */
+const TROUBLES = { asked: { limit: 1_000 }, everyMs: 60_000 };
 
 const waiting: { key: string; done: (found: Faring | null) => void; failed: (error: unknown) => void }[] = [];
 
@@ -35,8 +37,20 @@ const keyOf = (kind: Kind, { namespace, name }: Id): string => JSON.stringify([k
 
 /** How one thing of a picture fares, null where that is not known. Asked again now and then, not with each event. */
 export function useFaring(kind: Kind, id: Id): UseQueryResult<Faring | null> {
+  return useQuery({ ...queryOf(kind, id), ...ownPace(FRESH_MS) });
+}
+
+function queryOf(kind: Kind, id: Id) {
   const key = keyOf(kind, id);
-  return useQuery({ queryKey: ['faring', key], queryFn: () => together(key), ...ownPace(FRESH_MS) });
+  return { queryKey: ['faring', key], queryFn: () => together(key) };
+}
+
+/** The same, once: what is known of late is not asked for again. */
+export const faringOf = (kind: Kind, id: Id): Promise<Faring | null> => queryClient.query({ ...queryOf(kind, id), staleTime: FRESH_MS });
+
+/** All that does not fare well, the worst first, for boxes that stand for many. */
+export function useTroubles(enabled: boolean): Answer<'health'> | undefined {
+  return useQuestion('health', TROUBLES.asked, { enabled, ...ownPace(TROUBLES.everyMs) }).data;
 }
 
 /** What stands beside the colour: a sign, and the word. */

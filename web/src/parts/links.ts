@@ -11,6 +11,8 @@ export interface ColumnName {
 export const to = {
   dataset: (id: Id) => `/dataset${queryText({ namespace: id.namespace, name: id.name })}`,
   job: (id: Id) => `/job${queryText({ namespace: id.namespace, name: id.name })}`,
+  /** The jobs around one, as boxes. */
+  jobGraph: (id: Id, more: object = {}) => `/job-graph${queryText({ namespace: id.namespace, job: id.name, ...more })}`,
   run: (id: string) => `/run${queryText({ id })}`,
   lineage: (subject: ColumnName, more: object = {}) => `/lineage${queryText({ ...subject, ...more })}`,
   /** Where a column's values end up in the clear. */

@@ -8,19 +8,12 @@ import { Loading } from '../parts/States';
 import { Account } from './Account';
 import { Behind } from './Behind';
 import { loaded } from './coming';
+import { Navigation } from './Navigation';
 import { PageNotice } from './Notice';
 import { useTheme } from './theme';
 
 const Search = lazy(() => loaded(() => import('./Search')));
 const KeyPrompt = lazy(() => loaded(() => import('./KeyPrompt')));
-
-const PAGES = [
-  ['/', 'Overview'], ['/lineage', 'Lineage'], ['/datasets', 'Datasets'], ['/jobs', 'Jobs'], ['/runs', 'Runs'],
-  ['/surface', 'Masking surface'], ['/unused', 'Unused columns'],
-  ['/diff', 'Changes'], ['/health', 'Health'], ['/coverage', 'Coverage'], ['/events', 'Events'], ['/rejected', 'Rejected'],
-  ['/unreported', 'Not reported'], ['/connect', 'Connect'],
-  ['/sinks', 'Sinks'], ['/keys', 'Keys'], ['/settings', 'Settings'],
-] as const; // prettier-ignore
 
 const SAID: Record<LiveState, string> = {
   connecting: 'Connecting',
@@ -54,21 +47,16 @@ export function Shell() {
 
 function Top({ onSearch }: { onSearch: () => void }) {
   const [theme, turn] = useTheme();
-  const [open, setOpen] = useState(false);
-  const { pathname } = useLocation();
+  const { key: visit } = useLocation();
+  const [openAt, setOpenAt] = useState<string>(); // another page closes it
   return (
     <header className="top">
       <NavLink to="/" className="brand">Headwater</NavLink>
-      <button type="button" className="menu quiet" aria-expanded={open} aria-controls="pages" onClick={() => setOpen(!open)}>
+      <button type="button" className="menu quiet" aria-expanded={openAt === visit} aria-controls="pages" onClick={() => setOpenAt(openAt === visit ? undefined : visit)}>
         Pages
       </button>
-      {/* eslint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/no-noninteractive-element-interactions -- links inside take the keys */}
-      <nav id="pages" aria-label="Pages" className={open ? 'open' : ''} onClick={() => setOpen(false)}>
-        {PAGES.map(([path, title]) => (
-          <NavLink key={path} to={path} end={path === '/'} aria-current={pathname === path ? 'page' : undefined}>
-            {title}
-          </NavLink>
-        ))}
+      <nav id="pages" aria-label="Pages" className={openAt === visit ? 'open' : ''}>
+        <Navigation />
       </nav>
       <button type="button" className="search-button" onClick={onSearch}>
         Search <kbd>Ctrl K</kbd>

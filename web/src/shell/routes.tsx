@@ -16,6 +16,7 @@ const PAGES: RouteObject[] = [
   { path: 'runs', lazy: async () => ({ Component: (await import('../pages/Runs')).Runs }) },
   { path: 'dataset', lazy: async () => ({ Component: (await import('../pages/Dataset')).Dataset }) },
   { path: 'job', lazy: async () => ({ Component: (await import('../pages/Job')).Job }) },
+  { path: 'job-graph', lazy: async () => ({ Component: (await import('../pages/JobGraph')).JobGraph }) },
   { path: 'run', lazy: async () => ({ Component: (await import('../pages/Run')).Run }) },
   { path: 'surface', lazy: async () => ({ Component: (await import('../pages/Surface')).Surface }) },
   { path: 'unused', lazy: async () => ({ Component: (await import('../pages/Unused')).Unused }) },

@@ -1,0 +1,95 @@
+"""What is asked of contracts beside the facts they are made of: one as YAML, and whether those of a folder are kept."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import to_builtins
+
+from headwater.api.shapes.contract_shapes import ContractBreak, Contracts, ContractState, ContractText
+from headwater.contracts.check_reports import CheckedFile
+from headwater.contracts.checking import check_contract, check_policies, policies_beside
+from headwater.contracts.contract_files import contract_paths, read_contract
+from headwater.contracts.observed_answers import ObservedAnswers
+from headwater.contracts.odcs_document import document_of
+from headwater.contracts.odcs_text import yaml_of
+from headwater.errors import GiveUp
+from headwater.paging import ListPage, RowOrder
+from headwater.questions import parameters as p
+from headwater.questions.contract_questions import facts_of
+from headwater.questions.declared import QuestionSources
+from headwater.questions.declaring import question
+from headwater.questions.resolved_moments import resolved_after
+from headwater.questions.subjects import Subject
+
+
+class ContractSources(QuestionSources, Protocol):
+    """What contracts are asked of."""
+
+    @property
+    def contracts(self) -> Path:
+        """Their folder, there or not."""
+
+
+@question("contract.yml", called=None, reads_lake=True)
+def contract_yaml(
+    sources: QuestionSources, *, namespace: p.Namespace = None, dataset: p.Dataset, against: p.Against = None
+) -> ContractText:  # fmt: skip
+    """Write the contract of a dataset, by the Open Data Contract Standard."""
+    at_us = sources.open_views.now(lambda live, _: resolved_after(live, against))
+    document = document_of(facts_of(sources, [Subject(namespace, dataset)], at_us)[0])
+    return ContractText(yaml_of(document), f"{re.sub(r'[^A-Za-z0-9._-]+', '_', document['name'])[-100:]}.yml")
+
+
+@question("contracts", reads_lake=True)
+def contracts(sources: ContractSources, *, page: ListPage) -> Contracts:
+    """List the contracts and policies of the folder: which are kept, and what breaks the others, by which run."""
+    observed = ObservedAnswers(lambda asked, given: to_builtins(asked.ask(sources, given)))
+    found = [*_states(sources.contracts, observed)]
+    cut = _ORDER.cut(found, page)
+    states = Counter(each.state for each in found)
+    return Contracts(folder=str(sources.contracts), items=list(cut.rows), states=dict(states), **cut.told)
+
+
+_RANK = {"broken": 0, "unreadable": 1, "kept": 2}
+_ORDER = RowOrder[ContractState](
+    "contracts",
+    {
+        "state": lambda each: _RANK[each.state], "file": lambda each: each.file, "dataset": lambda each: each.dataset,
+        "version": lambda each: each.version, "breaks": lambda each: len(each.breaks),
+    },
+    "state",
+    lambda each: (each.file,),
+    ties=1,
+    texts=lambda each: (each.file, each.dataset),
+)  # fmt: skip
+
+
+def _states(folder: Path, observed: ObservedAnswers) -> Iterator[ContractState]:
+    if not folder.is_dir():
+        return
+    for path in contract_paths([folder]):
+        name = str(path.relative_to(folder))
+        try:
+            file = read_contract(path)
+            checked = check_contract(file, observed)
+        except GiveUp as error:
+            yield ContractState(name, None, None, "unreadable", 0, [], str(error))
+            continue
+        alone = file.promises[0] if len(file.promises) == 1 else None
+        yield _state(name, checked, alone.asked.text if alone else None, file.promises[0].version)
+    for path in policies_beside([folder]):
+        try:
+            yield _state(path.name, check_policies(path, observed), None, None)
+        except GiveUp as error:
+            yield ContractState(path.name, None, None, "unreadable", 0, [], str(error))
+
+
+def _state(name: str, checked: CheckedFile, dataset: str | None, version: str | None) -> ContractState:
+    breaks = [
+        ContractBreak(each.kind, each.dataset, each.column, each.message, each.by.run, each.by.time, each.by.job)
+        for each in checked.breaks
+    ]
+    return ContractState(name, dataset, version, "broken" if breaks else "kept", checked.promises, breaks, None)

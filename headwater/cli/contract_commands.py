@@ -1,0 +1,157 @@
+"""`headwater contract`: make a contract of a dataset, check contracts and policies, compare two."""
+
+import re
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from typer.core import TyperGroup
+
+from headwater.cli.asking import asking
+from headwater.cli.printing import show, table
+from headwater.cli.question_commands import Data, Json, Key, Server, Wide, example, option
+from headwater.cli.wording import safe
+from headwater.contracts.check_reports import CheckedFile, junit_text, line_of, sarif_text
+from headwater.contracts.checking import check_contract, check_policies, policies_beside
+from headwater.contracts.contract_breaks import Break
+from headwater.contracts.contract_files import contract_paths, read_contract
+from headwater.contracts.contract_versions import contract_changes, next_version
+from headwater.contracts.observed_answers import ObservedAnswers
+from headwater.contracts.odcs_document import document_of
+from headwater.contracts.odcs_text import read_yaml, yaml_of
+from headwater.errors import WrongQuestion, WrongSetting
+from headwater.questions.answers.contract_answers import ContractFacts
+from headwater.questions.contract_questions import contract
+
+_MAKE = "of"
+
+
+class DatasetOrCommand(TyperGroup):
+    """A group whose first word, where it is no command, is the dataset that a contract is made of."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read arguments."""
+        is_known = not args or args[0] in self.commands or args[0] in ("--help", "-h")
+        return super().parse_args(ctx, args if is_known else [_MAKE, *args])
+
+
+app = typer.Typer(
+    name="contract",
+    cls=DatasetOrCommand,
+    no_args_is_help=True,
+    help="Data contracts: `headwater contract DATASET` writes one, `check` says what breaks them, `diff` compares two.",
+)
+
+Against = Annotated[str, typer.Option("--against", help="now, a time (ISO 8601), or what a run left: its id.")]
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d|yesterday$|deploy$|(deploy|last_green|run):")
+_CHANGED = ("breaking", "kind", "dataset", "column", "about", "before", "after")
+
+
+@app.command(_MAKE, epilog=example("headwater", "contract", "silver/customers", "--out", "customers.yml"))
+def make(
+    dataset: Annotated[str, typer.Argument(help="A dataset by its name, any alias, or a unique end of its name.")],
+    namespace: Annotated[str | None, option(contract, "namespace")] = None,
+    against: Against = "now",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="File to write; one that is there has its version counted on.")
+    ] = None,
+    server: Server = None, key: Key = None, data: Data = None,
+) -> None:  # fmt: skip
+    """Write the contract of a dataset as it is observed, as YAML of the Open Data Contract Standard."""
+    asked = {"dataset": dataset, "namespace": namespace or "", "against": _moment(against) or ""}
+    with asking(server, key, data) as source:
+        found = source.ask(contract, {name: value for name, value in asked.items() if value})
+    document = document_of(msgspec.convert(found, ContractFacts))
+    if out is None:
+        sys.stdout.write(yaml_of(document))
+        return
+    if out.exists():
+        before = read_yaml(read_contract(out).text, str(out))
+        document["version"] = next_version(before, document, str(out))
+    _write(out, yaml_of(document))
+
+
+@app.command(epilog=example("headwater", "contract", "check", "contracts/", "--junit", "contracts.xml"))
+def check(
+    files: Annotated[list[Path], typer.Argument(help="Contracts, or folders of them and of policies.yml.")],
+    against: Against = "now",
+    policies: Annotated[Path | None, typer.Option("--policies", help="Policies, beside those of folders.")] = None,
+    junit: Annotated[Path | None, typer.Option("--junit", help="File to write as JUnit XML.")] = None,
+    sarif: Annotated[Path | None, typer.Option("--sarif", help="File to write as SARIF 2.1.0.")] = None,
+    server: Server = None, key: Key = None, data: Data = None, _wide: Wide = False, as_json: Json = False,
+) -> None:  # fmt: skip
+    """Say what observed schema, lineage, masking, owners and freshness break, and by which run. Status 1 if any."""
+    contracts = [read_contract(path) for path in contract_paths(files)]
+    laws = [*policies_beside(files), *([policies] if policies else [])]
+    if not contracts and not laws:
+        raise WrongSetting("There is no contract in what was named. `headwater contract DATASET --out FILE` makes one.")
+    with asking(server, key, data) as source:
+        observed = ObservedAnswers(source.ask, _moment(against))
+        checked = [check_contract(each, observed) for each in contracts]
+        checked += [check_policies(each, observed) for each in dict.fromkeys(laws)]
+    for path, text in ((junit, junit_text), (sarif, _sarif)):
+        if path:
+            _write(path, text(checked))
+    _print(checked, as_json)
+    sys.exit(1 if any(each.breaks for each in checked) else 0)
+
+
+@app.command(epilog=example("headwater", "contract", "diff", "old.yml", "new.yml"))
+def diff(
+    before: Annotated[Path, typer.Argument(help="A contract.")],
+    after: Annotated[Path, typer.Argument(help="The one that takes its place.")],
+    _wide: Wide = False,
+    as_json: Json = False,
+) -> None:
+    """Tell whether a contract breaks what another promises. Status 1 if it does."""
+    changes = contract_changes(read_contract(before).promises, read_contract(after).promises)
+    items = [
+        {"breaking": each.change.breaks, "dataset": each.dataset, **each.change._asdict()} for each in changes
+    ]  # fmt: skip
+    breaking = sum(each.change.breaks for each in changes)
+    title = f"{breaking} breaking changes, {len(changes) - breaking} others"
+    show({"breaking": bool(breaking), "items": items}, as_json, lambda: table(title, {"items": items}, _CHANGED))
+    sys.exit(1 if breaking else 0)
+
+
+def _moment(against: str) -> str | None:
+    """Return a moment as the question takes it, None for now."""
+    if against == "now":
+        return None
+    if against == "":
+        raise WrongQuestion("--against is empty. Write now, a time (ISO 8601), or the id of a run.")
+    return against if _MOMENT.match(against) else f"run:{against}"
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+    except OSError as error:
+        raise WrongSetting(f"Cannot write {path}: {error}. Name another file.") from error
+
+
+def _sarif(files: Sequence[CheckedFile]) -> str:
+    return sarif_text(files, version("headwater"))
+
+
+def _print(checked: Sequence[CheckedFile], as_json: bool) -> None:
+    items = [{"file": each.path, **_item(found)} for each in checked for found in each.breaks]
+    promises = sum(each.promises for each in checked)
+    if as_json:
+        show({"checked": promises, "broken": len(items), "items": items}, True, lambda: None)
+        return
+    for each in checked:
+        sys.stdout.write("".join(f"{safe(f'{each.path}: {line_of(found)}')}\n" for found in each.breaks))
+    sys.stdout.write(f"{promises} promises in {len(checked)} files, {len(items)} things broken\n")
+
+
+def _item(found: Break) -> dict[str, Any]:
+    by = found.by
+    return {
+        "kind": found.kind, "dataset": found.dataset, "column": found.column, "message": found.message, "run": by.run,
+        "since": by.time, "job": by.job and {"namespace": by.job.namespace, "name": by.job.name},
+    }  # fmt: skip

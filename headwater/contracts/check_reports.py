@@ -1,0 +1,89 @@
+"""What a check found, for machines: JUnit's XML and SARIF 2.1.0, as systems for continuous integration read them."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from headwater.contracts.contract_breaks import Break
+
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class CheckedFile(NamedTuple):
+    """A file that was checked: its path and text, how many promises it holds, what breaks them."""
+
+    path: str
+    text: str
+    promises: int
+    breaks: Sequence[Break]
+
+
+def line_of(found: Break) -> str:
+    """Return a break in one line, with the run that broke it."""
+    place = found.dataset + (f"#{found.column}" if found.column else "")
+    by = " ".join(
+        filter(
+            None, (f"job {found.by.job.name}" if found.by.job else "", f"run {found.by.run}" if found.by.run else "")
+        )
+    )
+    when = f"since {found.by.time}" if found.by.time else ""
+    return f"{found.kind}: {place}: {found.message}" + (
+        f" ({', '.join(filter(None, (by, when)))})" if by or when else ""
+    )
+
+
+def junit_text(files: Iterable[CheckedFile]) -> str:
+    """Return the check as JUnit XML: a suite for each file, a case for each thing broken, or one that went well."""
+    root = Element("testsuites", name="headwater contract check")
+    for each in files:
+        suite = SubElement(
+            root, "testsuite", name=_xml(each.path), tests=str(len(each.breaks) or 1), failures=str(len(each.breaks)),
+            errors="0", skipped="0",
+        )  # fmt: skip
+        if not each.breaks:
+            SubElement(suite, "testcase", classname=_xml(each.path), name="kept")
+        for found in each.breaks:
+            place = found.dataset + (f"#{found.column}" if found.column else "")
+            case = SubElement(suite, "testcase", classname=_xml(each.path), name=_xml(f"{found.kind} {place}"))
+            failure = SubElement(case, "failure", type=found.kind, message=_xml(found.message))
+            failure.text = _xml(line_of(found))
+    indent(root)
+    return tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def sarif_text(files: Iterable[CheckedFile], version: str) -> str:
+    """Return the check as SARIF; a result points to the line of the file that names the column."""
+    results, kinds = [], dict[str, None]()
+    for each in files:
+        for found in each.breaks:
+            kinds[found.kind] = None
+            place = {"artifactLocation": {"uri": each.path}, "region": {"startLine": _line(each.text, found)}}
+            results.append(
+                {
+                    "ruleId": found.kind, "level": "error", "message": {"text": line_of(found)},
+                    "locations": [{"physicalLocation": place}],
+                }
+            )  # fmt: skip
+    driver = {
+        "name": "headwater contract check", "version": version,
+        "rules": [{"id": kind, "shortDescription": {"text": kind.replace(".", " ")}} for kind in kinds],
+    }  # fmt: skip
+    log = {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": results}],
+    }
+    return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
+
+
+def _line(text: str, found: Break) -> int:
+    for number, line in enumerate(text.splitlines(), 1):
+        if found.column and re.fullmatch(rf"\s*-?\s*name:\s*['\"]?{re.escape(found.column)}['\"]?\s*", line):
+            return number
+    return 1
+
+
+def _xml(text: str) -> str:
+    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text)

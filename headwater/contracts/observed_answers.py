@@ -1,0 +1,88 @@
+"""What contracts and policies are held against: answers to questions, of a data folder or of a running Headwater."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from headwater.contracts.policy_breaks import KnownDataset
+from headwater.errors import NotKnown, ServerRefusal, WrongQuestion
+from headwater.questions import declared
+from headwater.questions.answers.answer_parts import Dataset, Job
+from headwater.questions.answers.contract_answers import Broke, ContractFacts
+from headwater.questions.contract_questions import contract
+from headwater.questions.declaring import Question
+from headwater.questions.parameters import MAX_LIMIT
+
+Ask = Callable[[Question, Mapping[str, str]], Any]
+"""Returns an answer as JSON has it."""
+
+
+class ObservedAnswers:
+    """Answers of one moment; the facts of a dataset are asked for once."""
+
+    def __init__(self, ask: Ask, against: str | None = None):
+        """against: a moment as the question takes it, None for now."""
+        self._ask, self._against, self._as_of = ask, against, None if against is None else _written(against)
+        self._facts: dict[tuple[str | None, str], ContractFacts] = {}
+
+    def of(self, namespace: str | None, dataset: str) -> ContractFacts:
+        """Return what is observed of a dataset; raises NotKnown, or what else its question is refused with."""
+        key = (namespace, dataset)
+        if key not in self._facts:
+            asked = {"dataset": dataset, "namespace": namespace or "", "against": self._against or ""}
+            try:
+                found = self._ask(contract, {name: value for name, value in asked.items() if value})
+            except ServerRefusal as error:
+                if "nearest" in error.said and "behind" not in error.said:
+                    raise NotKnown("dataset", dataset, error.said["nearest"]) from error
+                raise
+            self._facts[key] = msgspec.convert(found, ContractFacts)
+            self._as_of = self._facts[key].as_of or self._as_of
+        return self._facts[key]
+
+    def facts(self, dataset: Dataset) -> ContractFacts:
+        """Return what is observed of a dataset by its canonical name."""
+        return self.of(dataset.namespace, dataset.dataset)
+
+    def exposed(self, tag: str) -> Iterator[tuple[Dataset, str]]:
+        """Yield the columns that hold a tag's values in the clear; none of a tag that nobody knows."""
+        for each in self._listed(declared.surface, {"tag": tag, "exposure": "exposed", **self._moment()}):
+            yield Dataset(each["namespace"], each["dataset"]), each["column"] or ""
+
+    def datasets(self) -> Iterator[KnownDataset]:
+        """Yield every dataset as it is known now."""
+        for each in self._listed(declared.datasets, {}):
+            job, run = each["job"], each["last_run"]
+            by = Broke(run["id"] if run else None, each["last_written"], Job(**job) if job else None)
+            yield KnownDataset(Dataset(each["namespace"], each["name"]), tuple(each["owners"]), by)
+
+    def _listed(self, question: Question, asked: Mapping[str, str]) -> Iterator[Any]:
+        page: dict[str, str] = {"limit": str(MAX_LIMIT)}
+        while True:
+            try:
+                found = self._ask(question, {**asked, **page})
+            except NotKnown:
+                return
+            except ServerRefusal as error:
+                if "nearest" in error.said and "behind" not in error.said:
+                    return
+                raise
+            yield from found["items"]
+            if not found["next"]:
+                return
+            page["cursor"] = found["next"]
+
+    def _moment(self) -> dict[str, str]:
+        if self._against is None:
+            return {}
+        if self._as_of is None:
+            raise WrongQuestion(
+                f"Which moment {self._against!r} means no contract tells. Check one beside the policies."
+            )
+        return {"asOf": self._as_of}
+
+
+def _written(against: str) -> str | None:
+    """Return a moment that is written as a time, None for a word that a Headwater must look up."""
+    return against if against[:4].isdigit() else None

@@ -1,0 +1,41 @@
+"""Contracts as YAML: the same bytes for the same contract; what cannot be read says which file and why."""
+
+from typing import Any
+
+import yaml
+
+from headwater.errors import WrongSetting
+
+LARGEST = 32 << 20
+"""Bytes of a file that are read."""
+
+Json = dict[str, Any]
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Plain(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """Writes what recurs again, for people."""
+
+    def ignore_aliases(self, _data: object) -> bool:
+        """Take nothing for the same thing."""
+        return True
+
+
+def yaml_of(document: Json) -> str:
+    """Return a document as YAML, its members in their order."""
+    text: str = yaml.dump(document, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=120)
+    return text
+
+
+def read_yaml(text: str, where: str) -> Json:
+    """Return a document that is a mapping; raises WrongSetting naming where it lies."""
+    try:
+        found = yaml.load(text, Loader=_LOADER)  # noqa: S506 - a safe loader, by C where there is one
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise WrongSetting(f"{where} is no YAML: {str(error)[:500]}. Correct it.") from error
+    if not isinstance(found, dict):
+        raise WrongSetting(
+            f"{where} holds {type(found).__name__}, not a mapping. Write it as `headwater contract` does."
+        )
+    return found

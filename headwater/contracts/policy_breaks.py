@@ -1,0 +1,101 @@
+"""Which policies are broken, where, and by which run: pure, over answers to questions."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, Protocol
+
+from headwater.contracts.contract_breaks import Break
+from headwater.contracts.odcs_document import column_text, dataset_text
+from headwater.contracts.policies import Policies, fits
+from headwater.errors import NotKnown
+from headwater.questions.answers.answer_parts import Dataset
+from headwater.questions.answers.contract_answers import Broke, ContractColumn, ContractFacts
+
+
+class KnownDataset(NamedTuple):
+    """A dataset of the list of all, who owns it, and by which run it was written last."""
+
+    dataset: Dataset
+    owners: tuple[str, ...]
+    written: Broke
+
+
+class Observed(Protocol):
+    """What policies are held against."""
+
+    def exposed(self, tag: str) -> Iterable[tuple[Dataset, str]]:
+        """Yield the columns that hold a tag's values in the clear."""
+
+    def datasets(self) -> Iterable[KnownDataset]:
+        """Yield every dataset."""
+
+    def facts(self, dataset: Dataset) -> ContractFacts:
+        """Return what is observed of a dataset; raises NotKnown."""
+
+
+def policy_breaks(policies: Policies, observed: Observed) -> list[Break]:
+    """Return what breaks policies, by policy and place."""
+    found = [*_exposed(policies, observed)]
+    known = list(observed.datasets()) if policies.masked or policies.owner else []
+    found += _without_owner(policies, known)
+    found += _not_masked(policies, known, observed)
+    return found
+
+
+def _exposed(policies: Policies, observed: Observed) -> Iterator[Break]:
+    facts: dict[str, ContractFacts] = {}
+    for name, (tag, patterns) in policies.tags.items():
+        for dataset, column in sorted(observed.exposed(tag), key=lambda each: (dataset_text(each[0]), each[1])):
+            text = dataset_text(dataset)
+            if not fits(patterns, text):
+                if text not in facts:
+                    facts[text] = observed.facts(dataset)
+                said = f"policy {name}: values tagged {tag} can be read here"
+                yield Break("policy.exposed", text, column, said, _since_exposed(facts[text], column, tag))
+
+
+def _since_exposed(facts: ContractFacts, column: str, tag: str) -> Broke:
+    own = (each for each in facts.columns if each.name.casefold() == column.casefold())
+    exposures = (each for found in own for each in found.exposures if each.tag.casefold() == tag.casefold())
+    return next((each.since for each in exposures), Broke(None, None, None))
+
+
+def _without_owner(policies: Policies, known: Iterable[KnownDataset]) -> Iterator[Break]:
+    for each in known:
+        text = dataset_text(each.dataset)
+        for name, patterns in policies.owner.items() if not each.owners else ():
+            if fits(patterns, text):
+                yield Break("policy.owner", text, None, f"policy {name}: nobody owns it", each.written)
+
+
+def _not_masked(policies: Policies, known: Iterable[KnownDataset], observed: Observed) -> Iterator[Break]:
+    for each in known:
+        text = dataset_text(each.dataset)
+        asked = {name: patterns for name, own in policies.masked.items() if (patterns := _about(own, text))}
+        if asked:
+            try:
+                facts = observed.facts(each.dataset)
+            except NotKnown:
+                continue  # of which no column is known
+            for name, patterns in asked.items():
+                for column in facts.columns:
+                    if fits(patterns, column.name):
+                        yield from _clear(name, text, column)
+
+
+def _about(patterns: Iterable[str], dataset: str) -> tuple[str, ...]:
+    """Return the column's part of the patterns whose dataset's part fits."""
+    parts = (pattern.rpartition("#") for pattern in patterns)
+    return tuple(column for table, _, column in parts if fits((table,), dataset))
+
+
+def _clear(name: str, dataset: str, column: ContractColumn) -> Iterator[Break]:
+    """Yield why a column is not shown to be masked: an end of its ways whose values come in the clear."""
+    passed = {column_text(source.into).casefold() for source in column.sources}
+    ends = [source for source in column.sources if column_text(source).casefold() not in passed]
+    clear = [source for source in ends if not source.masked]
+    if clear:
+        said = f"policy {name}: values of {column_text(clear[0])} come in the clear"
+        yield Break("policy.masked", dataset, column.name, said, clear[0].since)
+    elif not ends:
+        said = f"policy {name}: nobody says what it is made of, so nothing shows that it is masked"
+        yield Break("policy.masked", dataset, column.name, said, column.changed)

@@ -1,0 +1,168 @@
+"""What a contract promises of datasets, by the standard's YAML, ours or anybody's; what is absent is no promise."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from headwater.contracts.odcs_document import DATASET, HOLDS, JOBS, LINEAGE, OPAQUE
+from headwater.contracts.odcs_service import ServiceLevels, levels_of
+from headwater.contracts.odcs_text import read_yaml
+from headwater.errors import WrongSetting
+
+Json = Mapping[str, Any]
+
+
+class Asked(NamedTuple):
+    """The dataset that is promised: by namespace and name, or by a name that finds it."""
+
+    namespace: str | None
+    dataset: str
+
+    @property
+    def text(self) -> str:
+        """The dataset as commands take it."""
+        return f"{self.namespace}/{self.dataset.lstrip('/')}" if self.namespace else self.dataset
+
+
+class PromisedSource(NamedTuple):
+    """A column that another is made of; steps, masked, distance: None where they are not promised."""
+
+    column: str
+    into: str
+    distance: int
+    steps: tuple[tuple[str, str, bool], ...] | None
+    masked: bool | None
+
+
+class PromisedColumn(NamedTuple):
+    """A column; sources: None where none are promised; holds: tags → how their values are held, None: not promised."""
+
+    name: str
+    type: str | None
+    tags: frozenset[str]
+    sources: tuple[PromisedSource, ...] | None
+    holds: Mapping[str, str] | None
+    description: str | None
+
+
+class Promise(NamedTuple):
+    """What is promised of one dataset; owners, jobs: None where none are promised.
+
+    told: jobs that say which columns they write of which.
+    """
+
+    asked: Asked
+    version: str
+    columns: tuple[PromisedColumn, ...]
+    tags: frozenset[str]
+    owners: frozenset[str] | None
+    jobs: frozenset[str] | None
+    told: frozenset[str]
+    levels: ServiceLevels
+
+
+def read_promises(text: str, where: str) -> list[Promise]:
+    """Return what a contract promises, one for each of its tables; raises WrongSetting saying what is wrong with it."""
+    return promises_of(read_yaml(text, where), where)
+
+
+def promises_of(document: Json, where: str) -> list[Promise]:
+    """Return the same of a document that is read already."""
+    if document.get("kind") != "DataContract" or not str(document.get("apiVersion", "")).startswith("v3."):
+        raise WrongSetting(
+            f"{where} is no data contract of ODCS 3 (kind DataContract, apiVersion v3.…). "
+            "`headwater contract` makes one."
+        )
+    tables = document.get("schema")
+    if not isinstance(tables, list) or not tables or not all(isinstance(each, dict) for each in tables):
+        raise WrongSetting(f"{where}: `schema` lists no tables. Name at least one, with its `physicalName`.")
+    return [_promise(document, table, where) for table in tables]
+
+
+def _promise(document: Json, table: Json, where: str) -> Promise:
+    custom = _custom(table)
+    jobs = [_whole(each) for each in _list(custom.get(JOBS))]
+    opaque = {_whole(each) for each in _list(custom.get(OPAQUE))}
+    return Promise(
+        _asked(custom.get(DATASET), table, where),
+        str(document.get("version", "")),
+        tuple(
+            _column(each, is_ours=DATASET in custom)
+            for each in _list(table.get("properties"))
+            if isinstance(each, dict) and each.get("name")
+        ),
+        _texts(table.get("tags")) | _texts(document.get("tags")),
+        _owners(document.get("team")),
+        frozenset(jobs) if jobs else None,
+        frozenset(set(jobs) - opaque),
+        levels_of(document.get("slaProperties")),
+    )
+
+
+def _asked(named: Any, table: Json, where: str) -> Asked:
+    if isinstance(named, dict) and named.get("name"):
+        return Asked(str(named["namespace"]) if named.get("namespace") else None, str(named["name"]))
+    name = table.get("physicalName") or table.get("name")
+    if not name:
+        raise WrongSetting(f"{where}: a table has neither `physicalName` nor `name`. Write which dataset it is.")
+    return Asked(None, str(name))
+
+
+def _column(member: Json, *, is_ours: bool) -> PromisedColumn:
+    custom, name = _custom(member), str(member["name"])
+    holds = {str(each.get("tag")): str(each.get("exposure")) for each in _list(custom.get(HOLDS)) if _is(each)}
+    kind = member.get("physicalType")
+    lineage = [_source(each) for each in _list(custom.get(LINEAGE)) if _is(each)]
+    plain = [PromisedSource(str(each), "", 1, None, None) for each in _list(member.get("transformSourceObjects"))]
+    has_lineage = "transformSourceObjects" in member or LINEAGE in custom
+    return PromisedColumn(
+        name,
+        None if kind is None else str(kind),
+        _texts(member.get("tags")),
+        tuple(lineage or plain) if has_lineage else None,
+        holds if holds or LINEAGE in custom or is_ours else None,
+        None if member.get("description") is None else str(member["description"]),
+    )
+
+
+def _source(member: Json) -> PromisedSource:
+    steps = member.get("steps")
+    told = tuple(
+        (str(each.get("type", "")), str(each.get("subtype") or ""), each.get("masking") is True)
+        for each in _list(steps)
+        if _is(each)
+    )
+    distance, masked = member.get("distance"), member.get("masked")
+    return PromisedSource(
+        str(member.get("column", "")),
+        str(member.get("into", "")),
+        distance if isinstance(distance, int) else 1,
+        tuple(sorted(set(told))) if isinstance(steps, list) else None,
+        masked if isinstance(masked, bool) else None,
+    )
+
+
+def _owners(team: Any) -> frozenset[str] | None:
+    members = team.get("members") if isinstance(team, dict) else team
+    named = [each.get("username") or each.get("name") for each in _list(members) if isinstance(each, dict)]
+    return frozenset(str(each) for each in named if each) or None
+
+
+def _custom(member: Json) -> dict[str, Any]:
+    every = _list(member.get("customProperties"))
+    return {str(each.get("property")): each.get("value") for each in every if isinstance(each, dict)}
+
+
+def _whole(job: Any) -> str:
+    return f"{job.get('namespace')}/{job.get('name')}" if isinstance(job, dict) else str(job)
+
+
+def _texts(value: Any) -> frozenset[str]:
+    return frozenset(str(each) for each in _list(value))
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _is(value: Any) -> bool:
+    return isinstance(value, dict)

@@ -1,0 +1,69 @@
+"""What was said of one dataset, one mention after the other: schemas, tags, owners, names; from the index's file."""
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from headwater.index.reading.described import set_from
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.stored.catalog_tables import DATASET
+from headwater.index.stored.database import marks
+from headwater.index.stored.index_packing import tags_from
+from headwater.lineage.edges.schema_history import SeenSchema
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.tags import TagsFacet, tagged
+from headwater.lineage.runs.newest_first import NEWNESS, Order, newest_first
+
+LOOKED_AT = 5_000
+"""Newest mentions of a dataset that are looked at, of each kind."""
+
+
+class ContractHistory:
+    """Reads one generation of the index, up to a moment (us, UTC)."""
+
+    def __init__(self, live: LiveGraph, dataset: Name, until_us: int):
+        """live: at rest on one generation while this is used."""
+        self._live, self._sql, self._dataset, self._until = live, live.sql, dataset, until_us
+        self.names = live.naming.names_of(dataset)
+        self._numbers = sorted(number for name in self.names if (number := live.names.known(name)) is not None)
+
+    def schemas(self) -> list[SeenSchema]:
+        """Return the first mention of each schema that others followed, the newest first."""
+        query = (
+            f"SELECT name, {', '.join(SeenSchema._fields)} FROM seen WHERE name IN ({marks(self._numbers)}) "
+            f"AND time_us <= ? ORDER BY {newest_first(SeenSchema._fields)} LIMIT {LOOKED_AT}"
+        )
+        rows = self._sql.execute(query, (*self._numbers, self._until)).fetchall()
+        mentions = ((self._live.names.name(number), SeenSchema(bool(first), *rest)) for number, first, *rest in rows)
+        own = sorted(seen for name, seen in mentions if seen.dataset(name, self._live.naming).plain == self._dataset)
+        return [next(same) for _, same in groupby(own, lambda seen: seen.schema)][::-1]
+
+    def tags(self) -> Iterator[list[TagsFacet]]:
+        """Yield by producer its newest tags facets, the newest first."""
+        query = (
+            f"SELECT name, producer, {', '.join(NEWNESS)}, value FROM tags WHERE name IN ({marks(self._numbers)}) "
+            f"AND time_us <= ? ORDER BY producer, {newest_first()} LIMIT {LOOKED_AT}"
+        )
+        rows = self._sql.execute(query, (*self._numbers, self._until)).fetchall()
+        for producer, same in groupby(rows, lambda row: str(row[1])):
+            facets = (
+                TagsFacet(Order(bool(first), *order), place, self._live.names.name(name), producer, tags_from(value))
+                for name, _, first, *order, place, value in same
+            )
+            yield [each for each in facets if self._dataset in tagged(each.name, each.order.time_us, self._live.naming)]
+
+    def facet_since_us(self, facet: str) -> int | None:
+        """Return when the newest text of a facet was first said, None where it never was."""
+        query = (
+            f"SELECT d.first_us, s.value FROM described d JOIN facet_sets s ON s.id = d.facet_set WHERE d.kind = ? "
+            f"AND d.name IN ({marks(self._numbers)}) AND d.first_us <= ? ORDER BY d.event_order DESC LIMIT {LOOKED_AT}"
+        )
+        rows = self._sql.execute(query, (DATASET, *self._numbers, self._until)).fetchall()
+        texts = ((first_us, dict(set_from(value)).get(facet)) for first_us, value in rows)
+        told = [(first_us, text) for first_us, text in texts if text is not None]
+        return min((first_us for first_us, text in told if text == told[0][1]), default=None)
+
+    def renamed(self, location: Name) -> tuple[int, str] | None:
+        """Return when something was last renamed away from a location, and by which run; None: nothing was."""
+        query = "SELECT time_us, run FROM lives WHERE location = ? AND renamed AND time_us <= ? ORDER BY time_us DESC"
+        found = self._sql.execute(query, (self._live.names.known(location) or 0, self._until)).fetchone()
+        return (found[0], str(found[1])) if found else None

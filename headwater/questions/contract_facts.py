@@ -1,0 +1,162 @@
+"""What a data contract of a dataset is made of and held against, as it is observed at a moment."""
+
+from collections.abc import Sequence
+
+from headwater.events.times import iso
+from headwater.index.reading.catalog import Catalog
+from headwater.index.reading.change_history import ChangeHistory
+from headwater.index.reading.contract_history import ContractHistory
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.reading.run_history import RunHistory
+from headwater.index.stored.facet_names_table import Place
+from headwater.lake.bronze_tables import Bronze
+from headwater.lake.event_bodies import events_at
+from headwater.lineage.names.dataset_generations import EVER_US
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.job_identity import run_id_of
+from headwater.lineage.time.as_of import View
+from headwater.questions.about import about_of, decoded
+from headwater.questions.answers.answer_parts import Dataset, Job
+from headwater.questions.answers.contract_answers import (
+    Broke,
+    ContractColumn,
+    ContractFacts,
+    ContractService,
+    ContractTag,
+)
+from headwater.questions.contract_columns import ColumnAges, TagAges, runs_told
+from headwater.questions.contract_lineage import ContractLineage
+from headwater.questions.health_reader import HealthReader
+from headwater.questions.run_details import Canonical, rows_in
+from headwater.questions.step_ages import NOBODY
+from headwater.questions.subjects import Subject, find_dataset
+
+COLUMNS = 10_000
+"""Columns of a dataset that are told."""
+
+_EVENTS = 5
+"""Newest events of a run that are read for how many rows it wrote."""
+
+
+class ContractReader:
+    """Reads what contracts speak of at one moment; keep it for one answer."""
+
+    def __init__(self, here: View, live: LiveGraph, as_of_us: int | None, now_us: int):
+        """as_of_us: None for what is known now; live: at rest on one generation while this is used."""
+        self._here, self._live, self._as_of = here, live, as_of_us
+        self._until = EVER_US if as_of_us is None else as_of_us
+        self._runs, self._catalog = RunHistory(live), Catalog(live, as_of_us)
+        self._health = HealthReader(live, here.counted, now_us if as_of_us is None else min(now_us, as_of_us))
+        self._now_us, self._told = min(now_us, self._until), runs_told(live)
+        self._lineage = ContractLineage(here, live, self._until)
+        self._places: dict[tuple[str, str], set[Place]] = {}
+
+    def facts(self, asked: Subject) -> ContractFacts:
+        """Return what is observed of a dataset; raises NotKnown, or WrongQuestion where several may be meant."""
+        name = find_dataset(self._here.snapshot, self._here.rules.names, asked)
+        history = ContractHistory(self._live, name, self._until)
+        facets = decoded(self._catalog.dataset_facets(name, without={"schema"}))
+        about, tags = about_of(facets), TagAges(history.tags(), self._told)
+        ages = ColumnAges(self._live, history, self._told)
+        columns, cut = self._columns(name, ages, tags)
+        owned_us = history.facet_since_us("ownership")
+        return ContractFacts(
+            Dataset(*name.parts), self._dropped(name), self._renamed(asked, name, history), about.description,
+            sorted(about.owners, key=lambda owner: (owner.name, owner.type or "")),
+            self._under_way(name, owned_us), self._tags(name, None, tags), columns, ages.ended(),
+            self._lineage.ended(name), tags.ended(), self._lineage.influences(name), self._lineage.writers(name),
+            self._service(name), iso(self._as_of), cut,
+        )  # fmt: skip
+
+    def counted(self, bronze: Bronze, canonical: Canonical, found: Sequence[ContractFacts]) -> None:
+        """Add to facts how many rows the newest write wrote; needs the index no more, so nobody waits meanwhile."""
+        events = events_at(bronze, {place for own in self._places.values() for place in own}) if found else {}
+        for each in found:
+            name = Name(each.dataset.namespace, each.dataset.dataset)
+            bodies = [events[place].body for place in self._places[name.parts] if place in events]
+            each.service.rows = max((rows for body in bodies if (rows := rows_in(body, name, canonical))), default=None)
+
+    def _columns(self, name: Name, ages: ColumnAges, tags: TagAges) -> tuple[list[ContractColumn], bool]:
+        every = self._here.snapshot.shown_columns(name).by_key or dict.fromkeys(self._mentioned(name))
+        exposures = self._lineage.exposures(name, self._lineage.tags_around(name))
+        found, cut = [], len(every) > COLUMNS
+        for key, shown in [*every.items()][:COLUMNS]:
+            sources, more = self._lineage.sources(name, key)
+            called = shown or key
+            kind, said = ages.types.get(called, (None, None))
+            found.append(
+                ContractColumn(
+                    called, kind, said, self._tags(name, called, tags), exposures.get(key, []), sources,
+                    ages.changed(called),
+                )
+            )  # fmt: skip
+            cut = cut or more
+        return found, cut
+
+    def _mentioned(self, name: Name) -> list[str]:
+        """Return the columns that runs write of a dataset whose schema nobody tells."""
+        graph, number = self._here.snapshot.graph, self._here.counted.lifetimes.newest(name)
+        nodes = graph.nodes_of(number) if number is not None else ()
+        return sorted(key for node in nodes if (key := graph.columns[node].key) and graph.into.get(node) is not None)
+
+    def _tags(self, name: Name, column: str | None, ages: TagAges) -> list[ContractTag]:
+        columns = self._here.snapshot.shown_columns(name)
+        key = None if column is None else columns.key(column)
+        told = {
+            (tag.key, tag.value): tag.column
+            for tag in self._here.snapshot.tags().get(name, ())
+            if (None if tag.column is None else columns.key(tag.column)) == key
+        }
+        told |= dict.fromkeys(self._here.rules.tags_of(*name.parts, column))
+        return [
+            ContractTag(tag, value, ages.since(sent, tag))
+            for (tag, value), sent in sorted(told.items())
+            if value.casefold() != "false"
+        ]
+
+    def _dropped(self, name: Name) -> Broke | None:
+        snapshot = self._here.snapshot
+        if snapshot.stands(name):
+            return None
+        ends = snapshot.naming.generations.ends(name)
+        return self._by(ends[-1][1], ends[-1][0]) if ends else NOBODY
+
+    def _renamed(self, asked: Subject, name: Name, history: ContractHistory) -> Broke | None:
+        if asked.namespace is None:
+            return None
+        sent = self._here.rules.names.canonical(asked.namespace, asked.dataset)
+        found = history.renamed(sent) if sent != name else None
+        return self._by(found[1], found[0]) if found else None
+
+    def _service(self, name: Name) -> ContractService:
+        """Return how it is served; `counted` adds its rows."""
+        own = self._health.of_dataset(name)
+        rhythm, success = own.punctuality.rhythm, own.success
+        key = self._health.times.run_key(success.run) if success else None
+        failed = own.run if own.status == "failed" else None
+        self._places[name.parts] = self._runs.places(key, _EVENTS) if key else set()
+        return ContractService(
+            own.status, own.reason,
+            round(rhythm.usual_us / 1e6) if rhythm else None,
+            round((rhythm.usual_us + rhythm.grace_us) / 1e6) if rhythm else None,
+            max(0.0, (self._now_us - success.time_us) / 1e6) if success else None,
+            None,
+            self._by(key, success.time_us) if key and success else NOBODY,
+            self._by(self._health.times.run_key(failed.run), failed.time_us) if failed else None,
+        )  # fmt: skip
+
+    def _under_way(self, name: Name, at_us: int | None) -> Broke:
+        """Return the run that was under way at a dataset at a time: facets are kept without theirs."""
+        if at_us is None:
+            return NOBODY
+        found = self._changes_run(name, at_us)
+        return self._by(found, at_us) if found else Broke(None, iso(at_us), None)
+
+    def _changes_run(self, name: Name, at_us: int) -> str | None:
+        found = ChangeHistory(self._live, 0, 0).run_at(self._live.naming.names_of(name), at_us)
+        return found[0] if found else None
+
+    def _by(self, run_key: str, time_us: int) -> Broke:
+        job = self._runs.job_of(run_key)
+        told = Job(*self._here.snapshot.job(job).parts) if job else None
+        return Broke(run_id_of(run_key), iso(time_us), told)

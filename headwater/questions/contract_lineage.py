@@ -1,0 +1,233 @@
+"""What columns are made of, back to where their values come from, and which tagged values they may hold."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from functools import cache, cached_property, partial
+
+from headwater.errors import NotKnown
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.reading.run_history import RunHistory
+from headwater.lineage.edges.declared_masking import remasked
+from headwater.lineage.edges.facet_contents import Transformation
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.user_rules import nothing_hidden
+from headwater.lineage.time.as_of import View
+from headwater.lineage.walks.masking_surface import Surfaced
+from headwater.lineage.walks.walk import walk
+from headwater.lineage.walks.wave import Hit
+from headwater.questions.answers.answer_parts import Column, Job
+from headwater.questions.answers.contract_answers import (
+    Broke,
+    ContractExposure,
+    ContractSource,
+    ContractWriter,
+    EndedStep,
+)
+from headwater.questions.exposure import Exposed, all_tags, look_for
+from headwater.questions.neighbourhood import TableLinks
+from headwater.questions.parameters import MAX_DEPTH
+from headwater.questions.showing import shown_transformation
+from headwater.questions.shown import Shown
+from headwater.questions.step_ages import NOBODY, Line, StepAges, Turn
+from headwater.questions.subjects import nodes_of
+
+SOURCES = 500
+"""Columns upstream of one that are told."""
+
+_ANCESTORS = 1_000
+"""Tables upstream of one whose tags are looked at."""
+
+_Steps = Mapping[Line, Mapping[Transformation, Job]]
+
+
+class ContractLineage:
+    """Lineage of one moment as contracts tell it; keep it for one answer, be it about several datasets."""
+
+    def __init__(self, here: View, live: LiveGraph, until_us: int):
+        """live: at rest on one generation while this is used; until_us: runs after that say nothing."""
+        self._snapshot, self._counted, self._rules = here
+        self._graph, self._live = here.snapshot.graph, live
+        self._shown, runs, remask = Shown(here.snapshot), RunHistory(live), partial(remasked, here.rules)
+        self._ages = cache(lambda dataset: StepAges(runs, dataset, until_us, remask))
+        self._steps_into = cache(self._read_steps)
+        self._surface = cache(self._look_for)
+        self._links = TableLinks(here.snapshot, here.counted, nothing_hidden)
+
+    def sources(self, dataset: Name, key: str) -> tuple[list[ContractSource], bool]:
+        """Return what a column is made of, the nearest first, and whether there is more."""
+        starts = nodes_of(self._snapshot, self._counted, dataset, key)
+        found = walk(
+            self._graph, starts, self._counted, forward=False, mode="value", depth=MAX_DEPTH, limit=SOURCES
+        )  # fmt: skip
+        ways: dict[int, Turn | None] = {}
+        return [self._source(hit, found.ways, ways) for hit in found.hits], found.truncated
+
+    def influences(self, dataset: Name) -> list[ContractSource]:
+        """Return the columns of which filters, joins, groups and orders are made that shape a whole dataset."""
+        number = self._counted.lifetimes.newest(dataset)
+        steps = self._steps_into(number) if number is not None else {}
+        found = []
+        for line, how in sorted(steps.items(), key=str):
+            source, column, target = line
+            if target is None:
+                into = Column(*dataset.parts, None)
+                turns = [turn for each in how if (turn := self._ages(dataset).since(line, each))]
+                told = [shown_transformation(each) for each in sorted(how, key=str)]
+                place = Column(*source.parts, self._snapshot.columns(source).shown(column))
+                found.append(
+                    ContractSource(
+                        place.namespace, place.dataset, place.column or column, 1, into, min(how.values(), key=str),
+                        told, all(each.masking for each in told), self._told(max(turns, default=None)),
+                    )
+                )  # fmt: skip
+        return found
+
+    def ended(self, dataset: Name) -> list[EndedStep]:
+        """Return the steps into a dataset, and into what feeds it, that count no more; the newest first."""
+        every = [dataset, *(self._graph.names[number].plain for number in self._ancestors(dataset))]
+        gone = [(turn, line, into) for into in every for line, turn in self._ages(into).ended()]
+        return [
+            EndedStep(
+                Column(*line[0].parts, self._snapshot.columns(line[0]).shown(line[1])),
+                Column(*into.parts, None if line[2] is None else self._snapshot.columns(into).shown(line[2])),
+                self._told(turn),
+            )
+            for turn, line, into in sorted(gone, key=lambda each: (-each[0].time_us, str(each)))
+        ]
+
+    def writers(self, dataset: Name) -> list[ContractWriter]:
+        """Return the jobs that write a dataset now."""
+        number, found = self._counted.lifetimes.newest(dataset), dict[Name, bool]()
+        for each in sorted(self._graph.fed_by.get(number, ())) if number is not None else ():
+            output, lineage = self._graph.sets[each]
+            if self._counted.says(each):
+                ids = (self._graph.dataset(name) for name in lineage.tables)
+                hides = any(far is not None and self._graph.is_opaquely_written(each, far) for far in ids)
+                found[output.job] = found.get(output.job, False) or hides
+        ages, told = self._ages(dataset).writers, []
+        for job, hides in sorted(found.items()):
+            age = ages.get(job)
+            opaque = (self._told(age.opaque if age else None)) if hides else None
+            told.append(ContractWriter(self._job(job), self._told(age.first if age else None), opaque))
+        return told
+
+    def tags_around(self, dataset: Name) -> list[str]:
+        """Return the tags of a dataset and of what feeds it, which its columns may hold values of."""
+        near = {dataset, *(self._graph.names[number].plain for number in self._ancestors(dataset))}
+        return sorted({key for name in near for key in self._tags.get(name, ())})
+
+    def exposures(self, dataset: Name, tags: Iterable[str]) -> dict[str, list[ContractExposure]]:
+        """Return by the key of a column which tagged values it may hold."""
+        number, found = self._counted.lifetimes.newest(dataset), defaultdict[str, list[ContractExposure]](list)
+        for tag in tags:
+            surface = self._surface(tag)
+            for each in surface.columns if surface else ():
+                if each.dataset == number and each.key is not None and surface is not None:
+                    since = self._since_exposed(each, surface)
+                    found[each.key].append(ContractExposure(tag, each.exposure, since))
+        return found
+
+    @cached_property
+    def _tags(self) -> Mapping[Name, set[str]]:
+        found = defaultdict[Name, set[str]](set)
+        for dataset, _, (key, value) in all_tags(self._snapshot, self._rules):
+            if value.casefold() != "false":
+                found[dataset].add(key.casefold())
+        return found
+
+    def _look_for(self, tag: str) -> Exposed | None:
+        try:
+            return look_for(self._snapshot, self._rules, self._counted, tag=tag, source=None)
+        except NotKnown:
+            return None
+
+    def _since_exposed(self, each: Surfaced, surface: Exposed) -> Broke:
+        if each.hit is None:
+            number = each.opaque
+            if number is None:
+                return NOBODY
+            output = self._graph.sets[number][0]
+            age = self._ages(self._graph.names[each.dataset].plain).writers.get(output.job)
+            return self._told(age.opaque if age else None)
+        return self._told(self._age_forward(each.hit, surface.ways))
+
+    def _age_forward(self, hit: Hit, ways: Mapping[int, Hit]) -> Turn | None:
+        """Return what made a way from a tagged column as it is: of its steps the newest."""
+        newest, at, seen = None, hit, {hit.node}
+        while True:
+            newest = _newer(newest, self._age(at.parent, at.node, at))
+            before = ways.get(at.parent)
+            if before is None or before.node in seen:
+                return newest
+            seen.add(before.node)
+            at = before
+
+    def _source(self, hit: Hit, ways: Mapping[int, Hit], ages: dict[int, Turn | None]) -> ContractSource:
+        namespace, name, column = self._shown.place(hit.node)
+        into = Column(*self._shown.place(hit.parent))
+        via = self._shown.via(hit)
+        how = self._steps(hit.node, hit.parent) or {self._graph.transformations[hit.transformation]: via.job}
+        told = [shown_transformation(each) for each in sorted(how, key=str) if each.direct]
+        since = self._told(self._age_back(hit, ways, ages))
+        return ContractSource(
+            namespace, name, column or "", hit.distance, into, via.job, told or [via.transformation], hit.masked, since
+        )
+
+    def _age_back(self, hit: Hit, ways: Mapping[int, Hit], ages: dict[int, Turn | None]) -> Turn | None:
+        """Return what made the way from a source as it is; the ways of what is nearer are known already."""
+        chain, at = [], hit
+        while at.node not in ages:
+            chain.append(at)
+            before = ways.get(at.parent)
+            if before is None:
+                break
+            at = before
+        for each in reversed(chain):
+            ages[each.node] = _newer(ages.get(each.parent), self._age(each.node, each.parent, each))
+        return ages[hit.node]
+
+    def _age(self, source: int, target: int, hit: Hit) -> Turn | None:
+        """Return what made a step as it is: of the ways to make it the newest."""
+        number, key = self._graph.columns[target]
+        into = self._graph.names[number].plain
+        from_number, column = self._graph.columns[source]
+        line = (self._graph.names[from_number].plain, column or "", key)
+        how = [each for each in self._steps(source, target) if each.direct]
+        turns = [
+            self._ages(into).since(line, each) for each in how or [self._graph.transformations[hit.transformation]]
+        ]
+        return max((turn for turn in turns if turn), default=None)
+
+    def _steps(self, source: int, target: int) -> Mapping[Transformation, Job]:
+        (far, column), (number, key) = self._graph.columns[source], self._graph.columns[target]
+        return self._steps_into(number).get((self._graph.names[far].plain, column or "", key), {})
+
+    def _read_steps(self, number: int) -> _Steps:
+        """Return what counts of what is said of one dataset."""
+        found = defaultdict[Line, dict[Transformation, Job]](dict)
+        for each in sorted(self._graph.fed_by.get(number, ())):
+            if self._counted.live[each]:
+                output, lineage = self._graph.sets[each]
+                for edge in lineage.edges:
+                    found[edge.source.plain, edge.column, edge.target][edge.transformation] = self._job(output.job)
+        return found
+
+    def _ancestors(self, dataset: Name) -> list[int]:
+        start = self._counted.lifetimes.newest(dataset)
+        found, todo = dict[int, None](), [start] if start is not None else []
+        for number in todo:  # grows meanwhile
+            for each in self._links.beside(number, forward=False):
+                if each not in found and each != start and len(found) < _ANCESTORS:
+                    found[each] = None
+                    todo.append(each)
+        return [*found]
+
+    def _job(self, key: Name) -> Job:
+        return Job(*self._snapshot.job(key).parts)
+
+    def _told(self, turn: Turn | None) -> Broke:
+        return turn.told(self._snapshot.job) if turn else NOBODY
+
+
+def _newer(one: Turn | None, other: Turn | None) -> Turn | None:
+    return max((each for each in (one, other) if each), default=None)

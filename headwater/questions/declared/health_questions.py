@@ -1,0 +1,51 @@
+"""How datasets and jobs fare, and who reads them."""
+
+import time
+
+from headwater.errors import WrongQuestion
+from headwater.index.reading.dataset_readers import DatasetReaders
+from headwater.questions import parameters as p
+from headwater.questions.answers import health_answers, run_detail_answers
+from headwater.questions.dataset_usage import DAYS, usage
+from headwater.questions.declared.question_sources import NOW, QuestionSources
+from headwater.questions.declaring import question
+from headwater.questions.health_lists import health_of_dataset, health_of_job, health_of_shown, unhealthy
+from headwater.questions.subjects import Subject, find_dataset
+
+
+@question("health")
+def health(
+    sources: QuestionSources, *, namespace: p.OfEither = None, dataset: p.AnyDataset = None, job: p.AnyJob = None,
+    status: p.HealthStatus = None, limit: p.Limit = 1_000,
+) -> health_answers.HealthAnswer:  # fmt: skip
+    """Tell how a dataset or a job fares, or what does not fare well: failed, late by its rhythm, stale behind those."""
+    if dataset and job:
+        raise WrongQuestion("Both dataset= and job= are given. Ask for one of them.")
+    now_us = time.time_ns() // 1000
+    if not dataset and not job:
+        return unhealthy(sources.open_views, now_us, status, limit)
+    with sources.open_views.catalog(NOW) as (here, live):
+        if dataset:
+            return health_of_dataset(here, live, Subject(namespace, dataset), now_us, limit)
+        return health_of_job(here, live, (namespace, job or ""), now_us, limit)
+
+
+@question("health/shown", called=None)
+def health_shown(sources: QuestionSources, *, of: p.Drawn = ()) -> health_answers.HealthOfShown:
+    """Tell how those fare that are drawn."""
+    with sources.open_views.catalog(NOW) as (here, live):
+        return health_of_shown(here, live, of, time.time_ns() // 1000)
+
+
+@question("readers")
+def readers(
+    sources: QuestionSources, *, namespace: p.Namespace = None, dataset: p.Dataset, since: p.Since = None,
+    to: p.To = None, limit: p.Limit = 100,
+) -> run_detail_answers.Readers:  # fmt: skip
+    """Show who reads a dataset: runs by day and by week, jobs, and users where runs name them."""
+    until_us = time.time_ns() // 1000 if to is None else to
+    since_us = until_us - DAYS * 86_400_000_000 if since is None else since
+    asked = Subject(namespace, dataset)
+    with sources.open_views.catalog(NOW) as (here, live):
+        found = find_dataset(here.snapshot, here.rules.names, asked)
+        return usage(DatasetReaders(live, found), found, since_us, until_us, limit=limit)

@@ -1,0 +1,64 @@
+"""Lists of what there is: datasets, jobs, runs and their facets."""
+
+import time
+
+from headwater.index.reading.listed_runs import RunsAsked
+from headwater.index.reading.listed_things import ListedThings
+from headwater.paging import ListPage
+from headwater.questions import parameters as p
+from headwater.questions import things
+from headwater.questions.answers import column_answers, list_answers, thing_answers
+from headwater.questions.composed import FoundPage, NewestPage
+from headwater.questions.declared.question_sources import QuestionSources
+from headwater.questions.declaring import question
+from headwater.questions.facet_values import newest_facets
+from headwater.questions.search_hits import found_by
+
+
+@question("datasets")
+def datasets(
+    sources: QuestionSources, *, wanted: things.Narrowed, page: ListPage
+) -> thing_answers.Datasets:  # fmt: skip
+    """List datasets: owners, tags, columns, when each was last written, and how the last run of that job fared."""
+    now_us = time.time_ns() // 1000
+    return sources.open_views.now(
+        lambda live, rules: things.datasets(ListedThings(live, rules).datasets(), wanted, page, now_us)
+    )
+
+
+@question("jobs")
+def listed_jobs(
+    sources: QuestionSources, *, wanted: things.Narrowed, page: ListPage
+) -> thing_answers.Jobs:  # fmt: skip
+    """List jobs: owners, tags, what sends their events, and how their last run fared."""
+    now_us = time.time_ns() // 1000
+    return sources.open_views.now(
+        lambda live, rules: things.jobs(ListedThings(live, rules).jobs(), wanted, page, now_us)
+    )
+
+
+@question("runs")
+def listed_runs(
+    sources: QuestionSources, *, namespace: p.InNamespace = None, job: p.JobOfRuns = None,
+    state: p.RunStateAsked = None, since: p.Since = None, until: p.Before = None, page: ListPage,
+) -> thing_answers.Runs:  # fmt: skip
+    """List runs, newest first: their states, times and durations."""
+    asked = RunsAsked(namespace, job, state, since, until)
+    return sources.open_views.now(lambda live, _: things.runs(live, asked, page, time.time_ns() // 1000))
+
+
+@question("facets", reads_lake=True)
+def facets(
+    sources: QuestionSources, *, entity: p.Entity, name: p.Facet, page: NewestPage
+) -> list_answers.Facets:  # fmt: skip
+    """List a facet's newest value for each run, job or dataset."""
+    return newest_facets(sources.bronze, sources.rules().rules.names, entity=entity, name=name, page=page)
+
+
+@question("search")
+def search(
+    sources: QuestionSources, *, q: p.Text, kinds: p.Kinds = None, page: FoundPage
+) -> column_answers.SearchAnswer:  # fmt: skip
+    """Find jobs, datasets, aliases, columns and tags by parts of their names; slips are forgiven."""
+    wanted = [kind.strip() for kind in (kinds or "").split(",") if kind.strip()]
+    return found_by(sources.search, q, kinds=wanted, page=page)

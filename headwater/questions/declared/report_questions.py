@@ -1,0 +1,29 @@
+"""Who reported and who did not."""
+
+import time
+
+from headwater.lake.reported_events import ReceiptWindow
+from headwater.questions import parameters as p
+from headwater.questions.answers import report_answers
+from headwater.questions.composed import NewestPage
+from headwater.questions.declared.question_sources import QuestionSources
+from headwater.questions.declaring import question
+from headwater.questions.reported_runs import reported_runs
+from headwater.questions.saved_findings import saved_findings
+
+
+@question("reported", called=None, reads_lake=True)
+def reported(
+    sources: QuestionSources, *, from_: p.From, to: p.To = None, after: p.After = None, limit: p.Limit = 1_000
+) -> report_answers.ReportedRuns:  # fmt: skip
+    """List the runs of which events were received in a time, and what transports lost: who reported."""
+    window = ReceiptWindow(from_, time.time_ns() // 1000 if to is None else to)
+    return reported_runs(sources.bronze, sources.rules().rules.names, window, after, limit)
+
+
+@question("unreported", reads_lake=True)
+def unreported(
+    sources: QuestionSources, *, kind: p.FindingKindAsked = None, page: NewestPage
+) -> report_answers.Unreported:  # fmt: skip
+    """List who did not report: what ran or was written without lineage, as `headwater reconcile --save` found last."""
+    return saved_findings(sources.bronze, page, only=kind)

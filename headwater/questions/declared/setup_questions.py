@@ -1,0 +1,28 @@
+"""Names, the user's rules, and how a producer is connected."""
+
+from headwater.questions import parameters as p
+from headwater.questions.answers import column_answers, list_answers
+from headwater.questions.declared.question_sources import QuestionSources
+from headwater.questions.declaring import question
+from headwater.questions.name_meaning import explain_name, rules_in_force
+from headwater.questions.producer_setup import producer_setups
+
+
+@question("names")
+def names(
+    sources: QuestionSources, *, namespace: p.SentNamespace = "", name: p.SentName, at: p.At = None
+) -> column_answers.Names:  # fmt: skip
+    """Tell which dataset a name means, and which rule did what."""
+    return explain_name(sources.rules().rules.names, namespace, name, at_us=at, bind=sources.open_views.bindings)
+
+
+@question("rules")
+def rules(sources: QuestionSources) -> column_answers.Rules:
+    """Tell which of your rules are in force, and what is wrong with their files."""
+    return rules_in_force(sources.rules())
+
+
+@question("connect")
+def connect(_: QuestionSources, *, url: p.Address = "http://localhost:5000") -> list_answers.ProducerSetups:
+    """Show what to copy so that Fabric, Databricks, Spark, Airflow, dbt or curl sends its lineage here."""
+    return producer_setups(url)

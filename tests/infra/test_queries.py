@@ -1,0 +1,50 @@
+"""The alerts' queries by Microsoft's own analyser of Kusto, with the columns that Log Analytics gives these tables."""
+
+import re
+
+import pytest
+
+from tests.infra.templates import template, variable
+from tools.kusto import findings
+
+pytestmark = pytest.mark.slow
+
+ALERTS = "modules/alerts.bicep"
+TABLES = {
+    "AppTraces": "(TimeGenerated: datetime, Message: string, SeverityLevel: int, AppRoleName: string)",
+    "AzureMetrics": "(TimeGenerated: datetime, ResourceProvider: string, MetricName: string, Total: real)",
+}
+"""From Microsoft's reference of the tables: what our queries may use of them."""
+
+NUMBER = "60"
+"""Stands for a template's parameter: all that queries use are numbers."""
+
+
+def written_out(text: str) -> str:
+    """Return a query with every variable of the template in its place."""
+    variables = template(ALERTS)["variables"]
+    if text in variables:
+        return written_out(variables[text]["value"])
+    return re.sub(
+        r"\$\{(\w+)\}",
+        lambda found: written_out(found[1]) if isinstance(variables.get(found[1], {}).get("value"), str) else NUMBER,
+        text,
+    )
+
+
+@pytest.fixture(scope="module")
+def queries() -> dict[str, str]:
+    rules = [*variable("rules", ALERTS), *variable("sinkRules", ALERTS)]
+    return {rule["name"]: written_out(rule["query"]) for rule in rules}
+
+
+def test_microsofts_analyser_finds_nothing_and_finds_planted_errors(queries: dict[str, str]) -> None:
+    planted = {
+        "a column that is not there": queries["lag"].replace("where Message", "where Mesage"),
+        "a table that is not there": queries["lag"].replace("AppTraces", "Traces"),
+        "an operator that is not there": queries["rejected"].replace("summarize", "sumarize"),
+        "a text compared with a number": queries["lag"].replace("Waited >", "Message >"),
+    }
+    said = findings(TABLES, queries | planted)
+    assert {name: said[name] for name in queries} == {name: [] for name in queries}
+    assert [name for name in planted if not said[name]] == []

@@ -1,0 +1,47 @@
+"""The bodies of the templates' resources by Microsoft's own schemas (tools/azure_types.py), and planted errors."""
+
+import pytest
+
+from tests.infra.bicep_types import findings
+from tests.infra.templates import names, source
+from tools.azure_types import schemas, used
+
+UNKNOWN = {
+    "Microsoft.Insights/actionGroups",
+    "Microsoft.Insights/diagnosticSettings",
+    "Microsoft.Insights/metricAlerts",
+    "Microsoft.Insights/scheduledQueryRules",
+    "Microsoft.Network/privateDnsZones",
+    "Microsoft.Network/privateDnsZones/virtualNetworkLinks",
+}
+"""What the package has no schema of: "with apiVersion … not supported"."""
+
+
+def test_microsoft_knows_what_we_deploy_but_for_these() -> None:
+    assert set(used()) - set(schemas()) == UNKNOWN
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_body_is_as_its_schema_says(name: str) -> None:
+    assert list(findings(source(name), schemas())) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "right", "wrong", "said"),
+    [
+        ("modules/lake.bicep", "minimumTlsVersion", "minimumTlsVersoin", "has no property minimumTlsVersoin"),
+        ("modules/app.bicep", "ftpsState: 'Disabled'", "ftpsState: 'Disable'", "ftpsState is 'Disable', not one of"),
+        ("modules/app.bicep", "kind: 'StorageV2'", "", "storageAccounts lacks kind"),
+        (
+            "modules/app.bicep",
+            "perInstanceConcurrency",
+            "perInstanceConcurency",
+            "has no property perInstanceConcurency",
+        ),
+        ("modules/app.bicep", "httpsOnly: true", "httpsOnly: 'true'", "httpsOnly is a string, not a bool"),
+    ],
+)
+def test_a_planted_error_is_found(file: str, right: str, wrong: str, said: str) -> None:
+    text = source(file)
+    assert right in text
+    assert said in " | ".join(findings(text.replace(right, wrong), schemas()))

@@ -1,0 +1,160 @@
+"""Lists that are kept from question to question say what a reader says that has just begun, whatever events come."""
+
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from random import Random
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+from msgspec import to_builtins
+
+from headwater.index.home import IndexHome
+from headwater.index.reading.view_opener import ViewOpener
+from headwater.index.rules_files import RulesFiles
+from headwater.index.writing import announced_changes
+from headwater.index.writing.indexer import Indexer
+from headwater.lake.bronze_follower import BronzeEvent
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.time.as_of import AsOf
+from headwater.questions.health_lists import unhealthy
+from tests.asking import ask
+from tests.reference.records import Delivered
+from tests.reference.small_events import CLEAR, made
+from tests.reference.world_events import START_US, Json, at, dataset, deliver, facet, run_event, source, uuid
+from tests.reference.worlds import random_world
+from tests.test_index_reference import RULES, SOURCE, asked_of
+
+DAY, DAYS = 86_400, 14
+LAKE = "s3://kept"
+JOBS = 9
+
+
+class Growing:
+    """An index that takes events, and one reader that has watched it from its beginning."""
+
+    def __init__(self, folder: Path) -> None:
+        self._home = IndexHome(folder)
+        self._home.switch(self._home.path_for(RULES))
+        self._indexer = Indexer(self._home.path_for(RULES), RULES)
+        self._at = 0
+        self.watching = self.reader()
+
+    def reader(self) -> ViewOpener:
+        return ViewOpener(self._home, RulesFiles(self._home.current().path.parent))
+
+    def add(self, events: list[Delivered]) -> None:
+        numbered = dict(enumerate(events, self._at + 1))
+        batch = [BronzeEvent(each.event_id, each.received_us, number, None) for number, each in numbered.items()]
+        bodies = {number: json.dumps(each.event) for number, each in numbered.items()}
+        self._at += len(events)
+        self._indexer.add(SOURCE, self._at, batch, partial(asked_of, bodies))
+
+    def close(self) -> None:
+        self.watching.close()
+        self._indexer.close()
+
+
+@contextmanager
+def growing() -> Iterator[Growing]:
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
+        found = Growing(Path(folder))
+        yield found
+        found.close()
+
+
+def daily(chance: Random) -> Iterator[Json]:
+    """Yield daily jobs that make a table of the one before; at some days one fails, hangs, or sends nothing."""
+    for day in range(DAYS):
+        for job in range(JOBS):
+            kind = chance.choices(("COMPLETE", "FAIL", "START", ""), (9, 1, 1, 1))[0]
+            moment, run = day * DAY + job * 60, uuid(10_000 + day * JOBS + job)
+            columns = {"x": [source((LAKE, f"t{job}"), "x", CLEAR)]}
+            told: dict[str, Any] = {}
+            if chance.random() < 0.2:
+                told["ownership"] = facet(owners=[{"name": f"team {day % 3}"}])
+            if chance.random() < 0.2:
+                told["tags"] = facet(tags=[{"key": "pii", "value": chance.choice(("true", "false"))}])
+            outputs = [made((LAKE, f"t{job + 1}"), columns, columns="x", **told)] if kind == "COMPLETE" else []
+            if kind:
+                yield run_event(
+                    kind, at(moment), run, ("etl", f"load{job}"), inputs=[dataset((LAKE, f"t{job}"))], outputs=outputs
+                )
+    yield announced_changes.job_tagged(Name("etl", "load2"), "gold", holds=True)
+    yield announced_changes.dataset_deleted(Name(LAKE, "t4"))
+    yield announced_changes.job_deleted(Name("etl", "load5"))
+
+
+def answers(views: ViewOpener, now_us: int) -> dict[str, Any]:
+    found = {name: ask(views, name, {"limit": "1000"}) for name in ("datasets", "listed_jobs")}
+    for name, since in (("changes", at(5 * DAY)), ("old changes", at(3))):
+        found[name] = ask(views, "changes", {"from": since, "limit": "1000"})
+    found["health"] = to_builtins(unhealthy(views, now_us, None, 1_000, at_once=3))
+    return found
+
+
+@pytest.mark.slow
+def test_what_is_kept_is_what_who_has_just_begun_says() -> None:
+    statuses = {status for seed in range(2) for status in statuses_of(Random(seed), random_world(seed))}
+    assert statuses == {"failed", "late", "stale"}
+
+
+def statuses_of(chance: Random, world: list[Delivered]) -> set[str]:
+    """Let a world come in pieces, ask after each, and return how what is listed has fared."""
+    world = [*world, *deliver(daily(chance))]
+    chance.shuffle(world)
+    now, found = 5.0 * DAY, set[str]()
+    with growing() as index:
+        while world:
+            some = chance.choice((1, 3, 20))
+            index.add(world[:some])
+            del world[:some]
+            now += chance.choice((0, 3_600, DAY))
+            fresh = index.reader()
+            said = answers(index.watching, START_US + round(now * 1e6))
+            assert said == answers(fresh, START_US + round(now * 1e6))
+            found |= {item["status"] for item in said["health"]["items"]}
+            fresh.close()
+    assert {item["name"] for item in said["listed_jobs"]["items"]} >= {"load1", "load2"}
+    return found
+
+
+@pytest.mark.slow
+def test_a_page_of_changes_works_nothing_out_that_the_one_before_has() -> None:
+    with growing() as index:
+        index.add(deliver(daily(Random(1))))
+        read: list[str] = []
+        index.watching.now(lambda live, _: live.sql.set_trace_callback(read.append))
+        first = ask(index.watching, "changes", {"from": at(3), "limit": "5"})
+        whole, pages = len(read), []
+        cursor = first["next"]
+        while cursor:
+            read.clear()
+            page = ask(index.watching, "changes", {"from": at(3), "limit": "5", "cursor": cursor})
+            pages.append(len(read))
+            assert page["totalCount"] == first["totalCount"] > 20
+            cursor = page["next"]
+    assert max(pages) < whole / 2, "statements of SQL: those of a page look up its runs alone"
+
+
+@pytest.mark.slow
+def test_other_questions_are_answered_while_all_health_is_judged() -> None:
+    with growing() as index:
+        index.add(deliver(daily(Random(1))))
+        judged, asked = Event(), 0
+
+        def judge() -> None:
+            unhealthy(index.watching, START_US + 9 * DAY * 1_000_000, None, 10, at_once=1)
+            judged.set()
+
+        thread = Thread(target=judge)
+        thread.start()
+        while not judged.is_set():
+            with index.watching.look(AsOf()):
+                asked += not judged.is_set()
+        thread.join()
+    assert asked > JOBS, "between two that are judged whoever waits has a turn"

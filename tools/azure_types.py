@@ -1,0 +1,90 @@
+"""Microsoft's schemas of Azure's resource types, which its package `msmcp-azure` carries and prints without a network.
+
+`make setup-test` asks for those that the templates use (`python -m tools.azure_types`); what it said lies in
+`.cache/azure_types/`. The package knows one version of each type, often an older one than the templates name, and some
+types not at all: `schemas` returns what there is. The lock file is made by `uv pip compile tools/azure-types.in
+--universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements-azure-types.lock`.
+"""
+
+import asyncio
+import json
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.types import TextContent
+
+from tools.locked_environment import ROOT, Missing, locked_environment
+
+LOCK = ROOT / "requirements-azure-types.lock"
+HOME = ROOT / ".cache" / "azure_types"
+TEMPLATES = ROOT / "infra" / "bicep"
+
+_SERVER = "venv/lib/python*/site-packages/msmcp_azure/bin/azmcp"
+_QUIET = {"AZURE_MCP_COLLECT_TELEMETRY": "false"}
+_USED = re.compile(r"^resource \w+ '(Microsoft\.[\w./]+)@", re.MULTILINE)
+
+
+def schemas() -> dict[str, list[dict[str, Any]]]:
+    """Return the definitions behind each resource type of the templates that the package knows, asked once per lock.
+
+    The first of a type's definitions is the resource, the rest are what it refers to by name. Raises Missing.
+    """
+    kinds = used()
+    locked_environment(HOME, LOCK, sys.executable, "Microsoft's schemas of Azure's resources")
+    kept = HOME / "types.json"
+    found: dict[str, list[dict[str, Any]]] = json.loads(kept.read_text()) if kept.exists() else {}
+    if set(found) != set(kinds):
+        found = asyncio.run(_ask(_server(), kinds))
+        kept.write_text(json.dumps(found))
+    return {kind: definitions for kind, definitions in found.items() if definitions}
+
+
+def used() -> list[str]:
+    """Return the types of all resources that the templates name."""
+    return sorted({kind for path in TEMPLATES.rglob("*.bicep") for kind in _USED.findall(path.read_text())})
+
+
+def main() -> int:
+    """Bring what the package says in order; does nothing when it already is."""
+    try:
+        print(f"Schemas of Azure's resources: {len(schemas())} of the {len(used())} types that the templates use")
+    except Missing as error:
+        sys.stderr.write(f"azure types: {error}\n")
+        return 3
+    return 0
+
+
+def _server() -> Path:
+    server = next(HOME.glob(_SERVER), None)
+    if server is None:
+        raise Missing(f"{LOCK.name} has no server for this machine (it has for Linux and macOS)")
+    server.chmod(0o755)  # pip keeps no mode
+    return server
+
+
+async def _ask(server: Path, kinds: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """Ask one process about all types; a type that it does not know has no definitions."""
+    environment = _QUIET | {"DOTNET_BUNDLE_EXTRACT_BASE_DIR": str(HOME / "bundle"), "HOME": str(HOME)}
+    arguments = ["server", "start", "--mode", "all", "--namespace", "bicepschema"]
+    started = StdioServerParameters(command=str(server), args=arguments, env=environment)
+    async with stdio_client(started) as (read, write), ClientSession(read, write) as session:
+        await session.initialize()
+        return {kind: await _definitions(session, kind) for kind in kinds}
+
+
+async def _definitions(session: ClientSession, kind: str) -> list[dict[str, Any]]:
+    answer = await session.call_tool("bicepschema_get", {"resource-type": kind})
+    (content,) = answer.content
+    if not isinstance(content, TextContent):
+        raise Missing(f"the server answered {content.type}, not text, about {kind}")
+    said = json.loads(content.text)
+    return said["results"]["BicepSchemaResult"] if said["status"] == 200 else []
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+// The flows of a graph of jobs as a table: for who does not see the graph, and as CSV.
+import { useState } from 'react';
+
+import type { Answer } from '../api/client';
+import { DataTable } from '../parts/DataTable';
+import { flowsOf, flowWords, type Flow } from '../parts/flows';
+import { Chip, JobLink } from '../parts/Names';
+import { jobId } from './jobPicture';
+import { edgeId } from './picture';
+
+interface FlowRow {
+  /** Of its edge. */
+  id: string;
+  from: Answer<'job-graph'>['nodes'][number];
+  to: Answer<'job-graph'>['nodes'][number];
+  flow: Flow;
+  what: string;
+}
+
+export function rowsOf(answer: Answer<'job-graph'>): FlowRow[] {
+  return flowsOf(answer).flatMap((flow) => {
+    const [from, to] = [answer.nodes[flow.flow.from], answer.nodes[flow.flow.to]];
+    if (!from || !to) return [];
+    const id = edgeId({ from: jobId(from), to: jobId(to), control: flow.kind === 'control' });
+    return [{ id, from, to, flow, what: flowWords(flow) }];
+  });
+}
+
+export function FlowList({ answer }: { answer: Answer<'job-graph'> }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <details className="section" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>What is drawn, as a table</summary>
+      {open && (
+        <DataTable<FlowRow>
+          name="flows" rows={rowsOf(answer)} empty="Nothing leads from a job to another one."
+          columns={[
+            { id: 'from', title: 'From', value: (row) => row.from.name, width: 'minmax(12rem, 2fr)', show: (row) => <JobLink id={row.from} /> },
+            { id: 'how', title: 'By', value: (row) => row.flow.kind, width: '7rem', show: (row) => <Chip kind={row.flow.kind}>{row.flow.kind}</Chip> },
+            { id: 'to', title: 'To', value: (row) => row.to.name, width: 'minmax(12rem, 2fr)', show: (row) => <JobLink id={row.to} /> },
+            { id: 'what', title: 'What passes, or when', value: (row) => row.what, width: 'minmax(12rem, 3fr)' },
+          ]}
+        />
+      )}
+    </details>
+  );
+}

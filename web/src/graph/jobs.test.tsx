@@ -1,0 +1,123 @@
+// The graph of jobs, badges of what stands for many, and tables of thousands of columns.
+import { cleanup, fireEvent, render, screen, within } from '@testing-library/react';
+import { createMemoryRouter, RouterProvider } from 'react-router';
+import { afterEach, expect, test } from 'vitest';
+
+import type { Answer, Schemas } from '../api/client';
+import { Navigation } from '../shell/Navigation';
+import { badgeOf, gathered } from './badges';
+import { fold } from './fold';
+import { coloursOf } from './frame';
+import { jobPicture } from './jobPicture';
+import { layOut } from './layout';
+import { pictureOf, type Picture, type PictureTable } from './picture';
+import { graphOf, hiddenColumns, OPEN_ROWS, portY, shownColumns } from './shape';
+import { svgOf } from './svg';
+import { aloneIn } from './useMap';
+
+afterEach(cleanup);
+
+const COLOURS = coloursOf(document.documentElement);
+const NONE = new Set<string>();
+const node = (name: string, distance: number, level: 'task' | 'dag' = 'task') => ({ namespace: 'airflow', name, level, jobs: 1, distance });
+const range = (many: number): number[] => Array.from({ length: many }, (_, at) => at);
+
+/** load → check by data and by control; check → notify by control alone. */
+const JOBS: Answer<'job-graph'> = {
+  granularity: 'task', nodes: [node('check', 0), node('load', -1), node('notify', 1)],
+  dataFlow: [{ from: 1, to: 0, datasets: 3, first: [{ namespace: 's3://lake', dataset: 'a/b/c' }] }],
+  controlFlow: [{ from: 1, to: 0, type: 'DIRECT_INVOCATION', rule: null }, { from: 0, to: 2, type: null, rule: null }],
+  totalCount: 3, truncated: false,
+}; // prettier-ignore
+
+test('data and control between the same two jobs are edges of their own, drawn apart', () => {
+  const picture = jobPicture(JOBS, true, 'both');
+  expect(new Set(picture.edges.map((each) => each.id)).size).toBe(3);
+  const [data, control] = layOut(graphOf(picture, NONE)).routes.values();
+  expect(data?.map((each) => each.y)).not.toEqual(control?.map((each) => each.y));
+  expect([jobPicture(JOBS, true, 'data').edges.length, jobPicture(JOBS, true, 'control').edges.length]).toEqual([1, 2]);
+});
+
+test('a saved graph of jobs says which line is data and which is control', () => {
+  const picture = jobPicture(JOBS, true, 'both');
+  const svg = new DOMParser().parseFromString(svgOf(picture, layOut(graphOf(picture, NONE)), NONE, { title: 't', said: 's' }, COLOURS), 'image/svg+xml');
+  const words = [...svg.querySelectorAll('text')].map((each) => each.textContent);
+  expect(words).toEqual(expect.arrayContaining(['data: one writes what the other reads', 'control: it waits for the other']));
+  expect(words).not.toContain('a value goes on');
+  const dashes = [...svg.querySelectorAll('path')].map((each) => each.getAttribute('stroke-dasharray'));
+  expect(dashes.filter(Boolean)).toHaveLength(2);
+});
+
+test('folded siblings keep data and control apart, too', () => {
+  const nodes = [node('asked', 0), ...range(200).map((at) => node(`t${at}`, 1))];
+  const flows = range(200).map((at) => ({ from: 0, to: at + 1 }));
+  const wide = jobPicture({ ...JOBS, nodes, dataFlow: flows.map((each) => ({ ...each, datasets: 1, first: [] })), controlFlow: flows.map((each) => ({ ...each, type: null, rule: null })) }, true, 'both');
+  const folded = fold(wide, { pinned: NONE, between: [] });
+  const toStack = folded.edges.filter((each) => each.to.startsWith('stack:'));
+  expect(toStack.map((each) => [each.control, each.many])).toEqual([[false, 180], [true, 180]]);
+});
+
+const table = (name: string, more: Partial<PictureTable> = {}): PictureTable => ({
+  id: `dataset:s3://lake/${name}`, kind: 'table', namespace: 's3://lake', name, columns: [], more: 0, distance: 0, moreUp: 0, moreDown: 0,
+  columnLineage: true, subject: false, ...more,
+}); // prettier-ignore
+
+const faring = (name: string, status: Schemas['HealthItem']['status'], kind: 'dataset' | 'job' = 'dataset'): Schemas['HealthItem'] => ({
+  kind, namespace: kind === 'job' ? 'airflow' : 's3://lake', name, status, reason: 'why', last_success: '2026-03-01T12:00:00Z', success_run: null,
+  last_run: null, usual_seconds: null, due: null, late_seconds: status === 'late' ? 7_200 : null, waits_for: [],
+}); // prettier-ignore
+
+test('a group says how many of it do not fare well, the narrowest that is drawn; a stack of what is in it', () => {
+  const group = (name: string) => table(name, { id: name ? `group:s3://lake/${name}` : 'group:s3://lake', kind: 'group' });
+  const stack = table('', { id: 'stack:x', kind: 'stack', members: [table('x/one'), table('two', { id: 'job:airflow/two', kind: 'job' })] });
+  const picture: Picture = { tables: [group('gold'), group('gold/deep'), stack], edges: [], truncated: false };
+  const items = [faring('gold/deep/a', 'failed'), faring('gold/deep/b', 'stale'), faring('gold/c', 'late'), faring('x/one', 'stale'), faring('two', 'failed', 'job'), faring('elsewhere/d', 'failed')];
+  const found = gathered(picture, { items, truncated: false });
+  expect([...found].map(([id, badge]) => [id, badge.status, badge.said])).toEqual([
+    ['group:s3://lake/gold/deep', 'failed', '1 failed, 1 stale'], ['group:s3://lake/gold', 'late', '1 late'], ['stack:x', 'failed', '1 failed, 1 stale'],
+  ]); // prettier-ignore
+  expect(gathered(picture, { items, truncated: true }).get('stack:x')?.said).toBe('1 failed, 1 stale or more');
+});
+
+test('a saved picture has the badge of each box, and says what the signs mean', () => {
+  const picture: Picture = { tables: [table('a'), table('b')], edges: [], truncated: false };
+  const badges = new Map([['dataset:s3://lake/a', badgeOf(faring('a', 'late'))], ['dataset:s3://lake/b', badgeOf(faring('b', 'ok'))]]);
+  const document = new DOMParser().parseFromString(svgOf(picture, layOut(graphOf(picture, NONE)), NONE, { title: 't', said: 's' }, COLOURS, badges), 'image/svg+xml');
+  const words = [...document.querySelectorAll('text')].map((each) => each.textContent);
+  expect(words).toEqual(expect.arrayContaining(['◷ late 2 h', '✓']));
+  expect(words.some((each) => each.includes('stale') && each.includes('when it was saved'))).toBe(true);
+  expect([...document.querySelectorAll('title')].some((each) => each.textContent.includes('last written 2026-03-01'))).toBe(true);
+});
+
+test('of 5,000 columns an opened table draws so many, counts all, and edges of the others meet its last row', () => {
+  const columns = range(5_000).map((at) => ({ name: `c${at}`, distance: 0, subject: false, maskedOnTheWay: false }));
+  const wide = table('wide', { columns });
+  expect([shownColumns(wide, true).length, hiddenColumns(wide, true), hiddenColumns(wide, false)]).toEqual([OPEN_ROWS, 5_000 - OPEN_ROWS, 4_992]);
+  expect(portY(wide, true, 'c4999')).toBe(portY(wide, true, 'c2000'));
+  const known = pictureOf({
+    subject: { namespace: 's3://lake', dataset: 'wide', column: null }, mode: 'any', columns: [], columnEdges: [], tableEdges: [], hidden: 0, truncated: false,
+    tables: [{ namespace: 's3://lake', dataset: 'wide', columns: range(200).map((at) => `c${at}`), columnCount: 5_000, distance: 0, columnLineage: true, moreUp: 0, moreDown: 0 }],
+  }).tables[0]; // prettier-ignore
+  expect(known && hiddenColumns(known, true)).toBe(5_000 - OPEN_ROWS);
+});
+
+test('a group that holds all there is, is opened', () => {
+  const group = { id: 'group:a', kind: 'group' as const, namespace: 'a', name: '', datasets: 7, inside: 3 };
+  const map = { groups: 'namespace' as const, nodes: [group], edges: [], totalCount: 1, hidden: 0, truncated: false };
+  expect([aloneIn(map), aloneIn({ ...map, totalCount: 2 }), aloneIn({ ...map, nodes: [{ ...group, kind: 'dataset' }] }), aloneIn(undefined)]).toEqual([['group:a'], [], [], []]);
+});
+
+test('groups of pages open, close by Escape and by another one, and mark where one is', () => {
+  render(<RouterProvider router={createMemoryRouter([{ path: '*', element: <Navigation /> }], { initialEntries: ['/dataset?name=x'] })} />);
+  const button = (name: RegExp) => screen.getByRole('button', { name });
+  expect(button(/Catalog/).getAttribute('aria-current')).toBe('true');
+  expect(screen.queryByRole('link', { name: 'Jobs' })).toBeNull();
+  fireEvent.click(button(/Catalog/));
+  fireEvent.click(button(/Trust/));
+  expect([screen.queryByRole('link', { name: 'Jobs' }), button(/Catalog/).getAttribute('aria-expanded')]).toEqual([null, 'false']);
+  fireEvent.keyDown(within(screen.getByRole('list', { name: 'Trust' })).getByRole('link', { name: 'Health' }), { key: 'Escape' });
+  expect([screen.queryByRole('link', { name: 'Health' }), document.activeElement]).toEqual([null, button(/Trust/)]);
+  fireEvent.click(button(/Trust/));
+  fireEvent.click(screen.getByRole('link', { name: 'Health' }));
+  expect([button(/Trust/).getAttribute('aria-current'), button(/Catalog/).getAttribute('aria-current')]).toEqual(['true', null]);
+});

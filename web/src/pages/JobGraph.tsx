@@ -1,0 +1,98 @@
+// Jobs as boxes, as statements or as what these are part of: which feeds which by data, and apart from it which waits for which.
+import { useMemo, useState } from 'react';
+import { Link, useNavigate } from 'react-router';
+
+import { useQuestion } from '../api/hooks';
+import { GatheredContext } from '../graph/badges';
+import type { Acts } from '../graph/Boxes';
+import { Canvas } from '../graph/Canvas';
+import { FlowList } from '../graph/FlowList';
+import { fold } from '../graph/fold';
+import { captionOfJobs } from '../graph/frame';
+import { ChosenJob } from '../graph/JobPanel';
+import { jobPicture, SHOWN, shownOf } from '../graph/jobPicture';
+import { FlowLegend } from '../graph/Legend';
+import type { PictureTable } from '../graph/picture';
+import { Far } from '../graph/Toolbar';
+import { useGathered } from '../graph/useGathered';
+import { useLayout } from '../graph/useLayout';
+import { useSaving } from '../graph/useSaving';
+import { ALL } from '../graph/view';
+import { count } from '../parts/format';
+import { useGranularity } from '../parts/granularity';
+import { GranularitySwitch } from '../parts/GranularitySwitch';
+import { to as linkTo } from '../parts/links';
+import { Page } from '../parts/Page';
+import { Empty, Failure, Loading } from '../parts/States';
+import { useAddressState } from '../parts/useAddressState';
+
+const MOST = 1_000;
+const NOTHING: ReadonlySet<string> = new Set();
+
+export function JobGraph() {
+  const state = useAddressState();
+  const [granularity] = useGranularity('application');
+  const [namespace, job] = [state.get('namespace'), state.get('job')];
+  const shown = shownOf(state.get('flow'));
+  const far = (name: string) => (/^\d{1,4}$/.test(state.get(name)) ? Math.min(ALL, Number(state.get(name))) : job ? 2 : ALL);
+  const [up, down] = [far('up'), far('down')];
+  const found = useQuestion('job-graph', { namespace, job, granularity, up, down, limit: MOST });
+  const pins = JSON.stringify(state.all('pin'));
+  const whole = useMemo(() => found.data && jobPicture(found.data, job !== '', shown), [found.data, job, shown]);
+  const picture = useMemo(() => whole && fold(whole, { pinned: new Set(JSON.parse(pins) as string[]), between: [] }), [whole, pins]);
+  const laid = useLayout(picture, NOTHING);
+  const [chosen, choose] = useState<string>();
+  const acts = useJobActs(choose);
+  const ofMany = useGathered(picture);
+  const title = job ? `Jobs around ${job}` : 'Job graph';
+  const { save, unsaved } = useSaving(laid, NOTHING, (saved) => captionOfJobs(title, granularity, saved), ['jobs', job, granularity], ofMany);
+  const folded = picture?.tables.reduce((sum, table) => sum + (table.members?.length ?? 0), 0) ?? 0;
+  const about = JSON.stringify([namespace, job, granularity, shown]);
+  return (
+    <Page title={title} hint={job ? <bdi className="mono">{namespace}</bdi> : 'Which job feeds which by data, and which waits for which.'}>
+      <div className="toolbar" role="group" aria-label="What is shown">
+        <GranularitySwitch standing="application" />
+        <label>
+          Edges{' '}
+          <select value={shown} onChange={(event) => state.set({ flow: event.target.value === 'both' ? '' : event.target.value })}>
+            {SHOWN.map((each) => <option key={each} value={each}>{each === 'both' ? 'data and control' : each}</option>)}
+          </select>
+        </label>
+        {job && <><Far title="Before" value={up} onChange={(next) => state.set({ up: next })} /><Far title="Behind" value={down} onChange={(next) => state.set({ down: next })} /></>}
+        {job && <Link className="button quiet" to="/job-graph">All jobs</Link>}
+        {state.all('pin').length > 0 && <button type="button" onClick={() => state.set({ pin: '' })}>Fold as at first</button>}
+        <button type="button" className="quiet" onClick={() => save('svg')}>SVG</button>
+        <button type="button" className="quiet" onClick={() => save('png')}>PNG</button>
+      </div>
+      {found.error && <Failure error={found.error} />}
+      {unsaved && <Failure error={unsaved} />}
+      {found.data?.truncated && <p className="state" role="status">{count(found.data.nodes.length)} of {count(found.data.totalCount)} jobs are drawn: choose one, or fold them into more.</p>}
+      {folded > 0 && <p className="state" role="status">{count(folded)} of {count(whole?.tables.length ?? 0)} jobs are folded, so that the others can be read.</p>}
+      <div className="graph-and-panel">
+        <div className="graph">
+          <GatheredContext value={ofMany}>
+            {laid && picture && picture.tables.length > 0 && <Canvas key={about} laid={laid} opened={NOTHING} chosen={chosen} acts={acts} about={about} />}
+          </GatheredContext>
+          {picture?.tables.length === 0 && <Empty>No job is known yet, or none reads and writes. Post events to this address and their jobs show here.</Empty>}
+          {!laid && !found.error && picture?.tables.length !== 0 && <Loading what={picture ? 'Laying out' : 'Asking'} />}
+        </div>
+        {chosen !== undefined && found.data && picture && (
+          <ChosenJob id={chosen} picture={picture} answer={found.data} onPin={(id) => state.set({ pin: [...new Set([...state.all('pin'), id])] })} onClose={() => choose(undefined)} />
+        )}
+      </div>
+      <FlowLegend />
+      {found.data && <FlowList answer={found.data} />}
+    </Page>
+  );
+}
+
+function useJobActs(choose: (id: string) => void): Acts {
+  const navigate = useNavigate();
+  return useMemo(() => {
+    const chooseBox = (table: PictureTable) => choose(table.id);
+    return {
+      onTable: chooseBox, onColumn: chooseBox, onAsk: chooseBox, onFurther: chooseBox, onEdge: choose,
+      onOpen: (table) => (table.kind === 'job' ? void navigate(linkTo.job(table)) : choose(table.id)),
+    }; // prettier-ignore
+  }, [choose, navigate]);
+}

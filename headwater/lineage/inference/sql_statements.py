@@ -1,6 +1,6 @@
 """The statements of a script to what each dataset that they write is made of."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from sqlglot import exp
@@ -328,7 +328,8 @@ def _inserts(node: exp.MultitableInserts) -> Iterator[exp.Insert]:
 def _meant(target: exp.Expr, node: exp.Update) -> exp.Expr:
     """Return the table that an UPDATE changes: T-SQL names it by the alias that its FROM gives it."""
     from_ = node.args.get("from_")
-    for table in from_.find_all(exp.Table) if from_ else ():
+    tables: Iterable[exp.Table] = from_.find_all(exp.Table) if from_ else ()
+    for table in tables:
         if table.alias and table.alias.casefold() == target.name.casefold() and not target.args.get("db"):
             return table
     return target

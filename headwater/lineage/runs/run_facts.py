@@ -125,6 +125,11 @@ class RunFacts(Struct, frozen=True, gc=False, array_like=True):
         return _of_version(self.content.outputs, self.versions, len(self.content.inputs))
 
 
+def without_sql(facts: Iterable[RunFacts]) -> list[RunFacts]:
+    """Return facts as if no job had sent its SQL."""
+    return [replace(fact, content=replace(fact.content, sql=None)) if fact.content.sql else fact for fact in facts]
+
+
 def _of_version(uses: Sequence[DatasetUse], versions: Mapping[int, str], first: int) -> Sequence[DatasetUse]:
     if not versions:
         return uses

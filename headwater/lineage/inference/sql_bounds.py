@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
+from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from headwater.lineage.edges.facet_contents import LONGEST_SQL
@@ -17,8 +18,11 @@ MOST_TOKENS = 8_000
 DEEPEST = 24
 """Brackets, CASEs and types within each other; each costs the parser up to 22 frames of Python's 1,000."""
 
-MOST_STEPS = 200_000
+MOST_STEPS = 100_000
 """Expressions looked at and columns handed on, by one statement's outputs together."""
+
+MOST_TRIED = 200_000
+"""Tokens that the parser goes over, back and forth; about 3 for each that there is."""
 
 MOST_COLUMNS = 5_000
 """Columns of all datasets of one run."""
@@ -32,21 +36,24 @@ _NESTING_TYPES = {"ARRAY", "STRUCT", "MAP", "NESTED", "NULLABLE", "ROW"}
 class Budget:
     """Counts the steps that a statement takes."""
 
-    def __init__(self, most: int = MOST_STEPS):
-        """Have all left."""
+    def __init__(self, most: int = MOST_STEPS, what: str = "following its columns"):
+        """Have all left; what: is done in these steps."""
         self._left = most
+        self._spent = f"{what} takes more than {most:,} steps"
 
     def spend(self, steps: int = 1) -> None:
         """Take steps; raises Refusal where there are none left."""
         self._left -= steps
         if self._left < 0:
-            raise Refusal(f"following its columns takes more than {MOST_STEPS:,} steps")
+            raise Refusal(self._spent)
 
 
 def bounded_tokens(sql: str, dialect: Dialect) -> Sequence[Token]:
     """Return the tokens of a text that is worth parsing; raises Refusal."""
     if len(sql) > LONGEST_SQL:
         raise Refusal(f"it is longer than {LONGEST_SQL:,} characters")
+    if "{{" in sql or "{%" in sql:
+        raise Refusal("it is a template that was not filled in")
     try:
         found = dialect.tokenize(sql)
     except SqlglotError as error:
@@ -56,6 +63,21 @@ def bounded_tokens(sql: str, dialect: Dialect) -> Sequence[Token]:
     if _deepest(found) > DEEPEST:
         raise Refusal(f"it is nested more than {DEEPEST} deep")
     return found
+
+
+def count_steps(parser: Parser, budget: Budget) -> Parser:
+    """Let a parser spend a budget for each token it goes over: some words, repeated, make it try every way there is.
+
+    It rests on the one method by which this pinned version goes on and back; a test holds that it does.
+    """
+    advance = parser._advance
+
+    def counted(times: int = 1) -> None:
+        budget.spend()
+        advance(times)
+
+    parser._advance = counted  # type: ignore[method-assign]
+    return parser
 
 
 def _deepest(found: Sequence[Token]) -> int:

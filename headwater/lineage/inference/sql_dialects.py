@@ -1,4 +1,4 @@
-"""In which dialect a producer writes its SQL: the facet says it, else the datasets' namespaces, else who sends it."""
+"""In which dialect a producer writes its SQL: the facet says it, else who sends it, else the datasets' namespaces."""
 
 import re
 from collections.abc import Iterable
@@ -26,9 +26,6 @@ def dialect_of(said: str | None, namespaces: Iterable[str], producer: str) -> st
     """
     if said and (found := _NAMED.get(said.strip().casefold())):
         return found
-    schemes = (namespace.casefold().partition(":")[0] for namespace in namespaces)
-    by_namespace = next((found for scheme in schemes if (found := _NAMED.get(scheme))), None)
-    if by_namespace:
-        return by_namespace
-    words = reversed(_WORD.findall(producer.casefold()))
-    return next((found for word in words if (found := _NAMED.get(word))), ANY)
+    words = [*reversed(_WORD.findall(producer.casefold()))]
+    schemes = [namespace.casefold().partition(":")[0] for namespace in namespaces]
+    return next((found for word in (*words, *schemes) if (found := _NAMED.get(word))), ANY)

@@ -12,7 +12,14 @@ from headwater.lineage.inference.known_tables import KnownTable, KnownTables
 from headwater.lineage.inference.query_reader import FILTER, JOIN, QueryReader
 from headwater.lineage.inference.query_scope import Scope
 from headwater.lineage.inference.refusals import Refusal, shown
-from headwater.lineage.inference.sql_bounds import MOST_COLUMNS, Budget, bounded_tokens
+from headwater.lineage.inference.sql_bounds import (
+    DEEPEST,
+    MOST_COLUMNS,
+    MOST_TRIED,
+    Budget,
+    bounded_tokens,
+    count_steps,
+)
 
 PARSER = "sqlglot 30.30.0"
 """What is pinned in pyproject.toml: as text here, so that another version changes the version of the rules."""
@@ -51,13 +58,21 @@ def read_script(sql: str, dialect: str, tables: Sequence[KnownTable]) -> dict[in
     parser = Dialect.get_or_raise(dialect)
     tokens = bounded_tokens(sql, parser)
     try:
-        statements = [each for each in parser.parser().parse(list(tokens), sql) if each is not None]
+        parsing = count_steps(parser.parser(), Budget(MOST_TRIED, "parsing it"))
+        statements = [each for each in parsing.parse(list(tokens), sql) if each is not None]
     except ParseError as error:
         at = error.errors[0] if error.errors else {}
         where = f" at line {at['line']}" if at.get("line") else ""
         raise Refusal(f"its SQL is none that {PARSER} reads as {dialect or 'standard SQL'}{where}") from error
     except (SqlglotError, RecursionError, ValueError) as error:
         raise Refusal(f"its SQL is none that {PARSER} reads as {dialect or 'standard SQL'}") from error
+    try:
+        return _written(statements, tables)
+    except RecursionError as error:
+        raise Refusal(f"it is nested more than {DEEPEST} deep") from error
+
+
+def _written(statements: Sequence[exp.Expr], tables: Sequence[KnownTable]) -> dict[int, Written | str]:
     script = _Script(KnownTables(tables))
     for statement in statements:
         script.take(statement)

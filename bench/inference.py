@@ -16,7 +16,7 @@ from bench.figures import Figure, percentile, show
 from bench.statements import Statement, statements
 from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.edges.run_edges import OutputLineage
-from headwater.lineage.inference.sql_dialects import dialect_of
+from headwater.lineage.inferring.sql_dialects import dialect_of
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts

@@ -4,11 +4,11 @@ from importlib.metadata import version
 
 import pytest
 
-from headwater.lineage.inference.column_steps import Made
-from headwater.lineage.inference.known_tables import KnownTable
-from headwater.lineage.inference.refusals import Refusal
-from headwater.lineage.inference.sql_dialects import dialect_of
-from headwater.lineage.inference.sql_statements import PARSER, read_script
+from headwater.lineage.inferring.column_steps import Made
+from headwater.lineage.inferring.known_tables import KnownTable
+from headwater.lineage.inferring.sql_dialects import dialect_of
+from headwater.lineage.inferring.sql_statements import PARSER, read_script
+from headwater.lineage.inferring.unread_sql import UnreadSql
 from headwater.questions.composed import origins_of
 from tests.lineage_world import LineageWorld
 from tests.reference.small_events import A, B, run, with_schema, x_from
@@ -99,14 +99,14 @@ def test_hostile_sql_is_refused_before_it_costs_much(sql: str, reason: str) -> N
     wide = KnownTable(("wide",), tuple(f"c{n}" for n in range(4000)), is_input=True, is_output=False)
     try:
         found = str(read_script(sql, "", (*TABLES, wide))[OUT])
-    except Refusal as refused:
+    except UnreadSql as refused:
         found = str(refused)
     assert reason in found
 
 
 def test_more_columns_than_anybody_has_are_refused() -> None:
     wide = KnownTable(("wide",), tuple(f"c{n}" for n in range(100_000)), is_input=True, is_output=False)
-    with pytest.raises(Refusal, match="columns"):
+    with pytest.raises(UnreadSql, match="columns"):
         read_script("SELECT 1", "", (wide,))
 
 
@@ -148,7 +148,7 @@ def test_origins_are_words_that_there_are() -> None:
 def refusal(sql: str) -> str:
     try:
         return str(read_script(sql, "", TABLES)[OUT])
-    except Refusal as refused:
+    except UnreadSql as refused:
         return str(refused)
 
 

@@ -1,4 +1,4 @@
-"""The SQL of a world's runs: one INSERT each, of a form that a few lines can read (`statements.py`)."""
+"""The SQL of a world's runs: one INSERT each, of a form that a few lines can read (`sql_reading.py`)."""
 
 from collections.abc import Sequence
 

@@ -16,7 +16,7 @@ from tests.reference.records import (
     says_columns,
 )
 from tests.reference.schemas import Schemas, schema_paths
-from tests.reference.statements import Statement, read_statement
+from tests.reference.sql_reading import Statement, read_statement
 
 Said = tuple[Delivered, Run | None]  # by which event of which run
 

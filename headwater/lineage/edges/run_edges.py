@@ -7,7 +7,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from headwater.lineage.edges.facet_contents import Contents, SentEdge, Transformation
-from headwater.lineage.inference.inferred_lines import Inferred, inferred_lines
+from headwater.lineage.inferring.inferred_lines import Inferred, inferred_lines
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.runs.merged_run import Run, RunDataset

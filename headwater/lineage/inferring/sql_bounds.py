@@ -12,7 +12,7 @@ from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from headwater.lineage.edges.facet_contents import LONGEST_SQL
-from headwater.lineage.inference.refusals import Refusal
+from headwater.lineage.inferring.unread_sql import UnreadSql
 
 MOST_TOKENS = 8_000
 DEEPEST = 24
@@ -42,26 +42,26 @@ class Budget:
         self._spent = f"{what} takes more than {most:,} steps"
 
     def spend(self, steps: int = 1) -> None:
-        """Take steps; raises Refusal where there are none left."""
+        """Take steps; raises UnreadSql where there are none left."""
         self._left -= steps
         if self._left < 0:
-            raise Refusal(self._spent)
+            raise UnreadSql(self._spent)
 
 
 def bounded_tokens(sql: str, dialect: Dialect) -> Sequence[Token]:
-    """Return the tokens of a text that is worth parsing; raises Refusal."""
+    """Return the tokens of a text that is worth parsing; raises UnreadSql."""
     if len(sql) > LONGEST_SQL:
-        raise Refusal(f"it is longer than {LONGEST_SQL:,} characters")
+        raise UnreadSql(f"it is longer than {LONGEST_SQL:,} characters")
     if "{{" in sql or "{%" in sql:
-        raise Refusal("it is a template that was not filled in")
+        raise UnreadSql("it is a template that was not filled in")
     try:
         found = dialect.tokenize(sql)
     except SqlglotError as error:
-        raise Refusal("its SQL has an end missing, of a text or a comment") from error
+        raise UnreadSql("its SQL has an end missing, of a text or a comment") from error
     if len(found) > MOST_TOKENS:
-        raise Refusal(f"it has more than {MOST_TOKENS:,} tokens")
+        raise UnreadSql(f"it has more than {MOST_TOKENS:,} tokens")
     if _deepest(found) > DEEPEST:
-        raise Refusal(f"it is nested more than {DEEPEST} deep")
+        raise UnreadSql(f"it is nested more than {DEEPEST} deep")
     return found
 
 

@@ -4,18 +4,18 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sqlglot import exp
 
-from headwater.lineage.inference.column_steps import CHANGED, COPIED, Made, Relation, Step, add, table_relation
-from headwater.lineage.inference.expression_steps import made_of
-from headwater.lineage.inference.known_tables import KnownTables
-from headwater.lineage.inference.query_scope import Scope
-from headwater.lineage.inference.refusals import Refusal, shown
-from headwater.lineage.inference.sql_bounds import Budget
+from headwater.lineage.inferring.column_steps import CHANGED, COPIED, ColumnStep, Made, Relation, add, table_relation
+from headwater.lineage.inferring.expression_steps import made_of
+from headwater.lineage.inferring.known_tables import KnownTables
+from headwater.lineage.inferring.query_scope import Scope
+from headwater.lineage.inferring.sql_bounds import Budget
+from headwater.lineage.inferring.unread_sql import UnreadSql, shown
 
 Named = Mapping[str, Relation]
 """What a statement calls by a name of its own: CTEs, tables that a script makes for itself."""
 
-FILTER, JOIN = Step(False, "FILTER"), Step(False, "JOIN")
-_GROUP, _SORT = Step(False, "GROUP_BY"), Step(False, "SORT")
+FILTER, JOIN = ColumnStep(False, "FILTER"), ColumnStep(False, "JOIN")
+_GROUP, _SORT = ColumnStep(False, "GROUP_BY"), ColumnStep(False, "SORT")
 _FILTERS = ("where", "having", "qualify", "connect")
 _SORTS = ("order", "sort", "cluster")
 
@@ -30,7 +30,7 @@ class QueryReader:
         self._relations: dict[int, Relation] = {}
 
     def query(self, node: exp.Expr, named: Named, outer: Scope | None = None) -> Relation:
-        """Return the relation that a query makes; raises Refusal."""
+        """Return the relation that a query makes; raises UnreadSql."""
         self.budget.spend()
         named = self.with_ctes(node, named, outer)
         if isinstance(node, exp.Select):
@@ -40,13 +40,13 @@ class QueryReader:
         if isinstance(node, exp.Subquery):
             inner = self.query(node.this, named, outer)
             if node.args.get("pivots"):
-                raise Refusal("it has a PIVOT, which is not read")
+                raise UnreadSql("it has a PIVOT, which is not read")
             return self._sorted(node, inner)
         if isinstance(node, exp.Values):
             return self._values(node, outer or Scope())
         if isinstance(node, (exp.Table, exp.Paren)):
             return self.source(node.this if isinstance(node, exp.Paren) else node, named, outer or Scope())
-        raise Refusal(f"it has a query of a kind that is not read: {node.key.upper()}")
+        raise UnreadSql(f"it has a query of a kind that is not read: {node.key.upper()}")
 
     def with_ctes(self, node: exp.Expr, named: Named, outer: Scope | None = None) -> Named:
         """Return the names that hold in a query or a statement."""
@@ -64,7 +64,7 @@ class QueryReader:
         return found
 
     def source(self, node: exp.Expr, named: Named, scope: Scope) -> Relation:
-        """Return what a FROM names, without its alias; raises Refusal for a table that is no dataset of the run."""
+        """Return what a FROM names, without its alias; raises UnreadSql for a table that is no dataset of the run."""
         if isinstance(node, exp.Table):
             return self._table(node, named, scope)
         if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Query):
@@ -76,7 +76,7 @@ class QueryReader:
     def add_source(self, node: exp.Expr, named: Named, scope: Scope) -> None:
         """Take what a FROM or a JOIN names into a scope."""
         if node.args.get("pivots"):
-            raise Refusal("it has a PIVOT, which is not read")
+            raise UnreadSql("it has a PIVOT, which is not read")
         relation = self._renamed(self.source(node, named, scope), node)
         scope.add(node.alias_or_name, relation)
         for join in node.args.get("joins") or ():
@@ -84,7 +84,7 @@ class QueryReader:
         for lateral in node.args.get("laterals") or ():
             self.add_source(lateral, named, scope)
 
-    def steps(self, node: exp.Expr, named: Named, scope: Scope, step: Step, *, own_names: bool = False) -> Made:
+    def steps(self, node: exp.Expr, named: Named, scope: Scope, step: ColumnStep, *, own_names: bool = False) -> Made:
         """Return what an expression is made of."""
 
         def query(inner: exp.Expr, around: Scope) -> Relation:
@@ -95,9 +95,9 @@ class QueryReader:
     # One SELECT
 
     def _select(self, node: exp.Select, named: Named, outer: Scope | None) -> Relation:
-        scope, whole = Scope(outer), dict[tuple[int, str], set[Step]]()
+        scope, whole = Scope(outer), dict[tuple[int, str], set[ColumnStep]]()
         if node.args.get("match") or node.args.get("pivots"):
-            raise Refusal("it has a MATCH_RECOGNIZE or PIVOT, which is not read")
+            raise UnreadSql("it has a MATCH_RECOGNIZE or PIVOT, which is not read")
         if node.args.get("from_"):
             self.add_source(node.args["from_"].this, named, scope)
         for join in node.args.get("joins") or ():
@@ -151,17 +151,17 @@ class QueryReader:
             yield each.alias_or_name, self.steps(each, named, scope, COPIED)
 
     def _star(self, star: exp.Star, of: str, named: Named, scope: Scope) -> Iterator[tuple[str, Made]]:
-        """Yield all columns of a table, or of all; raises Refusal where nobody says which these are."""
+        """Yield all columns of a table, or of all; raises UnreadSql where nobody says which these are."""
         left_out = {each.name.casefold() for each in star.args.get("except_") or ()}
         replaced = {each.alias.casefold(): each for each in star.args.get("replace") or ()}
         renamed = {each.this.name.casefold(): each.alias for each in star.args.get("rename") or ()}
         if of and of.casefold() not in scope.sources:
-            raise Refusal(f"{shown(of)}.* is of no table that it names")
+            raise UnreadSql(f"{shown(of)}.* is of no table that it names")
         sources = [scope.sources[of.casefold()]] if of else list(scope.sources.values())
         seen: set[str] = set()
         for relation in sources:
             if not relation.columns and relation.otherwise:
-                raise Refusal("no event of the run says which columns a table has of which it takes `*`")
+                raise UnreadSql("no event of the run says which columns a table has of which it takes `*`")
             for name, made in relation.columns:
                 key = name.casefold()
                 if key in left_out or (key in scope.merged and key in seen):
@@ -198,7 +198,7 @@ class QueryReader:
             fields = scope.path(path) if len(path) > 1 and path[0].casefold() in scope.sources else None
             if fields is not None:  # BigQuery: FROM t, t.items
                 return Relation(otherwise=lambda _: fields)
-            raise Refusal(f"it reads {shown(name)}, which is no dataset of the run")
+            raise UnreadSql(f"it reads {shown(name)}, which is no dataset of the run")
         if place not in self._relations:
             self._relations[place] = table_relation(place, self.tables.tables[place].columns)
         return self._relations[place]
@@ -254,7 +254,7 @@ class QueryReader:
 
     def _unite(self, found: Relation, other: Relation, how: exp.SetOperation) -> None:
         if len(found.columns) != len(other.columns) and not how.args.get("by_name"):
-            raise Refusal("the queries of a UNION have different numbers of columns")
+            raise UnreadSql("the queries of a UNION have different numbers of columns")
         add(found.whole, other.whole, COPIED)
         for place, (name, made) in enumerate(found.columns):
             theirs = other.column(name) if how.args.get("by_name") else other.columns[place][1]
@@ -284,9 +284,9 @@ class QueryReader:
 
 
 def _common(before: Sequence[Relation], new: Sequence[Relation]) -> list[str]:
-    """Return the columns that a NATURAL JOIN compares; raises Refusal where a table's columns are not known."""
+    """Return the columns that a NATURAL JOIN compares; raises UnreadSql where a table's columns are not known."""
     if any(not relation.columns and relation.otherwise for relation in (*before, *new)):
-        raise Refusal("it has a NATURAL JOIN of a table whose columns no event of the run says")
+        raise UnreadSql("it has a NATURAL JOIN of a table whose columns no event of the run says")
     return [name for relation in new for name, _ in relation.columns if any(other.has(name) for other in before)]
 
 

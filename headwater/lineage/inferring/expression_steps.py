@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
-from headwater.lineage.inference.column_steps import AGGREGATION, CHANGED, Made, Relation, Step, add
-from headwater.lineage.inference.query_scope import Scope
-from headwater.lineage.inference.sql_bounds import Budget
+from headwater.lineage.inferring.column_steps import AGGREGATION, CHANGED, ColumnStep, Made, Relation, add
+from headwater.lineage.inferring.query_scope import Scope
+from headwater.lineage.inferring.sql_bounds import Budget
 
-CONDITIONAL, WINDOW = Step(False, "CONDITIONAL"), Step(False, "WINDOW")
+CONDITIONAL, WINDOW = ColumnStep(False, "CONDITIONAL"), ColumnStep(False, "WINDOW")
 
 _MASKS = frozenset({
     "md5", "md5_digest", "sha", "sha1", "sha1_digest", "sha2", "sha2_digest", "sha256", "sha512", "sha224", "sha384",
@@ -20,12 +20,12 @@ _MASKS = frozenset({
 _NOT_VALUES = (exp.Identifier, exp.DataType, exp.Table, exp.Star)
 
 ReadQuery = Callable[[exp.Expr, Scope], Relation]
-_Todo = tuple[exp.Expr, Step, frozenset[str]]
+_Todo = tuple[exp.Expr, ColumnStep, frozenset[str]]
 """An expression, what happens to its value, and names that a lambda gives to what it is called with."""
 
 
 def made_of(
-    expression: exp.Expr, scope: Scope, step: Step, query: ReadQuery, budget: Budget, *, own_names: bool = False
+    expression: exp.Expr, scope: Scope, step: ColumnStep, query: ReadQuery, budget: Budget, *, own_names: bool = False
 ) -> Made:
     """Return what an expression is made of; without recursion, as a sum of 4,000 terms is that deep.
 
@@ -50,7 +50,7 @@ def made_of(
     return made
 
 
-def _add_query(made: Made, relation: Relation, how: Step, budget: Budget) -> None:
+def _add_query(made: Made, relation: Relation, how: ColumnStep, budget: Budget) -> None:
     """Take a query in an expression: its values, and what decides of its rows."""
     for _, each in relation.columns:
         budget.spend(len(each))
@@ -70,7 +70,7 @@ def _path(one: exp.Dot) -> list[str]:
     return [*(part.name for part in at.parts), *reversed(names)] if isinstance(at, exp.Column) else []
 
 
-def _parts(one: exp.Expr, how: Step, bound: frozenset[str]) -> Iterator[_Todo]:
+def _parts(one: exp.Expr, how: ColumnStep, bound: frozenset[str]) -> Iterator[_Todo]:
     condition = CONDITIONAL if how.direct else how
     if isinstance(one, (exp.Alias, exp.Paren, exp.Ordered, exp.Aliases)):
         yield one.this, how, bound
@@ -92,7 +92,7 @@ def _parts(one: exp.Expr, how: Step, bound: frozenset[str]) -> Iterator[_Todo]:
         yield from ((each, how.after(done), bound) for each in one.iter_expressions())
 
 
-def _branches(one: exp.Expr, how: Step, condition: Step, bound: frozenset[str]) -> Iterator[_Todo]:
+def _branches(one: exp.Expr, how: ColumnStep, condition: ColumnStep, bound: frozenset[str]) -> Iterator[_Todo]:
     """Yield what a CASE or IF gives, and what decides of it."""
     for name, value in one.args.items():
         for each in value if isinstance(value, list) else [value]:
@@ -114,9 +114,9 @@ def _window(one: exp.Window) -> Iterator[exp.Expr]:
                 yield from _window(named)
 
 
-def _does(one: exp.Expr) -> Step:
+def _does(one: exp.Expr) -> ColumnStep:
     if not isinstance(one, exp.Func):
         return CHANGED
     name = one.name if isinstance(one, exp.Anonymous) else one.sql_name()
     masked = name.casefold() in _MASKS
-    return Step(True, AGGREGATION if isinstance(one, exp.AggFunc) else CHANGED.subtype, masked)
+    return ColumnStep(True, AGGREGATION if isinstance(one, exp.AggFunc) else CHANGED.subtype, masked)

@@ -2,8 +2,8 @@
 
 from sqlglot import exp
 
-from headwater.lineage.inference.column_steps import CHANGED, COPIED, Made, Relation, add
-from headwater.lineage.inference.refusals import Refusal, shown
+from headwater.lineage.inferring.column_steps import CHANGED, COPIED, Made, Relation, add
+from headwater.lineage.inferring.unread_sql import UnreadSql, shown
 
 
 class Scope:
@@ -26,13 +26,13 @@ class Scope:
         self.sources[key if key not in self.sources else f"{key} {len(self.sources)}"] = relation
 
     def of(self, column: exp.Column, *, own_names_first: bool = False) -> Made:
-        """Return what a column is made of; raises Refusal where that cannot be told."""
+        """Return what a column is made of; raises UnreadSql where that cannot be told."""
         parts = [part.name for part in column.parts]
         if own_names_first and len(parts) == 1 and parts[0].casefold() in self.aliases:
             return self.aliases[parts[0].casefold()]
         found = self._found(parts)
         if found is None:
-            raise Refusal(f"it is not known of which table {shown('.'.join(parts))} is")
+            raise UnreadSql(f"it is not known of which table {shown('.'.join(parts))} is")
         return found
 
     def path(self, parts: list[str]) -> Made | None:
@@ -58,7 +58,7 @@ class Scope:
     def _unqualified(self, name: str, fields: list[str]) -> Made | None:
         having = [relation for relation in self.sources.values() if relation.has(name)]
         if len(having) > 1 and name.casefold() not in self.merged:
-            raise Refusal(f"{shown(name)} may be of several tables")
+            raise UnreadSql(f"{shown(name)} may be of several tables")
         if having:
             made: Made = {}
             for relation in having:
@@ -71,7 +71,7 @@ class Scope:
         if len(open_) == 1 and (unknown or len(self.sources) == 1) and self._may_have():
             return _within(open_[0], [name, *fields])
         if len(unknown) > 1:
-            raise Refusal(f"{shown(name)} may be of several tables whose columns are not known")
+            raise UnreadSql(f"{shown(name)} may be of several tables whose columns are not known")
         return None
 
     def _may_have(self) -> bool:

@@ -7,12 +7,11 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError
 
-from headwater.lineage.inference.column_steps import COPIED, Made, Relation, add, table_relation
-from headwater.lineage.inference.known_tables import KnownTable, KnownTables
-from headwater.lineage.inference.query_reader import FILTER, JOIN, QueryReader
-from headwater.lineage.inference.query_scope import Scope
-from headwater.lineage.inference.refusals import Refusal, shown
-from headwater.lineage.inference.sql_bounds import (
+from headwater.lineage.inferring.column_steps import COPIED, Made, Relation, add, table_relation
+from headwater.lineage.inferring.known_tables import KnownTable, KnownTables
+from headwater.lineage.inferring.query_reader import FILTER, JOIN, QueryReader
+from headwater.lineage.inferring.query_scope import Scope
+from headwater.lineage.inferring.sql_bounds import (
     DEEPEST,
     MOST_COLUMNS,
     MOST_TRIED,
@@ -20,6 +19,7 @@ from headwater.lineage.inference.sql_bounds import (
     bounded_tokens,
     count_steps,
 )
+from headwater.lineage.inferring.unread_sql import UnreadSql, shown
 
 PARSER = "sqlglot 30.30.0"
 """What is pinned in pyproject.toml: as text here, so that another version changes the version of the rules."""
@@ -37,24 +37,24 @@ _HARMLESS_COMMANDS = frozenset({
 })  # fmt: skip
 
 
-class Written(NamedTuple):
+class MadeOutput(NamedTuple):
     """What a script makes of one dataset: columns by name, and what concerns all its rows."""
 
     columns: dict[str, Made]
     whole: Made
 
 
-Makes = Callable[[int | None], Written]
+Makes = Callable[[int | None], MadeOutput]
 """What a statement makes of the dataset at a place, None: of a table of the script's own."""
 
 
-def read_script(sql: str, dialect: str, tables: Sequence[KnownTable]) -> dict[int, Written | str]:
+def read_script(sql: str, dialect: str, tables: Sequence[KnownTable]) -> dict[int, MadeOutput | str]:
     """Return by the place of each output that the script writes what that is made of, or why that cannot be told.
 
-    Raises Refusal where nothing can be told of any.
+    Raises UnreadSql where nothing can be told of any.
     """
     if sum(len(table.columns) for table in tables) > MOST_COLUMNS:
-        raise Refusal(f"the datasets of the run have more than {MOST_COLUMNS:,} columns")
+        raise UnreadSql(f"the datasets of the run have more than {MOST_COLUMNS:,} columns")
     parser = Dialect.get_or_raise(dialect)
     tokens = bounded_tokens(sql, parser)
     try:
@@ -63,16 +63,16 @@ def read_script(sql: str, dialect: str, tables: Sequence[KnownTable]) -> dict[in
     except ParseError as error:
         at = error.errors[0] if error.errors else {}
         where = f" at line {at['line']}" if at.get("line") else ""
-        raise Refusal(f"its SQL is none that {PARSER} reads as {dialect or 'standard SQL'}{where}") from error
+        raise UnreadSql(f"its SQL is none that {PARSER} reads as {dialect or 'standard SQL'}{where}") from error
     except (SqlglotError, RecursionError, ValueError) as error:
-        raise Refusal(f"its SQL is none that {PARSER} reads as {dialect or 'standard SQL'}") from error
+        raise UnreadSql(f"its SQL is none that {PARSER} reads as {dialect or 'standard SQL'}") from error
     try:
         return _written(statements, tables)
     except RecursionError as error:
-        raise Refusal(f"it is nested more than {DEEPEST} deep") from error
+        raise UnreadSql(f"it is nested more than {DEEPEST} deep") from error
 
 
-def _written(statements: Sequence[exp.Expr], tables: Sequence[KnownTable]) -> dict[int, Written | str]:
+def _written(statements: Sequence[exp.Expr], tables: Sequence[KnownTable]) -> dict[int, MadeOutput | str]:
     script = _Script(KnownTables(tables))
     for statement in statements:
         script.take(statement)
@@ -85,7 +85,7 @@ class _Script:
     """What the statements so far have written."""
 
     def __init__(self, tables: KnownTables):
-        self.written: dict[int, Written | str] = {}
+        self.written: dict[int, MadeOutput | str] = {}
         self._tables = tables
         self._reader = QueryReader(tables, Budget())
         self._own: dict[str, Relation] = {}
@@ -110,7 +110,7 @@ class _Script:
         elif isinstance(statement, exp.Update):
             self._update(statement)
         elif not self._is_harmless(statement):
-            raise Refusal(f"it has a statement of a kind that is not read: {shown(_kind(statement))}")
+            raise UnreadSql(f"it has a statement of a kind that is not read: {shown(_kind(statement))}")
 
     def take_model(self, statement: exp.Expr) -> None:
         """Read a query alone, as dbt sends what it makes its only output of."""
@@ -123,7 +123,7 @@ class _Script:
         """Note what a statement makes of an output of the run, or of a table that is the script's own."""
         table = target.this if isinstance(target, exp.Schema) else target
         if not isinstance(table, exp.Table):
-            raise Refusal("it writes what is no table")
+            raise UnreadSql("it writes what is no table")
         name = ".".join(part.name for part in table.parts)
         temporary = temporary or bool(table.this.args.get("temporary")) or name.startswith("#")
         place = None if temporary or name.casefold() in self._own else self._tables.written(name)
@@ -146,7 +146,7 @@ class _Script:
             return
         try:
             found = made(place)
-        except Refusal as refusal:
+        except UnreadSql as refusal:
             self.written[place] = str(refusal)
             return
         if before is None:
@@ -161,10 +161,10 @@ class _Script:
 
     # Statements
 
-    def _inserted(self, node: exp.Insert, place: int | None) -> Written:
+    def _inserted(self, node: exp.Insert, place: int | None) -> MadeOutput:
         named = self._reader.with_ctes(node, self._own)
         if node.expression is None:
-            return Written({}, {})
+            return MadeOutput({}, {})
         relation = self._reader.query(node.expression, named)
         listed = [each.name for each in node.this.expressions] if isinstance(node.this, exp.Schema) else []
         if node.args.get("by_name") and not listed:
@@ -175,12 +175,12 @@ class _Script:
             if partition
             else set()
         )
-        found = Written(_placed(relation, listed or self._columns(place, fixed)), relation.whole)
+        found = MadeOutput(_placed(relation, listed or self._columns(place, fixed)), relation.whole)
         if node.args.get("conflict"):
             self._on_conflict(node, found, place)
         return found
 
-    def _on_conflict(self, node: exp.Insert, found: Written, place: int | None) -> None:
+    def _on_conflict(self, node: exp.Insert, found: MadeOutput, place: int | None) -> None:
         """Take ON CONFLICT DO UPDATE: `excluded` is the row that was to be inserted."""
         scope = Scope()
         scope.add(_table_of(node.this).alias_or_name, self._target(place))
@@ -194,20 +194,20 @@ class _Script:
         properties = node.args.get("properties")
         temporary = bool(properties and properties.find(exp.TemporaryProperty))
 
-        def made(place: int | None) -> Written:
+        def made(place: int | None) -> MadeOutput:
             relation = self._reader.query(node.expression, self._reader.with_ctes(node, self._own))
             listed = [each.name for each in node.this.expressions] if isinstance(node.this, exp.Schema) else []
-            return Written(_placed(relation, listed), relation.whole) if listed else self._named(relation, place)
+            return MadeOutput(_placed(relation, listed), relation.whole) if listed else self._named(relation, place)
 
         self._write(node.this, made, temporary=temporary)
 
-    def _merged(self, node: exp.Merge, place: int | None) -> Written:
+    def _merged(self, node: exp.Merge, place: int | None) -> MadeOutput:
         scope, named = Scope(), self._reader.with_ctes(node, self._own)
         target = self._target(place)
         scope.add(node.this.alias_or_name, target)
         self._reader.add_source(node.args["using"], named, scope)
         source = list(scope.sources.values())[-1]
-        found = Written({}, {})
+        found = MadeOutput({}, {})
         add(found.whole, source.whole, COPIED)
         add(found.whole, self._reader.steps(node.args["on"], named, scope, JOIN), COPIED)
         updated: set[str] = set()
@@ -233,19 +233,19 @@ class _Script:
             yield from _placed(Relation([("", value) for value in values]), listed).items()
         elif isinstance(then, (exp.Update, exp.Insert)):
             if not source.columns:
-                raise Refusal("no event of the run says which columns a table has of which it takes `*`")
+                raise UnreadSql("no event of the run says which columns a table has of which it takes `*`")
             yield from source.columns
 
     def _update(self, node: exp.Update) -> None:
         scope, named = Scope(), self._reader.with_ctes(node, self._own)
         target = node.this
 
-        def made(place: int | None) -> Written:
+        def made(place: int | None) -> MadeOutput:
             if node.args.get("from_"):
                 self._reader.add_source(node.args["from_"].this, named, scope)
             if place is not None and target.alias_or_name.casefold() not in scope.sources:
                 scope.add(target.alias_or_name, self._target(place))
-            found = Written({}, {})
+            found = MadeOutput({}, {})
             for join in target.args.get("joins") or ():
                 self._reader.join(join, named, scope)
             for name, value in self._assigned(node.expressions, scope):
@@ -263,14 +263,14 @@ class _Script:
     def _assigned(self, assignments: Sequence[exp.Expr], scope: Scope) -> Iterator[tuple[str, Made]]:
         for each in assignments:
             if not isinstance(each, exp.EQ) or not isinstance(each.this, exp.Column):
-                raise Refusal("it assigns several columns at once, which is not read")
+                raise UnreadSql("it assigns several columns at once, which is not read")
             yield each.this.name, self._reader.steps(each.expression, self._own, scope, COPIED)
 
     # Columns
 
     def _target(self, place: int | None) -> Relation:
         if place is None:
-            raise Refusal("it changes a table that is no dataset of the run")
+            raise UnreadSql("it changes a table that is no dataset of the run")
         return table_relation(place, self._tables.tables[place].columns)
 
     def _columns(self, place: int | None, fixed: set[str]) -> list[str]:
@@ -279,17 +279,17 @@ class _Script:
             return []
         every = [name for name, _ in self._target(place).columns]
         if not every:
-            raise Refusal("it lists no columns, and no event of the run says which the output has")
+            raise UnreadSql("it lists no columns, and no event of the run says which the output has")
         return [name for name in every if name.casefold() not in fixed]
 
-    def _named(self, relation: Relation, place: int | None) -> Written:
+    def _named(self, relation: Relation, place: int | None) -> MadeOutput:
         """Take the columns by the query's names; where it leaves one out, by the places they have in the output."""
         if all(name for name, _ in relation.columns):
-            return Written(_united(relation.columns), relation.whole)
+            return MadeOutput(_united(relation.columns), relation.whole)
         columns = [name for name, _ in self._target(place).columns] if place is not None else []
         if len(columns) != len(relation.columns):
-            return Written(_united([each for each in relation.columns if each[0]]), relation.whole)
-        return Written(_placed(relation, columns), relation.whole)
+            return MadeOutput(_united([each for each in relation.columns if each[0]]), relation.whole)
+        return MadeOutput(_placed(relation, columns), relation.whole)
 
     def _is_harmless(self, statement: exp.Expr) -> bool:
         if isinstance(statement, exp.Command):
@@ -297,7 +297,7 @@ class _Script:
         return isinstance(statement, (*_HARMLESS, exp.Query))
 
 
-def _keep(found: Written, target: Relation, updated: set[str]) -> None:
+def _keep(found: MadeOutput, target: Relation, updated: set[str]) -> None:
     """Say of the columns that MERGE and UPDATE leave as they are that they stay, as Spark's listener does."""
     for name, made in target.columns:
         if name.casefold() not in updated:
@@ -309,7 +309,7 @@ def _placed(relation: Relation, columns: Sequence[str]) -> dict[str, Made]:
     if not columns:
         return _united(relation.columns)
     if len(relation.columns) > len(columns):
-        raise Refusal("it writes more columns than are listed, or than the output's schema has")
+        raise UnreadSql("it writes more columns than are listed, or than the output's schema has")
     return _united([(name, made) for name, (_, made) in zip(columns, relation.columns, strict=False)])
 
 
@@ -333,7 +333,7 @@ def _inserts(node: exp.MultitableInserts) -> Iterator[exp.Insert]:
     """Yield the INSERTs of Hive's `FROM s INSERT … INSERT …`, each as if it had the FROM and the CTEs itself."""
     for insert in node.expressions:
         if not isinstance(insert, exp.Insert) or not isinstance(insert.expression, exp.Select):
-            raise Refusal("it has a conditional INSERT, which is not read")
+            raise UnreadSql("it has a conditional INSERT, which is not read")
         insert.expression.set("from_", exp.From(this=node.args["source"].copy()))
         if node.args.get("with_"):
             insert.set("with_", node.args["with_"].copy())

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from headwater.lineage.inference.refusals import Refusal, shown
+from headwater.lineage.inferring.unread_sql import UnreadSql, shown
 
 Parts = tuple[str, ...]
 """A name by its parts, casefolded: `Lake.gold.db/Revenue` is (lake, gold, revenue)."""
@@ -51,7 +51,7 @@ class KnownTables:
         best = max(rated, default=(0, 0))[0]
         found = [place for rate, place in rated if rate == best]
         if len(found) > 1:
-            raise Refusal(f"{shown(name)} may be several datasets of the run")
+            raise UnreadSql(f"{shown(name)} may be several datasets of the run")
         return found[0] if found else None
 
 

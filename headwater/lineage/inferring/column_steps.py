@@ -7,34 +7,34 @@ IDENTITY, TRANSFORMATION, AGGREGATION = "IDENTITY", "TRANSFORMATION", "AGGREGATI
 _RANKS = (IDENTITY, TRANSFORMATION, AGGREGATION)
 
 
-class Step(NamedTuple):
+class ColumnStep(NamedTuple):
     """A transformation, in the words of OpenLineage's `columnLineage`."""
 
     direct: bool
     subtype: str
     masked: bool = False
 
-    def after(self, inner: "Step") -> "Step":
+    def after(self, inner: "ColumnStep") -> "ColumnStep":
         """Return what both come to for a value that `inner` made: a condition stays one, a mask stays on."""
         if not self.direct:
             return self
         if not inner.direct:
             return inner
         subtype = max(self.subtype, inner.subtype, key=_RANKS.index)
-        return Step(True, subtype, self.masked or inner.masked)
+        return ColumnStep(True, subtype, self.masked or inner.masked)
 
 
-COPIED = Step(True, IDENTITY)
-CHANGED = Step(True, TRANSFORMATION)
+COPIED = ColumnStep(True, IDENTITY)
+CHANGED = ColumnStep(True, TRANSFORMATION)
 
 Origin = tuple[int, str]
 """The place of a dataset among those of the run, and a column of it."""
 
-Made = dict[Origin, set[Step]]
+Made = dict[Origin, set[ColumnStep]]
 """Of which columns something is made, and by what steps."""
 
 
-def add(made: Made, other: Made, step: Step) -> None:
+def add(made: Made, other: Made, step: ColumnStep) -> None:
     """Add what another column is made of, behind one step more."""
     for origin, steps in other.items():
         made.setdefault(origin, set()).update(step.after(each) for each in steps)

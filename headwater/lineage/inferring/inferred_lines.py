@@ -5,15 +5,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from headwater.lineage.edges.facet_contents import Contents, SentEdge, Transformation
-from headwater.lineage.inference.known_tables import KnownTable
-from headwater.lineage.inference.refusals import Refusal
-from headwater.lineage.inference.sql_dialects import dialect_of
+from headwater.lineage.inferring.known_tables import KnownTable
+from headwater.lineage.inferring.sql_dialects import dialect_of
+from headwater.lineage.inferring.unread_sql import UnreadSql
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.merged_run import Script, ScriptDataset
 
 if TYPE_CHECKING:
-    from headwater.lineage.inference.column_steps import Made, Step
-    from headwater.lineage.inference.sql_statements import Written
+    from headwater.lineage.inferring.column_steps import ColumnStep, Made
+    from headwater.lineage.inferring.sql_statements import MadeOutput
 
 
 class Inferred(NamedTuple):
@@ -41,13 +41,13 @@ def inferred_lines(script: Script, contents: Contents) -> Mapping[Name, Inferred
 
 
 @lru_cache(maxsize=256)
-def _read(query: str, dialect: str, tables: tuple[KnownTable, ...]) -> "dict[int, Written | str] | str":
+def _read(query: str, dialect: str, tables: tuple[KnownTable, ...]) -> "dict[int, MadeOutput | str] | str":
     """Read a script, or say why it is not read; the parser is loaded by the first run that needs it."""
-    from headwater.lineage.inference.sql_statements import read_script  # noqa: PLC0415 - costs 0.4 s, for few runs
+    from headwater.lineage.inferring.sql_statements import read_script  # noqa: PLC0415 - costs 0.4 s, for few runs
 
     try:
         return read_script(query, dialect, tables)
-    except Refusal as refusal:
+    except UnreadSql as refusal:
         return str(refusal)
 
 
@@ -56,7 +56,7 @@ def _known(each: ScriptDataset, contents: Contents) -> KnownTable:
     return KnownTable(each.names, tuple(".".join(path) for path in columns), each.is_input, each.is_output)
 
 
-def _lines(said: "Written", own: int, datasets: Sequence[ScriptDataset]) -> list[SentEdge]:
+def _lines(said: "MadeOutput", own: int, datasets: Sequence[ScriptDataset]) -> list[SentEdge]:
     """Return no line where nothing is read, or only what stays: that says nothing of what other runs bring."""
     every = [*said.columns.items(), (None, said.whole)]
     if not any(
@@ -76,11 +76,11 @@ def _of_column(output: str | None, made: "Made", datasets: Sequence[ScriptDatase
             yield SentEdge(None, output, datasets[place].dataset, column, _transformation(step))
 
 
-def _told(steps: Iterable["Step"]) -> list["Step"]:
+def _told(steps: Iterable["ColumnStep"]) -> list["ColumnStep"]:
     return sorted(set(steps))
 
 
-def _transformation(step: "Step | None") -> Transformation:
+def _transformation(step: "ColumnStep | None") -> Transformation:
     return (
         Transformation(step.direct, step.masked, step.subtype, None)
         if step

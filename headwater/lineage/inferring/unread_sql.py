@@ -1,7 +1,7 @@
 """Why a statement's columns stay unknown: a reason that people read beside `unknown`."""
 
 
-class Refusal(Exception):
+class UnreadSql(Exception):
     """The statement is not read; its text says why, without quoting values of the statement."""
 
 

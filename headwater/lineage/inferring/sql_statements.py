@@ -1,5 +1,6 @@
 """The statements of a script to what each dataset that they write is made of."""
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -20,6 +21,8 @@ from headwater.lineage.inferring.sql_bounds import (
     count_steps,
 )
 from headwater.lineage.inferring.unread_sql import UnreadSql, shown
+
+logging.getLogger("sqlglot").setLevel(logging.ERROR)  # it quotes what it does not know: reasons say that here
 
 PARSER = "sqlglot 30.30.0"
 """What is pinned in pyproject.toml: as text here, so that another version changes the version of the rules."""

@@ -137,7 +137,7 @@ def test_what_is_inferred_displaces_nothing_that_was_observed() -> None:
 
 def reached(events: list[Json], column: str = "y") -> set[tuple[str, str, str]]:
     """Return where a column of A ends up."""
-    return {edge[4:6] + edge[7:8] for edge in LineageWorld(deliver(events)).column_edges if edge[3] == column}  # type: ignore[misc]
+    return {edge[4:6] + edge[7:8] for edge in LineageWorld(deliver(events)).column_edges if edge[3] == column}
 
 
 def test_origins_are_words_that_there_are() -> None:

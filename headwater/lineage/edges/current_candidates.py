@@ -66,7 +66,9 @@ def standing(job_output: JobOutput, candidates: Sequence[Candidate[T]]) -> Stand
     heaviest = max((candidate.weight for candidate in speaking), default=SILENT)
     strongest = [candidate for candidate in speaking if candidate.weight == heaviest]
     live, latest = _of_newest(strongest, speaking), _of_newest(speaking, speaking)
-    return Standing([*live, *(each for each in latest if each.carries and each not in live)], latest)
+    if any(each.carries for each in latest):
+        live = [*live, *(each for each in latest if each not in live)]
+    return Standing(live, latest)
 
 
 def _of_newest(pool: Iterable[Candidate[T]], candidates: Sequence[Candidate[T]]) -> list[Candidate[T]]:

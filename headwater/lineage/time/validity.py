@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Generic, NamedTuple, TypeVar
 
-from headwater.lineage.edges.current_candidates import INFERRED, SILENT, Candidate, newness
+from headwater.lineage.edges.current_candidates import SILENT, Candidate, newness
 
 K = TypeVar("K")
 
@@ -43,7 +43,7 @@ class ValidityHistory(Generic[K]):
         """
         self.ended: list[ValidityInterval[K]] = []
         self._observed = layer == "observed"
-        self._lineage = self._inferred = False
+        self._lineage = False
         self._heaviest = SILENT
         self._current = self._latest = ""
         self._newest = newest
@@ -82,7 +82,8 @@ class ValidityHistory(Generic[K]):
     @property
     def _counting(self) -> set[str]:
         """The executions that count."""
-        both = {self._current, self._latest} if self._newest or self._inferred else {self._current}
+        inferred = any(candidate.carries for candidate in self._candidates.get(self._latest, ()))
+        both = {self._current, self._latest} if self._newest or inferred else {self._current}
         return both & self._candidates.keys()
 
     def _turn_to(self, candidate: Candidate[Sequence[K]]) -> None:
@@ -92,7 +93,6 @@ class ValidityHistory(Generic[K]):
             return
         self._lineage = self._lineage or candidate.weight > SILENT
         self._latest = candidate.execution
-        self._inferred = candidate.weight == INFERRED
         carries = candidate.weight if candidate.carries and self._observed else SILENT
         if carries >= self._heaviest:
             self._current, self._heaviest = candidate.execution, carries

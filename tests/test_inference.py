@@ -1,6 +1,7 @@
 """Rule 13: columns that follow from SQL; what each kind of statement says, and what is refused in time."""
 
 from importlib.metadata import version
+from random import Random
 
 import pytest
 
@@ -9,10 +10,11 @@ from headwater.lineage.inferring.known_tables import KnownTable
 from headwater.lineage.inferring.sql_dialects import dialect_of
 from headwater.lineage.inferring.sql_statements import PARSER, read_script
 from headwater.lineage.inferring.unread_sql import UnreadSql
-from headwater.questions.composed import origins_of
+from headwater.questions.composed import as_of_from, origins_of
 from tests.lineage_world import LineageWorld
 from tests.reference.small_events import A, B, run, with_schema, x_from
 from tests.reference.world_events import Json, deliver, facet
+from tests.test_index_reference import indexed
 
 TABLES = (
     KnownTable(("shop.customers",), ("id", "email", "name", "country"), is_input=True, is_output=False),
@@ -133,6 +135,16 @@ def test_what_is_inferred_displaces_nothing_that_was_observed() -> None:
     assert reached([run(1, 1, x_from(A, B)), inferred]) == {(*B, "x")}
     own = run(2, 2, x_from(A, B), reads=[with_schema(A, "x y")], job_facets=SQL)
     assert reached([own]) == set()
+
+
+@pytest.mark.slow
+def test_without_inferred_edges_a_run_is_as_opaque_as_if_it_had_sent_no_sql() -> None:
+    events = deliver([run(2, 2, with_schema(B, "x"), reads=[with_schema(A, "x y")], job_facets=SQL)])
+    with indexed(events, Random(0)) as views:
+        for origins, carries in ((None, [True]), ("observed,declared", [False]), ("inferred", [True])):
+            with views.look(as_of_from(origins=origins)) as here:
+                said = [lineage for _, lineage in here.snapshot.graph.sets.values()]
+                assert [(each.carries, bool(each.opaque)) for each in said] == [(each, not each) for each in carries]
 
 
 def reached(events: list[Json], column: str = "y") -> set[tuple[str, str, str]]:
